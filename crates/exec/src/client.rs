@@ -1,0 +1,70 @@
+//! What a running statement may say to whoever asked for it.
+//!
+//! A session produces rows, tags and notices and consumes COPY data; the server's network code is the one real
+//! implementation and turns each call into a protocol message in an output buffer. Nothing here is sent until `flush`
+//! or until the connection has no more input, so a whole batch of messages leaves in one write.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use throng_types::datum::{Datum, SqlType};
+use throng_types::{Error, Oid, Result};
+
+use throng_sql::io::FormatSettings;
+
+/// One column of a result, as RowDescription tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    pub name: String,
+    /// The table the column comes from, or none.
+    pub table: Oid,
+    /// Its number in that table, from 1; 0 if it is computed.
+    pub column: i16,
+    pub ty: SqlType,
+    /// The type's `typlen`: bytes, or -1 for variable length.
+    pub size: i16,
+}
+
+/// How a column travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Binary,
+}
+
+/// A result's columns, their formats and the settings that shape text output: fixed for all its rows.
+pub struct RowShape {
+    pub fields: Vec<Field>,
+    pub formats: Vec<Format>,
+    pub settings: FormatSettings,
+}
+
+pub type ClientFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
+
+/// Bytes after which a statement should let the client drain: `if client.backlog() > HIGH_WATER { client.flush().await? }`.
+pub const HIGH_WATER: usize = 64 * 1024;
+
+pub trait Client {
+    fn row_description(&mut self, shape: &RowShape);
+    /// Fails only where a value cannot be sent in the asked format.
+    fn row(&mut self, row: &[Datum], shape: &RowShape) -> Result<()>;
+    fn command_complete(&mut self, tag: &str);
+    fn empty_query(&mut self);
+    fn portal_suspended(&mut self);
+    /// A notice or warning; the level filter (`client_min_messages`) is the session's.
+    fn notice(&mut self, notice: &Error);
+    /// A reported setting's new value.
+    fn parameter_status(&mut self, name: &str, value: &str);
+
+    fn copy_in_start(&mut self, format: Format, columns: usize);
+    /// The next piece of COPY data, at no particular boundary; `None` after CopyDone. A CopyFail is a 57014 error.
+    fn copy_read(&mut self) -> ClientFuture<'_, Option<Vec<u8>>>;
+    fn copy_out_start(&mut self, format: Format, columns: usize);
+    fn copy_data(&mut self, bytes: &[u8]);
+    fn copy_out_done(&mut self);
+
+    /// Bytes written but not yet sent.
+    fn backlog(&self) -> usize;
+    /// Sends what is there; waits for the client to take it, never holding the core.
+    fn flush(&mut self) -> ClientFuture<'_, ()>;
+}

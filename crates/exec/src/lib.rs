@@ -1,0 +1,2 @@
+//! Running statements: row operators, writes, COPY and analytics.
+pub mod client;

@@ -1,0 +1,114 @@
+//! Who may come in.
+//!
+//! | the role has | comes through | then |
+//! | --- | --- | --- |
+//! | a password | anything | SCRAM-SHA-256 |
+//! | none | the Unix socket, as the operating-system user the server runs as | trusted, so that an owner is never locked out |
+//! | none | the Unix socket or loopback, while no role has a password | trusted |
+//! | none | anything else | refused, after an exchange that looks like the others |
+
+pub mod scram;
+
+use throng_exec::Engine;
+use throng_types::error::state;
+use throng_types::{Error, Result};
+
+use crate::net::output::Peer;
+use crate::net::stream::Origin;
+use crate::net::wire::{self, Frontend};
+use scram::{Exchange, Verifier};
+
+const MECHANISM: &str = "SCRAM-SHA-256";
+
+/// Lets `user` in or says why not. Sends everything up to, but not including, AuthenticationOk.
+///
+/// A user that does not exist goes through the same exchange as one with another password, so that names cannot be probed.
+pub async fn authenticate(
+    engine: &Engine,
+    peer: &mut Peer,
+    user: &str,
+    origin: &Origin,
+) -> Result<()> {
+    let role = engine.find_role(user);
+    let verifier = role.as_ref().and_then(|r| r.verifier.as_deref()).and_then(Verifier::parse);
+    let trusted = verifier.is_none()
+        && (origin.is_owner() || (origin.is_near() && !engine.any_password()));
+    if !trusted {
+        scram(peer, user, verifier).await?;
+    }
+    match role {
+        None => Err(Error::new(
+            state::INVALID_AUTHORIZATION_SPECIFICATION,
+            format!("role \"{user}\" does not exist"),
+        )),
+        Some(role) if !role.can_login => Err(Error::new(
+            state::INVALID_AUTHORIZATION_SPECIFICATION,
+            format!("role \"{user}\" is not permitted to log in"),
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+fn failed(user: &str) -> Error {
+    Error::new(
+        state::INVALID_PASSWORD,
+        format!("password authentication failed for user \"{user}\""),
+    )
+}
+
+async fn scram(peer: &mut Peer, user: &str, verifier: Option<Verifier>) -> Result<()> {
+    wire::message(&mut peer.output, b'R', |b| {
+        wire::put_i32(b, 10);
+        wire::put_cstr(b, MECHANISM);
+        b.push(0);
+    });
+    let doomed = verifier.is_none();
+    let exchange = Exchange::new(verifier.unwrap_or_else(|| Verifier::mock(user)));
+
+    let first = reply(peer).await?;
+    let client_first = initial_response(&first).ok_or_else(malformed)?;
+    let (exchange, server_first) = exchange.first(client_first).ok_or_else(malformed)?;
+    wire::message(&mut peer.output, b'R', |b| {
+        wire::put_i32(b, 11);
+        b.extend_from_slice(server_first.as_bytes());
+    });
+
+    let last = reply(peer).await?;
+    let client_final = std::str::from_utf8(&last).map_err(|_| malformed())?;
+    let server_final = exchange.last(client_final).ok_or_else(malformed)?;
+    let Some(server_final) = server_final.filter(|_| !doomed) else { return Err(failed(user)) };
+    wire::message(&mut peer.output, b'R', |b| {
+        wire::put_i32(b, 12);
+        b.extend_from_slice(server_final.as_bytes());
+    });
+    Ok(())
+}
+
+fn malformed() -> Error {
+    Error::new(state::PROTOCOL_VIOLATION, "malformed SCRAM message")
+}
+
+/// The body of the next authentication message.
+async fn reply(peer: &mut Peer) -> Result<Vec<u8>> {
+    let Some(range) = peer.next_message().await? else {
+        return Err(Error::new(state::CONNECTION_FAILURE, "client left during authentication"));
+    };
+    match wire::frontend(peer.bytes(range))? {
+        Frontend::Authentication(body) => Ok(body.to_vec()),
+        _ => Err(Error::new(state::PROTOCOL_VIOLATION, "expected a SASL response")),
+    }
+}
+
+/// The client-first-message inside a SASLInitialResponse: mechanism, length, data.
+fn initial_response(body: &[u8]) -> Option<&str> {
+    let end = body.iter().position(|&b| b == 0)?;
+    if &body[..end] != MECHANISM.as_bytes() {
+        return None;
+    }
+    let data = body.get(end + 5..)?;
+    let length = u32::from_be_bytes(body[end + 1..end + 5].try_into().ok()?);
+    if length as usize != data.len() {
+        return None;
+    }
+    std::str::from_utf8(data).ok()
+}

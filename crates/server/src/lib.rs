@@ -1,0 +1,7 @@
+//! The throng binary: network, sessions, authentication, configuration.
+
+pub mod auth;
+pub mod check;
+pub mod config;
+pub mod net;
+pub mod serve;

@@ -1,0 +1,38 @@
+//! The `throng` command.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use throng_server::config::{Cli, Command, Config};
+use throng_server::{check, serve};
+use throng_types::Error;
+use tracing_subscriber::EnvFilter;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(
+            EnvFilter::try_from_env("THRONG_LOG").unwrap_or_else(|_| EnvFilter::new("info")),
+        )
+        .init();
+    let ended = match Cli::parse().command {
+        Command::Serve(args) => Config::of(&args).and_then(serve::run).map(|()| ExitCode::SUCCESS),
+        Command::Check(args) => check::run(&args),
+    };
+    ended.unwrap_or_else(|e| {
+        eprintln!("throng: {e}");
+        print_more(&e);
+        ExitCode::FAILURE
+    })
+}
+
+fn print_more(e: &Error) {
+    for (label, text) in [("detail", &e.fields().detail), ("hint", &e.fields().hint)] {
+        if let Some(text) = text {
+            eprintln!("{label}: {text}");
+        }
+    }
+}

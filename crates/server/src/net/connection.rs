@@ -1,0 +1,394 @@
+//! One client from its first packet to its last.
+//!
+//! ```text
+//! startup ─► (TLS?) ─► (SCRAM?) ─► ready ─┬─ Query ───────────────► ReadyForQuery
+//!    │                                    ├─ Parse Bind … ─ Sync ─► ReadyForQuery
+//!    └─ cancel request                    └─ Terminate, end of stream
+//! ```
+//! Replies gather in the output buffer and leave when there is no more input to understand, so a batch of
+//! messages that came in one read is answered in one write. After an error in the extended protocol everything up
+//! to Sync is skipped, as the protocol demands.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use throng_exec::client::Client;
+use throng_exec::{Engine, Login, Session};
+use throng_types::error::{Severity, state};
+use throng_types::{Error, Result};
+
+use super::output::Peer;
+use super::stream::{Origin, Stream};
+use super::wire::{self, Frontend, Startup};
+use crate::auth;
+
+/// Time a client has from connecting to being authenticated, as PostgreSQL's `authentication_timeout`.
+const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(60);
+/// The minor protocol version we speak at most.
+const NEWEST_MINOR: u16 = 2;
+/// A cancel key's length where the client speaks 3.0.
+const SHORT_SECRET: usize = 4;
+
+/// What every connection of a loop shares.
+pub struct Host {
+    pub engine: Arc<Engine>,
+    pub tls: Option<tokio_rustls::TlsAcceptor>,
+}
+
+/// Serves one client; returns when it has gone.
+pub async fn serve(host: Rc<Host>, stream: Stream, mut stop: watch::Receiver<bool>) {
+    let origin = stream.origin();
+    let peer = Peer::new(stream);
+    let started = tokio::time::timeout(AUTHENTICATION_TIMEOUT, start(&host, peer, &origin)).await;
+    let (mut peer, mut session) = match started {
+        Ok(Ok(Some(started))) => started,
+        Ok(Ok(None)) => return,
+        Ok(Err(e)) => {
+            tracing::debug!(%origin, error = %e, "connection not started");
+            return;
+        }
+        Err(_) => {
+            tracing::info!(%origin, "canceling authentication due to timeout");
+            return;
+        }
+    };
+    let ended = tokio::select! {
+        ended = converse(&mut peer, &mut session) => ended,
+        _ = stop.wait_for(|stop| *stop) => Err(Error::new(
+            state::ADMIN_SHUTDOWN,
+            "terminating connection due to administrator command",
+        )),
+    };
+    if let Err(e) = ended {
+        if e.code() != state::CONNECTION_FAILURE {
+            wire::error(&mut peer.output, &e.severity(Severity::Fatal));
+        }
+        // The client may be gone already; there is nobody else to tell.
+        let _ = peer.send().await;
+    }
+    session.close().await;
+}
+
+/// From the first packet to the first ReadyForQuery. `None` if the packet asked for something else than a session.
+async fn start(
+    host: &Host,
+    mut peer: Peer,
+    origin: &Origin,
+) -> Result<Option<(Peer, Session)>> {
+    loop {
+        let Some(range) = next_startup(&mut peer).await? else { return Ok(None) };
+        match wire::startup(peer.bytes(range)) {
+            Ok(Startup::Ssl) => match &host.tls {
+                Some(tls) if !origin.is_unix() => {
+                    peer.output.push(b'S');
+                    peer.send().await?;
+                    peer = peer.secure(tls).await?;
+                }
+                _ => peer.output.push(b'N'),
+            },
+            Ok(Startup::Gss) => peer.output.push(b'N'),
+            Ok(Startup::Cancel { pid, secret }) => {
+                host.engine.cancel(pid, secret);
+                return Ok(None);
+            }
+            Ok(Startup::Start { major, minor, parameters }) => {
+                let request = Request::new(major, minor, &parameters);
+                return match session(host, &mut peer, origin, request).await {
+                    Ok(session) => Ok(Some((peer, session))),
+                    Err(e) => refuse(&mut peer, e).await,
+                };
+            }
+            Err(malformed) => return refuse(&mut peer, malformed.into()).await,
+        }
+    }
+}
+
+async fn refuse<T>(peer: &mut Peer, e: Error) -> Result<T> {
+    wire::error(&mut peer.output, &e.clone().severity(Severity::Fatal));
+    peer.send().await?;
+    Err(e)
+}
+
+async fn next_startup(peer: &mut Peer) -> Result<Option<std::ops::Range<usize>>> {
+    loop {
+        if let Some(length) = wire::startup_length(peer.pending())? {
+            if peer.pending().len() >= length {
+                return Ok(Some(peer.take(length)));
+            }
+        }
+        if !peer.fill().await? {
+            return Ok(None);
+        }
+    }
+}
+
+/// What a startup packet asks for.
+struct Request {
+    major: u16,
+    minor: u16,
+    user: Option<String>,
+    database: Option<String>,
+    application_name: String,
+    /// Settings, from `options` and from parameters that are no keyword of the protocol.
+    options: Vec<(String, String)>,
+    /// Protocol extensions (`_pq_.…`) that we do not know.
+    extensions: Vec<String>,
+}
+
+impl Request {
+    fn new(major: u16, minor: u16, parameters: &[(&str, &str)]) -> Request {
+        let mut request = Request {
+            major,
+            minor,
+            user: None,
+            database: None,
+            application_name: String::new(),
+            options: Vec::new(),
+            extensions: Vec::new(),
+        };
+        for &(name, value) in parameters {
+            match name {
+                "user" => request.user = Some(value.to_owned()),
+                "database" => request.database = Some(value.to_owned()),
+                "application_name" => request.application_name = value.to_owned(),
+                "options" => request.options.extend(command_line_options(value)),
+                _ if name.starts_with("_pq_.") => request.extensions.push(name.to_owned()),
+                _ => request.options.push((name.to_owned(), value.to_owned())),
+            }
+        }
+        request
+    }
+}
+
+/// The settings in a libpq `options` string: `-c name=value` and `--name=value`, backslash escaping the next character.
+fn command_line_options(text: &str) -> Vec<(String, String)> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => word.extend(chars.next()),
+            c if c.is_whitespace() => words.push(std::mem::take(&mut word)),
+            c => word.push(c),
+        }
+    }
+    words.push(word);
+    let mut settings = Vec::new();
+    let mut words = words.into_iter().filter(|w| !w.is_empty());
+    while let Some(word) = words.next() {
+        let assignment = match word.strip_prefix("-c").or_else(|| word.strip_prefix("--")) {
+            Some("") => words.next().unwrap_or_default(),
+            Some(rest) => rest.to_owned(),
+            None => continue,
+        };
+        if let Some((name, value)) = assignment.split_once('=') {
+            settings.push((name.replace('-', "_"), value.to_owned()));
+        }
+    }
+    settings
+}
+
+/// Negotiates, authenticates and greets.
+async fn session(
+    host: &Host,
+    peer: &mut Peer,
+    origin: &Origin,
+    request: Request,
+) -> Result<Session> {
+    if request.major != 3 {
+        return Err(Error::new(
+            state::FEATURE_NOT_SUPPORTED,
+            format!(
+                "unsupported frontend protocol {}.{}: server supports 3.0 to 3.{NEWEST_MINOR}",
+                request.major, request.minor
+            ),
+        ));
+    }
+    if request.minor > NEWEST_MINOR || !request.extensions.is_empty() {
+        wire::message(&mut peer.output, b'v', |b| {
+            wire::put_i32(b, (3 << 16) | i32::from(request.minor.min(NEWEST_MINOR)));
+            wire::put_i32(b, request.extensions.len() as i32);
+            for name in &request.extensions {
+                wire::put_cstr(b, name);
+            }
+        });
+    }
+    let user = request.user.filter(|u| !u.is_empty()).ok_or_else(|| {
+        Error::new(
+            state::INVALID_AUTHORIZATION_SPECIFICATION,
+            "no PostgreSQL user name specified in startup packet",
+        )
+    })?;
+    let database = request.database.filter(|d| !d.is_empty()).unwrap_or_else(|| user.clone());
+
+    auth::authenticate(&host.engine, peer, &user, origin).await?;
+    if !host.engine.database_exists(&database) {
+        return Err(Error::new(
+            state::INVALID_CATALOG_NAME,
+            format!("database \"{database}\" does not exist"),
+        ));
+    }
+    let login = Login {
+        user,
+        database,
+        application_name: request.application_name,
+        options: request.options,
+        client: origin.to_string(),
+    };
+    let session = Session::new(host.engine.clone(), login)?;
+
+    wire::message(&mut peer.output, b'R', |b| wire::put_i32(b, 0));
+    for (name, value) in session.reported_settings() {
+        wire::parameter_status(&mut peer.output, &name, &value);
+    }
+    let secret = session.secret();
+    let secret = if request.minor >= 2 { secret } else { &secret[..SHORT_SECRET] };
+    wire::message(&mut peer.output, b'K', |b| {
+        wire::put_i32(b, session.pid());
+        b.extend_from_slice(secret);
+    });
+    wire::ready_for_query(&mut peer.output, session.status());
+    Ok(session)
+}
+
+/// Answers messages until the client leaves. An error here ends the connection.
+async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
+    let mut skipping = false;
+    let mut scratch = Vec::new();
+    loop {
+        let Some(range) = peer.next_message().await? else { return Ok(()) };
+        // A statement writes to the peer while it runs, so its text is moved out of the peer's input first.
+        scratch.clear();
+        scratch.extend_from_slice(peer.bytes(range));
+        let message = wire::frontend(&scratch)?;
+        match message {
+            Frontend::Terminate => return Ok(()),
+            Frontend::Query(sql) => {
+                skipping = false;
+                if let Err(e) = simple_query(session, sql, peer).await {
+                    report(peer, e)?;
+                }
+                wire::ready_for_query(&mut peer.output, session.status());
+            }
+            Frontend::Sync => {
+                skipping = false;
+                if let Err(e) = session.sync(peer).await {
+                    report(peer, e)?;
+                }
+                wire::ready_for_query(&mut peer.output, session.status());
+            }
+            Frontend::Flush if !skipping => peer.send().await?,
+            _ if skipping => {}
+            other => {
+                if let Err(e) = extended(session, other, peer).await {
+                    skipping = true;
+                    session.extended_error();
+                    report(peer, e)?;
+                }
+            }
+        }
+        if scratch.capacity() > 64 * 1024 {
+            scratch = Vec::new();
+        }
+    }
+}
+
+/// Sends an error; one that ends the session or the server is passed on instead.
+fn report(peer: &mut Peer, e: Error) -> Result<()> {
+    match e.fields().severity {
+        Severity::Fatal | Severity::Panic => Err(e),
+        _ if e.code() == state::CONNECTION_FAILURE => Err(e),
+        _ => {
+            wire::error(&mut peer.output, &e);
+            Ok(())
+        }
+    }
+}
+
+fn text(sql: &[u8]) -> Result<&str> {
+    std::str::from_utf8(sql).map_err(|e| {
+        let bad: Vec<String> =
+            sql[e.valid_up_to()..].iter().take(3).map(|b| format!("0x{b:02x}")).collect();
+        Error::new(
+            state::CHARACTER_NOT_IN_REPERTOIRE,
+            format!("invalid byte sequence for encoding \"UTF8\": {}", bad.join(" ")),
+        )
+    })
+}
+
+async fn simple_query(session: &mut Session, sql: &[u8], peer: &mut Peer) -> Result<()> {
+    session.simple_query(text(sql)?, peer).await
+}
+
+async fn extended(session: &mut Session, message: Frontend<'_>, peer: &mut Peer) -> Result<()> {
+    match message {
+        Frontend::Parse { name, sql, types } => {
+            let types: Vec<u32> = types.iter().collect();
+            session.parse(name, text(sql)?, &types).await?;
+            wire::message(&mut peer.output, b'1', |_| {});
+        }
+        Frontend::Bind(bind) => {
+            let parameter_formats: Vec<i16> = bind.parameter_formats.iter().collect();
+            let parameters: Vec<Option<&[u8]>> = bind.parameters.iter().collect();
+            let result_formats: Vec<i16> = bind.result_formats.iter().collect();
+            session
+                .bind(bind.portal, bind.statement, &parameter_formats, &parameters, &result_formats)
+                .await?;
+            wire::message(&mut peer.output, b'2', |_| {});
+        }
+        Frontend::DescribeStatement(name) => {
+            let (types, shape) = session.describe_statement(name).await?;
+            wire::parameter_description(&mut peer.output, &types);
+            describe(peer, shape.as_deref());
+        }
+        Frontend::DescribePortal(name) => {
+            let shape = session.describe_portal(name).await?;
+            describe(peer, shape.as_deref());
+        }
+        Frontend::Execute { portal, max_rows } => session.execute(portal, max_rows, peer).await?,
+        Frontend::CloseStatement(name) => {
+            session.close_statement(name);
+            wire::message(&mut peer.output, b'3', |_| {});
+        }
+        Frontend::ClosePortal(name) => {
+            session.close_portal(name);
+            wire::message(&mut peer.output, b'3', |_| {});
+        }
+        // What is left of a COPY that failed before the client knew.
+        Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => {}
+        Frontend::FunctionCall => return Err(Error::unsupported("the function call protocol")),
+        Frontend::Authentication(_) => {
+            return Err(Error::new(
+                state::PROTOCOL_VIOLATION,
+                "unexpected password message after authentication",
+            )
+            .severity(Severity::Fatal));
+        }
+        Frontend::Query(_) | Frontend::Sync | Frontend::Flush | Frontend::Terminate => {
+            unreachable!("handled where messages are read")
+        }
+    }
+    Ok(())
+}
+
+fn describe(peer: &mut Peer, shape: Option<&throng_exec::client::RowShape>) {
+    match shape {
+        Some(shape) => peer.row_description(shape),
+        None => wire::message(&mut peer.output, b'n', |_| {}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_split_as_libpq_writes_them() {
+        let parsed = command_line_options(r"-c search_path=a\ b --work-mem=4MB -cx=1");
+        let expected = [("search_path", "a b"), ("work_mem", "4MB"), ("x", "1")];
+        assert_eq!(parsed, expected.map(|(n, v)| (n.to_owned(), v.to_owned())));
+    }
+}

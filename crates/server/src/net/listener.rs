@@ -1,0 +1,274 @@
+//! Listening sockets, and the event loops that own the connections.
+//!
+//! ```text
+//! acceptor (main thread) ──deal to the loop with fewest──► loop 0, pinned to core 0: its connections, for life
+//!                                                     └──► loop 1, pinned to core 1: …
+//! ```
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::LocalSet;
+
+use throng_exec::Engine;
+
+use super::connection::{self, Host};
+use super::stream::Stream;
+
+/// Connections the kernel may hold for us before we accept them: a crowd arrives at once.
+const BACKLOG: i32 = 4096;
+
+/// A socket on its way from the acceptor to its loop; it joins that loop's reactor only there.
+enum Arrival {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+/// One event loop as the acceptor sees it.
+struct Loop {
+    arrivals: mpsc::UnboundedSender<Arrival>,
+    connections: Arc<AtomicUsize>,
+    thread: JoinHandle<()>,
+}
+
+/// The loops of this server.
+pub struct Loops {
+    loops: Vec<Loop>,
+    stop: watch::Sender<bool>,
+}
+
+impl Loops {
+    /// Starts one loop for each core, its thread pinned there.
+    pub fn start(
+        engine: &Arc<Engine>,
+        cores: &[usize],
+        tls: Option<tokio_rustls::TlsAcceptor>,
+    ) -> io::Result<Loops> {
+        let (stop, _) = watch::channel(false);
+        let loops = cores
+            .iter()
+            .map(|&core| start_loop(core, engine.clone(), tls.clone(), stop.subscribe()))
+            .collect::<io::Result<_>>()?;
+        Ok(Loops { loops, stop })
+    }
+
+    fn deal(&self, arrival: Arrival) {
+        let fewest = self
+            .loops
+            .iter()
+            .min_by_key(|l| l.connections.load(Ordering::Relaxed))
+            .expect("at least one loop");
+        fewest.connections.fetch_add(1, Ordering::Relaxed);
+        // A loop that has ended has been told to stop: the client sees its socket close.
+        let _ = fewest.arrivals.send(arrival);
+    }
+
+    /// Ends every session with 57P01 and waits for the loops.
+    pub fn stop(self) {
+        self.stop.send_replace(true);
+        for Loop { arrivals, thread, .. } in self.loops {
+            drop(arrivals);
+            if thread.join().is_err() {
+                tracing::error!("an event loop ended by a panic");
+            }
+        }
+    }
+}
+
+fn start_loop(
+    core: usize,
+    engine: Arc<Engine>,
+    tls: Option<tokio_rustls::TlsAcceptor>,
+    stop: watch::Receiver<bool>,
+) -> io::Result<Loop> {
+    let (arrivals, receiver) = mpsc::unbounded_channel();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let open = connections.clone();
+    let thread = std::thread::Builder::new().name(format!("loop-{core}")).spawn(move || {
+        if let Err(e) = throng_sync::topology::pin_current_thread(core) {
+            tracing::warn!(core, error = %e, "event loop not pinned");
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            // Sockets are looked at after this many polls: frequent enough that a busy session delays nobody.
+            .event_interval(31)
+            .build()
+            .expect("a runtime for the event loop");
+        let host = Rc::new(Host { engine, tls });
+        runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open, stop)));
+    })?;
+    Ok(Loop { arrivals, connections, thread })
+}
+
+async fn run_loop(
+    host: Rc<Host>,
+    mut arrivals: mpsc::UnboundedReceiver<Arrival>,
+    open: Arc<AtomicUsize>,
+    stop: watch::Receiver<bool>,
+) {
+    let mut sessions = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            arrival = arrivals.recv() => {
+                let Some(arrival) = arrival else { break };
+                match join(arrival) {
+                    Ok(stream) => {
+                        let (host, open, stop) = (host.clone(), open.clone(), stop.clone());
+                        sessions.spawn_local(async move {
+                            let _leave = Leave(open);
+                            connection::serve(host, stream, stop).await;
+                        });
+                    }
+                    Err(e) => {
+                        open.fetch_sub(1, Ordering::Relaxed);
+                        tracing::warn!(error = %e, "could not take a connection");
+                    }
+                }
+            }
+            Some(ended) = sessions.join_next() => {
+                if let Err(e) = ended {
+                    tracing::error!(error = %e, "a session ended by a panic");
+                }
+            }
+        }
+    }
+    while sessions.join_next().await.is_some() {}
+}
+
+/// Takes a connection off the loop's count, however it ends.
+struct Leave(Arc<AtomicUsize>);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn join(arrival: Arrival) -> io::Result<Stream> {
+    match arrival {
+        Arrival::Tcp(s) => {
+            // Replies are complete when they are sent; nothing is gained by waiting for more.
+            s.set_nodelay(true)?;
+            Ok(Stream::Tcp(TcpStream::from_std(s)?))
+        }
+        Arrival::Unix(s) => Ok(Stream::Unix(UnixStream::from_std(s)?)),
+    }
+}
+
+/// The sockets new clients knock at.
+pub struct Listeners {
+    tcp: TcpListener,
+    unix: Vec<UnixListener>,
+    /// Unlinked when we go.
+    paths: Vec<PathBuf>,
+}
+
+impl Listeners {
+    /// Binds the TCP address and one Unix socket, `.s.PGSQL.PORT`, in each directory.
+    pub fn bind(address: SocketAddr, directories: &[PathBuf]) -> io::Result<Listeners> {
+        let socket = socket2::Socket::new(
+            socket2::Domain::for_address(address),
+            socket2::Type::STREAM,
+            None,
+        )?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into()).map_err(|e| at(address, e))?;
+        socket.listen(BACKLOG).map_err(|e| at(address, e))?;
+        socket.set_nonblocking(true)?;
+        let tcp = TcpListener::from_std(socket.into())?;
+        let port = tcp.local_addr()?.port();
+        let mut listeners = Listeners { tcp, unix: Vec::new(), paths: Vec::new() };
+        for directory in directories {
+            let path = directory.join(format!(".s.PGSQL.{port}"));
+            listeners.unix.push(bind_unix(&path).map_err(|e| at(path.display(), e))?);
+            listeners.paths.push(path);
+        }
+        Ok(listeners)
+    }
+
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
+    }
+
+    /// Accepts and deals until dropped.
+    pub async fn accept(&self, loops: &Loops) {
+        let tcp = async {
+            loop {
+                let accepted = self.tcp.accept().await.and_then(|(s, _)| s.into_std());
+                deal(loops, accepted.map(Arrival::Tcp)).await;
+            }
+        };
+        let unix = async {
+            let mut accepting = tokio::task::JoinSet::new();
+            let (arrived, mut arrivals) = mpsc::unbounded_channel();
+            for listener in &self.unix {
+                let listener = clone_unix(listener);
+                let arrived = arrived.clone();
+                accepting.spawn(async move {
+                    let Ok(listener) = listener else { return };
+                    loop {
+                        let accepted = listener.accept().await.and_then(|(s, _)| s.into_std());
+                        if arrived.send(accepted.map(Arrival::Unix)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            while let Some(arrival) = arrivals.recv().await {
+                deal(loops, arrival).await;
+            }
+        };
+        tokio::join!(tcp, unix);
+    }
+}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            // Somebody may have removed it already; a stale socket file does no harm.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+async fn deal(loops: &Loops, arrival: io::Result<Arrival>) {
+    match arrival {
+        Ok(arrival) => loops.deal(arrival),
+        Err(e) => {
+            // Most often no file descriptor is left: let sessions end before asking again.
+            tracing::warn!(error = %e, "could not accept a connection");
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    }
+}
+
+fn at(place: impl std::fmt::Display, e: io::Error) -> io::Error {
+    io::Error::new(e.kind(), format!("could not listen on {place}: {e}"))
+}
+
+fn clone_unix(listener: &UnixListener) -> io::Result<UnixListener> {
+    use std::os::fd::AsFd;
+    let owned = listener.as_fd().try_clone_to_owned()?;
+    UnixListener::from_std(owned.into())
+}
+
+/// Binds a Unix socket, replacing the file that a dead server left behind, not one that a live server answers at.
+fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(e) if e.kind() == io::ErrorKind::AddrInUse => {
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(e);
+            }
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    }
+}

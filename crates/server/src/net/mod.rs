@@ -1,0 +1,6 @@
+//! Sockets and the protocol spoken over them.
+pub mod connection;
+pub mod listener;
+pub mod output;
+pub mod stream;
+pub mod wire;

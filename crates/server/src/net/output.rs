@@ -1,0 +1,221 @@
+//! A connection's two buffers as a running statement sees them: rows and tags go into the output buffer, COPY data
+//! comes out of the input buffer.
+
+use std::io;
+
+use throng_exec::client::{Client, ClientFuture, Format, RowShape};
+use throng_sql::io as value;
+use throng_types::datum::Datum;
+use throng_types::error::state;
+use throng_types::{Error, Result};
+
+use super::stream::Stream;
+use super::wire::{self, Frontend};
+
+/// Input taken from the kernel in one read.
+const READ_CHUNK: usize = 16 * 1024;
+/// A buffer that grew past this for one large message is given back once it is empty.
+const KEEP: usize = 64 * 1024;
+
+/// A client's socket with what was read but not yet understood, and what was written but not yet sent.
+pub struct Peer {
+    stream: Stream,
+    input: Vec<u8>,
+    /// Where the next message starts in `input`.
+    start: usize,
+    pub output: Vec<u8>,
+}
+
+impl Peer {
+    pub fn new(stream: Stream) -> Peer {
+        Peer { stream, input: Vec::new(), start: 0, output: Vec::new() }
+    }
+
+    /// Replaces the socket by one that encrypts; fails if the client already sent plain bytes after asking.
+    pub async fn secure(self, tls: &tokio_rustls::TlsAcceptor) -> io::Result<Peer> {
+        if self.start != self.input.len() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "received unencrypted data after SSL request",
+            ));
+        }
+        Ok(Peer::new(self.stream.secure(tls).await?))
+    }
+
+    /// What was read and not yet taken.
+    pub fn pending(&self) -> &[u8] {
+        &self.input[self.start..]
+    }
+
+    pub fn take(&mut self, n: usize) -> std::ops::Range<usize> {
+        let from = self.start;
+        self.start += n;
+        from..self.start
+    }
+
+    pub fn bytes(&self, range: std::ops::Range<usize>) -> &[u8] {
+        &self.input[range]
+    }
+
+    /// Waits for more input. Output is sent first: this is the one place a connection idles.
+    /// Returns false at the end of the stream.
+    pub async fn fill(&mut self) -> io::Result<bool> {
+        self.send().await?;
+        if self.start > 0 {
+            self.input.drain(..self.start);
+            self.start = 0;
+            if self.input.is_empty() && self.input.capacity() > KEEP {
+                self.input = Vec::new();
+            }
+        }
+        self.stream.read_more(&mut self.input, READ_CHUNK).await
+    }
+
+    /// Sends everything written so far.
+    pub async fn send(&mut self) -> io::Result<()> {
+        if !self.output.is_empty() {
+            self.stream.write_all(&self.output).await?;
+            self.output.clear();
+            if self.output.capacity() > KEEP {
+                self.output = Vec::new();
+            }
+        }
+        Ok(())
+    }
+
+    /// The next whole message's place in the input, reading as needed; `None` when the client has gone.
+    pub async fn next_message(&mut self) -> Result<Option<std::ops::Range<usize>>> {
+        loop {
+            if let Some(length) = wire::message_length(self.pending())? {
+                if self.pending().len() >= length {
+                    return Ok(Some(self.take(length)));
+                }
+            }
+            if !self.fill().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn next_copy_data(&mut self) -> Result<Option<Vec<u8>>> {
+        loop {
+            let Some(range) = self.next_message().await? else {
+                return Err(Error::new(
+                    state::CONNECTION_FAILURE,
+                    "unexpected EOF on client connection with an open transaction",
+                ));
+            };
+            match wire::frontend(&self.input[range])? {
+                Frontend::CopyData(bytes) => return Ok(Some(bytes.to_vec())),
+                Frontend::CopyDone => return Ok(None),
+                Frontend::CopyFail(why) => {
+                    return Err(Error::new(
+                        state::QUERY_CANCELED,
+                        format!("COPY from stdin failed: {why}"),
+                    ));
+                }
+                // A client that pipelines sends these before it knows that COPY has begun.
+                Frontend::Flush | Frontend::Sync => {}
+                _ => {
+                    return Err(Error::new(
+                        state::PROTOCOL_VIOLATION,
+                        "unexpected message type during COPY from stdin",
+                    ));
+                }
+            }
+        }
+    }
+}
+
+impl Client for Peer {
+    fn row_description(&mut self, shape: &RowShape) {
+        wire::row_description(&mut self.output, &shape.fields, &shape.formats);
+    }
+
+    fn row(&mut self, row: &[Datum], shape: &RowShape) -> Result<()> {
+        let out = &mut self.output;
+        let start = out.len();
+        out.push(b'D');
+        out.extend_from_slice(&[0; 4]);
+        wire::put_i16(out, row.len() as i16);
+        for ((datum, field), format) in row.iter().zip(&shape.fields).zip(&shape.formats) {
+            if datum.is_null() {
+                wire::put_i32(out, -1);
+                continue;
+            }
+            let at = out.len();
+            out.extend_from_slice(&[0; 4]);
+            let written = match format {
+                Format::Text => {
+                    value::output_text(datum, field.ty, &shape.settings, out);
+                    Ok(())
+                }
+                Format::Binary => value::output_binary(datum, field.ty, out),
+            };
+            if let Err(e) = written {
+                out.truncate(start);
+                return Err(e);
+            }
+            let length = (out.len() - at - 4) as u32;
+            out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+        }
+        let length = out.len() - start - 1;
+        if length > wire::MAX_MESSAGE {
+            out.truncate(start);
+            return Err(Error::new(
+                state::PROGRAM_LIMIT_EXCEEDED,
+                "a row of the result is larger than 1 GB",
+            ));
+        }
+        out[start + 1..start + 5].copy_from_slice(&(length as u32).to_be_bytes());
+        Ok(())
+    }
+
+    fn command_complete(&mut self, tag: &str) {
+        wire::message(&mut self.output, b'C', |b| wire::put_cstr(b, tag));
+    }
+
+    fn empty_query(&mut self) {
+        wire::message(&mut self.output, b'I', |_| {});
+    }
+
+    fn portal_suspended(&mut self) {
+        wire::message(&mut self.output, b's', |_| {});
+    }
+
+    fn notice(&mut self, notice: &Error) {
+        wire::error(&mut self.output, notice);
+    }
+
+    fn parameter_status(&mut self, name: &str, value: &str) {
+        wire::parameter_status(&mut self.output, name, value);
+    }
+
+    fn copy_in_start(&mut self, format: Format, columns: usize) {
+        wire::copy_response(&mut self.output, b'G', format, columns);
+    }
+
+    fn copy_read(&mut self) -> ClientFuture<'_, Option<Vec<u8>>> {
+        Box::pin(self.next_copy_data())
+    }
+
+    fn copy_out_start(&mut self, format: Format, columns: usize) {
+        wire::copy_response(&mut self.output, b'H', format, columns);
+    }
+
+    fn copy_data(&mut self, bytes: &[u8]) {
+        wire::message(&mut self.output, b'd', |b| b.extend_from_slice(bytes));
+    }
+
+    fn copy_out_done(&mut self) {
+        wire::message(&mut self.output, b'c', |_| {});
+    }
+
+    fn backlog(&self) -> usize {
+        self.output.len()
+    }
+
+    fn flush(&mut self) -> ClientFuture<'_, ()> {
+        Box::pin(async { Ok(self.send().await?) })
+    }
+}

@@ -1,0 +1,105 @@
+//! The three kinds of socket a client may come through, behind one set of calls.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+pub enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Where a client comes from.
+pub enum Origin {
+    Tcp(SocketAddr),
+    /// The Unix socket; `owner` if the client runs as the server's own user.
+    Unix {
+        owner: bool,
+    },
+    /// The client was gone before it could be asked.
+    Unknown,
+}
+
+impl Origin {
+    pub fn is_unix(&self) -> bool {
+        matches!(self, Origin::Unix { .. })
+    }
+    pub fn is_owner(&self) -> bool {
+        matches!(self, Origin::Unix { owner: true })
+    }
+    /// Whether the client's bytes never leave the machine.
+    pub fn is_near(&self) -> bool {
+        match self {
+            Origin::Tcp(a) => a.ip().is_loopback(),
+            Origin::Unix { .. } => true,
+            Origin::Unknown => false,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Tcp(a) => a.fmt(f),
+            Origin::Unix { .. } => f.write_str("[local]"),
+            Origin::Unknown => f.write_str("[unknown]"),
+        }
+    }
+}
+
+impl Stream {
+    pub fn origin(&self) -> Origin {
+        match self {
+            Stream::Tcp(s) => s.peer_addr().map_or(Origin::Unknown, Origin::Tcp),
+            Stream::Tls(s) => s.get_ref().0.peer_addr().map_or(Origin::Unknown, Origin::Tcp),
+            Stream::Unix(s) => s.peer_cred().map_or(Origin::Unknown, |c| Origin::Unix {
+                owner: c.uid() == rustix::process::geteuid().as_raw(),
+            }),
+        }
+    }
+
+    pub async fn secure(self, tls: &TlsAcceptor) -> io::Result<Stream> {
+        match self {
+            Stream::Tcp(tcp) => Ok(Stream::Tls(Box::new(tls.accept(tcp).await?))),
+            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "TLS is for TCP connections")),
+        }
+    }
+
+    /// Reads what is there, at most `chunk` bytes more, waiting for at least one. False at the end of the stream.
+    pub async fn read_more(&mut self, into: &mut Vec<u8>, chunk: usize) -> io::Result<bool> {
+        // An idle connection holds no buffer: room is made only when there are bytes to read.
+        match self {
+            Stream::Tcp(s) => {
+                s.readable().await?;
+                into.reserve(chunk);
+                Ok(s.read_buf(into).await? > 0)
+            }
+            Stream::Unix(s) => {
+                s.readable().await?;
+                into.reserve(chunk);
+                Ok(s.read_buf(into).await? > 0)
+            }
+            Stream::Tls(s) => {
+                into.reserve(chunk);
+                Ok(s.read_buf(into).await? > 0)
+            }
+        }
+    }
+
+    pub async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Tcp(s) => s.write_all(bytes).await,
+            Stream::Unix(s) => s.write_all(bytes).await,
+            Stream::Tls(s) => {
+                s.write_all(bytes).await?;
+                s.flush().await
+            }
+        }
+    }
+}

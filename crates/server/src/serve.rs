@@ -1,0 +1,107 @@
+//! `throng serve`: from the configuration to the ready line, and from the signal to the last page written.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_rustls::TlsAcceptor;
+
+use throng_exec::{Engine, EngineConfig};
+use throng_types::error::state;
+use throng_types::{Error, Result};
+
+use crate::auth::scram::Verifier;
+use crate::config::{self, Config};
+use crate::net::listener::{Listeners, Loops};
+
+/// Serves until SIGTERM or SIGINT.
+pub fn run(config: Config) -> Result<()> {
+    let engine = Engine::open(EngineConfig {
+        data: config.data.clone(),
+        cores: config.cores.clone(),
+        pool_bytes: config.pool_bytes,
+        settings: config.settings.clone(),
+        password_verifier: |password| Verifier::of_password(password).to_string(),
+    })?;
+    let served = listen(&config, &engine);
+    // Whatever ended the serving, what was acknowledged is on disk already; closing makes the next start quick.
+    let closed = engine.close();
+    served.and(closed)
+}
+
+fn listen(config: &Config, engine: &Arc<Engine>) -> Result<()> {
+    if !config.listen.ip().is_loopback() && !engine.any_password() {
+        return Err(Error::new(
+            state::CONFIG_FILE_ERROR,
+            format!("refusing to listen on {} while no role has a password", config.listen),
+        )
+        .hint(
+            "Start with --listen 127.0.0.1:5433, run \
+             psql -h 127.0.0.1 -p 5433 -U postgres -c \"ALTER ROLE postgres PASSWORD '...'\", then start again.",
+        ));
+    }
+    let tls = config.certificate.as_ref().map(|(c, k)| tls_acceptor(c, k)).transpose()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listeners = Listeners::bind(config.listen, &config.unix_sockets)?;
+        let loops = Loops::start(engine, &config.cores, tls)?;
+        let address = listeners.address()?;
+        println!(
+            "throng {} is ready on {address} with {} cores: psql -h {} -p {} -U postgres",
+            env!("CARGO_PKG_VERSION"),
+            config.cores.len(),
+            address.ip(),
+            address.port()
+        );
+        let why = tokio::select! {
+            _ = listeners.accept(&loops) => "listeners closed",
+            why = told_to_stop(engine, config) => why?,
+        };
+        tracing::info!("{why}: shutting down");
+        drop(listeners);
+        // Nothing else runs on this thread any more: it may wait for the loops.
+        loops.stop();
+        Ok(())
+    })
+}
+
+/// Waits for SIGTERM or SIGINT; rereads the configuration file at each SIGHUP.
+async fn told_to_stop(engine: &Engine, config: &Config) -> Result<&'static str> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok("SIGTERM"),
+            _ = interrupt.recv() => return Ok("SIGINT"),
+            _ = hangup.recv() => {
+                let reloaded =
+                    config::file_settings(&config.data).and_then(|settings| engine.reload(settings));
+                match reloaded {
+                    Ok(()) => tracing::info!("configuration file reread"),
+                    Err(e) => tracing::error!(error = %e, "configuration file not applied"),
+                }
+            }
+        }
+    }
+}
+
+fn tls_acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
+    let wrong = |path: &Path, e: &dyn std::fmt::Display| {
+        Error::new(state::CONFIG_FILE_ERROR, format!("{}: {e}", path.display()))
+    };
+    let open = |path: &Path| File::open(path).map(BufReader::new).map_err(|e| wrong(path, &e));
+    let certificates = rustls_pemfile::certs(&mut open(certificate)?)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| wrong(certificate, &e))?;
+    let private = rustls_pemfile::private_key(&mut open(key)?)
+        .map_err(|e| wrong(key, &e))?
+        .ok_or_else(|| wrong(key, &"no private key in this file"))?;
+    let config = rustls::ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(certificates, private)
+        .map_err(|e| wrong(certificate, &e))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

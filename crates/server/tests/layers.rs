@@ -1,0 +1,69 @@
+//! Imports between rooms run downward only.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// Each room and the rooms it may import, from the top of the house to the cellar.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("server", &["exec", "sql", "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync"]),
+    ("exec", &["sql", "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync"]),
+    ("sql", &["types", "observe"]),
+    ("txn", &["access", "buffer", "wal", "disk", "types", "observe", "sync"]),
+    ("access", &["buffer", "wal", "disk", "types", "observe", "sync"]),
+    ("buffer", &["wal", "disk", "types", "observe", "sync"]),
+    ("wal", &["disk", "types", "observe", "sync"]),
+    ("disk", &["types", "observe", "sync"]),
+    ("types", &[]),
+    ("observe", &["sync"]),
+    ("sync", &[]),
+];
+
+/// Crates that one room alone may use.
+const KEPT_IN: &[(&str, &str)] = &[("datafusion", "exec"), ("sqlparser", "sql"), ("clap", "server")];
+
+/// The direct dependencies of every crate of the workspace, by `cargo metadata`.
+fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let names = |list: &serde_json::Value| -> Vec<String> {
+        let list = list.as_array().expect("a list").iter();
+        list.map(|d| d["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let packages = metadata["packages"].as_array().expect("packages").iter();
+    packages
+        .map(|p| {
+            let name = p["name"].as_str().expect("a name").trim_start_matches("throng-");
+            (name.to_owned(), names(&p["dependencies"]))
+        })
+        .collect()
+}
+
+#[test]
+fn imports_run_downward() {
+    let dependencies = dependencies();
+    let allowed: BTreeMap<_, _> = ALLOWED.iter().copied().collect();
+    for (room, imports) in &dependencies {
+        let may = allowed.get(room.as_str()).unwrap_or_else(|| panic!("{room} has no place in the house"));
+        for import in imports.iter().filter_map(|i| i.strip_prefix("throng-")) {
+            assert!(may.contains(&import), "{room} may not import {import}");
+        }
+    }
+    assert_eq!(dependencies.len(), ALLOWED.len(), "a room is missing");
+}
+
+#[test]
+fn guests_stay_in_their_room() {
+    for (room, imports) in dependencies() {
+        for (guest, host) in KEPT_IN {
+            assert!(
+                room == *host || !imports.iter().any(|i| i == guest),
+                "{guest} belongs to {host}, {room} imports it"
+            );
+        }
+    }
+}
