@@ -1,0 +1,165 @@
+//! Small dense numbers for threads, so that each can have its own slot of everything.
+
+use crate::pad::CachePadded;
+
+/// How many threads may hold an index at once.
+///
+/// The server runs one event loop a core and a handful of helpers; 256 leaves room for 200 cores.
+pub const MAX_THREADS: usize = 256;
+
+/// The calling thread's number, below [`MAX_THREADS`]: the smallest that was free when the thread first asked.
+/// It goes back when the thread ends, and what its holder wrote before is seen by the next.
+///
+/// Panics if more than [`MAX_THREADS`] threads hold one.
+#[inline]
+pub fn thread_index() -> usize {
+    imp::thread_index()
+}
+
+/// One more than the largest index ever given out: how far a walk over all threads has to go.
+pub fn threads_high_water() -> usize {
+    imp::high_water()
+}
+
+#[cfg(not(loom))]
+mod imp {
+    use super::MAX_THREADS;
+    use std::cell::Cell;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+    /// A bit for each index in use.
+    static IN_USE: [AtomicU64; MAX_THREADS / 64] = [const { AtomicU64::new(0) }; MAX_THREADS / 64];
+    static HIGH_WATER: AtomicUsize = AtomicUsize::new(0);
+
+    const NONE: usize = usize::MAX;
+
+    thread_local! {
+        /// Read on every use: has no destructor, so reading it needs no registration.
+        static INDEX: Cell<usize> = const { Cell::new(NONE) };
+        /// Gives the index back at the thread's end.
+        static LEASE: Lease = const { Lease };
+    }
+
+    struct Lease;
+
+    impl Drop for Lease {
+        fn drop(&mut self) {
+            let index = INDEX.replace(NONE);
+            if index != NONE {
+                // Release: what this thread wrote to its slots is seen by the thread that takes the index.
+                IN_USE[index / 64].fetch_and(!(1 << (index % 64)), Ordering::Release);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn thread_index() -> usize {
+        let index = INDEX.get();
+        if index != NONE { index } else { first_use() }
+    }
+
+    pub(super) fn high_water() -> usize {
+        HIGH_WATER.load(Ordering::Acquire)
+    }
+
+    #[cold]
+    fn first_use() -> usize {
+        let index = acquire();
+        INDEX.set(index);
+        // A destructor that runs after the lease's own finds no lease: that index is not given back.
+        let _ = LEASE.try_with(|_| ());
+        index
+    }
+
+    fn acquire() -> usize {
+        for (i, word) in IN_USE.iter().enumerate() {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != u64::MAX {
+                let bit = bits.trailing_ones() as usize;
+                // Acquire: pairs with the Release of the thread that gave it back.
+                match word.compare_exchange_weak(
+                    bits,
+                    bits | 1 << bit,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                ) {
+                    Ok(_) => {
+                        let index = i * 64 + bit;
+                        HIGH_WATER.fetch_max(index + 1, Ordering::AcqRel);
+                        return index;
+                    }
+                    Err(now) => bits = now,
+                }
+            }
+        }
+        panic!("more than {MAX_THREADS} threads use per-thread slots");
+    }
+}
+
+#[cfg(loom)]
+mod imp {
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+
+    // Loom runs its threads as coroutines of one: indexes come from loom's own thread-locals, and start
+    // afresh in every execution. They are not given back: a model has few threads.
+    loom::lazy_static! {
+        static ref NEXT: AtomicUsize = AtomicUsize::new(0);
+    }
+    loom::thread_local! {
+        static INDEX: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn thread_index() -> usize {
+        INDEX.with(|index| *index)
+    }
+
+    pub(super) fn high_water() -> usize {
+        NEXT.load(Ordering::Relaxed)
+    }
+}
+
+/// A value for every thread, each on its own cache lines.
+///
+/// All of them can be read by anyone; what makes writes cheap is that only the owner writes its own.
+#[derive(Debug)]
+pub struct PerThread<T> {
+    slots: Box<[CachePadded<T>]>,
+}
+
+impl<T> PerThread<T> {
+    /// `make(i)` for each index. Under loom there are four: models have few threads.
+    pub fn new(mut make: impl FnMut(usize) -> T) -> PerThread<T> {
+        let count = if cfg!(loom) { 4 } else { MAX_THREADS };
+        PerThread {
+            slots: (0..count).map(|i| CachePadded::new(make(i))).collect(),
+        }
+    }
+
+    /// The calling thread's.
+    #[inline]
+    pub fn mine(&self) -> &T {
+        &self.slots[thread_index()]
+    }
+
+    /// Another thread's; `index` below [`len`](PerThread::len).
+    #[inline]
+    pub fn get(&self, index: usize) -> &T {
+        &self.slots[index]
+    }
+
+    /// How many slots there are: [`MAX_THREADS`].
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().map(|slot| &**slot)
+    }
+}
+
+impl<T: Default> Default for PerThread<T> {
+    fn default() -> PerThread<T> {
+        PerThread::new(|_| T::default())
+    }
+}
