@@ -1,0 +1,108 @@
+//! Things counted as they happen.
+
+use crate::histogram::add;
+use crate::slots;
+use std::sync::atomic::Ordering;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
+        /// What is counted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Counter { $($(#[$doc])* $variant,)* }
+
+        impl Counter {
+            pub const ALL: &[Counter] = &[$(Counter::$variant,)*];
+            pub const COUNT: usize = Counter::ALL.len();
+
+            /// In lower case with underscores, as PostgreSQL's statistics views name their columns.
+            pub const fn name(self) -> &'static str {
+                match self { $(Counter::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Pages wanted and found in the pool.
+    PageHit = "blks_hit";
+    /// Pages read from their files.
+    PageRead = "blks_read";
+    /// Pages written to their files.
+    PageWrite = "blks_written";
+    /// Pages added to files.
+    PageExtend = "blks_extended";
+    /// Pages dropped from the pool for others.
+    PageEvict = "blks_evicted";
+    /// Optimistic reads that had to start over.
+    OptimisticRetry = "optimistic_retries";
+    /// Log records.
+    WalRecord = "wal_records";
+    /// Of them, or in them: whole pages.
+    WalPageImage = "wal_fpi";
+    /// Bytes of log.
+    WalByte = "wal_bytes";
+    /// Times the log was made durable.
+    WalSync = "wal_sync";
+    /// Transactions committed.
+    Commit = "xact_commit";
+    /// Transactions rolled back.
+    Rollback = "xact_rollback";
+    /// Deadlocks found.
+    Deadlock = "deadlocks";
+    /// Rows handed to statements.
+    TupleReturned = "tup_returned";
+    /// Rows inserted.
+    TupleInserted = "tup_inserted";
+    /// Rows updated.
+    TupleUpdated = "tup_updated";
+    /// Of them, on the same page without touching an index.
+    TupleHotUpdated = "tup_hot_updated";
+    /// Rows deleted.
+    TupleDeleted = "tup_deleted";
+}
+
+/// Counts `n` more on the calling thread.
+#[inline]
+pub fn count(counter: Counter, n: u64) {
+    add(&slots::mine().counters[counter as usize], n);
+}
+
+/// The sum over all threads since the process started.
+pub fn counter(counter: Counter) -> u64 {
+    slots::all()
+        .map(|slot| slot.counters[counter as usize].load(Ordering::Relaxed))
+        .sum()
+}
+
+/// Every counter with its sum.
+pub fn counters() -> Vec<(Counter, u64)> {
+    Counter::ALL
+        .iter()
+        .map(|&which| (which, counter(which)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_threads_counted_stays() {
+        let before = counter(Counter::Deadlock);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                std::thread::spawn(|| {
+                    for _ in 0..1000 {
+                        count(Counter::Deadlock, 2);
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(counter(Counter::Deadlock), before + 8000);
+        assert!(counters().contains(&(Counter::Deadlock, before + 8000)));
+    }
+}
