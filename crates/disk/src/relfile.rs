@@ -1,0 +1,300 @@
+//! One relation's file: its length, its handle, and whether it must still be synced.
+
+use crate::error::{Action, file_error};
+use crate::{Disk, File};
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use throng_observe::{WaitEvent, waiting};
+use throng_types::page::PAGE_SIZE;
+use throng_types::{BlockNo, FileId, PageId};
+
+/// A file has at most this many blocks: `u32::MAX` is no block's number (`Tid::NONE` has it).
+pub(crate) const MAX_BLOCKS: u32 = u32::MAX - 1;
+
+/// Up to this many blocks are added by writing zeros, which later writes need not convert; more by reserving space.
+/// PostgreSQL draws the line at the same place.
+const WRITE_ZEROS_UP_TO: u32 = 8;
+static ZEROS: [u8; WRITE_ZEROS_UP_TO as usize * PAGE_SIZE] =
+    [0; WRITE_ZEROS_UP_TO as usize * PAGE_SIZE];
+
+/// An existing relation file. Whoever uses it often keeps it: [`blocks`](RelFile::blocks) is then one load.
+pub struct RelFile {
+    id: FileId,
+    path: Box<str>,
+    /// Blocks in the file. Changes only under `growing`.
+    blocks: AtomicU32,
+    growing: Mutex<()>,
+    handle: RwLock<Handle>,
+    /// Used since the handle cache last looked.
+    used: AtomicBool,
+    /// Written since the last sync. Set after the write, cleared before the sync: so whoever finds it clear
+    /// after a write of its own has returned knows that a sync began after that write.
+    dirty: AtomicBool,
+}
+
+enum Handle {
+    Closed,
+    Open(Arc<dyn File>),
+    /// The file has been removed: a late user must not open another of that name.
+    Removed,
+}
+
+pub(crate) fn path_of(id: FileId) -> String {
+    format!("base/{id}")
+}
+
+pub(crate) fn offset_of(block: BlockNo) -> u64 {
+    u64::from(block) * PAGE_SIZE as u64
+}
+
+impl RelFile {
+    /// Opens the file and looks at its length. A last block that is not whole does not count: it is
+    /// what a crash has left of an extension.
+    pub(crate) fn open(disk: &dyn Disk, id: FileId, create: bool) -> io::Result<RelFile> {
+        let path = path_of(id).into_boxed_str();
+        let handle = disk.open(&path, create)?;
+        let blocks = handle.len()? / PAGE_SIZE as u64;
+        let blocks = u32::try_from(blocks).unwrap_or(u32::MAX).min(MAX_BLOCKS);
+        Ok(RelFile {
+            id,
+            path,
+            blocks: AtomicU32::new(blocks),
+            growing: Mutex::new(()),
+            handle: RwLock::new(Handle::Open(handle)),
+            used: AtomicBool::new(true),
+            dirty: AtomicBool::new(false),
+        })
+    }
+
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// `base/<id>`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// How many blocks the file has. Those below are there to be read.
+    #[inline]
+    pub fn blocks(&self) -> u32 {
+        // Acquire: the blocks up to the number read have been made.
+        self.blocks.load(Ordering::Acquire)
+    }
+
+    /// The open handle, opened again if need be; whether it was (the cache then counts it).
+    pub(crate) fn handle(&self, disk: &dyn Disk) -> io::Result<(Arc<dyn File>, bool)> {
+        if let Handle::Open(file) = &*self.handle.read() {
+            if !self.used.load(Ordering::Relaxed) {
+                self.used.store(true, Ordering::Relaxed);
+            }
+            return Ok((file.clone(), false));
+        }
+        let mut handle = self.handle.write();
+        match &*handle {
+            Handle::Open(file) => Ok((file.clone(), false)),
+            Handle::Removed => Err(file_error(
+                Action::Open,
+                &self.path,
+                rustix::io::Errno::NOENT.into(),
+            )),
+            Handle::Closed => {
+                let file = disk.open(&self.path, false)?;
+                *handle = Handle::Open(file.clone());
+                self.used.store(true, Ordering::Relaxed);
+                Ok((file, true))
+            }
+        }
+    }
+
+    /// For the cache's clock: whether it was used since the last look.
+    pub(crate) fn take_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+
+    /// Closes the handle. What was written through it is synced first, so that no error of writing it back
+    /// goes to nobody.
+    pub(crate) fn close(&self) -> io::Result<()> {
+        let open = match &*self.handle.read() {
+            Handle::Open(file) => file.clone(),
+            Handle::Closed | Handle::Removed => return Ok(()),
+        };
+        if self.is_dirty() {
+            self.sync_with(&*open)?;
+        }
+        let mut handle = self.handle.write();
+        if matches!(*handle, Handle::Open(_)) {
+            *handle = Handle::Closed;
+        }
+        Ok(())
+    }
+
+    /// Lets go of the handle for good.
+    pub(crate) fn mark_removed(&self) {
+        *self.handle.write() = Handle::Removed;
+        self.dirty.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_removed(&self) -> bool {
+        matches!(*self.handle.read(), Handle::Removed)
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.dirty.load(Ordering::Acquire)
+    }
+
+    fn set_dirty(&self) {
+        // Release: whoever sees it set, and syncs, does so after the write.
+        if !self.dirty.load(Ordering::Relaxed) {
+            self.dirty.store(true, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn sync_with(&self, file: &dyn File) -> io::Result<()> {
+        let _waiting = waiting(WaitEvent::DataSync, u64::from(self.id.0));
+        self.dirty.swap(false, Ordering::AcqRel);
+        file.sync().inspect_err(|_| self.set_dirty())
+    }
+
+    pub(crate) fn read(
+        &self,
+        file: &dyn File,
+        block: BlockNo,
+        page: &mut [u8; PAGE_SIZE],
+    ) -> io::Result<()> {
+        let _waiting = waiting(WaitEvent::PageRead, PageId::new(self.id, block).raw());
+        let n = file.read_at(page, offset_of(block))?;
+        if n < PAGE_SIZE {
+            Err(self.short_read(block, n))
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cold]
+    fn short_read(&self, block: BlockNo, n: usize) -> io::Error {
+        let path = &self.path;
+        io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!(
+                "could not read block {block} in file \"{path}\": read only {n} of {PAGE_SIZE} bytes"
+            ),
+        )
+    }
+
+    pub(crate) fn write(
+        &self,
+        file: &dyn File,
+        block: BlockNo,
+        page: &[u8; PAGE_SIZE],
+    ) -> io::Result<()> {
+        let blocks = self.blocks();
+        if block >= blocks {
+            let path = &self.path;
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("could not write block {block} in file \"{path}\": it has {blocks} blocks"),
+            ));
+        }
+        let _waiting = waiting(WaitEvent::PageWrite, PageId::new(self.id, block).raw());
+        let result = file.write_at(page, offset_of(block));
+        // Also after an error: part of it may have been written.
+        self.set_dirty();
+        result
+    }
+
+    /// Adds `n` blocks of zeros; returns the first.
+    pub(crate) fn extend(&self, file: &dyn File, n: u32) -> io::Result<BlockNo> {
+        let growing = self.grow_lock();
+        let first = self.blocks();
+        let end = first.checked_add(n).filter(|&end| end <= MAX_BLOCKS);
+        self.grow(file, growing, end.ok_or_else(|| self.too_long())?)?;
+        Ok(first)
+    }
+
+    /// Grows the file to at least `blocks`.
+    pub(crate) fn ensure(&self, file: &dyn File, blocks: u32) -> io::Result<()> {
+        if self.blocks() >= blocks {
+            return Ok(());
+        }
+        if blocks > MAX_BLOCKS {
+            return Err(self.too_long());
+        }
+        let growing = self.grow_lock();
+        // Somebody else may have done it meanwhile.
+        if self.blocks() >= blocks {
+            Ok(())
+        } else {
+            self.grow(file, growing, blocks)
+        }
+    }
+
+    fn grow_lock(&self) -> MutexGuard<'_, ()> {
+        self.growing.try_lock().unwrap_or_else(|| {
+            let _waiting = waiting(WaitEvent::LockExtend, u64::from(self.id.0));
+            self.growing.lock()
+        })
+    }
+
+    fn grow(&self, file: &dyn File, _growing: MutexGuard<'_, ()>, end: u32) -> io::Result<()> {
+        let _waiting = waiting(WaitEvent::Extend, u64::from(self.id.0));
+        let first = self.blocks();
+        let n = end - first;
+        let at = offset_of(first);
+        let result = if n <= WRITE_ZEROS_UP_TO {
+            file.write_at(&ZEROS[..n as usize * PAGE_SIZE], at)
+        } else {
+            file.allocate(at, offset_of(n))
+        };
+        self.set_dirty();
+        if let Err(e) = result {
+            // Give back what it got of the space; if that fails too, the file ends in zeros that do not count.
+            let _ = file.set_len(at);
+            return Err(match e.kind() {
+                io::ErrorKind::StorageFull => file_error(Action::Extend, &self.path, root_cause(e)),
+                _ => e,
+            });
+        }
+        self.blocks.store(end, Ordering::Release);
+        Ok(())
+    }
+
+    #[cold]
+    fn too_long(&self) -> io::Error {
+        let path = &self.path;
+        io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("cannot extend file \"{path}\" beyond {MAX_BLOCKS} blocks"),
+        )
+    }
+
+    /// Cuts the file to `blocks`; a shorter one stays as it is.
+    pub(crate) fn truncate(&self, file: &dyn File, blocks: u32) -> io::Result<()> {
+        let _growing = self.grow_lock();
+        if blocks >= self.blocks() {
+            return Ok(());
+        }
+        let _waiting = waiting(WaitEvent::Truncate, u64::from(self.id.0));
+        self.blocks.store(blocks, Ordering::Release);
+        let result = file.set_len(offset_of(blocks));
+        self.set_dirty();
+        if result.is_err() {
+            // Nothing was cut.
+            self.blocks
+                .store((file.len()? / PAGE_SIZE as u64) as u32, Ordering::Release);
+        }
+        result
+    }
+}
+
+/// The system's error inside one that names a file, to be told with another verb.
+fn root_cause(e: io::Error) -> io::Error {
+    let errno = e
+        .get_ref()
+        .and_then(|e| e.source())
+        .and_then(|e| e.downcast_ref::<io::Error>())
+        .and_then(|e| e.raw_os_error());
+    errno.map_or(e, io::Error::from_raw_os_error)
+}
