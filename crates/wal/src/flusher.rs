@@ -1,0 +1,278 @@
+//! The flusher: one thread that writes and syncs for everybody.
+//!
+//! Group commit falls out of there being one: while it writes and syncs, further commits gather, and the next
+//! round makes all of them durable with one sync. Alone, a commit is flushed at once; `commit_delay` makes
+//! the flusher wait a little for others first, when there are others.
+//!
+//! A round, in phases:
+//! 1. take the observer's token;
+//! 2. take the end of the log as the target;
+//! 3. write what is copied, until the target is reached (copies under way take microseconds);
+//! 4. sync;
+//! 5. tell the observer, publish `flushed`, wake the waiters.
+//!
+//! What was inserted before phase 1 is durable at phase 5.
+
+use crate::buffer::LogBuffer;
+use crate::segment::Segments;
+use crate::wal::Shared;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use throng_disk::File;
+use throng_observe::{Counter, WaitEvent, count, stop_point, stop_point_io, waiting};
+use throng_sync::SpinWait;
+use throng_sync::atomic::{Ordering, fence};
+use throng_types::{Error, Lsn, Result};
+
+/// Writes end on multiples of this where they can: so the system never has to read a block of an old segment
+/// that is about to be overwritten anyway.
+const BLOCK: u64 = 4096;
+/// Writes up to this go out with one call, through a copy.
+const SCRATCH: u64 = 64 << 10;
+
+/// Writes the stream into segments. Owned by the flusher.
+struct Writer {
+    file: Arc<dyn File>,
+    number: u64,
+    /// All below is written.
+    written: u64,
+    scratch: Vec<u8>,
+}
+
+/// When the flusher has to work next.
+enum Due {
+    Now(Why),
+    In(Duration),
+    Sometime,
+}
+
+enum Why {
+    /// Somebody waits for a commit.
+    Commit,
+    /// Room is getting short, or an asynchronous commit is old enough.
+    Background,
+    Stop,
+}
+
+pub(crate) fn run(shared: &Shared, segments: &Segments, start: Lsn) {
+    let mut last_words = LastWords { shared, said: false };
+    let outcome = segments.advance(start.0 / segments.size()).and_then(|file| {
+        let number = start.0 / segments.size();
+        let writer = Writer { file, number, written: start.0, scratch: Vec::new() };
+        Flusher { shared, segments, writer, lazy_since: None }.live()
+    });
+    last_words.said = true;
+    match outcome {
+        Ok(()) => shared.end(),
+        Err(error) => shared.fail(error),
+    }
+}
+
+/// A flusher that panics leaves nobody waiting.
+struct LastWords<'a> {
+    shared: &'a Shared,
+    said: bool,
+}
+
+impl Drop for LastWords<'_> {
+    fn drop(&mut self) {
+        if !self.said {
+            self.shared.fail(Error::internal("the log's flusher has panicked"));
+        }
+    }
+}
+
+struct Flusher<'a> {
+    shared: &'a Shared,
+    segments: &'a Segments,
+    writer: Writer,
+    /// When the oldest asynchronous commit not yet flushed was first seen.
+    lazy_since: Option<Instant>,
+}
+
+impl Flusher<'_> {
+    fn live(&mut self) -> Result<()> {
+        loop {
+            match self.due() {
+                Due::Now(Why::Stop) => return self.round(),
+                Due::Now(Why::Commit) => {
+                    self.gather();
+                    self.round()?;
+                }
+                Due::Now(Why::Background) => self.round()?,
+                Due::In(_) | Due::Sometime => self.sleep(),
+            }
+        }
+    }
+
+    fn due(&mut self) -> Due {
+        let shared = self.shared;
+        let flushed = shared.flushed().0;
+        if shared.wanted.load(Ordering::Relaxed) > flushed {
+            return Due::Now(Why::Commit);
+        }
+        if shared.stop.load(Ordering::Relaxed) {
+            return Due::Now(Why::Stop);
+        }
+        if shared.buffer.tail() - self.writer.written >= shared.write_ahead() {
+            return Due::Now(Why::Background);
+        }
+        if shared.lazily_wanted.load(Ordering::Relaxed) <= flushed {
+            self.lazy_since = None;
+            return Due::Sometime;
+        }
+        let since = *self.lazy_since.get_or_insert_with(Instant::now);
+        let delay = Duration::from_micros(shared.config.writer_delay_us.load(Ordering::Relaxed).into());
+        match delay.checked_sub(since.elapsed()) {
+            Some(left) if !left.is_zero() => Due::In(left),
+            _ => Due::Now(Why::Background),
+        }
+    }
+
+    /// Sleeps until somebody wants something. Who does sets its wish first and looks at `asleep` after, so
+    /// we look at the wishes once more after setting it: one of the two sees the other.
+    fn sleep(&mut self) {
+        let shared = self.shared;
+        shared.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        match self.due() {
+            Due::Now(_) => {}
+            Due::In(time) => {
+                let _wait = waiting(WaitEvent::FlusherIdle, 0);
+                shared.parker.park_timeout(time);
+            }
+            Due::Sometime => {
+                let _wait = waiting(WaitEvent::FlusherIdle, 0);
+                shared.parker.park();
+            }
+        }
+        shared.asleep.store(false, Ordering::Relaxed);
+    }
+
+    /// `commit_delay`: gives others time to join, if `commit_siblings` others are at work.
+    fn gather(&self) {
+        let config = &self.shared.config;
+        let delay = config.commit_delay_us.load(Ordering::Relaxed);
+        if delay == 0 {
+            return;
+        }
+        let active = self.shared.observer().map_or(0, |observer| observer.active_transactions());
+        // The committing transaction itself is active too.
+        if active > config.commit_siblings.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_micros(delay.into()));
+        }
+    }
+
+    fn round(&mut self) -> Result<()> {
+        let shared = self.shared;
+        stop_point!("wal.round");
+        // 1, 2.
+        let token = shared.observer().map(|observer| observer.before_flush());
+        let target = shared.buffer.tail();
+        if target == shared.flushed().0 {
+            // Nothing new; the observer's knowledge may be.
+            if let (Some(observer), Some(token)) = (shared.observer(), token) {
+                observer.after_flush(token, Lsn(target));
+            }
+            return Ok(());
+        }
+        // 3.
+        self.write_to(target)?;
+        let written = self.writer.written;
+        // 4.
+        {
+            let _wait = waiting(WaitEvent::WalSync, written);
+            stop_point_io!("wal.sync")?;
+            self.writer.file.sync()?;
+        }
+        count(Counter::WalSync, 1);
+        // 5.
+        if let (Some(observer), Some(token)) = (shared.observer(), token) {
+            observer.after_flush(token, Lsn(written));
+        }
+        self.lazy_since = None;
+        shared.publish_flushed(Lsn(written));
+        Ok(())
+    }
+
+    /// Writes at least up to `target`, freeing room as it goes: inserters below the target may wait for it.
+    fn write_to(&mut self, target: u64) -> Result<()> {
+        let buffer = &self.shared.buffer;
+        let mut spin = SpinWait::new();
+        let mut yields = 0;
+        while self.writer.written < target {
+            let copied = buffer.copied_to();
+            if copied <= self.writer.written {
+                // A copy is under way; if its thread has lost its core, it may have ours.
+                if !spin.spin() {
+                    yields += 1;
+                    if yields < 50 {
+                        throng_sync::thread::yield_now();
+                    } else {
+                        std::thread::sleep(Duration::from_micros(50));
+                    }
+                }
+                continue;
+            }
+            let _wait = waiting(WaitEvent::WalWrite, copied);
+            self.writer.write(buffer, self.segments, copied)?;
+            buffer.free_to(self.writer.written);
+            self.shared.room_waiters.wake();
+            spin.reset();
+            yields = 0;
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    /// Writes `written..to`, and zeros up to the end of the last block: the next bytes to come go there.
+    fn write(&mut self, buffer: &LogBuffer, segments: &Segments, to: u64) -> Result<()> {
+        let from = self.written;
+        let direct = if to - from > SCRATCH { to / BLOCK * BLOCK } else { from };
+        let mut at = from;
+        // SAFETY: `to` is from `copied_to`, `from` what `free_to` was last told (or the start), and the
+        // flusher's thread is the only one to call any of the three.
+        unsafe {
+            buffer.read(from, direct, |piece| {
+                self.put(segments, at, piece)?;
+                at += piece.len() as u64;
+                Ok::<(), throng_types::Error>(())
+            })?;
+        }
+        let mut tail = std::mem::take(&mut self.scratch);
+        tail.clear();
+        // SAFETY: as above.
+        let copy = unsafe {
+            buffer.read(direct, to, |piece| {
+                tail.extend_from_slice(piece);
+                Ok::<(), std::convert::Infallible>(())
+            })
+        };
+        let Ok(()) = copy;
+        tail.resize((to.next_multiple_of(BLOCK) - direct) as usize, 0);
+        self.put(segments, direct, &tail)?;
+        self.scratch = tail;
+        self.written = to;
+        Ok(())
+    }
+
+    /// Writes bytes of the stream to the segments they belong to. A segment is synced when it is left, so
+    /// that a round has one file to sync.
+    fn put(&mut self, segments: &Segments, mut at: u64, mut bytes: &[u8]) -> Result<()> {
+        let size = segments.size();
+        while !bytes.is_empty() {
+            let number = at / size;
+            if number != self.number {
+                self.file.sync()?;
+                self.file = segments.advance(number)?;
+                self.number = number;
+            }
+            let len = bytes.len().min((size - at % size) as usize);
+            self.file.write_at(&bytes[..len], at % size)?;
+            at += len as u64;
+            bytes = &bytes[len..];
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! The write-ahead log: records, parallel insertion, group commit, reading.
+//!
+//! What it promises:
+//! * A record whose end is at or below [`Wal::flushed`] survives any crash, and so does everything before it.
+//! * Any number of threads insert at once; none waits for another's copy, and only a full ring makes one wait.
+//! * One flusher thread writes and syncs; who waits for it holds no thread ([`Wal::flush`] is a future).
+//! * After one failed write or sync nothing is ever acknowledged again.
+//! * Reading stops at the first byte that is not a record, and writing goes on exactly there.
+//!
+//! ```text
+//!  insert ──fetch_add──► place in the stream ──copy──► ring ──flusher: write──► segment files ──sync──► flushed
+//!                                                       ▲ oldest byte not yet copied = min over busy lanes
+//! ```
+
+mod buffer;
+mod bytes;
+mod flusher;
+mod horizon;
+mod ops;
+mod reader;
+mod record;
+mod ring;
+mod segment;
+mod wait;
+mod waiters;
+mod wal;
+
+pub use horizon::{ImageHorizon, MtrTicket};
+pub use ops::{Ops, PageOp, apply};
+pub use reader::{Entry, Reader};
+pub use record::{CheckpointRecord, Edit, Edits, MAX_RECORD, NextIds, RECORD_HEADER, Record, RecordBuilder};
+pub use wait::{FlushWait, RoomWait};
+pub use wal::{FlushObserver, Wal, WalConfig};

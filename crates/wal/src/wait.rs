@@ -1,0 +1,206 @@
+//! Waiting for the log: as a future, or blocking.
+
+use crate::wal::Shared;
+use crate::waiters::Ticket;
+use parking_lot::Mutex;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use throng_observe::{WaitEvent, Waiting, waiting};
+use throng_types::{Error, Lsn, Result};
+
+/// Ready when everything below an LSN is flushed. See [`Wal::flush`](crate::Wal::flush).
+#[must_use = "nothing is waited for until this is awaited"]
+pub struct FlushWait(State);
+
+enum State {
+    Done(Result<()>),
+    New { shared: Arc<Shared>, lsn: Lsn },
+    Listed { shared: Arc<Shared>, lsn: Lsn, ticket: Ticket, _wait: Waiting },
+}
+
+impl FlushWait {
+    #[inline]
+    pub(crate) fn new(shared: &Arc<Shared>, lsn: Lsn) -> FlushWait {
+        FlushWait(match outcome(shared, lsn) {
+            Some(done) => State::Done(done),
+            None if lsn.0 > shared.buffer.tail() => State::Done(Err(beyond_the_end(shared, lsn))),
+            None => State::New { shared: shared.clone(), lsn },
+        })
+    }
+
+    /// Waits on the calling thread.
+    pub fn block(self) -> Result<()> {
+        block_on(self)
+    }
+}
+
+/// `None` while everything below `lsn` is neither flushed nor past hope.
+fn outcome(shared: &Shared, lsn: Lsn) -> Option<Result<()>> {
+    if shared.flushed() >= lsn {
+        return Some(Ok(()));
+    }
+    let error = shared.failed()?;
+    // It may have been flushed just before the failure.
+    Some(if shared.flushed() >= lsn { Ok(()) } else { Err(error.clone()) })
+}
+
+/// No record has this LSN: it was read from a page that is corrupt, or belongs to another log.
+#[cold]
+fn beyond_the_end(shared: &Shared, lsn: Lsn) -> Error {
+    let end = shared.buffer.tail();
+    Error::corrupted(format!("the log cannot be flushed up to {lsn}: it ends at {end}"))
+}
+
+/// How far waiters need not wait any more.
+fn settled(shared: &Shared) -> Lsn {
+    if shared.failed().is_some() { Lsn::MAX } else { shared.flushed() }
+}
+
+impl Future for FlushWait {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match &self.0 {
+            State::Done(done) => Poll::Ready(done.clone()),
+            State::New { shared, lsn } => {
+                let (shared, lsn) = (shared.clone(), *lsn);
+                let entered = shared.flush_waiters.enter(lsn, cx.waker(), || outcome(&shared, lsn).is_some());
+                match entered {
+                    Some(ticket) => {
+                        shared.want(lsn);
+                        let _wait = waiting(WaitEvent::WalFlush, lsn.0);
+                        self.0 = State::Listed { shared, lsn, ticket, _wait };
+                        Poll::Pending
+                    }
+                    None => self.finish(&shared, lsn),
+                }
+            }
+            State::Listed { shared, lsn, ticket, .. } => {
+                let listed = shared.flush_waiters.renew(*ticket, cx.waker());
+                if listed && outcome(shared, *lsn).is_none() {
+                    return Poll::Pending;
+                }
+                let (shared, lsn) = (shared.clone(), *lsn);
+                self.leave();
+                self.finish(&shared, lsn)
+            }
+        }
+    }
+}
+
+impl FlushWait {
+    fn finish(&mut self, shared: &Shared, lsn: Lsn) -> Poll<Result<()>> {
+        let done = outcome(shared, lsn).expect("a waiter leaves its list when its wait is over");
+        self.0 = State::Done(done.clone());
+        Poll::Ready(done)
+    }
+    fn leave(&mut self) {
+        if let State::Listed { shared, ticket, .. } = &self.0 {
+            shared.flush_waiters.leave(*ticket, || settled(shared));
+        }
+    }
+}
+
+impl Drop for FlushWait {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Those who wait for room in the ring: few, and all woken whenever some was freed.
+#[derive(Default)]
+pub(crate) struct RoomWaiters(Mutex<Vec<Waker>>);
+
+impl RoomWaiters {
+    pub fn wake(&self) {
+        let wakers = std::mem::take(&mut *self.0.lock());
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Ready when the ring has room. See [`Wal::room_wait`](crate::Wal::room_wait).
+#[must_use = "nothing is waited for until this is awaited"]
+pub struct RoomWait {
+    shared: Arc<Shared>,
+    need: Need,
+    wait: Option<Waiting>,
+}
+
+#[derive(Clone, Copy)]
+enum Need {
+    Comfort,
+    /// This byte may be copied.
+    Position(u64),
+}
+
+impl RoomWait {
+    pub(crate) fn new(shared: &Arc<Shared>) -> RoomWait {
+        RoomWait { shared: shared.clone(), need: Need::Comfort, wait: None }
+    }
+    pub(crate) fn for_position(shared: &Arc<Shared>, at: u64) -> RoomWait {
+        RoomWait { shared: shared.clone(), need: Need::Position(at), wait: None }
+    }
+    /// Waits on the calling thread.
+    pub fn block(self) -> Result<()> {
+        block_on(self)
+    }
+    /// As [`block`](Self::block); a failed log has room for everything.
+    pub(crate) fn block_for_insert(self) {
+        let _ = block_on(self);
+    }
+
+    fn satisfied(&self) -> bool {
+        match self.need {
+            Need::Comfort => self.shared.has_room(),
+            Need::Position(at) => self.shared.buffer.may_copy(at),
+        }
+    }
+}
+
+impl Future for RoomWait {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        for registered in [false, true] {
+            if let Some(error) = self.shared.failed() {
+                return Poll::Ready(Err(error.clone()));
+            }
+            if self.satisfied() {
+                self.wait = None;
+                return Poll::Ready(Ok(()));
+            }
+            // The flusher frees room first and takes the lock after: we look once more after the lock.
+            if !registered {
+                self.shared.room_waiters.0.lock().push(cx.waker().clone());
+            }
+        }
+        self.shared.kick();
+        if self.wait.is_none() {
+            self.wait = Some(waiting(WaitEvent::WalInsert, self.shared.buffer.tail()));
+        }
+        Poll::Pending
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future to its end on the calling thread.
+fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        match Pin::new(&mut future).poll(&mut cx) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

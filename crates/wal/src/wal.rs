@@ -1,0 +1,331 @@
+//! The log as the other rooms see it.
+
+use crate::buffer::LogBuffer;
+use crate::flusher;
+use crate::record::{LSN_AT, RecordBuilder};
+use crate::segment::Segments;
+use crate::wait::{FlushWait, RoomWait, RoomWaiters};
+use crate::waiters::FlushWaiters;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use throng_disk::Disk;
+use throng_observe::{Counter, count};
+use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use throng_sync::{CachePadded, Parker, thread_index};
+use throng_types::error::{Severity, state};
+use throng_types::{Error, Lsn, Result};
+
+/// Sizes are fixed while the log is open; the knobs may be turned at any time.
+#[derive(Debug)]
+pub struct WalConfig {
+    /// Bytes a segment file holds: a multiple of 4096. The same for a data directory's whole life.
+    pub segment_size: u64,
+    /// Bytes of the ring that records wait in; rounded up to a power of two.
+    pub buffer: usize,
+    /// `commit_delay`, in microseconds: how long a flush waits for more commits to join.
+    pub commit_delay_us: AtomicU32,
+    /// `commit_siblings`: the delay applies only while at least so many other transactions are active.
+    pub commit_siblings: AtomicU32,
+    /// `wal_writer_delay`, in microseconds: how long an asynchronous commit may stay in memory only.
+    pub writer_delay_us: AtomicU32,
+}
+
+impl Default for WalConfig {
+    fn default() -> WalConfig {
+        WalConfig {
+            segment_size: 16 << 20,
+            buffer: 16 << 20,
+            commit_delay_us: AtomicU32::new(0),
+            commit_siblings: AtomicU32::new(5),
+            writer_delay_us: AtomicU32::new(200_000),
+        }
+    }
+}
+
+/// Told about flushes, in the flusher's thread; must not wait for the log or for anyone who might.
+pub trait FlushObserver: Send + Sync {
+    /// A flush begins. What was inserted before this call is durable when the token comes back.
+    fn before_flush(&self) -> u64;
+    /// The flush that got this token is done, and all below `flushed` durable. The waiters do not know yet.
+    fn after_flush(&self, token: u64, flushed: Lsn);
+    /// How many transactions are under way, for `commit_siblings`. Asked only while `commit_delay` is set.
+    fn active_transactions(&self) -> u32;
+}
+
+/// The write-ahead log, open for insertion.
+///
+/// Dropping it stops its threads after a last flush; [`shutdown`](Self::shutdown) does so and tells the outcome.
+pub struct Wal {
+    shared: Arc<Shared>,
+    segments: Arc<Segments>,
+    flusher: Mutex<Option<JoinHandle<()>>>,
+    maker: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What inserters, waiters and the flusher share.
+pub(crate) struct Shared {
+    pub buffer: LogBuffer,
+    flushed: CachePadded<AtomicU64>,
+    /// The highest position that somebody waits for.
+    pub wanted: CachePadded<AtomicU64>,
+    /// The highest position that should be flushed before long.
+    pub lazily_wanted: AtomicU64,
+    /// The flusher sleeps, or is about to.
+    pub asleep: AtomicBool,
+    pub stop: AtomicBool,
+    pub parker: Parker,
+    pub flush_waiters: FlushWaiters,
+    pub room_waiters: RoomWaiters,
+    pub config: WalConfig,
+    observer: OnceLock<Box<dyn FlushObserver>>,
+    failed: OnceLock<Error>,
+}
+
+impl Wal {
+    /// Where the log of a new data directory starts: not at zero, so that a page never logged (LSN 0) is
+    /// older than every record, and at the start of a segment of any reasonable size.
+    pub const FIRST: Lsn = Lsn(16 << 20);
+
+    /// Opens the log for appending at `start`: [`FIRST`](Self::FIRST), or where a
+    /// [`Reader`](crate::Reader) found its end. What the files hold beyond is cleared.
+    pub fn open(disk: Arc<dyn Disk>, config: WalConfig, start: Lsn) -> Result<Arc<Wal>> {
+        assert!(config.segment_size.is_multiple_of(4096) && config.segment_size > 0, "segments are made of whole blocks");
+        let segments = Arc::new(Segments::open(disk, config.segment_size, start)?);
+        let ring = config.buffer.max(4096).next_power_of_two();
+        let shared = Arc::new(Shared {
+            buffer: LogBuffer::new(ring, start.0),
+            flushed: CachePadded::new(AtomicU64::new(start.0)),
+            wanted: CachePadded::new(AtomicU64::new(start.0)),
+            lazily_wanted: AtomicU64::new(start.0),
+            asleep: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            parker: Parker::new(),
+            flush_waiters: FlushWaiters::new(),
+            room_waiters: RoomWaiters::default(),
+            config,
+            observer: OnceLock::new(),
+            failed: OnceLock::new(),
+        });
+        let wal = Wal {
+            shared: shared.clone(),
+            segments: segments.clone(),
+            flusher: Mutex::default(),
+            maker: Mutex::default(),
+        };
+        let made_by = segments.clone();
+        *wal.maker.lock() = Some(spawn("wal-segments", move || made_by.run_maker())?);
+        *wal.flusher.lock() = Some(spawn("wal-flusher", move || flusher::run(&shared, &segments, start))?);
+        Ok(Arc::new(wal))
+    }
+
+    pub fn config(&self) -> &WalConfig {
+        &self.shared.config
+    }
+
+    /// Whom to tell about flushes. Once.
+    ///
+    /// # Panics
+    /// The second time.
+    pub fn set_flush_observer(&self, observer: Box<dyn FlushObserver>) {
+        assert!(self.shared.observer.set(observer).is_ok(), "the log has an observer already");
+    }
+
+    /// Appends a record and returns its end: the LSN to stamp pages with and to wait for.
+    ///
+    /// Blocks the thread only while the ring is full, which who asks [`has_room`](Self::has_room) first
+    /// hardly ever meets. Never fails: when the log has failed, no wait on the LSN succeeds.
+    #[inline]
+    pub fn insert(&self, record: &mut RecordBuilder) -> Lsn {
+        self.insert_span(record).1
+    }
+
+    /// As [`insert`](Self::insert); returns the record's start and end.
+    pub fn insert_span(&self, record: &mut RecordBuilder) -> (Lsn, Lsn) {
+        let shared = &self.shared;
+        let bytes = record.seal();
+        let place = shared.buffer.reserve(thread_index(), bytes.len() as u64);
+        let (start, end) = (place.start, place.end);
+        bytes[LSN_AT..LSN_AT + 8].copy_from_slice(&start.to_le_bytes());
+        shared.buffer.copy(place, bytes, |at| self.wait_for(at));
+        count(Counter::WalRecord, 1);
+        count(Counter::WalByte, end - start);
+        if shared.needs_writing() {
+            shared.kick();
+        }
+        (Lsn(start), Lsn(end))
+    }
+
+    /// The end of the last record inserted (its copy may be under way).
+    #[inline]
+    pub fn inserted(&self) -> Lsn {
+        Lsn(self.shared.buffer.tail())
+    }
+
+    /// Everything below survives a crash.
+    #[inline]
+    pub fn flushed(&self) -> Lsn {
+        self.shared.flushed()
+    }
+
+    /// Becomes ready when everything below `lsn` is flushed; then the error, of severity PANIC, if that
+    /// cannot happen any more. May be dropped at any time. Holds no thread and no lock meanwhile.
+    pub fn flush(&self, lsn: Lsn) -> FlushWait {
+        FlushWait::new(&self.shared, lsn)
+    }
+
+    /// As [`flush`](Self::flush), blocking the calling thread: for threads that own themselves.
+    pub fn flush_blocking(&self, lsn: Lsn) -> Result<()> {
+        self.flush(lsn).block()
+    }
+
+    /// Sees to it that everything below `lsn` is flushed within about `writer_delay_us`, and waits for
+    /// nothing: asynchronous commit.
+    pub fn request_flush(&self, lsn: Lsn) {
+        let shared = &self.shared;
+        let before = shared.lazily_wanted.fetch_max(lsn.0.min(shared.buffer.tail()), Ordering::Relaxed);
+        // Either the flusher, about to sleep, sees this wish, or we see how far it has flushed.
+        fence(Ordering::SeqCst);
+        // Only the first since the last flush has to start the clock.
+        if before <= shared.flushed().0 {
+            shared.kick();
+        }
+    }
+
+    /// Whether there is room for any sensible mini-transaction. To be asked before latching pages.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.shared.has_room()
+    }
+
+    /// Becomes ready when [`has_room`](Self::has_room) is true.
+    pub fn room_wait(&self) -> RoomWait {
+        RoomWait::new(&self.shared)
+    }
+
+    /// Why nothing can be made durable any more.
+    pub fn failed(&self) -> Option<Error> {
+        self.shared.failed().cloned()
+    }
+
+    /// An error (53100 as a rule) while no further segment can be made. New changes should be refused with it;
+    /// the segments made ahead are room for what is under way, and for the checkpoint that frees others.
+    pub fn check_space(&self) -> Result<()> {
+        self.segments.check_space()
+    }
+
+    /// Segments wholly below `lsn` are needed no more: reuses or removes them. To be called after a checkpoint
+    /// has been made durable, with its redo point.
+    pub fn recycle_before(&self, lsn: Lsn) -> Result<()> {
+        self.segments.recycle_before(lsn)
+    }
+
+    /// Flushes everything and stops the threads. Nothing may be inserted after.
+    pub fn shutdown(&self) -> Result<()> {
+        let flushed = self.flush_blocking(self.inserted());
+        self.stop();
+        flushed
+    }
+
+    fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.kick();
+        // The flusher first: it may need one more segment.
+        join(self.flusher.lock().take());
+        self.segments.stop();
+        join(self.maker.lock().take());
+    }
+
+    #[cold]
+    fn wait_for(&self, at: u64) {
+        RoomWait::for_position(&self.shared, at).block_for_insert();
+    }
+}
+
+impl Drop for Wal {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    Ok(std::thread::Builder::new().name(name.into()).spawn(run)?)
+}
+
+fn join(thread: Option<JoinHandle<()>>) {
+    // The last owner may be the flusher's own observer: a thread does not wait for itself.
+    if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
+        // A panic has been reported where it happened.
+        let _ = thread.join();
+    }
+}
+
+impl Shared {
+    #[inline]
+    pub fn flushed(&self) -> Lsn {
+        // Acquire: who sees its commit flushed sees what the observer did about it.
+        Lsn(self.flushed.load(Ordering::Acquire))
+    }
+    pub fn failed(&self) -> Option<&Error> {
+        self.failed.get()
+    }
+    pub fn observer(&self) -> Option<&dyn FlushObserver> {
+        self.observer.get().map(|observer| &**observer)
+    }
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.buffer.room() >= (self.buffer.size() / 4) as i64
+    }
+    /// How much may wait in the ring before the flusher writes it unasked.
+    pub fn write_ahead(&self) -> u64 {
+        self.buffer.size() / 8
+    }
+    #[inline]
+    fn needs_writing(&self) -> bool {
+        self.buffer.room() <= (self.buffer.size() - self.write_ahead()) as i64
+    }
+
+    /// Wakes the flusher if it sleeps. The wish for which it is to wake has been stored before.
+    #[inline]
+    pub fn kick(&self) {
+        // The wish must not sink below the look: see the flusher's `sleep`.
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) {
+            self.parker.unpark();
+        }
+    }
+    /// Somebody waits for `lsn`.
+    pub fn want(&self, lsn: Lsn) {
+        self.wanted.fetch_max(lsn.0, Ordering::Relaxed);
+        self.kick();
+    }
+
+    pub fn publish_flushed(&self, flushed: Lsn) {
+        // Release: pairs with `flushed`.
+        self.flushed.store(flushed.0, Ordering::Release);
+        self.flush_waiters.wake(flushed);
+    }
+
+    /// The flusher gives up: nothing that is not flushed yet ever will be.
+    #[cold]
+    pub fn fail(&self, error: Error) {
+        let code = if error.code() == state::DISK_FULL { state::DISK_FULL } else { state::IO_ERROR };
+        let message = format!("the write-ahead log failed, nothing more can be made durable: {}", error.message());
+        self.close(Error::new(code, message).severity(Severity::Panic));
+    }
+
+    /// The flusher has flushed everything and ends.
+    pub fn end(&self) {
+        self.close(Error::new(state::ADMIN_SHUTDOWN, "the write-ahead log is shut down").severity(Severity::Fatal));
+    }
+
+    fn close(&self, error: Error) {
+        // First the error, then whatever makes others look for it.
+        let _ = self.failed.set(error);
+        self.buffer.kill();
+        self.room_waiters.wake();
+        // Twice: this thread will not be here to help out if a baton stays out.
+        self.flush_waiters.wake(Lsn::MAX);
+        self.flush_waiters.wake(Lsn::MAX);
+    }
+}
