@@ -1,0 +1,409 @@
+//! A frame: what is known of one page of memory, in words that change one at a time.
+//!
+//! # The state word
+//!
+//! ```text
+//!  63 … 37   36          35        34      33       32           31 … 0
+//! |   0    | DISCARDED | WRITING | DIRTY | VALID | REFERENCED | pins |
+//! ```
+//!
+//! | state | VALID | DIRTY | WRITING | DISCARDED | leaves it by |
+//! |---|---|---|---|---|---|
+//! | free | 0 | 0 | 0 | 0 | `publish` (a page came in, or the file grew) |
+//! | clean | 1 | 0 | 0 | 0 | `mark_dirty`; `claim` (the clock, pins = 0) → free; `discard` |
+//! | dirty | 1 | 1 | 0 | 0 | `begin_write` → writing; `discard` |
+//! | writing | 1 | 0 | 1 | 0 | `end_write`: ok → clean, failed → dirty; `mark_dirty` → writing and dirty |
+//! | writing and dirty | 1 | 1 | 1 | 0 | `end_write` → dirty |
+//! | discarded | 0 | 0 | 0 | 1 | the last `unpin` → free |
+//!
+//! # Who may do what
+//!
+//! The *tag* (which page this is), VALID and the page's bytes change only while the latch is held exclusively, so whoever
+//! holds the latch in any way and has looked at the tag keeps the page; guards need no pin. An optimistic reader is covered
+//! by the latch's version: it was not held exclusively from its first look to its last. A *pin* keeps a page from the clock
+//! while no latch is held; it is taken under the latch, or by `publish`. DIRTY is set under the exclusive latch and
+//! cleared, together with setting WRITING, under the shared one: a copy taken there holds every change that DIRTY stood for.
+
+use throng_sync::Latch;
+use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use throng_types::page::PAGE_SIZE;
+use throng_types::{Lsn, PageId, Result};
+
+use crate::memory::FrameMemory;
+use crate::stock::Stock;
+use crate::table::PageTable;
+use crate::words::{self, PageWords};
+
+/// A frame's number in the pool.
+pub(crate) type FrameNo = u32;
+
+const ONE_PIN: u64 = 1;
+const PINS: u64 = (1 << 32) - 1;
+/// Set by a use, cleared by the clock as it passes: a page goes when it was not used for a whole round.
+const REFERENCED: u64 = 1 << 32;
+const VALID: u64 = 1 << 33;
+const DIRTY: u64 = 1 << 34;
+const WRITING: u64 = 1 << 35;
+/// The page is gone, but somebody still has a pin; the last one out frees the frame.
+const DISCARDED: u64 = 1 << 36;
+
+const _: () = assert!(
+    PINS.count_ones() + (REFERENCED | VALID | DIRTY | WRITING | DISCARDED).count_ones() == 37
+        && PINS & (REFERENCED | VALID | DIRTY | WRITING | DISCARDED) == 0,
+    "the fields do not overlap"
+);
+
+/// The tag of a frame without a page. No page has this id: files end below block 2^32 - 1.
+const NO_PAGE: u64 = u64::MAX;
+const CLEAN: u64 = u64::MAX;
+
+/// Predicates over the state word.
+mod is {
+    use super::*;
+    pub(super) fn pinned(state: u64) -> bool {
+        state & PINS != 0
+    }
+    /// Evictable but for REFERENCED: a page, unpinned, with nothing to write.
+    pub(super) fn idle(state: u64) -> bool {
+        state & (VALID | DIRTY | WRITING | PINS) == VALID
+    }
+    pub(super) fn writable(state: u64) -> bool {
+        state & (VALID | DIRTY | WRITING) == VALID | DIRTY
+    }
+}
+
+/// One frame's words, on one cache line.
+#[repr(align(64))]
+pub(crate) struct Frame {
+    pub(crate) latch: Latch,
+    state: AtomicU64,
+    tag: AtomicU64,
+    /// A lower bound of the start of the first record that made the page dirty; `CLEAN` when nothing did.
+    dirty_since: AtomicU64,
+    /// The next frame in the page table's chain. Belongs to the table.
+    pub(crate) next: AtomicU32,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Frame>() == 64, "a look at a frame costs one cache line");
+
+impl Frame {
+    fn new() -> Frame {
+        Frame {
+            latch: Latch::new(),
+            state: AtomicU64::new(0),
+            tag: AtomicU64::new(NO_PAGE),
+            dirty_since: AtomicU64::new(CLEAN),
+            next: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether this is `page` now. Stays so while the latch is held; without it, only a version makes it worth anything.
+    #[inline]
+    pub(crate) fn holds(&self, page: PageId) -> bool {
+        // Relaxed: under the latch the latch orders it; an optimistic reader's fence orders it before its validation.
+        self.tag.load(Ordering::Relaxed) == page.raw()
+    }
+
+    /// The page it holds, at a glance: may be over already.
+    pub(crate) fn page(&self) -> Option<PageId> {
+        let raw = self.tag.load(Ordering::Relaxed);
+        (raw != NO_PAGE).then(|| PageId::from_raw(raw))
+    }
+
+    /// Notes a use. Writes nothing when one has been noted since the clock last passed.
+    #[inline]
+    pub(crate) fn touch(&self) {
+        // Relaxed: a hint to the clock.
+        if self.state.load(Ordering::Relaxed) & REFERENCED == 0 {
+            self.state.fetch_or(REFERENCED, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the use back: true if there was one. The clock's step.
+    pub(crate) fn pass(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & REFERENCED != 0
+            && self.state.fetch_and(!REFERENCED, Ordering::Relaxed) & REFERENCED != 0
+    }
+
+    pub(crate) fn referenced(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & REFERENCED != 0
+    }
+
+    pub(crate) fn dirty(&self) -> bool {
+        self.state.load(Ordering::Acquire) & DIRTY != 0
+    }
+
+    pub(crate) fn writing(&self) -> bool {
+        self.state.load(Ordering::Acquire) & WRITING != 0
+    }
+
+    /// Worth trying to claim: at a glance.
+    pub(crate) fn idle(&self) -> bool {
+        is::idle(self.state.load(Ordering::Relaxed))
+    }
+
+    /// Worth writing so that it can be claimed: at a glance.
+    pub(crate) fn only_dirty(&self) -> bool {
+        let state = self.state.load(Ordering::Relaxed);
+        is::writable(state) && !is::pinned(state)
+    }
+
+    /// Whether a checkpoint from `redo` on must see this page written, or its writing ended.
+    pub(crate) fn owes_write(&self, redo: Lsn) -> bool {
+        // Acquire: `mark_dirty` sets `dirty_since` before DIRTY.
+        let state = self.state.load(Ordering::Acquire);
+        state & WRITING != 0
+            || state & DIRTY != 0 && self.dirty_since.load(Ordering::Relaxed) < redo.0
+    }
+
+    /// Keeps the page from the clock. The caller holds the latch.
+    pub(crate) fn pin(&self) {
+        let before = self.state.fetch_add(ONE_PIN, Ordering::Relaxed);
+        assert!(before & VALID != 0 && before & PINS != PINS, "a pin needs a page and room");
+    }
+
+    /// Notes that the page differs from its file. The caller holds the latch exclusively. `since` is asked only when the
+    /// page was clean.
+    pub(crate) fn mark_dirty(&self, since: impl FnOnce() -> Lsn) {
+        if self.state.load(Ordering::Relaxed) & DIRTY == 0 {
+            // Minimum, not store: a failed write may be putting its older one back.
+            self.dirty_since.fetch_min(since().0, Ordering::Relaxed);
+            // Release: who sees DIRTY sees `dirty_since`.
+            self.state.fetch_or(DIRTY, Ordering::Release);
+        }
+    }
+
+    /// Makes the caller the page's one writer, if there is something to write and nobody else does. The caller holds the
+    /// latch shared and copies the page before letting it go. Returns what `end_write` needs.
+    pub(crate) fn begin_write(&self) -> Option<Writing> {
+        let mut state = self.state.load(Ordering::Relaxed);
+        while is::writable(state) {
+            // One step, so that a checkpoint always sees DIRTY or WRITING. Acquire and release: everything that went into
+            // and came of the last write is settled.
+            let next = state & !DIRTY | WRITING;
+            match self.state.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => {
+                    let since = self.dirty_since.swap(CLEAN, Ordering::Relaxed);
+                    return Some(Writing { since });
+                }
+                Err(now) => state = now,
+            }
+        }
+        None
+    }
+
+    /// The write has ended. After a failure the page is as dirty as it was.
+    pub(crate) fn end_write(&self, writing: Writing, written: bool) {
+        if !written {
+            self.dirty_since.fetch_min(writing.since, Ordering::Relaxed);
+            // Before WRITING goes, so that nobody sees the page clean in between.
+            self.state.fetch_or(DIRTY, Ordering::Release);
+        }
+        // Release: the write itself is over before anyone may claim the frame and read the page back.
+        let before = self.state.fetch_and(!WRITING, Ordering::Release);
+        debug_assert!(before & WRITING != 0);
+    }
+}
+
+/// A write of a page that has begun and not ended.
+#[must_use = "a page stays unclaimable until its write has ended"]
+pub(crate) struct Writing {
+    since: u64,
+}
+
+/// A frame that is in no table and holds no page. Owning it is the right to publish it.
+#[must_use = "a free frame that is dropped is lost to the pool"]
+#[derive(Debug)]
+pub(crate) struct FreeFrame(FrameNo);
+
+/// All frames, their memory, and the table that finds them.
+pub(crate) struct Frames {
+    frames: Box<[Frame]>,
+    memory: FrameMemory,
+    pub(crate) table: PageTable,
+    pub(crate) stock: std::sync::Arc<Stock>,
+}
+
+/// How a page enters the pool.
+#[derive(Clone, Copy)]
+pub(crate) struct Entrance {
+    /// Counts as used, so that the clock lets it live for a round.
+    pub(crate) referenced: bool,
+    /// Pins it has from the start.
+    pub(crate) pins: u32,
+}
+
+impl Frames {
+    /// `count` free frames, all of them in the stock.
+    ///
+    /// # Errors
+    /// 53200 when there is not that much memory.
+    pub(crate) fn new(count: usize) -> Result<Frames> {
+        assert!(count < FrameNo::MAX as usize, "frames are numbered by 32 bits, one of which means none");
+        let frames = Frames {
+            frames: (0..count).map(|_| Frame::new()).collect(),
+            memory: FrameMemory::reserve(count)?,
+            table: PageTable::new(count),
+            stock: std::sync::Arc::new(Stock::new(count)),
+        };
+        // Handed out from the back: low addresses first, so that a pool that is not filled touches few huge pages.
+        frames.stock.put_all((0..count as FrameNo).rev().map(FreeFrame));
+        Ok(frames)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, frame: FrameNo) -> &Frame {
+        &self.frames[frame as usize]
+    }
+
+    #[inline]
+    pub(crate) fn words(&self, frame: FrameNo) -> &PageWords {
+        self.memory.words(frame)
+    }
+
+    /// A free frame's memory, for its owner to prepare.
+    pub(crate) fn free_words(&self, free: &FreeFrame) -> &PageWords {
+        self.memory.words(free.0)
+    }
+
+    /// The frame's bytes.
+    ///
+    /// # Safety
+    /// As [`FrameMemory::bytes`]: the caller holds the frame's latch for as long as the result lives, and writes nothing
+    /// meanwhile.
+    #[inline]
+    pub(crate) unsafe fn bytes(&self, frame: FrameNo) -> &[u8; PAGE_SIZE] {
+        // SAFETY: this function's own condition.
+        unsafe { self.memory.bytes(frame) }
+    }
+
+    /// Where `page` may be. The answer is to be checked under the latch, or with a version.
+    #[inline]
+    pub(crate) fn find(&self, page: PageId) -> Option<FrameNo> {
+        self.table.find(page, &self.frames)
+    }
+
+    /// Puts a page into a free frame and the frame into the table, still latched exclusively. `fill` writes its bytes.
+    ///
+    /// The caller has made sure that nobody else brings the same page in: by the read registry, or by a block number
+    /// that the file does not reach yet.
+    pub(crate) fn publish_latched(
+        &self,
+        free: FreeFrame,
+        page: PageId,
+        entrance: Entrance,
+        fill: impl FnOnce(&PageWords),
+    ) -> FrameNo {
+        let FreeFrame(number) = free;
+        let frame = self.at(number);
+        // 1. Whoever came here by a stale look-up leaves as soon as it sees the tag.
+        frame.latch.exclusive();
+        debug_assert!(frame.page().is_none());
+        // 2. The page's bytes, then what makes them that page.
+        fill(self.words(number));
+        frame.tag.store(page.raw(), Ordering::Relaxed);
+        let referenced = if entrance.referenced { REFERENCED } else { 0 };
+        frame.state.store(VALID | referenced | u64::from(entrance.pins), Ordering::Release);
+        // 3. From here on it is found.
+        self.table.insert(page, number, &self.frames);
+        number
+    }
+
+    /// As [`publish_latched`](Self::publish_latched), for all to use at once.
+    pub(crate) fn publish(
+        &self,
+        free: FreeFrame,
+        page: PageId,
+        entrance: Entrance,
+        fill: impl FnOnce(&PageWords),
+    ) -> FrameNo {
+        let number = self.publish_latched(free, page, entrance, fill);
+        self.at(number).latch.unlock_exclusive();
+        number
+    }
+
+    /// Takes a clean, unpinned page out of the pool. Never waits.
+    pub(crate) fn claim(&self, number: FrameNo) -> Option<FreeFrame> {
+        let frame = self.at(number);
+        // 1. A cheap look first: most frames are in use.
+        if !frame.idle() {
+            return None;
+        }
+        // 2. Nobody reads or writes it, and nobody starts to.
+        if !frame.latch.try_exclusive() {
+            return None;
+        }
+        // 3. Look again: now it cannot change. Acquire: a write that has ended is seen to have ended.
+        if !is::idle(frame.state.load(Ordering::Acquire)) {
+            frame.latch.unlock_exclusive_unchanged();
+            return None;
+        }
+        // 4. Out of the table, out of the frame.
+        self.vacate(number);
+        frame.state.store(0, Ordering::Relaxed);
+        // 5. A new version: optimistic readers that are still here throw away what they read.
+        frame.latch.unlock_exclusive();
+        Some(FreeFrame(number))
+    }
+
+    fn vacate(&self, number: FrameNo) {
+        let frame = self.at(number);
+        let page = frame.page().expect("a valid frame has a page");
+        self.table.remove(page, number, &self.frames);
+        frame.tag.store(NO_PAGE, Ordering::Relaxed);
+        frame.dirty_since.store(CLEAN, Ordering::Relaxed);
+    }
+
+    /// Takes a page out of the pool whatever it holds, dirty or not: its file is going. False when it is being written
+    /// just now, and must be tried again after. Waits for latches.
+    pub(crate) fn discard(&self, number: FrameNo, page: PageId) -> bool {
+        let frame = self.at(number);
+        frame.latch.exclusive();
+        if !frame.holds(page) {
+            frame.latch.unlock_exclusive_unchanged();
+            return true;
+        }
+        if frame.writing() {
+            frame.latch.unlock_exclusive_unchanged();
+            return false;
+        }
+        self.vacate(number);
+        // Pins may be going meanwhile, but none can come: the latch is ours.
+        let clear = |state: u64| Some(if is::pinned(state) { state & PINS | DISCARDED } else { 0 });
+        let before = frame.state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, clear);
+        frame.latch.unlock_exclusive();
+        if !is::pinned(before.expect("always an update")) {
+            self.stock.put(FreeFrame(number));
+        }
+        true
+    }
+
+    /// Takes a pin back.
+    pub(crate) fn unpin(&self, number: FrameNo) {
+        // Acquire: if this frees a discarded frame, what was done to it before is over.
+        let before = self.at(number).state.fetch_sub(ONE_PIN, Ordering::AcqRel);
+        assert!(is::pinned(before), "more pins were returned than taken");
+        if before & DISCARDED != 0 && before & PINS == ONE_PIN {
+            self.at(number).state.fetch_and(!DISCARDED, Ordering::Relaxed);
+            self.stock.put(FreeFrame(number));
+        }
+    }
+
+    /// Copies a page out. The caller holds its latch.
+    pub(crate) fn copy_page(&self, number: FrameNo, out: &mut [u8; PAGE_SIZE]) {
+        words::load_page(self.words(number), out);
+    }
+
+    /// How many frames are valid, and how many of those are dirty, at a glance.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let states = self.frames.iter().map(|frame| frame.state.load(Ordering::Relaxed));
+        states.fold((0, 0), |(valid, dirty), state| {
+            (valid + usize::from(state & VALID != 0), dirty + usize::from(state & DIRTY != 0))
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! The threads that bring pages in.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use throng_observe::{Counter, count, stop_point};
+use throng_types::page::PAGE_SIZE;
+use throng_types::{PageId, Result};
+
+use crate::checksum;
+use crate::frame::{Entrance, FrameNo};
+use crate::pool::{PoolCore, Totals, disk_error};
+use crate::request::ReadRequest;
+use crate::words;
+
+/// Reads that nobody serves yet, oldest first.
+#[derive(Default)]
+pub(crate) struct ReadQueue {
+    waiting: Mutex<VecDeque<Arc<ReadRequest>>>,
+    arrived: Condvar,
+}
+
+/// With this many reads waiting, a prefetch would only be in the way of those that somebody waits for.
+const BUSY: usize = 64;
+
+impl ReadQueue {
+    pub(crate) fn push(&self, request: Arc<ReadRequest>) {
+        self.waiting.lock().push_back(request);
+        self.arrived.notify_one();
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.waiting.lock().len() >= BUSY
+    }
+
+    pub(crate) fn wake_all(&self) {
+        // Under the lock, so that nobody is between looking and sleeping.
+        let _waiting = self.waiting.lock();
+        self.arrived.notify_all();
+    }
+
+    /// The next read; `None` once there is none and `stopping` says that none will come.
+    fn next(&self, stopping: impl Fn() -> bool) -> Option<Arc<ReadRequest>> {
+        let mut waiting = self.waiting.lock();
+        loop {
+            if let Some(request) = waiting.pop_front() {
+                return Some(request);
+            }
+            if stopping() {
+                return None;
+            }
+            self.arrived.wait(&mut waiting);
+        }
+    }
+}
+
+impl PoolCore {
+    /// An I/O thread's life.
+    pub(crate) fn run_reader(&self) {
+        let mut buffer = Box::new([0; PAGE_SIZE]);
+        while let Some(request) = self.queue.next(|| self.is_stopping()) {
+            let result = self.bring_in(request.page(), request.transient(), &mut buffer);
+            self.registry.finish(&request, result);
+        }
+    }
+
+    /// Reads a page into a frame, which has one pin afterwards. The caller has the page's read registered.
+    fn bring_in(
+        &self,
+        page: PageId,
+        transient: bool,
+        buffer: &mut [u8; PAGE_SIZE],
+    ) -> Result<FrameNo> {
+        // 1. Into memory of our own: optimistic readers may still be looking at the frame.
+        self.files.read_page(page, buffer).map_err(disk_error)?;
+        count(Counter::PageRead, 1);
+        Totals::add(&self.totals.reads, 1);
+        // 2. Believed only when it is what was written.
+        if !checksum::page_is_intact(page, buffer) {
+            return Err(checksum::damaged(page));
+        }
+        stop_point!("buffer.page_read", page.raw());
+        // 3. Published with a pin for those who wait, so that it is still there when they come.
+        let free = self.free_frame()?;
+        let entrance = Entrance { referenced: !transient, pins: 1 };
+        Ok(self.frames.publish(free, page, entrance, |words| words::store_bytes(words, 0, buffer)))
+    }
+}

@@ -1,0 +1,154 @@
+//! Rings: how a scan or a load larger than the pool uses a few frames over and over instead of everybody's.
+//!
+//! Pages brought in for a ring are not marked as used, and the ring gives each up again some pages later, unless somebody
+//! else has used it meanwhile. What a load leaves dirty goes to the page writer, so neither it nor anyone else
+//! writes pages in the middle of a statement.
+
+use std::collections::VecDeque;
+
+use throng_types::{BlockNo, PageId};
+
+use crate::pool::PoolCore;
+use crate::write::{Latching, WriteBatch};
+
+/// How a caller means to use many pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessStrategy {
+    /// Pages are likely to be wanted again.
+    Normal,
+    /// A scan: each page is read once.
+    BulkRead,
+    /// A load: each page is filled once.
+    BulkWrite,
+}
+
+/// Pages a scan keeps: 256 KB, which second-level caches hold.
+const READ_RING: usize = 32;
+/// Pages a load keeps: 2 MB, so that pages are full, and the log is flushed anyway, when they are written.
+const WRITE_RING: usize = 256;
+/// How far ahead a sequential reader has pages read.
+const READ_AHEAD: u32 = 16;
+/// Pages handed to the page writer and not yet written. A load that is faster than the disk meets an empty stock instead.
+const MAX_BEHIND: usize = 1024;
+
+/// One scan's or load's memory of what it used. See the module's page.
+pub struct Ring {
+    strategy: AccessStrategy,
+    recent: VecDeque<PageId>,
+    last: Option<PageId>,
+    /// The first block not yet asked for ahead.
+    ahead: BlockNo,
+}
+
+impl Ring {
+    pub fn new(strategy: AccessStrategy) -> Ring {
+        Ring { strategy, recent: VecDeque::new(), last: None, ahead: 0 }
+    }
+
+    /// For reading a file through: a ring if it would take more than a quarter of the pool.
+    pub fn for_scan(pool: &PoolCore, blocks: BlockNo) -> Ring {
+        let large = blocks as usize > pool.frames.len() / 4;
+        Ring::new(if large { AccessStrategy::BulkRead } else { AccessStrategy::Normal })
+    }
+
+    pub fn strategy(&self) -> AccessStrategy {
+        self.strategy
+    }
+
+    fn capacity(&self, pool: &PoolCore) -> usize {
+        let full = if self.strategy == AccessStrategy::BulkWrite { WRITE_RING } else { READ_RING };
+        full.min(pool.frames.len() / 8).max(1)
+    }
+
+    /// Notes that `page` is used now. Whether it should be brought in for the ring only.
+    pub(crate) fn visit(&mut self, pool: &PoolCore, page: PageId) -> bool {
+        let transient = self.strategy != AccessStrategy::Normal;
+        if self.last == Some(page) {
+            return transient;
+        }
+        if self.strategy != AccessStrategy::BulkWrite {
+            self.read_ahead(pool, page, transient);
+        }
+        self.last = Some(page);
+        if transient {
+            self.recent.push_back(page);
+            if self.recent.len() > self.capacity(pool) {
+                let left = self.recent.pop_front().expect("a ring over its capacity has pages");
+                pool.give_up(left, self.strategy);
+            }
+        }
+        transient
+    }
+
+    /// Once two pages in a row were neighbours, has the next ones read, half of [`READ_AHEAD`] at a time.
+    fn read_ahead(&mut self, pool: &PoolCore, page: PageId, transient: bool) {
+        let follows =
+            |last: PageId| last.file() == page.file() && last.block().checked_add(1) == Some(page.block());
+        if !self.last.is_some_and(follows) {
+            self.ahead = 0;
+            return;
+        }
+        let next = page.block().saturating_add(1);
+        if self.ahead > next.saturating_add(READ_AHEAD / 2) {
+            return;
+        }
+        let Ok(end) = pool.blocks(page.file()) else { return };
+        let until = next.saturating_add(READ_AHEAD).min(end);
+        for block in self.ahead.max(next)..until {
+            pool.prefetch_entering(PageId::new(page.file(), block), transient);
+        }
+        self.ahead = until.max(next);
+    }
+}
+
+/// Dirty pages that a load has done with, oldest first.
+#[derive(Default)]
+pub(crate) struct BehindQueue(parking_lot::Mutex<VecDeque<PageId>>);
+
+impl PoolCore {
+    /// A ring has moved on from this page.
+    fn give_up(&self, page: PageId, strategy: AccessStrategy) {
+        let Some(number) = self.frames.find(page) else { return };
+        let frame = self.frames.at(number);
+        if strategy == AccessStrategy::BulkWrite && frame.only_dirty() {
+            let mut behind = self.behind.0.lock();
+            if behind.len() < MAX_BEHIND {
+                behind.push_back(page);
+                drop(behind);
+                self.frames.stock.writer().unpark();
+            }
+        } else if !frame.referenced()
+            && let Some(free) = self.claim(number)
+        {
+            self.frames.stock.put(free);
+        }
+    }
+
+    /// The page writer's part: writes what loads have given up, and takes it unless somebody else uses it.
+    pub(crate) fn write_behind(&self, batch: &mut WriteBatch) {
+        const TOGETHER: usize = 32;
+        loop {
+            let pages: Vec<PageId> = {
+                let mut behind = self.behind.0.lock();
+                let some = behind.len().min(TOGETHER);
+                behind.drain(..some).collect()
+            };
+            if pages.is_empty() || self.is_stopping() {
+                return;
+            }
+            for page in pages {
+                // A frame that holds another page by now is as good to write.
+                if let Some(number) = self.frames.find(page) {
+                    self.prepare_write(number, Latching::Try, batch);
+                }
+            }
+            for number in self.finish_writes(batch) {
+                if !self.frames.at(number).referenced()
+                    && let Some(free) = self.claim(number)
+                {
+                    self.frames.stock.put(free);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Which frame holds which page: hash chains through the frames themselves.
+//!
+//! ```text
+//!  buckets   h(page) ──► frame 7 ──► frame 2 ──► ·      (Frame::next; 0 ends a chain, n + 1 is frame n)
+//! ```
+//!
+//! A look-up takes no lock. It may be led astray by a frame that moves to another chain under its feet, so it
+//! gives up after a bounded number of steps and, whenever it has not found the page, looks again under the bucket's
+//! lock. What it finds is a candidate: the caller checks the tag once it holds the latch or a version.
+//! Changes to a chain are made under the lock of its stripe of buckets.
+
+use throng_sync::atomic::{AtomicU32, Ordering};
+use throng_sync::{CachePadded, Spinlock};
+use throng_types::PageId;
+
+use crate::frame::{Frame, FrameNo};
+
+/// How far a look-up without the lock goes. Chains average half a frame; a longer walk means that it was led astray.
+const MAX_STEPS: usize = 16;
+
+/// At most this many locks, each for its share of the buckets.
+const MAX_STRIPES: usize = if cfg!(loom) { 1 } else { 1024 };
+
+pub(crate) struct PageTable {
+    buckets: Box<[AtomicU32]>,
+    stripes: Box<[CachePadded<Spinlock<()>>]>,
+}
+
+/// Spreads the bits of a page id: blocks of one file are neighbours.
+#[inline]
+pub(crate) fn hash(page: PageId) -> u64 {
+    // Fibonacci hashing, with the high half folded in so that files differ too.
+    let mixed = page.raw().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed ^ mixed >> 32
+}
+
+#[inline]
+fn link(frame: FrameNo) -> u32 {
+    frame + 1
+}
+
+#[inline]
+fn linked(link: u32) -> Option<FrameNo> {
+    link.checked_sub(1)
+}
+
+impl PageTable {
+    pub(crate) fn new(frames: usize) -> PageTable {
+        let buckets = if cfg!(loom) { 1 } else { (frames * 2).next_power_of_two() };
+        let stripes = buckets.min(MAX_STRIPES);
+        PageTable {
+            buckets: (0..buckets).map(|_| AtomicU32::new(0)).collect(),
+            stripes: (0..stripes).map(|_| CachePadded::new(Spinlock::new(()))).collect(),
+        }
+    }
+
+    #[inline]
+    fn bucket(&self, page: PageId) -> usize {
+        // The multiplication leaves its best bits at the top.
+        (hash(page) >> 20) as usize & (self.buckets.len() - 1)
+    }
+
+    fn stripe(&self, bucket: usize) -> &Spinlock<()> {
+        &self.stripes[bucket & (self.stripes.len() - 1)]
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, page: PageId, frames: &[Frame]) -> Option<FrameNo> {
+        let bucket = self.bucket(page);
+        // Acquire, here and along the chain: a frame's tag is set before it is linked.
+        let mut at = linked(self.buckets[bucket].load(Ordering::Acquire));
+        for _ in 0..MAX_STEPS {
+            let Some(number) = at else { break };
+            let frame = &frames[number as usize];
+            if frame.holds(page) {
+                return Some(number);
+            }
+            at = linked(frame.next.load(Ordering::Acquire));
+        }
+        self.find_locked(bucket, page, frames)
+    }
+
+    #[cold]
+    fn find_locked(&self, bucket: usize, page: PageId, frames: &[Frame]) -> Option<FrameNo> {
+        let _stripe = self.stripe(bucket).lock();
+        let mut at = linked(self.buckets[bucket].load(Ordering::Relaxed));
+        while let Some(number) = at {
+            let frame = &frames[number as usize];
+            if frame.holds(page) {
+                return Some(number);
+            }
+            at = linked(frame.next.load(Ordering::Relaxed));
+        }
+        None
+    }
+
+    /// Links a frame whose tag is already `page`.
+    ///
+    /// # Panics
+    /// When the page is there already: two copies of a page are a lost update.
+    pub(crate) fn insert(&self, page: PageId, number: FrameNo, frames: &[Frame]) {
+        let bucket = self.bucket(page);
+        let _stripe = self.stripe(bucket).lock();
+        let head = self.buckets[bucket].load(Ordering::Relaxed);
+        let mut at = linked(head);
+        while let Some(other) = at {
+            assert!(!frames[other as usize].holds(page), "page {page:?} is in the pool twice");
+            at = linked(frames[other as usize].next.load(Ordering::Relaxed));
+        }
+        frames[number as usize].next.store(head, Ordering::Release);
+        // Release: who finds the frame sees its tag and its place in the chain.
+        self.buckets[bucket].store(link(number), Ordering::Release);
+    }
+
+    /// Unlinks a frame.
+    ///
+    /// # Panics
+    /// When it is not in the chain of `page`.
+    pub(crate) fn remove(&self, page: PageId, number: FrameNo, frames: &[Frame]) {
+        let bucket = self.bucket(page);
+        let _stripe = self.stripe(bucket).lock();
+        let mut place = &self.buckets[bucket];
+        loop {
+            let at = linked(place.load(Ordering::Relaxed)).expect("a valid frame is in its chain");
+            let next = &frames[at as usize].next;
+            if at == number {
+                place.store(next.load(Ordering::Relaxed), Ordering::Release);
+                return;
+            }
+            place = next;
+        }
+    }
+}

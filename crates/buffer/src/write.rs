@@ -1,0 +1,175 @@
+//! Writing pages to their files: the log first, a private copy, one writer a page.
+//!
+//! ```text
+//!   1. latch shared          nobody changes the page
+//!   2. DIRTY → WRITING       who changes it from now on makes it dirty again
+//!   3. copy, unlatch         nobody waits for the disk
+//!   4. flush the log         up to the copy's LSN: the log explains whatever reaches the file
+//!   5. checksum, write
+//!   6. WRITING → (clean)     on failure dirty again, as old as it was, and reported
+//! ```
+
+use throng_observe::{Counter, count, stop_point};
+use throng_types::page::PAGE_SIZE;
+use throng_types::{Lsn, PageId, Result};
+
+use crate::checksum;
+use crate::frame::{FrameNo, Writing};
+use crate::guard::page_lsn;
+use crate::pool::{PoolCore, Totals, disk_error};
+
+/// Whether to wait for a page's latch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Latching {
+    Try,
+    Wait,
+}
+
+/// Pages between step 3 and step 4. Reuses its memory.
+#[derive(Default)]
+pub(crate) struct WriteBatch {
+    pending: Vec<Pending>,
+    spare: Vec<Box<[u8; PAGE_SIZE]>>,
+}
+
+struct Pending {
+    page: PageId,
+    frame: FrameNo,
+    lsn: Lsn,
+    writing: Writing,
+    copy: Box<[u8; PAGE_SIZE]>,
+}
+
+impl WriteBatch {
+    pub(crate) fn len(&self) -> usize {
+        self.pending.len()
+    }
+}
+
+impl PoolCore {
+    /// Steps 1 to 3. False when there is nothing to write, or somebody is in the way and `latching` says not to wait.
+    pub(crate) fn prepare_write(
+        &self,
+        number: FrameNo,
+        latching: Latching,
+        batch: &mut WriteBatch,
+    ) -> bool {
+        let frame = self.frames.at(number);
+        if latching == Latching::Wait {
+            frame.latch.shared();
+        } else if !frame.latch.try_shared() {
+            return false;
+        }
+        let Some(writing) = frame.begin_write() else {
+            frame.latch.unlock_shared();
+            return false;
+        };
+        let page = frame.page().expect("a dirty frame has a page");
+        let mut copy = batch.spare.pop().unwrap_or_else(|| Box::new([0; PAGE_SIZE]));
+        self.frames.copy_page(number, &mut copy);
+        frame.latch.unlock_shared();
+        batch.pending.push(Pending { page, frame: number, lsn: page_lsn(&copy), writing, copy });
+        true
+    }
+
+    /// Steps 4 to 6 for the whole batch, in file order. Returns the frames that were written; errors are reported, and
+    /// their pages stay dirty.
+    pub(crate) fn finish_writes(&self, batch: &mut WriteBatch) -> Vec<FrameNo> {
+        let mut written = Vec::with_capacity(batch.len());
+        let Some(lsn) = batch.pending.iter().map(|pending| pending.lsn).max() else {
+            return written;
+        };
+        batch.pending.sort_unstable_by_key(|pending| pending.page);
+        // One flush for all: the log is flushed in order. Without it no page goes anywhere.
+        let flushed = self.wal.flush_blocking(lsn);
+        for mut pending in batch.pending.drain(..) {
+            let result = flushed.clone().and_then(|_| self.write_copy(pending.page, &mut pending.copy));
+            self.frames.at(pending.frame).end_write(pending.writing, result.is_ok());
+            match result {
+                Ok(()) => written.push(pending.frame),
+                Err(error) => self.report_write_error(pending.page, error),
+            }
+            batch.spare.push(pending.copy);
+        }
+        // Under the lock, so that nobody is between looking at WRITING and sleeping.
+        let _lock = self.write_ended.0.lock();
+        self.write_ended.1.notify_all();
+        written
+    }
+
+    fn write_copy(&self, page: PageId, copy: &mut [u8; PAGE_SIZE]) -> Result<()> {
+        stop_point!("buffer.page_write", page.raw());
+        checksum::stamp(page, copy);
+        self.files.write_page(page, copy).map_err(disk_error)?;
+        count(Counter::PageWrite, 1);
+        Totals::add(&self.totals.writes, 1);
+        Ok(())
+    }
+
+    #[cold]
+    fn report_write_error(&self, page: PageId, error: throng_types::Error) {
+        Totals::add(&self.totals.write_errors, 1);
+        let context = format!("writing block {} of relation base/{}", page.block(), page.file());
+        (self.report)(&error.context(context));
+    }
+
+    /// Returns once the frame's page is not being written.
+    pub(crate) fn wait_for_write(&self, number: FrameNo) {
+        let mut lock = self.write_ended.0.lock();
+        while self.frames.at(number).writing() {
+            self.write_ended.1.wait(&mut lock);
+        }
+    }
+
+    /// Writes every page that was made dirty by a record before `redo`, in file and block order. Pages of which `redo` says
+    /// nothing may be written too. `pace(done, total)` is called before each page and may wait, so that the
+    /// writes are spread; no latch is held then.
+    ///
+    /// The pages are in their files afterwards, not yet durable: sync the files before the checkpoint is recorded.
+    ///
+    /// # Errors
+    /// A page that could not be written: it stays dirty, and the checkpoint must not be completed.
+    pub fn flush_for_checkpoint(
+        &self,
+        redo: Lsn,
+        pace: &mut dyn FnMut(usize, usize),
+    ) -> Result<()> {
+        let owing = |number: &FrameNo| self.frames.at(*number).owes_write(redo);
+        let mut due: Vec<(PageId, FrameNo)> = (0..self.frames.len() as FrameNo)
+            .filter(owing)
+            .filter_map(|number| Some((self.frames.at(number).page()?, number)))
+            .collect();
+        due.sort_unstable();
+        let mut batch = WriteBatch::default();
+        for (done, &(page, number)) in due.iter().enumerate() {
+            pace(done, due.len());
+            self.flush_frame(page, number, redo, &mut batch)?;
+        }
+        pace(due.len(), due.len());
+        Ok(())
+    }
+
+    fn flush_frame(
+        &self,
+        page: PageId,
+        number: FrameNo,
+        redo: Lsn,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
+        let frame = self.frames.at(number);
+        // A frame that holds another page by now was clean, hence written, when it was taken.
+        while frame.holds(page) && frame.owes_write(redo) {
+            if frame.writing() {
+                self.wait_for_write(number);
+            } else if self.prepare_write(number, Latching::Wait, batch)
+                && self.finish_writes(batch).is_empty()
+            {
+                return Err(throng_types::Error::new(
+                    throng_types::error::state::IO_ERROR,
+                    format!("could not write block {} of relation base/{}", page.block(), page.file()),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
