@@ -1,0 +1,312 @@
+//! Pruning: taking dead versions off one page.
+//!
+//! Needs nothing but the page and its exclusive latch. Readers copy rows out and validate, so nobody holds on to a
+//! tuple's place; only slot numbers last.
+//!
+//! ```text
+//!  root slot 1 ─► dead ─► dead ─► live       1 becomes a redirect to live's slot, the dead ones' other slots unused
+//!  root slot 1 ─► dead ─► dead               1 becomes dead: indexes may still name it
+//!  heap-only tuple that no chain reaches     (its maker was rolled back) its slot becomes unused
+//! ```
+//! The tuples that stay slide to the page's end, so that its room is one hole.
+
+use throng_buffer::{ExclusiveGuard, Mtr, Try};
+use throng_types::page::{HEADER, OFF_FLAGS, OFF_LOWER, PAGE_SIZE};
+use throng_types::{BlockNo, Csn, Tid, Xid};
+
+use super::page::{
+    self, ALIGN, FREE_SLOTS, MAX_SLOTS, PRUNABLE, PageBytes, SLOT, Slot, aligned, slot_offset,
+};
+use super::read::{Chain, Version};
+use super::tuple::{self, TupleHeader};
+use super::{Heap, write};
+use crate::{TxContext, XidStatus};
+
+/// What pruning a page did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Versions taken away.
+    pub removed: u16,
+    /// Slots that became dead.
+    pub new_dead: u16,
+    /// Room on the page afterwards, in bytes.
+    pub room: usize,
+}
+
+/// How a version stands to everybody, now and later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Nobody sees it, nobody will.
+    Dead,
+    /// Somebody may, but it is deleted or replaced, or being so.
+    Ending,
+    Staying,
+}
+
+/// A version's fate, and the hints that were found out on the way.
+fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizon: Csn) -> (Fate, u16) {
+    let mut hints = 0;
+    if header.xmin_aborted() {
+        return (Fate::Dead, 0);
+    }
+    if !header.xmin_seen_by_all() {
+        match ctx.status(header.xmin) {
+            XidStatus::Aborted => return (Fate::Dead, tuple::XMIN_ABORTED),
+            XidStatus::Committed(csn) if csn <= horizon => hints |= tuple::XMIN_ALL,
+            _ => {}
+        }
+    }
+    if header.xmax_is_void() {
+        return (Fate::Staying, hints);
+    }
+    if header.xmax_seen_by_all() {
+        return (Fate::Dead, hints);
+    }
+    match ctx.status(header.xmax) {
+        XidStatus::Aborted => (Fate::Staying, hints | tuple::XMAX_ABORTED),
+        XidStatus::Committed(csn) if csn <= horizon => (Fate::Dead, hints | tuple::XMAX_ALL),
+        _ => (Fate::Ending, hints),
+    }
+}
+
+pub(super) fn is_dead_to_all(header: &TupleHeader, ctx: &dyn TxContext) -> bool {
+    fate(header, ctx, ctx.horizon()).0 == Fate::Dead
+}
+
+/// What a page will be like: made by looking, carried out in a mini-transaction.
+pub(super) struct Plan {
+    /// Slot `n` at `n - 1`.
+    slots: [Slot; MAX_SLOTS as usize],
+    /// Slots now.
+    count: u16,
+    /// Slots afterwards: unused ones at the end are given up.
+    keep: u16,
+    flags: u8,
+    pub removed: u16,
+    pub new_dead: u16,
+    pub dead: u16,
+    /// Versions that stay.
+    pub kept: u16,
+    /// Those of them that are deleted or replaced, or being so.
+    pub ending: u16,
+    /// What the tuples that stay take.
+    used: usize,
+    /// Where on the page which hint may be set.
+    pub hints: Vec<(usize, u8)>,
+}
+
+impl Plan {
+    /// Looks at a heap page. `hints` says whether to note the hints found out.
+    pub fn new(page: &[u8; PAGE_SIZE], block: BlockNo, ctx: &dyn TxContext, hints: bool) -> Plan {
+        let count = page::slot_count(page);
+        let mut plan = Plan {
+            slots: [Slot::Unused; MAX_SLOTS as usize],
+            count,
+            keep: 0,
+            flags: page.u8(OFF_FLAGS) & !(PRUNABLE | FREE_SLOTS),
+            removed: 0,
+            new_dead: 0,
+            dead: 0,
+            kept: 0,
+            ending: 0,
+            used: 0,
+            hints: Vec::new(),
+        };
+        let mut fates = [Fate::Staying; MAX_SLOTS as usize];
+        let horizon = ctx.horizon();
+        for n in 1..=count {
+            let i = usize::from(n) - 1;
+            plan.slots[i] = page::slot(page, n);
+            if let Slot::Normal { off, .. } = plan.slots[i] {
+                let (fate, found) = fate(&TupleHeader::read(page, off.into()), ctx, horizon);
+                fates[i] = fate;
+                if hints && found != 0 {
+                    plan.hints.push((usize::from(off) + tuple::OFF_FLAGS, found as u8));
+                }
+            }
+        }
+        plan.cut_chains(page, block, &fates);
+        plan.sum_up(&fates);
+        plan
+    }
+
+    fn cut_chains(&mut self, page: &[u8; PAGE_SIZE], block: BlockNo, fates: &[Fate; MAX_SLOTS as usize]) {
+        let fate_of = |slot: u16| fates[usize::from(slot) - 1];
+        let mut reached = [false; MAX_SLOTS as usize];
+        for root in 1..=self.count {
+            let mut dead = 0u16;
+            let mut first_kept = None;
+            for Version { slot, .. } in Chain::new(page, Tid::new(block, root)) {
+                reached[usize::from(slot) - 1] = true;
+                match fate_of(slot) {
+                    Fate::Dead if first_kept.is_none() => dead += 1,
+                    // What replaced it, if anything, was rolled back, though no hint says so yet.
+                    Fate::Staying => {
+                        first_kept = first_kept.or(Some(slot));
+                        break;
+                    }
+                    _ => first_kept = first_kept.or(Some(slot)),
+                }
+            }
+            if dead == 0 {
+                continue;
+            }
+            for Version { slot, .. } in Chain::new(page, Tid::new(block, root)).take(dead.into()) {
+                self.slots[usize::from(slot) - 1] = Slot::Unused;
+            }
+            self.removed += dead;
+            self.slots[usize::from(root) - 1] = match first_kept {
+                Some(slot) => Slot::Redirect(slot),
+                None => {
+                    self.new_dead += 1;
+                    Slot::Dead
+                }
+            };
+        }
+        for (i, slot) in self.slots[..self.count.into()].iter_mut().enumerate() {
+            let Slot::Normal { off, .. } = *slot else { continue };
+            let orphan = !reached[i] && TupleHeader::read(page, off.into()).is_heap_only();
+            if orphan && fates[i] == Fate::Dead {
+                *slot = Slot::Unused;
+                self.removed += 1;
+            }
+        }
+    }
+
+    fn sum_up(&mut self, fates: &[Fate; MAX_SLOTS as usize]) {
+        for (i, slot) in self.slots[..self.count.into()].iter().enumerate() {
+            match *slot {
+                Slot::Unused => continue,
+                Slot::Normal { len, .. } => {
+                    self.used += aligned(len.into());
+                    self.kept += 1;
+                    if fates[i] != Fate::Staying {
+                        self.flags |= PRUNABLE;
+                        self.ending += 1;
+                    }
+                }
+                Slot::Dead => self.dead += 1,
+                Slot::Redirect(_) => {}
+            }
+            self.keep = i as u16 + 1;
+        }
+        if self.slots[..self.keep.into()].contains(&Slot::Unused) {
+            self.flags |= FREE_SLOTS;
+        }
+    }
+
+    /// Whether there is anything to do.
+    pub fn gains(&self) -> bool {
+        self.removed > 0 || self.keep < self.count
+    }
+
+    fn hole(&self) -> usize {
+        PAGE_SIZE - self.used - HEADER - usize::from(self.keep) * SLOT
+    }
+
+    /// Whether a tuple of `size` bytes will have room.
+    pub fn fits(&self, size: usize) -> bool {
+        let new_slot = if self.flags & FREE_SLOTS != 0 { 0 } else { SLOT };
+        (new_slot == 0 || self.keep < MAX_SLOTS) && self.hole() >= aligned(size) + new_slot
+    }
+
+    /// Changes the page: tuples slide up, then slots and header follow.
+    pub fn apply(&mut self, mtr: &mut Mtr<'_>, i: usize) {
+        let upper = self.compact(mtr, i);
+        let bytes = self.slots[..self.keep.into()].iter().flat_map(|slot| slot.encode().to_le_bytes());
+        write_changed(mtr, i, slot_offset(1), &bytes.collect::<Vec<_>>());
+        let lower = HEADER + usize::from(self.keep) * SLOT;
+        mtr.write(i, OFF_FLAGS, &[self.flags]);
+        mtr.write(i, OFF_LOWER, &write::bounds(lower, upper));
+    }
+
+    /// Slides the tuples that stay to the page's end, in runs that move together. Returns the new `upper`.
+    fn compact(&mut self, mtr: &mut Mtr<'_>, i: usize) -> usize {
+        let mut stay: Vec<(usize, usize, usize)> = Vec::with_capacity(self.kept.into());
+        for (at, slot) in self.slots[..self.keep.into()].iter().enumerate() {
+            if let Slot::Normal { off, len } = *slot {
+                stay.push((off.into(), aligned(len.into()), at));
+            }
+        }
+        // From the page's end down: a tuple's new place is then never above one still to be moved.
+        stay.sort_unstable_by(|a, b| b.cmp(a));
+        let mut upper = PAGE_SIZE;
+        let mut run: Option<Run> = None;
+        for (off, size, at) in stay {
+            upper -= size;
+            debug_assert!(upper >= off && off % ALIGN == 0);
+            let Slot::Normal { off: place, .. } = &mut self.slots[at] else { unreachable!("only tuples were collected") };
+            *place = upper as u16;
+            run = Some(match run.take() {
+                Some(r) if r.src == off + size && r.dst == upper + size => {
+                    Run { src: off, dst: upper, len: r.len + size }
+                }
+                done => {
+                    Run::carry_out(done, mtr, i);
+                    Run { src: off, dst: upper, len: size }
+                }
+            });
+        }
+        Run::carry_out(run, mtr, i);
+        upper
+    }
+}
+
+/// Tuples next to each other that move by the same distance.
+struct Run {
+    src: usize,
+    dst: usize,
+    len: usize,
+}
+
+impl Run {
+    fn carry_out(run: Option<Run>, mtr: &mut Mtr<'_>, i: usize) {
+        if let Some(Run { src, dst, len }) = run
+            && src != dst
+        {
+            mtr.move_within(i, src, dst, len);
+        }
+    }
+}
+
+/// Writes `bytes` at `off`, from the first byte that differs to the last.
+fn write_changed(mtr: &mut Mtr<'_>, i: usize, off: usize, bytes: &[u8]) {
+    let old = &mtr.page(i)[off..off + bytes.len()];
+    let Some(first) = old.iter().zip(bytes).position(|(a, b)| a != b) else { return };
+    let last = old.iter().zip(bytes).rposition(|(a, b)| a != b).expect("the first difference is one");
+    mtr.write(i, off + first, &bytes[first..=last]);
+}
+
+impl Heap {
+    /// Takes what is dead off the block.
+    pub fn prune(&self, block: BlockNo, ctx: &dyn TxContext) -> Try<Pruned> {
+        let guard = self.pool.exclusive(self.page_id(block))?;
+        if !page::is_heap(&*guard) {
+            return Ok(Pruned::default());
+        }
+        let plan = Plan::new(&guard, block, ctx, true);
+        let (_guard, pruned) = self.carry_out(guard, plan);
+        Ok(pruned)
+    }
+
+    /// Does what a plan made under this latch says.
+    pub(super) fn carry_out<'p>(
+        &'p self,
+        mut guard: ExclusiveGuard<'p>,
+        mut plan: Plan,
+    ) -> (ExclusiveGuard<'p>, Pruned) {
+        for &(off, bits) in &plan.hints {
+            guard.hint(off, bits);
+        }
+        if plan.gains() {
+            let mut mtr = Mtr::new(&self.pool, Xid::NONE);
+            let i = mtr.add(guard);
+            plan.apply(&mut mtr, i);
+            let (_, mut guards) = mtr.commit_keep();
+            guard = guards.pop().expect("the page was added");
+            self.rel.note_pruned(plan.removed.into(), plan.new_dead.into());
+        }
+        let room = page::room(&*guard);
+        (guard, Pruned { removed: plan.removed, new_dead: plan.new_dead, room })
+    }
+}

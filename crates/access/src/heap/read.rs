@@ -1,0 +1,263 @@
+//! Reading: one row by its root, one version by its tid, a page of rows, and how a row stands now.
+
+use throng_buffer::{PageRef, Ring, Try};
+use throng_types::page::PAGE_SIZE;
+use throng_types::{BlockNo, Tid, Xid};
+
+use super::page::{self, MAX_SLOTS, PageBytes, Slot};
+use super::tuple::{TUPLE_HEADER, TupleHeader};
+use super::{Heap, Liveness};
+use crate::{TxContext, Visibility, XidStatus};
+
+/// Rows copied out of pages: their bytes one after another in one arena.
+#[derive(Default)]
+pub struct TupleBatch {
+    arena: Vec<u8>,
+    rows: Vec<RowAt>,
+}
+
+/// One row of a [`TupleBatch`].
+#[derive(Clone, Copy, Debug)]
+pub struct RowAt {
+    /// The version.
+    pub tid: Tid,
+    /// The slot on the same page that index entries name.
+    root: u16,
+    start: u32,
+    len: u16,
+}
+
+impl RowAt {
+    /// What index entries of this row name.
+    pub fn root(&self) -> Tid {
+        Tid::new(self.tid.block, self.root)
+    }
+}
+
+impl TupleBatch {
+    pub fn new() -> TupleBatch {
+        TupleBatch::default()
+    }
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.rows.clear();
+    }
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+    pub fn rows(&self) -> &[RowAt] {
+        &self.rows
+    }
+    pub fn tid(&self, i: usize) -> Tid {
+        self.rows[i].tid
+    }
+    pub fn root(&self, i: usize) -> Tid {
+        self.rows[i].root()
+    }
+    /// The row's bytes, without the tuple's header.
+    pub fn row(&self, i: usize) -> &[u8] {
+        let at = &self.rows[i];
+        &self.arena[at.start as usize..][..at.len.into()]
+    }
+    pub fn iter(&self) -> impl Iterator<Item = (Tid, &[u8])> {
+        (0..self.len()).map(|i| (self.tid(i), self.row(i)))
+    }
+    fn push(&mut self, tid: Tid, root: u16, bytes: &[u8]) {
+        let start = self.arena.len() as u32;
+        self.arena.extend_from_slice(bytes);
+        self.rows.push(RowAt { tid, root, start, len: bytes.len() as u16 });
+    }
+}
+
+/// One version of a chain.
+#[derive(Clone, Copy)]
+pub(super) struct Version {
+    pub slot: u16,
+    /// Where the tuple is on the page, and its size with its header.
+    pub at: usize,
+    pub len: usize,
+    pub header: TupleHeader,
+}
+
+/// Walks a HOT chain from a root slot, oldest version first.
+///
+/// Ends where the next tuple was not made by whoever replaced the last one (the slot has been given to another row),
+/// and after as many steps as a page has slots, so that a torn page cannot hold it.
+pub(super) struct Chain<'a, P> {
+    page: &'a P,
+    block: BlockNo,
+    slot: u16,
+    /// The `xmax` of the version before, which the next one's `xmin` must be.
+    made_by: Option<Xid>,
+    left: u16,
+}
+
+impl<'a, P: PageBytes> Chain<'a, P> {
+    #[inline]
+    pub fn new(page: &'a P, root: Tid) -> Chain<'a, P> {
+        let mut chain = Chain { page, block: root.block, slot: 0, made_by: None, left: MAX_SLOTS };
+        if !page::is_heap(page) {
+            return chain;
+        }
+        chain.slot = match page::slot(page, root.slot) {
+            Slot::Redirect(target) => target,
+            // A heap-only tuple is nobody's root: the entry that led here is older than the slot's use.
+            Slot::Normal { off, .. } if !TupleHeader::read(page, off.into()).is_heap_only() => root.slot,
+            _ => 0,
+        };
+        chain
+    }
+}
+
+impl<P: PageBytes> Iterator for Chain<'_, P> {
+    type Item = Version;
+
+    #[inline]
+    fn next(&mut self) -> Option<Version> {
+        let slot = self.slot;
+        let (at, len, header) = page::tuple(self.page, slot)?;
+        if self.left == 0 || self.made_by.is_some_and(|xid| header.xmin != xid) {
+            return None;
+        }
+        self.left -= 1;
+        self.slot = 0;
+        if header.is_hot_updated() && !header.xmax_is_void() && header.next.block == self.block {
+            self.slot = header.next.slot;
+            self.made_by = Some(header.xmax);
+        }
+        Some(Version { slot, at, len, header })
+    }
+}
+
+impl Heap {
+    /// The row that an index entry leads to, as `vis` shows it: its bytes into `out`, its version's tid returned.
+    ///
+    /// Writes nothing that other cores read.
+    pub fn fetch(&self, root: Tid, vis: &(impl Visibility + ?Sized), out: &mut Vec<u8>) -> Try<Option<Tid>> {
+        self.pool.read(self.page_id(root.block), |page: &PageRef<'_>| {
+            out.clear();
+            let seen = Chain::new(page, root).find(|version| vis.visible(&version.header))?;
+            page.append_to(seen.at + TUPLE_HEADER, seen.len.saturating_sub(TUPLE_HEADER), out);
+            Some(Tid::new(root.block, seen.slot))
+        })
+    }
+
+    /// Exactly this version's bytes, if it is the one that `vis` shows.
+    pub fn fetch_version(&self, tid: Tid, vis: &(impl Visibility + ?Sized), out: &mut Vec<u8>) -> Try<bool> {
+        let header = self.read_version(tid, out)?;
+        Ok(header.is_some_and(|header| vis.visible(&header)))
+    }
+
+    /// This version's bytes and header, whoever may see it; `None` when there is no tuple there.
+    pub fn read_version(&self, tid: Tid, out: &mut Vec<u8>) -> Try<Option<TupleHeader>> {
+        self.pool.read(self.page_id(tid.block), |page: &PageRef<'_>| {
+            out.clear();
+            if !page::is_heap(page) {
+                return None;
+            }
+            let (at, len, header) = page::tuple(page, tid.slot)?;
+            page.append_to(at + TUPLE_HEADER, len.saturating_sub(TUPLE_HEADER), out);
+            Some(header)
+        })
+    }
+
+    /// Appends every row of the block that `vis` shows. A block that holds no rows adds none. `ring` is the scan's own
+    /// ([`Ring::for_scan`]), for all of its blocks.
+    pub fn scan_page(
+        &self,
+        block: BlockNo,
+        vis: &(impl Visibility + ?Sized),
+        ring: &mut Ring,
+        batch: &mut TupleBatch,
+    ) -> Try<()> {
+        let page = self.pool.shared_with(self.page_id(block), ring)?;
+        scan(&page, block, vis, batch);
+        Ok(())
+    }
+
+    /// How the row under a root stands, uncommitted changes included: what a unique index must know before it lets a key in.
+    pub fn liveness(&self, root: Tid, ctx: &dyn TxContext) -> Try<Liveness> {
+        let page = self.pool.shared(self.page_id(root.block))?;
+        for Version { slot, header, .. } in Chain::new(&*page, root) {
+            match maker(&header, ctx) {
+                Ended::No(xid) => return Ok(Liveness::InProgress(xid)),
+                Ended::Undone => continue,
+                Ended::Done => {}
+            }
+            match ender(&header, ctx) {
+                Ended::No(xid) => return Ok(Liveness::InProgress(xid)),
+                Ended::Undone => return Ok(Liveness::Live(Tid::new(root.block, slot))),
+                Ended::Done => {}
+            }
+        }
+        Ok(Liveness::Dead)
+    }
+
+    /// Whether no version under this root is or will be visible to anybody: the index entry may go.
+    pub fn is_dead(&self, root: Tid, ctx: &dyn TxContext) -> Try<bool> {
+        let page = self.pool.shared(self.page_id(root.block))?;
+        Ok(Chain::new(&*page, root).all(|version| super::prune::is_dead_to_all(&version.header, ctx)))
+    }
+}
+
+fn scan(page: &[u8; PAGE_SIZE], block: BlockNo, vis: &(impl Visibility + ?Sized), batch: &mut TupleBatch) {
+    if !page::is_heap(page) {
+        return;
+    }
+    for root in 1..=page::slot_count(page) {
+        let chain = Chain::new(page, Tid::new(block, root));
+        for Version { slot, at, len, header } in chain {
+            if vis.visible(&header) {
+                let row = page.get(at + TUPLE_HEADER..at + len).unwrap_or_default();
+                batch.push(Tid::new(block, slot), root, row);
+                break;
+            }
+        }
+    }
+}
+
+/// Whether something that a transaction did to a version counts.
+pub(super) enum Ended {
+    /// Not decided: this other transaction runs.
+    No(Xid),
+    /// It was rolled back, or never happened.
+    Undone,
+    /// Committed, or my own.
+    Done,
+}
+
+fn ended(xid: Xid, ctx: &dyn TxContext) -> Ended {
+    if ctx.is_mine(xid) {
+        return Ended::Done;
+    }
+    match ctx.status(xid) {
+        XidStatus::InProgress => Ended::No(xid),
+        XidStatus::Aborted => Ended::Undone,
+        XidStatus::Committed(_) => Ended::Done,
+    }
+}
+
+/// How the making of a version ended.
+pub(super) fn maker(header: &TupleHeader, ctx: &dyn TxContext) -> Ended {
+    if header.xmin_seen_by_all() {
+        Ended::Done
+    } else if header.xmin_aborted() {
+        Ended::Undone
+    } else {
+        ended(header.xmin, ctx)
+    }
+}
+
+/// How the replacing or deleting of a version ended.
+pub(super) fn ender(header: &TupleHeader, ctx: &dyn TxContext) -> Ended {
+    if header.xmax_is_void() {
+        Ended::Undone
+    } else if header.xmax_seen_by_all() {
+        Ended::Done
+    } else {
+        ended(header.xmax, ctx)
+    }
+}

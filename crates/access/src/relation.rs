@@ -1,0 +1,341 @@
+//! What is known in memory of each relation: where the next row goes, and how much there is to clean.
+//!
+//! ```text
+//!  insert ─► shard's target block ──full──► map: claim a block with room ──none──► extend the file
+//!                  ▲                                                                 │ first page
+//!                  └─────────────────────────────────────────────────────────────────┘ the rest into the map
+//! ```
+//! A shard belongs to the threads whose index falls on it, one each while there are as many shards as cores; so
+//! inserters on different cores fill different pages and count in different cache lines.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use foldhash::fast::FixedState;
+use parking_lot::{Mutex, RwLock};
+use throng_buffer::{Pool, Try};
+use throng_observe::{WaitEvent, record_wait};
+use throng_sync::{CachePadded, thread_index};
+use throng_types::page::PAGE_SIZE;
+use throng_types::{BlockNo, FileId, Result};
+
+use crate::heap::Heap;
+use crate::heap::page::MAX_TUPLE;
+use crate::space::SpaceMap;
+
+/// No block.
+const NONE: u32 = u32::MAX;
+/// After a start, this many blocks at the file's end are tried before the file grows.
+const TRY_LAST: BlockNo = 16;
+/// The most pages one extension adds: half a megabyte.
+const MAX_EXTENSION: u32 = 64;
+/// An extension adds this part of the file's size, so that small relations stay small.
+const EXTENSION_PART: u32 = 32;
+
+/// One core's share of a relation's state. Relaxed throughout: counters and hints publish nothing.
+struct Shard {
+    target: AtomicU32,
+    live: AtomicI64,
+    dead: AtomicI64,
+    dead_slots: AtomicI64,
+    inserted: AtomicU64,
+    updated: AtomicU64,
+    hot_updated: AtomicU64,
+    deleted: AtomicU64,
+}
+
+impl Shard {
+    fn new() -> Shard {
+        Shard {
+            target: AtomicU32::new(NONE),
+            live: AtomicI64::new(0),
+            dead: AtomicI64::new(0),
+            dead_slots: AtomicI64::new(0),
+            inserted: AtomicU64::new(0),
+            updated: AtomicU64::new(0),
+            hot_updated: AtomicU64::new(0),
+            deleted: AtomicU64::new(0),
+        }
+    }
+}
+
+/// What a relation holds, as counted since the start (or since [`RelState::set_counts`]).
+///
+/// `live` and `dead` count what was done, whether it was committed or not; [`RelState::note_rollback`] corrects them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelCounts {
+    /// Rows.
+    pub live: i64,
+    /// Versions that a delete, an update or a rollback has left behind and nobody has taken away.
+    pub dead: i64,
+    /// Slots that indexes may still name and that hold nothing.
+    pub dead_slots: i64,
+    pub inserted: u64,
+    pub updated: u64,
+    pub hot_updated: u64,
+    pub deleted: u64,
+}
+
+impl RelCounts {
+    /// Whether cleaning would pay, by PostgreSQL's rule: more than `threshold` and `scale` of the rows.
+    pub fn wants_cleaning(&self, threshold: u64, scale: f64) -> bool {
+        (self.dead + self.dead_slots) as f64 > threshold as f64 + scale * self.live.max(0) as f64
+    }
+}
+
+/// One relation's insertion targets, free space and counters.
+pub struct RelState {
+    file: FileId,
+    map: SpaceMap,
+    /// A power of two.
+    shards: Box<[CachePadded<Shard>]>,
+    /// Whether the blocks that a start left behind have been put into the map.
+    seeded: AtomicBool,
+    /// Bytes that inserts leave on a page for updates: the fill factor.
+    reserve: AtomicU16,
+    extension: Mutex<()>,
+    extenders: AtomicU32,
+}
+
+impl RelState {
+    pub fn new(file: FileId) -> RelState {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let shards = cores.next_power_of_two().clamp(4, 64);
+        RelState {
+            file,
+            map: SpaceMap::new(),
+            shards: (0..shards).map(|_| CachePadded::new(Shard::new())).collect(),
+            seeded: AtomicBool::new(false),
+            reserve: AtomicU16::new(0),
+            extension: Mutex::new(()),
+            extenders: AtomicU32::new(0),
+        }
+    }
+
+    pub fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// Inserts fill pages to this many percent, 10 to 100; updates may use the rest.
+    pub fn set_fill_factor(&self, percent: u32) {
+        let kept = PAGE_SIZE as u32 * (100 - percent.clamp(10, 100)) / 100;
+        self.reserve.store(kept as u16, Relaxed);
+    }
+    pub(crate) fn reserve(&self) -> usize {
+        self.reserve.load(Relaxed).into()
+    }
+
+    fn shard(&self) -> &Shard {
+        &self.shards[thread_index() & (self.shards.len() - 1)]
+    }
+
+    /// A block where this thread's next tuple may go, without growing the file; room for `bytes` is hoped for, not promised.
+    pub(crate) fn target(&self, pool: &Pool, bytes: usize) -> Result<Option<BlockNo>> {
+        let shard = self.shard();
+        let held = shard.target.load(Relaxed);
+        if held != NONE {
+            return Ok(Some(held));
+        }
+        if !self.seeded.load(Relaxed) {
+            self.seed(pool)?;
+        }
+        let wanted = (bytes + self.reserve()).min(MAX_TUPLE);
+        Ok(self.map.claim(wanted).map(|block| self.adopt(shard, block)))
+    }
+
+    /// A block that nobody inserts into and that is thought to be empty, without growing the file.
+    pub(crate) fn claim_empty(&self, pool: &Pool) -> Result<Option<BlockNo>> {
+        if !self.seeded.load(Relaxed) {
+            self.seed(pool)?;
+        }
+        Ok(self.map.claim(MAX_TUPLE))
+    }
+
+    #[cold]
+    fn seed(&self, pool: &Pool) -> Result<()> {
+        let blocks = pool.blocks(self.file)?;
+        if !self.seeded.swap(true, Relaxed) {
+            (blocks.saturating_sub(TRY_LAST)..blocks).for_each(|block| self.map.set(block, MAX_TUPLE));
+        }
+        Ok(())
+    }
+
+    /// Makes a claimed block the shard's target, unless another thread of the shard was faster.
+    fn adopt(&self, shard: &Shard, block: BlockNo) -> BlockNo {
+        match shard.target.compare_exchange(NONE, block, Relaxed, Relaxed) {
+            Ok(_) => block,
+            Err(other) => {
+                self.map.set(block, MAX_TUPLE);
+                other
+            }
+        }
+    }
+
+    /// The block did not do: report the room it has, and let the next call look elsewhere.
+    pub(crate) fn leave(&self, block: BlockNo, room: usize) {
+        let _ = self.shard().target.compare_exchange(block, NONE, Relaxed, Relaxed);
+        self.map.set(block, room);
+    }
+
+    /// Reports a page's room, unless it is somebody's target (who will report it on leaving).
+    pub(crate) fn report(&self, block: BlockNo, room: usize) {
+        if !self.shards.iter().any(|shard| shard.target.load(Relaxed) == block) {
+            self.map.set(block, room);
+        }
+    }
+
+    /// Grows the file. The first new page becomes this thread's target, the rest go into the map.
+    ///
+    /// Who had to wait for another's extension looks into the map first: it may have been made for him.
+    pub(crate) fn extend(&self, pool: &Pool, bytes: usize) -> Try<()> {
+        let waiting = self.extenders.fetch_add(1, Relaxed);
+        let result = self.extend_or_find(pool, bytes, waiting);
+        self.extenders.fetch_sub(1, Relaxed);
+        result
+    }
+
+    fn extend_or_find(&self, pool: &Pool, bytes: usize, waiting: u32) -> Try<()> {
+        let _held = self.extension.try_lock().unwrap_or_else(|| {
+            let since = Instant::now();
+            let held = self.extension.lock();
+            record_wait(WaitEvent::LockExtend, self.file.0.into(), since.elapsed().as_nanos() as u64);
+            held
+        });
+        if waiting > 0 && self.target(pool, bytes)?.is_some() {
+            return Ok(());
+        }
+        let blocks = pool.blocks(self.file)?;
+        let others = self.extenders.load(Relaxed).saturating_sub(1);
+        let wanted = (blocks / EXTENSION_PART).max(8 * others).clamp(1, MAX_EXTENSION);
+        let new = pool.extend(self.file, wanted)?;
+        new.clone().skip(1).for_each(|block| self.map.set(block, MAX_TUPLE));
+        self.adopt(self.shard(), new.start);
+        Ok(())
+    }
+
+    pub(crate) fn truncated(&self, blocks: BlockNo) {
+        self.map.truncate(blocks);
+        for shard in &self.shards {
+            let target = shard.target.load(Relaxed);
+            if target != NONE && target >= blocks {
+                let _ = shard.target.compare_exchange(target, NONE, Relaxed, Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn note_inserted(&self, rows: usize) {
+        let shard = self.shard();
+        shard.inserted.fetch_add(rows as u64, Relaxed);
+        shard.live.fetch_add(rows as i64, Relaxed);
+    }
+    pub(crate) fn note_updated(&self, hot: bool) {
+        let shard = self.shard();
+        shard.updated.fetch_add(1, Relaxed);
+        shard.hot_updated.fetch_add(hot.into(), Relaxed);
+        shard.dead.fetch_add(1, Relaxed);
+    }
+    pub(crate) fn note_deleted(&self) {
+        let shard = self.shard();
+        shard.deleted.fetch_add(1, Relaxed);
+        shard.live.fetch_sub(1, Relaxed);
+        shard.dead.fetch_add(1, Relaxed);
+    }
+    pub(crate) fn note_pruned(&self, versions: usize, new_dead_slots: usize) {
+        let shard = self.shard();
+        shard.dead.fetch_sub(versions as i64, Relaxed);
+        shard.dead_slots.fetch_add(new_dead_slots as i64, Relaxed);
+    }
+    pub(crate) fn note_reclaimed(&self, dead_slots: usize) {
+        self.shard().dead_slots.fetch_sub(dead_slots as i64, Relaxed);
+    }
+
+    /// A transaction was rolled back that had inserted and deleted so many rows here: what it inserted is dead, what it
+    /// deleted is not. (An update leaves one dead version either way.)
+    pub fn note_rollback(&self, inserted: u64, deleted: u64) {
+        let (inserted, deleted) = (inserted as i64, deleted as i64);
+        let shard = self.shard();
+        shard.live.fetch_add(deleted - inserted, Relaxed);
+        shard.dead.fetch_add(inserted - deleted, Relaxed);
+    }
+
+    /// Sets the rows, dead versions and dead slots to what a whole pass over the relation has found.
+    pub fn set_counts(&self, live: i64, dead: i64, dead_slots: i64) {
+        let now = self.counts();
+        let shard = self.shard();
+        shard.live.fetch_add(live - now.live, Relaxed);
+        shard.dead.fetch_add(dead - now.dead, Relaxed);
+        shard.dead_slots.fetch_add(dead_slots - now.dead_slots, Relaxed);
+    }
+
+    pub fn counts(&self) -> RelCounts {
+        self.shards.iter().fold(RelCounts::default(), |sum, shard| RelCounts {
+            live: sum.live + shard.live.load(Relaxed),
+            dead: sum.dead + shard.dead.load(Relaxed),
+            dead_slots: sum.dead_slots + shard.dead_slots.load(Relaxed),
+            inserted: sum.inserted + shard.inserted.load(Relaxed),
+            updated: sum.updated + shard.updated.load(Relaxed),
+            hot_updated: sum.hot_updated + shard.hot_updated.load(Relaxed),
+            deleted: sum.deleted + shard.deleted.load(Relaxed),
+        })
+    }
+}
+
+/// Every relation's state, made when it is first asked for.
+///
+/// Asking takes a read lock that all cores share: statements keep the [`Heap`] they were given.
+pub struct RelationStore {
+    pool: Arc<Pool>,
+    relations: RwLock<HashMap<FileId, Arc<RelState>, FixedState>>,
+}
+
+impl RelationStore {
+    pub fn new(pool: Arc<Pool>) -> RelationStore {
+        RelationStore { pool, relations: RwLock::default() }
+    }
+
+    pub fn rel(&self, file: FileId) -> Arc<RelState> {
+        if let Some(rel) = self.relations.read().get(&file) {
+            return rel.clone();
+        }
+        self.relations.write().entry(file).or_insert_with(|| Arc::new(RelState::new(file))).clone()
+    }
+
+    pub fn heap(&self, file: FileId) -> Heap {
+        Heap::new(self.pool.clone(), self.rel(file))
+    }
+
+    /// The file is gone. Whoever still holds its state holds it alone.
+    pub fn forget(&self, file: FileId) {
+        self.relations.write().remove(&file);
+    }
+
+    /// Every relation touched since the start: what a cleaner looks through.
+    pub fn all(&self) -> Vec<Arc<RelState>> {
+        self.relations.read().values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_follow_what_is_done_and_undone() {
+        let rel = RelState::new(FileId(1));
+        rel.note_inserted(100);
+        rel.note_updated(true);
+        rel.note_updated(false);
+        rel.note_deleted();
+        rel.note_rollback(10, 1);
+        rel.note_pruned(3, 1);
+        let counts = rel.counts();
+        assert_eq!((counts.live, counts.dead, counts.dead_slots), (90, 9, 1));
+        assert_eq!((counts.updated, counts.hot_updated, counts.deleted, counts.inserted), (2, 1, 1, 100));
+        assert!(counts.wants_cleaning(0, 0.1) && !counts.wants_cleaning(50, 0.2));
+        rel.set_counts(7, 0, 0);
+        assert_eq!(rel.counts().live, 7);
+        assert!(!rel.counts().wants_cleaning(0, 0.0));
+    }
+}

@@ -1,0 +1,99 @@
+//! What storage must know of transactions: who I am, how others ended, what may be seen, who has locked what.
+
+use throng_types::{Cid, Csn, FileId, Tid, Xid};
+
+use crate::heap::tuple::TupleHeader;
+
+/// How a transaction (or subtransaction) stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XidStatus {
+    /// Running, or its commit is not yet visible.
+    InProgress,
+    Committed(Csn),
+    /// Rolled back, or lost in a crash.
+    Aborted,
+}
+
+/// PostgreSQL's four strengths of row lock, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum RowLockMode {
+    /// The row's key stays: what a foreign key needs of the row it points to.
+    KeyShare,
+    /// The row stays as it is.
+    Share,
+    /// Taken by an update that leaves the key columns alone.
+    NoKeyUpdate,
+    /// Taken by a delete and by an update of key columns.
+    Update,
+}
+
+impl RowLockMode {
+    pub const ALL: [RowLockMode; 4] =
+        [RowLockMode::KeyShare, RowLockMode::Share, RowLockMode::NoKeyUpdate, RowLockMode::Update];
+
+    /// Whether two transactions may not hold these modes on one row at once.
+    ///
+    /// ```text
+    ///               KeyShare  Share  NoKeyUpdate  Update
+    /// KeyShare                                      x
+    /// Share                            x            x
+    /// NoKeyUpdate             x        x            x
+    /// Update           x      x        x            x
+    /// ```
+    pub const fn conflicts(self, other: RowLockMode) -> bool {
+        use RowLockMode::*;
+        match (self, other) {
+            (Update, _) | (_, Update) | (NoKeyUpdate, NoKeyUpdate | Share) | (Share, NoKeyUpdate) => true,
+            (KeyShare, _) | (_, KeyShare) | (Share, Share) => false,
+        }
+    }
+}
+
+/// The transaction on whose behalf a page is changed.
+///
+/// All of it is called while page latches are held: nothing here may wait, and none of it may touch a page.
+pub trait TxContext {
+    /// What new versions are stamped with: the current subtransaction's id, given out on first use.
+    fn xid(&self) -> Xid;
+    /// The running command's number: what it writes it does not see, what lower ones wrote it does.
+    fn cid(&self) -> Cid;
+    /// Whether `xid` is this transaction or one of its subtransactions that has not been rolled back.
+    fn is_mine(&self, xid: Xid) -> bool;
+    fn status(&self, xid: Xid) -> XidStatus;
+    /// A commit at or before this is visible to every snapshot there is or will be, and its record is on disk.
+    fn horizon(&self) -> Csn;
+    /// Another transaction that holds a row lock which conflicts with `mode`, if there is one.
+    fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid>;
+    /// Takes the row lock, or says who holds one that conflicts. Taking it again does no harm.
+    fn row_lock_acquire(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid>;
+    /// A new version was made: whoever has `old` locked has `new` locked too.
+    fn row_moved(&self, file: FileId, old: Tid, new: Tid);
+}
+
+/// What a reader sees: a snapshot and the reader's own writes.
+pub trait Visibility {
+    /// Whether this version is the one to see.
+    ///
+    /// Called from optimistic reads too: the header may then be torn, the answer is thrown away, and any number
+    /// in it must be borne without harm. A version is visible when its `xmin` is (mine with `cmin` below the
+    /// command's number, or committed within the snapshot) and its `xmax` is not (none, aborted, mine with `cmax` at or
+    /// above the command's number, in progress, or committed after the snapshot). The hints in `flags` save the look-up.
+    fn visible(&self, header: &TupleHeader) -> bool;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_modes_conflict_as_the_table_says() {
+        use RowLockMode::*;
+        let table = [[false, false, false, true], [false, false, true, true], [false, true, true, true], [true; 4]];
+        for (i, a) in [KeyShare, Share, NoKeyUpdate, Update].into_iter().enumerate() {
+            for (j, b) in RowLockMode::ALL.into_iter().enumerate() {
+                assert_eq!(a.conflicts(b), table[i][j], "{a:?} against {b:?}");
+            }
+        }
+    }
+}
