@@ -163,3 +163,86 @@ impl File for CheckedFile {
         self.inner.allocate(offset, len)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fault, FaultOp, SimDisk};
+
+    fn disk() -> (SimDisk, CheckedDisk<SimDisk>) {
+        let sim = SimDisk::new();
+        (sim.clone(), CheckedDisk::new(sim))
+    }
+
+    #[test]
+    fn nothing_is_written_after_a_failed_sync() {
+        let (sim, disk) = disk();
+        let (a, b) = (disk.open("a", true).unwrap(), disk.open("b", true).unwrap());
+        a.write_at(b"one", 0).unwrap();
+        sim.inject(Fault::new(FaultOp::Sync, "a").times(1));
+        let first = a.sync().unwrap_err();
+        assert_eq!(
+            first.to_string(),
+            "could not fsync file \"a\": Input/output error"
+        );
+
+        // The disk would do it now; but what the first sync lost, no later one brings back.
+        let refusals = [
+            a.sync().unwrap_err(),
+            a.write_at(b"two", 0).unwrap_err(),
+            b.write_at(b"two", 0).unwrap_err(),
+            b.sync().unwrap_err(),
+            b.set_len(0).unwrap_err(),
+            b.allocate(0, 10).unwrap_err(),
+            disk.sync_dir("").unwrap_err(),
+            disk.rename("a", "c").unwrap_err(),
+            disk.remove("a").unwrap_err(),
+            disk.open("c", true).unwrap().write_at(b"x", 0).unwrap_err(),
+            disk.failure().unwrap(),
+        ];
+        for refusal in refusals {
+            assert!(
+                refusal.to_string().contains(&first.to_string()),
+                "{refusal}"
+            );
+        }
+        let mut buf = [0; 3];
+        assert_eq!(a.read_at(&mut buf, 0).unwrap(), 3);
+        assert_eq!(&buf, b"one");
+        assert_eq!(b.len().unwrap(), 0);
+    }
+
+    #[test]
+    fn a_failed_write_is_remembered() {
+        let (sim, disk) = disk();
+        let file = disk.open("a", true).unwrap();
+        sim.inject(Fault::new(FaultOp::Write, "a").after(1).times(1));
+        file.write_at(b"one", 0).unwrap();
+        assert!(file.write_at(b"two", 0).is_err());
+        assert!(file.write_at(b"two", 0).is_err());
+        assert!(file.sync().is_err());
+    }
+
+    #[test]
+    fn a_full_disk_met_while_growing_is_not_remembered() {
+        let (sim, disk) = disk();
+        let file = disk.open("a", true).unwrap();
+        file.write_at(&[1; 1000], 0).unwrap();
+        sim.set_capacity(1500);
+        for full in [file.write_at(&[2; 1000], 1000), file.allocate(1000, 1000)] {
+            assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        }
+        file.write_at(&[3; 1000], 0).unwrap();
+        file.sync().unwrap();
+        assert!(disk.failure().is_none());
+
+        // Met while overwriting, it has lost something.
+        sim.inject(Fault::new(FaultOp::Write, "a").times(1).disk_full());
+        assert_eq!(
+            file.write_at(&[4; 10], 0).unwrap_err().kind(),
+            io::ErrorKind::StorageFull
+        );
+        assert!(file.sync().is_err());
+        assert!(disk.failure().is_some());
+    }
+}

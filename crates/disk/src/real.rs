@@ -237,3 +237,60 @@ impl RealFile {
 fn retry<T>(call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     Ok(rustix::io::retry_on_intr(call)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_server_a_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = RealDisk::new(dir.path().join("data")).unwrap();
+        let second = RealDisk::new(dir.path().join("data")).unwrap_err();
+        assert_eq!(second.kind(), io::ErrorKind::ResourceBusy);
+        let text = second.to_string();
+        assert!(text.contains("is in use by another server (PID "), "{text}");
+        drop(first);
+        RealDisk::new(dir.path().join("data")).unwrap();
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = RealDisk::new(dir.path()).unwrap();
+        let error = disk.open("base/1", false).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            error.to_string(),
+            "could not open file \"base/1\": No such file or directory"
+        );
+        let error = disk.rename("a", "b").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "could not rename file \"a\": No such file or directory"
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "is not below the data directory")]
+    fn paths_stay_below_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = RealDisk::new(dir.path()).unwrap();
+        let _ = disk.exists("../x");
+    }
+
+    #[test]
+    fn zeros_are_written_where_space_cannot_be_reserved() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let fd = fs::File::create_new(path).unwrap().into();
+        let file = RealFile {
+            fd,
+            path: "a".into(),
+        };
+        file.write_missing(100_000).unwrap();
+        assert_eq!(file.len().unwrap(), 100_000);
+        file.write_missing(50_000).unwrap();
+        assert_eq!(file.len().unwrap(), 100_000);
+    }
+}

@@ -96,10 +96,9 @@ impl Arm {
     }
 
     fn finish(self, block: bool, action: Option<Box<Action>>) -> Stop {
-        assert!(
-            ENABLED,
-            "stop points exist only in builds with debug_assertions"
-        );
+        if !ENABLED {
+            panic!("stop points exist only in builds with debug_assertions");
+        }
         let point = Arc::new(Point {
             object: self.object,
             block,

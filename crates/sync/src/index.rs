@@ -163,3 +163,78 @@ impl<T: Default> Default for PerThread<T> {
         PerThread::new(|_| T::default())
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::collections::HashSet;
+    use std::sync::{Barrier, atomic::AtomicU64, atomic::Ordering};
+
+    #[test]
+    fn living_threads_differ_and_ended_ones_give_back() {
+        const THREADS: usize = 8;
+        // More threads in all than there are indexes, each needing one.
+        for _ in 0..2 * MAX_THREADS / THREADS {
+            let all_alive = Barrier::new(THREADS);
+            let indexes: HashSet<usize> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..THREADS)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            let index = thread_index();
+                            assert_eq!(thread_index(), index);
+                            all_alive.wait();
+                            index
+                        })
+                    })
+                    .collect();
+                threads
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap())
+                    .collect()
+            });
+            assert_eq!(indexes.len(), THREADS);
+            assert!(indexes.iter().all(|&index| index < threads_high_water()));
+        }
+    }
+
+    #[test]
+    fn each_thread_has_its_slot() {
+        let slots: PerThread<AtomicU64> = PerThread::default();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| slots.mine().fetch_add(1, Ordering::Relaxed));
+            }
+        });
+        assert_eq!(
+            slots
+                .iter()
+                .map(|slot| slot.load(Ordering::Relaxed))
+                .sum::<u64>(),
+            4
+        );
+        assert_eq!(slots.len(), MAX_THREADS);
+        let here = slots.get(thread_index()) as *const AtomicU64;
+        assert_eq!(here, slots.mine() as *const AtomicU64);
+    }
+
+    #[test]
+    fn a_thread_that_is_ending_can_still_ask() {
+        struct AsksAtTheEnd(Cell<Option<std::sync::mpsc::Sender<usize>>>);
+        impl Drop for AsksAtTheEnd {
+            fn drop(&mut self) {
+                if let Some(sender) = self.0.take() {
+                    sender.send(thread_index()).unwrap();
+                }
+            }
+        }
+        thread_local! {
+            static LAST: AsksAtTheEnd = const { AsksAtTheEnd(Cell::new(None)) };
+        }
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || LAST.with(|last| last.0.set(Some(sender))))
+            .join()
+            .unwrap();
+        assert!(receiver.recv().unwrap() < MAX_THREADS);
+    }
+}

@@ -297,6 +297,11 @@ impl Latch {
         is::free(self.word.load(Ordering::Relaxed))
     }
 
+    /// Whether somebody sleeps, or is about to, until it is their turn. For reports: it may be over already.
+    pub fn is_wanted(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & (READERS_WAIT | WRITERS) != 0
+    }
+
     #[inline]
     fn enter_shared(&self, word: u64) -> Result<(), u64> {
         assert!(
@@ -449,3 +454,6 @@ impl Latch {
         same
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

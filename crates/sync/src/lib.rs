@@ -15,6 +15,8 @@ pub mod cell;
 mod futex;
 mod index;
 mod latch;
+#[cfg(all(loom, test))]
+mod loom_models;
 mod pad;
 mod park;
 mod spin;

@@ -103,3 +103,41 @@ impl Parker {
         false
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_do_not_add_up_and_time_runs_out() {
+        let parker = Parker::new();
+        parker.unpark();
+        parker.unpark();
+        parker.park();
+        assert!(!parker.park_timeout(Duration::from_millis(1)));
+        assert!(!parker.park_timeout(Duration::ZERO));
+        parker.unpark();
+        assert!(parker.park_timeout(Duration::MAX));
+    }
+
+    #[test]
+    fn two_threads_take_turns() {
+        let (ping, pong) = (Parker::new(), Parker::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..1000 {
+                    ping.park();
+                    pong.unpark();
+                }
+            });
+            for i in 0..1000 {
+                ping.unpark();
+                if i % 2 == 0 {
+                    pong.park();
+                } else {
+                    assert!(pong.park_timeout(Duration::from_secs(60)));
+                }
+            }
+        });
+    }
+}

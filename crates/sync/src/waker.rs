@@ -122,3 +122,41 @@ impl WakerSlot {
         taken
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
+    struct Count(AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_registration_is_good_for_one_wake() {
+        let [first, second] = [(); 2].map(|()| Arc::new(Count(AtomicUsize::new(0))));
+        let wakes = || {
+            [
+                first.0.load(Ordering::Relaxed),
+                second.0.load(Ordering::Relaxed),
+            ]
+        };
+        let slot = WakerSlot::new();
+        slot.wake();
+        slot.register(&Waker::from(first.clone()));
+        slot.register(&Waker::from(second.clone()));
+        slot.wake();
+        slot.wake();
+        assert_eq!(wakes(), [0, 1]);
+        slot.register(&Waker::from(first.clone()));
+        let taken = slot.take().unwrap();
+        assert!(slot.take().is_none());
+        taken.wake();
+        assert_eq!(wakes(), [1, 1]);
+    }
+}
