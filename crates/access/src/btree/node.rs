@@ -1,0 +1,460 @@
+//! A B+tree node: bytes and how they are searched. Nothing here knows of pools, latches or logs.
+//!
+//! The same code reads a latched page and one that may be changing (`PageRef`): it bears any bytes, bounds every loop,
+//! and leaves it to the caller to throw an answer away when the page's version has moved.
+//!
+//! # Layout, little endian
+//!
+//! ```text
+//!  byte  size
+//!     0   24   page header (types::page): kind is leaf or inner; lower = end of the slots, upper = start of the cells
+//!    24    4   right     leaf: block of the next leaf, 0 for none; inner: 0; free page: next free page
+//!    28    2   high off  leaf: where the high key's bytes are
+//!    30    2   high len  its length, 0 for none (the last leaf): every entry here and left of here is below it
+//!    32    2   prefix off  where the bytes are that every key here begins with
+//!    34    2   prefix len
+//!    36    2   level     0 for a leaf; a child's level is its parent's less one
+//!    38    2   garbage   bytes between upper and the page's end that nothing names any more
+//!    40  8 n   slots, in key order
+//!      …       hole
+//! upper        cells, the high key and the prefix, in no order
+//!  8192
+//! ```
+//! A slot is one aligned word, so that a probe of a search is one load:
+//!
+//! ```text
+//!  bits 63..32 head   the first four bytes of the suffix as a big-endian number, zeros where it is shorter
+//!       31..16 len    bytes of the suffix (the key without the node's prefix)
+//!       15..0  off    where the cell is
+//! ```
+//! A leaf's cell is the suffix after its first four bytes; an inner node's has the child's block (4 bytes) before that.
+//! So no byte of a key is stored twice, and a prefix shared by all is stored once.
+//!
+//! A leaf's keys are *entries*: key bytes and the tid in six big-endian bytes, so that no two are equal. An inner node's
+//! keys are separators: child `i` holds the entries from key `i` (inclusive) up to key `i + 1`. Key 0 is not stored: it
+//! has length 0 and stands below everything, whatever the prefix.
+
+use std::cmp::Ordering;
+
+use throng_buffer::PageRef;
+use throng_types::page::{KIND_BTREE_INNER, KIND_BTREE_LEAF, OFF_CHECKSUM, OFF_UPPER, PAGE_SIZE};
+use throng_types::{BlockNo, Tid};
+
+use crate::heap::page::PageBytes;
+
+pub const OFF_RIGHT: usize = 24;
+pub const OFF_HIGH: usize = 28;
+pub const OFF_PREFIX: usize = 32;
+pub const OFF_LEVEL: usize = 36;
+pub const OFF_GARBAGE: usize = 38;
+/// Where the slots begin: aligned, so that each slot is one word.
+pub const SLOTS: usize = 40;
+pub const SLOT: usize = 8;
+/// Bytes of the head that a slot keeps.
+pub const HEAD: usize = 4;
+/// Bytes of a tid at the end of an entry.
+pub const TID: usize = 6;
+/// Bytes for slots, cells, high key and prefix.
+pub const CAPACITY: usize = PAGE_SIZE - SLOTS;
+/// The longest key, PostgreSQL's limit: three entries of this length, one of them as high key, fit a page, so a
+/// split always makes room.
+pub const MAX_KEY: usize = 2704;
+pub const MAX_ENTRY: usize = MAX_KEY + TID;
+
+const _: () = assert!(SLOTS % SLOT == 0, "a slot is read as one aligned word");
+const _: () = assert!(MAX_ENTRY + 2 * (SLOT + MAX_ENTRY - HEAD) <= CAPACITY, "two entries and a high key fit");
+const _: () = assert!(2 * (SLOT + MAX_ENTRY) + SLOT + 4 <= CAPACITY, "three children fit, whatever their separators");
+
+/// Reading keys from a page, latched or optimistic. Out of bounds compares as less and copies nothing.
+pub trait KeyBytes: PageBytes {
+    /// Compares `len` bytes at `off` with `other`, as slices compare.
+    fn compare(&self, off: usize, len: usize, other: &[u8]) -> Ordering;
+    fn append_to(&self, off: usize, len: usize, out: &mut Vec<u8>);
+    /// What cannot be told from these bytes is garbage: an optimistic reader tries again.
+    fn stray(&self) {}
+}
+
+impl KeyBytes for [u8; PAGE_SIZE] {
+    #[inline]
+    fn compare(&self, off: usize, len: usize, other: &[u8]) -> Ordering {
+        self.get(off..off + len).map_or(Ordering::Less, |mine| mine.cmp(other))
+    }
+    #[inline]
+    fn append_to(&self, off: usize, len: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.get(off..off + len).unwrap_or_default());
+    }
+}
+
+impl KeyBytes for PageRef<'_> {
+    #[inline]
+    fn compare(&self, off: usize, len: usize, other: &[u8]) -> Ordering {
+        PageRef::compare(self, off, len, other)
+    }
+    #[inline]
+    fn append_to(&self, off: usize, len: usize, out: &mut Vec<u8>) {
+        PageRef::append_to(self, off, len, out);
+    }
+    fn stray(&self) {
+        PageRef::stray(self);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    pub head: u32,
+    pub len: u16,
+    pub off: u16,
+}
+
+impl Slot {
+    #[inline]
+    pub fn decode(word: u64) -> Slot {
+        Slot { head: (word >> 32) as u32, len: (word >> 16) as u16, off: word as u16 }
+    }
+    #[inline]
+    pub fn encode(self) -> u64 {
+        u64::from(self.head) << 32 | u64::from(self.len) << 16 | u64::from(self.off)
+    }
+    /// Bytes of the suffix that are in the cell.
+    #[inline]
+    pub fn tail(self) -> usize {
+        usize::from(self.len).saturating_sub(HEAD)
+    }
+}
+
+/// The first four bytes of a suffix as a number that orders as they do.
+#[inline]
+pub fn head_of(suffix: &[u8]) -> u32 {
+    match suffix.first_chunk::<HEAD>() {
+        Some(first) => u32::from_be_bytes(*first),
+        None => {
+            let mut first = [0; HEAD];
+            first[..suffix.len()].copy_from_slice(suffix);
+            u32::from_be_bytes(first)
+        }
+    }
+}
+
+/// An entry: key and tid in one string that orders by key, then tid.
+pub fn entry_into(key: &[u8], tid: Tid, out: &mut Vec<u8>) {
+    out.clear();
+    out.reserve(key.len() + TID);
+    out.extend_from_slice(key);
+    out.extend_from_slice(&tid_bytes(tid));
+}
+
+pub fn tid_bytes(tid: Tid) -> [u8; TID] {
+    let [_, _, bytes @ ..] = tid.to_u64().to_be_bytes();
+    bytes
+}
+
+pub fn tid_from(bytes: [u8; TID]) -> Tid {
+    let [a, b, c, d, e, f] = bytes;
+    Tid::from_u64(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+}
+
+/// The shortest string that is above `left` and not above `right`, given `left < right`.
+pub fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
+    let common = common_prefix(left, right);
+    &right[..right.len().min(common + 1)]
+}
+
+pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}
+
+/// A node's header, read once, over the bytes it heads.
+pub struct Node<'a, P> {
+    page: &'a P,
+    kind: u8,
+    level: u16,
+    lower: u16,
+    prefix_off: u16,
+    prefix_len: u16,
+    garbage: u16,
+}
+
+impl<P> Clone for Node<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<P> Copy for Node<'_, P> {}
+
+/// A key made ready for comparison within one node.
+enum Probe<'k> {
+    /// Below every key that begins with the node's prefix.
+    Below,
+    /// Above every such key.
+    Above,
+    /// Begins with the prefix; this is what follows.
+    Within(&'k [u8]),
+}
+
+impl<'a, P: KeyBytes> Node<'a, P> {
+    #[inline]
+    pub fn read(page: &'a P) -> Node<'a, P> {
+        let first = page.u64(OFF_CHECKSUM); // checksum u32, kind u8, flags u8, lower u16
+        let second = page.u64(OFF_PREFIX); // prefix off, prefix len, level, garbage
+        Node {
+            page,
+            kind: (first >> 32) as u8,
+            lower: (first >> 48) as u16,
+            prefix_off: second as u16,
+            prefix_len: (second >> 16) as u16,
+            level: (second >> 32) as u16,
+            garbage: (second >> 48) as u16,
+        }
+    }
+    #[inline]
+    pub fn is_leaf(&self) -> bool {
+        self.kind == KIND_BTREE_LEAF
+    }
+    #[inline]
+    pub fn is_inner(&self) -> bool {
+        self.kind == KIND_BTREE_INNER
+    }
+    #[inline]
+    pub fn level(&self) -> u16 {
+        self.level
+    }
+    /// Never more than a page can hold.
+    #[inline]
+    pub fn count(&self) -> usize {
+        usize::from(self.lower).saturating_sub(SLOTS).min(CAPACITY) / SLOT
+    }
+    pub fn lower(&self) -> usize {
+        self.lower.into()
+    }
+    pub fn upper(&self) -> usize {
+        self.page.u16(OFF_UPPER).into()
+    }
+    pub fn garbage(&self) -> usize {
+        self.garbage.into()
+    }
+    #[inline]
+    pub fn right(&self) -> BlockNo {
+        self.page.u32(OFF_RIGHT)
+    }
+    #[inline]
+    pub fn prefix_len(&self) -> usize {
+        self.prefix_len.into()
+    }
+    pub fn prefix_off(&self) -> usize {
+        self.prefix_off.into()
+    }
+    pub fn shares_prefix(&self, key: &[u8]) -> bool {
+        let len = self.prefix_len();
+        len <= key.len() && self.page.compare(self.prefix_off.into(), len, &key[..len]) == Ordering::Equal
+    }
+    /// Where the high key is and how long.
+    #[inline]
+    pub fn high(&self) -> Option<(usize, usize)> {
+        let (off, len) = (self.page.u16(OFF_HIGH), self.page.u16(OFF_HIGH + 2));
+        (len != 0).then_some((off.into(), len.into()))
+    }
+    pub fn high_into(&self, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        match self.high() {
+            Some((off, len)) => {
+                self.page.append_to(off, len, out);
+                true
+            }
+            None => false,
+        }
+    }
+    /// The high key against `key`; a node without one is above everything.
+    #[inline]
+    pub fn compare_high(&self, key: &[u8]) -> Ordering {
+        match self.high() {
+            Some((off, len)) => self.page.compare(off, len, key),
+            None => Ordering::Greater,
+        }
+    }
+    /// Whether there may be entries that begin with `prefix` beyond this leaf, given that some may be on it.
+    #[inline]
+    pub fn high_starts_with(&self, prefix: &[u8]) -> bool {
+        self.high().is_some_and(|(off, len)| {
+            len >= prefix.len() && self.page.compare(off, prefix.len(), prefix) == Ordering::Equal
+        })
+    }
+    /// Bytes taken of [`CAPACITY`].
+    pub fn used(&self) -> usize {
+        (SLOT * self.count() + PAGE_SIZE.saturating_sub(self.upper())).saturating_sub(self.garbage())
+    }
+
+    #[inline]
+    pub fn slot(&self, i: usize) -> Slot {
+        Slot::decode(self.page.u64(SLOTS + SLOT * i))
+    }
+    /// Where the part of the suffix that is in the cell begins.
+    #[inline]
+    fn tail_off(&self, slot: Slot) -> usize {
+        usize::from(slot.off) + if self.is_inner() { 4 } else { 0 }
+    }
+    /// Bytes of slot `i`'s cell.
+    pub fn cell_len(&self, slot: Slot) -> usize {
+        slot.tail() + if self.is_inner() { 4 } else { 0 }
+    }
+    #[inline]
+    pub fn child(&self, i: usize) -> BlockNo {
+        self.page.u32(self.slot(i).off.into())
+    }
+    /// The first slot that has a key: an inner node's slot 0 has none.
+    #[inline]
+    pub fn first_key(&self) -> usize {
+        self.is_inner().into()
+    }
+
+    #[inline]
+    fn probe<'k>(&self, key: &'k [u8]) -> Probe<'k> {
+        let len = self.prefix_len();
+        if len == 0 {
+            return Probe::Within(key);
+        }
+        let common = len.min(key.len());
+        match self.page.compare(self.prefix_off.into(), common, &key[..common]) {
+            Ordering::Less => Probe::Above,
+            Ordering::Greater => Probe::Below,
+            Ordering::Equal if key.len() < len => Probe::Below,
+            Ordering::Equal => Probe::Within(&key[len..]),
+        }
+    }
+
+    #[inline]
+    fn compare_slot(&self, slot: Slot, suffix: &[u8], head: u32) -> Ordering {
+        if slot.head != head {
+            return slot.head.cmp(&head);
+        }
+        // Equal heads and a suffix shorter than a head: the shorter one begins the longer one, but for zeros.
+        if usize::from(slot.len).min(suffix.len()) < HEAD {
+            return usize::from(slot.len).cmp(&suffix.len());
+        }
+        self.page.compare(self.tail_off(slot), slot.tail(), &suffix[HEAD..])
+    }
+
+    /// The first slot whose key is `>= key` (or `> key` with `strictly`), not counting an inner node's slot 0.
+    #[inline]
+    fn partition(&self, key: &[u8], strictly: bool) -> usize {
+        let (mut low, mut high) = (self.first_key(), self.count());
+        let suffix = match self.probe(key) {
+            Probe::Below => return low,
+            Probe::Above => return high.max(low),
+            Probe::Within(suffix) => suffix,
+        };
+        let head = head_of(suffix);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let left = match self.compare_slot(self.slot(middle), suffix, head) {
+                Ordering::Less => true,
+                Ordering::Equal => strictly,
+                Ordering::Greater => false,
+            };
+            if left {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+    /// The first slot whose key is not below `key`.
+    #[inline]
+    pub fn lower_bound(&self, key: &[u8]) -> usize {
+        self.partition(key, false)
+    }
+    /// The slot of the child that covers `key`.
+    #[inline]
+    pub fn child_covering(&self, key: &[u8]) -> usize {
+        self.partition(key, true).saturating_sub(1)
+    }
+    /// The slot of the child that covers what is just below `key`; `None` is above everything.
+    #[inline]
+    pub fn child_below(&self, key: Option<&[u8]>) -> usize {
+        key.map_or(self.count(), |key| self.partition(key, false)).saturating_sub(1)
+    }
+    /// Whether slot `i` has exactly this key.
+    pub fn is_at(&self, i: usize, key: &[u8]) -> bool {
+        i < self.count()
+            && match self.probe(key) {
+                Probe::Within(suffix) => {
+                    self.compare_slot(self.slot(i), suffix, head_of(suffix)) == Ordering::Equal
+                }
+                _ => false,
+            }
+    }
+
+    /// Whether slot `i`'s key begins with `key`.
+    #[inline]
+    pub fn starts_with(&self, i: usize, key: &[u8]) -> bool {
+        let common = self.prefix_len().min(key.len());
+        if common > 0
+            && self.page.compare(self.prefix_off.into(), common, &key[..common]) != Ordering::Equal
+        {
+            return false;
+        }
+        let (rest, slot) = (&key[common..], self.slot(i));
+        if rest.len() > slot.len.into() {
+            return false;
+        }
+        if rest.len() <= HEAD {
+            let bits = 8 * (HEAD - rest.len()) as u32;
+            return rest.is_empty() || slot.head >> bits == head_of(rest) >> bits;
+        }
+        slot.head == head_of(rest)
+            && self.page.compare(self.tail_off(slot), rest.len() - HEAD, &rest[HEAD..]) == Ordering::Equal
+    }
+
+    /// Appends slot `i`'s whole key.
+    pub fn key_append(&self, i: usize, out: &mut Vec<u8>) {
+        if i < self.first_key() {
+            return;
+        }
+        let slot = self.slot(i);
+        self.page.append_to(self.prefix_off.into(), self.prefix_len(), out);
+        out.extend_from_slice(&slot.head.to_be_bytes()[..HEAD.min(slot.len.into())]);
+        self.page.append_to(self.tail_off(slot), slot.tail(), out);
+    }
+    pub fn key_into(&self, i: usize, out: &mut Vec<u8>) {
+        out.clear();
+        self.key_append(i, out);
+    }
+    pub fn key(&self, i: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.key_append(i, &mut out);
+        out
+    }
+    /// Bytes of slot `i`'s whole key.
+    pub fn key_len(&self, i: usize) -> usize {
+        if i < self.first_key() { 0 } else { self.prefix_len() + usize::from(self.slot(i).len) }
+    }
+
+    /// The tid at the end of a leaf's entry `i`.
+    #[inline]
+    pub fn tid(&self, i: usize) -> Tid {
+        let slot = self.slot(i);
+        let tail = slot.tail();
+        if tail < TID {
+            return self.tid_across(slot);
+        }
+        let off = usize::from(slot.off) + tail - TID;
+        // Six big-endian bytes, as the two that come first and the four after them.
+        let (block_high, rest) = (self.page.u16(off).swap_bytes(), self.page.u32(off + 2).swap_bytes());
+        Tid::from_u64(u64::from(block_high) << 32 | u64::from(rest))
+    }
+
+    /// The same when some of its bytes are in the head or in the prefix.
+    fn tid_across(&self, slot: Slot) -> Tid {
+        let (prefix, len) = (self.prefix_len(), usize::from(slot.len));
+        let Some(start) = (prefix + len).checked_sub(TID) else {
+            self.page.stray();
+            return Tid::NONE;
+        };
+        let head = slot.head.to_be_bytes();
+        tid_from(std::array::from_fn(|k| match (start + k).checked_sub(prefix) {
+            None => self.page.u8(usize::from(self.prefix_off) + start + k),
+            Some(at) if at < HEAD => head[at],
+            Some(at) => self.page.u8(usize::from(slot.off) + at - HEAD),
+        }))
+    }
+}

@@ -1,0 +1,272 @@
+//! Reading in order: equality look-ups and cursors.
+//!
+//! A cursor keeps no page and no pin, only how far it has come: the key from which (or up to which) entries are still to be
+//! read. Each step descends to the leaf there, takes what is in range out of it, and moves on to the leaf's bound. So
+//! pages may be split, merged and freed between steps; every entry that stood still all the while is seen exactly once.
+
+use std::ops::Bound;
+
+use throng_buffer::{PageRef, Try};
+use throng_types::Tid;
+
+use super::node::{KeyBytes, Node};
+use super::tree::{Goal, LowKey};
+use super::{BTree, ROOT};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
+/// What a cursor reads. A bound stands for all keys that begin with it: `Included` takes them all in, `Excluded` leaves
+/// them all out.
+#[derive(Clone, Debug)]
+pub struct KeyRange {
+    pub lower: Bound<Vec<u8>>,
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    pub fn all() -> KeyRange {
+        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+    /// Every key that begins with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> KeyRange {
+        KeyRange { lower: Bound::Included(prefix.to_vec()), upper: Bound::Included(prefix.to_vec()) }
+    }
+    /// The same as a half-open range of strings, `None` standing above everything; `None` when it is empty.
+    fn half_open(self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let start = match self.lower {
+            Bound::Unbounded => Vec::new(),
+            Bound::Included(key) => key,
+            Bound::Excluded(key) => after_prefix(key)?,
+        };
+        let end = match self.upper {
+            Bound::Unbounded => None,
+            Bound::Included(key) => after_prefix(key),
+            Bound::Excluded(key) => Some(key),
+        };
+        if end.as_ref().is_some_and(|end| *end <= start) { None } else { Some((start, end)) }
+    }
+}
+
+/// The lowest string above all that begin with `key`; `None` when there is none.
+fn after_prefix(mut key: Vec<u8>) -> Option<Vec<u8>> {
+    while let Some(last) = key.pop() {
+        if last < u8::MAX {
+            key.push(last + 1);
+            return Some(key);
+        }
+    }
+    None
+}
+
+/// Tids with their keys, for readers that the index alone can answer.
+#[derive(Default)]
+pub struct Entries {
+    pub tids: Vec<Tid>,
+    keys: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Entries {
+    pub fn len(&self) -> usize {
+        self.tids.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.tids.is_empty()
+    }
+    /// The key of entry `i`, without the tid.
+    pub fn key(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.keys[start..self.ends[i]]
+    }
+    pub fn clear(&mut self) {
+        self.tids.clear();
+        self.keys.clear();
+        self.ends.clear();
+    }
+}
+
+/// Where a cursor's step puts what it finds.
+trait Sink {
+    fn clear(&mut self);
+    fn take<P: KeyBytes>(&mut self, node: &Node<'_, P>, at: usize);
+    fn is_empty(&self) -> bool;
+}
+
+impl Sink for Vec<Tid> {
+    fn clear(&mut self) {
+        Vec::clear(self);
+    }
+    fn take<P: KeyBytes>(&mut self, node: &Node<'_, P>, at: usize) {
+        self.push(node.tid(at));
+    }
+    fn is_empty(&self) -> bool {
+        Vec::is_empty(self)
+    }
+}
+
+impl Sink for Entries {
+    fn clear(&mut self) {
+        Entries::clear(self);
+    }
+    fn take<P: KeyBytes>(&mut self, node: &Node<'_, P>, at: usize) {
+        self.tids.push(node.tid(at));
+        let start = self.keys.len();
+        node.key_append(at, &mut self.keys);
+        let end = self.keys.len().saturating_sub(super::node::TID).max(start);
+        self.keys.truncate(end);
+        self.ends.push(end);
+    }
+    fn is_empty(&self) -> bool {
+        Entries::is_empty(self)
+    }
+}
+
+/// A walk over a [`KeyRange`]. Holds nothing of the tree between calls.
+pub struct Cursor {
+    tree: BTree,
+    direction: Direction,
+    /// What is still to be read: from `start` (inclusive) to `end` (exclusive, `None` above everything).
+    start: Vec<u8>,
+    end: Option<Vec<u8>>,
+    done: bool,
+    batch: usize,
+    low: LowKey,
+    /// Where the step that is under way ends.
+    bound: Vec<u8>,
+}
+
+/// How a step over one leaf ended.
+enum Reached {
+    /// The range is done.
+    End,
+    /// More is to be read beyond the bound that was noted.
+    Bound,
+}
+
+impl BTree {
+    /// The tids of all entries that begin with `prefix`, in order, into `out`, which is emptied first.
+    pub fn get(&self, prefix: &[u8], out: &mut Vec<Tid>) -> Try<()> {
+        out.clear();
+        let mut from = Vec::new();
+        let mut high = Vec::new();
+        loop {
+            let (taken, goal) = (out.len(), if from.is_empty() { prefix } else { &from[..] });
+            let more = self.read_leaf(Goal::Covering(goal), None, |node, _| {
+                out.truncate(taken);
+                let mut at = node.lower_bound(goal);
+                while at < node.count() && node.starts_with(at, prefix) {
+                    out.push(node.tid(at));
+                    at += 1;
+                }
+                at >= node.count() && node.high_starts_with(prefix) && node.high_into(&mut high)
+            })?;
+            if !more {
+                return Ok(());
+            }
+            std::mem::swap(&mut from, &mut high);
+        }
+    }
+
+    pub fn cursor(&self, range: KeyRange, direction: Direction) -> Cursor {
+        let bounds = range.half_open();
+        let done = bounds.is_none();
+        let (start, end) = bounds.unwrap_or_default();
+        Cursor {
+            tree: self.clone(),
+            direction,
+            start,
+            end,
+            done,
+            batch: usize::MAX,
+            low: LowKey::default(),
+            bound: Vec::new(),
+        }
+    }
+}
+
+impl Cursor {
+    /// Takes at most this many entries a step, for readers that will not need a whole leaf.
+    pub fn with_batch(mut self, entries: usize) -> Cursor {
+        self.batch = entries.max(1);
+        self
+    }
+
+    /// Empties `tids` and puts the next ones there, in the cursor's direction: at least one, at most a leaf's. False
+    /// when there are no more.
+    pub fn next(&mut self, tids: &mut Vec<Tid>) -> Try<bool> {
+        self.step(tids)
+    }
+
+    /// The same with keys.
+    pub fn next_entries(&mut self, entries: &mut Entries) -> Try<bool> {
+        self.step(entries)
+    }
+
+    fn step(&mut self, sink: &mut impl Sink) -> Try<bool> {
+        sink.clear();
+        while !self.done && sink.is_empty() {
+            match self.direction {
+                Direction::Forward => self.forward(sink)?,
+                Direction::Backward => self.backward(sink)?,
+            }
+        }
+        Ok(!sink.is_empty())
+    }
+
+    fn forward(&mut self, sink: &mut impl Sink) -> Try<()> {
+        let Cursor { tree, start, end, batch, bound, .. } = self;
+        let (reached, right) = tree.read_leaf(Goal::Covering(start), None, |node, _| {
+            sink.clear();
+            let from = node.lower_bound(start);
+            let to = end.as_deref().map_or(node.count(), |end| node.lower_bound(end)).max(from);
+            let stop = to.min(from.saturating_add(*batch));
+            (from..stop).for_each(|at| sink.take(node, at));
+            if stop < to {
+                node.key_into(stop, bound);
+                return (Reached::Bound, 0);
+            }
+            let beyond = end.as_deref().is_some_and(|end| node.compare_high(end).is_ge());
+            if beyond || !node.high_into(bound) { (Reached::End, 0) } else { (Reached::Bound, node.right()) }
+        })?;
+        match reached {
+            Reached::End => self.done = true,
+            Reached::Bound => std::mem::swap(&mut self.start, &mut self.bound),
+        }
+        if right > ROOT {
+            self.tree.pool.prefetch(self.tree.page_id(right));
+        }
+        Ok(())
+    }
+
+    fn backward(&mut self, sink: &mut impl Sink) -> Try<()> {
+        let Cursor { tree, start, end, batch, bound, low, .. } = self;
+        let read = |node: &Node<'_, PageRef<'_>>, low: Option<&LowKey>| {
+            sink.clear();
+            let from = node.lower_bound(start);
+            let to = end.as_deref().map_or(node.count(), |end| node.lower_bound(end)).max(from);
+            let stop = from.max(to.saturating_sub(*batch));
+            (stop..to).rev().for_each(|at| sink.take(node, at));
+            if stop > from {
+                node.key_into(stop, bound);
+                return Reached::Bound;
+            }
+            match low.and_then(LowKey::get) {
+                Some(low) if low > &start[..] => {
+                    bound.clear();
+                    bound.extend_from_slice(low);
+                    Reached::Bound
+                }
+                _ => Reached::End,
+            }
+        };
+        match tree.read_leaf(Goal::Below(end.as_deref()), Some(low), read)? {
+            Reached::End => self.done = true,
+            Reached::Bound => std::mem::swap(self.end.get_or_insert_default(), &mut self.bound),
+        }
+        Ok(())
+    }
+}
