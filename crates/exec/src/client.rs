@@ -7,10 +7,8 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use throng_types::datum::{Datum, SqlType};
-use throng_types::{Error, Oid, Result};
-
-use throng_sql::io::FormatSettings;
+use throng_sql::func::EvalContext;
+use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 /// One column of a result, as RowDescription tells it.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,11 +30,11 @@ pub enum Format {
     Binary,
 }
 
-/// A result's columns, their formats and the settings that shape text output: fixed for all its rows.
+/// A result's columns and their formats: fixed for all its rows.
+#[derive(Clone, Debug, PartialEq)]
 pub struct RowShape {
     pub fields: Vec<Field>,
     pub formats: Vec<Format>,
-    pub settings: FormatSettings,
 }
 
 pub type ClientFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
@@ -46,8 +44,8 @@ pub const HIGH_WATER: usize = 64 * 1024;
 
 pub trait Client {
     fn row_description(&mut self, shape: &RowShape);
-    /// Fails only where a value cannot be sent in the asked format.
-    fn row(&mut self, row: &[Datum], shape: &RowShape) -> Result<()>;
+    /// Fails only where a value cannot be sent in the asked format. `ctx` has the settings that shape text output.
+    fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()>;
     fn command_complete(&mut self, tag: &str);
     fn empty_query(&mut self);
     fn portal_suspended(&mut self);

@@ -1,2 +1,6 @@
 //! Running statements: row operators, writes, COPY and analytics.
+
 pub mod client;
+pub mod run;
+pub mod store;
+pub mod table;

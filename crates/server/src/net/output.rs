@@ -4,8 +4,9 @@
 use std::io;
 
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
+use throng_sql::func::EvalContext;
 use throng_sql::io as value;
-use throng_types::datum::Datum;
+use throng_types::Datum;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
@@ -132,7 +133,7 @@ impl Client for Peer {
         wire::row_description(&mut self.output, &shape.fields, &shape.formats);
     }
 
-    fn row(&mut self, row: &[Datum], shape: &RowShape) -> Result<()> {
+    fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()> {
         let out = &mut self.output;
         let start = out.len();
         out.push(b'D');
@@ -147,10 +148,10 @@ impl Client for Peer {
             out.extend_from_slice(&[0; 4]);
             let written = match format {
                 Format::Text => {
-                    value::output_text(datum, field.ty, &shape.settings, out);
+                    value::output_text(ctx, datum, field.ty, out);
                     Ok(())
                 }
-                Format::Binary => value::output_binary(datum, field.ty, out),
+                Format::Binary => value::output_binary(ctx, datum, field.ty, out),
             };
             if let Err(e) = written {
                 out.truncate(start);

@@ -1,0 +1,196 @@
+//! From a plan to its operators.
+
+use std::sync::Arc;
+
+use throng_sql::expr::{Expr, RelId};
+use throng_sql::plan::{Node, Plan, PlannedStatement};
+use throng_types::{Datum, Error, Result, Tid};
+
+use super::aggregate::AggregateOp;
+use super::context::{Cx, Env, Memory};
+use super::distinct::Distinct;
+use super::function::{FunctionScanOp, ProjectSetOp};
+use super::join::{HashJoinOp, NestedLoopJoin};
+use super::limit::{Filter, Limit, Materialize, Project, Values};
+use super::lock::LockRowsOp;
+use super::scan::{IndexScanOp, SeqScanOp, VirtualScanOp};
+use super::setop::SetOperation;
+use super::sort::Sort;
+use super::subplan::{CteScanOp, SubPlan};
+use super::{BoxOperator, Row, Step};
+use crate::table::{Index, Table};
+
+/// A statement under way: its plan, its operators and what they keep.
+///
+/// The operators refer to the plan; the plan is shared and never changes.
+pub struct Execution {
+    // Dropped in this order: the operators before the plan they refer to.
+    root: Option<BoxOperator>,
+    memory: Memory,
+    plan: Arc<PlannedStatement>,
+}
+
+impl Execution {
+    /// `work_mem` in bytes.
+    pub fn new(plan: Arc<PlannedStatement>, work_mem: usize) -> Execution {
+        let memory = Memory::new(plan.outer_params, plan.subplans.len(), work_mem);
+        Execution { root: None, memory, plan }
+    }
+
+    pub fn plan(&self) -> &Arc<PlannedStatement> {
+        &self.plan
+    }
+
+    /// The plan for as long as the operators live.
+    fn static_plan(&self) -> &'static PlannedStatement {
+        // SAFETY: the statement is behind an `Arc` that `self` holds, so it stays where it is and is not changed (nobody
+        // has it mutably: `Arc` gives shared access only). The reference goes into operators kept in `self.root` and
+        // `self.memory`, which are private and dropped before `self.plan`, and into nothing else.
+        unsafe { &*Arc::as_ptr(&self.plan) }
+    }
+
+    /// What writes read their rows from: the input of the INSERT, UPDATE or DELETE, else the whole plan.
+    fn row_source(&self) -> &'static Plan {
+        match &self.static_plan().root.node {
+            Node::Insert(node) => &node.input,
+            Node::Update(node) => &node.input,
+            Node::Delete(node) => &node.input,
+            _ => &self.static_plan().root,
+        }
+    }
+
+    /// The next row of the plan (of a write: of its input). Goes on where it stopped.
+    pub fn next(&mut self, env: Env<'_>, row: &mut Row) -> Step<bool> {
+        self.next_rechecking(env, None, row)
+    }
+
+    fn next_rechecking(&mut self, env: Env<'_>, recheck: Option<(RelId, Tid)>, row: &mut Row) -> Step<bool> {
+        let source = self.row_source();
+        let plan = self.static_plan();
+        let mut cx = Cx::new(env, &mut self.memory);
+        cx.recheck = recheck;
+        if self.root.is_none() {
+            for (slot, subplan) in plan.subplans.iter().enumerate() {
+                let root = operator(subplan, &mut cx)?;
+                cx.subplans[slot] = Some(SubPlan::new(root));
+            }
+            self.root = Some(operator(source, &mut cx)?);
+        }
+        match &mut self.root {
+            Some(root) => root.next(&mut cx, row),
+            None => Ok(false),
+        }
+    }
+
+    /// Leaves the answer to a [`super::Stop::Lock`].
+    pub fn answer(&mut self, locked: super::lock::Locked) {
+        self.memory.locked = Some(locked);
+    }
+
+    /// The same input for one row of `rel` that has changed to the version `tid`.
+    pub fn recheck(&self, rel: RelId, tid: Tid, work_mem: usize) -> RecheckRun {
+        RecheckRun { run: Execution::new(self.plan.clone(), work_mem), rel, tid }
+    }
+
+    /// Evaluates expressions of the plan (RETURNING, SET, checks) over a row of the write.
+    pub fn evaluate<T>(&mut self, env: Env<'_>, f: impl FnOnce(&'static PlannedStatement, &mut Cx) -> Step<T>) -> Step<T> {
+        let plan = self.static_plan();
+        f(plan, &mut Cx::new(env, &mut self.memory))
+    }
+}
+
+/// A statement's input run again for one changed row.
+pub struct RecheckRun {
+    run: Execution,
+    rel: RelId,
+    tid: Tid,
+}
+
+impl RecheckRun {
+    /// The row the input gives for the new version; false if it no longer qualifies.
+    pub fn next(&mut self, env: Env<'_>, row: &mut Row) -> Step<bool> {
+        self.run.next_rechecking(env, Some((self.rel, self.tid)), row)
+    }
+}
+
+/// Makes the operator of a node, its inputs included.
+pub fn operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
+    let child = |plan: &'static Plan, cx: &mut Cx| operator(plan, cx);
+    Ok(match &plan.node {
+        Node::Values { rows } => Box::new(Values::new(rows)),
+        Node::SeqScan(scan) => {
+            let table = Table::of(&scan.table, cx.env.store, &cx.eval)?;
+            Box::new(SeqScanOp::new(scan, table))
+        }
+        Node::IndexScan(scan) => {
+            let table = Table::of(&scan.table, cx.env.store, &cx.eval)?;
+            let index = Index::of(&scan.index, &scan.table, cx.env.store);
+            Box::new(IndexScanOp::new(scan, table, index))
+        }
+        Node::VirtualScan { table, columns, filter, .. } => {
+            Box::new(VirtualScanOp::new(table, columns, filter))
+        }
+        Node::FunctionScan(scan) => Box::new(FunctionScanOp::new(scan, plan.types.len())),
+        Node::CteScan { subplan, filter, .. } => Box::new(CteScanOp::new(*subplan as usize, filter)),
+        Node::Filter { input, condition, once } => {
+            Box::new(Filter::new(child(input, cx)?, condition, *once))
+        }
+        Node::Project { input, exprs } => Box::new(Project::new(child(input, cx)?, exprs)),
+        Node::ProjectSet { input, exprs } => Box::new(ProjectSetOp::new(child(input, cx)?, exprs)),
+        Node::NestedLoop(join) => {
+            let (left, right) = (child(&join.left, cx)?, child(&join.right, cx)?);
+            Box::new(NestedLoopJoin::new(join, left, right))
+        }
+        Node::HashJoin(join) => {
+            let (left, right) = (child(&join.left, cx)?, child(&join.right, cx)?);
+            Box::new(HashJoinOp::new(join, left, right))
+        }
+        Node::Sort { input, keys } => Box::new(Sort::new(child(input, cx)?, keys)),
+        Node::Limit { input, limit, offset } => {
+            Box::new(Limit::new(child(input, cx)?, limit, offset))
+        }
+        Node::Aggregate(aggregate) => {
+            Box::new(AggregateOp::new(aggregate, child(&aggregate.input, cx)?))
+        }
+        Node::Distinct { input, keys, sorted } => {
+            Box::new(Distinct::new(child(input, cx)?, keys, *sorted))
+        }
+        Node::SetOp { op, all, left, right } => {
+            let (left, right) = (child(left, cx)?, child(right, cx)?);
+            Box::new(SetOperation::new(*op, *all, &plan.types, left, right))
+        }
+        Node::LockRows { input, rows } => {
+            Box::new(LockRowsOp::new(input, rows, child(input, cx)?))
+        }
+        Node::Materialize { input } => {
+            let depends = depends_on_outer(input);
+            Box::new(Materialize::new(child(input, cx)?, depends))
+        }
+        Node::Insert(_) | Node::Update(_) | Node::Delete(_) => {
+            return Err(Error::internal("a write below the top of a plan"));
+        }
+    })
+}
+
+/// Whether a plan reads values that an enclosing operator sets.
+fn depends_on_outer(plan: &Plan) -> bool {
+    let mut found = false;
+    plan.for_each_expr(&mut |e| {
+        found = found || e.any(&mut |e| matches!(e, Expr::Outer(..)));
+    });
+    found
+}
+
+/// A value for each of `exprs` over `row`.
+pub fn evaluate_all(
+    exprs: &'static [Expr],
+    row: &[Datum],
+    cx: &mut Cx,
+    out: &mut Row,
+) -> Step<()> {
+    out.clear();
+    for expr in exprs {
+        out.push(super::eval::eval(expr, row, cx)?);
+    }
+    Ok(())
+}

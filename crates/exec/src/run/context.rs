@@ -1,0 +1,120 @@
+//! What operators work with: the statement's view of the data, its parameters, its time and memory.
+
+use std::time::{Duration, Instant};
+
+use throng_sql::catalog::Catalog;
+use throng_sql::expr::RelId;
+use throng_sql::func::EvalContext;
+use throng_txn::{CancelFlag, Snapshot};
+use throng_types::error::state;
+use throng_types::{Datum, Error, Result, Tid};
+
+use super::lock::Locked;
+use super::subplan::SubPlan;
+use super::{Step, Stop};
+use crate::store::Store;
+
+/// Work between two looks at the clock. A unit is about a row; some tens of microseconds pass in all.
+const TICKS: u32 = 128;
+/// How long a statement may hold its core before others get their turn.
+const SLICE: Duration = Duration::from_millis(1);
+
+/// What a statement runs in; borrowed from the session for one call of `next`.
+#[derive(Clone, Copy)]
+pub struct Env<'a> {
+    pub store: &'a Store,
+    pub catalog: &'a Catalog,
+    pub snapshot: &'a Snapshot,
+    pub eval: EvalContext<'a>,
+    pub cancel: &'a CancelFlag,
+    pub params: &'a [Datum],
+    /// Rows of a system catalog; see [`crate::system`].
+    pub system: &'a dyn throng_sql::catalog::SystemState,
+}
+
+/// What a statement keeps between calls.
+pub struct Memory {
+    pub outer: Vec<Datum>,
+    /// None while one is running.
+    pub subplans: Vec<Option<SubPlan>>,
+    pub locked: Option<Locked>,
+    /// Bytes kept by sorts, hash tables and kept rows.
+    used: usize,
+    limit: usize,
+}
+
+impl Memory {
+    /// `limit`: `work_mem` in bytes.
+    pub fn new(outer_params: u32, subplans: usize, limit: usize) -> Memory {
+        Memory {
+            outer: vec![Datum::Null; outer_params as usize],
+            subplans: std::iter::repeat_with(|| None).take(subplans).collect(),
+            locked: None,
+            used: 0,
+            limit,
+        }
+    }
+}
+
+/// What `next` is called with.
+pub struct Cx<'a> {
+    pub env: Env<'a>,
+    pub eval: EvalContext<'a>,
+    pub params: &'a [Datum],
+    pub outer: &'a mut Vec<Datum>,
+    pub subplans: &'a mut Vec<Option<SubPlan>>,
+    /// The answer to [`Stop::Lock`].
+    pub locked: &'a mut Option<Locked>,
+    /// Operands of the CASE expressions being evaluated.
+    pub case_operands: Vec<Datum>,
+    /// One table's row that changed since the snapshot: its scan gives just this version.
+    pub recheck: Option<(RelId, Tid)>,
+    used: &'a mut usize,
+    limit: usize,
+    ticks: u32,
+    until: Instant,
+}
+
+impl<'a> Cx<'a> {
+    pub fn new(env: Env<'a>, memory: &'a mut Memory) -> Cx<'a> {
+        Cx {
+            env,
+            eval: env.eval,
+            params: env.params,
+            outer: &mut memory.outer,
+            subplans: &mut memory.subplans,
+            locked: &mut memory.locked,
+            case_operands: Vec::new(),
+            recheck: None,
+            used: &mut memory.used,
+            limit: memory.limit,
+            ticks: TICKS,
+            until: Instant::now() + SLICE,
+        }
+    }
+
+    /// To be called for every row looked at: gives the core back when the slice is over, and notices a cancel.
+    #[inline]
+    pub fn tick(&mut self) -> Step<()> {
+        self.ticks -= 1;
+        if self.ticks == 0 { self.turn() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn turn(&mut self) -> Step<()> {
+        self.ticks = TICKS;
+        self.env.cancel.check()?;
+        if Instant::now() >= self.until { Err(Stop::Yield) } else { Ok(()) }
+    }
+
+    /// Accounts for memory that an operator keeps.
+    pub fn charge(&mut self, bytes: usize) -> Result<()> {
+        *self.used += bytes;
+        if *self.used <= self.limit {
+            return Ok(());
+        }
+        Err(Error::new(state::OUT_OF_MEMORY, "out of memory")
+            .detail(format!("The statement needs more than work_mem, {} kB, for the rows it keeps.", self.limit / 1024))
+            .hint("Raise work_mem for this session, or have the statement sort, group or join fewer rows."))
+    }
+}

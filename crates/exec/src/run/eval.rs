@@ -1,0 +1,286 @@
+//! Expressions over a row.
+//!
+//! One walk of the tree, no compilation: what a row costs here is small beside fetching it. An evaluation that stops
+//! (a subquery that waits for a page, a sequence) is simply done again from the start when its row is asked for again.
+
+use throng_sql::expr::{CastHow, Expr};
+use throng_sql::func::{CastContext, Function, find_cast};
+use throng_types::datum::{Array, Record};
+use throng_types::error::state;
+use throng_types::sqltype::element_of;
+use throng_types::{Datum, Error, SqlType};
+
+use super::subplan;
+use super::{Cx, Step};
+
+/// Whether a condition is true of a row: NULL is not true.
+pub fn holds(condition: &'static Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
+    Ok(eval(condition, row, cx)?.is_true())
+}
+
+/// The value of `expr` over `row`.
+pub fn eval(expr: &'static Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    Ok(match expr {
+        Expr::Const(value, _) => value.clone(),
+        Expr::Slot(at, _) => row[*at as usize].clone(),
+        Expr::Param(at, _) => cx.params[*at as usize].clone(),
+        Expr::Outer(param, _) => cx.outer[param.0 as usize].clone(),
+        Expr::Call { func, args, .. } => return call(func, args, row, cx),
+        Expr::Cast { arg, to, how } => {
+            let value = eval(arg, row, cx)?;
+            return cast(&value, arg.ty(), *to, *how, cx);
+        }
+        Expr::And(parts) => return connective(parts, row, cx, false),
+        Expr::Or(parts) => return connective(parts, row, cx, true),
+        Expr::Not(arg) => match eval(arg, row, cx)? {
+            Datum::Bool(b) => Datum::Bool(!b),
+            _ => Datum::Null,
+        },
+        Expr::IsNull(arg) => Datum::Bool(null_test(&eval(arg, row, cx)?, true)),
+        Expr::IsNotNull(arg) => Datum::Bool(null_test(&eval(arg, row, cx)?, false)),
+        Expr::IsBool { arg, value, negated } => {
+            let is = match (eval(arg, row, cx)?, value) {
+                (Datum::Bool(b), Some(v)) => b == *v,
+                (Datum::Null, None) => true,
+                _ => false,
+            };
+            Datum::Bool(is != *negated)
+        }
+        Expr::IsDistinct { equal, left, right, negated } => {
+            let pair = [eval(left, row, cx)?, eval(right, row, cx)?];
+            let distinct = match (pair[0].is_null(), pair[1].is_null()) {
+                (true, true) => false,
+                (false, false) => !equal.call(&cx.eval, &pair)?.is_true(),
+                _ => true,
+            };
+            Datum::Bool(distinct != *negated)
+        }
+        Expr::Case { operand, whens, default, .. } => {
+            return match operand {
+                None => branches(whens, default, row, cx),
+                Some(operand) => {
+                    let operand = eval(operand, row, cx)?;
+                    cx.case_operands.push(operand);
+                    let result = branches(whens, default, row, cx);
+                    cx.case_operands.pop();
+                    result
+                }
+            };
+        }
+        Expr::CaseOperand(_) => match cx.case_operands.last() {
+            Some(operand) => operand.clone(),
+            None => return Err(Error::internal("a CASE operand outside of CASE").into()),
+        },
+        Expr::Coalesce(args, _) => {
+            for arg in args {
+                let value = eval(arg, row, cx)?;
+                if !value.is_null() {
+                    return Ok(value);
+                }
+            }
+            Datum::Null
+        }
+        Expr::NullIf { equal, left, right, .. } => {
+            let pair = [eval(left, row, cx)?, eval(right, row, cx)?];
+            if equal.call(&cx.eval, &pair)?.is_true() {
+                return Ok(Datum::Null);
+            }
+            let [left, _] = pair;
+            left
+        }
+        Expr::MinMax { greatest, less, args, .. } => {
+            let mut best = Datum::Null;
+            for arg in args {
+                let value = eval(arg, row, cx)?;
+                if value.is_null() {
+                    continue;
+                }
+                let pair = [value, best];
+                let better = pair[1].is_null() || {
+                    let [value, best] = &pair;
+                    let (low, high) = if *greatest { (best, value) } else { (value, best) };
+                    less.call(&cx.eval, &[low.clone(), high.clone()])?.is_true()
+                };
+                let [value, kept] = pair;
+                best = if better { value } else { kept };
+            }
+            best
+        }
+        Expr::ArrayCompare { func, left, array, all } => {
+            let left = eval(left, row, cx)?;
+            let array = eval(array, row, cx)?;
+            return array_compare(func, left, &array, *all, cx);
+        }
+        Expr::Array(items, ty) => return array(items, *ty, row, cx),
+        Expr::Subscript { array, index, .. } => {
+            let array = eval(array, row, cx)?;
+            let index = eval(index, row, cx)?;
+            match (&array, index) {
+                (Datum::Array(array), Datum::Int4(index)) => {
+                    array.get(&[index]).cloned().unwrap_or_default()
+                }
+                _ => Datum::Null,
+            }
+        }
+        Expr::Row(items, _) => {
+            let mut values = Vec::with_capacity(items.len());
+            for item in items {
+                values.push(eval(item, row, cx)?);
+            }
+            let types = items.iter().map(|e| e.ty().oid).collect();
+            Datum::Record(Record { types, values }.into())
+        }
+        Expr::SubPlan(sub) => return subplan::eval(sub, row, cx),
+        Expr::Var(_) | Expr::Aggregate(_) | Expr::Subquery(_) => {
+            return Err(Error::internal("an unplanned expression reached the executor").into());
+        }
+    })
+}
+
+/// Evaluates the arguments without a heap allocation where there are three or fewer.
+fn call(
+    func: &'static Function,
+    args: &'static [Expr],
+    row: &[Datum],
+    cx: &mut Cx,
+) -> Step<Datum> {
+    Ok(match args {
+        [] => func.call(&cx.eval, &[])?,
+        [a] => {
+            let args = [eval(a, row, cx)?];
+            func.call(&cx.eval, &args)?
+        }
+        [a, b] => {
+            let args = [eval(a, row, cx)?, eval(b, row, cx)?];
+            func.call(&cx.eval, &args)?
+        }
+        [a, b, c] => {
+            let args = [eval(a, row, cx)?, eval(b, row, cx)?, eval(c, row, cx)?];
+            func.call(&cx.eval, &args)?
+        }
+        many => {
+            let mut values = Vec::with_capacity(many.len());
+            for arg in many {
+                values.push(eval(arg, row, cx)?);
+            }
+            func.call(&cx.eval, &values)?
+        }
+    })
+}
+
+/// AND (`decisive` false) and OR (`decisive` true): the decisive value ends it, NULL makes it unknown.
+fn connective(
+    parts: &'static [Expr],
+    row: &[Datum],
+    cx: &mut Cx,
+    decisive: bool,
+) -> Step<Datum> {
+    let mut unknown = false;
+    for part in parts {
+        match eval(part, row, cx)? {
+            Datum::Bool(b) if b == decisive => return Ok(Datum::Bool(decisive)),
+            Datum::Bool(_) => {}
+            _ => unknown = true,
+        }
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(!decisive) })
+}
+
+/// IS [NOT] NULL: a row value is null if all its fields are, and not null if none is.
+fn null_test(value: &Datum, null: bool) -> bool {
+    match value {
+        Datum::Record(record) => record.values.iter().all(|v| v.is_null() == null),
+        value => value.is_null() == null,
+    }
+}
+
+fn branches(
+    whens: &'static [(Expr, Expr)],
+    default: &'static Expr,
+    row: &[Datum],
+    cx: &mut Cx,
+) -> Step<Datum> {
+    for (when, then) in whens {
+        if holds(when, row, cx)? {
+            return eval(then, row, cx);
+        }
+    }
+    eval(default, row, cx)
+}
+
+/// Converts a value, then fits it to the target's modifier.
+pub fn cast(value: &Datum, from: SqlType, to: SqlType, how: CastHow, cx: &mut Cx) -> Step<Datum> {
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    let context = match how {
+        CastHow::Implicit => CastContext::Implicit,
+        CastHow::Assignment => CastContext::Assignment,
+        CastHow::Explicit => CastContext::Explicit,
+    };
+    let converted = if from.oid == to.oid {
+        value.clone()
+    } else {
+        let cast = find_cast(from.oid, to.oid, context).ok_or_else(|| {
+            Error::internal(format!("no cast from type {} to type {}", from.oid, to.oid))
+        })?;
+        cast.apply(&cx.eval, value)?
+    };
+    if to.typmod < 0 {
+        return Ok(converted);
+    }
+    Ok(throng_sql::func::typmod::apply(&cx.eval, converted, to, how == CastHow::Explicit)?)
+}
+
+/// `left op ANY (array)` and `left op ALL (array)`, with SQL's three values.
+fn array_compare(
+    func: &'static Function,
+    left: Datum,
+    array: &Datum,
+    all: bool,
+    cx: &mut Cx,
+) -> Step<Datum> {
+    let Datum::Array(array) = array else { return Ok(Datum::Null) };
+    let mut unknown = false;
+    let mut pair = [left, Datum::Null];
+    for item in &array.items {
+        pair[1] = item.clone();
+        match func.call(&cx.eval, &pair)? {
+            Datum::Bool(b) if b != all => return Ok(Datum::Bool(b)),
+            Datum::Bool(_) => {}
+            _ => unknown = true,
+        }
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(all) })
+}
+
+/// `ARRAY[…]`: items of the element type, or arrays of the same shape one dimension down.
+fn array(items: &'static [Expr], ty: SqlType, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    let mut values = Vec::with_capacity(items.len());
+    for item in items {
+        values.push(eval(item, row, cx)?);
+    }
+    let element = element_of(ty.oid).unwrap_or(ty.oid);
+    let nested = items.first().is_some_and(|e| e.ty().oid == ty.oid);
+    if !nested {
+        return Ok(Datum::array(Array::from_items(element, values)));
+    }
+    let mismatch = || {
+        Error::new(
+            state::ARRAY_SUBSCRIPT_ERROR,
+            "multidimensional arrays must have array expressions with matching dimensions",
+        )
+    };
+    let mut inner_dims = None;
+    let mut flat = Vec::new();
+    for value in &values {
+        let Datum::Array(inner) = value else { return Err(mismatch().into()) };
+        if *inner_dims.get_or_insert_with(|| inner.dims.clone()) != inner.dims {
+            return Err(mismatch().into());
+        }
+        flat.extend_from_slice(&inner.items);
+    }
+    let mut dims = vec![throng_types::datum::Dim { len: values.len() as i32, lower: 1 }];
+    dims.extend(inner_dims.unwrap_or_default());
+    Ok(Datum::array(Array { element, dims, items: flat }))
+}

@@ -1,0 +1,193 @@
+//! Set-returning functions: in FROM, and at the top of a select list.
+
+use throng_sql::func::{Body, Function, SetIterator};
+use throng_sql::plan::node::{FunctionScan, SetExpr};
+use throng_types::Datum;
+
+use super::eval::{eval, holds};
+use super::{BoxOperator, Cx, Operator, Row, Step};
+
+/// What a function gives: many values, or one.
+enum Rows {
+    Set(SetIterator),
+    One(Option<Datum>),
+}
+
+impl Rows {
+    fn start(func: &'static Function, args: &[Datum], cx: &Cx) -> Step<Rows> {
+        match func.body {
+            Body::Set(_) if func.strict && args.iter().any(Datum::is_null) => Ok(Rows::One(None)),
+            Body::Set(start) => Ok(Rows::Set(start(&cx.eval, args)?)),
+            Body::Scalar(_) => Ok(Rows::One(Some(func.call(&cx.eval, args)?))),
+        }
+    }
+
+    fn next(&mut self) -> Step<Option<Datum>> {
+        match self {
+            Rows::Set(rows) => rows.next().transpose().map_err(Into::into),
+            Rows::One(value) => Ok(value.take()),
+        }
+    }
+}
+
+pub struct FunctionScanOp {
+    plan: &'static FunctionScan,
+    width: usize,
+    rows: Option<Rows>,
+    count: i64,
+    pending: Row,
+    have_pending: bool,
+}
+
+impl FunctionScanOp {
+    /// `width`: columns of the output, ordinality included.
+    pub fn new(plan: &'static FunctionScan, width: usize) -> FunctionScanOp {
+        FunctionScanOp {
+            plan,
+            width,
+            rows: None,
+            count: 0,
+            pending: Row::new(),
+            have_pending: false,
+        }
+    }
+
+    fn fetch(&mut self, cx: &mut Cx) -> Step<bool> {
+        if self.rows.is_none() {
+            let mut args = Vec::with_capacity(self.plan.args.len());
+            for arg in &self.plan.args {
+                args.push(eval(arg, &[], cx)?);
+            }
+            self.rows = Some(Rows::start(self.plan.func, &args, cx)?);
+            self.count = 0;
+        }
+        let Some(rows) = &mut self.rows else { return Ok(false) };
+        let Some(value) = rows.next()? else { return Ok(false) };
+        self.pending.clear();
+        let columns = self.width - usize::from(self.plan.ordinality);
+        match value {
+            // A row of a function with several columns comes as a record.
+            Datum::Record(record) if columns > 1 => self.pending.extend_from_slice(&record.values),
+            value => self.pending.push(value),
+        }
+        self.pending.resize(columns, Datum::Null);
+        self.count += 1;
+        if self.plan.ordinality {
+            self.pending.push(Datum::Int8(self.count));
+        }
+        Ok(true)
+    }
+}
+
+impl Operator for FunctionScanOp {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        loop {
+            if !self.have_pending {
+                if !self.fetch(cx)? {
+                    return Ok(false);
+                }
+                self.have_pending = true;
+            }
+            let shown = match &self.plan.filter {
+                Some(filter) => holds(filter, &self.pending, cx)?,
+                None => true,
+            };
+            self.have_pending = false;
+            if shown {
+                std::mem::swap(row, &mut self.pending);
+                return Ok(true);
+            }
+            cx.tick()?;
+        }
+    }
+
+    fn rewind(&mut self, _: &mut Cx) {
+        self.rows = None;
+        self.have_pending = false;
+    }
+}
+
+/// Set-returning functions in a select list: each input row gives as many rows as the longest of them.
+pub struct ProjectSetOp {
+    input: BoxOperator,
+    exprs: &'static [SetExpr],
+    input_row: Row,
+    have_row: bool,
+    /// The sets of this input row, once started; scalars are evaluated with them.
+    sets: Vec<Option<Rows>>,
+    scalars: Row,
+    started: bool,
+}
+
+impl ProjectSetOp {
+    pub fn new(input: BoxOperator, exprs: &'static [SetExpr]) -> ProjectSetOp {
+        ProjectSetOp {
+            input,
+            exprs,
+            input_row: Row::new(),
+            have_row: false,
+            sets: Vec::new(),
+            scalars: Row::new(),
+            started: false,
+        }
+    }
+
+    fn start(&mut self, cx: &mut Cx) -> Step<()> {
+        self.sets.clear();
+        self.scalars.clear();
+        for expr in self.exprs {
+            match expr {
+                SetExpr::Scalar(expr) => {
+                    self.scalars.push(eval(expr, &self.input_row, cx)?);
+                    self.sets.push(None);
+                }
+                SetExpr::Set { func, args, .. } => {
+                    let mut values = Vec::with_capacity(args.len());
+                    for arg in args {
+                        values.push(eval(arg, &self.input_row, cx)?);
+                    }
+                    self.scalars.push(Datum::Null);
+                    self.sets.push(Some(Rows::start(func, &values, cx)?));
+                }
+            }
+        }
+        self.started = true;
+        Ok(())
+    }
+}
+
+impl Operator for ProjectSetOp {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        loop {
+            if !self.have_row {
+                if !self.input.next(cx, &mut self.input_row)? {
+                    return Ok(false);
+                }
+                self.have_row = true;
+                self.started = false;
+            }
+            if !self.started {
+                self.start(cx)?;
+            }
+            row.clone_from(&self.scalars);
+            let mut any = false;
+            for (place, set) in row.iter_mut().zip(&mut self.sets) {
+                if let Some(value) = set.as_mut().map(Rows::next).transpose()?.flatten() {
+                    *place = value;
+                    any = true;
+                }
+            }
+            if any {
+                return Ok(true);
+            }
+            self.have_row = false;
+            cx.tick()?;
+        }
+    }
+
+    fn rewind(&mut self, cx: &mut Cx) {
+        self.input.rewind(cx);
+        self.have_row = false;
+        self.started = false;
+    }
+}

@@ -1,0 +1,232 @@
+//! Operators that pass rows on: limit, filter, projection, kept rows.
+
+use throng_sql::expr::Expr;
+use throng_types::Datum;
+use throng_types::error::state;
+use throng_types::{Error, Result};
+
+use super::eval::{eval, holds};
+use super::hashed::row_bytes;
+use super::{BoxOperator, Cx, Operator, Row, Step};
+
+/// LIMIT and OFFSET.
+pub struct Limit {
+    input: BoxOperator,
+    limit: &'static Option<Expr>,
+    offset: &'static Option<Expr>,
+    /// Rows still to pass over and to give, once the expressions have been evaluated.
+    left: Option<(u64, u64)>,
+}
+
+impl Limit {
+    pub fn new(
+        input: BoxOperator,
+        limit: &'static Option<Expr>,
+        offset: &'static Option<Expr>,
+    ) -> Limit {
+        Limit { input, limit, offset, left: None }
+    }
+}
+
+/// A row count: NULL is none given.
+fn count(value: Datum, negative: impl FnOnce() -> Error) -> Result<Option<u64>> {
+    match value.as_i64() {
+        None => Ok(None),
+        Some(n) => u64::try_from(n).map(Some).map_err(|_| negative()),
+    }
+}
+
+impl Operator for Limit {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        if self.left.is_none() {
+            let value = |e: &'static Option<Expr>, cx: &mut Cx| match e {
+                Some(e) => eval(e, &[], cx),
+                None => Ok(Datum::Null),
+            };
+            let offset = count(value(self.offset, cx)?, || {
+                Error::new(state::INVALID_ROW_COUNT_IN_OFFSET, "OFFSET must not be negative")
+            })?;
+            let limit = count(value(self.limit, cx)?, || {
+                Error::new(state::INVALID_ROW_COUNT_IN_LIMIT, "LIMIT must not be negative")
+            })?;
+            self.left = Some((offset.unwrap_or(0), limit.unwrap_or(u64::MAX)));
+        }
+        while let Some((skip, give)) = &mut self.left {
+            if *give == 0 || !self.input.next(cx, row)? {
+                break;
+            }
+            if *skip > 0 {
+                *skip -= 1;
+                continue;
+            }
+            *give -= 1;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn rewind(&mut self, cx: &mut Cx) {
+        self.input.rewind(cx);
+        self.left = None;
+    }
+}
+
+/// Lets through the rows for which a condition holds.
+pub struct Filter {
+    input: BoxOperator,
+    condition: &'static Expr,
+    /// The condition does not look at the row: it is asked once.
+    once: bool,
+    /// What it said.
+    open: Option<bool>,
+    have_row: bool,
+    input_row: Row,
+}
+
+impl Filter {
+    pub fn new(input: BoxOperator, condition: &'static Expr, once: bool) -> Filter {
+        Filter { input, condition, once, open: None, have_row: false, input_row: Row::new() }
+    }
+}
+
+impl Operator for Filter {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        if self.once {
+            if self.open.is_none() {
+                self.open = Some(holds(self.condition, &[], cx)?);
+            }
+            return if self.open == Some(true) { self.input.next(cx, row) } else { Ok(false) };
+        }
+        loop {
+            if !self.have_row {
+                if !self.input.next(cx, &mut self.input_row)? {
+                    return Ok(false);
+                }
+                self.have_row = true;
+            }
+            let passes = holds(self.condition, &self.input_row, cx)?;
+            self.have_row = false;
+            if passes {
+                std::mem::swap(row, &mut self.input_row);
+                return Ok(true);
+            }
+            cx.tick()?;
+        }
+    }
+
+    fn rewind(&mut self, cx: &mut Cx) {
+        self.input.rewind(cx);
+        self.open = None;
+        self.have_row = false;
+    }
+}
+
+/// Computes new rows from old ones.
+pub struct Project {
+    input: BoxOperator,
+    exprs: &'static [Expr],
+    have_row: bool,
+    input_row: Row,
+}
+
+impl Project {
+    pub fn new(input: BoxOperator, exprs: &'static [Expr]) -> Project {
+        Project { input, exprs, have_row: false, input_row: Row::new() }
+    }
+}
+
+impl Operator for Project {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        if !self.have_row {
+            if !self.input.next(cx, &mut self.input_row)? {
+                return Ok(false);
+            }
+            self.have_row = true;
+        }
+        row.clear();
+        for expr in self.exprs {
+            row.push(eval(expr, &self.input_row, cx)?);
+        }
+        self.have_row = false;
+        Ok(true)
+    }
+
+    fn rewind(&mut self, cx: &mut Cx) {
+        self.input.rewind(cx);
+        self.have_row = false;
+    }
+}
+
+/// Rows of expressions.
+pub struct Values {
+    rows: &'static [Vec<Expr>],
+    at: usize,
+}
+
+impl Values {
+    pub fn new(rows: &'static [Vec<Expr>]) -> Values {
+        Values { rows, at: 0 }
+    }
+}
+
+impl Operator for Values {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        let Some(exprs) = self.rows.get(self.at) else { return Ok(false) };
+        row.clear();
+        for expr in exprs {
+            row.push(eval(expr, &[], cx)?);
+        }
+        self.at += 1;
+        Ok(true)
+    }
+
+    fn rewind(&mut self, _: &mut Cx) {
+        self.at = 0;
+    }
+}
+
+/// Keeps its input's rows, so that they can be read again without running it again.
+pub struct Materialize {
+    input: BoxOperator,
+    rows: Vec<Row>,
+    at: usize,
+    complete: bool,
+    /// Whether the input depends on outer values and must run again when they change.
+    depends: bool,
+}
+
+impl Materialize {
+    pub fn new(input: BoxOperator, depends: bool) -> Materialize {
+        Materialize { input, rows: Vec::new(), at: 0, complete: false, depends }
+    }
+}
+
+impl Operator for Materialize {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        if let Some(kept) = self.rows.get(self.at) {
+            row.clone_from(kept);
+            self.at += 1;
+            return Ok(true);
+        }
+        if self.complete {
+            return Ok(false);
+        }
+        if !self.input.next(cx, row)? {
+            self.complete = true;
+            return Ok(false);
+        }
+        cx.charge(row_bytes(row))?;
+        self.rows.push(row.clone());
+        self.at += 1;
+        Ok(true)
+    }
+
+    fn rewind(&mut self, cx: &mut Cx) {
+        self.at = 0;
+        if self.depends {
+            self.rows.clear();
+            self.complete = false;
+            self.input.rewind(cx);
+        }
+    }
+}

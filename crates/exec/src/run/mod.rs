@@ -1,0 +1,108 @@
+//! Running a plan: a tree of row operators that can stop anywhere and go on later.
+//!
+//! Promise: `next` never blocks. What it cannot have at once — a page, a row lock, a turn on the core — it asks for by
+//! returning [`Stop`], after leaving its state such that calling `next` again goes on exactly there. The session awaits
+//! what is asked and calls again; nothing on the way holds a latch.
+//!
+//! ```text
+//! session ──► drive ──next──► Limit ──next──► HashJoin ──next──► SeqScan ──► heap page
+//!               ▲                                                   │
+//!               └──────────── Err(Stop::Wait(page 17)) ◄────────────┘     await, then next again
+//! ```
+//! Rules for an operator: what it has taken from its input stays in `self` until it is done with it; expressions may be
+//! evaluated again for the same row; an error ends the statement.
+
+pub mod aggregate;
+pub mod build;
+pub mod context;
+pub mod distinct;
+pub mod eval;
+pub mod function;
+pub mod hashed;
+pub mod join;
+pub mod limit;
+pub mod lock;
+pub mod scan;
+pub mod setop;
+pub mod sort;
+pub mod subplan;
+
+use throng_buffer::{Interrupt, Wait};
+use throng_sql::func::EvalStop;
+use throng_types::Tid;
+use throng_types::Datum;
+use throng_types::{Error, FileId};
+use throng_access::RowLockMode;
+
+pub use context::Cx;
+
+/// A row on its way: cleared and filled by each `next`, so that its memory serves all rows.
+pub type Row = Vec<Datum>;
+
+/// Why an operator cannot go on now.
+pub enum Stop {
+    /// A page is being read, or another thing that `Wait` stands for.
+    Wait(Wait),
+    /// A row must be locked first; the answer is left in [`Cx::locked`].
+    Lock(LockRequest),
+    /// This statement has used its share of the core for now.
+    Yield,
+    Error(Error),
+}
+
+/// What `LockRows` needs of the lock manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockRequest {
+    pub file: FileId,
+    pub tid: Tid,
+    pub mode: RowLockMode,
+    pub wait: throng_sql::query::LockWait,
+}
+
+pub type Step<T> = Result<T, Stop>;
+
+impl From<Error> for Stop {
+    fn from(e: Error) -> Stop {
+        Stop::Error(e)
+    }
+}
+
+impl From<Interrupt> for Stop {
+    fn from(i: Interrupt) -> Stop {
+        match i {
+            Interrupt::Wait(wait) => Stop::Wait(wait),
+            Interrupt::Error(e) => Stop::Error(e),
+        }
+    }
+}
+
+impl From<EvalStop> for Stop {
+    fn from(stop: EvalStop) -> Stop {
+        match stop {
+            EvalStop::Error(e) => Stop::Error(e),
+            EvalStop::Wait(opaque) => match opaque.downcast::<Stop>() {
+                Ok(stop) => *stop,
+                Err(_) => Stop::Error(Error::internal("a function waits for an unknown thing")),
+            },
+        }
+    }
+}
+
+impl From<Stop> for EvalStop {
+    fn from(stop: Stop) -> EvalStop {
+        match stop {
+            Stop::Error(e) => EvalStop::Error(e),
+            stop => EvalStop::Wait(Box::new(stop)),
+        }
+    }
+}
+
+/// One node of a running plan.
+pub trait Operator {
+    /// Clears `row` and fills it with the next one; false when there is none.
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool>;
+    /// Starts over, with the outer values as they are now in `cx`.
+    fn rewind(&mut self, cx: &mut Cx);
+}
+
+pub type BoxOperator = Box<dyn Operator>;

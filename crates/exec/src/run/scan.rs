@@ -1,0 +1,407 @@
+//! Scans: of a heap in block order, of an index in key order, of a system catalog.
+
+use std::ops::Bound;
+use std::rc::Rc;
+
+use throng_access::TupleBatch;
+use throng_access::btree::{Cursor, Direction, KeyRange};
+use throng_sql::expr::{Expr, system};
+use throng_sql::plan::node::{IndexScan, KeyMatch, SeqScan};
+use throng_types::key::{self, KeyOrder};
+use throng_types::{BlockNo, Datum, Tid};
+
+use super::eval::{eval, holds};
+use super::{Cx, Operator, Row, Step};
+use crate::table::{ExternalRead, Index, Table};
+
+/// Turns stored rows into a scan's output rows.
+struct Decoder {
+    table: Rc<Table>,
+    columns: &'static [i16],
+    /// Columns to decode: up to the last one wanted.
+    wanted: usize,
+    /// The output is just the first `wanted` columns.
+    plain: bool,
+    filter: &'static Option<Expr>,
+    values: Row,
+    reading: ExternalRead,
+}
+
+impl Decoder {
+    fn new(table: Rc<Table>, columns: &'static [i16], filter: &'static Option<Expr>) -> Decoder {
+        let wanted = columns.iter().copied().max().unwrap_or(0).max(0) as usize;
+        let plain = columns.len() == wanted && columns.iter().zip(1..).all(|(c, n)| *c == n);
+        Decoder {
+            table,
+            columns,
+            wanted,
+            plain,
+            filter,
+            values: Row::new(),
+            reading: ExternalRead::default(),
+        }
+    }
+
+    /// Fills `row` from the stored bytes; false if the filter keeps it out. May be called again for the same row.
+    fn take(&mut self, tid: Tid, bytes: &[u8], cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        self.table.decode(bytes, self.wanted, &mut self.values)?;
+        if throng_types::row::RowLayout::has_external(bytes) {
+            self.table.fetch_external(&mut self.values, &mut self.reading)?;
+        }
+        if self.plain {
+            std::mem::swap(row, &mut self.values);
+        } else {
+            row.clear();
+            for column in self.columns {
+                row.push(match *column {
+                    n if n > 0 => self.values[n as usize - 1].clone(),
+                    system::CTID => Datum::Tid(tid),
+                    system::TABLEOID => Datum::Oid(self.table.def.oid.0),
+                    n => self.header_column(n, tid)?,
+                });
+            }
+        }
+        match self.filter {
+            Some(filter) => holds(filter, row, cx),
+            None => Ok(true),
+        }
+    }
+
+    /// xmin, xmax, cmin and cmax: asked for rarely enough that the tuple is looked at once more.
+    fn header_column(&self, column: i16, tid: Tid) -> Step<Datum> {
+        let mut bytes = Vec::new();
+        let Some(header) = self.table.heap.read_version(tid, &mut bytes)? else {
+            return Ok(Datum::Null);
+        };
+        Ok(match column {
+            system::XMIN => Datum::Oid(header.xmin.0 as u32),
+            system::XMAX => Datum::Oid(header.xmax.0 as u32),
+            system::CMIN => Datum::Oid(header.cmin.0),
+            _ => Datum::Oid(header.cmax.0),
+        })
+    }
+}
+
+/// The one version that a re-check is about, given once if the scan's conditions still hold for it.
+#[derive(Default)]
+struct Recheck {
+    done: bool,
+    bytes: Vec<u8>,
+}
+
+impl Recheck {
+    fn next(
+        &mut self,
+        tid: Tid,
+        decoder: &mut Decoder,
+        condition: Option<&'static Expr>,
+        cx: &mut Cx,
+        row: &mut Row,
+    ) -> Step<bool> {
+        if self.done || decoder.table.heap.read_version(tid, &mut self.bytes)?.is_none() {
+            return Ok(false);
+        }
+        let mut shown = decoder.take(tid, &self.bytes, cx, row)?;
+        if let Some(condition) = condition.filter(|_| shown) {
+            shown = holds(condition, row, cx)?;
+        }
+        self.done = true;
+        Ok(shown)
+    }
+}
+
+/// Every visible row of a heap.
+pub struct SeqScanOp {
+    plan: &'static SeqScan,
+    decoder: Decoder,
+    batch: TupleBatch,
+    at: usize,
+    block: BlockNo,
+    /// The blocks there were when the scan began: rows added later are not for this snapshot.
+    end: Option<BlockNo>,
+    recheck: Recheck,
+}
+
+impl SeqScanOp {
+    pub fn new(plan: &'static SeqScan, table: Rc<Table>) -> SeqScanOp {
+        SeqScanOp {
+            plan,
+            decoder: Decoder::new(table, &plan.columns, &plan.filter),
+            batch: TupleBatch::new(),
+            at: 0,
+            block: 0,
+            end: None,
+            recheck: Recheck::default(),
+        }
+    }
+}
+
+impl Operator for SeqScanOp {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        if let Some((_, tid)) = cx.recheck.filter(|(rel, _)| *rel == self.plan.rel) {
+            return self.recheck.next(tid, &mut self.decoder, None, cx, row);
+        }
+        loop {
+            while self.at < self.batch.len() {
+                let tid = self.batch.tid(self.at);
+                let shown = self.decoder.take(tid, self.batch.row(self.at), cx, row)?;
+                self.at += 1;
+                if shown {
+                    return Ok(true);
+                }
+                cx.tick()?;
+            }
+            let heap = &self.decoder.table.heap;
+            let end = match self.end {
+                Some(end) => end,
+                None => *self.end.insert(heap.blocks()?),
+            };
+            if self.block >= end {
+                return Ok(false);
+            }
+            self.batch.clear();
+            self.at = 0;
+            heap.scan_page(self.block, cx.env.snapshot, &mut self.batch)?;
+            self.block += 1;
+            cx.tick()?;
+        }
+    }
+
+    fn rewind(&mut self, _: &mut Cx) {
+        self.batch.clear();
+        self.at = 0;
+        self.block = 0;
+        self.end = None;
+        self.recheck = Recheck::default();
+    }
+}
+
+/// Rows by index.
+pub struct IndexScanOp {
+    plan: &'static IndexScan,
+    index: Rc<Index>,
+    decoder: Decoder,
+    /// Ranges still to read, the next one last; None before they are computed.
+    ranges: Option<Vec<KeyRange>>,
+    cursor: Option<Cursor>,
+    tids: Vec<Tid>,
+    at: usize,
+    bytes: Vec<u8>,
+    recheck: Recheck,
+}
+
+impl IndexScanOp {
+    pub fn new(plan: &'static IndexScan, table: Rc<Table>, index: Rc<Index>) -> IndexScanOp {
+        IndexScanOp {
+            plan,
+            index,
+            decoder: Decoder::new(table, &plan.columns, &plan.filter),
+            ranges: None,
+            cursor: None,
+            tids: Vec::new(),
+            at: 0,
+            bytes: Vec::new(),
+            recheck: Recheck::default(),
+        }
+    }
+
+    /// The ranges of keys that satisfy the conditions, the first to read last.
+    fn key_ranges(&self, cx: &mut Cx) -> Step<Vec<KeyRange>> {
+        let mut prefixes = vec![Vec::new()];
+        for (matching, order) in self.plan.prefix.iter().zip(&self.index.orders) {
+            let parts = key_parts(matching, *order, cx)?;
+            prefixes = prefixes
+                .iter()
+                .flat_map(|prefix| parts.iter().map(|part| [prefix.as_slice(), part].concat()))
+                .collect();
+        }
+        let mut ranges = Vec::with_capacity(prefixes.len());
+        if self.plan.lower.is_none() && self.plan.upper.is_none() {
+            ranges.extend(prefixes.iter().map(|p| KeyRange::prefix(p)));
+        } else {
+            let order = self.index.orders[self.plan.prefix.len()];
+            let mut ends = [None, None];
+            for (end, bound) in ends.iter_mut().zip([&self.plan.lower, &self.plan.upper]) {
+                let Some(bound) = bound else { continue };
+                let value = eval(&bound.value, &[], cx)?;
+                if value.is_null() {
+                    return Ok(Vec::new());
+                }
+                let mut bytes = Vec::new();
+                key::encode_one(&value, order, &mut bytes)?;
+                *end = Some((bytes, bound.inclusive));
+            }
+            let [lower, upper] = ends;
+            let (low, high) = if order.descending { (upper, lower) } else { (lower, upper) };
+            ranges.extend(prefixes.iter().map(|p| bounded(p, &low, &high, order)));
+        }
+        if !self.plan.reverse {
+            ranges.reverse();
+        }
+        Ok(ranges)
+    }
+
+    /// Fills `tids` with the next entries; false at the end.
+    fn more(&mut self, cx: &mut Cx) -> Step<bool> {
+        if self.ranges.is_none() {
+            self.ranges = Some(self.key_ranges(cx)?);
+        }
+        loop {
+            if self.cursor.is_none() {
+                let Some(range) = self.ranges.as_mut().and_then(Vec::pop) else { return Ok(false) };
+                let direction =
+                    if self.plan.reverse { Direction::Backward } else { Direction::Forward };
+                self.cursor = Some(self.index.tree.cursor(range, direction));
+            }
+            let Some(cursor) = &mut self.cursor else { return Ok(false) };
+            self.tids.clear();
+            self.at = 0;
+            if !cursor.next(&mut self.tids)? {
+                self.cursor = None;
+            }
+            if !self.tids.is_empty() {
+                return Ok(true);
+            }
+            cx.tick()?;
+        }
+    }
+}
+
+/// The encodings that satisfy one condition on one key column, in index order, each once.
+fn key_parts(matching: &'static KeyMatch, order: KeyOrder, cx: &mut Cx) -> Step<Vec<Vec<u8>>> {
+    let values = match matching {
+        KeyMatch::Eq(expr) => vec![eval(expr, &[], cx)?],
+        KeyMatch::Any(expr) => match eval(expr, &[], cx)? {
+            Datum::Array(array) => array.items.clone(),
+            _ => Vec::new(),
+        },
+        KeyMatch::IsNull => {
+            let mut bytes = Vec::new();
+            key::encode_one(&Datum::Null, order, &mut bytes)?;
+            return Ok(vec![bytes]);
+        }
+    };
+    let mut parts = Vec::with_capacity(values.len());
+    for value in values.iter().filter(|v| !v.is_null()) {
+        let mut bytes = Vec::new();
+        key::encode_one(value, order, &mut bytes)?;
+        parts.push(bytes);
+    }
+    parts.sort_unstable();
+    parts.dedup();
+    Ok(parts)
+}
+
+/// One end of a range: the bytes of the value and whether it is in.
+type End = Option<(Vec<u8>, bool)>;
+
+/// The keys that begin with `prefix` and go on within the bounds; NULLs satisfy no bound.
+fn bounded(prefix: &[u8], low: &End, high: &End, order: KeyOrder) -> KeyRange {
+    let after = |bytes: &[u8]| [prefix, bytes].concat();
+    let null = || {
+        let mut bytes = prefix.to_vec();
+        key::encode_one(&Datum::Null, order, &mut bytes).expect("NULL has a key");
+        bytes
+    };
+    let end = |end: &End, nulls_beyond: bool| match end {
+        Some((bytes, true)) => Bound::Included(after(bytes)),
+        Some((bytes, false)) => Bound::Excluded(after(bytes)),
+        None if nulls_beyond => Bound::Excluded(null()),
+        None => Bound::Included(prefix.to_vec()),
+    };
+    KeyRange { lower: end(low, order.nulls_first), upper: end(high, !order.nulls_first) }
+}
+
+impl Operator for IndexScanOp {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        if let Some((_, tid)) = cx.recheck.filter(|(rel, _)| *rel == self.plan.rel) {
+            let condition = self.plan.condition.as_ref();
+            return self.recheck.next(tid, &mut self.decoder, condition, cx, row);
+        }
+        loop {
+            while let Some(root) = self.tids.get(self.at) {
+                let found =
+                    self.decoder.table.heap.fetch(*root, cx.env.snapshot, &mut self.bytes)?;
+                let shown = match found {
+                    Some(tid) => self.decoder.take(tid, &self.bytes, cx, row)?,
+                    None => false,
+                };
+                self.at += 1;
+                if shown {
+                    return Ok(true);
+                }
+                cx.tick()?;
+            }
+            let started = self.ranges.is_some();
+            if started && self.cursor.is_none() && self.ranges.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(false);
+            }
+            if !self.more(cx)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn rewind(&mut self, _: &mut Cx) {
+        self.ranges = None;
+        self.cursor = None;
+        self.tids.clear();
+        self.at = 0;
+        self.recheck = Recheck::default();
+    }
+}
+
+/// The rows of a system catalog, computed from the statement's catalog when the scan begins.
+pub struct VirtualScanOp {
+    table: &'static throng_sql::catalog::VirtualTable,
+    columns: &'static [i16],
+    filter: &'static Option<Expr>,
+    rows: Option<std::vec::IntoIter<Row>>,
+    pending: Row,
+    have_pending: bool,
+}
+
+impl VirtualScanOp {
+    pub fn new(
+        table: &'static throng_sql::catalog::VirtualTable,
+        columns: &'static [i16],
+        filter: &'static Option<Expr>,
+    ) -> VirtualScanOp {
+        VirtualScanOp { table, columns, filter, rows: None, pending: Row::new(), have_pending: false }
+    }
+}
+
+impl Operator for VirtualScanOp {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        loop {
+            if !self.have_pending {
+                let rows = self.rows.get_or_insert_with(|| {
+                    self.table.rows(cx.env.catalog, cx.env.system).into_iter()
+                });
+                let Some(whole) = rows.next() else { return Ok(false) };
+                self.pending.clear();
+                self.pending.extend(self.columns.iter().map(|c| match *c {
+                    n if n > 0 => whole[n as usize - 1].clone(),
+                    system::TABLEOID => Datum::Oid(self.table.oid.0),
+                    _ => Datum::Null,
+                }));
+                self.have_pending = true;
+            }
+            let shown = match self.filter {
+                Some(filter) => holds(filter, &self.pending, cx)?,
+                None => true,
+            };
+            self.have_pending = false;
+            if shown {
+                std::mem::swap(row, &mut self.pending);
+                return Ok(true);
+            }
+            cx.tick()?;
+        }
+    }
+
+    fn rewind(&mut self, _: &mut Cx) {
+        self.rows = None;
+        self.have_pending = false;
+    }
+}

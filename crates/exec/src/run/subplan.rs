@@ -1,0 +1,211 @@
+//! Subqueries inside expressions.
+//!
+//! A subquery without correlation runs once and its answer is kept for the statement; a correlated one runs for each row
+//! whose arguments differ from the last. A run that stops half-way stays where it is and goes on when the same
+//! expression is evaluated again.
+
+use throng_sql::expr::{SubPlanKind, SubPlanRef};
+use throng_sql::func::Function;
+use throng_sql::expr::Expr;
+use throng_types::datum::Array;
+use throng_types::error::state;
+use throng_types::sqltype::element_of;
+use throng_types::{Datum, Error};
+
+use super::hashed::row_bytes;
+use super::eval::{eval as eval_expr, holds};
+use super::{BoxOperator, Cx, Operator, Row, Step};
+
+/// A subquery's operators and what is known of its answer.
+pub struct SubPlan {
+    root: BoxOperator,
+    /// The arguments of the run in hand.
+    args: Vec<Datum>,
+    run: Run,
+    row: Row,
+}
+
+enum Run {
+    Fresh,
+    /// Started; there may be more rows than those so far.
+    Running(Vec<Row>),
+    /// These are all.
+    Finished(Vec<Row>),
+}
+
+impl SubPlan {
+    pub fn new(root: BoxOperator) -> SubPlan {
+        SubPlan { root, args: Vec::new(), run: Run::Fresh, row: Row::new() }
+    }
+
+    /// Runs until there are `enough` rows, or all.
+    fn complete(&mut self, enough: usize, cx: &mut Cx) -> Step<()> {
+        if matches!(self.run, Run::Fresh) {
+            self.root.rewind(cx);
+            self.run = Run::Running(Vec::new());
+        }
+        let Run::Running(rows) = &mut self.run else { return Ok(()) };
+        while rows.len() < enough {
+            if !self.root.next(cx, &mut self.row)? {
+                self.run = Run::Finished(std::mem::take(rows));
+                break;
+            }
+            cx.charge(row_bytes(&self.row))?;
+            rows.push(std::mem::take(&mut self.row));
+        }
+        Ok(())
+    }
+
+    fn rows(&self) -> &[Row] {
+        match &self.run {
+            Run::Running(rows) | Run::Finished(rows) => rows,
+            Run::Fresh => &[],
+        }
+    }
+}
+
+/// How many rows decide a subquery of this kind.
+fn enough(kind: &SubPlanKind) -> usize {
+    match kind {
+        SubPlanKind::Exists => 1,
+        SubPlanKind::Scalar => 2,
+        SubPlanKind::Array | SubPlanKind::Any { .. } | SubPlanKind::All { .. } => usize::MAX,
+    }
+}
+
+/// The value of a subquery over `row`.
+pub fn eval(sub: &'static SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    let mut args = Vec::with_capacity(sub.args.len());
+    for (_, expr) in &sub.args {
+        args.push(eval_expr(expr, row, cx)?);
+    }
+    let slot = sub.plan as usize;
+    let Some(mut plan) = cx.subplans[slot].take() else {
+        return Err(Error::internal("a subquery that contains itself").into());
+    };
+    if plan.args != args {
+        plan.args = args;
+        plan.run = Run::Fresh;
+    }
+    // The outer values are set at each try: another use of the same parameters may have come between.
+    for ((param, _), value) in sub.args.iter().zip(&plan.args) {
+        cx.outer[param.0 as usize] = value.clone();
+    }
+    let answer = plan
+        .complete(enough(&sub.kind), cx)
+        .and_then(|()| answer(sub, plan.rows(), row, cx));
+    cx.subplans[slot] = Some(plan);
+    answer
+}
+
+fn answer(sub: &'static SubPlanRef, rows: &[Row], row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    match &sub.kind {
+        SubPlanKind::Exists => Ok(Datum::Bool(!rows.is_empty())),
+        SubPlanKind::Scalar => match rows {
+            [] => Ok(Datum::Null),
+            [one] => Ok(one[0].clone()),
+            _ => Err(Error::new(
+                state::CARDINALITY_VIOLATION,
+                "more than one row returned by a subquery used as an expression",
+            )
+            .into()),
+        },
+        SubPlanKind::Array => {
+            let element = element_of(sub.ty.oid).unwrap_or(sub.ty.oid);
+            let items = rows.iter().map(|r| r[0].clone()).collect();
+            Ok(Datum::array(Array::from_items(element, items)))
+        }
+        SubPlanKind::Any { left, compare } => quantified(left, compare, rows, row, cx, false),
+        SubPlanKind::All { left, compare } => quantified(left, compare, rows, row, cx, true),
+    }
+}
+
+/// `left compare ANY/ALL (rows)`, pairwise and ANDed within a row, with SQL's three values over the rows.
+fn quantified(
+    left: &'static [Expr],
+    compare: &'static [&'static Function],
+    rows: &[Row],
+    row: &[Datum],
+    cx: &mut Cx,
+    all: bool,
+) -> Step<Datum> {
+    let mut values = Vec::with_capacity(left.len());
+    for expr in left {
+        values.push(eval_expr(expr, row, cx)?);
+    }
+    let mut unknown = false;
+    for candidate in rows {
+        let mut verdict = Datum::Bool(true);
+        for ((function, value), other) in compare.iter().zip(&values).zip(candidate) {
+            match function.call(&cx.eval, &[value.clone(), other.clone()])? {
+                Datum::Bool(true) => {}
+                Datum::Bool(false) => {
+                    verdict = Datum::Bool(false);
+                    break;
+                }
+                _ => verdict = Datum::Null,
+            }
+        }
+        match verdict {
+            Datum::Bool(b) if b != all => return Ok(Datum::Bool(b)),
+            Datum::Bool(_) => {}
+            _ => unknown = true,
+        }
+        cx.tick()?;
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(all) })
+}
+
+/// Reads a WITH query that several may read: it runs as far as its readers ask, its rows are kept.
+pub struct CteScanOp {
+    subplan: usize,
+    filter: &'static Option<Expr>,
+    at: usize,
+    pending: Row,
+    have_pending: bool,
+}
+
+impl CteScanOp {
+    pub fn new(subplan: usize, filter: &'static Option<Expr>) -> CteScanOp {
+        CteScanOp { subplan, filter, at: 0, pending: Row::new(), have_pending: false }
+    }
+
+    fn fetch(&mut self, cx: &mut Cx) -> Step<bool> {
+        let Some(mut cte) = cx.subplans[self.subplan].take() else {
+            return Err(Error::internal("a WITH query that reads itself").into());
+        };
+        let ran = cte.complete(self.at + 1, cx);
+        if let Some(row) = cte.rows().get(self.at) {
+            self.pending.clone_from(row);
+            self.have_pending = true;
+            self.at += 1;
+        }
+        cx.subplans[self.subplan] = Some(cte);
+        ran.map(|()| self.have_pending)
+    }
+}
+
+impl Operator for CteScanOp {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        loop {
+            if !self.have_pending && !self.fetch(cx)? {
+                return Ok(false);
+            }
+            let shown = match self.filter {
+                Some(filter) => holds(filter, &self.pending, cx)?,
+                None => true,
+            };
+            self.have_pending = false;
+            if shown {
+                std::mem::swap(row, &mut self.pending);
+                return Ok(true);
+            }
+            cx.tick()?;
+        }
+    }
+
+    fn rewind(&mut self, _: &mut Cx) {
+        self.at = 0;
+        self.have_pending = false;
+    }
+}

@@ -1,0 +1,173 @@
+//! A table as the executor uses it: its heap, how its rows lie in bytes, its indexes' trees.
+//!
+//! Made from the catalog's definition once per event loop and found again by the definition's address, so that a
+//! statement neither locks nor counts references that other cores touch.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use throng_access::Heap;
+use throng_access::btree::BTree;
+use throng_access::heap::large::{LargeRead, LargeRef};
+use throng_buffer::Try;
+use throng_sql::catalog::{ColumnDef, IndexDef, TableDef};
+use throng_sql::func::EvalContext;
+use throng_types::key::{self, KeyOrder};
+use throng_types::row::{Phys, RowLayout};
+use throng_types::{Datum, Error, Oid, Result, SqlType};
+
+use crate::store::Store;
+
+/// A table ready to be read and written.
+pub struct Table {
+    pub def: Arc<TableDef>,
+    pub heap: Heap,
+    pub layout: RowLayout,
+    /// What rows written before a column was added read as there; None where that is NULL.
+    missing: Vec<Option<Datum>>,
+    has_missing: bool,
+}
+
+/// An index ready to be read and written.
+pub struct Index {
+    pub def: Arc<IndexDef>,
+    pub tree: BTree,
+    /// Places of the key columns in the table's row, from 0.
+    pub columns: Vec<usize>,
+    pub orders: Vec<KeyOrder>,
+}
+
+#[derive(Default)]
+struct Cache {
+    tables: HashMap<Oid, Rc<Table>, FixedState>,
+    indexes: HashMap<Oid, Rc<Index>, FixedState>,
+}
+
+thread_local! {
+    static CACHE: RefCell<Cache> = RefCell::default();
+}
+
+/// Entries kept by one thread before it starts afresh: a bound on memory, far above what is in use at once.
+const MOST_CACHED: usize = 10_000;
+
+impl Table {
+    /// The table of this definition.
+    pub fn of(def: &Arc<TableDef>, store: &Store, ctx: &EvalContext<'_>) -> Result<Rc<Table>> {
+        let found = CACHE.with_borrow(|cache| cache.tables.get(&def.oid).cloned());
+        if let Some(table) = found.filter(|t| Arc::ptr_eq(&t.def, def)) {
+            return Ok(table);
+        }
+        let table = Rc::new(Table::new(def, store, ctx)?);
+        CACHE.with_borrow_mut(|cache| {
+            if cache.tables.len() >= MOST_CACHED {
+                cache.tables.clear();
+            }
+            cache.tables.insert(def.oid, table.clone());
+        });
+        Ok(table)
+    }
+
+    fn new(def: &Arc<TableDef>, store: &Store, ctx: &EvalContext<'_>) -> Result<Table> {
+        let phys: Vec<Phys> = def.columns.iter().map(phys_of).collect::<Result<_>>()?;
+        let missing: Vec<Option<Datum>> = def
+            .columns
+            .iter()
+            .map(|c| {
+                let text = c.missing.as_deref().filter(|_| !c.dropped);
+                text.map(|text| throng_sql::io::input_text(ctx, text, c.ty)).transpose()
+            })
+            .collect::<Result<_>>()?;
+        let heap = store.relations.heap(def.file);
+        if let Some(percent) = def.options.iter().find(|(name, _)| name == "fillfactor") {
+            heap.rel().set_fill_factor(percent.1.parse().unwrap_or(100));
+        }
+        let has_missing = missing.iter().any(Option::is_some);
+        Ok(Table { def: def.clone(), heap, layout: RowLayout::new(&phys), missing, has_missing })
+    }
+
+    /// Replaces `out` by the row's first `wanted` columns; values kept outside the row are still references.
+    pub fn decode(&self, row: &[u8], wanted: usize, out: &mut Vec<Datum>) -> Result<()> {
+        out.clear();
+        self.layout.decode_first(row, wanted, out)?;
+        if self.has_missing {
+            let present = RowLayout::attributes(row)?;
+            for (value, missing) in out.iter_mut().zip(&self.missing).skip(present) {
+                if let Some(missing) = missing {
+                    *value = missing.clone();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetches the values that are kept outside the row. Columns fetched before a wait are not fetched again.
+    pub fn fetch_external(&self, row: &mut [Datum], reading: &mut ExternalRead) -> Try<()> {
+        for (value, phys) in row.iter_mut().zip(self.layout.columns()) {
+            let Datum::External(reference) = value else { continue };
+            let reference = LargeRef::from_bytes(*reference);
+            self.heap.read_large(&reference, &mut reading.progress, &mut reading.bytes)?;
+            *value = RowLayout::value(*phys, &reading.bytes)?;
+            *reading = ExternalRead::default();
+        }
+        Ok(())
+    }
+
+    pub fn column_type(&self, at: usize) -> SqlType {
+        self.def.columns[at].ty
+    }
+}
+
+/// How far the fetching of one large value has come.
+#[derive(Default)]
+pub struct ExternalRead {
+    progress: LargeRead,
+    bytes: Vec<u8>,
+}
+
+fn phys_of(column: &ColumnDef) -> Result<Phys> {
+    Phys::of(column.ty.oid)
+        .ok_or_else(|| Error::unsupported(format!("storing values of the type of column \"{}\"", column.name)))
+}
+
+impl Index {
+    /// The index of this definition on `table`.
+    pub fn of(def: &Arc<IndexDef>, table: &TableDef, store: &Store) -> Rc<Index> {
+        let found = CACHE.with_borrow(|cache| cache.indexes.get(&def.oid).cloned());
+        if let Some(index) = found.filter(|i| Arc::ptr_eq(&i.def, def)) {
+            return index;
+        }
+        let columns: Vec<usize> = def.columns.iter().map(|c| usize::from(c.attnum) - 1).collect();
+        let orders = def
+            .columns
+            .iter()
+            .zip(&columns)
+            .map(|(c, at)| KeyOrder::new(table.columns[*at].ty.oid, c.descending, c.nulls_first))
+            .collect();
+        let tree = BTree::open(store.pool.clone(), def.file);
+        let index = Rc::new(Index { def: def.clone(), tree, columns, orders });
+        CACHE.with_borrow_mut(|cache| {
+            if cache.indexes.len() >= MOST_CACHED {
+                cache.indexes.clear();
+            }
+            cache.indexes.insert(def.oid, index.clone());
+        });
+        index
+    }
+
+    /// Replaces `key` by the key of a whole row; true if one of its columns is NULL.
+    pub fn key(&self, row: &[Datum], key: &mut Vec<u8>) -> Result<bool> {
+        key.clear();
+        let mut any_null = false;
+        for (at, order) in self.columns.iter().zip(&self.orders) {
+            any_null |= row[*at].is_null();
+            key::encode_one(&row[*at], *order, key)?;
+        }
+        if key.len() > key::MAX_KEY {
+            return Err(throng_access::btree::key_too_large(key.len(), &self.def.name));
+        }
+        Ok(any_null)
+    }
+}

@@ -1,0 +1,433 @@
+//! Settings: what exists ([`registry`]), what values mean ([`value`]), and a session's own values with their undo.
+//!
+//! ```text
+//! SET x = 1;                 BEGIN; SET x = 2; SET LOCAL x = 3; COMMIT;      x is 2
+//! BEGIN; SET x = 2; ROLLBACK;                                                x is 1
+//! ```
+
+pub mod registry;
+pub mod value;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use throng_types::error::state;
+use throng_types::{Error, Result};
+
+pub use registry::{Context, Id, SERVER_VERSION, SETTINGS, Setting};
+pub use value::{Kind, Unit, Value};
+
+impl Id {
+    pub fn definition(self) -> &'static Setting {
+        &SETTINGS[self as usize]
+    }
+}
+
+static BY_NAME: LazyLock<HashMap<String, Id>> = LazyLock::new(|| {
+    let mut names: HashMap<String, Id> =
+        Id::ALL.iter().map(|id| (id.definition().name.to_ascii_lowercase(), *id)).collect();
+    names.insert("timezone".to_owned(), Id::TimeZone);
+    names
+});
+
+/// The setting with this name, in any case.
+pub fn find(name: &str) -> Option<Id> {
+    BY_NAME.get(&name.to_ascii_lowercase()).copied()
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(
+        state::UNDEFINED_OBJECT,
+        format!("unrecognized configuration parameter \"{name}\""),
+    )
+}
+
+/// Where a value comes from, as `pg_settings.source` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Default,
+    ConfigurationFile,
+    CommandLine,
+    Client,
+    Session,
+}
+
+impl Source {
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Default => "default",
+            Source::ConfigurationFile => "configuration file",
+            Source::CommandLine => "command line",
+            Source::Client => "client",
+            Source::Session => "session",
+        }
+    }
+}
+
+/// Values for the whole server: what each session starts with.
+#[derive(Clone)]
+pub struct ServerSettings {
+    values: Vec<(Value, Source)>,
+}
+
+impl Default for ServerSettings {
+    fn default() -> ServerSettings {
+        let default = |s: &Setting| {
+            s.kind.parse(s.name, s.default).expect("a default is a valid value of its setting")
+        };
+        ServerSettings { values: SETTINGS.iter().map(|s| (default(s), Source::Default)).collect() }
+    }
+}
+
+impl ServerSettings {
+    /// Takes a value given at start or in the configuration file.
+    pub fn set(&mut self, name: &str, text: &str, source: Source) -> Result<()> {
+        let id = find(name).ok_or_else(|| unknown(name))?;
+        let setting = id.definition();
+        if setting.context == Context::Internal {
+            return Err(cannot_change(setting.name));
+        }
+        self.values[id as usize] = (setting.kind.parse(setting.name, text)?, source);
+        Ok(())
+    }
+    pub fn get(&self, id: Id) -> &Value {
+        &self.values[id as usize].0
+    }
+    pub fn int(&self, id: Id) -> i64 {
+        match self.get(id) {
+            Value::Int(n) => *n,
+            other => unreachable!("{} is no integer: {other:?}", id.definition().name),
+        }
+    }
+    pub fn real(&self, id: Id) -> f64 {
+        match self.get(id) {
+            Value::Real(n) => *n,
+            other => unreachable!("{} is no number: {other:?}", id.definition().name),
+        }
+    }
+    pub fn bool(&self, id: Id) -> bool {
+        match self.get(id) {
+            Value::Bool(b) => *b,
+            other => unreachable!("{} is no boolean: {other:?}", id.definition().name),
+        }
+    }
+}
+
+fn cannot_change(name: &str) -> Error {
+    Error::new(state::CANT_CHANGE_RUNTIME_PARAM, format!("parameter \"{name}\" cannot be changed"))
+}
+
+/// How long a SET lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Session,
+    /// SET LOCAL: until the transaction ends.
+    Local,
+}
+
+/// What the session is allowed and whether it is just starting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    pub superuser: bool,
+    /// The startup packet's options may set what a running session may not.
+    pub starting: bool,
+}
+
+/// One session's values, with what is needed to take them back.
+pub struct SessionSettings {
+    base: Vec<(Value, Source)>,
+    values: Vec<(Value, Source)>,
+    /// Settings of users' own, `prefix.name`.
+    custom: BTreeMap<String, String>,
+    undo: Vec<Undo>,
+    /// Counts changes: what was derived from settings is stale when it differs.
+    version: u64,
+    /// Reported settings that changed since the client was last told.
+    changed: Vec<Id>,
+}
+
+enum Undo {
+    Known { id: Id, old: (Value, Source), new: (Value, Source), scope: Scope },
+    Custom { name: String, old: Option<String>, new: String, scope: Scope },
+}
+
+impl SessionSettings {
+    pub fn new(server: &ServerSettings) -> SessionSettings {
+        SessionSettings {
+            base: server.values.clone(),
+            values: server.values.clone(),
+            custom: BTreeMap::new(),
+            undo: Vec::new(),
+            version: 0,
+            changed: Vec::new(),
+        }
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub fn get(&self, id: Id) -> &Value {
+        &self.values[id as usize].0
+    }
+    pub fn int(&self, id: Id) -> i64 {
+        match self.get(id) {
+            Value::Int(n) => *n,
+            other => unreachable!("{} is no integer: {other:?}", id.definition().name),
+        }
+    }
+    pub fn bool(&self, id: Id) -> bool {
+        match self.get(id) {
+            Value::Bool(b) => *b,
+            other => unreachable!("{} is no boolean: {other:?}", id.definition().name),
+        }
+    }
+    pub fn text(&self, id: Id) -> &str {
+        match self.get(id) {
+            Value::Text(s) => s,
+            other => unreachable!("{} is no text: {other:?}", id.definition().name),
+        }
+    }
+
+    fn put(&mut self, id: Id, new: (Value, Source)) -> (Value, Source) {
+        self.version += 1;
+        let old = std::mem::replace(&mut self.values[id as usize], new);
+        if id.definition().report && old.0 != self.values[id as usize].0 && !self.changed.contains(&id) {
+            self.changed.push(id);
+        }
+        old
+    }
+
+    /// SET name = text. `None` is SET … TO DEFAULT and RESET.
+    pub fn set(&mut self, name: &str, text: Option<&str>, scope: Scope, caller: Caller) -> Result<()> {
+        let Some(id) = find(name) else { return self.set_custom(name, text, scope) };
+        let setting = id.definition();
+        let allowed = match setting.context {
+            Context::User => true,
+            Context::Superuser => caller.superuser,
+            Context::Backend => caller.starting,
+            Context::Internal => return Err(cannot_change(setting.name)),
+            Context::Postmaster => {
+                return Err(Error::new(
+                    state::CANT_CHANGE_RUNTIME_PARAM,
+                    format!("parameter \"{}\" cannot be changed without restarting the server", setting.name),
+                ));
+            }
+            Context::Sighup => {
+                return Err(Error::new(
+                    state::CANT_CHANGE_RUNTIME_PARAM,
+                    format!("parameter \"{}\" cannot be changed now", setting.name),
+                ));
+            }
+        };
+        if !allowed {
+            return Err(Error::new(
+                state::INSUFFICIENT_PRIVILEGE,
+                format!("permission denied to set parameter \"{}\"", setting.name),
+            ));
+        }
+        let source = if caller.starting { Source::Client } else { Source::Session };
+        let new = match text {
+            Some(text) => (setting.kind.parse(setting.name, text)?, source),
+            None => self.base[id as usize].clone(),
+        };
+        let old = self.put(id, new.clone());
+        if caller.starting {
+            self.base[id as usize] = new;
+        } else {
+            self.undo.push(Undo::Known { id, old, new, scope });
+        }
+        Ok(())
+    }
+
+    fn set_custom(&mut self, name: &str, text: Option<&str>, scope: Scope) -> Result<()> {
+        if !name.contains('.') {
+            return Err(unknown(name));
+        }
+        let name = name.to_ascii_lowercase();
+        let new = text.unwrap_or_default().to_owned();
+        let old = self.custom.insert(name.clone(), new.clone());
+        self.undo.push(Undo::Custom { name, old, new, scope });
+        Ok(())
+    }
+
+    /// Sets what only the server may, such as `is_superuser`.
+    pub fn force(&mut self, id: Id, value: Value) {
+        self.base[id as usize] = (value.clone(), Source::Default);
+        self.put(id, (value, Source::Default));
+    }
+
+    /// RESET ALL.
+    pub fn reset_all(&mut self, caller: Caller) -> Result<()> {
+        for id in Id::ALL {
+            let is_settable = matches!(id.definition().context, Context::User)
+                || (caller.superuser && id.definition().context == Context::Superuser);
+            if is_settable && self.values[*id as usize] != self.base[*id as usize] {
+                self.set(id.definition().name, None, Scope::Session, caller)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// SHOW name.
+    pub fn show(&self, name: &str) -> Result<String> {
+        match find(name) {
+            Some(id) => Ok(self.show_id(id)),
+            None => self
+                .custom
+                .get(&name.to_ascii_lowercase())
+                .cloned()
+                .ok_or_else(|| unknown(name)),
+        }
+    }
+
+    pub fn show_id(&self, id: Id) -> String {
+        id.definition().kind.show(self.get(id))
+    }
+
+    /// The name as the registry spells it.
+    pub fn canonical_name(name: &str) -> &str {
+        find(name).map_or(name, |id| id.definition().name)
+    }
+
+    /// Every setting with its value in its own unit and its source: the rows of `pg_settings`.
+    pub fn all(&self) -> impl Iterator<Item = (&'static Setting, &Value, Source)> + '_ {
+        SETTINGS.iter().zip(&self.values).map(|(setting, (value, source))| (setting, value, *source))
+    }
+
+    /// The names in `search_path`, `$user` not yet replaced.
+    pub fn search_path(&self) -> Vec<String> {
+        value::split_names(self.text(Id::SearchPath)).unwrap_or_default()
+    }
+
+    /// A place in the undo log: what a savepoint remembers.
+    pub fn mark(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Takes back everything set since `mark`.
+    pub fn rollback_to(&mut self, mark: usize) {
+        while self.undo.len() > mark {
+            match self.undo.pop() {
+                Some(Undo::Known { id, old, .. }) => {
+                    self.put(id, old);
+                }
+                Some(Undo::Custom { name, old, .. }) => self.restore_custom(name, old),
+                None => {}
+            }
+        }
+    }
+
+    fn restore_custom(&mut self, name: String, value: Option<String>) {
+        match value {
+            Some(value) => self.custom.insert(name, value),
+            None => self.custom.remove(&name),
+        };
+    }
+
+    /// The transaction committed: what was set for it alone is taken back, the rest stays.
+    pub fn commit(&mut self) {
+        let log = std::mem::take(&mut self.undo);
+        // For each setting touched: the value before the transaction, or the last one set for the session.
+        let mut known: BTreeMap<Id, (Value, Source)> = BTreeMap::new();
+        let mut custom: BTreeMap<String, Option<String>> = BTreeMap::new();
+        for entry in log {
+            match entry {
+                Undo::Known { id, old, new, scope } => {
+                    let lasting = known.entry(id).or_insert(old);
+                    if scope == Scope::Session {
+                        *lasting = new;
+                    }
+                }
+                Undo::Custom { name, old, new, scope } => {
+                    let lasting = custom.entry(name).or_insert(old);
+                    if scope == Scope::Session {
+                        *lasting = Some(new);
+                    }
+                }
+            }
+        }
+        for (id, value) in known {
+            if self.values[id as usize] != value {
+                self.put(id, value);
+            }
+        }
+        for (name, value) in custom {
+            self.restore_custom(name, value);
+        }
+    }
+
+    /// Reported settings that changed since this was last asked, with their values.
+    pub fn take_changed(&mut self) -> Vec<(&'static str, String)> {
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().map(|id| (id.definition().name, self.show_id(id))).collect()
+    }
+
+    /// All reported settings, as a new client is told them.
+    pub fn reported(&self) -> Vec<(String, String)> {
+        let reported = Id::ALL.iter().filter(|id| id.definition().report);
+        reported.map(|id| (id.definition().name.to_owned(), self.show_id(*id))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USER: Caller = Caller { superuser: false, starting: false };
+
+    fn session() -> SessionSettings {
+        SessionSettings::new(&ServerSettings::default())
+    }
+
+    #[test]
+    fn local_values_end_with_the_transaction() -> Result<()> {
+        let mut s = session();
+        s.set("work_mem", Some("1MB"), Scope::Session, USER)?;
+        s.commit();
+        s.set("work_mem", Some("2MB"), Scope::Session, USER)?;
+        s.set("work_mem", Some("3MB"), Scope::Local, USER)?;
+        assert_eq!(s.show("work_mem")?, "3MB");
+        s.commit();
+        assert_eq!(s.show("work_mem")?, "2MB");
+        s.set("work_mem", Some("9MB"), Scope::Session, USER)?;
+        s.rollback_to(0);
+        assert_eq!(s.show("work_mem")?, "2MB");
+        Ok(())
+    }
+
+    #[test]
+    fn savepoints_take_back_what_came_after() -> Result<()> {
+        let mut s = session();
+        s.set("my.var", Some("a"), Scope::Session, USER)?;
+        let mark = s.mark();
+        s.set("my.var", Some("b"), Scope::Session, USER)?;
+        s.set("statement_timeout", Some("5s"), Scope::Local, USER)?;
+        s.rollback_to(mark);
+        assert_eq!(s.show("my.var")?, "a");
+        assert_eq!(s.show("statement_timeout")?, "0");
+        Ok(())
+    }
+
+    #[test]
+    fn refusals_have_postgresqls_codes() {
+        let mut s = session();
+        let mut code = |name, text| s.set(name, Some(text), Scope::Session, USER).map_err(|e| e.code());
+        assert_eq!(code("no_such", "1"), Err(state::UNDEFINED_OBJECT));
+        assert_eq!(code("shared_buffers", "1GB"), Err(state::CANT_CHANGE_RUNTIME_PARAM));
+        assert_eq!(code("deadlock_timeout", "1s"), Err(state::INSUFFICIENT_PRIVILEGE));
+        assert_eq!(code("statement_timeout", "soon"), Err(state::INVALID_PARAMETER_VALUE));
+        assert_eq!(code("client_encoding", "LATIN1"), Err(state::INVALID_PARAMETER_VALUE));
+        assert_eq!(code("statement_timeout", "5min"), Ok(()));
+    }
+
+    #[test]
+    fn changes_of_reported_settings_are_told_once() -> Result<()> {
+        let mut s = session();
+        s.set("application_name", Some("x"), Scope::Session, USER)?;
+        assert_eq!(s.take_changed(), [("application_name", "x".to_owned())]);
+        s.commit();
+        assert!(s.take_changed().is_empty());
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Every setting there is: PostgreSQL's names, units, limits and defaults where PostgreSQL has the thing.
+//!
+//! An entry marked *told* has no effect but to be shown: clients ask for it, and its one value says how we behave.
+
+use super::value::{Kind, Unit};
+
+/// When a setting may change, and by whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// Never: it says how the server is built.
+    Internal,
+    /// At server start.
+    Postmaster,
+    /// When the configuration file is reread.
+    Sighup,
+    /// By superusers, at any time.
+    Superuser,
+    /// When a session starts.
+    Backend,
+    /// By anybody, at any time.
+    User,
+}
+
+impl Context {
+    /// As `pg_settings.context` spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::Internal => "internal",
+            Context::Postmaster => "postmaster",
+            Context::Sighup => "sighup",
+            Context::Superuser => "superuser",
+            Context::Backend => "backend",
+            Context::User => "user",
+        }
+    }
+}
+
+/// One setting as it is defined.
+pub struct Setting {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// In text form, in the setting's own unit.
+    pub default: &'static str,
+    pub context: Context,
+    /// Clients are told each change (ParameterStatus).
+    pub report: bool,
+    pub category: &'static str,
+    pub description: &'static str,
+}
+
+/// The server version whose behaviour we follow.
+pub const SERVER_VERSION: &str = concat!("18.6 (Throng ", env!("CARGO_PKG_VERSION"), ")");
+
+macro_rules! registry {
+    ($($id:ident $name:literal $kind:expr, $default:expr, $context:ident $(, $report:ident)?; $category:literal, $description:literal)*) => {
+        /// A setting by its place in [`SETTINGS`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Id { $($id,)* }
+
+        impl Id {
+            pub const ALL: &[Id] = &[$(Id::$id,)*];
+        }
+
+        pub static SETTINGS: &[Setting] = &[$(Setting {
+            name: $name,
+            kind: $kind,
+            default: $default,
+            context: Context::$context,
+            report: registry!(@report $($report)?),
+            category: $category,
+            description: $description,
+        },)*];
+    };
+    (@report report) => { true };
+    (@report) => { false };
+}
+
+const BOOL: Kind = Kind::Bool;
+const STRING: Kind = Kind::Text(super::value::any_text);
+
+const fn int(min: i64, max: i64, unit: Unit) -> Kind {
+    Kind::Int { min, max, unit }
+}
+
+const MS: Unit = Unit::Milliseconds;
+const KB: Unit = Unit::Kilobytes;
+const MAX: i64 = i32::MAX as i64;
+
+const LEVELS: Kind = Kind::Enum(&[
+    "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error",
+]);
+const ISOLATION: Kind =
+    Kind::Enum(&["serializable", "repeatable read", "read committed", "read uncommitted"]);
+
+registry! {
+    ApplicationName "application_name" STRING, "", User, report; "Reporting and Logging / What to Log", "Sets the application name to be reported in statistics and logs."
+    AutovacuumNaptime "autovacuum_naptime" int(1, MAX / 1000, Unit::Seconds), "10", Sighup; "Vacuuming / Automatic Vacuuming", "Time to sleep between looks for tables with dead tuples to clean."
+    Autovacuum "autovacuum" BOOL, "on", Sighup; "Vacuuming / Automatic Vacuuming", "Starts the background cleaner."
+    AutovacuumVacuumThreshold "autovacuum_vacuum_threshold" int(0, MAX, Unit::None), "50", Sighup; "Vacuuming / Automatic Vacuuming", "Minimum number of dead tuples before a table is cleaned."
+    AutovacuumVacuumScaleFactor "autovacuum_vacuum_scale_factor" Kind::Real { min: 0.0, max: 100.0 }, "0.2", Sighup; "Vacuuming / Automatic Vacuuming", "Share of dead tuples before a table is cleaned."
+    ByteaOutput "bytea_output" Kind::Enum(&["escape", "hex"]), "hex", User; "Client Connection Defaults / Statement Behavior", "Sets the output format for bytea."
+    CheckpointCompletionTarget "checkpoint_completion_target" Kind::Real { min: 0.0, max: 1.0 }, "0.9", Sighup; "Write-Ahead Log / Checkpoints", "Time spent flushing dirty buffers during checkpoint, as fraction of checkpoint interval."
+    CheckpointTimeout "checkpoint_timeout" int(1, 86_400, Unit::Seconds), "300", Sighup; "Write-Ahead Log / Checkpoints", "Sets the maximum time between automatic WAL checkpoints."
+    ClientEncoding "client_encoding" Kind::Text(super::value::client_encoding), "UTF8", User, report; "Client Connection Defaults / Locale and Formatting", "Sets the client's character set encoding."
+    ClientMinMessages "client_min_messages" LEVELS, "notice", User; "Client Connection Defaults / Statement Behavior", "Sets the message levels that are sent to the client."
+    CommitDelay "commit_delay" int(0, 100_000, Unit::None), "0", Superuser; "Write-Ahead Log / Settings", "Sets the delay in microseconds between transaction commit and flushing WAL to disk."
+    CommitSiblings "commit_siblings" int(0, 1000, Unit::None), "5", User; "Write-Ahead Log / Settings", "Sets the minimum number of concurrent open transactions required before performing commit_delay."
+    DataDirectory "data_directory" STRING, "", Postmaster; "File Locations", "Sets the server's data directory."
+    DateStyle "DateStyle" Kind::Text(super::value::date_style), "ISO, MDY", User, report; "Client Connection Defaults / Locale and Formatting", "Sets the display format for date and time values."
+    DeadlockTimeout "deadlock_timeout" int(1, MAX, MS), "1000", Superuser; "Lock Management", "Sets the time to wait on a lock before checking for deadlock."
+    DefaultTransactionIsolation "default_transaction_isolation" ISOLATION, "read committed", User; "Client Connection Defaults / Statement Behavior", "Sets the transaction isolation level of each new transaction."
+    DefaultTransactionReadOnly "default_transaction_read_only" BOOL, "off", User, report; "Client Connection Defaults / Statement Behavior", "Sets the default read-only status of new transactions."
+    EnableHashjoin "enable_hashjoin" BOOL, "on", User; "Query Tuning / Planner Method Configuration", "Enables the planner's use of hash join plans."
+    EnableIndexscan "enable_indexscan" BOOL, "on", User; "Query Tuning / Planner Method Configuration", "Enables the planner's use of index-scan plans."
+    EnableNestloop "enable_nestloop" BOOL, "on", User; "Query Tuning / Planner Method Configuration", "Enables the planner's use of nested-loop join plans."
+    EnableSeqscan "enable_seqscan" BOOL, "on", User; "Query Tuning / Planner Method Configuration", "Enables the planner's use of sequential-scan plans."
+    ExtraFloatDigits "extra_float_digits" int(-15, 3, Unit::None), "1", User; "Client Connection Defaults / Locale and Formatting", "Sets the number of digits displayed for floating-point values."
+    Fsync "fsync" BOOL, "on", Sighup; "Write-Ahead Log / Settings", "Forces synchronization of updates to disk."
+    FullPageWrites "full_page_writes" Kind::Enum(&["on"]), "on", Internal; "Write-Ahead Log / Settings", "Writes full pages to WAL when first modified after a checkpoint. (told)"
+    IdleInTransactionSessionTimeout "idle_in_transaction_session_timeout" int(0, MAX, MS), "0", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum allowed idle time between queries, when in a transaction."
+    InHotStandby "in_hot_standby" Kind::Enum(&["off"]), "off", Internal, report; "Preset Options", "Shows whether hot standby is currently active. (told)"
+    IntegerDatetimes "integer_datetimes" Kind::Enum(&["on"]), "on", Internal, report; "Preset Options", "Shows whether datetimes are integer based. (told)"
+    IntervalStyle "IntervalStyle" Kind::Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]), "postgres", User, report; "Client Connection Defaults / Locale and Formatting", "Sets the display format for interval values."
+    IsSuperuser "is_superuser" BOOL, "off", Internal, report; "Preset Options", "Shows whether the current user is a superuser. (told)"
+    LcCollate "lc_collate" Kind::Enum(&["C"]), "C", Internal; "Preset Options", "Shows the collation order locale. (told)"
+    LcCtype "lc_ctype" Kind::Enum(&["C"]), "C", Internal; "Preset Options", "Shows the character classification locale. (told)"
+    LcMessages "lc_messages" Kind::Enum(&["C"]), "C", Superuser; "Client Connection Defaults / Locale and Formatting", "Sets the language in which messages are displayed. (told)"
+    ListenAddresses "listen_addresses" STRING, "127.0.0.1", Postmaster; "Connections and Authentication / Connection Settings", "Sets the address to listen to. (told; the server's --listen decides)"
+    LockTimeout "lock_timeout" int(0, MAX, MS), "0", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum allowed duration of any wait for a lock."
+    LogLockWaits "log_lock_waits" BOOL, "off", Superuser; "Reporting and Logging / What to Log", "Logs long lock waits."
+    MaxConnections "max_connections" int(1, 262_143, Unit::None), "10000", Postmaster; "Connections and Authentication / Connection Settings", "Sets the maximum number of concurrent connections."
+    MaxIdentifierLength "max_identifier_length" int(63, 63, Unit::None), "63", Internal; "Preset Options", "Shows the maximum identifier length. (told)"
+    MaxIndexKeys "max_index_keys" int(32, 32, Unit::None), "32", Internal; "Preset Options", "Shows the maximum number of index keys. (told)"
+    MaxWalSize "max_wal_size" int(32, MAX, Unit::Megabytes), "1024", Sighup; "Write-Ahead Log / Checkpoints", "Sets the WAL size that triggers a checkpoint."
+    Port "port" int(0, 65_535, Unit::None), "5433", Postmaster; "Connections and Authentication / Connection Settings", "Sets the TCP port the server listens on. (told; the server's --listen decides)"
+    RowSecurity "row_security" Kind::Enum(&["on", "off"]), "on", User; "Client Connection Defaults / Statement Behavior", "Enables row security. (told; there are no policies)"
+    ScramIterations "scram_iterations" int(4096, 4096, Unit::None), "4096", Internal, report; "Connections and Authentication / Authentication", "Sets the iteration count for SCRAM secret generation. (told)"
+    SearchPath "search_path" Kind::Text(super::value::search_path), "\"$user\", public", User, report; "Client Connection Defaults / Statement Behavior", "Sets the schema search order for names that are not schema-qualified."
+    ServerEncoding "server_encoding" Kind::Enum(&["UTF8"]), "UTF8", Internal, report; "Preset Options", "Shows the server (database) character set encoding. (told)"
+    ServerVersion "server_version" STRING, SERVER_VERSION, Internal, report; "Preset Options", "Shows the server version. (told)"
+    ServerVersionNum "server_version_num" int(180_006, 180_006, Unit::None), "180006", Internal; "Preset Options", "Shows the server version as an integer. (told)"
+    SessionAuthorization "session_authorization" STRING, "", Internal, report; "Client Connection Defaults", "Shows the session user name. (told)"
+    SharedBuffers "shared_buffers" int(128, MAX, Unit::Pages), "16384", Postmaster; "Resource Usage / Memory", "Sets the size of the buffer pool."
+    SslCertFile "ssl_cert_file" STRING, "", Postmaster; "Connections and Authentication / SSL", "Location of the server's certificate, from the data directory."
+    SslKeyFile "ssl_key_file" STRING, "", Postmaster; "Connections and Authentication / SSL", "Location of the server's private key, from the data directory."
+    StandardConformingStrings "standard_conforming_strings" Kind::Enum(&["on"]), "on", User, report; "Version and Platform Compatibility", "Causes '...' strings to treat backslashes literally. (told)"
+    StatementTimeout "statement_timeout" int(0, MAX, MS), "0", User; "Client Connection Defaults / Statement Behavior", "Sets the maximum allowed duration of any statement."
+    SynchronousCommit "synchronous_commit" Kind::Enum(&["local", "remote_write", "remote_apply", "on", "off"]), "on", User; "Write-Ahead Log / Settings", "Sets whether a commit waits until it is on disk."
+    TimeZone "TimeZone" Kind::Text(super::value::time_zone), "GMT", User, report; "Client Connection Defaults / Locale and Formatting", "Sets the time zone for displaying and interpreting time stamps."
+    TransactionDeferrable "transaction_deferrable" Kind::Enum(&["off"]), "off", User; "Client Connection Defaults / Statement Behavior", "Whether to defer a read-only serializable transaction. (told)"
+    TransactionIsolation "transaction_isolation" ISOLATION, "read committed", User; "Client Connection Defaults / Statement Behavior", "Sets the current transaction's isolation level."
+    TransactionReadOnly "transaction_read_only" BOOL, "off", User; "Client Connection Defaults / Statement Behavior", "Sets the current transaction's read-only status."
+    UnixSocketDirectories "unix_socket_directories" STRING, "/tmp", Postmaster; "Connections and Authentication / Connection Settings", "Sets the directories where Unix-domain sockets will be created."
+    VacuumCostDelay "vacuum_cost_delay" Kind::Real { min: 0.0, max: 100.0 }, "2", Sighup; "Vacuuming / Cost-Based Vacuum Delay", "Pause in milliseconds of the background cleaner after each vacuum_cost_limit of work."
+    VacuumCostLimit "vacuum_cost_limit" int(1, 10_000, Unit::None), "200", Sighup; "Vacuuming / Cost-Based Vacuum Delay", "Work of the background cleaner between two pauses."
+    WalBlockSize "wal_block_size" int(8192, 8192, Unit::None), "8192", Internal; "Preset Options", "Shows the block size in the write ahead log. (told)"
+    BlockSize "block_size" int(8192, 8192, Unit::None), "8192", Internal; "Preset Options", "Shows the size of a disk block. (told)"
+    WalLevel "wal_level" Kind::Enum(&["replica"]), "replica", Internal; "Write-Ahead Log / Settings", "Sets the level of information written to the WAL. (told)"
+    WalSegmentSize "wal_segment_size" int(16, 16, Unit::Megabytes), "16", Internal; "Preset Options", "Shows the size of write ahead log segments. (told)"
+    WorkMem "work_mem" int(64, MAX, KB), "262144", User; "Resource Usage / Memory", "Sets the maximum memory one statement may use for sorts, hash tables and kept rows."
+}

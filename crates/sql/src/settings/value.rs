@@ -1,0 +1,368 @@
+//! What a setting's value may be, and how it is written: units as PostgreSQL spells them, names canonicalised.
+
+use throng_types::error::state;
+use throng_types::{Error, Result};
+
+/// A setting's type with its limits.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Bool,
+    Int {
+        min: i64,
+        max: i64,
+        unit: Unit,
+    },
+    Real {
+        min: f64,
+        max: f64,
+    },
+    Enum(&'static [&'static str]),
+    /// Any text that the function accepts, in the form it gives. An error is the reason, as DETAIL.
+    Text(fn(&str) -> Result<String, String>),
+}
+
+/// What an integer counts; text with another unit of the same family is converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    None,
+    Kilobytes,
+    Megabytes,
+    /// 8 KB pages.
+    Pages,
+    Milliseconds,
+    Seconds,
+}
+
+impl Unit {
+    /// As `pg_settings.unit` spells it.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Unit::None => None,
+            Unit::Kilobytes => Some("kB"),
+            Unit::Megabytes => Some("MB"),
+            Unit::Pages => Some("8kB"),
+            Unit::Milliseconds => Some("ms"),
+            Unit::Seconds => Some("s"),
+        }
+    }
+
+    /// Spellings with their size in bytes or microseconds, and the size of this unit.
+    fn family(self) -> (&'static [(&'static str, f64)], f64) {
+        const BYTES: &[(&str, f64)] = &[
+            ("TB", (1u64 << 40) as f64),
+            ("GB", (1u64 << 30) as f64),
+            ("MB", (1u64 << 20) as f64),
+            ("kB", 1024.0),
+            ("B", 1.0),
+        ];
+        const MICROS: &[(&str, f64)] =
+            &[("d", 86_400e6), ("h", 3600e6), ("min", 60e6), ("s", 1e6), ("ms", 1e3), ("us", 1.0)];
+        match self {
+            Unit::None => (&[], 1.0),
+            Unit::Kilobytes => (BYTES, 1024.0),
+            Unit::Megabytes => (BYTES, (1u64 << 20) as f64),
+            Unit::Pages => (BYTES, 8192.0),
+            Unit::Milliseconds => (MICROS, 1e3),
+            Unit::Seconds => (MICROS, 1e6),
+        }
+    }
+}
+
+/// A value in force.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    /// Of an enum or a text setting.
+    Text(String),
+}
+
+fn invalid(name: &str, text: &str) -> Error {
+    Error::new(
+        state::INVALID_PARAMETER_VALUE,
+        format!("invalid value for parameter \"{name}\": \"{text}\""),
+    )
+}
+
+/// PostgreSQL's spellings of a boolean, any unambiguous prefix of them.
+pub fn parse_bool(text: &str) -> Option<bool> {
+    let text = text.trim().to_ascii_lowercase();
+    let is = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
+    if is("true", 1) || is("yes", 1) || is("on", 2) || text == "1" {
+        Some(true)
+    } else if is("false", 1) || is("no", 1) || is("off", 2) || text == "0" {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+impl Kind {
+    /// Understands `text` as a value for the setting `name`.
+    pub fn parse(&self, name: &str, text: &str) -> Result<Value> {
+        match *self {
+            Kind::Bool => parse_bool(text).map(Value::Bool).ok_or_else(|| {
+                Error::new(
+                    state::INVALID_PARAMETER_VALUE,
+                    format!("parameter \"{name}\" requires a Boolean value"),
+                )
+            }),
+            Kind::Int { min, max, unit } => {
+                let value = parse_quantity(text, unit).map_err(|hint| {
+                    let e = invalid(name, text);
+                    if hint.is_empty() { e } else { e.hint(hint) }
+                })?;
+                let value = value.round();
+                if value < min as f64 || value > max as f64 {
+                    let unit = unit.name().map(|u| format!(" {u}")).unwrap_or_default();
+                    return Err(Error::new(
+                        state::INVALID_PARAMETER_VALUE,
+                        format!(
+                            "{value}{unit} is outside the valid range for parameter \"{name}\" ({min}{unit} .. {max}{unit})"
+                        ),
+                    ));
+                }
+                Ok(Value::Int(value as i64))
+            }
+            Kind::Real { min, max } => {
+                let value = parse_quantity(text, Unit::None).map_err(|_| invalid(name, text))?;
+                if !(min..=max).contains(&value) {
+                    return Err(Error::new(
+                        state::INVALID_PARAMETER_VALUE,
+                        format!(
+                            "{value} is outside the valid range for parameter \"{name}\" ({min} .. {max})"
+                        ),
+                    ));
+                }
+                Ok(Value::Real(value))
+            }
+            Kind::Enum(words) => words
+                .iter()
+                .find(|w| w.eq_ignore_ascii_case(text.trim()))
+                .or_else(|| {
+                    // An enum that has on and off takes a boolean's other spellings too.
+                    let word = if parse_bool(text)? { "on" } else { "off" };
+                    words.iter().find(|w| **w == word)
+                })
+                .map(|w| Value::Text((*w).to_owned()))
+                .ok_or_else(|| {
+                    invalid(name, text).hint(format!("Available values: {}.", words.join(", ")))
+                }),
+            Kind::Text(check) => check(text).map(Value::Text).map_err(|detail| {
+                let e = invalid(name, text);
+                if detail.is_empty() { e } else { e.detail(detail) }
+            }),
+        }
+    }
+
+    /// As `pg_settings.vartype` spells it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Kind::Bool => "bool",
+            Kind::Int { .. } => "integer",
+            Kind::Real { .. } => "real",
+            Kind::Enum(_) => "enum",
+            Kind::Text(_) => "string",
+        }
+    }
+
+    /// As SHOW prints it: integers in the largest unit that divides them.
+    pub fn show(&self, value: &Value) -> String {
+        match (self, value) {
+            (Kind::Int { unit, .. }, Value::Int(n)) if *n > 0 && *unit != Unit::None => {
+                let (family, base) = unit.family();
+                let total = *n as f64 * base;
+                for (name, size) in family {
+                    if total >= *size && total % size == 0.0 {
+                        return format!("{}{name}", total / size);
+                    }
+                }
+                n.to_string()
+            }
+            _ => raw(value),
+        }
+    }
+}
+
+/// The value in the setting's own unit, as `pg_settings.setting` has it.
+pub fn raw(value: &Value) -> String {
+    match value {
+        Value::Bool(b) => if *b { "on" } else { "off" }.to_owned(),
+        Value::Int(n) => n.to_string(),
+        Value::Real(n) => n.to_string(),
+        Value::Text(s) => s.clone(),
+    }
+}
+
+/// A number, perhaps with a unit, in `unit`. The error is a hint, empty if there is none to give.
+fn parse_quantity(text: &str, unit: Unit) -> Result<f64, String> {
+    let text = text.trim();
+    if let Some(hex) = text.strip_prefix("0x") {
+        return i64::from_str_radix(hex, 16).map(|n| n as f64).map_err(|_| String::new());
+    }
+    let digits = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
+        .unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().map_err(|_| String::new())?;
+    let suffix = text[digits..].trim();
+    if suffix.is_empty() {
+        return Ok(number);
+    }
+    let (family, base) = unit.family();
+    match family.iter().find(|(name, _)| *name == suffix) {
+        Some((_, size)) => Ok(number * size / base),
+        None if family.is_empty() => Err(String::new()),
+        None => {
+            let mut names: Vec<String> =
+                family.iter().rev().map(|(name, _)| format!("\"{name}\"")).collect();
+            let last = names.pop().unwrap_or_default();
+            Err(format!(
+                "Valid units for this parameter are {}, and {last}.",
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+pub fn any_text(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+/// We store and speak UTF-8 only; its other names are accepted.
+pub fn client_encoding(text: &str) -> Result<String, String> {
+    let plain: String =
+        text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    match plain.as_str() {
+        "utf8" | "unicode" => Ok("UTF8".to_owned()),
+        _ => Err("Only UTF8 is supported.".to_owned()),
+    }
+}
+
+/// A style and a field order in either order, either alone keeping the other's default; ISO is the one style printed.
+pub fn date_style(text: &str) -> Result<String, String> {
+    let mut style = "ISO";
+    let mut order = "MDY";
+    for word in text.split(',').map(|w| w.trim().to_ascii_lowercase()) {
+        match word.as_str() {
+            "iso" | "default" => style = "ISO",
+            "ymd" => order = "YMD",
+            "dmy" | "european" | "euro" | "noneuropean" => order = "DMY",
+            "mdy" | "us" => order = "MDY",
+            "postgres" | "sql" | "german" => {
+                return Err(format!("The output style \"{word}\" is not supported; ISO is."));
+            }
+            _ => return Err(format!("Unrecognized key word: \"{word}\".")),
+        }
+    }
+    Ok(format!("{style}, {order}"))
+}
+
+/// A zone by its IANA name, `UTC`, or a fixed offset such as `+02` or `-05:30`.
+pub fn time_zone(text: &str) -> Result<String, String> {
+    let text = text.trim().trim_matches('\'');
+    if text.eq_ignore_ascii_case("default") || text.eq_ignore_ascii_case("local") {
+        return Ok("GMT".to_owned());
+    }
+    if let Some(zone) = chrono_tz::TZ_VARIANTS.iter().find(|z| z.name().eq_ignore_ascii_case(text)) {
+        return Ok(zone.name().to_owned());
+    }
+    let offset = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let plausible = !offset.is_empty()
+        && offset.len() <= 8
+        && offset.bytes().all(|b| b.is_ascii_digit() || b == b':')
+        && offset.split(':').next().is_some_and(|h| h.parse::<u32>().is_ok_and(|h| h < 24));
+    if plausible { Ok(text.to_owned()) } else { Err(String::new()) }
+}
+
+/// A list of schema names; kept as it is written.
+pub fn search_path(text: &str) -> Result<String, String> {
+    match split_names(text) {
+        Some(_) => Ok(text.trim().to_owned()),
+        None => Err("List syntax is invalid.".to_owned()),
+    }
+}
+
+/// The names of a comma-separated list: unquoted ones folded to lower case.
+pub fn split_names(text: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Some(names);
+    }
+    loop {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut name = String::new();
+            let mut chars = quoted.char_indices();
+            let end = loop {
+                match chars.next()? {
+                    (at, '"') if !quoted[at + 1..].starts_with('"') => break at + 1,
+                    (_, '"') => {
+                        chars.next();
+                        name.push('"');
+                    }
+                    (_, c) => name.push(c),
+                }
+            };
+            names.push(name);
+            rest = quoted[end..].trim_start();
+        } else {
+            let end = rest.find(',').unwrap_or(rest.len());
+            let name = rest[..end].trim();
+            if name.is_empty() || name.contains('"') {
+                return None;
+            }
+            names.push(name.to_lowercase());
+            rest = &rest[end..];
+        }
+        match rest.strip_prefix(',') {
+            Some(more) => rest = more.trim_start(),
+            None if rest.is_empty() => return Some(names),
+            None => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KB: Kind = Kind::Int { min: 64, max: i32::MAX as i64, unit: Unit::Kilobytes };
+
+    #[test]
+    fn units_convert_and_print() {
+        assert_eq!(KB.parse("work_mem", "4MB").ok(), Some(Value::Int(4096)));
+        assert_eq!(KB.parse("work_mem", "100").ok(), Some(Value::Int(100)));
+        assert_eq!(KB.show(&Value::Int(4096)), "4MB");
+        assert_eq!(KB.show(&Value::Int(100)), "100kB");
+        let e = KB.parse("work_mem", "4 XB").expect_err("no such unit");
+        assert_eq!(e.message(), "invalid value for parameter \"work_mem\": \"4 XB\"");
+        let e = KB.parse("work_mem", "1kB").expect_err("too small");
+        assert!(e.message().starts_with("1 kB is outside the valid range"), "{e}");
+    }
+
+    #[test]
+    fn booleans() {
+        for (text, value) in [("on", Some(true)), ("of", Some(false)), ("o", None), ("T", Some(true)), ("0", Some(false)), ("", None)] {
+            assert_eq!(parse_bool(text).filter(|_| !text.is_empty()), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn name_lists() {
+        assert_eq!(
+            split_names("\"$user\", Public,\"a\"\"b\""),
+            Some(vec!["$user".into(), "public".into(), "a\"b".into()])
+        );
+        assert_eq!(split_names("a,,b"), None);
+        assert_eq!(split_names("\"open"), None);
+        assert_eq!(split_names(""), Some(vec![]));
+    }
+
+    #[test]
+    fn zones() {
+        assert_eq!(time_zone("europe/berlin"), Ok("Europe/Berlin".into()));
+        assert_eq!(time_zone("+02"), Ok("+02".into()));
+        assert!(time_zone("Mars/Olympus").is_err());
+    }
+}
