@@ -35,7 +35,7 @@ fn stored(page: &[u8; PAGE_SIZE]) -> u32 {
     u32::from_le_bytes(bytes.try_into().expect("four bytes"))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use throng_types::FileId;

@@ -18,9 +18,9 @@ const FOREGROUND_STEPS: usize = 256;
 /// Dirty pages the page writer writes together, after one look at the log.
 const BATCH: usize = 32;
 /// How long to leave a disk alone that does not take pages, and pins that do not go away.
-const PAUSE: Duration = Duration::from_millis(10);
+const PAUSE: Duration = Duration::from_millis(1);
 /// After so many pauses without a single free frame, whoever needs one is told so.
-const MAX_PAUSES: usize = 500;
+const MAX_PAUSES: usize = 5000;
 
 impl PoolCore {
     /// The next frame under the hand.

@@ -21,13 +21,13 @@
 //! The *tag* (which page this is), VALID and the page's bytes change only while the latch is held exclusively, so whoever
 //! holds the latch in any way and has looked at the tag keeps the page; guards need no pin. An optimistic reader is covered
 //! by the latch's version: it was not held exclusively from its first look to its last. A *pin* keeps a page from the clock
-//! while no latch is held; it is taken under the latch, or by `publish`. DIRTY is set under the exclusive latch and
+//! while no latch is held; `publish` sets it for the reader who will come. DIRTY is set under the exclusive latch and
 //! cleared, together with setting WRITING, under the shared one: a copy taken there holds every change that DIRTY stood for.
 
 use throng_sync::Latch;
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use throng_types::page::PAGE_SIZE;
-use throng_types::{Lsn, PageId, Result};
+use throng_types::{PageId, Result};
 
 use crate::memory::FrameMemory;
 use crate::stock::Stock;
@@ -55,7 +55,6 @@ const _: () = assert!(
 
 /// The tag of a frame without a page. No page has this id: files end below block 2^32 - 1.
 const NO_PAGE: u64 = u64::MAX;
-const CLEAN: u64 = u64::MAX;
 
 /// Predicates over the state word.
 mod is {
@@ -78,8 +77,6 @@ pub(crate) struct Frame {
     pub(crate) latch: Latch,
     state: AtomicU64,
     tag: AtomicU64,
-    /// A lower bound of the start of the first record that made the page dirty; `CLEAN` when nothing did.
-    dirty_since: AtomicU64,
     /// The next frame in the page table's chain. Belongs to the table.
     pub(crate) next: AtomicU32,
 }
@@ -93,7 +90,6 @@ impl Frame {
             latch: Latch::new(),
             state: AtomicU64::new(0),
             tag: AtomicU64::new(NO_PAGE),
-            dirty_since: AtomicU64::new(CLEAN),
             next: AtomicU32::new(0),
         }
     }
@@ -130,10 +126,6 @@ impl Frame {
         self.state.load(Ordering::Relaxed) & REFERENCED != 0
     }
 
-    pub(crate) fn dirty(&self) -> bool {
-        self.state.load(Ordering::Acquire) & DIRTY != 0
-    }
-
     pub(crate) fn writing(&self) -> bool {
         self.state.load(Ordering::Acquire) & WRITING != 0
     }
@@ -149,67 +141,45 @@ impl Frame {
         is::writable(state) && !is::pinned(state)
     }
 
-    /// Whether a checkpoint from `redo` on must see this page written, or its writing ended.
-    pub(crate) fn owes_write(&self, redo: Lsn) -> bool {
-        // Acquire: `mark_dirty` sets `dirty_since` before DIRTY.
-        let state = self.state.load(Ordering::Acquire);
-        state & WRITING != 0
-            || state & DIRTY != 0 && self.dirty_since.load(Ordering::Relaxed) < redo.0
+    /// Whether a checkpoint that begins now must see this page written, or its writing ended.
+    pub(crate) fn owes_write(&self) -> bool {
+        self.state.load(Ordering::Acquire) & (DIRTY | WRITING) != 0
     }
 
-    /// Keeps the page from the clock. The caller holds the latch.
-    pub(crate) fn pin(&self) {
-        let before = self.state.fetch_add(ONE_PIN, Ordering::Relaxed);
-        assert!(before & VALID != 0 && before & PINS != PINS, "a pin needs a page and room");
-    }
-
-    /// Notes that the page differs from its file. The caller holds the latch exclusively. `since` is asked only when the
-    /// page was clean.
-    pub(crate) fn mark_dirty(&self, since: impl FnOnce() -> Lsn) {
+    /// Notes that the page differs from its file. The caller holds the latch exclusively.
+    pub(crate) fn mark_dirty(&self) {
         if self.state.load(Ordering::Relaxed) & DIRTY == 0 {
-            // Minimum, not store: a failed write may be putting its older one back.
-            self.dirty_since.fetch_min(since().0, Ordering::Relaxed);
-            // Release: who sees DIRTY sees `dirty_since`.
+            // Release: nothing hangs on it beyond the latch; a checkpoint is ordered by the tickets it waits out.
             self.state.fetch_or(DIRTY, Ordering::Release);
         }
     }
 
     /// Makes the caller the page's one writer, if there is something to write and nobody else does. The caller holds the
-    /// latch shared and copies the page before letting it go. Returns what `end_write` needs.
-    pub(crate) fn begin_write(&self) -> Option<Writing> {
+    /// latch shared and copies the page before letting it go.
+    pub(crate) fn begin_write(&self) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         while is::writable(state) {
             // One step, so that a checkpoint always sees DIRTY or WRITING. Acquire and release: everything that went into
             // and came of the last write is settled.
             let next = state & !DIRTY | WRITING;
             match self.state.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => {
-                    let since = self.dirty_since.swap(CLEAN, Ordering::Relaxed);
-                    return Some(Writing { since });
-                }
+                Ok(_) => return true,
                 Err(now) => state = now,
             }
         }
-        None
+        false
     }
 
-    /// The write has ended. After a failure the page is as dirty as it was.
-    pub(crate) fn end_write(&self, writing: Writing, written: bool) {
+    /// The write has ended. After a failure the page is dirty as before.
+    pub(crate) fn end_write(&self, written: bool) {
         if !written {
-            self.dirty_since.fetch_min(writing.since, Ordering::Relaxed);
             // Before WRITING goes, so that nobody sees the page clean in between.
             self.state.fetch_or(DIRTY, Ordering::Release);
         }
         // Release: the write itself is over before anyone may claim the frame and read the page back.
         let before = self.state.fetch_and(!WRITING, Ordering::Release);
-        debug_assert!(before & WRITING != 0);
+        assert!(before & WRITING != 0, "a write ended that had not begun");
     }
-}
-
-/// A write of a page that has begun and not ended.
-#[must_use = "a page stays unclaimable until its write has ended"]
-pub(crate) struct Writing {
-    since: u64,
 }
 
 /// A frame that is in no table and holds no page. Owning it is the right to publish it.
@@ -356,7 +326,6 @@ impl Frames {
         let page = frame.page().expect("a valid frame has a page");
         self.table.remove(page, number, &self.frames);
         frame.tag.store(NO_PAGE, Ordering::Relaxed);
-        frame.dirty_since.store(CLEAN, Ordering::Relaxed);
     }
 
     /// Takes a page out of the pool whatever it holds, dirty or not: its file is going. False when it is being written

@@ -26,6 +26,8 @@ mod frame;
 mod guard;
 mod io;
 mod memory;
+#[cfg(all(test, loom))]
+mod model;
 mod mtr;
 mod pool;
 mod redo;

@@ -37,10 +37,6 @@ impl FrameMemory {
         Ok(FrameMemory { base: base.cast(), frames })
     }
 
-    pub(crate) fn frames(&self) -> usize {
-        self.frames
-    }
-
     /// A frame's memory as anyone may use it.
     #[inline]
     pub(crate) fn words(&self, frame: u32) -> &PageWords {

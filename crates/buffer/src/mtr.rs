@@ -261,7 +261,7 @@ impl<'p> Mtr<'p> {
         }
         // b.
         for held in pages.iter().filter(edited) {
-            pool.frames.at(held.frame).mark_dirty(|| pool.wal.inserted());
+            pool.frames.at(held.frame).mark_dirty();
         }
         // c.
         let lsn = pool.wal.insert(record);

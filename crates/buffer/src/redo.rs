@@ -88,8 +88,7 @@ impl PoolCore {
 
     fn install_in(&self, guard: &mut ExclusiveGuard<'_>, bytes: &[u8; PAGE_SIZE]) {
         guard.set_changed();
-        // As old as can be: the next checkpoint writes it whatever its redo point.
-        self.frames.at(guard.frame()).mark_dirty(|| Lsn::ZERO);
+        self.frames.at(guard.frame()).mark_dirty();
         words::store_bytes(self.frames.words(guard.frame()), 0, bytes);
     }
 }

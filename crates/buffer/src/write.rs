@@ -6,15 +6,15 @@
 //!   3. copy, unlatch         nobody waits for the disk
 //!   4. flush the log         up to the copy's LSN: the log explains whatever reaches the file
 //!   5. checksum, write
-//!   6. WRITING → (clean)     on failure dirty again, as old as it was, and reported
+//!   6. WRITING → (clean)     on failure dirty again, and reported
 //! ```
 
 use throng_observe::{Counter, count, stop_point};
 use throng_types::page::PAGE_SIZE;
-use throng_types::{Lsn, PageId, Result};
+use throng_types::{Error, Lsn, PageId, Result, error::state};
 
 use crate::checksum;
-use crate::frame::{FrameNo, Writing};
+use crate::frame::FrameNo;
 use crate::guard::page_lsn;
 use crate::pool::{PoolCore, Totals, disk_error};
 
@@ -36,7 +36,6 @@ struct Pending {
     page: PageId,
     frame: FrameNo,
     lsn: Lsn,
-    writing: Writing,
     copy: Box<[u8; PAGE_SIZE]>,
 }
 
@@ -60,15 +59,15 @@ impl PoolCore {
         } else if !frame.latch.try_shared() {
             return false;
         }
-        let Some(writing) = frame.begin_write() else {
+        if !frame.begin_write() {
             frame.latch.unlock_shared();
             return false;
-        };
+        }
         let page = frame.page().expect("a dirty frame has a page");
         let mut copy = batch.spare.pop().unwrap_or_else(|| Box::new([0; PAGE_SIZE]));
         self.frames.copy_page(number, &mut copy);
         frame.latch.unlock_shared();
-        batch.pending.push(Pending { page, frame: number, lsn: page_lsn(&copy), writing, copy });
+        batch.pending.push(Pending { page, frame: number, lsn: page_lsn(&copy), copy });
         true
     }
 
@@ -84,7 +83,7 @@ impl PoolCore {
         let flushed = self.wal.flush_blocking(lsn);
         for mut pending in batch.pending.drain(..) {
             let result = flushed.clone().and_then(|_| self.write_copy(pending.page, &mut pending.copy));
-            self.frames.at(pending.frame).end_write(pending.writing, result.is_ok());
+            self.frames.at(pending.frame).end_write(result.is_ok());
             match result {
                 Ok(()) => written.push(pending.frame),
                 Err(error) => self.report_write_error(pending.page, error),
@@ -107,10 +106,9 @@ impl PoolCore {
     }
 
     #[cold]
-    fn report_write_error(&self, page: PageId, error: throng_types::Error) {
+    fn report_write_error(&self, page: PageId, error: Error) {
         Totals::add(&self.totals.write_errors, 1);
-        let context = format!("writing block {} of relation base/{}", page.block(), page.file());
-        (self.report)(&error.context(context));
+        (self.report)(&error.context(format!("writing {}", name(page))));
     }
 
     /// Returns once the frame's page is not being written.
@@ -121,55 +119,51 @@ impl PoolCore {
         }
     }
 
-    /// Writes every page that was made dirty by a record before `redo`, in file and block order. Pages of which `redo` says
-    /// nothing may be written too. `pace(done, total)` is called before each page and may wait, so that the
-    /// writes are spread; no latch is held then.
+    /// Writes every page that is dirty now, in file and block order. `pace(done, total)` is called before each page and may
+    /// wait, so that the writes are spread; no latch is held then.
     ///
-    /// The pages are in their files afterwards, not yet durable: sync the files before the checkpoint is recorded.
+    /// A checkpoint calls this after `ImageHorizon::begin_checkpoint`: whatever a record before its redo point changed is
+    /// marked dirty by then. The pages are in their files afterwards, not yet durable: sync the files before the
+    /// checkpoint is recorded.
     ///
     /// # Errors
     /// A page that could not be written: it stays dirty, and the checkpoint must not be completed.
-    pub fn flush_for_checkpoint(
-        &self,
-        redo: Lsn,
-        pace: &mut dyn FnMut(usize, usize),
-    ) -> Result<()> {
-        let owing = |number: &FrameNo| self.frames.at(*number).owes_write(redo);
+    pub fn flush_for_checkpoint(&self, pace: &mut dyn FnMut(usize, usize)) -> Result<()> {
         let mut due: Vec<(PageId, FrameNo)> = (0..self.frames.len() as FrameNo)
-            .filter(owing)
+            .filter(|&number| self.frames.at(number).owes_write())
             .filter_map(|number| Some((self.frames.at(number).page()?, number)))
             .collect();
         due.sort_unstable();
         let mut batch = WriteBatch::default();
         for (done, &(page, number)) in due.iter().enumerate() {
             pace(done, due.len());
-            self.flush_frame(page, number, redo, &mut batch)?;
+            self.flush_frame(page, number, &mut batch)?;
         }
         pace(due.len(), due.len());
         Ok(())
     }
 
-    fn flush_frame(
-        &self,
-        page: PageId,
-        number: FrameNo,
-        redo: Lsn,
-        batch: &mut WriteBatch,
-    ) -> Result<()> {
+    /// Returns once every change that was in the page at the call is in its file.
+    fn flush_frame(&self, page: PageId, number: FrameNo, batch: &mut WriteBatch) -> Result<()> {
         let frame = self.frames.at(number);
         // A frame that holds another page by now was clean, hence written, when it was taken.
-        while frame.holds(page) && frame.owes_write(redo) {
-            if frame.writing() {
-                self.wait_for_write(number);
-            } else if self.prepare_write(number, Latching::Wait, batch)
-                && self.finish_writes(batch).is_empty()
-            {
-                return Err(throng_types::Error::new(
-                    throng_types::error::state::IO_ERROR,
-                    format!("could not write block {} of relation base/{}", page.block(), page.file()),
-                ));
+        while frame.holds(page) {
+            if self.prepare_write(number, Latching::Wait, batch) {
+                if self.finish_writes(batch).is_empty() {
+                    return Err(Error::new(state::IO_ERROR, format!("could not write {}", name(page))));
+                }
+                break;
             }
+            if !frame.writing() {
+                break;
+            }
+            // Begun before the call perhaps, with less in it.
+            self.wait_for_write(number);
         }
         Ok(())
     }
+}
+
+fn name(page: PageId) -> String {
+    format!("block {} of relation base/{}", page.block(), page.file())
 }

@@ -1,0 +1,279 @@
+//! Loom models of the frame's protocols: every interleaving of a few threads over one or two frames.
+//!
+//! Page bytes are plain memory to loom, so a page's content is stood for by two of loom's atomics a frame, written and read
+//! as the page's words are: relaxed.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use loom::thread;
+use throng_sync::Parker;
+use throng_sync::atomic::{AtomicU64, Ordering};
+use throng_types::{FileId, PageId};
+
+use crate::frame::{Entrance, FrameNo, Frames, FreeFrame};
+use crate::request::{Begun, Registry};
+
+const UNUSED: Entrance = Entrance { referenced: false, pins: 0 };
+
+fn page(block: u32) -> PageId {
+    PageId::new(FileId(1), block)
+}
+
+/// One frame, two words of content for it, and a disk with one value.
+struct World {
+    frames: Arc<Frames>,
+    content: [AtomicU64; 2],
+    disk: AtomicU64,
+}
+
+impl World {
+    fn new() -> Arc<World> {
+        Arc::new(World {
+            frames: Arc::new(Frames::new(1).expect("memory for one frame")),
+            content: [AtomicU64::new(0), AtomicU64::new(0)],
+            disk: AtomicU64::new(0),
+        })
+    }
+
+    fn set(&self, value: u64) {
+        self.content.iter().for_each(|word| word.store(value, Ordering::Relaxed));
+    }
+
+    fn get(&self) -> [u64; 2] {
+        [self.content[0].load(Ordering::Relaxed), self.content[1].load(Ordering::Relaxed)]
+    }
+
+    /// Page `block`, whose content is its number.
+    fn publish(&self, free: FreeFrame, block: u32, entrance: Entrance) -> FrameNo {
+        self.frames.publish(free, page(block), entrance, |_| self.set(block.into()))
+    }
+
+    fn with_page_one(entrance: Entrance) -> Arc<World> {
+        let world = World::new();
+        let free = world.frames.stock.take().expect("a new frame is free");
+        world.publish(free, 1, entrance);
+        world
+    }
+
+    /// Evicts whatever is in the frame and brings page `block` in.
+    fn replace(&self, block: u32) -> bool {
+        let Some(free) = self.frames.claim(0) else { return false };
+        self.publish(free, block, UNUSED);
+        true
+    }
+}
+
+#[test]
+fn loom_an_optimistic_read_is_of_one_page_or_thrown_away() {
+    loom::model(|| {
+        let world = World::with_page_one(UNUSED);
+        let evictor = {
+            let world = world.clone();
+            thread::spawn(move || world.replace(2))
+        };
+        if let Some(number) = world.frames.find(page(1)) {
+            let frame = world.frames.at(number);
+            if let Some(version) = frame.latch.optimistic()
+                && frame.holds(page(1))
+            {
+                let seen = world.get();
+                if frame.latch.validate(version) {
+                    assert_eq!(seen, [1, 1]);
+                }
+            }
+        }
+        assert!(evictor.join().unwrap(), "an optimistic reader keeps nobody out");
+        assert_eq!(world.frames.find(page(2)), Some(0));
+        assert_eq!(world.frames.find(page(1)), None);
+    });
+}
+
+#[test]
+fn loom_a_guard_keeps_its_page() {
+    loom::model(|| {
+        let world = World::with_page_one(UNUSED);
+        let evictor = {
+            let world = world.clone();
+            thread::spawn(move || world.replace(2))
+        };
+        if let Some(number) = world.frames.find(page(1)) {
+            let frame = world.frames.at(number);
+            frame.latch.shared();
+            if frame.holds(page(1)) {
+                assert_eq!(world.get(), [1, 1]);
+            }
+            frame.latch.unlock_shared();
+        }
+        evictor.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_a_pinned_page_is_not_claimed() {
+    loom::model(|| {
+        let world = World::with_page_one(Entrance { referenced: false, pins: 1 });
+        let unpinned = Arc::new(AtomicU64::new(0));
+        let evictor = {
+            let (world, unpinned) = (world.clone(), unpinned.clone());
+            thread::spawn(move || {
+                if world.replace(2) {
+                    assert_eq!(unpinned.load(Ordering::Relaxed), 1, "taken under its holder");
+                }
+            })
+        };
+        // The holder of the pin comes for its page: it must be there.
+        let number = world.frames.find(page(1)).expect("a pinned page stays");
+        let frame = world.frames.at(number);
+        frame.latch.shared();
+        assert!(frame.holds(page(1)));
+        frame.latch.unlock_shared();
+        unpinned.store(1, Ordering::Relaxed);
+        world.frames.unpin(number);
+        evictor.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_a_discarded_frame_is_freed_once_by_the_last_pin_or_by_who_discards() {
+    loom::model(|| {
+        let world = World::with_page_one(Entrance { referenced: false, pins: 1 });
+        let holder = {
+            let world = world.clone();
+            thread::spawn(move || world.frames.unpin(0))
+        };
+        assert!(world.frames.discard(0, page(1)));
+        holder.join().unwrap();
+        assert!(world.frames.stock.take().is_some(), "the frame is lost");
+        assert!(world.frames.stock.take().is_none(), "the frame is there twice");
+        assert_eq!(world.frames.find(page(1)), None);
+    });
+}
+
+/// Steps 1 to 6 of a write; whether there was something to write.
+fn write_out(world: &World, succeeds: bool) -> bool {
+    let frame = world.frames.at(0);
+    if !frame.latch.try_shared() {
+        return false;
+    }
+    if !frame.begin_write() {
+        frame.latch.unlock_shared();
+        return false;
+    }
+    let copy = world.get();
+    frame.latch.unlock_shared();
+    assert_eq!(copy[0], copy[1], "a torn copy");
+    if succeeds {
+        world.disk.store(copy[0], Ordering::Relaxed);
+    }
+    frame.end_write(succeeds);
+    true
+}
+
+fn change(world: &World, value: u64) {
+    let frame = world.frames.at(0);
+    frame.latch.exclusive();
+    assert!(frame.holds(page(1)));
+    world.set(value);
+    frame.mark_dirty();
+    frame.latch.unlock_exclusive();
+}
+
+#[test]
+fn loom_a_change_is_written_before_its_frame_is_taken() {
+    loom::model(|| {
+        let world = World::with_page_one(Entrance { referenced: false, pins: 1 });
+        change(&world, 5);
+        let changer = {
+            let world = world.clone();
+            thread::spawn(move || {
+                change(&world, 6);
+                world.frames.unpin(0);
+            })
+        };
+        write_out(&world, true);
+        if let Some(free) = world.frames.claim(0) {
+            assert_eq!(world.disk.load(Ordering::Relaxed), 6, "a change was lost");
+            world.frames.stock.put(free);
+        }
+        changer.join().unwrap();
+        // Whatever happened so far, one more round leaves nothing unwritten.
+        write_out(&world, true);
+        if world.frames.find(page(1)).is_some() {
+            assert!(world.frames.claim(0).is_some());
+        }
+        assert_eq!(world.disk.load(Ordering::Relaxed), 6);
+    });
+}
+
+#[test]
+fn loom_a_checkpoint_never_takes_an_unwritten_page_for_written() {
+    for succeeds in [true, false] {
+        loom::model(move || {
+            let world = World::with_page_one(UNUSED);
+            change(&world, 5);
+            let writer = {
+                let world = world.clone();
+                thread::spawn(move || write_out(&world, succeeds))
+            };
+            if !world.frames.at(0).owes_write() {
+                assert_eq!(world.disk.load(Ordering::Relaxed), 5, "the checkpoint missed a page");
+            }
+            writer.join().unwrap();
+            assert_eq!(world.frames.at(0).owes_write(), !succeeds);
+        });
+    }
+}
+
+struct Unpark(Parker);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[test]
+fn loom_sessions_that_miss_the_same_page_share_one_read() {
+    loom::model(|| {
+        let world = World::new();
+        let registry = Arc::new(Registry::new(world.frames.clone()));
+        let reads = Arc::new(AtomicU64::new(0));
+        let session = {
+            let (world, registry, reads) = (world.clone(), registry.clone(), reads.clone());
+            move || {
+                let resident = || world.frames.find(page(1)).is_some();
+                let request = match registry.begin(page(1), false, resident) {
+                    Begun::Resident => return,
+                    Begun::Mine(request) => {
+                        reads.fetch_add(1, Ordering::Relaxed);
+                        let free = world.frames.stock.take().expect("one read, one frame");
+                        let entrance = Entrance { referenced: true, pins: 1 };
+                        let number = world.publish(free, 1, entrance);
+                        registry.finish(&request, Ok(number));
+                        request
+                    }
+                    Begun::Joined(request) => request,
+                };
+                let unpark = Arc::new(Unpark(Parker::new()));
+                let waker = Waker::from(unpark.clone());
+                let mut slot = None;
+                while let Poll::Pending =
+                    request.poll(&mut slot, &mut Context::from_waker(&waker)).map(|r| r.unwrap())
+                {
+                    unpark.0.park();
+                }
+                assert_eq!(world.frames.find(page(1)), Some(0), "the page waited for is there");
+                assert!(world.frames.claim(0).is_none(), "and stays while it is held");
+            }
+        };
+        let other = thread::spawn(session.clone());
+        session();
+        other.join().unwrap();
+        assert_eq!(reads.load(Ordering::Relaxed), 1);
+        drop(session);
+        // Both requests are gone, and their pin with them; the clock's bit is all that is left.
+        assert!(world.frames.at(0).pass());
+        assert!(world.frames.claim(0).is_some());
+    });
+}
