@@ -196,9 +196,11 @@ impl Pair {
             words: [AtomicU64::new(0), AtomicU64::new(0)],
         })
     }
-    fn bump(&self) {
+    /// Stores without loading first: loom's search takes a thread's own load for the last access to a word,
+    /// and would miss that an earlier reader could have come between.
+    fn set(&self, value: u64) {
         for word in &self.words {
-            word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            word.store(value, Ordering::Relaxed);
         }
     }
     fn read(&self) -> (u64, u64) {
@@ -211,29 +213,35 @@ impl Pair {
 
 #[test]
 fn loom_latch_a_torn_read_never_validates() {
+    // That torn reads come up at all is part of the model: without, it would show nothing.
+    static TORN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     loom::model(|| {
         let pair = Pair::new();
-        let writer = {
+        let reader = {
             let pair = pair.clone();
             spawn(move || {
-                for _ in 0..2 {
-                    pair.latch.exclusive();
-                    pair.bump();
-                    pair.latch.unlock_exclusive();
+                let Some(version) = pair.latch.optimistic() else {
+                    return;
+                };
+                let (a, b) = pair.read();
+                if pair.latch.validate(version) {
+                    assert_eq!(a, b);
+                } else if a != b {
+                    TORN.fetch_add(1, Ordering::Relaxed);
                 }
             })
         };
-        if let Some(version) = pair.latch.optimistic() {
-            let (a, b) = pair.read();
-            if pair.latch.validate(version) {
-                assert_eq!(a, b);
-            }
+        for value in 1..=2 {
+            pair.latch.exclusive();
+            pair.set(value);
+            pair.latch.unlock_exclusive();
         }
-        writer.join().unwrap();
+        reader.join().unwrap();
         let version = pair.latch.optimistic().unwrap();
         assert_eq!(pair.read(), (2, 2));
         assert!(pair.latch.validate(version));
     });
+    assert!(TORN.load(Ordering::Relaxed) > 0);
 }
 
 #[test]
@@ -249,9 +257,7 @@ fn loom_latch_from_optimistic_to_exclusive_misses_no_write() {
                 let (a, _) = pair.read();
                 if pair.latch.exclusive_if(version) {
                     // What was read before is what is there now: no compare needed.
-                    for word in &pair.words {
-                        word.store(a + 1, Ordering::Relaxed);
-                    }
+                    pair.set(a + 1);
                     pair.latch.unlock_exclusive();
                     return;
                 }
@@ -279,26 +285,33 @@ fn loom_latch_from_optimistic_to_exclusive_misses_no_write() {
 
 #[test]
 fn loom_latch_from_optimistic_to_shared_keeps_writers_out() {
+    static ENTERED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     loom::model(|| {
         let pair = Pair::new();
-        let writer = {
+        let reader = {
             let pair = pair.clone();
             spawn(move || {
-                pair.latch.exclusive();
-                pair.bump();
-                pair.latch.unlock_exclusive();
+                let Some(version) = pair.latch.optimistic() else {
+                    return;
+                };
+                let before = pair.read();
+                if pair.latch.shared_if(version) {
+                    assert_eq!(pair.read(), before);
+                    assert_eq!(before.0, before.1);
+                    ENTERED.fetch_add(before.0 + 1, Ordering::Relaxed);
+                    pair.latch.unlock_shared();
+                }
             })
         };
-        if let Some(version) = pair.latch.optimistic() {
-            let before = pair.read();
-            if pair.latch.shared_if(version) {
-                assert_eq!(pair.read(), before);
-                assert_eq!(before.0, before.1);
-                pair.latch.unlock_shared();
-            }
-        }
-        writer.join().unwrap();
+        pair.latch.exclusive();
+        pair.set(1);
+        pair.latch.unlock_exclusive();
+        reader.join().unwrap();
     });
+    assert!(
+        ENTERED.load(Ordering::Relaxed) > 2,
+        "both before and after the write"
+    );
 }
 
 #[test]
