@@ -1,0 +1,99 @@
+//! What an evaluation may ask of its surroundings, and how it stops.
+
+use crate::io::FormatSettings;
+use std::any::Any;
+use throng_types::{Datum, Error, Oid};
+
+/// Why an evaluation did not end in a value.
+pub enum EvalStop {
+    Error(Error),
+    /// Something must be waited for; the caller knows what, waits, and evaluates again.
+    Wait(Box<dyn Any + Send>),
+    /// The value of this subquery is not there yet; the caller computes it and evaluates again.
+    Subquery(usize),
+}
+
+pub type EvalResult = Result<Datum, EvalStop>;
+
+impl From<Error> for EvalStop {
+    fn from(e: Error) -> EvalStop {
+        EvalStop::Error(e)
+    }
+}
+
+impl EvalStop {
+    /// The error where there can be nothing to wait for, as with constants.
+    pub fn into_error(self) -> Error {
+        match self {
+            EvalStop::Error(e) => e,
+            EvalStop::Wait(_) | EvalStop::Subquery(_) => {
+                Error::internal("an evaluation stopped where nothing can be waited for")
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for EvalStop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EvalStop::Error(e) => e.fmt(f),
+            EvalStop::Wait(_) => f.write_str("Wait"),
+            EvalStop::Subquery(n) => write!(f, "Subquery({n})"),
+        }
+    }
+}
+
+/// What every evaluation is given.
+#[derive(Clone, Copy)]
+pub struct EvalContext<'a> {
+    pub host: &'a dyn Host,
+    /// How dates, floats and bytes are read and written; the time zone.
+    pub format: &'a FormatSettings,
+}
+
+/// The catalog objects that have a `reg*` type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectKind {
+    Class,
+    Type,
+    Procedure,
+    ProcedureWithArguments,
+    Operator,
+    OperatorWithArguments,
+    Namespace,
+    Role,
+    Collation,
+}
+
+/// The session and the catalog, as functions see them.
+///
+/// What changes nothing and needs no more than the session answers a value; the rest may stop.
+pub trait Host {
+    /// When the transaction began: `now()`. Microseconds since 2000-01-01 UTC.
+    fn transaction_timestamp(&self) -> i64;
+    /// When the statement came.
+    fn statement_timestamp(&self) -> i64;
+    fn current_user(&self) -> String;
+    fn session_user(&self) -> String;
+    fn current_database(&self) -> String;
+    /// The schemas of the search path that exist, in order; `implicit` adds `pg_catalog` and the temporary one.
+    fn current_schemas(&self, implicit: bool) -> Vec<String>;
+    fn backend_pid(&self) -> i32;
+    /// A setting as SHOW tells it; None where there is no such setting.
+    fn show_setting(&self, name: &str) -> Option<String>;
+    /// `set_config`: the new value as SHOW tells it. None sets the default.
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool)
+    -> Result<String, EvalStop>;
+    /// The transaction's id, given out now if it has none and `assign`.
+    fn transaction_id(&self, assign: bool) -> Result<Option<u64>, EvalStop>;
+    fn nextval(&self, sequence: Oid) -> Result<i64, EvalStop>;
+    fn currval(&self, sequence: Oid) -> Result<i64, EvalStop>;
+    fn lastval(&self) -> Result<i64, EvalStop>;
+    fn setval(&self, sequence: Oid, value: i64, is_called: bool) -> Result<i64, EvalStop>;
+    /// The oid of the object named (quoted and qualified as in SQL). The error is PostgreSQL's: `relation "x" does not exist`.
+    fn object_oid(&self, kind: ObjectKind, name: &str) -> Result<Oid, EvalStop>;
+    /// The object's name, qualified where the search path needs it; None where there is no such object.
+    fn object_name(&self, kind: ObjectKind, oid: Oid) -> Option<String>;
+    /// Every other function that needs the catalog, the session or the server, by its `pg_proc` name.
+    fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult;
+}

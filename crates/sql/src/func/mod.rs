@@ -1,0 +1,307 @@
+//! Functions, operators, casts and aggregates: one definition each, on single values.
+//!
+//! Each family (a file here) holds its definitions and the tables that name them as PostgreSQL's catalogs do, with its oids; [`FAMILIES`]
+//! lists the families, and is all that has to know of a new one. [`resolve`] picks among overloads by PostgreSQL's rules. Row
+//! operators call `eval` directly; analytics lifts the same function to columns.
+
+pub mod aggregate;
+pub mod cast;
+pub mod context;
+pub mod conversion;
+mod registry;
+pub mod resolve;
+pub mod typmod;
+
+pub use cast::{Cast, CastContext, CastMethod, find_cast};
+pub use context::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
+pub use registry::{
+    aggregate_by_oid, aggregates_named, function_by_oid, functions_named, operator_by_oid,
+    operators_named,
+};
+pub use resolve::{
+    Callee, Resolved, ResolvedOperator, can_coerce, resolve_function, resolve_operator,
+    select_common_type,
+};
+
+use aggregate::AggState;
+use throng_types::{Datum, Oid};
+
+/// The tables of one family.
+pub struct Family {
+    pub functions: &'static [Function],
+    pub operators: &'static [Operator],
+    pub aggregates: &'static [Aggregate],
+    pub casts: &'static [Cast],
+}
+
+impl Family {
+    const NONE: Family = Family { functions: &[], operators: &[], aggregates: &[], casts: &[] };
+}
+
+/// Every family.
+pub static FAMILIES: &[Family] = &[
+    Family { aggregates: aggregate::AGGREGATES, ..Family::NONE },
+];
+
+/// Computes one value. A strict function is never called with a NULL.
+pub type EvalFn = fn(&EvalContext<'_>, &[Datum]) -> EvalResult;
+/// The rows of a set-returning function, made one at a time.
+pub type SetIterator = Box<dyn Iterator<Item = EvalResult> + Send>;
+pub type SetFn = fn(&EvalContext<'_>, &[Datum]) -> Result<SetIterator, EvalStop>;
+
+/// What a result depends on besides its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Volatility {
+    /// Nothing: may be computed while planning.
+    Immutable,
+    /// The statement: its snapshot, settings, time.
+    Stable,
+    /// Everything: must be computed for each row.
+    Volatile,
+}
+
+/// A row of `pg_proc` with what computes it.
+pub struct Function {
+    pub oid: Oid,
+    pub name: &'static str,
+    /// Declared argument types, polymorphic ones included. The last one repeats where `variadic`.
+    pub args: &'static [Oid],
+    pub ret: Oid,
+    /// NULL in, NULL out, without a call.
+    pub strict: bool,
+    pub volatility: Volatility,
+    /// The element type of the repeated last argument (`"any"` takes anything, one value each), or none.
+    pub variadic: Oid,
+    /// How many trailing arguments may be left out; `eval` is then called with fewer.
+    pub defaults: u8,
+    pub body: Body,
+}
+
+#[derive(Clone, Copy)]
+pub enum Body {
+    Scalar(EvalFn),
+    /// Rows; each is a record where it has several columns.
+    Set(SetFn),
+}
+
+/// Stands where a function that returns rows has no value.
+fn never(_: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
+    Err(throng_types::Error::internal("a set-returning function has no single value").into())
+}
+
+impl Function {
+    /// A strict and immutable function; the methods below say otherwise.
+    pub const fn new(
+        oid: u32,
+        name: &'static str,
+        args: &'static [Oid],
+        ret: Oid,
+        eval: EvalFn,
+    ) -> Function {
+        Function {
+            oid: Oid(oid),
+            name,
+            args,
+            ret,
+            strict: true,
+            volatility: Volatility::Immutable,
+            variadic: Oid::NONE,
+            defaults: 0,
+            body: Body::Scalar(eval),
+        }
+    }
+    /// A strict and immutable function that returns rows.
+    pub const fn set(
+        oid: u32,
+        name: &'static str,
+        args: &'static [Oid],
+        ret: Oid,
+        rows: SetFn,
+    ) -> Function {
+        Function { body: Body::Set(rows), ..Function::new(oid, name, args, ret, never) }
+    }
+    pub const fn stable(self) -> Function {
+        Function { volatility: Volatility::Stable, ..self }
+    }
+    pub const fn volatile(self) -> Function {
+        Function { volatility: Volatility::Volatile, ..self }
+    }
+    /// Called with NULLs too.
+    pub const fn lenient(self) -> Function {
+        Function { strict: false, ..self }
+    }
+    /// The last argument repeats; `element` is its type, `oid::ANY` for any.
+    pub const fn variadic(self, element: Oid) -> Function {
+        Function { variadic: element, ..self }
+    }
+    /// So many trailing arguments may be left out.
+    pub const fn defaults(self, count: u8) -> Function {
+        Function { defaults: count, ..self }
+    }
+    pub fn returns_set(&self) -> bool {
+        matches!(self.body, Body::Set(_))
+    }
+    /// Evaluates a scalar function, NULL rule included.
+    #[inline]
+    pub fn call(&self, ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+        if self.strict && args.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        match self.body {
+            Body::Scalar(eval) => eval(ctx, args),
+            Body::Set(_) => Err(throng_types::Error::new(
+                throng_types::error::state::FEATURE_NOT_SUPPORTED,
+                "set-valued function called in context that cannot accept a set",
+            )
+            .into()),
+        }
+    }
+}
+
+/// Catalog objects are one of a kind: the same oid is the same thing.
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        self.oid == other.oid
+    }
+}
+impl Eq for Function {}
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}#{}", self.name, self.oid)
+    }
+}
+
+/// What an ordering operator asks of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    Less,
+    LessEqual,
+    Equal,
+    GreaterEqual,
+    Greater,
+}
+
+impl Strategy {
+    /// The same condition with its operands exchanged.
+    pub fn commuted(self) -> Strategy {
+        match self {
+            Strategy::Less => Strategy::Greater,
+            Strategy::LessEqual => Strategy::GreaterEqual,
+            Strategy::Equal => Strategy::Equal,
+            Strategy::GreaterEqual => Strategy::LessEqual,
+            Strategy::Greater => Strategy::Less,
+        }
+    }
+}
+
+/// A row of `pg_operator`.
+pub struct Operator {
+    pub oid: Oid,
+    pub name: &'static str,
+    /// None for a prefix operator.
+    pub left: Oid,
+    pub right: Oid,
+    pub ret: Oid,
+    /// The operator with operands exchanged, or none.
+    pub commutator: Oid,
+    /// The operator that is true where this is false, or none.
+    pub negator: Oid,
+    /// The function behind it (`oprcode`).
+    pub code: Oid,
+    pub code_name: &'static str,
+    pub volatility: Volatility,
+    pub eval: EvalFn,
+    /// Set for the comparisons a B-tree over the operand types answers.
+    pub strategy: Option<Strategy>,
+}
+
+impl Operator {
+    /// An immutable operator without commutator, negator or index use; the methods below add those. `left` is `Oid::NONE` for a
+    /// prefix operator; `code` is the function behind it.
+    pub const fn new(
+        oid: u32,
+        name: &'static str,
+        left: Oid,
+        right: Oid,
+        ret: Oid,
+        code: (u32, &'static str),
+        eval: EvalFn,
+    ) -> Operator {
+        Operator {
+            oid: Oid(oid),
+            name,
+            left,
+            right,
+            ret,
+            commutator: Oid::NONE,
+            negator: Oid::NONE,
+            code: Oid(code.0),
+            code_name: code.1,
+            volatility: Volatility::Immutable,
+            eval,
+            strategy: None,
+        }
+    }
+    /// The operator with its operands exchanged, and the one that is its negation; 0 for none.
+    pub const fn related(self, commutator: u32, negator: u32) -> Operator {
+        Operator { commutator: Oid(commutator), negator: Oid(negator), ..self }
+    }
+    pub const fn orders(self, strategy: Strategy) -> Operator {
+        Operator { strategy: Some(strategy), ..self }
+    }
+    pub const fn stable(self) -> Operator {
+        Operator { volatility: Volatility::Stable, ..self }
+    }
+    /// Evaluates it; every operator but `||` between arrays and elements is strict.
+    #[inline]
+    pub fn call(&self, ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+        if self.is_strict() && args.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        (self.eval)(ctx, args)
+    }
+    pub fn is_strict(&self) -> bool {
+        !matches!(self.code_name, "array_append" | "array_prepend" | "array_cat")
+    }
+}
+
+impl PartialEq for Operator {
+    fn eq(&self, other: &Operator) -> bool {
+        self.oid == other.oid
+    }
+}
+impl Eq for Operator {}
+impl std::fmt::Debug for Operator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}#{}", self.name, self.oid)
+    }
+}
+
+/// A row of `pg_aggregate` with what computes it.
+///
+/// `step` sees every row that passed FILTER, NULLs included: each aggregate knows what it does with them. DISTINCT and ORDER BY
+/// inside an aggregate are the caller's work, before `step`.
+pub struct Aggregate {
+    pub oid: Oid,
+    pub name: &'static str,
+    pub args: &'static [Oid],
+    pub ret: Oid,
+    pub variadic: Oid,
+    pub init: fn() -> AggState,
+    pub step: fn(&EvalContext<'_>, &mut AggState, &[Datum]) -> Result<(), EvalStop>,
+    /// Adds a second state to the first: for groups computed in parts.
+    pub combine: fn(&EvalContext<'_>, &mut AggState, AggState) -> Result<(), EvalStop>,
+    pub finish: fn(&EvalContext<'_>, AggState) -> EvalResult,
+}
+
+impl PartialEq for Aggregate {
+    fn eq(&self, other: &Aggregate) -> bool {
+        self.oid == other.oid
+    }
+}
+impl Eq for Aggregate {}
+impl std::fmt::Debug for Aggregate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}#{}", self.name, self.oid)
+    }
+}

@@ -1,0 +1,460 @@
+//! Choosing among overloads, and common types: chapter 10 of PostgreSQL's manual.
+//!
+//! An untyped literal or parameter has type `unknown` here. The steps, for functions and operators alike:
+//! 1. An exact match of all types wins. (For an operator, an unknown operand is first taken to be of the other one's type.)
+//! 2. Candidates that the arguments cannot be implicitly coerced to are dropped; unknown goes everywhere.
+//! 3. Most exact matches win; then most exact or preferred ones.
+//! 4. Unknown positions choose a category (string if any candidate has it, else the one all agree on), preferring preferred types.
+//! 5. If all known arguments are of one type, the unknown ones are taken to be of it too.
+
+use super::cast::{CastContext, find_cast};
+use super::{
+    Aggregate, Function, Operator, aggregates_named, functions_named, operators_named,
+};
+use throng_types::error::state;
+use throng_types::sqltype::{array_of, element_of, type_info, type_name};
+use throng_types::{Error, Oid, Result, oid};
+
+/// What a call turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Callee {
+    Scalar(&'static Function),
+    /// Returns rows.
+    Set(&'static Function),
+    Aggregate(&'static Aggregate),
+}
+
+/// A call with its overload chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    pub callee: Callee,
+    /// What each given argument must be cast to, polymorphic types made actual. `"any"` arguments keep their own type.
+    pub arg_types: Vec<Oid>,
+    pub ret: Oid,
+    /// From this argument on they fill the variadic parameter, spread out (the function takes them so).
+    pub variadic_from: Option<usize>,
+}
+
+/// An operator chosen, with what its operands must be cast to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ResolvedOperator {
+    pub operator: &'static Operator,
+    /// None for a prefix operator.
+    pub left: Oid,
+    pub right: Oid,
+    pub ret: Oid,
+}
+
+fn is_polymorphic(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::ANY
+            | oid::ANYELEMENT
+            | oid::ANYARRAY
+            | oid::ANYNONARRAY
+            | oid::ANYCOMPATIBLE
+            | oid::ANYCOMPATIBLEARRAY
+            | oid::ANYCOMPATIBLENONARRAY
+    )
+}
+
+fn category(ty: Oid) -> u8 {
+    type_info(ty).map_or(b'X', |t| t.category)
+}
+fn is_preferred(ty: Oid) -> bool {
+    type_info(ty).is_some_and(|t| t.preferred)
+}
+fn is_array(ty: Oid) -> bool {
+    type_info(ty).is_some_and(|t| t.is_array())
+}
+
+/// May a value of one type be given where the other is wanted, in this context?
+pub fn can_coerce(from: Oid, to: Oid, context: CastContext) -> bool {
+    if from == to || from == oid::UNKNOWN {
+        return true;
+    }
+    match to {
+        oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE => true,
+        oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => element_of(from).is_some(),
+        oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !is_array(from),
+        _ => find_cast(from, to, context).is_some(),
+    }
+}
+
+/// One way to call a name with so many arguments.
+struct Candidate<T> {
+    args: Vec<Oid>,
+    variadic_from: Option<usize>,
+    item: T,
+}
+
+/// The parameter types for a call with `n` arguments, and from where they are variadic; None where the count does not fit.
+fn spread(
+    args: &[Oid],
+    variadic: Oid,
+    defaults: usize,
+    n: usize,
+) -> Option<(Vec<Oid>, Option<usize>)> {
+    if variadic == Oid::NONE {
+        return (n <= args.len() && n + defaults >= args.len())
+            .then(|| (args[..n].to_vec(), None));
+    }
+    let fixed = args.len() - 1;
+    if n <= fixed {
+        return None;
+    }
+    let mut spread = args[..fixed].to_vec();
+    spread.resize(n, variadic);
+    Some((spread, Some(fixed)))
+}
+
+/// Chooses the function or aggregate that `name(args)` calls. 42883 where there is none, 42725 where it is not clear.
+pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
+    let mut candidates = Vec::new();
+    for f in functions_named(name) {
+        if let Some((types, variadic_from)) =
+            spread(f.args, f.variadic, f.defaults.into(), args.len())
+        {
+            let item = if f.returns_set() { Callee::Set(f) } else { Callee::Scalar(f) };
+            candidates.push(Candidate { args: types, variadic_from, item });
+        }
+    }
+    for a in aggregates_named(name) {
+        if let Some((types, variadic_from)) = spread(a.args, a.variadic, 0, args.len()) {
+            candidates.push(Candidate { args: types, variadic_from, item: Callee::Aggregate(a) });
+        }
+    }
+    let undefined = || {
+        Error::new(
+            state::UNDEFINED_FUNCTION,
+            format!("function {} does not exist", signature(name, args)),
+        )
+        .hint(
+            "No function matches the given name and argument types. You might need to add explicit type casts.",
+        )
+    };
+    // A variadic form that spreads to the same types gives way to a plain one.
+    let exact = candidates.iter().position(|c| c.args == args && c.variadic_from.is_none());
+    let exact = exact.or_else(|| candidates.iter().position(|c| c.args == args));
+    let index = match exact {
+        Some(index) => index,
+        None => match choose(&candidates, args) {
+            Choice::One(index) => index,
+            Choice::None => return Err(undefined()),
+            Choice::Many => {
+                return Err(Error::new(
+                    state::AMBIGUOUS_FUNCTION,
+                    format!("function {} is not unique", signature(name, args)),
+                )
+                .hint(
+                    "Could not choose a best candidate function. You might need to add explicit type casts.",
+                ));
+            }
+        },
+    };
+    let chosen = candidates.swap_remove(index);
+    let ret = match chosen.item {
+        Callee::Scalar(f) | Callee::Set(f) => f.ret,
+        Callee::Aggregate(a) => a.ret,
+    };
+    let mut arg_types = chosen.args;
+    let ret = actualize(&mut arg_types, args, ret).ok_or_else(undefined)?;
+    let resolved =
+        Resolved { callee: chosen.item, arg_types, ret, variadic_from: chosen.variadic_from };
+    if ret == oid::ANYELEMENT || ret == oid::ANYARRAY {
+        return Err(Error::new(
+            state::DATATYPE_MISMATCH,
+            "could not determine polymorphic type because input has type unknown",
+        ));
+    }
+    Ok(resolved)
+}
+
+/// `name(type, type)` for messages.
+fn signature(name: &str, args: &[Oid]) -> String {
+    let args: Vec<String> = args.iter().map(|&a| type_name(a)).collect();
+    format!("{name}({})", args.join(", "))
+}
+
+/// Chooses the operator for these operands; `left` is None for a prefix operator.
+pub fn resolve_operator(
+    name: &str,
+    left: Option<Oid>,
+    right: Oid,
+) -> Result<ResolvedOperator> {
+    // `<>` has an old spelling.
+    let table_name = if name == "!=" { "<>" } else { name };
+    let operands: Vec<Oid> = left.into_iter().chain([right]).collect();
+    let candidates: Vec<Candidate<&'static Operator>> = operators_named(table_name)
+        .iter()
+        .filter(|o| (o.left == Oid::NONE) == left.is_none())
+        .map(|o| Candidate {
+            args: if left.is_some() { vec![o.left, o.right] } else { vec![o.right] },
+            variadic_from: None,
+            item: *o,
+        })
+        .collect();
+    let exact = |types: &[Oid]| candidates.iter().position(|c| c.args == types);
+    let mut found = exact(&operands);
+    if found.is_none() && operands.len() == 2 {
+        found = match (operands[0], operands[1]) {
+            (oid::UNKNOWN, known) if known != oid::UNKNOWN => exact(&[known, known]),
+            (known, oid::UNKNOWN) if known != oid::UNKNOWN => exact(&[known, known]),
+            _ => None,
+        };
+    }
+    let describe = || match left {
+        Some(left) => format!("{} {name} {}", type_name(left), type_name(right)),
+        None => format!("{name} {}", type_name(right)),
+    };
+    let undefined = || {
+        Error::new(
+            state::UNDEFINED_FUNCTION,
+            format!("operator does not exist: {}", describe()),
+        )
+        .hint(if left.is_some() {
+            "No operator matches the given name and argument types. You might need to add explicit type casts."
+        } else {
+            "No operator matches the given name and argument type. You might need to add an explicit type cast."
+        })
+    };
+    let index = match found {
+        Some(index) => index,
+        None => match choose(&candidates, &operands) {
+            Choice::One(index) => index,
+            Choice::None => return Err(undefined()),
+            Choice::Many => {
+                return Err(Error::new(
+                    state::AMBIGUOUS_FUNCTION,
+                    format!("operator is not unique: {}", describe()),
+                )
+                .hint(
+                    "Could not choose a best candidate operator. You might need to add explicit type casts.",
+                ));
+            }
+        },
+    };
+    let operator = candidates[index].item;
+    let mut types = candidates[index].args.clone();
+    let ret = actualize(&mut types, &operands, operator.ret).ok_or_else(undefined)?;
+    let right = types[types.len() - 1];
+    let left = if types.len() == 2 { types[0] } else { Oid::NONE };
+    Ok(ResolvedOperator { operator, left, right, ret })
+}
+
+enum Choice {
+    None,
+    One(usize),
+    Many,
+}
+
+/// Steps 2 to 5. Gives an index into `candidates`.
+fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
+    // 2. Coercible at all.
+    let mut left: Vec<usize> = (0..candidates.len())
+        .filter(|&i| {
+            let pairs = given.iter().zip(&candidates[i].args);
+            pairs.into_iter().all(|(&g, &a)| can_coerce(g, a, CastContext::Implicit))
+        })
+        .collect();
+    // A polymorphic candidate must also have one consistent answer.
+    left.retain(|&i| actualize(&mut candidates[i].args.clone(), given, oid::VOID).is_some());
+    match left.len() {
+        0 => return Choice::None,
+        1 => return Choice::One(left[0]),
+        _ => {}
+    }
+    // 3. Most exact matches; then most exact or preferred.
+    let known: Vec<usize> = (0..given.len()).filter(|&p| given[p] != oid::UNKNOWN).collect();
+    keep_best(&mut left, |i| {
+        known.iter().filter(|&&p| candidates[i].args[p] == given[p]).count()
+    });
+    if let [one] = left[..] {
+        return Choice::One(one);
+    }
+    keep_best(&mut left, |i| {
+        known
+            .iter()
+            .filter(|&&p| {
+                let want = candidates[i].args[p];
+                want == given[p] || (is_preferred(want) && category(want) == category(given[p]))
+            })
+            .count()
+    });
+    if let [one] = left[..] {
+        return Choice::One(one);
+    }
+    let unknown: Vec<usize> = (0..given.len()).filter(|&p| given[p] == oid::UNKNOWN).collect();
+    if unknown.is_empty() {
+        return Choice::Many;
+    }
+    // 4. Categories at the unknown positions.
+    let mut chosen: Vec<(usize, u8, bool)> = Vec::new();
+    let mut agreed = true;
+    for &p in &unknown {
+        let options = || left.iter().map(|&i| candidates[i].args[p]);
+        let want = if options().any(|t| category(t) == b'S') {
+            b'S'
+        } else {
+            let first = options().next().map_or(b'X', category);
+            if options().any(|t| category(t) != first) {
+                agreed = false;
+                break;
+            }
+            first
+        };
+        let preferred = options().any(|t| category(t) == want && is_preferred(t));
+        chosen.push((p, want, preferred));
+    }
+    if agreed {
+        let kept: Vec<usize> = left
+            .iter()
+            .copied()
+            .filter(|&i| {
+                chosen.iter().all(|&(p, want, preferred)| {
+                    let t = candidates[i].args[p];
+                    category(t) == want && (!preferred || is_preferred(t))
+                })
+            })
+            .collect();
+        if !kept.is_empty() {
+            left = kept;
+        }
+        if let [one] = left[..] {
+            return Choice::One(one);
+        }
+    }
+    // 5. Unknowns are like the knowns, if those are all alike.
+    let mut kinds = known.iter().map(|&p| given[p]);
+    if let Some(first) = kinds.next()
+        && kinds.all(|k| k == first)
+    {
+        let like: Vec<usize> = left
+            .iter()
+            .copied()
+            .filter(|&i| {
+                unknown.iter().all(|&p| can_coerce(first, candidates[i].args[p], CastContext::Implicit))
+            })
+            .collect();
+        if let [one] = like[..] {
+            return Choice::One(one);
+        }
+    }
+    Choice::Many
+}
+
+fn keep_best(left: &mut Vec<usize>, score: impl Fn(usize) -> usize) {
+    let best = left.iter().map(|&i| score(i)).max().unwrap_or(0);
+    left.retain(|&i| score(i) == best);
+}
+
+/// Replaces polymorphic parameter types by actual ones and gives the actual result type; None where the arguments contradict each other.
+fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
+    let mut element = None;
+    let mut compatible: Vec<Oid> = Vec::new();
+    for (&param, &arg) in params.iter().zip(given) {
+        let seen = match param {
+            _ if arg == oid::UNKNOWN => continue,
+            oid::ANYELEMENT | oid::ANYNONARRAY => arg,
+            // `anyarray` itself is what some catalog columns are declared as.
+            oid::ANYARRAY if arg == oid::ANYARRAY => oid::ANYELEMENT,
+            oid::ANYARRAY => element_of(arg)?,
+            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => {
+                compatible.push(arg);
+                continue;
+            }
+            oid::ANYCOMPATIBLEARRAY => {
+                compatible.push(element_of(arg)?);
+                continue;
+            }
+            _ => continue,
+        };
+        match element {
+            None => element = Some(seen),
+            Some(e) if e == seen => {}
+            Some(_) => return None,
+        }
+    }
+    let needs_compatible = params.iter().any(|&p| {
+        matches!(p, oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY)
+    });
+    let common = if needs_compatible {
+        if compatible.is_empty() {
+            // All unknown: text, as in any other common type.
+            Some(oid::TEXT)
+        } else {
+            Some(common_type(&compatible)?)
+        }
+    } else {
+        None
+    };
+    for (param, &arg) in params.iter_mut().zip(given) {
+        *param = match *param {
+            oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
+            oid::ANYARRAY if arg != oid::UNKNOWN => arg,
+            oid::ANYARRAY => element.and_then(array_of).unwrap_or(oid::TEXT_ARRAY),
+            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common?,
+            oid::ANYCOMPATIBLEARRAY => array_of(common?)?,
+            oid::ANY if arg == oid::UNKNOWN => oid::TEXT,
+            oid::ANY => arg,
+            plain => plain,
+        };
+    }
+    Some(match ret {
+        oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
+        oid::ANYARRAY => array_of(element.unwrap_or(oid::TEXT))?,
+        oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common.unwrap_or(oid::TEXT),
+        oid::ANYCOMPATIBLEARRAY => array_of(common.unwrap_or(oid::TEXT))?,
+        plain => plain,
+    })
+}
+
+/// The type CASE, UNION, VALUES, ARRAY, COALESCE, GREATEST give these types; unknown alone is text. `context` names the construct in
+/// the error (42804): `CASE`, `UNION`, `VALUES`, `ARRAY`…
+pub fn select_common_type(types: &[Oid], context: &str) -> Result<Oid> {
+    let mut common = oid::UNKNOWN;
+    for &ty in types {
+        if ty == oid::UNKNOWN || ty == common {
+            continue;
+        }
+        if common == oid::UNKNOWN {
+            common = ty;
+            continue;
+        }
+        if category(ty) != category(common) {
+            return Err(Error::new(
+                state::DATATYPE_MISMATCH,
+                format!(
+                    "{context} types {} and {} cannot be matched",
+                    type_name(common),
+                    type_name(ty)
+                ),
+            ));
+        }
+        common = wider(common, ty);
+    }
+    for &ty in types {
+        if !can_coerce(ty, common, CastContext::Implicit) {
+            return Err(Error::new(
+                state::CANNOT_COERCE,
+                format!(
+                    "{context} could not convert type {} to {}",
+                    type_name(ty),
+                    type_name(common)
+                ),
+            ));
+        }
+    }
+    Ok(if common == oid::UNKNOWN { oid::TEXT } else { common })
+}
+
+/// Of two types of a category: the one the other goes to implicitly, unless the first is preferred or it goes both ways.
+fn wider(common: Oid, ty: Oid) -> Oid {
+    let to_new = can_coerce(common, ty, CastContext::Implicit);
+    let to_old = can_coerce(ty, common, CastContext::Implicit);
+    if !is_preferred(common) && to_new && !to_old { ty } else { common }
+}
+
+fn common_type(types: &[Oid]) -> Option<Oid> {
+    select_common_type(types, "").ok()
+}

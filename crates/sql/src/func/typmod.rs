@@ -1,0 +1,112 @@
+//! Making a value fit its type's modifier: lengths, precisions, fields.
+
+use super::EvalContext;
+use std::sync::Arc;
+use throng_types::calendar::*;
+use throng_types::error::state;
+use throng_types::sqltype::{element_of, interval_field, type_name};
+use throng_types::{Array, Datum, Error, Interval, Result, SqlType, TimeTz, oid};
+
+/// Applies the type's modifier. An explicit cast cuts strings; an assignment refuses what is too long (22001), blanks at the end aside.
+pub fn apply(ctx: &EvalContext<'_>, value: Datum, ty: SqlType, explicit: bool) -> Result<Datum> {
+    if ty.typmod < 0 {
+        return Ok(value);
+    }
+    Ok(match (value, ty.oid) {
+        (Datum::Null, _) => Datum::Null,
+        (Datum::Text(s), oid::VARCHAR | oid::BPCHAR) => string(s, ty, explicit)?,
+        (Datum::Numeric(n), oid::NUMERIC) => Datum::Numeric(n.apply_modifier(ty.typmod)?),
+        (Datum::Timestamp(t), oid::TIMESTAMP) => Datum::Timestamp(timestamp(t, ty.typmod)),
+        (Datum::TimestampTz(t), oid::TIMESTAMPTZ) => Datum::TimestampTz(timestamp(t, ty.typmod)),
+        (Datum::Time(t), oid::TIME) => Datum::Time(round_micros(t, ty.typmod)),
+        (Datum::TimeTz(t), oid::TIMETZ) => {
+            Datum::TimeTz(TimeTz { micros: round_micros(t.micros, ty.typmod), ..t })
+        }
+        (Datum::Interval(i), oid::INTERVAL) => Datum::Interval(interval(i, ty.typmod)?),
+        (Datum::Array(a), array) => {
+            let Some(element) = element_of(array) else { return Ok(Datum::Array(a)) };
+            let ty = SqlType::new(element, ty.typmod);
+            let items: Result<Vec<Datum>> =
+                a.items.iter().map(|i| apply(ctx, i.clone(), ty, explicit)).collect();
+            Datum::Array(Arc::new(Array { element, dims: a.dims.clone(), items: items? }))
+        }
+        (value, _) => value,
+    })
+}
+
+/// Where the character after the first `n` starts, if there are more.
+fn char_limit(s: &str, n: usize) -> Option<usize> {
+    if s.len() <= n {
+        return None;
+    }
+    s.char_indices().nth(n).map(|(i, _)| i)
+}
+
+fn string(s: throng_types::Text, ty: SqlType, explicit: bool) -> Result<Datum> {
+    let Some(limit) = SqlType::string_length(ty.typmod) else { return Ok(Datum::Text(s)) };
+    let limit = limit as usize;
+    if let Some(end) = char_limit(&s, limit) {
+        if !explicit && s[end..].bytes().any(|b| b != b' ') {
+            return Err(Error::new(
+                state::STRING_DATA_RIGHT_TRUNCATION,
+                format!("value too long for type {}({limit})", type_name(ty.oid)),
+            ));
+        }
+        return Ok(Datum::text(&s[..end]));
+    }
+    if ty.oid == oid::BPCHAR {
+        let missing = limit - s.chars().count();
+        if missing > 0 {
+            let mut padded = String::with_capacity(s.len() + missing);
+            padded.push_str(&s);
+            padded.extend(std::iter::repeat_n(' ', missing));
+            return Ok(padded.into());
+        }
+    }
+    Ok(Datum::Text(s))
+}
+
+/// Rounds microseconds to so many digits of a second, halves away from zero.
+pub fn round_micros(micros: i64, digits: i32) -> i64 {
+    let Ok(drop @ 1..) = u32::try_from(6 - digits) else { return micros };
+    let step = 10i64.pow(drop.min(6));
+    let half = step / 2;
+    if micros >= 0 {
+        micros.saturating_add(half) / step * step
+    } else {
+        -(micros.saturating_neg().saturating_add(half) / step * step)
+    }
+}
+
+fn timestamp(micros: i64, digits: i32) -> i64 {
+    if micros == TIMESTAMP_INFINITY || micros == TIMESTAMP_NEG_INFINITY {
+        return micros;
+    }
+    round_micros(micros, digits)
+}
+
+/// Keeps the fields the modifier names, and rounds seconds.
+fn interval(value: Interval, typmod: i32) -> Result<Interval> {
+    use interval_field::*;
+    if !value.is_finite() {
+        return Ok(value);
+    }
+    let (range, precision) = ((typmod >> 16) & FULL_RANGE, typmod & FULL_PRECISION);
+    let Interval { mut months, mut days, mut micros } = value;
+    // What is below the smallest field named is cut off; only YEAR and YEAR TO MONTH drop days.
+    const YEAR_MONTH: i32 = YEAR | MONTH;
+    match range {
+        FULL_RANGE => {}
+        YEAR => (months, days, micros) = (months / 12 * 12, 0, 0),
+        MONTH | YEAR_MONTH => (days, micros) = (0, 0),
+        DAY => micros = 0,
+        _ if range & SECOND != 0 => {}
+        _ if range & MINUTE != 0 => micros = micros / MICROS_PER_MINUTE * MICROS_PER_MINUTE,
+        _ if range & HOUR != 0 => micros = micros / MICROS_PER_HOUR * MICROS_PER_HOUR,
+        _ => {}
+    }
+    if precision != FULL_PRECISION {
+        micros = round_micros(micros, precision);
+    }
+    Ok(Interval { months, days, micros })
+}

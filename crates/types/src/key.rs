@@ -1,0 +1,215 @@
+//! Ordered keys: values as bytes whose memcmp order is SQL's order.
+//!
+//! Every value starts with a class byte, so that NULL can stand before or after all others and no encoding is a prefix of another.
+//! Integers of every width (and oids) share one form, so do both floats: a key made from an `int8` finds its `int4` equal.
+//!
+//! ```text
+//!   NULL first   00
+//!   integer      80 - n bytes (negative) or 80 + n (others), then the n significant bytes, big endian
+//!   float        40, the double's bits, sign flipped (all bits where negative), big endian; NaN last, -0 as 0
+//!   text, bytea  40, the bytes with 00 written as 00 FF, then 00 01
+//!   numeric      see Numeric::write_ordered
+//!   interval     40, its microseconds as 16 bytes, sign flipped
+//!   NULL last    FF
+//! ```
+//! In a descending column the value's bytes are inverted; where NULLs stand is told apart from that.
+
+use crate::datum::Datum;
+use crate::sqltype::oid;
+use crate::{Error, Oid, Result};
+
+/// The longest key an index holds; a longer one is refused with 54000 by the index's owner.
+pub const MAX_KEY: usize = 2704;
+
+const NULL_FIRST: u8 = 0x00;
+const NULL_LAST: u8 = 0xff;
+const PLAIN: u8 = 0x40;
+const INTEGER_ZERO: u8 = 0x80;
+
+/// How a key column is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct KeyOrder {
+    pub descending: bool,
+    pub nulls_first: bool,
+    /// The column is `char(n)`: trailing blanks do not count.
+    pub blank_padded: bool,
+}
+
+impl KeyOrder {
+    /// PostgreSQL's default: ascending, NULLs last.
+    pub const ASCENDING: KeyOrder =
+        KeyOrder { descending: false, nulls_first: false, blank_padded: false };
+
+    pub fn new(column_type: Oid, descending: bool, nulls_first: bool) -> KeyOrder {
+        KeyOrder { descending, nulls_first, blank_padded: column_type == oid::BPCHAR }
+    }
+}
+
+/// Can values of this type be index keys?
+pub fn supported(column_type: Oid) -> bool {
+    matches!(
+        column_type,
+        oid::BOOL
+            | oid::BYTEA
+            | oid::CHAR
+            | oid::NAME
+            | oid::INT2
+            | oid::INT4
+            | oid::INT8
+            | oid::TEXT
+            | oid::OID
+            | oid::TID
+            | oid::FLOAT4
+            | oid::FLOAT8
+            | oid::BPCHAR
+            | oid::VARCHAR
+            | oid::DATE
+            | oid::TIME
+            | oid::TIMETZ
+            | oid::TIMESTAMP
+            | oid::TIMESTAMPTZ
+            | oid::INTERVAL
+            | oid::NUMERIC
+            | oid::UUID
+            | oid::REGCLASS
+            | oid::REGTYPE
+            | oid::REGPROC
+            | oid::REGROLE
+            | oid::REGNAMESPACE
+    )
+}
+
+/// Appends the key of a row of values. `orders` may be longer: the key is then a prefix.
+pub fn encode(values: &[Datum], orders: &[KeyOrder], out: &mut Vec<u8>) -> Result<()> {
+    debug_assert!(values.len() <= orders.len());
+    for (value, order) in values.iter().zip(orders) {
+        encode_one(value, *order, out)?;
+    }
+    Ok(())
+}
+
+/// Appends one column's part of a key. 0A000 for an array or a record holding what has no order.
+pub fn encode_one(value: &Datum, order: KeyOrder, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    if value.is_null() {
+        out.push(if order.nulls_first { NULL_FIRST } else { NULL_LAST });
+        return Ok(());
+    }
+    encode_value(value, order.blank_padded, out)?;
+    if order.descending {
+        for byte in &mut out[start..] {
+            *byte = !*byte;
+        }
+    }
+    Ok(())
+}
+
+fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        Datum::Null => out.push(NULL_LAST),
+        Datum::Bool(v) => out.push(PLAIN + u8::from(*v)),
+        Datum::Int2(v) => integer(i64::from(*v), out),
+        Datum::Int4(v) | Datum::Date(v) => integer(i64::from(*v), out),
+        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
+            integer(*v, out);
+        }
+        Datum::Oid(v) => integer(i64::from(*v), out),
+        Datum::Float4(v) => float(f64::from(*v), out),
+        Datum::Float8(v) => float(*v, out),
+        Datum::Numeric(v) => v.write_ordered(out),
+        Datum::Text(s) if blank_padded => bytes(s.trim_end_matches(' ').as_bytes(), out),
+        Datum::Text(s) => bytes(s.as_bytes(), out),
+        Datum::Bytea(b) => bytes(b, out),
+        Datum::Char(c) => out.extend_from_slice(&[PLAIN, *c]),
+        Datum::TimeTz(v) => {
+            // By the moment in UTC, then by zone.
+            integer(v.micros + i64::from(v.zone) * 1_000_000, out);
+            integer(i64::from(v.zone), out);
+        }
+        Datum::Interval(v) => {
+            out.push(PLAIN);
+            out.extend_from_slice(&((v.comparable() as u128) ^ (1 << 127)).to_be_bytes());
+        }
+        Datum::Uuid(v) => {
+            out.push(PLAIN);
+            out.extend_from_slice(v);
+        }
+        Datum::Tid(tid) => {
+            out.push(PLAIN);
+            out.extend_from_slice(&tid.block.to_be_bytes());
+            out.extend_from_slice(&tid.slot.to_be_bytes());
+        }
+        // Item by item; a shorter one that is a prefix comes first.
+        Datum::Array(array) => {
+            out.push(PLAIN);
+            for item in &array.items {
+                out.push(0x01);
+                encode_value(item, false, out)?;
+            }
+            out.push(0x00);
+            for dim in std::iter::once(array.dims.len() as i32)
+                .chain(array.dims.iter().flat_map(|d| [d.len, d.lower]))
+            {
+                integer(i64::from(dim), out);
+            }
+        }
+        Datum::Record(record) => {
+            out.push(PLAIN);
+            for (value, ty) in record.values.iter().zip(record.types.iter()) {
+                encode_value(value, *ty == oid::BPCHAR, out)?;
+            }
+        }
+        Datum::External(_) => return Err(Error::internal("a stored value was not fetched")),
+    }
+    Ok(())
+}
+
+fn integer(value: i64, out: &mut Vec<u8>) {
+    if value >= 0 {
+        let n = (64 - value.leading_zeros()).div_ceil(8) as usize;
+        out.push(INTEGER_ZERO + n as u8);
+        out.extend_from_slice(&value.to_be_bytes()[8 - n..]);
+    } else {
+        // -1 is the shortest: no bytes but its class, one below zero's.
+        let n = (64 - value.leading_ones()).div_ceil(8) as usize;
+        out.push(INTEGER_ZERO - 1 - n as u8);
+        out.extend_from_slice(&value.to_be_bytes()[8 - n..]);
+    }
+}
+
+fn float(value: f64, out: &mut Vec<u8>) {
+    let value = if value == 0.0 {
+        0.0
+    } else if value.is_nan() {
+        f64::NAN.abs()
+    } else {
+        value
+    };
+    let bits = value.to_bits();
+    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    out.push(PLAIN);
+    out.extend_from_slice(&ordered.to_be_bytes());
+}
+
+fn bytes(value: &[u8], out: &mut Vec<u8>) {
+    out.push(PLAIN);
+    if value.contains(&0) {
+        for &byte in value {
+            out.push(byte);
+            if byte == 0 {
+                out.push(0xff);
+            }
+        }
+    } else {
+        out.extend_from_slice(value);
+    }
+    out.extend_from_slice(&[0x00, 0x01]);
+}
+
+/// The smallest byte string greater than every one that starts with `prefix`; None where there is none.
+pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let keep = prefix.iter().rposition(|&b| b != 0xff)?;
+    let mut next = prefix[..=keep].to_vec();
+    next[keep] += 1;
+    Some(next)
+}

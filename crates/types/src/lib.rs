@@ -1,0 +1,15 @@
+//! Identifiers, data, rows, ordered keys and errors shared by every room.
+pub mod calendar;
+pub mod datum;
+pub mod error;
+pub mod ids;
+pub mod key;
+pub mod numeric;
+pub mod page;
+pub mod row;
+pub mod sqltype;
+pub use datum::{Array, Datum, Interval, Record, Text, TimeTz};
+pub use error::{Error, Result, SqlState};
+pub use ids::{BlockNo, Cid, Csn, FileId, Lsn, Oid, PageId, Tid, Xid};
+pub use numeric::Numeric;
+pub use sqltype::{SqlType, TypeInfo, oid};

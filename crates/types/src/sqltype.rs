@@ -1,0 +1,357 @@
+//! SQL types: their oids, PostgreSQL's facts about each, and how they are spelled.
+
+use crate::Oid;
+use foldhash::fast::FixedState;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// A type as a column or an expression has it: which type, and its modifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SqlType {
+    pub oid: Oid,
+    /// PostgreSQL's encoding (length + 4 for strings, precision and scale for numeric); -1 for none.
+    pub typmod: i32,
+}
+
+impl SqlType {
+    pub const fn new(oid: Oid, typmod: i32) -> SqlType {
+        SqlType { oid, typmod }
+    }
+    pub const fn plain(oid: Oid) -> SqlType {
+        SqlType { oid, typmod: -1 }
+    }
+    /// `varchar(n)`, `char(n)`: n as PostgreSQL stores it.
+    pub const fn string_modifier(length: i32) -> i32 {
+        length + 4
+    }
+    /// `numeric(precision, scale)`.
+    pub const fn numeric_modifier(precision: i32, scale: i32) -> i32 {
+        ((precision << 16) | (scale & 0x7ff)) + 4
+    }
+    /// Precision and scale of a numeric modifier.
+    pub const fn numeric_precision(typmod: i32) -> Option<(i32, i32)> {
+        if typmod < 4 {
+            return None;
+        }
+        let raw = typmod - 4;
+        Some(((raw >> 16) & 0xffff, ((raw & 0x7ff) ^ 1024) - 1024))
+    }
+    /// `n` of `varchar(n)`.
+    pub const fn string_length(typmod: i32) -> Option<i32> {
+        if typmod < 4 { None } else { Some(typmod - 4) }
+    }
+    pub fn info(self) -> Option<&'static TypeInfo> {
+        type_info(self.oid)
+    }
+}
+
+/// PostgreSQL's facts about a built-in type (a row of `pg_type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeInfo {
+    pub oid: Oid,
+    pub name: &'static str,
+    /// Bytes on PostgreSQL's pages: -1 varying, -2 C string.
+    pub len: i16,
+    pub by_value: bool,
+    /// `b` base, `p` pseudo.
+    pub kind: u8,
+    pub category: u8,
+    pub preferred: bool,
+    /// The type's array type, or none.
+    pub array: Oid,
+    /// The element's type where this is an array, or none.
+    pub element: Oid,
+    pub align: u8,
+}
+
+impl TypeInfo {
+    /// A true array (not `oidvector` and `int2vector`, which only look like ones).
+    pub fn is_array(&self) -> bool {
+        self.element != Oid::NONE && self.category == b'A' && self.len == -1 && self.name.starts_with('_')
+    }
+    pub fn is_pseudo(&self) -> bool {
+        self.kind == b'p'
+    }
+}
+
+macro_rules! types {
+    ($($konst:ident = $oid:literal, $name:literal, $len:literal, $byval:literal, $kind:literal, $cat:literal, $pref:literal, $array:ident = $array_oid:literal, $align:literal;)*) => {
+        /// The oids of built-in types, as PostgreSQL numbers them.
+        pub mod oid {
+            use crate::Oid;
+            $(pub const $konst: Oid = Oid($oid);)*
+            $(types!(@array $array $array_oid);)*
+        }
+        impl SqlType {
+            $(pub const $konst: SqlType = SqlType::plain(Oid($oid));)*
+        }
+        /// Every built-in type, arrays not included.
+        const BASE: &[TypeInfo] = &[
+            $(TypeInfo {
+                oid: Oid($oid), name: $name, len: $len, by_value: $byval, kind: $kind, category: $cat,
+                preferred: $pref, array: Oid($array_oid), element: Oid(0), align: $align,
+            },)*
+        ];
+    };
+    (@array NO_ARRAY $oid:literal) => {};
+    (@array $array:ident $oid:literal) => { pub const $array: Oid = Oid($oid); };
+}
+
+types! {
+    BOOL = 16, "bool", 1, true, b'b', b'B', true, BOOL_ARRAY = 1000, b'c';
+    BYTEA = 17, "bytea", -1, false, b'b', b'U', false, BYTEA_ARRAY = 1001, b'i';
+    CHAR = 18, "char", 1, true, b'b', b'Z', false, CHAR_ARRAY = 1002, b'c';
+    NAME = 19, "name", 64, false, b'b', b'S', false, NAME_ARRAY = 1003, b'c';
+    INT8 = 20, "int8", 8, true, b'b', b'N', false, INT8_ARRAY = 1016, b'd';
+    INT2 = 21, "int2", 2, true, b'b', b'N', false, INT2_ARRAY = 1005, b's';
+    INT2VECTOR = 22, "int2vector", -1, false, b'b', b'A', false, INT2VECTOR_ARRAY = 1006, b'i';
+    INT4 = 23, "int4", 4, true, b'b', b'N', false, INT4_ARRAY = 1007, b'i';
+    REGPROC = 24, "regproc", 4, true, b'b', b'N', false, REGPROC_ARRAY = 1008, b'i';
+    TEXT = 25, "text", -1, false, b'b', b'S', true, TEXT_ARRAY = 1009, b'i';
+    OID = 26, "oid", 4, true, b'b', b'N', true, OID_ARRAY = 1028, b'i';
+    TID = 27, "tid", 6, false, b'b', b'U', false, TID_ARRAY = 1010, b's';
+    XID = 28, "xid", 4, true, b'b', b'U', false, XID_ARRAY = 1011, b'i';
+    CID = 29, "cid", 4, true, b'b', b'U', false, CID_ARRAY = 1012, b'i';
+    OIDVECTOR = 30, "oidvector", -1, false, b'b', b'A', false, OIDVECTOR_ARRAY = 1013, b'i';
+    PG_NODE_TREE = 194, "pg_node_tree", -1, false, b'b', b'Z', false, NO_ARRAY = 0, b'i';
+    FLOAT4 = 700, "float4", 4, true, b'b', b'N', false, FLOAT4_ARRAY = 1021, b'i';
+    FLOAT8 = 701, "float8", 8, true, b'b', b'N', true, FLOAT8_ARRAY = 1022, b'd';
+    UNKNOWN = 705, "unknown", -2, false, b'p', b'X', false, NO_ARRAY = 0, b'c';
+    ACLITEM = 1033, "aclitem", 16, false, b'b', b'U', false, ACLITEM_ARRAY = 1034, b'd';
+    BPCHAR = 1042, "bpchar", -1, false, b'b', b'S', false, BPCHAR_ARRAY = 1014, b'i';
+    VARCHAR = 1043, "varchar", -1, false, b'b', b'S', false, VARCHAR_ARRAY = 1015, b'i';
+    DATE = 1082, "date", 4, true, b'b', b'D', false, DATE_ARRAY = 1182, b'i';
+    TIME = 1083, "time", 8, true, b'b', b'D', false, TIME_ARRAY = 1183, b'd';
+    TIMESTAMP = 1114, "timestamp", 8, true, b'b', b'D', false, TIMESTAMP_ARRAY = 1115, b'd';
+    TIMESTAMPTZ = 1184, "timestamptz", 8, true, b'b', b'D', true, TIMESTAMPTZ_ARRAY = 1185, b'd';
+    INTERVAL = 1186, "interval", 16, false, b'b', b'T', true, INTERVAL_ARRAY = 1187, b'd';
+    TIMETZ = 1266, "timetz", 12, false, b'b', b'D', false, TIMETZ_ARRAY = 1270, b'd';
+    NUMERIC = 1700, "numeric", -1, false, b'b', b'N', false, NUMERIC_ARRAY = 1231, b'i';
+    REGPROCEDURE = 2202, "regprocedure", 4, true, b'b', b'N', false, REGPROCEDURE_ARRAY = 2207, b'i';
+    REGOPER = 2203, "regoper", 4, true, b'b', b'N', false, REGOPER_ARRAY = 2208, b'i';
+    REGOPERATOR = 2204, "regoperator", 4, true, b'b', b'N', false, REGOPERATOR_ARRAY = 2209, b'i';
+    REGCLASS = 2205, "regclass", 4, true, b'b', b'N', false, REGCLASS_ARRAY = 2210, b'i';
+    REGTYPE = 2206, "regtype", 4, true, b'b', b'N', false, REGTYPE_ARRAY = 2211, b'i';
+    RECORD = 2249, "record", -1, false, b'p', b'P', false, RECORD_ARRAY = 2287, b'd';
+    CSTRING = 2275, "cstring", -2, false, b'p', b'P', false, CSTRING_ARRAY = 1263, b'c';
+    ANY = 2276, "any", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+    ANYARRAY = 2277, "anyarray", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
+    VOID = 2278, "void", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+    TRIGGER = 2279, "trigger", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+    INTERNAL = 2281, "internal", 8, true, b'p', b'P', false, NO_ARRAY = 0, b'd';
+    ANYELEMENT = 2283, "anyelement", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+    ANYNONARRAY = 2776, "anynonarray", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+    UUID = 2950, "uuid", 16, false, b'b', b'U', false, UUID_ARRAY = 2951, b'c';
+    PG_LSN = 3220, "pg_lsn", 8, true, b'b', b'U', false, PG_LSN_ARRAY = 3221, b'd';
+    REGNAMESPACE = 4089, "regnamespace", 4, true, b'b', b'N', false, REGNAMESPACE_ARRAY = 4090, b'i';
+    REGROLE = 4096, "regrole", 4, true, b'b', b'N', false, REGROLE_ARRAY = 4097, b'i';
+    REGCOLLATION = 4191, "regcollation", 4, true, b'b', b'N', false, REGCOLLATION_ARRAY = 4192, b'i';
+    XID8 = 5069, "xid8", 8, true, b'b', b'U', false, XID8_ARRAY = 271, b'd';
+    ANYCOMPATIBLE = 5077, "anycompatible", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+    ANYCOMPATIBLEARRAY = 5078, "anycompatiblearray", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
+    ANYCOMPATIBLENONARRAY = 5079, "anycompatiblenonarray", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+}
+
+struct Registry {
+    all: Vec<TypeInfo>,
+    by_oid: HashMap<Oid, usize, FixedState>,
+    by_name: HashMap<&'static str, usize, FixedState>,
+}
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+    let mut all: Vec<TypeInfo> = BASE.to_vec();
+    for info in BASE.iter().filter(|t| t.array != Oid::NONE) {
+        // Array types live as long as the process: there is one registry.
+        let name: &'static str = Box::leak(format!("_{}", info.name).into_boxed_str());
+        all.push(TypeInfo {
+            oid: info.array,
+            name,
+            len: -1,
+            by_value: false,
+            kind: if info.kind == b'p' { b'p' } else { b'b' },
+            category: if info.kind == b'p' { b'P' } else { b'A' },
+            preferred: false,
+            array: Oid::NONE,
+            element: info.oid,
+            align: if info.align == b'd' { b'd' } else { b'i' },
+        });
+    }
+    for (vector, element) in [(oid::INT2VECTOR, oid::INT2), (oid::OIDVECTOR, oid::OID)] {
+        let info = all.iter_mut().find(|t| t.oid == vector).expect("the vectors are built in");
+        info.element = element;
+    }
+    let by_oid = all.iter().enumerate().map(|(i, t)| (t.oid, i)).collect();
+    let by_name = all.iter().enumerate().map(|(i, t)| (t.name, i)).collect();
+    Registry { all, by_oid, by_name }
+});
+
+/// Every built-in type, array types included.
+pub fn all_types() -> &'static [TypeInfo] {
+    &REGISTRY.all
+}
+
+/// The built-in type with this oid.
+pub fn type_info(oid: Oid) -> Option<&'static TypeInfo> {
+    REGISTRY.by_oid.get(&oid).map(|&i| &REGISTRY.all[i])
+}
+
+/// The type named so: `pg_type`'s names and SQL's spellings (`integer`, `double precision`), in lower case.
+pub fn type_by_name(name: &str) -> Option<&'static TypeInfo> {
+    let canonical = match name {
+        "integer" | "int" => "int4",
+        "smallint" => "int2",
+        "bigint" => "int8",
+        "real" => "float4",
+        "double precision" | "float" => "float8",
+        "decimal" | "dec" => "numeric",
+        "boolean" => "bool",
+        "character varying" | "char varying" => "varchar",
+        "character" => "bpchar",
+        "timestamp without time zone" => "timestamp",
+        "timestamp with time zone" => "timestamptz",
+        "time without time zone" => "time",
+        "time with time zone" => "timetz",
+        other => other,
+    };
+    REGISTRY.by_name.get(canonical).map(|&i| &REGISTRY.all[i])
+}
+
+/// The array type over an element type.
+pub fn array_of(element: Oid) -> Option<Oid> {
+    type_info(element).map(|t| t.array).filter(|&a| a != Oid::NONE)
+}
+
+/// The element type of an array (or vector) type.
+pub fn element_of(array: Oid) -> Option<Oid> {
+    type_info(array).map(|t| t.element).filter(|&e| e != Oid::NONE)
+}
+
+/// A type as PostgreSQL's messages and `\d` spell it: `integer`, `character varying(5)`, `numeric(10,2)[]`.
+pub fn format_type(ty: SqlType) -> String {
+    let Some(info) = type_info(ty.oid) else {
+        return if ty.oid == Oid::NONE { "-".into() } else { "???".into() };
+    };
+    if info.is_array() {
+        return format_type(SqlType::new(info.element, ty.typmod)) + "[]";
+    }
+    let length = SqlType::string_length(ty.typmod);
+    match ty.oid {
+        oid::BOOL => "boolean".into(),
+        oid::INT2 => "smallint".into(),
+        oid::INT4 => "integer".into(),
+        oid::INT8 => "bigint".into(),
+        oid::FLOAT4 => "real".into(),
+        oid::FLOAT8 => "double precision".into(),
+        oid::CHAR => "\"char\"".into(),
+        oid::ANY => "\"any\"".into(),
+        oid::VARCHAR => match length {
+            Some(n) => format!("character varying({n})"),
+            None => "character varying".into(),
+        },
+        oid::BPCHAR => match length {
+            Some(n) => format!("character({n})"),
+            None if ty.typmod == -1 => "character".into(),
+            None => "bpchar".into(),
+        },
+        oid::NUMERIC => match SqlType::numeric_precision(ty.typmod) {
+            Some((p, s)) => format!("numeric({p},{s})"),
+            None => "numeric".into(),
+        },
+        oid::TIME => timed("time", ty.typmod, " without time zone"),
+        oid::TIMETZ => timed("time", ty.typmod, " with time zone"),
+        oid::TIMESTAMP => timed("timestamp", ty.typmod, " without time zone"),
+        oid::TIMESTAMPTZ => timed("timestamp", ty.typmod, " with time zone"),
+        oid::INTERVAL => interval_name(ty.typmod),
+        _ => info.name.into(),
+    }
+}
+
+/// A type's name in an error message, without its modifier.
+pub fn type_name(oid: Oid) -> String {
+    format_type(SqlType::plain(oid))
+}
+
+fn timed(base: &str, typmod: i32, zone: &str) -> String {
+    if typmod < 0 { format!("{base}{zone}") } else { format!("{base}({typmod}){zone}") }
+}
+
+/// The fields of an interval modifier, as bits of its high half.
+pub mod interval_field {
+    pub const MONTH: i32 = 1 << 1;
+    pub const YEAR: i32 = 1 << 2;
+    pub const DAY: i32 = 1 << 3;
+    pub const HOUR: i32 = 1 << 10;
+    pub const MINUTE: i32 = 1 << 11;
+    pub const SECOND: i32 = 1 << 12;
+    /// No field named: all of them.
+    pub const FULL_RANGE: i32 = 0x7fff;
+    /// No precision named.
+    pub const FULL_PRECISION: i32 = 0xffff;
+}
+
+impl SqlType {
+    /// `interval [fields] [(precision)]`: the fields' bits and digits of a second.
+    pub const fn interval_modifier(range: i32, precision: i32) -> i32 {
+        (range << 16) | (precision & 0xffff)
+    }
+}
+
+fn interval_name(typmod: i32) -> String {
+    use interval_field::*;
+    if typmod < 0 {
+        return "interval".into();
+    }
+    const UP_TO_HOUR: i32 = DAY | HOUR;
+    const UP_TO_MINUTE: i32 = DAY | HOUR | MINUTE;
+    const UP_TO_SECOND: i32 = DAY | HOUR | MINUTE | SECOND;
+    const YEAR_MONTH: i32 = YEAR | MONTH;
+    const HOUR_MINUTE: i32 = HOUR | MINUTE;
+    const HOUR_SECOND: i32 = HOUR | MINUTE | SECOND;
+    const MINUTE_SECOND: i32 = MINUTE | SECOND;
+    let fields = match (typmod >> 16) & 0x7fff {
+        YEAR => " year",
+        MONTH => " month",
+        DAY => " day",
+        HOUR => " hour",
+        MINUTE => " minute",
+        SECOND => " second",
+        YEAR_MONTH => " year to month",
+        UP_TO_HOUR => " day to hour",
+        UP_TO_MINUTE => " day to minute",
+        UP_TO_SECOND => " day to second",
+        HOUR_MINUTE => " hour to minute",
+        HOUR_SECOND => " hour to second",
+        MINUTE_SECOND => " minute to second",
+        _ => "",
+    };
+    match typmod & 0xffff {
+        FULL_PRECISION => format!("interval{fields}"),
+        precision => format!("interval{fields}({precision})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_postgresqls() {
+        let cases = [
+            (SqlType::INT4, "integer"),
+            (SqlType::new(oid::VARCHAR, 9), "character varying(5)"),
+            (SqlType::new(oid::NUMERIC, SqlType::numeric_modifier(10, 2)), "numeric(10,2)"),
+            (SqlType::new(oid::NUMERIC, SqlType::numeric_modifier(3, -2)), "numeric(3,-2)"),
+            (SqlType::new(oid::TIMESTAMPTZ, 3), "timestamp(3) with time zone"),
+            (SqlType::plain(oid::TEXT_ARRAY), "text[]"),
+            (SqlType::plain(oid::OIDVECTOR), "oidvector"),
+            (SqlType::CHAR, "\"char\""),
+            (SqlType::new(oid::INTERVAL, SqlType::interval_modifier(interval_field::YEAR | interval_field::MONTH, 0xffff)), "interval year to month"),
+        ];
+        for (ty, name) in cases {
+            assert_eq!(format_type(ty), name);
+        }
+        assert_eq!(type_by_name("double precision").unwrap().oid, oid::FLOAT8);
+        assert_eq!(element_of(oid::INT2VECTOR), Some(oid::INT2));
+        assert_eq!(array_of(oid::INT8), Some(oid::INT8_ARRAY));
+    }
+}
