@@ -18,7 +18,7 @@ pub struct SpinWait {
     round: u32,
 }
 
-/// 31 pauses in all, one to two microseconds: about what parking and being woken costs.
+/// 31 pauses in all, up to a microsecond or two: less than parking and being woken costs.
 const SPIN_ROUNDS: u32 = 5;
 
 impl SpinWait {
