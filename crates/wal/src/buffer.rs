@@ -239,6 +239,13 @@ mod model {
     use loom::thread;
     use throng_sync::thread_index;
 
+    /// All interleavings with at most `preemptions` switches that no thread asked for.
+    fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(preemptions);
+        builder.check(f);
+    }
+
     fn insert(buffer: &LogBuffer, len: u64) {
         let place = buffer.reserve(thread_index(), len);
         let bytes: Vec<u8> = (place.start..place.end).map(|p| p as u8 + 1).collect();
@@ -267,7 +274,7 @@ mod model {
 
     #[test]
     fn loom_the_flusher_never_reads_bytes_not_yet_copied() {
-        loom::model(|| {
+        model(3, || {
             let buffer = Arc::new(LogBuffer::new(8, 0));
             let threads: Vec<_> = (0..2)
                 .map(|_| {
@@ -275,8 +282,7 @@ mod model {
                     thread::spawn(move || insert(&buffer, 1))
                 })
                 .collect();
-            let mut written = flush(&buffer, 0);
-            written = flush(&buffer, written);
+            let written = flush(&buffer, 0);
             for thread in threads {
                 thread.join().unwrap();
             }
@@ -286,7 +292,7 @@ mod model {
 
     #[test]
     fn loom_a_thread_that_inserts_again_hides_nothing() {
-        loom::model(|| {
+        model(5, || {
             let buffer = Arc::new(LogBuffer::new(8, 0));
             let inserter = {
                 let buffer = buffer.clone();
@@ -304,7 +310,7 @@ mod model {
 
     #[test]
     fn loom_room_is_reused_only_after_it_was_read() {
-        loom::model(|| {
+        model(2, || {
             let buffer = Arc::new(LogBuffer::new(2, 0));
             let inserter = {
                 let buffer = buffer.clone();

@@ -75,7 +75,9 @@ impl ImageHorizon {
         let was = lane.load(Ordering::Relaxed);
         debug_assert!(was & DEPTH < DEPTH, "tickets nest too deeply");
         let opens = if was & DEPTH == 0 { GENERATION } else { 0 };
-        lane.store(was + opens + 1, Ordering::Relaxed);
+        // Release: a checkpointer that waits for this thread's last ticket may learn from this store that it
+        // is gone, and must then see what was done under it.
+        lane.store(was + opens + 1, Ordering::Release);
         // The store above must not sink below the load: either we see the raised horizon, or the
         // checkpointer, which fences between raising and looking, sees us.
         fence(Ordering::SeqCst);
@@ -224,7 +226,9 @@ mod model {
     }
 
     fn check(mtrs: [usize; 2]) {
-        loom::model(move || {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(move || {
             let world = Arc::new(World {
                 horizon: ImageHorizon::new(Lsn(0)),
                 tail: AtomicU64::new(1),
