@@ -1,0 +1,323 @@
+//! The order of commits, and how far back anybody still looks.
+//!
+//! ```text
+//!   commits:   1   2   3   4   5   6   7   8   9
+//!                      ▲       ▲           ▲   ▲
+//!                horizon   oldest      durable  last
+//!                          snapshot
+//! ```
+//!
+//! A snapshot is the `last` number, read once: it sees the commits up to it. Nobody is asked and nobody is walked. What a
+//! snapshot owes in return is to publish its number in its session's slot, so that the horizon stays at or
+//! below it. Taking one and moving the horizon meet like this (Dekker's way: each writes, then looks at the other's):
+//!
+//! ```text
+//!   a reader                                 the one who advances
+//!   1 S = last                               1 C = min(last, durable)
+//!   2 slot = S                               2 proposed = C
+//!     ── fence ──                              ── fence ──
+//!   3 if proposed > S: again from 1          3 horizon = min(C, every slot)
+//! ```
+//!
+//! If the reader does not see the proposal, the one who advances sees the slot; so no snapshot is ever below the horizon.
+//! The slots are walked by one background thread a few times in a hundred milliseconds, and never by a transaction.
+//!
+//! The horizon also stays below every commit whose record is not on disk yet. What was decided by the horizon (a row
+//! pruned, a bit set on a page) can reach the disk; the commit it relied on must then be there too.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+use throng_sync::atomic::{AtomicU64, Ordering, fence};
+use throng_types::{Csn, Lsn};
+
+use crate::growvec::GrowVec;
+
+/// A slot's value when its session has no snapshot.
+const NO_SNAPSHOT: u64 = u64::MAX;
+
+/// Slots that share a cache-line pair; all of them belong to sessions of one thread.
+const CHUNK: usize = 16;
+const _: () = assert!(CHUNK * 8 == 128, "a chunk fills two cache lines, which processors fetch together");
+
+#[repr(align(128))]
+pub(crate) struct Chunk([AtomicU64; CHUNK]);
+
+impl Default for Chunk {
+    fn default() -> Chunk {
+        Chunk(std::array::from_fn(|_| AtomicU64::new(NO_SNAPSHOT)))
+    }
+}
+
+/// Commit numbers and the horizon. See the module's header.
+pub struct Clock {
+    line: Line,
+    horizon: Horizon,
+    slots: GrowVec<Chunk>,
+    free: Mutex<FreeSlots>,
+    undurable: Mutex<VecDeque<(Csn, Lsn)>>,
+}
+
+/// Written by every commit.
+#[repr(align(128))]
+struct Line {
+    last: AtomicU64,
+}
+
+/// Written rarely, read by every snapshot.
+#[repr(align(128))]
+struct Horizon {
+    proposed: AtomicU64,
+    usable: AtomicU64,
+    /// Commits up to here are on disk.
+    durable: AtomicU64,
+}
+
+#[derive(Default)]
+struct FreeSlots {
+    /// By thread: slots of chunks that the thread's sessions have to themselves.
+    by_thread: Vec<Vec<u32>>,
+    chunks: u64,
+}
+
+/// A session's place in the clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotId {
+    index: u32,
+    thread: u32,
+}
+
+/// The first number a commit gets.
+const FIRST: u64 = 1;
+
+impl Default for Clock {
+    fn default() -> Clock {
+        let start = FIRST - 1;
+        Clock {
+            line: Line { last: AtomicU64::new(start) },
+            horizon: Horizon {
+                proposed: AtomicU64::new(start),
+                usable: AtomicU64::new(start),
+                durable: AtomicU64::new(start),
+            },
+            slots: GrowVec::new(),
+            free: Mutex::default(),
+            undurable: Mutex::default(),
+        }
+    }
+}
+
+impl Clock {
+    /// The latest commit's number.
+    #[inline]
+    pub fn last(&self) -> Csn {
+        Csn(self.line.last.load(Ordering::Acquire))
+    }
+
+    /// A commit's number. To be called with the commit's status at `COMMITTING`.
+    #[inline]
+    pub(crate) fn tick(&self) -> Csn {
+        // AcqRel: who reads this number also sees the COMMITTING stored before.
+        Csn(self.line.last.fetch_add(1, Ordering::AcqRel) + 1)
+    }
+
+    /// Commits at or before this are seen by every snapshot there is or will be, and are on disk.
+    #[inline]
+    pub fn horizon(&self) -> Csn {
+        Csn(self.horizon.usable.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn add_slot(&self, thread: usize) -> SlotId {
+        let mut free = self.free.lock();
+        if free.by_thread.len() <= thread {
+            free.by_thread.resize_with(thread + 1, Vec::new);
+        }
+        if free.by_thread[thread].is_empty() {
+            let chunk = free.chunks;
+            free.chunks += 1;
+            self.slots.at(chunk);
+            let first = chunk as u32 * CHUNK as u32;
+            free.by_thread[thread].extend((first..first + CHUNK as u32).rev());
+        }
+        let index = free.by_thread[thread].pop().expect("filled above");
+        SlotId { index, thread: thread as u32 }
+    }
+
+    pub(crate) fn remove_slot(&self, slot: SlotId) {
+        self.clear(slot);
+        self.free.lock().by_thread[slot.thread as usize].push(slot.index);
+    }
+
+    #[inline]
+    fn slot(&self, slot: SlotId) -> &AtomicU64 {
+        let i = slot.index as usize;
+        &self.slots.get((i / CHUNK) as u64).expect("a slot given out is there").0[i % CHUNK]
+    }
+
+    /// A new snapshot's number, published in the slot.
+    #[inline]
+    pub(crate) fn publish(&self, slot: SlotId) -> Csn {
+        Csn(publish(self.slot(slot), &self.line.last, &self.horizon.proposed))
+    }
+
+    /// The slot goes on for an older or newer snapshot that the session still holds.
+    #[inline]
+    pub(crate) fn republish(&self, slot: SlotId, oldest: Csn) {
+        // Release: the reads made with the snapshot that ends here are done before the horizon can pass it.
+        self.slot(slot).store(oldest.0, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn clear(&self, slot: SlotId) {
+        self.slot(slot).store(NO_SNAPSHOT, Ordering::Release);
+    }
+
+    /// Notes how far the log is, and counts commits as durable whose records it has on disk.
+    ///
+    /// `reserved` is read after `last`: every commit up to `last` had its record in the log before it took
+    /// its number, so once the log is on disk up to there, so are they.
+    pub(crate) fn note_log(&self, reserved: impl FnOnce() -> Lsn, flushed: Lsn) {
+        let mut waiting = self.undurable.lock();
+        let last = self.last();
+        if waiting.back().is_none_or(|&(csn, _)| csn < last) && self.horizon.durable.load(Ordering::Relaxed) < last.0 {
+            waiting.push_back((last, reserved()));
+        }
+        while let Some(&(csn, lsn)) = waiting.front()
+            && lsn <= flushed
+        {
+            self.horizon.durable.store(csn.0, Ordering::Relaxed);
+            waiting.pop_front();
+        }
+    }
+
+    /// Whether the horizon is where it can be, if nobody holds a snapshot.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.horizon() == self.last()
+    }
+
+    /// Moves the horizon as far as snapshots and the log allow. One caller at a time.
+    pub(crate) fn advance(&self) -> Csn {
+        let candidate = self.line.last.load(Ordering::Acquire).min(self.horizon.durable.load(Ordering::Relaxed));
+        let chunks = self.free.lock().chunks;
+        let slots = (0..chunks).flat_map(|n| self.slots.get(n).into_iter().flat_map(|chunk| chunk.0.iter()));
+        advance(candidate, slots, &self.horizon.proposed, &self.horizon.usable);
+        self.horizon()
+    }
+}
+
+/// The reader's side of the protocol in the header.
+#[inline]
+fn publish(slot: &AtomicU64, last: &AtomicU64, proposed: &AtomicU64) -> u64 {
+    loop {
+        let seen = last.load(Ordering::Acquire);
+        slot.store(seen, Ordering::Relaxed);
+        // Keeps the look at the proposal from passing the store above.
+        fence(Ordering::SeqCst);
+        // Acquire: `last` is read again after the proposal, which never is ahead of it.
+        if proposed.load(Ordering::Acquire) <= seen {
+            return seen;
+        }
+    }
+}
+
+/// The other side.
+fn advance<'a>(candidate: u64, slots: impl Iterator<Item = &'a AtomicU64>, proposed: &AtomicU64, usable: &AtomicU64) {
+    if candidate <= usable.load(Ordering::Relaxed) {
+        return;
+    }
+    proposed.store(candidate, Ordering::Release);
+    // Keeps the looks at the slots from passing the store above.
+    fence(Ordering::SeqCst);
+    // Acquire: what a reader did before it gave its snapshot up has happened before anything is done by the new horizon.
+    let oldest = slots.map(|slot| slot.load(Ordering::Acquire)).fold(candidate, u64::min);
+    if oldest > usable.load(Ordering::Relaxed) {
+        usable.store(oldest, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn the_horizon_waits_for_snapshots_and_for_the_disk() {
+        let clock = Clock::default();
+        let (a, b) = (clock.add_slot(0), clock.add_slot(1));
+        for _ in 0..5 {
+            clock.tick();
+        }
+        clock.note_log(|| Lsn(100), Lsn(50));
+        assert_eq!(clock.advance(), Csn(0), "the log is not on disk");
+        let held = clock.publish(a);
+        assert_eq!(held, Csn(5));
+        clock.tick();
+        clock.note_log(|| Lsn(120), Lsn(120));
+        assert_eq!(clock.advance(), Csn(5), "a snapshot is held");
+        assert_eq!(clock.publish(b), Csn(6));
+        clock.clear(a);
+        assert_eq!(clock.advance(), Csn(6));
+        assert!(clock.is_settled());
+        clock.remove_slot(b);
+        assert_eq!(clock.add_slot(1).index, b.index, "slots are used again");
+    }
+
+    #[test]
+    fn no_snapshot_is_ever_below_the_horizon() {
+        let clock = Arc::new(Clock::default());
+        let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let readers: Vec<_> = (0..3)
+            .map(|i| {
+                let (clock, slot) = (clock.clone(), clock.add_slot(i));
+                std::thread::spawn(move || {
+                    for _ in 0..20_000 {
+                        let seen = clock.publish(slot);
+                        clock.tick();
+                        assert!(clock.horizon() <= seen);
+                        clock.clear(slot);
+                    }
+                })
+            })
+            .collect();
+        let (walker, stopped) = (clock.clone(), stop.clone());
+        let advancing = std::thread::spawn(move || {
+            while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
+                walker.note_log(|| Lsn(1), Lsn(1));
+                walker.advance();
+            }
+        });
+        for reader in readers {
+            reader.join().expect("a reader panicked");
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        advancing.join().expect("the advancing thread panicked");
+        clock.note_log(|| Lsn(1), Lsn(1));
+        assert_eq!(clock.advance(), clock.last());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+
+    #[test]
+    fn loom_a_snapshot_and_the_horizon() {
+        loom::model(|| {
+            let slot = Arc::new(AtomicU64::new(NO_SNAPSHOT));
+            let last = Arc::new(AtomicU64::new(1));
+            let (proposed, usable) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+            let walker = {
+                let (slot, last, proposed, usable) = (slot.clone(), last.clone(), proposed.clone(), usable.clone());
+                loom::thread::spawn(move || {
+                    last.fetch_add(1, Ordering::AcqRel);
+                    advance(last.load(Ordering::Acquire), [&*slot].into_iter(), &proposed, &usable);
+                })
+            };
+            let seen = publish(&slot, &last, &proposed);
+            assert!(usable.load(Ordering::Acquire) <= seen, "the horizon passed a snapshot");
+            walker.join().unwrap();
+            assert!(usable.load(Ordering::Acquire) <= seen, "the horizon passed a snapshot");
+        });
+    }
+}

@@ -1,0 +1,199 @@
+//! `DIR/control`: where recovery begins, and what it must know before it has read the log.
+//!
+//! ```text
+//!   0        8         12        16                                                            end-4
+//!   | magic  | version | clean   | identifier, redo, ids, segment size, made files, doomed files | crc32c |
+//! ```
+//!
+//! Little endian. Written whole under another name, synced, and renamed, so that there is always one whole file.
+
+use std::io;
+
+use throng_disk::Disk;
+use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
+use throng_wal::NextIds;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"THRONG\r\n");
+const VERSION: u32 = 1;
+const NAME: &str = "control";
+const TEMPORARY: &str = "control.new";
+
+/// The control file's contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Control {
+    /// Tells data directories apart.
+    pub(crate) identifier: u64,
+    /// The server that wrote it had stopped, with all pages written.
+    pub(crate) clean: bool,
+    /// Redo begins here.
+    pub(crate) redo: Lsn,
+    /// No id at or above these had been used at `redo`.
+    pub(crate) next: NextIds,
+    pub(crate) wal_segment_size: u64,
+    /// Files whose makers had not ended: to be removed if those turn out not to have committed.
+    pub(crate) made: Vec<(Xid, FileId)>,
+    /// Files whose end had been committed, but which were still there.
+    pub(crate) doomed: Vec<FileId>,
+}
+
+impl Control {
+    pub(crate) fn read(disk: &dyn Disk) -> Result<Option<Control>> {
+        if !disk.exists(NAME)? {
+            return Ok(None);
+        }
+        let bytes = read_file(disk, NAME)?;
+        Control::decode(&bytes).map(Some)
+    }
+
+    pub(crate) fn write(&self, disk: &dyn Disk) -> io::Result<()> {
+        replace_file(disk, "", NAME, TEMPORARY, &self.encode())?;
+        disk.sync_dir("")
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut b = Vec::with_capacity(256);
+        b.extend(MAGIC.to_le_bytes());
+        b.extend(VERSION.to_le_bytes());
+        b.extend(u32::from(self.clean).to_le_bytes());
+        for value in [self.identifier, self.redo.0, self.next.xid.0, self.wal_segment_size] {
+            b.extend(value.to_le_bytes());
+        }
+        b.extend(self.next.oid.0.to_le_bytes());
+        b.extend(self.next.file.0.to_le_bytes());
+        b.extend((self.made.len() as u32).to_le_bytes());
+        for (xid, file) in &self.made {
+            b.extend(xid.0.to_le_bytes());
+            b.extend(file.0.to_le_bytes());
+        }
+        b.extend((self.doomed.len() as u32).to_le_bytes());
+        for file in &self.doomed {
+            b.extend(file.0.to_le_bytes());
+        }
+        seal(&mut b);
+        b
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Control> {
+        let damaged = || Error::corrupted("the control file is damaged");
+        let body = unseal(bytes).ok_or_else(damaged)?;
+        let mut at = Fields { rest: body };
+        if at.u64() != Some(MAGIC) {
+            return Err(Error::corrupted("the control file is not Throng's"));
+        }
+        let version = at.u32().ok_or_else(damaged)?;
+        if version != VERSION {
+            return Err(Error::corrupted(format!(
+                "the data directory has format {version}, this server reads format {VERSION}"
+            )));
+        }
+        Control::fields(&mut at).ok_or_else(damaged)
+    }
+
+    fn fields(at: &mut Fields<'_>) -> Option<Control> {
+        let clean = at.u32()? != 0;
+        let (identifier, redo, xid, wal_segment_size) = (at.u64()?, Lsn(at.u64()?), Xid(at.u64()?), at.u64()?);
+        let next = NextIds { xid, oid: Oid(at.u32()?), file: FileId(at.u32()?) };
+        let made = (0..at.u32()?).map(|_| Some((Xid(at.u64()?), FileId(at.u32()?)))).collect::<Option<_>>()?;
+        let doomed = (0..at.u32()?).map(|_| Some(FileId(at.u32()?))).collect::<Option<_>>()?;
+        at.rest.is_empty().then_some(Control { identifier, clean, redo, next, wal_segment_size, made, doomed })
+    }
+}
+
+/// Reads little-endian numbers off the front.
+pub(crate) struct Fields<'a> {
+    pub(crate) rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.rest.split_at_checked(n)?;
+        self.rest = rest;
+        Some(head)
+    }
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.take(1).map(|b| b[0])
+    }
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.take(2).and_then(|b| b.try_into().ok()).map(u16::from_le_bytes)
+    }
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.take(4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes)
+    }
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.take(8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes)
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
+}
+
+/// Appends the checksum.
+pub(crate) fn seal(bytes: &mut Vec<u8>) {
+    let sum = checksum(bytes);
+    bytes.extend(sum.to_le_bytes());
+}
+
+/// What the checksum at the end covers, if it is right.
+pub(crate) fn unseal(bytes: &[u8]) -> Option<&[u8]> {
+    let (body, sum) = bytes.split_last_chunk::<4>()?;
+    (checksum(body) == u32::from_le_bytes(*sum)).then_some(body)
+}
+
+pub(crate) fn read_file(disk: &dyn Disk, path: &str) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, false)?;
+    let mut bytes = vec![0; file.len()? as usize];
+    let n = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(n);
+    Ok(bytes)
+}
+
+/// Writes a file under a temporary name, makes it durable, and gives it its name. The directory is synced by the caller.
+pub(crate) fn replace_file(disk: &dyn Disk, dir: &str, name: &str, temporary: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = |name: &str| if dir.is_empty() { name.to_string() } else { format!("{dir}/{name}") };
+    let file = disk.open(&path(temporary), true)?;
+    file.set_len(0)?;
+    file.write_at(bytes, 0)?;
+    file.sync()?;
+    disk.rename(&path(temporary), &path(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_disk::SimDisk;
+
+    fn sample() -> Control {
+        Control {
+            identifier: 7,
+            clean: false,
+            redo: Lsn(1 << 24),
+            next: NextIds { xid: Xid(3), oid: Oid(16384), file: FileId(1) },
+            wal_segment_size: 16 << 20,
+            made: vec![(Xid(9), FileId(4))],
+            doomed: vec![FileId(2), FileId(3)],
+        }
+    }
+
+    #[test]
+    fn it_is_found_as_written_even_after_a_crash() {
+        let disk = SimDisk::new();
+        assert_eq!(Control::read(&disk).expect("readable"), None);
+        sample().write(&disk).expect("written");
+        for seed in 0..20 {
+            assert_eq!(Control::read(&disk.crash_image(seed)).expect("readable"), Some(sample()));
+        }
+    }
+
+    #[test]
+    fn damage_is_found() {
+        let bytes = sample().encode();
+        for i in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[i] ^= 4;
+            assert!(Control::decode(&damaged).is_err(), "byte {i}");
+            assert!(Control::decode(&bytes[..i]).is_err(), "cut at {i}");
+        }
+        assert_eq!(Control::decode(&bytes).expect("whole"), sample());
+    }
+}

@@ -1,0 +1,154 @@
+//! What all sessions share: clock, status, locks, ids, and the work put off until the log allows it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use throng_buffer::Pool;
+use throng_sync::Parker;
+use throng_types::{Csn, FileId, Lsn, Result, Xid};
+use throng_wal::{NextIds, RecordBuilder, Wal};
+
+use crate::clock::Clock;
+use crate::ids::Ids;
+use crate::lock::fast::StrongLocks;
+use crate::lock::table::LockTable;
+use crate::lock::xid::XidWaits;
+use crate::rowlock::RowLocks;
+use crate::session::Registry;
+use crate::status::StatusLog;
+
+/// Knobs that can be turned while the server runs.
+#[derive(Debug)]
+pub struct TxnConfig {
+    /// `deadlock_timeout`, in milliseconds.
+    pub deadlock_timeout_ms: AtomicU64,
+    /// `checkpoint_timeout`, in milliseconds.
+    pub checkpoint_timeout_ms: AtomicU64,
+    /// `checkpoint_completion_target`, in thousandths.
+    pub checkpoint_completion_target: AtomicU64,
+    /// `max_wal_size`, in bytes: how much log may come after a checkpoint before the next one is due.
+    pub max_wal_size: AtomicU64,
+}
+
+impl Default for TxnConfig {
+    /// PostgreSQL's defaults.
+    fn default() -> TxnConfig {
+        TxnConfig {
+            deadlock_timeout_ms: AtomicU64::new(1000),
+            checkpoint_timeout_ms: AtomicU64::new(300_000),
+            checkpoint_completion_target: AtomicU64::new(900),
+            max_wal_size: AtomicU64::new(1 << 30),
+        }
+    }
+}
+
+impl TxnConfig {
+    pub(crate) fn deadlock_timeout(&self) -> Duration {
+        Duration::from_millis(self.deadlock_timeout_ms.load(Ordering::Relaxed))
+    }
+}
+
+pub(crate) struct Core {
+    pub(crate) config: TxnConfig,
+    pub(crate) clock: Clock,
+    pub(crate) status: StatusLog,
+    pub(crate) ids: Ids,
+    pub(crate) registry: Registry,
+    pub(crate) locks: LockTable,
+    pub(crate) strong: StrongLocks,
+    pub(crate) xids: XidWaits,
+    pub(crate) rows: RowLocks,
+    /// Held by the one session that looks for a deadlock.
+    pub(crate) detecting: Mutex<()>,
+    /// Held by the one thread that moves the horizon.
+    pub(crate) advancing: Mutex<()>,
+    pub(crate) wal: Arc<Wal>,
+    pub(crate) pool: Arc<Pool>,
+    /// Files made by transactions that have not ended: a crash leaves them to recovery.
+    pub(crate) made: Mutex<Vec<(Xid, FileId)>>,
+    /// Files to be removed once the log is on disk up to here.
+    pub(crate) doomed: Mutex<Vec<(Lsn, FileId)>>,
+    pub(crate) background: Background,
+}
+
+/// The call bell of the background thread that moves the horizon.
+#[derive(Default)]
+pub(crate) struct Background {
+    pub(crate) parker: Parker,
+    pub(crate) asleep: AtomicBool,
+    pub(crate) stop: AtomicBool,
+}
+
+impl Background {
+    /// There is something to do. One load when the thread is awake.
+    #[inline]
+    pub(crate) fn call(&self) {
+        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::AcqRel) {
+            self.parker.unpark();
+        }
+    }
+}
+
+impl Core {
+    pub(crate) fn new(config: TxnConfig, status: StatusLog, next: NextIds, wal: Arc<Wal>, pool: Arc<Pool>) -> Core {
+        let log = wal.clone();
+        let ids = Ids::new(
+            next,
+            Box::new(move |next| {
+                let mut record = RecordBuilder::new();
+                record.next_ids(next);
+                log.insert(&mut record);
+            }),
+        );
+        Core {
+            config,
+            clock: Clock::default(),
+            status,
+            ids,
+            registry: Registry::new(),
+            locks: LockTable::new(),
+            strong: StrongLocks::new(),
+            xids: XidWaits::new(),
+            rows: RowLocks::new(),
+            detecting: Mutex::new(()),
+            advancing: Mutex::new(()),
+            wal,
+            pool,
+            made: Mutex::default(),
+            doomed: Mutex::default(),
+            background: Background::default(),
+        }
+    }
+
+    /// Notes how far the log is. One caller at a time: who holds `advancing`.
+    pub(crate) fn note_log(&self) {
+        self.clock.note_log(|| self.wal.inserted(), self.wal.flushed());
+    }
+
+    /// Moves the horizon and reduces status that nobody needs in full. One caller at a time: who holds `advancing`.
+    pub(crate) fn advance_horizon(&self) -> Csn {
+        self.note_log();
+        let horizon = self.clock.advance();
+        self.status.trim(self.ids.next_xid(), horizon);
+        horizon
+    }
+
+    /// Nothing is left to do for the background thread.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.clock.is_settled() && self.doomed.lock().is_empty()
+    }
+
+    /// Removes the files whose end is on disk.
+    pub(crate) fn remove_doomed(&self) -> Result<()> {
+        let flushed = self.wal.flushed();
+        let ready: Vec<(Lsn, FileId)> = self.doomed.lock().iter().copied().filter(|(lsn, _)| *lsn <= flushed).collect();
+        for entry in ready {
+            self.pool.drop_file(entry.1)?;
+            // Off the list when it is gone: a checkpoint that does not find it there makes its removal durable.
+            self.doomed.lock().retain(|e| *e != entry);
+        }
+        Ok(())
+    }
+}

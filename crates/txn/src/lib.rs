@@ -1,0 +1,34 @@
+//! Transactions: clock, snapshots, locks, commit, cleaning and recovery.
+//!
+//! What it promises:
+//! * A commit answered with `sync` is found after any crash; one not answered is found whole or not at all.
+//! * A snapshot is one number; taking it walks nobody, and the clock's background thread keeps what it sees from being cleaned.
+//! * A session that waits (for a lock, a row, another's end) is a future: it holds no thread and no latch.
+//! * Every wait can be cancelled, times out as told, and is looked through for deadlocks.
+
+mod checkpoint;
+pub mod clean;
+mod clock;
+mod control;
+mod core;
+mod growvec;
+mod ids;
+mod lock;
+mod recover;
+mod rowlock;
+pub mod rows;
+mod session;
+mod snapshot;
+mod status;
+mod system;
+mod txn;
+mod xact;
+
+pub use crate::core::TxnConfig;
+pub use lock::held::LockScope;
+pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
+pub use recover::RecoveryReport;
+pub use session::{CancelFlag, CancelReason, Session, SessionEntry, SessionInfo, SessionState, SessionStatus};
+pub use snapshot::Snapshot;
+pub use system::{CleanerContext, OpenConfig, TxnSystem};
+pub use txn::{Isolation, Txn};

@@ -1,0 +1,167 @@
+//! Who waits for whom, and whether that goes in a circle.
+//!
+//! A session that has waited for `deadlock_timeout` looks once whether it is in a circle. Nothing is stopped for that: edges
+//! are read one partition at a time, and a circle found is then looked at a second time.
+//!
+//! ```text
+//!   A ──waits for──► B ──► C ──► A         first look: the edges, and each wait's number
+//!                                          second look: the same numbers, the same edges
+//! ```
+//!
+//! Who waits lets go of nothing, so if every wait in the circle was one and the same in both looks, there was a
+//! moment between them at which all of them stood: a deadlock. One search runs at a time and takes its session out of its
+//! queue before it ends, so two members of a circle do not both give up.
+//!
+//! An edge may come from the queue alone (someone before us asks for a mode that excludes ours, but holds nothing that
+//! does). Then the circle is broken by letting the later one go first, as PostgreSQL does, and nobody gives up.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::{Error, Xid};
+
+use super::table::Blocker;
+use super::wait::{Verdict, WaitNode, WaitOn};
+use super::{LockMode, LockTag};
+use crate::core::Core;
+use crate::session::SessionEntry;
+use crate::status::Standing;
+
+/// `waiter` waits (in its wait of this number) for `blocker`.
+struct Edge {
+    waiter: Arc<SessionEntry>,
+    number: u64,
+    on: WaitOn,
+    blocker: Blocker,
+}
+
+/// Looks whether `me` waits for itself. If so, and the queue cannot be rearranged, calls `give_up` and reports.
+pub(crate) fn check(core: &Core, me: &Arc<SessionEntry>, give_up: impl FnOnce()) -> Verdict {
+    let _one_at_a_time = core.detecting.lock();
+    // Each round lets somebody past in a queue; that many circles at most can be broken this way.
+    for _ in 0..64 {
+        let Some(circle) = Search::new(core).circle_through(me) else { return Verdict::Innocent };
+        if !still_stands(core, &circle) {
+            return Verdict::Innocent;
+        }
+        if !circle.iter().any(|edge| let_past(core, edge)) {
+            give_up();
+            return Verdict::Deadlock(report(&circle));
+        }
+    }
+    Verdict::Innocent
+}
+
+fn still_stands(core: &Core, circle: &[Edge]) -> bool {
+    let owners = owners(core);
+    circle.iter().all(|edge| match edge.waiter.waiting() {
+        Some((number, on)) => {
+            number == edge.number && blockers(core, &owners, &on).iter().any(|b| b.pid == edge.blocker.pid)
+        }
+        None => false,
+    })
+}
+
+/// Breaks the circle at an edge that only the queue makes.
+fn let_past(core: &Core, edge: &Edge) -> bool {
+    let WaitOn::Lock { tag, node } = &edge.on else { return false };
+    let granted = edge.blocker.queued && core.locks.jump_queue(*tag, node);
+    if granted {
+        node.wake();
+    }
+    granted
+}
+
+fn report(circle: &[Edge]) -> Error {
+    let mut detail = String::new();
+    for (i, edge) in circle.iter().enumerate() {
+        let (mode, tag) = wanted(&edge.on);
+        let line_end = if i == 0 { "" } else { "\n" };
+        let waiter = edge.waiter.pid();
+        // Writing to a string does not fail.
+        let _ = write!(
+            detail,
+            "{line_end}Process {waiter} waits for {} on {tag}; blocked by process {}.",
+            mode.name(),
+            edge.blocker.pid
+        );
+    }
+    Error::new(state::DEADLOCK_DETECTED, "deadlock detected")
+        .detail(detail)
+        .hint("See server log for query details.")
+}
+
+fn wanted(on: &WaitOn) -> (LockMode, LockTag) {
+    match on {
+        WaitOn::Lock { tag, node } => (node.mode, *tag),
+        WaitOn::Xid { xid, .. } => (LockMode::Share, LockTag::Transaction(*xid)),
+    }
+}
+
+/// Whose each running transaction is.
+fn owners(core: &Core) -> HashMap<Xid, u32> {
+    let mut owners = HashMap::new();
+    core.registry.each(|session| {
+        if let Some(xid) = session.top_xid() {
+            owners.insert(xid, session.pid());
+        }
+    });
+    owners
+}
+
+fn blockers(core: &Core, owners: &HashMap<Xid, u32>, on: &WaitOn) -> Vec<Blocker> {
+    match on {
+        WaitOn::Lock { tag, node } => core.locks.blockers(*tag, node),
+        WaitOn::Xid { xid, node } => holder_of(core, owners, *xid, node).into_iter().collect(),
+    }
+}
+
+fn holder_of(core: &Core, owners: &HashMap<Xid, u32>, xid: Xid, node: &Arc<WaitNode>) -> Option<Blocker> {
+    let Standing::InProgress { top } = core.status.standing(xid) else { return None };
+    let pid = *owners.get(&top)?;
+    (pid != node.pid).then_some(Blocker { pid, queued: false })
+}
+
+struct Search<'a> {
+    core: &'a Core,
+    owners: HashMap<Xid, u32>,
+    seen: HashSet<u32>,
+}
+
+impl<'a> Search<'a> {
+    fn new(core: &'a Core) -> Search<'a> {
+        Search { core, owners: owners(core), seen: HashSet::new() }
+    }
+
+    /// A circle that begins and ends at `me`, depth first. Not recursive: chains are as long as there are sessions.
+    fn circle_through(&mut self, me: &Arc<SessionEntry>) -> Option<Vec<Edge>> {
+        // The way from `me`: at each session, the edges not tried yet.
+        let mut path: Vec<(Edge, Vec<Edge>)> = Vec::new();
+        let mut untried = self.edges_of(me.clone());
+        loop {
+            match untried.pop() {
+                Some(edge) if edge.blocker.pid == me.pid() => {
+                    return Some(path.into_iter().map(|(edge, _)| edge).chain([edge]).collect());
+                }
+                Some(edge) => {
+                    if !self.seen.insert(edge.blocker.pid) {
+                        continue;
+                    }
+                    let next = self.core.registry.get(edge.blocker.pid);
+                    let onward = next.map(|session| self.edges_of(session)).unwrap_or_default();
+                    path.push((edge, std::mem::replace(&mut untried, onward)));
+                }
+                None => untried = path.pop()?.1,
+            }
+        }
+    }
+
+    fn edges_of(&self, waiter: Arc<SessionEntry>) -> Vec<Edge> {
+        let Some((number, on)) = waiter.waiting() else { return Vec::new() };
+        let edge = |blocker| Edge { waiter: waiter.clone(), number, on: on.clone(), blocker };
+        // Popped from the end: holders are looked at before those who are only ahead.
+        blockers(self.core, &self.owners, &on).into_iter().rev().map(edge).collect()
+    }
+}

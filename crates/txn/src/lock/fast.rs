@@ -1,0 +1,170 @@
+//! Weak relation locks without the lock table.
+//!
+//! A session keeps the weak modes it holds on relations in words of its own; a strong locker raises the relation's counter
+//! and then goes through everybody's words, moving what it finds into the table. A counter is shared by
+//! the relations that hash to it. One word:
+//!
+//! ```text
+//!   63            40 39                8 7      0
+//!   │      0       │   relation's oid   │ modes │        0: unused
+//! ```
+//!
+//! ```text
+//!   a weak locker                          a strong locker
+//!   1 word = oid, modes                    1 counter += 1
+//!     ── both SeqCst ──                      ── both SeqCst ──
+//!   2 counter == 0? then it has it.        2 every session's words: move those of this relation
+//!     Else take the word back and go       3 wait in the table
+//!     the long way; gone already?
+//!     Then it was moved: it has it.
+//! ```
+//!
+//! Words are changed by compare-and-swap only, so a mode is at every moment in a word or in the table, and never in
+//! both. The words are as many as the session has needed at once: there is no limit past which a statement
+//! that touches many partitions falls off.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use throng_types::Oid;
+
+use super::table::LockTable;
+use super::{LockInfo, LockMode, LockTag, ModeMask, modes};
+use crate::growvec::GrowVec;
+
+const COUNTERS: usize = 4096;
+
+/// How many strong locks there are, or are wanted, by relation.
+pub(crate) struct StrongLocks(Box<[AtomicU32]>);
+
+impl StrongLocks {
+    pub(crate) fn new() -> StrongLocks {
+        StrongLocks((0..COUNTERS).map(|_| AtomicU32::new(0)).collect())
+    }
+
+    fn counter(&self, relation: Oid) -> &AtomicU32 {
+        &self.0[(relation.0.wrapping_mul(0x9E37_79B1) >> 20) as usize % COUNTERS]
+    }
+
+    /// From here on nobody takes a weak lock on the relation without the table.
+    pub(crate) fn raise(&self, relation: Oid) {
+        self.counter(relation).fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    pub(crate) fn lower(&self, relation: Oid) {
+        self.counter(relation).fetch_sub(1, Ordering::Release);
+    }
+
+    #[inline]
+    fn is_raised(&self, relation: Oid) -> bool {
+        self.counter(relation).load(Ordering::SeqCst) != 0
+    }
+}
+
+/// A session's words. Written by the session, and taken away by strong lockers.
+#[derive(Default)]
+pub(crate) struct FastWords {
+    words: FastGrow,
+    /// Words before this one have been used.
+    high: AtomicU32,
+}
+
+struct FastGrow(GrowVec<AtomicU64>);
+
+impl Default for FastGrow {
+    fn default() -> FastGrow {
+        FastGrow(GrowVec::new())
+    }
+}
+
+/// What came of asking for a mode the short way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fast {
+    /// Held, in the word.
+    Held,
+    /// Held, but in the table: a strong locker moved it there with all the word's modes.
+    Moved,
+    /// Not held: a strong locker is about. The word's earlier modes are where they were.
+    Refused,
+    /// Not held, and the word's earlier modes have been moved to the table.
+    RefusedAndMoved,
+}
+
+fn pack(relation: Oid, mask: ModeMask) -> u64 {
+    (relation.0 as u64) << 8 | mask as u64
+}
+
+fn unpack(word: u64) -> (Oid, ModeMask) {
+    (Oid((word >> 8) as u32), (word & 0xff) as ModeMask)
+}
+
+impl FastWords {
+    /// Adds `mode` to word `index`, which holds `held` of the relation (0: unused).
+    #[inline]
+    pub(crate) fn acquire(&self, index: u32, relation: Oid, held: ModeMask, mode: LockMode, strong: &StrongLocks) -> Fast {
+        if index >= self.high.load(Ordering::Relaxed) {
+            self.grow(index);
+        }
+        let word = self.words.0.get(index.into()).expect("made above");
+        let before = if held == 0 { 0 } else { pack(relation, held) };
+        let after = pack(relation, held | mode.bit());
+        if word.compare_exchange(before, after, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+            return Fast::RefusedAndMoved;
+        }
+        fence(Ordering::SeqCst);
+        if !strong.is_raised(relation) {
+            return Fast::Held;
+        }
+        match word.compare_exchange(after, before, Ordering::SeqCst, Ordering::Relaxed) {
+            Ok(_) => Fast::Refused,
+            Err(_) => Fast::Moved,
+        }
+    }
+
+    #[cold]
+    fn grow(&self, index: u32) {
+        self.words.0.at(index.into());
+        self.high.store(index + 1, Ordering::SeqCst);
+    }
+
+    /// Leaves `keep` of `held` in the word. `false`: the modes are in the table.
+    #[inline]
+    pub(crate) fn release(&self, index: u32, relation: Oid, held: ModeMask, keep: ModeMask) -> bool {
+        let word = self.words.0.get(index.into()).expect("a word in use is there");
+        let after = if keep == 0 { 0 } else { pack(relation, keep) };
+        word.compare_exchange(pack(relation, held), after, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    fn used(&self) -> impl Iterator<Item = &AtomicU64> {
+        (0..self.high.load(Ordering::SeqCst)).filter_map(|i| self.words.0.get(i.into()))
+    }
+
+    /// A strong locker's second step, for the session `pid` whose words these are.
+    pub(crate) fn move_to(&self, table: &LockTable, pid: u32, relation: Oid) {
+        for word in self.used() {
+            let seen = word.load(Ordering::SeqCst);
+            let mut held = unpack(seen);
+            while held.0 == relation && held.1 != 0 {
+                let (oid, mask) = held;
+                let taken = || word.compare_exchange(pack(oid, mask), 0, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+                table.adopt(pid, LockTag::Relation(relation), mask, taken);
+                // Again, if the owner changed it meanwhile.
+                held = unpack(word.load(Ordering::SeqCst));
+            }
+        }
+    }
+
+    pub(crate) fn list(&self, pid: u32, rows: &mut Vec<LockInfo>) {
+        for word in self.used() {
+            let (oid, mask) = unpack(word.load(Ordering::Relaxed));
+            rows.extend(modes(mask).map(|mode| LockInfo {
+                tag: LockTag::Relation(oid),
+                pid,
+                mode,
+                granted: true,
+                fast_path: true,
+                wait_start: None,
+            }));
+        }
+    }
+}

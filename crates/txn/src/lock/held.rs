@@ -1,0 +1,381 @@
+//! The locks a session holds, and the ways it gets and loses them.
+//!
+//! A lock is held for the transaction, or (advisory ones) for the session until it is unlocked as often as it was locked.
+//! The order in which the transaction took its locks is kept: a rollback to a savepoint gives back those taken since.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use foldhash::fast::RandomState;
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result, Xid};
+
+use super::fast::Fast;
+use super::wait::{Verdict, WaitNode, WaitOn, wait_until_granted};
+use super::{LockMode, LockTag, ModeMask, WaitPolicy, deadlock, modes};
+use crate::core::Core;
+use crate::session::SessionEntry;
+use crate::status::Standing;
+
+type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
+
+/// What a session holds.
+#[derive(Default)]
+pub(crate) struct HeldLocks {
+    by_tag: HashMap<LockTag, Held>,
+    /// The transaction's, in the order it got them.
+    order: Vec<(LockTag, LockMode)>,
+    /// Of the session's words, those below `words` that are not in use.
+    free_words: Vec<u32>,
+    words: u32,
+}
+
+#[derive(Default)]
+struct Held {
+    transaction: ModeMask,
+    /// How often the session holds each mode beyond the transaction.
+    session: [u32; 9],
+    /// The session's word for this relation, and the modes that were put there.
+    word: Option<u32>,
+    in_word: ModeMask,
+    in_table: ModeMask,
+}
+
+/// For how long a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockScope {
+    Transaction,
+    /// Until unlocked, or the session ends.
+    Session,
+}
+
+impl Held {
+    fn session_mask(&self) -> ModeMask {
+        LockMode::ALL.into_iter().filter(|&m| self.session[m as usize] > 0).fold(0, |mask, m| mask | m.bit())
+    }
+    /// What was in the word has been moved to the table.
+    fn word_was_moved(&mut self) {
+        self.in_table |= self.in_word;
+        self.in_word = 0;
+    }
+}
+
+impl HeldLocks {
+    /// Notes one more reason to hold what is held. `false`: it is not held.
+    fn again(&mut self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
+        let Some(held) = self.by_tag.get(&tag) else { return false };
+        let is_held = (held.in_word | held.in_table) & mode.bit() != 0;
+        if is_held {
+            self.note(tag, mode, scope);
+        }
+        is_held
+    }
+
+    fn note(&mut self, tag: LockTag, mode: LockMode, scope: LockScope) {
+        let held = self.by_tag.entry(tag).or_default();
+        match scope {
+            LockScope::Session => held.session[mode as usize] += 1,
+            LockScope::Transaction if held.transaction & mode.bit() == 0 => {
+                held.transaction |= mode.bit();
+                self.order.push((tag, mode));
+            }
+            LockScope::Transaction => {}
+        }
+    }
+
+    /// The session's word for the relation, a free one if it has none.
+    fn word_for(&mut self, tag: LockTag) -> u32 {
+        if let Some(word) = self.by_tag.get(&tag).and_then(|held| held.word) {
+            return word;
+        }
+        let word = self.free_words.pop().unwrap_or_else(|| {
+            self.words += 1;
+            self.words - 1
+        });
+        self.by_tag.entry(tag).or_default().word = Some(word);
+        word
+    }
+
+    fn forget_if_unused(&mut self, tag: LockTag) {
+        if let Some(held) = self.by_tag.get(&tag)
+            && held.in_word | held.in_table == 0
+        {
+            self.free_words.extend(held.word);
+            self.by_tag.remove(&tag);
+        }
+    }
+}
+
+/// A place in a queue that is left when the wait is given up, by error or by dropping the future.
+struct Ticket<'a> {
+    session: &'a SessionEntry,
+    on: WaitOn,
+    over: AtomicBool,
+}
+
+impl<'a> Ticket<'a> {
+    fn new(session: &'a SessionEntry, on: WaitOn) -> Ticket<'a> {
+        session.note_waiting(on.clone());
+        Ticket { session, on, over: AtomicBool::new(false) }
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.swap(true, Ordering::Relaxed)
+    }
+
+    /// Leaves the queue, or gives back what was granted at the last moment.
+    fn give_up(&self) {
+        if self.is_over() {
+            return;
+        }
+        let core = self.session.core();
+        match &self.on {
+            WaitOn::Lock { tag, node } => {
+                if !core.locks.withdraw(*tag, node) {
+                    core.locks.release(node.pid, *tag, node.mode.bit());
+                }
+            }
+            WaitOn::Xid { xid, node } => core.xids.remove(*xid, node),
+        }
+        self.session.note_not_waiting();
+    }
+
+    fn granted(self) {
+        if !self.is_over() {
+            self.session.note_not_waiting();
+        }
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+/// A strong lock wanted or held: while it lives, weak ones on the relation go through the table.
+struct Strong<'a> {
+    core: &'a Core,
+    relation: Option<Oid>,
+}
+
+impl<'a> Strong<'a> {
+    fn raise(core: &'a Core, tag: LockTag, mode: LockMode) -> Strong<'a> {
+        let relation = strong_relation(tag, mode);
+        if let Some(relation) = relation {
+            core.strong.raise(relation);
+            core.registry.each(|session| session.fast.move_to(&core.locks, session.pid(), relation));
+        }
+        Strong { core, relation }
+    }
+    /// The lock is held: the counter stays up until it is released.
+    fn keep(mut self) {
+        self.relation = None;
+    }
+}
+
+impl Drop for Strong<'_> {
+    fn drop(&mut self) {
+        if let Some(relation) = self.relation {
+            self.core.strong.lower(relation);
+        }
+    }
+}
+
+fn strong_relation(tag: LockTag, mode: LockMode) -> Option<Oid> {
+    match tag {
+        LockTag::Relation(oid) if mode.is_strong() => Some(oid),
+        _ => None,
+    }
+}
+
+impl SessionEntry {
+    /// Takes a lock, waiting as `policy` says. `false`: it is not free, and the policy is not to wait.
+    pub(crate) async fn lock(
+        self: &Arc<Self>,
+        tag: LockTag,
+        mode: LockMode,
+        scope: LockScope,
+        policy: WaitPolicy,
+    ) -> Result<bool> {
+        if self.lock_short_way(tag, mode, scope) {
+            return Ok(true);
+        }
+        if !Box::pin(self.lock_in_table(tag, mode, policy)).await? {
+            return Ok(false);
+        }
+        let mut held = self.held.lock();
+        held.by_tag.entry(tag).or_default().in_table |= mode.bit();
+        held.note(tag, mode, scope);
+        Ok(true)
+    }
+
+    /// Held already, or weak and nobody strong about.
+    #[inline]
+    fn lock_short_way(&self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
+        let mut locks = self.held.lock();
+        if locks.again(tag, mode, scope) {
+            return true;
+        }
+        let LockTag::Relation(relation) = tag else { return false };
+        if !mode.is_weak() {
+            return false;
+        }
+        let word = locks.word_for(tag);
+        let held = locks.by_tag.get_mut(&tag).expect("just made");
+        let outcome = self.fast.acquire(word, relation, held.in_word, mode, &self.core().strong);
+        match outcome {
+            Fast::Held => held.in_word |= mode.bit(),
+            Fast::Moved => {
+                held.word_was_moved();
+                held.in_table |= mode.bit();
+            }
+            Fast::RefusedAndMoved => held.word_was_moved(),
+            Fast::Refused => {}
+        }
+        let got = matches!(outcome, Fast::Held | Fast::Moved);
+        if got {
+            locks.note(tag, mode, scope);
+        } else {
+            locks.forget_if_unused(tag);
+        }
+        got
+    }
+
+    async fn lock_in_table(self: &Arc<Self>, tag: LockTag, mode: LockMode, policy: WaitPolicy) -> Result<bool> {
+        let core = self.core();
+        let strong = Strong::raise(core, tag, mode);
+        if policy == WaitPolicy::NoWait {
+            if !core.locks.try_acquire(self.pid(), tag, mode) {
+                return Ok(false);
+            }
+        } else if let Some(node) = core.locks.acquire(self.pid(), tag, mode) {
+            self.wait_in_queue(WaitOn::Lock { tag, node }).await?;
+        }
+        strong.keep();
+        Ok(true)
+    }
+
+    async fn wait_in_queue(self: &Arc<Self>, on: WaitOn) -> Result<()> {
+        let ticket = Ticket::new(self, on.clone());
+        let look = || -> Verdict { deadlock::check(self.core(), self, || ticket.give_up()) };
+        wait_until_granted(self, &on, look).await?;
+        ticket.granted();
+        Ok(())
+    }
+
+    /// Waits until the transaction or subtransaction has ended. Not for one's own.
+    pub(crate) async fn wait_for_xid(self: &Arc<Self>, xid: Xid) -> Result<()> {
+        let core = self.core();
+        debug_assert!(
+            !matches!(core.status.standing(xid), Standing::InProgress { top } if Some(top) == self.top_xid()),
+            "a transaction waits for itself"
+        );
+        let node = Arc::new(WaitNode::new(self.pid(), LockMode::Share));
+        core.xids.add(xid, node.clone());
+        // After the node is there: who ends now sees it, who ended before is seen here.
+        if !matches!(core.status.standing(xid), Standing::InProgress { .. }) {
+            core.xids.remove(xid, &node);
+            return Ok(());
+        }
+        Box::pin(self.wait_in_queue(WaitOn::Xid { xid, node })).await
+    }
+
+    /// Gives a session-level lock back. `false`: it was not held.
+    pub(crate) fn unlock(&self, tag: LockTag, mode: LockMode) -> bool {
+        let mut locks = self.held.lock();
+        let Some(held) = locks.by_tag.get_mut(&tag) else { return false };
+        let count = &mut held.session[mode as usize];
+        if *count == 0 {
+            return false;
+        }
+        *count -= 1;
+        self.drop_unheld(&mut locks, tag);
+        true
+    }
+
+    /// Gives back what the transaction has locked since it held `keep` locks.
+    pub(crate) fn unlock_transaction(&self, keep: usize) {
+        let mut locks = self.held.lock();
+        while locks.order.len() > keep {
+            let (tag, mode) = locks.order.pop().expect("longer than keep");
+            let held = locks.by_tag.get_mut(&tag).expect("a lock in the order is held");
+            held.transaction &= !mode.bit();
+            self.drop_unheld(&mut locks, tag);
+        }
+    }
+
+    /// How many locks the transaction has taken.
+    pub(crate) fn lock_count(&self) -> usize {
+        self.held.lock().order.len()
+    }
+
+    /// Gives back what is held for the session (`pg_advisory_unlock_all`).
+    pub(crate) fn release_session_locks(&self) {
+        let mut locks = self.held.lock();
+        let tags: Vec<LockTag> = locks.by_tag.keys().copied().collect();
+        for tag in tags {
+            if let Some(held) = locks.by_tag.get_mut(&tag) {
+                held.session = [0; 9];
+            }
+            self.drop_unheld(&mut locks, tag);
+        }
+    }
+
+    /// Releases the modes of `tag` that neither the transaction nor the session wants any longer.
+    fn drop_unheld(&self, locks: &mut HeldLocks, tag: LockTag) {
+        let held = locks.by_tag.get_mut(&tag).expect("the caller has found it");
+        let wanted = held.transaction | held.session_mask();
+        if held.in_word & !wanted != 0 {
+            let LockTag::Relation(relation) = tag else { unreachable!("only relations have words") };
+            let word = held.word.expect("modes in a word have one");
+            if self.fast.release(word, relation, held.in_word, held.in_word & wanted) {
+                held.in_word &= wanted;
+            } else {
+                held.word_was_moved();
+            }
+        }
+        let given_up = held.in_table & !wanted;
+        held.in_table &= wanted;
+        if given_up != 0 {
+            self.core().locks.release(self.pid(), tag, given_up);
+            for mode in modes(given_up) {
+                if let Some(relation) = strong_relation(tag, mode) {
+                    self.core().strong.lower(relation);
+                }
+            }
+        }
+        locks.forget_if_unused(tag);
+    }
+}
+
+/// 55P03, as PostgreSQL words it for a relation.
+pub(crate) fn not_available(what: &str) -> Error {
+    Error::new(state::LOCK_NOT_AVAILABLE, format!("could not obtain lock on {what}"))
+}
+
+/// A place in the queue for a row: held from before the wait until the row is changed or given up.
+pub(crate) struct QueuePlace {
+    session: Arc<SessionEntry>,
+    tag: LockTag,
+    mode: LockMode,
+}
+
+impl SessionEntry {
+    /// Waits for one's turn at a row. `None`: it is not free, and the policy is not to wait.
+    pub(crate) async fn queue_for(
+        self: &Arc<Self>,
+        tag: LockTag,
+        mode: LockMode,
+        policy: WaitPolicy,
+    ) -> Result<Option<QueuePlace>> {
+        let got = Box::pin(self.lock_in_table(tag, mode, policy)).await?;
+        Ok(got.then(|| QueuePlace { session: self.clone(), tag, mode }))
+    }
+}
+
+impl Drop for QueuePlace {
+    fn drop(&mut self) {
+        self.session.core().locks.release(self.session.pid(), self.tag, self.mode.bit());
+    }
+}

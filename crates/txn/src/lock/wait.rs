@@ -1,0 +1,141 @@
+//! One session's wait: asleep until granted, cancelled, out of time, or found in a deadlock.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use throng_observe::WaitEvent;
+use throng_sync::WakerSlot;
+use throng_types::error::state;
+use throng_types::{Error, Result, Xid};
+use tokio::time::Sleep;
+
+use super::{LockMode, LockTag};
+use crate::session::{SessionEntry, now_micros};
+
+/// A place in a queue.
+pub(crate) struct WaitNode {
+    pub(crate) pid: u32,
+    pub(crate) mode: LockMode,
+    /// When the wait began, in microseconds since 1970.
+    pub(crate) since: i64,
+    granted: AtomicBool,
+    waker: WakerSlot,
+}
+
+impl WaitNode {
+    pub(crate) fn new(pid: u32, mode: LockMode) -> WaitNode {
+        WaitNode { pid, mode, since: now_micros(), granted: AtomicBool::new(false), waker: WakerSlot::new() }
+    }
+
+    /// Said with the queue's lock held; [`WaitNode::wake`] follows once it is free.
+    pub(crate) fn grant(&self) {
+        // Release: what the one who grants did before is seen by the one who waited.
+        self.granted.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.waker.wake();
+    }
+
+    pub(crate) fn is_granted(&self) -> bool {
+        self.granted.load(Ordering::Acquire)
+    }
+}
+
+/// What a session waits for, as others see it.
+#[derive(Clone)]
+pub(crate) enum WaitOn {
+    Lock { tag: LockTag, node: std::sync::Arc<WaitNode> },
+    Xid { xid: Xid, node: std::sync::Arc<WaitNode> },
+}
+
+impl WaitOn {
+    pub(crate) fn node(&self) -> &std::sync::Arc<WaitNode> {
+        match self {
+            WaitOn::Lock { node, .. } | WaitOn::Xid { node, .. } => node,
+        }
+    }
+
+    pub(crate) fn event(&self) -> (WaitEvent, u64) {
+        match self {
+            WaitOn::Lock { tag, .. } => match *tag {
+                LockTag::Relation(oid) => (WaitEvent::LockRelation, oid.0.into()),
+                LockTag::Object { object, .. } => (WaitEvent::LockObject, object.0.into()),
+                LockTag::Tuple { tid, .. } => (WaitEvent::LockTuple, tid.to_u64()),
+                LockTag::Advisory(key) => (WaitEvent::LockAdvisory, key as u64),
+                LockTag::AdvisoryPair(a, b) => (WaitEvent::LockAdvisory, (a as u32 as u64) << 32 | b as u32 as u64),
+                LockTag::Transaction(xid) => (WaitEvent::LockTransaction, xid.0),
+            },
+            WaitOn::Xid { xid, .. } => (WaitEvent::LockTransaction, xid.0),
+        }
+    }
+}
+
+/// What looking for a deadlock came to.
+pub(crate) enum Verdict {
+    /// None that this session is in.
+    Innocent,
+    /// The session is in one and is to give up.
+    Deadlock(Error),
+}
+
+/// Waits until `on` is granted. An error leaves the node in its queue: the caller withdraws it.
+///
+/// Polls the node on every wake-up first: who has been granted has it, whatever else happened meanwhile.
+pub(crate) async fn wait_until_granted(
+    session: &SessionEntry,
+    on: &WaitOn,
+    mut look_for_deadlock: impl FnMut() -> Verdict,
+) -> Result<()> {
+    let (event, object) = on.event();
+    let _wait = throng_observe::waiting(event, object);
+    let began = Instant::now();
+    let mut deadlock = pin!(Some(tokio::time::sleep(session.core().config.deadlock_timeout())));
+    let mut lock_timeout = pin!(session.lock_timeout().map(tokio::time::sleep));
+    let mut statement = pin!(session.cancel_flag().deadline().map(|at| sleep_until(at, began)));
+    let node = on.node();
+    poll_fn(|cx| {
+        // Registered first, looked at after: whoever grants or cancels in between wakes us again.
+        node.waker.register(cx.waker());
+        session.cancel_flag().register(cx.waker());
+        if node.is_granted() {
+            return Poll::Ready(Ok(()));
+        }
+        session.cancel_flag().check()?;
+        if poll_sleep(statement.as_mut(), cx).is_ready() {
+            // The flag's own deadline has passed, so this reports it.
+            session.cancel_flag().check()?;
+        }
+        if poll_sleep(lock_timeout.as_mut(), cx).is_ready() {
+            let message = "canceling statement due to lock timeout";
+            return Poll::Ready(Err(Error::new(state::LOCK_NOT_AVAILABLE, message)));
+        }
+        if poll_sleep(deadlock.as_mut(), cx).is_ready() {
+            // Once a wait: a later cycle is found by whoever closes it.
+            deadlock.set(None);
+            if let Verdict::Deadlock(error) = look_for_deadlock() {
+                return Poll::Ready(Err(error));
+            }
+            if node.is_granted() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+fn sleep_until(at: Instant, now: Instant) -> Sleep {
+    // A timer rounds to its own ticks: a little later is better than waking just before.
+    tokio::time::sleep(at.saturating_duration_since(now) + Duration::from_millis(1))
+}
+
+fn poll_sleep(mut sleep: Pin<&mut Option<Sleep>>, cx: &mut std::task::Context<'_>) -> Poll<()> {
+    match sleep.as_mut().as_pin_mut() {
+        Some(timer) => timer.poll(cx),
+        None => Poll::Pending,
+    }
+}

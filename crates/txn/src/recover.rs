@@ -1,0 +1,212 @@
+//! Starting: from nothing, from a clean stop, or from whatever a crash has left.
+//!
+//! Redo is physical and whole: every record after the redo point is done again, whoever wrote it. There is no undo: what a
+//! transaction without a commit record wrote is never seen, because its status is aborted.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use throng_access::redo;
+use throng_buffer::{Pool, PoolConfig};
+use throng_disk::{Disk, RelFiles};
+use throng_observe::{WaitEvent, waiting};
+use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
+use throng_wal::{NextIds, Reader, Record, Wal, WalConfig};
+
+use crate::control::Control;
+use crate::core::{Core, TxnConfig};
+use crate::status::StatusBuilder;
+use crate::xact::XactFiles;
+
+/// What a start found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// The data directory was empty.
+    pub first_start: bool,
+    /// The last server had not stopped cleanly.
+    pub crashed: bool,
+    pub redo: Lsn,
+    /// Where the log ended.
+    pub end: Lsn,
+    pub records: u64,
+    pub commits: u64,
+    /// Files of transactions that did not commit, or whose removal had been committed.
+    pub files_removed: u64,
+    pub elapsed: Duration,
+}
+
+pub(crate) struct Recovered {
+    pub(crate) core: Core,
+    pub(crate) control: Control,
+    pub(crate) report: RecoveryReport,
+    /// Something was redone: a checkpoint is due before anybody comes.
+    pub(crate) redone: bool,
+}
+
+/// Opens the data directory.
+pub(crate) fn run(disk: &Arc<dyn Disk>, pool: PoolConfig, wal: WalConfig, config: TxnConfig) -> Result<Recovered> {
+    let began = Instant::now();
+    // 1. The control file says where to begin.
+    let found = Control::read(&**disk)?;
+    let first_start = found.is_none();
+    let control = match found {
+        Some(control) => control,
+        None => first_control(&**disk, wal.segment_size)?,
+    };
+    let wal = WalConfig { segment_size: control.wal_segment_size, ..wal };
+    let mut report =
+        RecoveryReport { first_start, crashed: !control.clean, redo: control.redo, ..RecoveryReport::default() };
+
+    // 2. How transactions stood at the last checkpoint, and what the log says of them since. Its end is found on the way.
+    let mut found = Found::new(&control);
+    if !first_start {
+        XactFiles::load(&**disk, &mut found.status)?;
+        found.read_log(disk, control.redo, &wal, &mut report)?;
+    } else {
+        report.end = Wal::FIRST;
+    }
+    let redone = found.has_pages || report.commits > 0;
+
+    // 3. The log goes on where it ended. Until a checkpoint every first change of a page is logged whole, for pages may be
+    // torn that redo does not know of; after a clean stop there are none.
+    let segment_size = wal.segment_size;
+    let wal = Wal::open(disk.clone(), wal, report.end)?;
+    let files = Arc::new(RelFiles::new(disk.clone())?);
+    let redo_point = if control.clean && !redone { control.redo } else { Lsn::MAX };
+    let pool = Pool::open(PoolConfig { redo: redo_point, ..pool }, files, wal.clone())?;
+
+    // 4. Redo.
+    if redone || !found.files_made.is_empty() {
+        redo_all(disk, &pool, control.redo, report.end, segment_size)?;
+    }
+
+    // 5. Files that nothing refers to any more.
+    for file in found.leftover_files() {
+        pool.drop_file(file)?;
+        report.files_removed += 1;
+    }
+
+    // 6. Who has no commit record is rolled back. Ids go on above all that were used.
+    let (status, first_xid) = found.status.finish(found.next.xid);
+    let next = NextIds { xid: first_xid, ..found.next };
+    report.elapsed = began.elapsed();
+    Ok(Recovered { core: Core::new(config, status, next, wal, pool), control, report, redone })
+}
+
+/// Makes a new data directory.
+fn first_control(disk: &dyn Disk, wal_segment_size: u64) -> Result<Control> {
+    for dir in ["base", "xact"] {
+        if disk.list("")?.iter().any(|name| name == dir) && !disk.list(dir)?.is_empty() {
+            return Err(Error::corrupted(format!("the data directory holds files in {dir}, but no control file")));
+        }
+    }
+    XactFiles::create(disk)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+    let control = Control {
+        identifier: now ^ u64::from(std::process::id()) << 48,
+        clean: true,
+        redo: Wal::FIRST,
+        next: NextIds { xid: Xid::FIRST, oid: Oid::FIRST_USER, file: FileId(1) },
+        wal_segment_size,
+        made: Vec::new(),
+        doomed: Vec::new(),
+    };
+    control.write(disk)?;
+    Ok(control)
+}
+
+/// What the log and the last checkpoint say together.
+struct Found {
+    status: StatusBuilder,
+    next: NextIds,
+    /// Files by the transaction that made them.
+    files_made: HashMap<FileId, Xid>,
+    files_gone: HashSet<FileId>,
+    has_pages: bool,
+}
+
+impl Found {
+    fn new(control: &Control) -> Found {
+        Found {
+            status: StatusBuilder::default(),
+            next: control.next,
+            files_made: control.made.iter().map(|&(xid, file)| (file, xid)).collect(),
+            files_gone: control.doomed.iter().copied().collect(),
+            has_pages: false,
+        }
+    }
+
+    fn read_log(
+        &mut self,
+        disk: &Arc<dyn Disk>,
+        from: Lsn,
+        wal: &WalConfig,
+        report: &mut RecoveryReport,
+    ) -> Result<()> {
+        let mut reader = Reader::new(disk.clone(), wal.segment_size, from);
+        while let Some(entry) = reader.next()? {
+            report.records += 1;
+            self.note(&entry.record, report);
+        }
+        report.end = reader.end();
+        Ok(())
+    }
+
+    fn note(&mut self, record: &Record<'_>, report: &mut RecoveryReport) {
+        match record {
+            Record::Pages { xid, .. } => {
+                self.has_pages = true;
+                self.used(*xid);
+            }
+            Record::Commit { xid, subxids, dropped } => {
+                report.commits += 1;
+                for &xid in subxids.iter().chain([xid]) {
+                    self.used(xid);
+                    self.status.commit(xid);
+                }
+                self.files_gone.extend(dropped);
+            }
+            Record::Abort { xid, subxids, .. } => subxids.iter().chain([xid]).for_each(|&xid| self.used(xid)),
+            Record::FileCreate { xid, file } => {
+                self.used(*xid);
+                self.files_made.insert(*file, *xid);
+                self.next.file = self.next.file.max(FileId(file.0 + 1));
+            }
+            Record::FileDrop { file } => {
+                self.files_gone.insert(*file);
+            }
+            Record::NextIds(next) => self.raise(*next),
+            Record::Checkpoint(checkpoint) => self.raise(checkpoint.next),
+            Record::FileTruncate { .. } => self.has_pages = true,
+        }
+    }
+
+    fn used(&mut self, xid: Xid) {
+        self.next.xid = self.next.xid.max(Xid(xid.0 + 1));
+    }
+
+    fn raise(&mut self, next: NextIds) {
+        self.next.xid = self.next.xid.max(next.xid);
+        self.next.oid = self.next.oid.max(next.oid);
+        self.next.file = self.next.file.max(next.file);
+    }
+
+    /// Files whose makers did not commit, and those that a commit has ended.
+    fn leftover_files(&self) -> Vec<FileId> {
+        let orphans = self.files_made.iter().filter(|(_, xid)| !self.status.committed(**xid)).map(|(&file, _)| file);
+        self.files_gone.iter().copied().chain(orphans).collect()
+    }
+}
+
+fn redo_all(disk: &Arc<dyn Disk>, pool: &Pool, from: Lsn, end: Lsn, segment_size: u64) -> Result<()> {
+    let _wait = waiting(WaitEvent::WalRead, from.0);
+    let mut reader = Reader::new(disk.clone(), segment_size, from);
+    while reader.end() < end {
+        let Some(entry) = reader.next()? else {
+            return Err(Error::corrupted(format!("the log ends at {} on second reading, not at {end}", reader.end())));
+        };
+        redo::apply(pool, entry.end, &entry.record)?;
+    }
+    Ok(())
+}

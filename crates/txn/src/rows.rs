@@ -1,0 +1,204 @@
+//! Changing a row that others may be changing: attempt, wait, follow, answer.
+//!
+//! ```text
+//!   attempt ──► Done ─────────────────────────────────────────────► Done
+//!      ▲ │ ├──► Busy(xid) ──► a place in the row's queue ──► wait for xid to end ──► attempt again
+//!      │ │ ├──► Updated(next) ──► lock the newest version the same way ──► Updated: check it, then come again
+//!      │ │ └──► Deleted ───────────────────────────────────────────► Deleted
+//!      └─┘ (a page was not there)                                   REPEATABLE READ: 40001 for the last two
+//! ```
+//!
+//! The queue is what keeps a crowd that wants one row from being woken by every commit: only its first waits for the running
+//! transaction; the rest wait for the first. Its place is the caller's [`RowTurn`], kept from the wait through the check of
+//! the newer version until the row is changed, so that the next one is let forward when there is again something to wait
+//! for. Queues are named by the chain's root, which heap-only updates keep. Where an update has left the root, the
+//! follower takes its place at the new one before it leaves the old.
+
+use throng_access::heap::NewVersion;
+use throng_access::heap::tuple::TupleHeader;
+use throng_access::{Change, Heap, RowLockMode, TxContext};
+use throng_buffer::{Try, retry};
+use throng_types::error::state;
+use throng_types::{Error, FileId, Result, Tid};
+
+use crate::lock::held::QueuePlace;
+use crate::lock::{LockMode, LockTag, WaitPolicy};
+use crate::txn::{Isolation, Txn};
+
+/// Which version of which row: the version's place, and that of the slot its index entries name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowRef {
+    pub tid: Tid,
+    pub root: Tid,
+}
+
+/// What became of changing or locking a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOutcome<T> {
+    Done(T),
+    /// READ COMMITTED: others have replaced the version. This is the newest one, and it is locked for us in the mode asked
+    /// for. If it still meets the statement's conditions, compute from it and come again with it (a lock is had already).
+    Updated(RowRef),
+    /// READ COMMITTED: others have deleted the row.
+    Deleted,
+    /// This command has changed the row already, or a later one of the transaction has.
+    SelfModified,
+    /// Another holds the row, and the policy is not to wait.
+    Busy,
+}
+
+/// A place in a row's queue, kept by the caller from call to call until it is through with the row.
+#[derive(Default)]
+pub struct RowTurn(Option<(LockTag, QueuePlace)>);
+
+impl RowTurn {
+    /// Queues for the row, unless that place is held already. `false`: it is taken, and the policy is not to wait.
+    async fn take(&mut self, txn: &Txn, file: FileId, root: Tid, mode: RowLockMode, policy: WaitPolicy) -> Result<bool> {
+        let tag = LockTag::Tuple { file, tid: root };
+        if self.0.as_ref().is_some_and(|(held, _)| *held == tag) {
+            return Ok(true);
+        }
+        // The old place goes when the new one is held.
+        let Some(place) = txn.session().queue_for(tag, queue_mode(mode), policy).await? else { return Ok(false) };
+        self.0 = Some((tag, place));
+        Ok(true)
+    }
+}
+
+/// Who share a row need not queue behind each other.
+fn queue_mode(mode: RowLockMode) -> LockMode {
+    match mode {
+        RowLockMode::KeyShare => LockMode::AccessShare,
+        RowLockMode::Share => LockMode::RowShare,
+        RowLockMode::NoKeyUpdate => LockMode::Exclusive,
+        RowLockMode::Update => LockMode::AccessExclusive,
+    }
+}
+
+/// Replaces a row. `mode` is [`RowLockMode::NoKeyUpdate`] if no key column changes, else [`RowLockMode::Update`]; `hot`
+/// says that no indexed column does.
+///
+/// # Errors
+/// 40001 under REPEATABLE READ when others were first; 40P01, 55P03 and 57014 from waiting; those of [`Heap::update`].
+pub async fn update_row(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    new: &[u8],
+    mode: RowLockMode,
+    hot: bool,
+    turn: &mut RowTurn,
+) -> Result<RowOutcome<NewVersion>> {
+    change(txn, heap, row, mode, WaitPolicy::Block, turn, |tid| heap.update(txn, tid, new, mode, hot)).await
+}
+
+/// Deletes a row. Errors as for [`update_row`].
+pub async fn delete_row(txn: &Txn, heap: &Heap, row: RowRef, turn: &mut RowTurn) -> Result<RowOutcome<()>> {
+    change(txn, heap, row, RowLockMode::Update, WaitPolicy::Block, turn, |tid| heap.delete(txn, tid)).await
+}
+
+/// Locks a row: SELECT FOR UPDATE and its kin. Errors as for [`update_row`]; NOWAIT's and SKIP LOCKED's part is
+/// [`RowOutcome::Busy`].
+pub async fn lock_row(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    mode: RowLockMode,
+    policy: WaitPolicy,
+    turn: &mut RowTurn,
+) -> Result<RowOutcome<()>> {
+    change(txn, heap, row, mode, policy, turn, |tid| heap.lock(txn, tid, mode)).await
+}
+
+async fn change<T>(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    mode: RowLockMode,
+    policy: WaitPolicy,
+    turn: &mut RowTurn,
+    attempt: impl FnMut(Tid) -> Try<Change<T>>,
+) -> Result<RowOutcome<T>> {
+    // Given out here, where there is no latch: the id's log record may be due.
+    txn.xid();
+    match settle(txn, heap, row, mode, policy, turn, attempt).await? {
+        Settled::Outcome(outcome) => Ok(outcome),
+        Settled::Replaced(next) => follow(txn, heap, next, mode, policy, turn).await,
+    }
+}
+
+enum Settled<T> {
+    Outcome(RowOutcome<T>),
+    Replaced(RowRef),
+}
+
+/// Attempts until it is not a matter of waiting any more.
+async fn settle<T>(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    mode: RowLockMode,
+    policy: WaitPolicy,
+    turn: &mut RowTurn,
+    mut attempt: impl FnMut(Tid) -> Try<Change<T>>,
+) -> Result<Settled<T>> {
+    loop {
+        let outcome = match retry(|| attempt(row.tid)).await? {
+            Change::Done(done) => RowOutcome::Done(done),
+            Change::SelfModified => RowOutcome::SelfModified,
+            Change::Invisible => return Err(Error::internal("attempted to change an invisible tuple")),
+            Change::Busy(xid) => {
+                if policy == WaitPolicy::NoWait || !turn.take(txn, heap.file(), row.root, mode, policy).await? {
+                    RowOutcome::Busy
+                } else {
+                    txn.wait_for_xid(xid).await?;
+                    continue;
+                }
+            }
+            Change::Updated(_) if txn.isolation() == Isolation::RepeatableRead => return Err(too_late("update")),
+            Change::Deleted if txn.isolation() == Isolation::RepeatableRead => return Err(too_late("delete")),
+            Change::Updated(next) => return Ok(Settled::Replaced(successor(heap, row, next).await?)),
+            Change::Deleted => RowOutcome::Deleted,
+        };
+        return Ok(Settled::Outcome(outcome));
+    }
+}
+
+/// Goes from version to version until one can be locked: the newest.
+async fn follow<T>(
+    txn: &Txn,
+    heap: &Heap,
+    mut row: RowRef,
+    mode: RowLockMode,
+    policy: WaitPolicy,
+    turn: &mut RowTurn,
+) -> Result<RowOutcome<T>> {
+    loop {
+        txn.session().cancel_flag().check()?;
+        match settle(txn, heap, row, mode, policy, turn, |tid| heap.lock(txn, tid, mode)).await? {
+            Settled::Outcome(RowOutcome::Done(())) => return Ok(RowOutcome::Updated(row)),
+            Settled::Outcome(RowOutcome::Deleted) => return Ok(RowOutcome::Deleted),
+            Settled::Outcome(RowOutcome::SelfModified) => return Ok(RowOutcome::SelfModified),
+            Settled::Outcome(RowOutcome::Busy) => return Ok(RowOutcome::Busy),
+            Settled::Outcome(RowOutcome::Updated(next)) | Settled::Replaced(next) => row = next,
+        }
+    }
+}
+
+/// The row at its next version: the same root if that is heap-only.
+async fn successor(heap: &Heap, row: RowRef, next: Tid) -> Result<RowRef> {
+    let mut bytes = Vec::new();
+    let header = retry(|| heap.read_version(next, &mut bytes)).await?;
+    let heap_only = header.as_ref().is_some_and(TupleHeader::is_heap_only);
+    Ok(RowRef { tid: next, root: if heap_only { row.root } else { next } })
+}
+
+/// 40001, as PostgreSQL words it.
+fn too_late(what: &str) -> Error {
+    Error::new(state::SERIALIZATION_FAILURE, format!("could not serialize access due to concurrent {what}"))
+}
+
+/// A unique check found a row that hangs on how `holder` ends: waits for that. The check is to be made again.
+pub async fn wait_for_unique(txn: &Txn, holder: throng_types::Xid) -> Result<()> {
+    txn.wait_for_xid(holder).await
+}

@@ -1,0 +1,508 @@
+//! A session as the transaction system knows it: its number, what it is doing, what may interrupt it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::task::Waker;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Mutex, RwLock};
+use throng_observe::WaitEvent;
+use throng_sync::{WakerSlot, thread_index};
+use throng_types::error::{Severity, state};
+use throng_types::{Csn, Error, Result, Xid};
+
+use crate::clock::SlotId;
+use crate::core::Core;
+use crate::lock::fast::FastWords;
+use crate::lock::held::{HeldLocks, LockScope};
+use crate::lock::wait::WaitOn;
+use crate::lock::{LockMode, LockTag, WaitPolicy};
+use crate::snapshot::LiveSnapshots;
+use crate::txn::{Isolation, Txn};
+
+/// Who a session is.
+#[derive(Clone, Debug, Default)]
+pub struct SessionInfo {
+    /// `pg_stat_activity.backend_type`, such as "client backend".
+    pub backend_type: &'static str,
+    pub user: String,
+    pub user_oid: u32,
+    pub database: String,
+    /// The client's address, or `None` for a Unix socket or a session of the server's own.
+    pub client_addr: Option<String>,
+    pub client_port: Option<u16>,
+    pub application_name: String,
+}
+
+/// `pg_stat_activity.state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SessionState {
+    Idle = 0,
+    Active = 1,
+    IdleInTransaction = 2,
+    IdleInFailedTransaction = 3,
+}
+
+impl SessionState {
+    pub const fn name(self) -> &'static str {
+        match self {
+            SessionState::Idle => "idle",
+            SessionState::Active => "active",
+            SessionState::IdleInTransaction => "idle in transaction",
+            SessionState::IdleInFailedTransaction => "idle in transaction (aborted)",
+        }
+    }
+    fn from_raw(raw: u8) -> SessionState {
+        match raw {
+            1 => SessionState::Active,
+            2 => SessionState::IdleInTransaction,
+            3 => SessionState::IdleInFailedTransaction,
+            _ => SessionState::Idle,
+        }
+    }
+}
+
+/// A registered session. Dropped, it gives back its session-level locks and its number.
+pub struct Session {
+    entry: Arc<SessionEntry>,
+}
+
+impl Session {
+    pub(crate) fn new(entry: Arc<SessionEntry>) -> Session {
+        Session { entry }
+    }
+
+    /// The number that stands for a PostgreSQL backend's process id.
+    pub fn pid(&self) -> u32 {
+        self.entry.pid
+    }
+    pub fn entry(&self) -> &Arc<SessionEntry> {
+        &self.entry
+    }
+    pub fn cancel_flag(&self) -> &CancelFlag {
+        &self.entry.cancel
+    }
+    /// Takes a lock for the session, beyond any transaction: `pg_advisory_lock`. As often as it is taken it is to be
+    /// given back. `false`: not free, and the policy is not to wait.
+    pub async fn advisory_lock(&self, tag: LockTag, mode: LockMode, policy: WaitPolicy) -> Result<bool> {
+        self.entry.lock(tag, mode, LockScope::Session, policy).await
+    }
+    /// `pg_advisory_unlock`. `false`: the session did not hold it.
+    pub fn advisory_unlock(&self, tag: LockTag, mode: LockMode) -> bool {
+        self.entry.unlock(tag, mode)
+    }
+    /// `pg_advisory_unlock_all`.
+    pub fn advisory_unlock_all(&self) {
+        self.entry.release_session_locks();
+    }
+    /// Begins a transaction. One at a time: panics if the last one has not ended.
+    pub fn begin(&self, isolation: Isolation) -> Txn {
+        Txn::begin(self.entry.clone(), isolation)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.entry.release_session_locks();
+        let core = &self.entry.core;
+        core.registry.remove(self.entry.pid);
+    }
+}
+
+/// The part of a session that others look at.
+pub struct SessionEntry {
+    pid: u32,
+    core: Arc<Core>,
+    pub(crate) slot: SlotId,
+    pub(crate) snapshots: Mutex<LiveSnapshots>,
+    pub(crate) held: Mutex<HeldLocks>,
+    pub(crate) fast: FastWords,
+    waiting: Mutex<Waits>,
+    pub(crate) in_transaction: AtomicU8,
+    pub(crate) top_xid: AtomicU64,
+    cancel: CancelFlag,
+    lock_timeout_ms: AtomicU64,
+    activity: Activity,
+}
+
+#[derive(Default)]
+struct Waits {
+    /// Goes up with every wait: two looks that see one number see one wait.
+    number: u64,
+    on: Option<WaitOn>,
+}
+
+struct Activity {
+    info: Mutex<SessionInfo>,
+    state: AtomicU8,
+    event: AtomicU32,
+    backend_start: i64,
+    xact_start: AtomicI64,
+    query_start: AtomicI64,
+    state_change: AtomicI64,
+    query: Mutex<String>,
+}
+
+/// A row of `pg_stat_activity`. Times in microseconds since 1970.
+#[derive(Clone, Debug)]
+pub struct SessionStatus {
+    pub pid: u32,
+    pub info: SessionInfo,
+    pub state: SessionState,
+    pub wait_event: Option<WaitEvent>,
+    pub xid: Option<Xid>,
+    /// The oldest snapshot held.
+    pub snapshot: Option<Csn>,
+    pub backend_start: i64,
+    pub xact_start: Option<i64>,
+    pub query_start: Option<i64>,
+    pub state_change: i64,
+    pub query: String,
+}
+
+impl SessionEntry {
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+    pub fn cancel_flag(&self) -> &CancelFlag {
+        &self.cancel
+    }
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+    /// `lock_timeout`; `None` waits for ever.
+    pub fn set_lock_timeout(&self, timeout: Option<Duration>) {
+        let ms = timeout.map_or(0, |t| t.as_millis().max(1) as u64);
+        self.lock_timeout_ms.store(ms, Ordering::Relaxed);
+    }
+    pub(crate) fn lock_timeout(&self) -> Option<Duration> {
+        match self.lock_timeout_ms.load(Ordering::Relaxed) {
+            0 => None,
+            ms => Some(Duration::from_millis(ms)),
+        }
+    }
+
+    /// A statement begins: state active, its text and time for `pg_stat_activity`.
+    pub fn statement_began(&self, query: &str) {
+        let now = now_micros();
+        self.activity.query_start.store(now, Ordering::Relaxed);
+        self.activity.state_change.store(now, Ordering::Relaxed);
+        self.activity.state.store(SessionState::Active as u8, Ordering::Relaxed);
+        let mut text = self.activity.query.lock();
+        text.clear();
+        text.push_str(truncated(query));
+    }
+
+    pub fn set_state(&self, state: SessionState) {
+        self.activity.state_change.store(now_micros(), Ordering::Relaxed);
+        self.activity.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// What the session waits for now, for others to see; `None` when it goes on. Locks and transactions note
+    /// themselves; this is for the rest, such as the client's next message.
+    pub fn set_wait_event(&self, event: Option<WaitEvent>) {
+        self.activity.event.store(event.map_or(0, |e| e as u32 + 1), Ordering::Relaxed);
+    }
+
+    pub fn update_info(&self, update: impl FnOnce(&mut SessionInfo)) {
+        update(&mut self.activity.info.lock());
+    }
+
+    /// When the transaction began, in microseconds since 1970.
+    pub fn xact_start(&self) -> Option<i64> {
+        non_zero(self.activity.xact_start.load(Ordering::Relaxed))
+    }
+
+    /// The running transaction's id, if it has one.
+    pub(crate) fn top_xid(&self) -> Option<Xid> {
+        Some(Xid(self.top_xid.load(Ordering::Acquire))).filter(|xid| !xid.is_none())
+    }
+
+    pub(crate) fn set_xact_start(&self, at: i64) {
+        self.activity.xact_start.store(at, Ordering::Relaxed);
+    }
+
+    pub fn status(&self) -> SessionStatus {
+        let activity = &self.activity;
+        let noted = match activity.event.load(Ordering::Relaxed) {
+            0 => None,
+            raw => WaitEvent::ALL.get(raw as usize - 1).copied(),
+        };
+        SessionStatus {
+            pid: self.pid,
+            info: activity.info.lock().clone(),
+            state: SessionState::from_raw(activity.state.load(Ordering::Relaxed)),
+            wait_event: self.waiting().map(|(_, on)| on.event().0).or(noted),
+            xid: self.top_xid(),
+            snapshot: self.snapshots.lock().oldest(),
+            backend_start: activity.backend_start,
+            xact_start: self.xact_start(),
+            query_start: non_zero(activity.query_start.load(Ordering::Relaxed)),
+            state_change: activity.state_change.load(Ordering::Relaxed),
+            query: activity.query.lock().clone(),
+        }
+    }
+
+    /// What the session waits for, and the wait's number.
+    pub(crate) fn waiting(&self) -> Option<(u64, WaitOn)> {
+        let waits = self.waiting.lock();
+        waits.on.clone().map(|on| (waits.number, on))
+    }
+
+    /// The transaction it waits for, and since when.
+    pub(crate) fn waits_for_xid(&self) -> Option<(Xid, i64)> {
+        match self.waiting()?.1 {
+            WaitOn::Xid { xid, node } => Some((xid, node.since)),
+            WaitOn::Lock { .. } => None,
+        }
+    }
+
+    pub(crate) fn note_waiting(&self, on: WaitOn) {
+        let mut waits = self.waiting.lock();
+        waits.number += 1;
+        waits.on = Some(on);
+    }
+
+    pub(crate) fn note_not_waiting(&self) {
+        self.waiting.lock().on = None;
+    }
+}
+
+/// As much of a statement as `pg_stat_activity` keeps (`track_activity_query_size`).
+fn truncated(query: &str) -> &str {
+    const KEEP: usize = 1024;
+    &query[..query.floor_char_boundary(KEEP)]
+}
+
+fn non_zero(value: i64) -> Option<i64> {
+    Some(value).filter(|&v| v != 0)
+}
+
+/// Microseconds since 1970.
+pub(crate) fn now_micros() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)
+}
+
+/// Why a statement is to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CancelReason {
+    /// The client's cancel request, `pg_cancel_backend`.
+    UserRequest = 1,
+    /// `statement_timeout`.
+    StatementTimeout = 2,
+    /// The server stops, or `pg_terminate_backend`: the session ends.
+    Terminate = 4,
+}
+
+/// What interrupts a session: looked at between rows, and by every wait.
+pub struct CancelFlag {
+    reasons: AtomicU32,
+    /// The statement's deadline, in nanoseconds after `base`; 0: none.
+    deadline: AtomicU64,
+    base: Instant,
+    waker: WakerSlot,
+}
+
+impl Default for CancelFlag {
+    fn default() -> CancelFlag {
+        CancelFlag {
+            reasons: AtomicU32::new(0),
+            deadline: AtomicU64::new(0),
+            base: Instant::now(),
+            waker: WakerSlot::new(),
+        }
+    }
+}
+
+impl CancelFlag {
+    /// Interrupts the session's statement, asleep or not.
+    pub fn raise(&self, reason: CancelReason) {
+        // SeqCst, and before the wake-up: who registers its waker and then looks sees this or is woken.
+        self.reasons.fetch_or(reason as u32, Ordering::SeqCst);
+        self.waker.wake();
+    }
+
+    /// `statement_timeout` for the statement that begins.
+    pub fn set_deadline(&self, at: Option<Instant>) {
+        let nanos = at.map_or(0, |at| at.saturating_duration_since(self.base).as_nanos().max(1) as u64);
+        self.deadline.store(nanos, Ordering::Relaxed);
+    }
+
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.deadline.load(Ordering::Relaxed) {
+            0 => None,
+            nanos => Some(self.base + Duration::from_nanos(nanos)),
+        }
+    }
+
+    /// The statement is over: what was meant for it does not hit the next. A termination stays.
+    pub fn statement_ended(&self) {
+        self.deadline.store(0, Ordering::Relaxed);
+        if self.reasons.load(Ordering::Relaxed) != 0 {
+            self.reasons.fetch_and(CancelReason::Terminate as u32, Ordering::SeqCst);
+        }
+    }
+
+    /// An error if the statement is to stop. Two loads if it is not (and has no timeout): cheap enough for every few rows.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        if self.reasons.load(Ordering::Relaxed) == 0 && self.deadline.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        self.check_slow()
+    }
+
+    #[cold]
+    fn check_slow(&self) -> Result<()> {
+        let reasons = self.reasons.load(Ordering::SeqCst);
+        if reasons & CancelReason::Terminate as u32 != 0 {
+            let message = "terminating connection due to administrator command";
+            return Err(Error::new(state::ADMIN_SHUTDOWN, message).severity(Severity::Fatal));
+        }
+        let timed_out = self.deadline().is_some_and(|at| Instant::now() >= at);
+        if timed_out || reasons & CancelReason::StatementTimeout as u32 != 0 {
+            return Err(Error::new(state::QUERY_CANCELED, "canceling statement due to statement timeout"));
+        }
+        if reasons & CancelReason::UserRequest as u32 != 0 {
+            return Err(Error::new(state::QUERY_CANCELED, "canceling statement due to user request"));
+        }
+        Ok(())
+    }
+
+    /// Whether the session is to end.
+    pub fn is_terminated(&self) -> bool {
+        self.reasons.load(Ordering::Relaxed) & CancelReason::Terminate as u32 != 0
+    }
+
+    /// Whom to wake when something is raised: the session's one task. Register, then [`check`](CancelFlag::check).
+    pub fn register(&self, waker: &Waker) {
+        self.waker.register(waker);
+    }
+
+    /// Waits for `future`, or for an interruption (a deadline included), whichever is first.
+    pub async fn guard<T>(&self, future: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut future = std::pin::pin!(future);
+        let mut timer = std::pin::pin!(None);
+        std::future::poll_fn(|cx| {
+            if let std::task::Poll::Ready(done) = future.as_mut().poll(cx) {
+                return std::task::Poll::Ready(done);
+            }
+            self.register(cx.waker());
+            self.check()?;
+            if timer.is_none()
+                && let Some(at) = self.deadline()
+            {
+                timer.set(Some(tokio::time::sleep_until((at + Duration::from_millis(1)).into())));
+            }
+            if let Some(timer) = timer.as_mut().as_pin_mut()
+                && timer.poll(cx).is_ready()
+            {
+                self.check()?;
+            }
+            std::task::Poll::Pending
+        })
+        .await
+    }
+}
+
+/// All sessions, by number.
+pub(crate) struct Registry {
+    sessions: RwLock<HashMap<u32, Arc<SessionEntry>>>,
+    next_pid: AtomicU32,
+}
+
+impl Registry {
+    pub(crate) fn new() -> Registry {
+        // Numbers begin where a reader does not take them for counts.
+        Registry { sessions: RwLock::default(), next_pid: AtomicU32::new(1001) }
+    }
+
+    pub(crate) fn add(&self, core: &Arc<Core>, info: SessionInfo) -> Arc<SessionEntry> {
+        let now = now_micros();
+        let slot = core.clock.add_slot(thread_index());
+        let mut sessions = self.sessions.write();
+        let pid = loop {
+            let pid = self.next_pid.fetch_add(1, Ordering::Relaxed) & 0x7fff_ffff;
+            if pid != 0 && !sessions.contains_key(&pid) {
+                break pid;
+            }
+        };
+        let entry = Arc::new(SessionEntry {
+            pid,
+            core: core.clone(),
+            slot,
+            snapshots: Mutex::default(),
+            held: Mutex::default(),
+            fast: FastWords::default(),
+            waiting: Mutex::default(),
+            in_transaction: AtomicU8::new(0),
+            top_xid: AtomicU64::new(0),
+            cancel: CancelFlag::default(),
+            lock_timeout_ms: AtomicU64::new(0),
+            activity: Activity {
+                info: Mutex::new(info),
+                state: AtomicU8::new(SessionState::Idle as u8),
+                event: AtomicU32::new(0),
+                backend_start: now,
+                xact_start: AtomicI64::new(0),
+                query_start: AtomicI64::new(0),
+                state_change: AtomicI64::new(now),
+                query: Mutex::default(),
+            },
+        });
+        sessions.insert(pid, entry.clone());
+        entry
+    }
+
+    fn remove(&self, pid: u32) {
+        self.sessions.write().remove(&pid);
+    }
+
+    pub(crate) fn get(&self, pid: u32) -> Option<Arc<SessionEntry>> {
+        self.sessions.read().get(&pid).cloned()
+    }
+
+    pub(crate) fn each(&self, mut visit: impl FnMut(&Arc<SessionEntry>)) {
+        self.sessions.read().values().for_each(&mut visit);
+    }
+}
+
+impl Drop for SessionEntry {
+    fn drop(&mut self) {
+        self.core.clock.remove_slot(self.slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancel_hits_one_statement_and_a_termination_all() {
+        let flag = CancelFlag::default();
+        assert!(flag.check().is_ok());
+        flag.raise(CancelReason::UserRequest);
+        let error = flag.check().expect_err("cancelled");
+        assert_eq!((error.code(), error.message()), (state::QUERY_CANCELED, "canceling statement due to user request"));
+        flag.statement_ended();
+        assert!(flag.check().is_ok());
+        flag.set_deadline(Some(Instant::now()));
+        assert_eq!(flag.check().expect_err("late").message(), "canceling statement due to statement timeout");
+        flag.statement_ended();
+        assert!(flag.check().is_ok());
+        flag.raise(CancelReason::Terminate);
+        flag.statement_ended();
+        assert_eq!(flag.check().expect_err("terminated").code(), state::ADMIN_SHUTDOWN);
+    }
+
+    #[test]
+    fn a_long_query_is_kept_up_to_a_character() {
+        let text = "é".repeat(1000);
+        assert_eq!(truncated(&text).len(), 1024);
+        assert_eq!(truncated("select 1"), "select 1");
+        assert_eq!(truncated(&format!("x{text}")).len(), 1023);
+    }
+}

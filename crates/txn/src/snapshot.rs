@@ -1,0 +1,143 @@
+//! What a statement sees.
+//!
+//! ```text
+//!   commits    …  7    8    9    10   11   12  …          snapshot with csn 10
+//!                 sees them    ──────┘ │
+//!                                      └ does not: committed after it was taken
+//!
+//!   a version's life            xmin commits         xmax commits
+//!   ─────────────────────────────────●───────────────────●──────────────────►
+//!     snapshot here: not yet         │  here: seen       │  here: gone
+//!
+//!   my own transaction          command 3 wrote it   command 5 deleted it
+//!   ─────────────────────────────────●───────────────────●──────────────────►
+//!     as commands up to 3 see it: not│  4 and 5: seen    │  from 6 on: gone
+//! ```
+//!
+//! A snapshot is one number read once (see [`crate::clock`]) and the command's own number. While one is held, no version it
+//! may see is taken away: its session's slot holds the horizon back.
+
+use std::sync::Arc;
+
+use throng_access::{TupleHeader, Visibility};
+use throng_types::{Cid, Csn, Xid};
+
+use crate::session::SessionEntry;
+use crate::status::Standing;
+
+/// What one command of one transaction sees. Cloned and sent to other threads freely; while any copy lives, what
+/// it sees stays.
+pub struct Snapshot {
+    session: Arc<SessionEntry>,
+    csn: Csn,
+    cid: Cid,
+    /// The own transaction, [`Xid::NONE`] while it has written nothing.
+    top: Xid,
+}
+
+impl Snapshot {
+    /// A new one, of this moment.
+    pub(crate) fn take(session: &Arc<SessionEntry>, top: Xid, cid: Cid) -> Snapshot {
+        let csn = session.snapshots.lock().take(session);
+        Snapshot { session: session.clone(), csn, cid, top }
+    }
+
+    /// The same moment, as a later command of the same transaction sees it.
+    pub(crate) fn for_command(&self, top: Xid, cid: Cid) -> Snapshot {
+        let mut snapshot = self.clone();
+        (snapshot.top, snapshot.cid) = (top, cid);
+        snapshot
+    }
+
+    /// Commits up to this are seen.
+    pub fn csn(&self) -> Csn {
+        self.csn
+    }
+    pub fn cid(&self) -> Cid {
+        self.cid
+    }
+
+    /// Whether what `xid` did in its command `cid` has happened, as far as this snapshot goes.
+    #[inline]
+    fn sees(&self, xid: Xid, cid: Cid) -> bool {
+        match self.session.core().status.standing(xid) {
+            Standing::Committed(csn) => csn <= self.csn,
+            Standing::InProgress { top } => top == self.top && cid < self.cid,
+            Standing::Aborted => false,
+        }
+    }
+}
+
+impl Visibility for Snapshot {
+    #[inline]
+    fn visible(&self, t: &TupleHeader) -> bool {
+        if t.xmin_aborted() || t.xmax_seen_by_all() {
+            return false;
+        }
+        let made = t.xmin_seen_by_all() || self.sees(t.xmin, t.cmin);
+        made && (t.xmax_is_void() || !self.sees(t.xmax, t.cmax))
+    }
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Snapshot {
+        self.session.snapshots.lock().hold(self.csn);
+        Snapshot { session: self.session.clone(), ..*self }
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.session.snapshots.lock().give_up(self.csn, &self.session);
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Snapshot({}, cid {}, xid {})", self.csn, self.cid, self.top)
+    }
+}
+
+/// The snapshots a session holds: a statement's, those of open cursors, a transaction's.
+#[derive(Default)]
+pub(crate) struct LiveSnapshots {
+    /// Oldest first, with how many copies there are of each. Rarely more than two.
+    live: Vec<(Csn, u32)>,
+}
+
+impl LiveSnapshots {
+    fn take(&mut self, session: &SessionEntry) -> Csn {
+        let clock = &session.core().clock;
+        // With an older one held, its number in the slot holds the horizon for this one too.
+        let csn = if self.live.is_empty() { clock.publish(session.slot) } else { clock.last() };
+        match self.live.last_mut() {
+            Some((last, copies)) if *last == csn => *copies += 1,
+            _ => self.live.push((csn, 1)),
+        }
+        csn
+    }
+
+    fn hold(&mut self, csn: Csn) {
+        let held = self.live.iter_mut().find(|(c, _)| *c == csn).expect("a snapshot that is copied is held");
+        held.1 += 1;
+    }
+
+    fn give_up(&mut self, csn: Csn, session: &SessionEntry) {
+        let at = self.live.iter().position(|&(c, _)| c == csn).expect("a snapshot given up is held");
+        self.live[at].1 -= 1;
+        if self.live[at].1 > 0 {
+            return;
+        }
+        self.live.remove(at);
+        let clock = &session.core().clock;
+        match self.live.first() {
+            None => clock.clear(session.slot),
+            Some(&(oldest, _)) if at == 0 => clock.republish(session.slot, oldest),
+            Some(_) => {}
+        }
+    }
+
+    pub(crate) fn oldest(&self) -> Option<Csn> {
+        self.live.first().map(|&(csn, _)| csn)
+    }
+}

@@ -1,0 +1,315 @@
+//! The transaction system of one data directory: opening, sessions, background threads, stopping.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use throng_access::{RowLockMode, TxContext, XidStatus};
+use throng_buffer::{Pool, PoolConfig};
+use throng_disk::{Disk, RelFiles};
+use throng_types::{Cid, Csn, Error, FileId, Oid, Result, Tid, Xid};
+use throng_wal::{FlushObserver, Wal, WalConfig};
+
+use crate::checkpoint::Checkpointer;
+use crate::core::{Core, TxnConfig};
+use crate::lock::{LockInfo, LockMode, LockTag};
+use crate::recover::{self, RecoveryReport};
+use crate::session::{CancelReason, Session, SessionInfo, SessionStatus};
+use crate::status::Standing;
+
+/// How often the horizon moves while transactions commit.
+const TICK: Duration = Duration::from_millis(5);
+/// The background thread sleeps this long at most when nothing commits.
+const IDLE: Duration = Duration::from_secs(5);
+/// Log that nobody waits for is flushed after this many ticks, so that the horizon can pass its commits.
+const PATIENCE: u32 = 40;
+
+/// What is opened, and how.
+pub struct OpenConfig {
+    pub disk: Arc<dyn Disk>,
+    pub pool: PoolConfig,
+    pub wal: WalConfig,
+    pub txn: TxnConfig,
+}
+
+/// The transaction system. Dropped without [`TxnSystem::shutdown`], it leaves what a crash leaves.
+pub struct TxnSystem {
+    core: Arc<Core>,
+    checkpointer: Arc<Checkpointer>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl TxnSystem {
+    /// Opens a data directory, making it if there is none, recovering it if need be.
+    ///
+    /// # Errors
+    /// XX001 when what is there is damaged; 58030 and 53100 from the disk.
+    pub fn open(config: OpenConfig) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
+        let OpenConfig { disk, pool, wal, txn } = config;
+        let report_error = pool.report.clone();
+        let recovered = recover::run(&disk, pool, wal, txn)?;
+        let core = Arc::new(recovered.core);
+        core.wal.set_flush_observer(Box::new(Siblings(Arc::downgrade(&core))));
+        let checkpointer = Arc::new(Checkpointer::new(disk, recovered.control));
+        if recovered.redone {
+            checkpointer.run_now(&core, false)?;
+        } else {
+            checkpointer.mark_in_use()?;
+        }
+        let system = TxnSystem { core: core.clone(), checkpointer: checkpointer.clone(), threads: Mutex::default() };
+        let for_clock = core.clone();
+        let for_errors = report_error.clone();
+        let clock = spawn("txn-clock", move || run_clock(&for_clock, &*for_errors))?;
+        let checkpoints = spawn("checkpointer", move || checkpointer.run(&core, &*report_error));
+        system.threads.lock().push(clock);
+        system.threads.lock().push(checkpoints?);
+        Ok((Arc::new(system), recovered.report))
+    }
+
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.core.pool
+    }
+    pub fn wal(&self) -> &Arc<Wal> {
+        &self.core.wal
+    }
+    pub fn files(&self) -> &Arc<RelFiles> {
+        self.core.pool.files()
+    }
+    /// Settings that may be changed at any time.
+    pub fn config(&self) -> &TxnConfig {
+        &self.core.config
+    }
+    /// Tells this data directory from all others.
+    pub fn system_identifier(&self) -> u64 {
+        self.checkpointer.identifier()
+    }
+
+    /// Adds a session. To be called on the thread that will run it: what it writes often is kept beside what other
+    /// sessions of that thread write.
+    pub fn register(&self, info: SessionInfo) -> Session {
+        Session::new(self.core.registry.add(&self.core, info))
+    }
+
+    /// An object id never used before.
+    pub fn new_oid(&self) -> Oid {
+        self.core.ids.oid()
+    }
+    /// `oid` is in use: ids given out later are greater.
+    pub fn note_oid(&self, oid: Oid) {
+        self.core.ids.oid_at_least(oid);
+    }
+
+    /// How a transaction stands.
+    pub fn status(&self, xid: Xid) -> XidStatus {
+        standing_to_status(self.core.status.standing(xid))
+    }
+    /// The first transaction id not given out.
+    pub fn next_xid(&self) -> Xid {
+        self.core.ids.next_xid()
+    }
+
+    /// Commits at or before this are seen by every snapshot and are on disk.
+    pub fn horizon(&self) -> Csn {
+        self.core.clock.horizon()
+    }
+
+    /// Moves the horizon now rather than at the next tick: before VACUUM. With `flush`, commits that were not waited for
+    /// are brought to disk first, so that they count; that blocks the thread.
+    pub fn advance_horizon(&self, flush: bool) -> Result<Csn> {
+        let _turn = self.core.advancing.lock();
+        self.core.note_log();
+        if flush {
+            self.core.wal.flush_blocking(self.core.wal.inserted())?;
+        }
+        Ok(self.core.advance_horizon())
+    }
+
+    /// `pg_locks`.
+    pub fn locks(&self) -> Vec<LockInfo> {
+        let mut rows = Vec::new();
+        self.core.locks.list(&mut rows);
+        self.core.registry.each(|session| {
+            session.fast.list(session.pid(), &mut rows);
+            let row = |tag, mode, granted, wait_start| LockInfo {
+                tag,
+                pid: session.pid(),
+                mode,
+                granted,
+                fast_path: false,
+                wait_start,
+            };
+            if let Some(xid) = session.top_xid() {
+                rows.push(row(LockTag::Transaction(xid), LockMode::Exclusive, true, None));
+            }
+            if let Some((xid, since)) = session.waits_for_xid() {
+                rows.push(row(LockTag::Transaction(xid), LockMode::Share, false, Some(since)));
+            }
+        });
+        rows
+    }
+
+    /// `pg_stat_activity`.
+    pub fn sessions(&self) -> Vec<SessionStatus> {
+        let mut rows = Vec::new();
+        self.core.registry.each(|session| rows.push(session.status()));
+        rows.sort_by_key(|row| row.pid);
+        rows
+    }
+
+    /// Interrupts a session. `false`: there is none of that number.
+    pub fn cancel(&self, pid: u32, reason: CancelReason) -> bool {
+        match self.core.registry.get(pid) {
+            Some(session) => {
+                session.cancel_flag().raise(reason);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Waits until a checkpoint that began after this call is complete (`CHECKPOINT`).
+    pub async fn checkpoint(&self) -> Result<()> {
+        self.checkpointer.wait().await
+    }
+
+    /// As [`TxnSystem::checkpoint`], made on the calling thread.
+    pub fn checkpoint_blocking(&self) -> Result<()> {
+        self.checkpointer.run_now(&self.core, false)
+    }
+
+    /// Stops for good: a last checkpoint, a control file that says so. All transactions should have ended; those that
+    /// have not are rolled back by the next start.
+    pub fn shutdown(&self) -> Result<()> {
+        self.stop_threads();
+        self.core.wal.flush_blocking(self.core.wal.inserted())?;
+        self.core.remove_doomed()?;
+        self.checkpointer.run_now(&self.core, true)?;
+        self.core.wal.shutdown()
+    }
+
+    fn stop_threads(&self) {
+        self.checkpointer.stop();
+        self.core.background.stop.store(true, Ordering::Release);
+        self.core.background.parker.unpark();
+        for thread in self.threads.lock().drain(..) {
+            // A thread that has panicked has said so.
+            let _ = thread.join();
+        }
+    }
+
+    /// What a cleaner shows to the heap: no transaction of its own, only how others stand.
+    pub fn cleaner_context(&self) -> CleanerContext {
+        CleanerContext { core: self.core.clone() }
+    }
+}
+
+impl Drop for TxnSystem {
+    fn drop(&mut self) {
+        self.stop_threads();
+    }
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.into()).spawn(body).map_err(Error::from)
+}
+
+/// Moves the horizon and removes files, while there is anything to do.
+fn run_clock(core: &Core, report: &dyn Fn(&Error)) {
+    let background = &core.background;
+    let mut ticks_waiting = 0;
+    while !background.stop.load(Ordering::Acquire) {
+        {
+            let _turn = core.advancing.lock();
+            core.note_log();
+            core.advance_horizon();
+        }
+        if let Err(error) = core.remove_doomed() {
+            report(&error);
+        }
+        if core.is_settled() {
+            ticks_waiting = 0;
+            background.asleep.store(true, Ordering::SeqCst);
+            // Again, after the flag: a commit that did not see it is seen here.
+            if core.is_settled() {
+                background.parker.park_timeout(IDLE);
+            }
+            background.asleep.store(false, Ordering::Relaxed);
+        } else {
+            ticks_waiting += 1;
+            if ticks_waiting % PATIENCE == 0 {
+                core.wal.request_flush(core.wal.inserted());
+            }
+            background.parker.park_timeout(TICK);
+        }
+    }
+}
+
+/// Answers the flusher's question for `commit_siblings`.
+struct Siblings(std::sync::Weak<Core>);
+
+impl FlushObserver for Siblings {
+    fn before_flush(&self) -> u64 {
+        0
+    }
+    fn after_flush(&self, _token: u64, _flushed: throng_types::Lsn) {}
+    fn active_transactions(&self) -> u32 {
+        let mut active = 0;
+        if let Some(core) = self.0.upgrade() {
+            core.registry.each(|session| active += u32::from(session.top_xid().is_some()));
+        }
+        active
+    }
+}
+
+/// A [`TxContext`] that owns nothing: for pruning and vacuum, which change no row.
+#[derive(Clone)]
+pub struct CleanerContext {
+    core: Arc<Core>,
+}
+
+pub(crate) fn standing_to_status(standing: Standing) -> XidStatus {
+    match standing {
+        Standing::InProgress { .. } => XidStatus::InProgress,
+        Standing::Committed(csn) => XidStatus::Committed(csn),
+        Standing::Aborted => XidStatus::Aborted,
+    }
+}
+
+impl TxContext for CleanerContext {
+    fn xid(&self) -> Xid {
+        Xid::NONE
+    }
+    fn cid(&self) -> Cid {
+        Cid(0)
+    }
+    fn is_mine(&self, _xid: Xid) -> bool {
+        false
+    }
+    fn status(&self, xid: Xid) -> XidStatus {
+        standing_to_status(self.core.status.standing(xid))
+    }
+    fn horizon(&self) -> Csn {
+        self.core.clock.horizon()
+    }
+    fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
+        self.core.rows.conflict(file, tid, mode, self)
+    }
+    fn row_lock_acquire(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
+        // It takes no rows, but it can tell who would be in the way.
+        self.core.rows.conflict(file, tid, mode, self)
+    }
+    fn row_moved(&self, file: FileId, old: Tid, new: Tid) {
+        self.core.rows.moved(file, old, new, self);
+    }
+}
+
+impl crate::rowlock::Running for CleanerContext {
+    fn is_mine(&self, _xid: Xid) -> bool {
+        false
+    }
+    fn is_running(&self, xid: Xid) -> bool {
+        matches!(self.core.status.standing(xid), Standing::InProgress { .. })
+    }
+}

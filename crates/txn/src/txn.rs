@@ -1,0 +1,520 @@
+//! One transaction, from its first snapshot to its commit.
+//!
+//! ```text
+//!   begin ─► snapshot, snapshot, …      no id, nothing logged, nothing shared written but the session's own slot
+//!     │      first write: xid
+//!     │      savepoint ─► own xid at its first write, standing as the top one does
+//!     │         rollback_to: its xids aborted, its locks given back
+//!     ▼
+//!   commit  1 log the Commit record; the status says LOGGED
+//!           2 wait until it is on disk (synchronous_commit)
+//!           3 COMMITTING, take a number, COMMITTED(number): visible
+//!           4 hooks; row locks, waiters, locks
+//!   abort   1 ABORTED: at once, nothing logged
+//!           2 the same as 4
+//! ```
+//!
+//! From its Commit record on a transaction cannot be taken back. A commit whose future is dropped while it waits for
+//! the disk is therefore completed there and then; what is lost is only the answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use throng_access::{RowLockMode, TxContext, XidStatus};
+use throng_observe::{WaitEvent, stop_point};
+use throng_types::error::state;
+use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
+use throng_wal::RecordBuilder;
+
+use crate::core::Core;
+use crate::lock::held::{LockScope, not_available};
+use crate::lock::{LockMode, LockTag, WaitPolicy};
+use crate::rowlock::Running;
+use crate::session::{CancelReason, SessionEntry, now_micros};
+use crate::snapshot::Snapshot;
+use crate::status::Standing;
+use crate::system::standing_to_status;
+
+/// How much of others' commits a transaction sees while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Each statement sees what was committed before it.
+    ReadCommitted,
+    /// All statements see what was committed before the first.
+    RepeatableRead,
+}
+
+/// What is done when the transaction, or the subtransaction it was said in, ends.
+enum Action {
+    Committed(Box<dyn FnOnce(Csn) + Send>),
+    Aborted(Box<dyn FnOnce() + Send>),
+    FileMade(FileId),
+    FileDropped(FileId),
+}
+
+/// A savepoint: where in its transaction a rollback to it goes back to.
+struct Level {
+    /// [`Xid::NONE`] until it writes.
+    xid: Xid,
+    subs: usize,
+    locks: usize,
+    actions: usize,
+}
+
+#[derive(Default)]
+struct Progress {
+    levels: Vec<Level>,
+    /// The xids of all subtransactions not rolled back, ascending.
+    subs: Vec<Xid>,
+    actions: Vec<Action>,
+    /// Of all xids, those that have locked rows.
+    row_lockers: Vec<Xid>,
+}
+
+/// A transaction. Dropped without a commit, it is rolled back.
+pub struct Txn {
+    session: Arc<SessionEntry>,
+    isolation: Isolation,
+    /// What is written now is stamped with this; 0: not given out yet.
+    current: AtomicU64,
+    cid: AtomicU32,
+    /// REPEATABLE READ's one snapshot.
+    fixed: Mutex<Option<Snapshot>>,
+    progress: Mutex<Progress>,
+    over: bool,
+}
+
+impl Txn {
+    pub(crate) fn begin(session: Arc<SessionEntry>, isolation: Isolation) -> Txn {
+        let before = session.in_transaction.swap(1, Ordering::Relaxed);
+        assert_eq!(before, 0, "a session has one transaction at a time");
+        session.set_xact_start(now_micros());
+        Txn {
+            session,
+            isolation,
+            current: AtomicU64::new(0),
+            cid: AtomicU32::new(0),
+            fixed: Mutex::new(None),
+            progress: Mutex::default(),
+            over: false,
+        }
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        self.session.core()
+    }
+
+    pub fn session(&self) -> &Arc<SessionEntry> {
+        &self.session
+    }
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+    /// May only be changed before the first snapshot; `false` if it is too late.
+    pub fn set_isolation(&mut self, isolation: Isolation) -> bool {
+        let free = self.isolation == isolation || (self.fixed.lock().is_none() && self.top_xid().is_none());
+        if free {
+            self.isolation = isolation;
+        }
+        free
+    }
+
+    /// The transaction's id, if it has written anything.
+    pub fn top_xid(&self) -> Option<Xid> {
+        self.session.top_xid()
+    }
+
+    /// The transaction's id, given out now if need be (`pg_current_xact_id()`).
+    pub fn assign_top_xid(&self) -> Xid {
+        match self.top_xid() {
+            Some(xid) => xid,
+            None => self.assign_top(&mut self.progress.lock()),
+        }
+    }
+
+    /// What the running command is to see. Under REPEATABLE READ always the same moment.
+    pub fn snapshot(&self) -> Snapshot {
+        let (top, cid) = (self.top_xid().unwrap_or(Xid::NONE), self.cid());
+        match self.isolation {
+            Isolation::ReadCommitted => Snapshot::take(&self.session, top, cid),
+            Isolation::RepeatableRead => {
+                let mut fixed = self.fixed.lock();
+                fixed.get_or_insert_with(|| Snapshot::take(&self.session, top, cid)).for_command(top, cid)
+            }
+        }
+    }
+
+    /// What is committed at this moment, and what earlier commands of this transaction did, whatever the isolation:
+    /// for constraint checks, which must not miss what a transaction's own snapshot does.
+    pub fn latest_snapshot(&self) -> Snapshot {
+        Snapshot::take(&self.session, self.top_xid().unwrap_or(Xid::NONE), self.cid())
+    }
+
+    /// What was written so far is seen from here on. To be called between commands.
+    pub fn next_command(&self) -> Result<()> {
+        let cid = self.cid.load(Ordering::Relaxed);
+        if cid == u32::MAX - 1 {
+            let message = "cannot have more than 2^32-2 commands in a transaction";
+            return Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        self.cid.store(cid + 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[cold]
+    fn assign(&self) -> Xid {
+        let mut progress = self.progress.lock();
+        if progress.levels.is_empty() {
+            let xid = self.top_xid().unwrap_or_else(|| self.assign_top(&mut progress));
+            self.current.store(xid.0, Ordering::Relaxed);
+            return xid;
+        }
+        let top = self.top_xid().unwrap_or_else(|| self.assign_top(&mut progress));
+        let xid = self.core().ids.xid();
+        self.core().status.begin(xid);
+        self.core().status.set_sub(xid, top);
+        progress.subs.push(xid);
+        progress.levels.last_mut().expect("not empty").xid = xid;
+        self.current.store(xid.0, Ordering::Relaxed);
+        xid
+    }
+
+    fn assign_top(&self, _progress: &mut Progress) -> Xid {
+        let xid = self.core().ids.xid();
+        self.core().status.begin(xid);
+        // Release: a search for a deadlock that sees the id sees its status.
+        self.session.top_xid.store(xid.0, Ordering::Release);
+        xid
+    }
+
+    // Subtransactions
+
+    /// How many savepoints there are.
+    pub fn depth(&self) -> usize {
+        self.progress.lock().levels.len()
+    }
+
+    /// Begins a subtransaction. Answers its number: savepoints are counted from 0, inner ones higher.
+    pub fn savepoint(&self) -> usize {
+        let mut progress = self.progress.lock();
+        let level = Level {
+            xid: Xid::NONE,
+            subs: progress.subs.len(),
+            locks: self.session.lock_count(),
+            actions: progress.actions.len(),
+        };
+        progress.levels.push(level);
+        self.current.store(0, Ordering::Relaxed);
+        progress.levels.len() - 1
+    }
+
+    /// Ends savepoint `level` and those within it; what they did becomes part of what is around.
+    pub fn release(&self, level: usize) {
+        let mut progress = self.progress.lock();
+        progress.levels.truncate(level);
+        self.resume(&progress);
+    }
+
+    /// Undoes what was done since savepoint `level`, which stays.
+    pub fn rollback_to(&self, level: usize) {
+        let mut progress = self.progress.lock();
+        let mark = &progress.levels[level];
+        let (subs, locks, actions) = (mark.subs, mark.locks, mark.actions);
+        let undone = progress.subs.split_off(subs);
+        let actions = progress.actions.split_off(actions);
+        let row_lockers: Vec<Xid> = progress.row_lockers.extract_if(.., |xid| undone.contains(xid)).collect();
+        progress.levels.truncate(level + 1);
+        progress.levels[level].xid = Xid::NONE;
+        self.resume(&progress);
+        drop(progress);
+        self.end_aborted(&undone, &row_lockers, actions);
+        self.session.unlock_transaction(locks);
+    }
+
+    /// What is written next is stamped with the innermost level's id, or the top one's.
+    fn resume(&self, progress: &Progress) {
+        let xid = match progress.levels.last() {
+            Some(level) => level.xid,
+            None => self.top_xid().unwrap_or(Xid::NONE),
+        };
+        self.current.store(xid.0, Ordering::Relaxed);
+    }
+
+    fn end_aborted(&self, xids: &[Xid], row_lockers: &[Xid], actions: Vec<Action>) {
+        let core = self.core();
+        for &xid in xids {
+            core.status.abort(xid);
+        }
+        for &xid in row_lockers {
+            core.rows.release(xid);
+        }
+        for &xid in xids {
+            core.xids.ended(xid);
+        }
+        for action in actions.into_iter().rev() {
+            match action {
+                Action::Aborted(hook) => hook(),
+                Action::FileMade(file) => self.doom_made(file),
+                Action::Committed(_) | Action::FileDropped(_) => {}
+            }
+        }
+    }
+
+    fn doom_made(&self, file: FileId) {
+        let core = self.core();
+        // On the list of the doomed before it leaves that of the made: a checkpoint finds it in one of them.
+        core.doomed.lock().push((Lsn::ZERO, file));
+        core.made.lock().retain(|&(_, f)| f != file);
+        core.background.call();
+    }
+
+    // Hooks and files
+
+    /// Runs at commit, once it is visible and before any lock is given back. Forgotten by a rollback.
+    pub fn on_commit(&self, hook: impl FnOnce(Csn) + Send + 'static) {
+        self.progress.lock().actions.push(Action::Committed(Box::new(hook)));
+    }
+
+    /// Runs when the transaction, or the savepoint it is said in, is rolled back. Last said, first run.
+    pub fn on_abort(&self, hook: impl FnOnce() + Send + 'static) {
+        self.progress.lock().actions.push(Action::Aborted(Box::new(hook)));
+    }
+
+    /// Makes an empty relation file, which a rollback (or a crash before the commit) takes away again.
+    pub fn create_file(&self) -> Result<FileId> {
+        let core = self.core();
+        let file = core.ids.file();
+        let xid = self.xid();
+        let mut record = RecordBuilder::new();
+        record.file_create(xid, file);
+        {
+            // Held over both: a checkpoint whose redo begins after the record knows the file.
+            let _ticket = core.pool.horizon().enter();
+            core.wal.insert(&mut record);
+            core.made.lock().push((xid, file));
+        }
+        self.progress.lock().actions.push(Action::FileMade(file));
+        core.pool.files().create(file)?;
+        Ok(file)
+    }
+
+    /// The file is removed once this transaction's commit is on disk.
+    pub fn drop_file(&self, file: FileId) {
+        self.xid();
+        self.progress.lock().actions.push(Action::FileDropped(file));
+    }
+
+    // Locks
+
+    /// Locks a relation until the transaction (or the savepoint) ends, waiting for it if need be.
+    pub async fn lock_relation(&self, relation: Oid, mode: LockMode) -> Result<()> {
+        self.lock(LockTag::Relation(relation), mode, WaitPolicy::Block).await.map(drop)
+    }
+
+    /// Locks anything until the transaction (or the savepoint) ends. `false`: not free, and the policy is not to wait.
+    pub async fn lock(&self, tag: LockTag, mode: LockMode, policy: WaitPolicy) -> Result<bool> {
+        self.session.lock(tag, mode, LockScope::Transaction, policy).await
+    }
+
+    /// NOWAIT: 55P03 `could not obtain lock on relation "name"` if the lock is not free.
+    pub async fn lock_relation_nowait(&self, relation: Oid, name: &str, mode: LockMode) -> Result<()> {
+        match self.lock(LockTag::Relation(relation), mode, WaitPolicy::NoWait).await? {
+            true => Ok(()),
+            false => Err(not_available(&format!("relation \"{name}\""))),
+        }
+    }
+
+    /// Waits until another transaction (or subtransaction) has ended.
+    pub async fn wait_for_xid(&self, xid: Xid) -> Result<()> {
+        self.session.wait_for_xid(xid).await
+    }
+
+    // The end
+
+    /// Commits. With `sync`, the answer comes when the commit is on disk; without, a little before.
+    ///
+    /// An error before the commit record is in the log rolls back. One after it means that the log has failed: then nobody
+    /// knows whether the commit will be found after the restart, and its severity is PANIC.
+    pub async fn commit(mut self, sync: bool) -> Result<()> {
+        let Some(xid) = self.top_xid() else {
+            let csn = self.core().clock.last();
+            self.finish(csn, Vec::new(), &[]);
+            return Ok(());
+        };
+        let core = self.core().clone();
+        while !core.wal.has_room() {
+            core.wal.room_wait().await?;
+        }
+        let lsn = self.log_commit(&core, xid);
+        // From here on this is committed, whatever happens to the future.
+        let logged = Logged { txn: Some(self), xid };
+        stop_point!("txn.commit.logged", xid.0);
+        if sync {
+            let wait = throng_observe::waiting(WaitEvent::WalFlush, lsn.0);
+            let flushed = core.wal.flush(lsn).await;
+            drop(wait);
+            if let Err(error) = flushed {
+                logged.leave_undecided();
+                return Err(error);
+            }
+        } else {
+            core.wal.request_flush(lsn);
+        }
+        drop(logged);
+        Ok(())
+    }
+
+    fn log_commit(&mut self, core: &Core, xid: Xid) -> Lsn {
+        let progress = self.progress.get_mut();
+        let dropped: Vec<FileId> = progress
+            .actions
+            .iter()
+            .filter_map(|action| match action {
+                Action::FileDropped(file) => Some(*file),
+                _ => None,
+            })
+            .collect();
+        let mut record = RecordBuilder::new();
+        record.commit(xid, &progress.subs, &dropped);
+        // Held until the status says so: a checkpoint whose redo begins after the record counts it as committed, and
+        // knows the files that go with it.
+        let _ticket = core.pool.horizon().enter();
+        let lsn = core.wal.insert(&mut record);
+        core.status.set_logged(xid);
+        if !dropped.is_empty() {
+            core.doomed.lock().extend(dropped.into_iter().map(|file| (lsn, file)));
+        }
+        lsn
+    }
+
+    /// Rolls back. At once, whatever was written: it is simply never seen.
+    pub fn abort(mut self) {
+        self.end_by_abort();
+    }
+
+    fn end_by_abort(&mut self) {
+        let progress = std::mem::take(self.progress.get_mut());
+        let mut xids = progress.subs;
+        xids.extend(self.top_xid());
+        self.end_aborted(&xids, &progress.row_lockers, progress.actions);
+        self.leave();
+    }
+
+    /// What comes after the status says committed.
+    fn finish(&mut self, csn: Csn, xids: Vec<Xid>, row_lockers: &[Xid]) {
+        let core = self.core().clone();
+        let mut files_gone = false;
+        for action in std::mem::take(&mut self.progress.get_mut().actions) {
+            match action {
+                Action::Committed(hook) => hook(csn),
+                Action::FileMade(file) => core.made.lock().retain(|&(_, f)| f != file),
+                Action::FileDropped(_) => files_gone = true,
+                Action::Aborted(_) => {}
+            }
+        }
+        for &xid in row_lockers {
+            core.rows.release(xid);
+        }
+        for &xid in &xids {
+            core.xids.ended(xid);
+        }
+        if files_gone || !xids.is_empty() {
+            core.background.call();
+        }
+        self.leave();
+    }
+
+    /// Gives back what a transaction holds, however it ended.
+    fn leave(&mut self) {
+        self.fixed.get_mut().take();
+        self.session.top_xid.store(0, Ordering::Relaxed);
+        self.session.unlock_transaction(0);
+        self.session.set_xact_start(0);
+        self.session.in_transaction.store(0, Ordering::Relaxed);
+        self.over = true;
+    }
+}
+
+impl Drop for Txn {
+    fn drop(&mut self) {
+        if !self.over {
+            self.end_by_abort();
+        }
+    }
+}
+
+/// A transaction whose commit record is in the log. Dropped, it is committed for all to see.
+struct Logged {
+    txn: Option<Txn>,
+    xid: Xid,
+}
+
+impl Logged {
+    /// The log has failed: the transaction neither commits nor rolls back before the restart decides.
+    fn leave_undecided(mut self) {
+        if let Some(mut txn) = self.txn.take() {
+            // Its locks stay too: nobody may act on either outcome. The session ends.
+            txn.session.cancel_flag().raise(CancelReason::Terminate);
+            txn.over = true;
+        }
+    }
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        let Some(mut txn) = self.txn.take() else { return };
+        let core = txn.core().clone();
+        let progress = txn.progress.get_mut();
+        let (mut xids, row_lockers) = (std::mem::take(&mut progress.subs), std::mem::take(&mut progress.row_lockers));
+        let csn = core.status.commit(self.xid, &xids, || core.clock.tick());
+        xids.push(self.xid);
+        txn.finish(csn, xids, &row_lockers);
+    }
+}
+
+impl Running for Txn {
+    fn is_mine(&self, xid: Xid) -> bool {
+        self.top_xid().is_some_and(|top| self.core().status.is_part_of(xid, top))
+    }
+    fn is_running(&self, xid: Xid) -> bool {
+        matches!(self.core().status.standing(xid), Standing::InProgress { .. })
+    }
+}
+
+impl TxContext for Txn {
+    #[inline]
+    fn xid(&self) -> Xid {
+        match self.current.load(Ordering::Relaxed) {
+            0 => self.assign(),
+            xid => Xid(xid),
+        }
+    }
+    fn cid(&self) -> Cid {
+        Cid(self.cid.load(Ordering::Relaxed))
+    }
+    fn is_mine(&self, xid: Xid) -> bool {
+        Running::is_mine(self, xid)
+    }
+    fn status(&self, xid: Xid) -> XidStatus {
+        standing_to_status(self.core().status.standing(xid))
+    }
+    fn horizon(&self) -> Csn {
+        self.core().clock.horizon()
+    }
+    fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
+        self.core().rows.conflict(file, tid, mode, self)
+    }
+    fn row_lock_acquire(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
+        let xid = self.xid();
+        let holder = self.core().rows.acquire(file, tid, mode, xid, self);
+        let mut progress = self.progress.lock();
+        if holder.is_none() && !progress.row_lockers.contains(&xid) {
+            progress.row_lockers.push(xid);
+        }
+        holder
+    }
+    fn row_moved(&self, file: FileId, old: Tid, new: Tid) {
+        self.core().rows.moved(file, old, new, self);
+    }
+}

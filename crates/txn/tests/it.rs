@@ -1,0 +1,10 @@
+//! The transaction system as rooms above use it, on a simulated disk.
+
+mod it {
+    mod deadlocks;
+    mod locks;
+    mod recovery;
+    mod rows;
+    pub mod support;
+    mod visibility;
+}
