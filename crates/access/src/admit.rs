@@ -11,11 +11,19 @@ use throng_observe::WaitEvent;
 pub fn admit_write(pool: &PoolCore) -> Try<()> {
     let wal = pool.wal();
     wal.check_space()?;
-    if wal.has_room() { Ok(()) } else { Err(log_is_full(pool)) }
+    if wal.has_room() {
+        Ok(())
+    } else {
+        Err(log_is_full(pool))
+    }
 }
 
 #[cold]
 fn log_is_full(pool: &PoolCore) -> Interrupt {
     let wal = pool.wal();
-    Interrupt::Wait(Wait::for_future(WaitEvent::WalInsert, wal.inserted().0, wal.room_wait()))
+    Interrupt::Wait(Wait::for_future(
+        WaitEvent::WalInsert,
+        wal.inserted().0,
+        wal.room_wait(),
+    ))
 }

@@ -13,8 +13,8 @@ pub mod relation;
 mod space;
 mod view;
 
+pub use admit::admit_write;
 pub use heap::tuple::TupleHeader;
 pub use heap::{Change, Heap, Liveness, TupleBatch};
 pub use relation::{RelState, RelationStore};
-pub use admit::admit_write;
 pub use view::{RowLockMode, TxContext, Visibility, XidStatus};

@@ -22,7 +22,9 @@ pub fn apply(pool: &Pool, end: Lsn, record: &Record<'_>) -> Result<()> {
         Record::FileCreate { file, .. } => Ok(pool.files().create(file)?),
         Record::FileDrop { file } => pool.drop_file(file),
         // A file that is dropped later in the log may be gone already.
-        Record::FileTruncate { file, blocks } if pool.files().exists(file)? => pool.truncate(file, blocks),
+        Record::FileTruncate { file, blocks } if pool.files().exists(file)? => {
+            pool.truncate(file, blocks)
+        }
         Record::FileTruncate { .. }
         | Record::Commit { .. }
         | Record::Abort { .. }

@@ -10,7 +10,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
+};
 use std::time::Instant;
 
 use foldhash::fast::FixedState;
@@ -106,7 +108,9 @@ impl RelState {
         RelState {
             file,
             map: SpaceMap::new(),
-            shards: (0..shards).map(|_| CachePadded::new(Shard::new())).collect(),
+            shards: (0..shards)
+                .map(|_| CachePadded::new(Shard::new()))
+                .collect(),
             seeded: AtomicBool::new(false),
             reserve: AtomicU16::new(0),
             extension: Mutex::new(()),
@@ -157,7 +161,8 @@ impl RelState {
     fn seed(&self, pool: &Pool) -> Result<()> {
         let blocks = pool.blocks(self.file)?;
         if !self.seeded.swap(true, Relaxed) {
-            (blocks.saturating_sub(TRY_LAST)..blocks).for_each(|block| self.map.set(block, MAX_TUPLE));
+            (blocks.saturating_sub(TRY_LAST)..blocks)
+                .for_each(|block| self.map.set(block, MAX_TUPLE));
         }
         Ok(())
     }
@@ -175,13 +180,20 @@ impl RelState {
 
     /// The block did not do: report the room it has, and let the next call look elsewhere.
     pub(crate) fn leave(&self, block: BlockNo, room: usize) {
-        let _ = self.shard().target.compare_exchange(block, NONE, Relaxed, Relaxed);
+        let _ = self
+            .shard()
+            .target
+            .compare_exchange(block, NONE, Relaxed, Relaxed);
         self.map.set(block, room);
     }
 
     /// Reports a page's room, unless it is somebody's target (who will report it on leaving).
     pub(crate) fn report(&self, block: BlockNo, room: usize) {
-        if !self.shards.iter().any(|shard| shard.target.load(Relaxed) == block) {
+        if !self
+            .shards
+            .iter()
+            .any(|shard| shard.target.load(Relaxed) == block)
+        {
             self.map.set(block, room);
         }
     }
@@ -200,7 +212,11 @@ impl RelState {
         let _held = self.extension.try_lock().unwrap_or_else(|| {
             let since = Instant::now();
             let held = self.extension.lock();
-            record_wait(WaitEvent::LockExtend, self.file.0.into(), since.elapsed().as_nanos() as u64);
+            record_wait(
+                WaitEvent::LockExtend,
+                self.file.0.into(),
+                since.elapsed().as_nanos() as u64,
+            );
             held
         });
         if waiting > 0 && self.target(pool, bytes)?.is_some() {
@@ -208,9 +224,13 @@ impl RelState {
         }
         let blocks = pool.blocks(self.file)?;
         let others = self.extenders.load(Relaxed).saturating_sub(1);
-        let wanted = (blocks / EXTENSION_PART).max(8 * others).clamp(1, MAX_EXTENSION);
+        let wanted = (blocks / EXTENSION_PART)
+            .max(8 * others)
+            .clamp(1, MAX_EXTENSION);
         let new = pool.extend(self.file, wanted)?;
-        new.clone().skip(1).for_each(|block| self.map.set(block, MAX_TUPLE));
+        new.clone()
+            .skip(1)
+            .for_each(|block| self.map.set(block, MAX_TUPLE));
         self.adopt(self.shard(), new.start);
         Ok(())
     }
@@ -220,7 +240,9 @@ impl RelState {
         for shard in &self.shards {
             let target = shard.target.load(Relaxed);
             if target != NONE && target >= blocks {
-                let _ = shard.target.compare_exchange(target, NONE, Relaxed, Relaxed);
+                let _ = shard
+                    .target
+                    .compare_exchange(target, NONE, Relaxed, Relaxed);
             }
         }
     }
@@ -248,7 +270,9 @@ impl RelState {
         shard.dead_slots.fetch_add(new_dead_slots as i64, Relaxed);
     }
     pub(crate) fn note_reclaimed(&self, dead_slots: usize) {
-        self.shard().dead_slots.fetch_sub(dead_slots as i64, Relaxed);
+        self.shard()
+            .dead_slots
+            .fetch_sub(dead_slots as i64, Relaxed);
     }
 
     /// A transaction was rolled back that had inserted and deleted so many rows here: what it inserted is dead, what it
@@ -266,19 +290,23 @@ impl RelState {
         let shard = self.shard();
         shard.live.fetch_add(live - now.live, Relaxed);
         shard.dead.fetch_add(dead - now.dead, Relaxed);
-        shard.dead_slots.fetch_add(dead_slots - now.dead_slots, Relaxed);
+        shard
+            .dead_slots
+            .fetch_add(dead_slots - now.dead_slots, Relaxed);
     }
 
     pub fn counts(&self) -> RelCounts {
-        self.shards.iter().fold(RelCounts::default(), |sum, shard| RelCounts {
-            live: sum.live + shard.live.load(Relaxed),
-            dead: sum.dead + shard.dead.load(Relaxed),
-            dead_slots: sum.dead_slots + shard.dead_slots.load(Relaxed),
-            inserted: sum.inserted + shard.inserted.load(Relaxed),
-            updated: sum.updated + shard.updated.load(Relaxed),
-            hot_updated: sum.hot_updated + shard.hot_updated.load(Relaxed),
-            deleted: sum.deleted + shard.deleted.load(Relaxed),
-        })
+        self.shards
+            .iter()
+            .fold(RelCounts::default(), |sum, shard| RelCounts {
+                live: sum.live + shard.live.load(Relaxed),
+                dead: sum.dead + shard.dead.load(Relaxed),
+                dead_slots: sum.dead_slots + shard.dead_slots.load(Relaxed),
+                inserted: sum.inserted + shard.inserted.load(Relaxed),
+                updated: sum.updated + shard.updated.load(Relaxed),
+                hot_updated: sum.hot_updated + shard.hot_updated.load(Relaxed),
+                deleted: sum.deleted + shard.deleted.load(Relaxed),
+            })
     }
 }
 
@@ -292,14 +320,21 @@ pub struct RelationStore {
 
 impl RelationStore {
     pub fn new(pool: Arc<Pool>) -> RelationStore {
-        RelationStore { pool, relations: RwLock::default() }
+        RelationStore {
+            pool,
+            relations: RwLock::default(),
+        }
     }
 
     pub fn rel(&self, file: FileId) -> Arc<RelState> {
         if let Some(rel) = self.relations.read().get(&file) {
             return rel.clone();
         }
-        self.relations.write().entry(file).or_insert_with(|| Arc::new(RelState::new(file))).clone()
+        self.relations
+            .write()
+            .entry(file)
+            .or_insert_with(|| Arc::new(RelState::new(file)))
+            .clone()
     }
 
     pub fn heap(&self, file: FileId) -> Heap {
@@ -332,7 +367,15 @@ mod tests {
         rel.note_pruned(3, 1);
         let counts = rel.counts();
         assert_eq!((counts.live, counts.dead, counts.dead_slots), (90, 9, 1));
-        assert_eq!((counts.updated, counts.hot_updated, counts.deleted, counts.inserted), (2, 1, 1, 100));
+        assert_eq!(
+            (
+                counts.updated,
+                counts.hot_updated,
+                counts.deleted,
+                counts.inserted
+            ),
+            (2, 1, 1, 100)
+        );
         assert!(counts.wants_cleaning(0, 0.1) && !counts.wants_cleaning(50, 0.2));
         rel.set_counts(7, 0, 0);
         assert_eq!(rel.counts().live, 7);

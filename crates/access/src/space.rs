@@ -44,7 +44,11 @@ impl Chunk {
         let mut most = 0;
         for i in (start..CHUNK).chain(0..start) {
             let room = self.room[i].load(Relaxed);
-            if room >= units && self.room[i].compare_exchange(room, 0, Relaxed, Relaxed).is_ok() {
+            if room >= units
+                && self.room[i]
+                    .compare_exchange(room, 0, Relaxed, Relaxed)
+                    .is_ok()
+            {
                 self.cursor.store(i, Relaxed);
                 return Some(i);
             }
@@ -103,7 +107,9 @@ impl SpaceMap {
     #[cfg(test)]
     pub fn room(&self, block: BlockNo) -> usize {
         let (at, within) = (block as usize / CHUNK, block as usize % CHUNK);
-        self.chunks.read().get(at).map_or(0, |chunk| usize::from(chunk.room[within].load(Relaxed)) * UNIT)
+        self.chunks.read().get(at).map_or(0, |chunk| {
+            usize::from(chunk.room[within].load(Relaxed)) * UNIT
+        })
     }
 
     /// Forgets blocks from `first` on: the file ends there now.
@@ -111,8 +117,14 @@ impl SpaceMap {
         let chunks = self.chunks.read();
         let from = first as usize / CHUNK;
         for (at, chunk) in chunks.iter().enumerate().skip(from) {
-            let within = if at == from { first as usize % CHUNK } else { 0 };
-            chunk.room[within..].iter().for_each(|room| room.store(0, Relaxed));
+            let within = if at == from {
+                first as usize % CHUNK
+            } else {
+                0
+            };
+            chunk.room[within..]
+                .iter()
+                .for_each(|room| room.store(0, Relaxed));
         }
     }
 }
@@ -175,9 +187,13 @@ mod tests {
         let map = SpaceMap::new();
         (0..400).for_each(|block| map.set(block, 8160));
         let mut all: Vec<BlockNo> = std::thread::scope(|s| {
-            let claimers: Vec<_> =
-                (0..4).map(|_| s.spawn(|| std::iter::from_fn(|| map.claim(100)).collect::<Vec<_>>())).collect();
-            claimers.into_iter().flat_map(|c| c.join().expect("a claimer does not panic")).collect()
+            let claimers: Vec<_> = (0..4)
+                .map(|_| s.spawn(|| std::iter::from_fn(|| map.claim(100)).collect::<Vec<_>>()))
+                .collect();
+            claimers
+                .into_iter()
+                .flat_map(|c| c.join().expect("a claimer does not panic"))
+                .collect()
         });
         all.sort_unstable();
         assert_eq!(all, (0..400).collect::<Vec<_>>());

@@ -29,8 +29,12 @@ pub enum RowLockMode {
 }
 
 impl RowLockMode {
-    pub const ALL: [RowLockMode; 4] =
-        [RowLockMode::KeyShare, RowLockMode::Share, RowLockMode::NoKeyUpdate, RowLockMode::Update];
+    pub const ALL: [RowLockMode; 4] = [
+        RowLockMode::KeyShare,
+        RowLockMode::Share,
+        RowLockMode::NoKeyUpdate,
+        RowLockMode::Update,
+    ];
 
     /// Whether two transactions may not hold these modes on one row at once.
     ///
@@ -44,7 +48,10 @@ impl RowLockMode {
     pub const fn conflicts(self, other: RowLockMode) -> bool {
         use RowLockMode::*;
         match (self, other) {
-            (Update, _) | (_, Update) | (NoKeyUpdate, NoKeyUpdate | Share) | (Share, NoKeyUpdate) => true,
+            (Update, _)
+            | (_, Update)
+            | (NoKeyUpdate, NoKeyUpdate | Share)
+            | (Share, NoKeyUpdate) => true,
             (KeyShare, _) | (_, KeyShare) | (Share, Share) => false,
         }
     }
@@ -89,8 +96,16 @@ mod tests {
     #[test]
     fn lock_modes_conflict_as_the_table_says() {
         use RowLockMode::*;
-        let table = [[false, false, false, true], [false, false, true, true], [false, true, true, true], [true; 4]];
-        for (i, a) in [KeyShare, Share, NoKeyUpdate, Update].into_iter().enumerate() {
+        let table = [
+            [false, false, false, true],
+            [false, false, true, true],
+            [false, true, true, true],
+            [true; 4],
+        ];
+        for (i, a) in [KeyShare, Share, NoKeyUpdate, Update]
+            .into_iter()
+            .enumerate()
+        {
             for (j, b) in RowLockMode::ALL.into_iter().enumerate() {
                 assert_eq!(a.conflicts(b), table[i][j], "{a:?} against {b:?}");
             }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 use throng_types::page::{
-    HEADER, KIND_HEAP, KIND_NEW, KIND_OVERFLOW, OFF_FLAGS, OFF_KIND, OFF_LOWER, OFF_SPECIAL, OFF_UPPER,
-    PAGE_SIZE,
+    HEADER, KIND_HEAP, KIND_NEW, KIND_OVERFLOW, OFF_FLAGS, OFF_KIND, OFF_LOWER, OFF_SPECIAL,
+    OFF_UPPER, PAGE_SIZE,
 };
 use throng_types::{BlockNo, Tid, Xid};
 
@@ -44,10 +44,15 @@ pub(super) fn check(pages: &Pages<'_>, rolled_back: &dyn Fn(Xid) -> bool, faults
 /// Checks one heap page by itself.
 pub(crate) fn check_page(page: &[u8; PAGE_SIZE], block: BlockNo, faults: &mut Vec<Fault>) {
     let mut fault = |what: String| faults.push(Fault::at(block, what));
-    let (lower, upper) = (usize::from(page.u16(OFF_LOWER)), usize::from(page.u16(OFF_UPPER)));
+    let (lower, upper) = (
+        usize::from(page.u16(OFF_LOWER)),
+        usize::from(page.u16(OFF_UPPER)),
+    );
     let special = usize::from(page.u16(OFF_SPECIAL));
     if lower < HEADER || lower > upper || upper > PAGE_SIZE || special != PAGE_SIZE {
-        return fault(format!("header with lower {lower}, upper {upper}, special {special}"));
+        return fault(format!(
+            "header with lower {lower}, upper {upper}, special {special}"
+        ));
     }
     let count = (lower - HEADER) / SLOT;
     if !(lower - HEADER).is_multiple_of(SLOT) || count > MAX_SLOTS.into() {
@@ -62,28 +67,43 @@ pub(crate) fn check_page(page: &[u8; PAGE_SIZE], block: BlockNo, faults: &mut Ve
     for n in 1..=count {
         match page::slot(page, n) {
             Slot::Unused if flags & FREE_SLOTS == 0 => {
-                fault(format!("slot {n} is unused, and the page does not say that it has unused slots"));
+                fault(format!(
+                    "slot {n} is unused, and the page does not say that it has unused slots"
+                ));
             }
             Slot::Unused | Slot::Dead => {}
             Slot::Normal { off, len } => {
                 let (off, len) = (usize::from(off), usize::from(len));
-                if off < upper || !off.is_multiple_of(ALIGN) || len < TUPLE_HEADER || off + len > PAGE_SIZE {
+                if off < upper
+                    || !off.is_multiple_of(ALIGN)
+                    || len < TUPLE_HEADER
+                    || off + len > PAGE_SIZE
+                {
                     fault(format!("slot {n} names {len} bytes at {off}"));
                     continue;
                 }
                 taken.push((off, off + len, n));
                 let header = TupleHeader::read(page, off);
                 if header.xmin.is_none() || header.flags & !ALL_FLAGS != 0 {
-                    fault(format!("tuple {n} has xmin {} and flags {:#06x}", header.xmin, header.flags));
+                    fault(format!(
+                        "tuple {n} has xmin {} and flags {:#06x}",
+                        header.xmin, header.flags
+                    ));
                 }
-                if header.is_hot_updated() && (header.xmax.is_none() || header.next.block != block) {
-                    fault(format!("tuple {n} has its next version on this page, but names {}", header.next));
+                if header.is_hot_updated() && (header.xmax.is_none() || header.next.block != block)
+                {
+                    fault(format!(
+                        "tuple {n} has its next version on this page, but names {}",
+                        header.next
+                    ));
                 }
             }
             Slot::Redirect(target) => {
                 let found = page::tuple(page, target).filter(|(.., header)| header.is_heap_only());
                 if target > count || found.is_none() {
-                    fault(format!("slot {n} redirects to slot {target}, which is no heap-only tuple"));
+                    fault(format!(
+                        "slot {n} redirects to slot {target}, which is no heap-only tuple"
+                    ));
                 }
             }
         }
@@ -104,11 +124,17 @@ fn check_chains(page: &[u8; PAGE_SIZE], block: BlockNo, count: u16, faults: &mut
         for version in crate::heap::chain(page, Tid::new(block, root)) {
             let owner = &mut root_of[usize::from(version)];
             if *owner == root {
-                faults.push(Fault::at(block, format!("the chain of slot {root} comes back to slot {version}")));
+                faults.push(Fault::at(
+                    block,
+                    format!("the chain of slot {root} comes back to slot {version}"),
+                ));
                 break;
             }
             if *owner != 0 {
-                faults.push(Fault::at(block, format!("tuple {version} hangs on slots {owner} and {root}")));
+                faults.push(Fault::at(
+                    block,
+                    format!("tuple {version} hangs on slots {owner} and {root}"),
+                ));
                 break;
             }
             *owner = root;
@@ -118,14 +144,23 @@ fn check_chains(page: &[u8; PAGE_SIZE], block: BlockNo, count: u16, faults: &mut
 
 /// Every value that a committed transaction stored and nobody dropped is whole, and no page is left over.
 fn check_large(mut chunks: Chunks, rolled_back: &dyn Fn(Xid) -> bool, faults: &mut Vec<Fault>) {
-    let mut heads: Vec<BlockNo> = chunks.iter().filter(|(_, c)| c.index == 0).map(|(&block, _)| block).collect();
+    let mut heads: Vec<BlockNo> = chunks
+        .iter()
+        .filter(|(_, c)| c.index == 0)
+        .map(|(&block, _)| block)
+        .collect();
     heads.sort_unstable();
     for head in heads {
-        let Some(first) = chunks.remove(&head) else { continue };
+        let Some(first) = chunks.remove(&head) else {
+            continue;
+        };
         let (mut at, mut total, mut last) = (first, first.len, 0);
         while let Some(next) = at.next {
-            let follows = |c: &Chunk| c.xmin == first.xmin && c.total == first.total && c.index > last;
-            let Some(chunk) = chunks.get(&next).copied().filter(follows) else { break };
+            let follows =
+                |c: &Chunk| c.xmin == first.xmin && c.total == first.total && c.index > last;
+            let Some(chunk) = chunks.get(&next).copied().filter(follows) else {
+                break;
+            };
             chunks.remove(&next);
             total += chunk.len;
             last = chunk.index;
@@ -134,13 +169,22 @@ fn check_large(mut chunks: Chunks, rolled_back: &dyn Fn(Xid) -> bool, faults: &m
         let whole = at.next.is_none() && total == first.total as usize;
         // One being freed has lost pages in its middle.
         if !whole && first.xmax.is_none() && !rolled_back(first.xmin) {
-            faults.push(Fault::at(head, format!("large value of {} bytes has {total}", first.total)));
+            faults.push(Fault::at(
+                head,
+                format!("large value of {} bytes has {total}", first.total),
+            ));
         }
     }
     let mut left: Vec<(BlockNo, Chunk)> = chunks.into_iter().collect();
     left.sort_unstable_by_key(|&(block, _)| block);
-    for (block, chunk) in left.into_iter().filter(|(_, chunk)| !rolled_back(chunk.xmin)) {
-        let what = format!("chunk {} of a large value that has no first page", chunk.index);
+    for (block, chunk) in left
+        .into_iter()
+        .filter(|(_, chunk)| !rolled_back(chunk.xmin))
+    {
+        let what = format!(
+            "chunk {} of a large value that has no first page",
+            chunk.index
+        );
         faults.push(Fault::at(block, what));
     }
 }

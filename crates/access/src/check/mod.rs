@@ -5,6 +5,9 @@
 
 mod heap;
 
+#[cfg(test)]
+pub(crate) use heap::check_page as check_heap_page;
+
 use std::fmt;
 
 use throng_buffer::page_is_intact;
@@ -24,10 +27,16 @@ pub struct Fault {
 
 impl Fault {
     pub fn at(block: BlockNo, what: impl fmt::Display) -> Fault {
-        Fault { block: Some(block), what: what.to_string() }
+        Fault {
+            block: Some(block),
+            what: what.to_string(),
+        }
     }
     pub fn of_file(what: impl fmt::Display) -> Fault {
-        Fault { block: None, what: what.to_string() }
+        Fault {
+            block: None,
+            what: what.to_string(),
+        }
     }
 }
 
@@ -58,7 +67,9 @@ impl Pages<'_> {
     pub fn read(&self, block: BlockNo) -> Result<Box<[u8; PAGE_SIZE]>, Fault> {
         let id = PageId::new(self.file, block);
         let mut page = Box::new([0; PAGE_SIZE]);
-        self.files.read_page(id, &mut page).map_err(|e| Fault::at(block, e))?;
+        self.files
+            .read_page(id, &mut page)
+            .map_err(|e| Fault::at(block, e))?;
         if !page_is_intact(id, &page) {
             return Err(Fault::at(block, "checksum does not match"));
         }
@@ -89,9 +100,18 @@ pub fn check_file(
         Ok(blocks) => blocks,
         Err(e) => return vec![Fault::of_file(e)],
     };
-    let pages = Pages { files, file, blocks };
+    let pages = Pages {
+        files,
+        file,
+        blocks,
+    };
     let mut faults = Vec::new();
-    match if kind == FileKind::Unknown { guess(&pages) } else { kind } {
+    let kind = if kind == FileKind::Unknown {
+        guess(&pages)
+    } else {
+        kind
+    };
+    match kind {
         FileKind::BTree => crate::btree::check::check(&pages, &mut faults),
         FileKind::Sequence => check_sequence(&pages, &mut faults),
         FileKind::Heap | FileKind::Unknown => heap::check(&pages, rolled_back, &mut faults),
@@ -102,7 +122,9 @@ pub fn check_file(
 fn guess(pages: &Pages<'_>) -> FileKind {
     for block in 0..pages.blocks() {
         // A page that cannot be read is reported by whichever check follows.
-        let Ok(page) = pages.read(block) else { continue };
+        let Ok(page) = pages.read(block) else {
+            continue;
+        };
         match page[OFF_KIND] {
             KIND_NEW => continue,
             KIND_BTREE_META => return FileKind::BTree,
@@ -119,7 +141,10 @@ fn check_sequence(pages: &Pages<'_>, faults: &mut Vec<Fault>) {
     for block in 0..pages.blocks() {
         match pages.read(block) {
             Ok(page) if matches!(page[OFF_KIND], KIND_SEQUENCE | KIND_NEW) => {}
-            Ok(page) => faults.push(Fault::at(block, format!("page of kind {} in a sequence", page[OFF_KIND]))),
+            Ok(page) => faults.push(Fault::at(
+                block,
+                format!("page of kind {} in a sequence", page[OFF_KIND]),
+            )),
             Err(fault) => faults.push(fault),
         }
     }

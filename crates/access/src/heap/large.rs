@@ -65,7 +65,11 @@ impl LargeRef {
     }
     pub fn from_bytes(b: [u8; LargeRef::SIZE]) -> LargeRef {
         let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
-        LargeRef { head: word(0), len: word(4), xid: Xid(u64::from(word(8)) | u64::from(word(12)) << 32) }
+        LargeRef {
+            head: word(0),
+            len: word(4),
+            xid: Xid(u64::from(word(8)) | u64::from(word(12)) << 32),
+        }
     }
 }
 
@@ -81,7 +85,11 @@ pub struct LargeWrite {
 
 impl Default for LargeWrite {
     fn default() -> LargeWrite {
-        LargeWrite { free: Vec::new(), written: 0, next: END }
+        LargeWrite {
+            free: Vec::new(),
+            written: 0,
+            next: END,
+        }
     }
 }
 
@@ -125,11 +133,19 @@ impl Heap {
     ///
     /// # Errors
     /// 54000 for a gigabyte and more; 53100 when the disk is full.
-    pub fn store_large(&self, ctx: &dyn TxContext, value: &[u8], progress: &mut LargeWrite) -> Try<LargeRef> {
+    pub fn store_large(
+        &self,
+        ctx: &dyn TxContext,
+        value: &[u8],
+        progress: &mut LargeWrite,
+    ) -> Try<LargeRef> {
         if value.len() > MAX_LARGE {
             return Err(Error::new(
                 state::PROGRAM_LIMIT_EXCEEDED,
-                format!("value is too big: size {}, maximum size {MAX_LARGE}", value.len()),
+                format!(
+                    "value is too big: size {}, maximum size {MAX_LARGE}",
+                    value.len()
+                ),
             )
             .into());
         }
@@ -158,15 +174,26 @@ impl Heap {
             fields[OFF_TOTAL - HEADER..][..4].copy_from_slice(&(value.len() as u32).to_le_bytes());
             fields[OFF_INDEX - HEADER..][..4].copy_from_slice(&(left as u32 - 1).to_le_bytes());
             fields[OFF_NEXT - HEADER..][..4].copy_from_slice(&progress.next.to_le_bytes());
-            mtr.write(i, OFF_LOWER, &((OFF_DATA + bytes.len()) as u16).to_le_bytes());
+            mtr.write(
+                i,
+                OFF_LOWER,
+                &((OFF_DATA + bytes.len()) as u16).to_le_bytes(),
+            );
             mtr.write(i, HEADER, &fields);
             mtr.write(i, OFF_DATA, bytes);
             mtr.commit();
             progress.written += 1;
             progress.next = block;
         }
-        progress.free.drain(..).for_each(|block| self.rel.report(block, MAX_TUPLE));
-        Ok(LargeRef { head: progress.next, len: value.len() as u32, xid })
+        progress
+            .free
+            .drain(..)
+            .for_each(|block| self.rel.report(block, MAX_TUPLE));
+        Ok(LargeRef {
+            head: progress.next,
+            len: value.len() as u32,
+            xid,
+        })
     }
 
     fn take_blocks(&self, progress: &mut LargeWrite, left: usize) -> Try<()> {
@@ -183,13 +210,23 @@ impl Heap {
     ///
     /// # Errors
     /// XX001 when the value is not there as the reference says.
-    pub fn read_large(&self, large: &LargeRef, progress: &mut LargeRead, out: &mut Vec<u8>) -> Try<()> {
+    pub fn read_large(
+        &self,
+        large: &LargeRef,
+        progress: &mut LargeRead,
+        out: &mut Vec<u8>,
+    ) -> Try<()> {
         let chunks = (large.len as usize).div_ceil(CHUNK).max(1) as u32;
         while progress.index < chunks {
             let index = progress.index;
-            let block = if index == 0 { large.head } else { progress.next };
+            let block = if index == 0 {
+                large.head
+            } else {
+                progress.next
+            };
             let start = out.len();
-            self.pool.prefetch(self.page_id(block.saturating_add(READ_AHEAD)));
+            self.pool
+                .prefetch(self.page_id(block.saturating_add(READ_AHEAD)));
             let chunk = self.pool.read(self.page_id(block), |page: &PageRef<'_>| {
                 out.truncate(start);
                 let chunk = Chunk::read(page)?;
@@ -246,7 +283,9 @@ impl Heap {
         let mut freed = 0;
         loop {
             let guard = self.pool.exclusive(self.page_id(block))?;
-            let Some(chunk) = Chunk::read(&*guard) else { return Ok(freed) };
+            let Some(chunk) = Chunk::read(&*guard) else {
+                return Ok(freed);
+            };
             let never = ctx.status(chunk.xmin) == XidStatus::Aborted;
             let no_more = chunk.index == 0
                 && !chunk.xmax.is_none()
@@ -260,7 +299,9 @@ impl Heap {
                     return Ok(freed + 1);
                 }
                 Some(second) => {
-                    let Some(there) = self.pool.try_exclusive(self.page_id(second))? else { return Ok(freed) };
+                    let Some(there) = self.pool.try_exclusive(self.page_id(second))? else {
+                        return Ok(freed);
+                    };
                     self.cut_out(guard, there, chunk.xmin);
                     freed += 1;
                 }
@@ -305,7 +346,11 @@ mod tests {
 
     #[test]
     fn references_survive_a_row() {
-        let large = LargeRef { head: 7, len: MAX_LARGE as u32, xid: Xid(0x0102_0304_0506_0708) };
+        let large = LargeRef {
+            head: 7,
+            len: MAX_LARGE as u32,
+            xid: Xid(0x0102_0304_0506_0708),
+        };
         assert_eq!(LargeRef::from_bytes(large.to_bytes()), large);
     }
 }

@@ -14,6 +14,8 @@ pub mod large;
 pub mod page;
 mod prune;
 mod read;
+#[cfg(test)]
+mod tests;
 pub mod tuple;
 mod update;
 mod vacuum;

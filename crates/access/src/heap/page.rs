@@ -17,7 +17,9 @@
 //! Two bits of the header's flags are the heap's: [`PRUNABLE`] and [`FREE_SLOTS`]. Both may be set in vain, never missing.
 
 use throng_buffer::PageRef;
-use throng_types::page::{HEADER, KIND_HEAP, KIND_NEW, OFF_FLAGS, OFF_KIND, OFF_LOWER, OFF_UPPER, PAGE_SIZE};
+use throng_types::page::{
+    HEADER, KIND_HEAP, KIND_NEW, OFF_FLAGS, OFF_KIND, OFF_LOWER, OFF_UPPER, PAGE_SIZE,
+};
 
 use super::tuple::{TUPLE_HEADER, TupleHeader};
 
@@ -35,7 +37,10 @@ pub const PRUNABLE: u8 = 1;
 /// Header flag: there may be unused slots below `lower`.
 pub const FREE_SLOTS: u8 = 2;
 
-const _: () = assert!(MAX_TUPLE == 8160, "the size that the error for a row too big names");
+const _: () = assert!(
+    MAX_TUPLE == 8160,
+    "the size that the error for a row too big names"
+);
 const _: () = assert!(PAGE_SIZE < 1 << 15, "offsets and lengths have 15 bits");
 
 /// Reading numbers from a page, owned or optimistic. Out of bounds reads as zero.
@@ -51,7 +56,9 @@ macro_rules! read_number {
         #[inline]
         fn $name(&self, off: usize) -> $type {
             match self.get(off..off + size_of::<$type>()) {
-                Some(b) => <$type>::from_le_bytes(b.try_into().expect("the range has the number's size")),
+                Some(b) => {
+                    <$type>::from_le_bytes(b.try_into().expect("the range has the number's size"))
+                }
                 None => 0,
             }
         }
@@ -102,7 +109,10 @@ impl Slot {
         let off = (raw & LOW_15) as u16;
         match raw >> STATE_SHIFT & 3 {
             0 => Slot::Unused,
-            1 => Slot::Normal { off, len: (raw >> LEN_SHIFT) as u16 },
+            1 => Slot::Normal {
+                off,
+                len: (raw >> LEN_SHIFT) as u16,
+            },
             2 => Slot::Redirect(off),
             _ => Slot::Dead,
         }
@@ -110,7 +120,9 @@ impl Slot {
     pub fn encode(self) -> u32 {
         match self {
             Slot::Unused => 0,
-            Slot::Normal { off, len } => u32::from(off) | 1 << STATE_SHIFT | u32::from(len) << LEN_SHIFT,
+            Slot::Normal { off, len } => {
+                u32::from(off) | 1 << STATE_SHIFT | u32::from(len) << LEN_SHIFT
+            }
             Slot::Redirect(target) => u32::from(target) | 2 << STATE_SHIFT,
             Slot::Dead => 3 << STATE_SHIFT,
         }
@@ -144,14 +156,20 @@ pub fn slot_count(page: &impl PageBytes) -> u16 {
 /// Slot `n`; one that the page does not have reads as unused.
 #[inline]
 pub fn slot(page: &impl PageBytes, n: u16) -> Slot {
-    if n == 0 || n > slot_count(page) { Slot::Unused } else { Slot::decode(page.u32(slot_offset(n))) }
+    if n == 0 || n > slot_count(page) {
+        Slot::Unused
+    } else {
+        Slot::decode(page.u32(slot_offset(n)))
+    }
 }
 
 /// The tuple in slot `n`: where it is, its size, its header.
 #[inline]
 pub fn tuple(page: &impl PageBytes, n: u16) -> Option<(usize, usize, TupleHeader)> {
     match slot(page, n) {
-        Slot::Normal { off, len } => Some((off.into(), len.into(), TupleHeader::read(page, off.into()))),
+        Slot::Normal { off, len } => {
+            Some((off.into(), len.into(), TupleHeader::read(page, off.into())))
+        }
         _ => None,
     }
 }
@@ -193,7 +211,10 @@ mod tests {
             Slot::Unused,
             Slot::Dead,
             Slot::Redirect(226),
-            Slot::Normal { off: 8184, len: 8160 },
+            Slot::Normal {
+                off: 8184,
+                len: 8160,
+            },
             Slot::Normal { off: 32, len: 32 },
         ] {
             assert_eq!(Slot::decode(s.encode()), s);

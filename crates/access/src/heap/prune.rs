@@ -96,8 +96,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Looks at a heap page. `hints` says whether to note the hints found out.
-    pub fn new(page: &[u8; PAGE_SIZE], block: BlockNo, ctx: &dyn TxContext, hints: bool) -> Plan {
+    /// Looks at a heap page.
+    pub fn new(page: &[u8; PAGE_SIZE], block: BlockNo, ctx: &dyn TxContext) -> Plan {
         let count = page::slot_count(page);
         let mut plan = Plan {
             slots: [Slot::Unused; MAX_SLOTS as usize],
@@ -120,8 +120,9 @@ impl Plan {
             if let Slot::Normal { off, .. } = plan.slots[i] {
                 let (fate, found) = fate(&TupleHeader::read(page, off.into()), ctx, horizon);
                 fates[i] = fate;
-                if hints && found != 0 {
-                    plan.hints.push((usize::from(off) + tuple::OFF_FLAGS, found as u8));
+                if found != 0 {
+                    plan.hints
+                        .push((usize::from(off) + tuple::OFF_FLAGS, found as u8));
                 }
             }
         }
@@ -130,7 +131,12 @@ impl Plan {
         plan
     }
 
-    fn cut_chains(&mut self, page: &[u8; PAGE_SIZE], block: BlockNo, fates: &[Fate; MAX_SLOTS as usize]) {
+    fn cut_chains(
+        &mut self,
+        page: &[u8; PAGE_SIZE],
+        block: BlockNo,
+        fates: &[Fate; MAX_SLOTS as usize],
+    ) {
         let fate_of = |slot: u16| fates[usize::from(slot) - 1];
         let mut reached = [false; MAX_SLOTS as usize];
         for root in 1..=self.count {
@@ -164,7 +170,9 @@ impl Plan {
             };
         }
         for (i, slot) in self.slots[..self.count.into()].iter_mut().enumerate() {
-            let Slot::Normal { off, .. } = *slot else { continue };
+            let Slot::Normal { off, .. } = *slot else {
+                continue;
+            };
             let orphan = !reached[i] && TupleHeader::read(page, off.into()).is_heap_only();
             if orphan && fates[i] == Fate::Dead {
                 *slot = Slot::Unused;
@@ -200,20 +208,12 @@ impl Plan {
         self.removed > 0 || self.keep < self.count
     }
 
-    fn hole(&self) -> usize {
-        PAGE_SIZE - self.used - HEADER - usize::from(self.keep) * SLOT
-    }
-
-    /// Whether a tuple of `size` bytes will have room.
-    pub fn fits(&self, size: usize) -> bool {
-        let new_slot = if self.flags & FREE_SLOTS != 0 { 0 } else { SLOT };
-        (new_slot == 0 || self.keep < MAX_SLOTS) && self.hole() >= aligned(size) + new_slot
-    }
-
     /// Changes the page: tuples slide up, then slots and header follow.
     pub fn apply(&mut self, mtr: &mut Mtr<'_>, i: usize) {
         let upper = self.compact(mtr, i);
-        let bytes = self.slots[..self.keep.into()].iter().flat_map(|slot| slot.encode().to_le_bytes());
+        let bytes = self.slots[..self.keep.into()]
+            .iter()
+            .flat_map(|slot| slot.encode().to_le_bytes());
         write_changed(mtr, i, slot_offset(1), &bytes.collect::<Vec<_>>());
         let lower = HEADER + usize::from(self.keep) * SLOT;
         mtr.write(i, OFF_FLAGS, &[self.flags]);
@@ -235,15 +235,23 @@ impl Plan {
         for (off, size, at) in stay {
             upper -= size;
             debug_assert!(upper >= off && off % ALIGN == 0);
-            let Slot::Normal { off: place, .. } = &mut self.slots[at] else { unreachable!("only tuples were collected") };
+            let Slot::Normal { off: place, .. } = &mut self.slots[at] else {
+                unreachable!("only tuples were collected")
+            };
             *place = upper as u16;
             run = Some(match run.take() {
-                Some(r) if r.src == off + size && r.dst == upper + size => {
-                    Run { src: off, dst: upper, len: r.len + size }
-                }
+                Some(r) if r.src == off + size && r.dst == upper + size => Run {
+                    src: off,
+                    dst: upper,
+                    len: r.len + size,
+                },
                 done => {
                     Run::carry_out(done, mtr, i);
-                    Run { src: off, dst: upper, len: size }
+                    Run {
+                        src: off,
+                        dst: upper,
+                        len: size,
+                    }
                 }
             });
         }
@@ -272,8 +280,14 @@ impl Run {
 /// Writes `bytes` at `off`, from the first byte that differs to the last.
 fn write_changed(mtr: &mut Mtr<'_>, i: usize, off: usize, bytes: &[u8]) {
     let old = &mtr.page(i)[off..off + bytes.len()];
-    let Some(first) = old.iter().zip(bytes).position(|(a, b)| a != b) else { return };
-    let last = old.iter().zip(bytes).rposition(|(a, b)| a != b).expect("the first difference is one");
+    let Some(first) = old.iter().zip(bytes).position(|(a, b)| a != b) else {
+        return;
+    };
+    let last = old
+        .iter()
+        .zip(bytes)
+        .rposition(|(a, b)| a != b)
+        .expect("the first difference is one");
     mtr.write(i, off + first, &bytes[first..=last]);
 }
 
@@ -284,7 +298,7 @@ impl Heap {
         if !page::is_heap(&*guard) {
             return Ok(Pruned::default());
         }
-        let plan = Plan::new(&guard, block, ctx, true);
+        let plan = Plan::new(&guard, block, ctx);
         let (_guard, pruned) = self.carry_out(guard, plan);
         Ok(pruned)
     }
@@ -304,9 +318,17 @@ impl Heap {
             plan.apply(&mut mtr, i);
             let (_, mut guards) = mtr.commit_keep();
             guard = guards.pop().expect("the page was added");
-            self.rel.note_pruned(plan.removed.into(), plan.new_dead.into());
+            self.rel
+                .note_pruned(plan.removed.into(), plan.new_dead.into());
         }
         let room = page::room(&*guard);
-        (guard, Pruned { removed: plan.removed, new_dead: plan.new_dead, room })
+        (
+            guard,
+            Pruned {
+                removed: plan.removed,
+                new_dead: plan.new_dead,
+                room,
+            },
+        )
     }
 }

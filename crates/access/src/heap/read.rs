@@ -68,7 +68,12 @@ impl TupleBatch {
     fn push(&mut self, tid: Tid, root: u16, bytes: &[u8]) {
         let start = self.arena.len() as u32;
         self.arena.extend_from_slice(bytes);
-        self.rows.push(RowAt { tid, root, start, len: bytes.len() as u16 });
+        self.rows.push(RowAt {
+            tid,
+            root,
+            start,
+            len: bytes.len() as u16,
+        });
     }
 }
 
@@ -98,14 +103,22 @@ pub(super) struct Chain<'a, P> {
 impl<'a, P: PageBytes> Chain<'a, P> {
     #[inline]
     pub fn new(page: &'a P, root: Tid) -> Chain<'a, P> {
-        let mut chain = Chain { page, block: root.block, slot: 0, made_by: None, left: MAX_SLOTS };
+        let mut chain = Chain {
+            page,
+            block: root.block,
+            slot: 0,
+            made_by: None,
+            left: MAX_SLOTS,
+        };
         if !page::is_heap(page) {
             return chain;
         }
         chain.slot = match page::slot(page, root.slot) {
             Slot::Redirect(target) => target,
             // A heap-only tuple is nobody's root: the entry that led here is older than the slot's use.
-            Slot::Normal { off, .. } if !TupleHeader::read(page, off.into()).is_heap_only() => root.slot,
+            Slot::Normal { off, .. } if !TupleHeader::read(page, off.into()).is_heap_only() => {
+                root.slot
+            }
             _ => 0,
         };
         chain
@@ -128,7 +141,12 @@ impl<P: PageBytes> Iterator for Chain<'_, P> {
             self.slot = header.next.slot;
             self.made_by = Some(header.xmax);
         }
-        Some(Version { slot, at, len, header })
+        Some(Version {
+            slot,
+            at,
+            len,
+            header,
+        })
     }
 }
 
@@ -136,32 +154,48 @@ impl Heap {
     /// The row that an index entry leads to, as `vis` shows it: its bytes into `out`, its version's tid returned.
     ///
     /// Writes nothing that other cores read.
-    pub fn fetch(&self, root: Tid, vis: &(impl Visibility + ?Sized), out: &mut Vec<u8>) -> Try<Option<Tid>> {
-        self.pool.read(self.page_id(root.block), |page: &PageRef<'_>| {
-            out.clear();
-            let seen = Chain::new(page, root).find(|version| vis.visible(&version.header))?;
-            page.append_to(seen.at + TUPLE_HEADER, seen.len.saturating_sub(TUPLE_HEADER), out);
-            Some(Tid::new(root.block, seen.slot))
-        })
+    pub fn fetch(
+        &self,
+        root: Tid,
+        vis: &(impl Visibility + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> Try<Option<Tid>> {
+        self.pool
+            .read(self.page_id(root.block), |page: &PageRef<'_>| {
+                out.clear();
+                let seen = Chain::new(page, root).find(|version| vis.visible(&version.header))?;
+                page.append_to(
+                    seen.at + TUPLE_HEADER,
+                    seen.len.saturating_sub(TUPLE_HEADER),
+                    out,
+                );
+                Some(Tid::new(root.block, seen.slot))
+            })
     }
 
     /// Exactly this version's bytes, if it is the one that `vis` shows.
-    pub fn fetch_version(&self, tid: Tid, vis: &(impl Visibility + ?Sized), out: &mut Vec<u8>) -> Try<bool> {
+    pub fn fetch_version(
+        &self,
+        tid: Tid,
+        vis: &(impl Visibility + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> Try<bool> {
         let header = self.read_version(tid, out)?;
         Ok(header.is_some_and(|header| vis.visible(&header)))
     }
 
     /// This version's bytes and header, whoever may see it; `None` when there is no tuple there.
     pub fn read_version(&self, tid: Tid, out: &mut Vec<u8>) -> Try<Option<TupleHeader>> {
-        self.pool.read(self.page_id(tid.block), |page: &PageRef<'_>| {
-            out.clear();
-            if !page::is_heap(page) {
-                return None;
-            }
-            let (at, len, header) = page::tuple(page, tid.slot)?;
-            page.append_to(at + TUPLE_HEADER, len.saturating_sub(TUPLE_HEADER), out);
-            Some(header)
-        })
+        self.pool
+            .read(self.page_id(tid.block), |page: &PageRef<'_>| {
+                out.clear();
+                if !page::is_heap(page) {
+                    return None;
+                }
+                let (at, len, header) = page::tuple(page, tid.slot)?;
+                page.append_to(at + TUPLE_HEADER, len.saturating_sub(TUPLE_HEADER), out);
+                Some(header)
+            })
     }
 
     /// Appends every row of the block that `vis` shows. A block that holds no rows adds none. `ring` is the scan's own
@@ -199,17 +233,29 @@ impl Heap {
     /// Whether no version under this root is or will be visible to anybody: the index entry may go.
     pub fn is_dead(&self, root: Tid, ctx: &dyn TxContext) -> Try<bool> {
         let page = self.pool.shared(self.page_id(root.block))?;
-        Ok(Chain::new(&*page, root).all(|version| super::prune::is_dead_to_all(&version.header, ctx)))
+        Ok(Chain::new(&*page, root)
+            .all(|version| super::prune::is_dead_to_all(&version.header, ctx)))
     }
 }
 
-fn scan(page: &[u8; PAGE_SIZE], block: BlockNo, vis: &(impl Visibility + ?Sized), batch: &mut TupleBatch) {
+fn scan(
+    page: &[u8; PAGE_SIZE],
+    block: BlockNo,
+    vis: &(impl Visibility + ?Sized),
+    batch: &mut TupleBatch,
+) {
     if !page::is_heap(page) {
         return;
     }
     for root in 1..=page::slot_count(page) {
         let chain = Chain::new(page, Tid::new(block, root));
-        for Version { slot, at, len, header } in chain {
+        for Version {
+            slot,
+            at,
+            len,
+            header,
+        } in chain
+        {
             if vis.visible(&header) {
                 let row = page.get(at + TUPLE_HEADER..at + len).unwrap_or_default();
                 batch.push(Tid::new(block, slot), root, row);

@@ -66,7 +66,14 @@ pub struct TupleHeader {
 impl TupleHeader {
     /// A version just made.
     pub fn new(xmin: Xid, cmin: Cid, flags: u16) -> TupleHeader {
-        TupleHeader { xmin, xmax: Xid::NONE, cmin, cmax: Cid(0), next: Tid::NONE, flags }
+        TupleHeader {
+            xmin,
+            xmax: Xid::NONE,
+            cmin,
+            cmax: Cid(0),
+            next: Tid::NONE,
+            flags,
+        }
     }
     #[inline]
     pub(crate) fn read(page: &impl PageBytes, at: usize) -> TupleHeader {

@@ -61,7 +61,11 @@ fn ending(header: &TupleHeader, ctx: &dyn TxContext) -> Standing {
         Ended::Undone => Standing::Free,
         Ended::No(xid) => Standing::Held(xid),
         Ended::Done if ctx.is_mine(header.xmax) => {
-            if header.cmax >= ctx.cid() { Standing::SelfModified } else { Standing::Invisible }
+            if header.cmax >= ctx.cid() {
+                Standing::SelfModified
+            } else {
+                Standing::Invisible
+            }
         }
         Ended::Done if header.next.is_none() => Standing::Deleted,
         Ended::Done => Standing::Updated(header.next),
@@ -79,11 +83,22 @@ struct End {
 
 impl End {
     fn write(&self, mtr: &mut Mtr<'_>, i: usize, at: usize, old: &TupleHeader) {
-        const ABOUT_XMAX: u16 = tuple::XMAX_ALL | tuple::XMAX_ABORTED | tuple::HOT_UPDATED | tuple::KEEPS_KEY;
+        const ABOUT_XMAX: u16 =
+            tuple::XMAX_ALL | tuple::XMAX_ABORTED | tuple::HOT_UPDATED | tuple::KEEPS_KEY;
         let flags = old.flags & !ABOUT_XMAX | self.flags;
-        let new = TupleHeader { xmax: self.xmax, cmax: self.cmax, next: self.next, flags, ..*old };
+        let new = TupleHeader {
+            xmax: self.xmax,
+            cmax: self.cmax,
+            next: self.next,
+            flags,
+            ..*old
+        };
         let bytes = new.to_bytes();
-        mtr.write(i, at + tuple::OFF_XMAX, &bytes[tuple::OFF_XMAX..tuple::OFF_CMIN]);
+        mtr.write(
+            i,
+            at + tuple::OFF_XMAX,
+            &bytes[tuple::OFF_XMAX..tuple::OFF_CMIN],
+        );
         mtr.write(i, at + tuple::OFF_TAIL, &bytes[tuple::OFF_TAIL..]);
         let page_flags = mtr.page(i)[PAGE_FLAGS];
         if page_flags & PRUNABLE == 0 {
@@ -141,7 +156,9 @@ impl Heap {
                     }
                 },
             };
-            return Ok(Change::Done(self.replace(ctx, xid, guard, home, tid, row, mode, hot)));
+            return Ok(Change::Done(
+                self.replace(ctx, xid, guard, home, tid, row, mode, hot),
+            ));
         }
     }
 
@@ -153,10 +170,13 @@ impl Heap {
         tid: Tid,
         mode: RowLockMode,
     ) -> Option<Change<T>> {
-        let Some((_, _, header)) = version(page, tid) else { return Some(Change::Deleted) };
-        standing(&header, ctx)
-            .refuse()
-            .or_else(|| ctx.row_lock_conflict(self.file(), tid, mode).map(Change::Busy))
+        let Some((_, _, header)) = version(page, tid) else {
+            return Some(Change::Deleted);
+        };
+        standing(&header, ctx).refuse().or_else(|| {
+            ctx.row_lock_conflict(self.file(), tid, mode)
+                .map(Change::Busy)
+        })
     }
 
     /// A second page, for a version that does not fit beside its predecessor. Only tried, never waited for: whoever
@@ -169,12 +189,17 @@ impl Heap {
     ) -> Try<Other<'_>> {
         let reserve = self.rel.reserve();
         loop {
-            let Some(block) = self.rel.target(&self.pool, size)? else { return Ok(Other::Full) };
+            let Some(block) = self.rel.target(&self.pool, size)? else {
+                return Ok(Other::Full);
+            };
             if block == here.page_id().block() {
-                self.rel.leave(block, page::room(&**here).min(size.saturating_sub(1)));
+                self.rel
+                    .leave(block, page::room(&**here).min(size.saturating_sub(1)));
                 continue;
             }
-            let Some(there) = self.pool.try_exclusive(self.page_id(block))? else { return Ok(Other::Latched) };
+            let Some(there) = self.pool.try_exclusive(self.page_id(block))? else {
+                return Ok(Other::Latched);
+            };
             let (there, slot) = self.make_room(there, ctx, size, reserve);
             if let Some(slot) = slot {
                 return Ok(Other::Page(there, slot));
@@ -209,10 +234,17 @@ impl Heap {
         let flag = |on: bool, flag: u16| if on { flag } else { 0 };
         let header = TupleHeader::new(xid, ctx.cid(), flag(hot, tuple::HEAP_ONLY));
         write::put(&mut mtr, to, new.slot, &header, row);
-        let (at, _, old) = page::tuple(mtr.page(here), tid.slot).expect("the version was there under this latch");
+        let (at, _, old) =
+            page::tuple(mtr.page(here), tid.slot).expect("the version was there under this latch");
         let keeps_key = mode != RowLockMode::Update;
         let flags = flag(hot, tuple::HOT_UPDATED) | flag(keeps_key, tuple::KEEPS_KEY);
-        End { xmax: xid, cmax: ctx.cid(), next: new, flags }.write(&mut mtr, here, at, &old);
+        End {
+            xmax: xid,
+            cmax: ctx.cid(),
+            next: new,
+            flags,
+        }
+        .write(&mut mtr, here, at, &old);
         ctx.row_moved(self.file(), tid, new);
         mtr.commit();
         self.rel.note_updated(hot);
@@ -230,7 +262,13 @@ impl Heap {
         let (at, _, old) = version(&guard, tid).expect("a version that may be changed is there");
         let mut mtr = Mtr::new(&self.pool, xid);
         let i = mtr.add(guard);
-        End { xmax: xid, cmax: ctx.cid(), next: Tid::NONE, flags: 0 }.write(&mut mtr, i, at, &old);
+        End {
+            xmax: xid,
+            cmax: ctx.cid(),
+            next: Tid::NONE,
+            flags: 0,
+        }
+        .write(&mut mtr, i, at, &old);
         mtr.commit();
         self.rel.note_deleted();
         Ok(Change::Done(()))
@@ -247,13 +285,24 @@ impl Heap {
         loop {
             let page = self.pool.shared(self.page_id(at.block))?;
             let found = version(&page, at).map(|(_, _, header)| header);
-            let Some(header) = found.filter(|header| made_by.is_none_or(|xid| header.xmin == xid)) else {
+            let Some(header) = found.filter(|header| made_by.is_none_or(|xid| header.xmin == xid))
+            else {
                 // Past the first one: the update was rolled back, and what it made is gone.
-                return Ok(if made_by.is_some() { Change::Done(()) } else { Change::Deleted });
+                return Ok(if made_by.is_some() {
+                    Change::Done(())
+                } else {
+                    Change::Deleted
+                });
             };
-            let standing = if made_by.is_none() { standing(&header, ctx) } else { ending(&header, ctx) };
+            let standing = if made_by.is_none() {
+                standing(&header, ctx)
+            } else {
+                ending(&header, ctx)
+            };
             let passes = matches!(standing, Standing::Free)
-                || matches!(standing, Standing::Held(_)) && header.keeps_key() && mode == RowLockMode::KeyShare;
+                || matches!(standing, Standing::Held(_))
+                    && header.keeps_key()
+                    && mode == RowLockMode::KeyShare;
             if !passes {
                 if made_by.is_some() && !matches!(standing, Standing::Held(_)) {
                     // The update has been committed meanwhile: the first version tells the rest.
@@ -282,6 +331,13 @@ enum Other<'p> {
     Latched,
 }
 
-fn version(page: &[u8; throng_types::page::PAGE_SIZE], tid: Tid) -> Option<(usize, usize, TupleHeader)> {
-    if page::is_heap(page) { page::tuple(page, tid.slot) } else { None }
+fn version(
+    page: &[u8; throng_types::page::PAGE_SIZE],
+    tid: Tid,
+) -> Option<(usize, usize, TupleHeader)> {
+    if page::is_heap(page) {
+        page::tuple(page, tid.slot)
+    } else {
+        None
+    }
 }

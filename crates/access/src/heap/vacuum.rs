@@ -52,7 +52,10 @@ impl Heap {
             KIND_OVERFLOW => {
                 drop(page);
                 let large_freed = self.vacuum_large(block, ctx)?;
-                return Ok(PageVacuumed { large_freed, ..PageVacuumed::default() });
+                return Ok(PageVacuumed {
+                    large_freed,
+                    ..PageVacuumed::default()
+                });
             }
             kind => {
                 if kind == KIND_NEW {
@@ -61,14 +64,14 @@ impl Heap {
                 return Ok(PageVacuumed::default());
             }
         }
-        let mut plan = Plan::new(&page, block, ctx, true);
+        let mut plan = Plan::new(&page, block, ctx);
         if plan.gains() || !plan.hints.is_empty() {
             drop(page);
             let guard = self.pool.exclusive(self.page_id(block))?;
             if !page::is_heap(&*guard) {
                 return Ok(PageVacuumed::default());
             }
-            plan = Plan::new(&guard, block, ctx, true);
+            plan = Plan::new(&guard, block, ctx);
             let found = found(&plan);
             let (guard, pruned) = self.carry_out(guard, plan);
             list_dead(&guard, block, dead);
@@ -87,8 +90,11 @@ impl Heap {
             return Ok(());
         }
         let count = page::slot_count(&*guard);
-        let freed: Vec<u16> =
-            slots.iter().copied().filter(|&slot| page::slot(&*guard, slot) == Slot::Dead).collect();
+        let freed: Vec<u16> = slots
+            .iter()
+            .copied()
+            .filter(|&slot| page::slot(&*guard, slot) == Slot::Dead)
+            .collect();
         if freed.is_empty() {
             return Ok(());
         }
@@ -98,7 +104,10 @@ impl Heap {
             mtr.write(i, slot_offset(slot), &Slot::Unused.encode().to_le_bytes());
         }
         let page = mtr.page(i);
-        let keep = (1..=count).rev().find(|&n| page::slot(page, n) != Slot::Unused).unwrap_or(0);
+        let keep = (1..=count)
+            .rev()
+            .find(|&n| page::slot(page, n) != Slot::Unused)
+            .unwrap_or(0);
         let unused = (1..=keep).any(|n| page::slot(page, n) == Slot::Unused);
         let flags = page.u8(OFF_FLAGS) & !FREE_SLOTS | if unused { FREE_SLOTS } else { 0 };
         let lower = HEADER + usize::from(keep) * SLOT;
@@ -120,7 +129,8 @@ impl Heap {
         let mut keep = blocks;
         while keep > 0 {
             let page = self.pool.shared(self.page_id(keep - 1))?;
-            let empty = write::is_new(&page) || page::is_heap(&*page) && page::slot_count(&*page) == 0;
+            let empty =
+                write::is_new(&page) || page::is_heap(&*page) && page::slot_count(&*page) == 0;
             if !empty {
                 break;
             }
@@ -160,7 +170,11 @@ fn found(plan: &Plan) -> PageVacuumed {
 
 fn list_dead(page: &[u8; PAGE_SIZE], block: BlockNo, dead: &mut Vec<Tid>) {
     let slots = 1..=page::slot_count(page);
-    dead.extend(slots.filter(|&n| page::slot(page, n) == Slot::Dead).map(|n| Tid::new(block, n)));
+    dead.extend(
+        slots
+            .filter(|&n| page::slot(page, n) == Slot::Dead)
+            .map(|n| Tid::new(block, n)),
+    );
 }
 
 /// Makes a latched page an empty heap page.

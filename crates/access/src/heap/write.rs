@@ -8,7 +8,9 @@ use throng_types::page::{
 use throng_types::{Error, PageId, Tid};
 
 use super::Heap;
-use super::page::{self, FREE_SLOTS, MAX_SLOTS, MAX_TUPLE, PRUNABLE, PageBytes, SLOT, Slot, aligned, slot_offset};
+use super::page::{
+    self, FREE_SLOTS, MAX_SLOTS, MAX_TUPLE, PRUNABLE, PageBytes, SLOT, Slot, aligned, slot_offset,
+};
 use super::prune::Plan;
 use super::tuple::{TUPLE_HEADER, TupleHeader};
 use crate::{TxContext, admit_write};
@@ -48,7 +50,11 @@ pub(super) fn place(page: &[u8; PAGE_SIZE], size: usize, reserve: usize) -> Opti
         return None;
     }
     let count = page::slot_count(page);
-    let reserve = if usize::from(page.u16(OFF_UPPER)) == PAGE_SIZE { 0 } else { reserve };
+    let reserve = if usize::from(page.u16(OFF_UPPER)) == PAGE_SIZE {
+        0
+    } else {
+        reserve
+    };
     let hole = page::hole(page);
     if hole < aligned(size) + reserve {
         return None;
@@ -71,10 +77,18 @@ pub(super) fn put(mtr: &mut Mtr<'_>, i: usize, slot: u16, header: &TupleHeader, 
     let upper = usize::from(page.u16(OFF_UPPER)) - aligned(len);
     mtr.write(i, upper, &header.to_bytes());
     mtr.write(i, upper + TUPLE_HEADER, row);
-    let raw = Slot::Normal { off: upper as u16, len: len as u16 }.encode();
+    let raw = Slot::Normal {
+        off: upper as u16,
+        len: len as u16,
+    }
+    .encode();
     mtr.write(i, slot_offset(slot), &raw.to_le_bytes());
     if slot > count {
-        mtr.write(i, OFF_LOWER, &bounds(HEADER + usize::from(slot) * SLOT, upper));
+        mtr.write(
+            i,
+            OFF_LOWER,
+            &bounds(HEADER + usize::from(slot) * SLOT, upper),
+        );
         if flags & FREE_SLOTS != 0 {
             // The search for an unused slot was in vain: the next one need not make it.
             mtr.write(i, OFF_FLAGS, &[flags & !FREE_SLOTS]);
@@ -114,12 +128,15 @@ impl Heap {
         rows: &[R],
         ring: &mut Ring,
     ) -> Try<Vec<Tid>> {
-        let Some(first) = rows.first() else { return Ok(Vec::new()) };
+        let Some(first) = rows.first() else {
+            return Ok(Vec::new());
+        };
         let size = tuple_size(first.as_ref().len())?;
         let xid = ctx.xid();
         let header = TupleHeader::new(xid, ctx.cid(), 0);
         let reserve = self.rel.reserve();
-        let (guard, mut slot) = self.page_with_room(ctx, size, |page| self.pool.exclusive_with(page, ring))?;
+        let (guard, mut slot) =
+            self.page_with_room(ctx, size, |page| self.pool.exclusive_with(page, ring))?;
         let block = guard.page_id().block();
         let mut mtr = Mtr::new(&self.pool, xid);
         let i = mtr.add(guard);
@@ -127,8 +144,12 @@ impl Heap {
         for row in rows {
             let row = row.as_ref();
             if !tids.is_empty() {
-                let Ok(size) = tuple_size(row.len()) else { break };
-                let Some(next) = place(mtr.page(i), size, reserve) else { break };
+                let Ok(size) = tuple_size(row.len()) else {
+                    break;
+                };
+                let Some(next) = place(mtr.page(i), size, reserve) else {
+                    break;
+                };
                 slot = next;
             }
             put(&mut mtr, i, slot, &header, row);
@@ -174,11 +195,7 @@ impl Heap {
         if slot.is_some() || !page::is_heap(&*guard) || guard[OFF_FLAGS] & PRUNABLE == 0 {
             return (guard, slot);
         }
-        let plan = Plan::new(&guard, guard.page_id().block(), ctx, false);
-        let reserve_then = if plan.kept == 0 { 0 } else { reserve };
-        if !plan.gains() || !plan.fits(size + reserve_then) {
-            return (guard, None);
-        }
+        let plan = Plan::new(&guard, guard.page_id().block(), ctx);
         let (guard, _) = self.carry_out(guard, plan);
         let slot = place(&guard, size, reserve);
         (guard, slot)
