@@ -75,7 +75,11 @@ impl BTree {
     }
 
     /// Builds this index, which is empty, from entries in order, waiting on this thread. Returns how many there were.
-    pub fn bulk_build<K: AsRef<[u8]>>(&self, sorted: impl IntoIterator<Item = (K, Tid)>, xid: Xid) -> Result<u64> {
+    pub fn bulk_build<K: AsRef<[u8]>>(
+        &self,
+        sorted: impl IntoIterator<Item = (K, Tid)>,
+        xid: Xid,
+    ) -> Result<u64> {
         let mut builder = self.builder(xid);
         for (key, tid) in sorted {
             retry_blocking(|| builder.push(key.as_ref(), tid))?;
@@ -123,7 +127,12 @@ impl Builder {
         }
         let root = self.tree.latch_exclusive(ROOT)?;
         let keys = &self.levels[self.finishing].keys;
-        let shape = Shape { level: self.finishing as u16, right: 0, high: None, spare_prefix: 0 };
+        let shape = Shape {
+            level: self.finishing as u16,
+            right: 0,
+            high: None,
+            spare_prefix: 0,
+        };
         let image = edit::image(keys, 0, keys.len(), shape);
         let mut mtr = Mtr::new(&self.tree.pool, self.xid);
         let root = mtr.add(root);
@@ -170,9 +179,17 @@ impl Builder {
             next => next.unwrap_or(0),
         };
         self.levels[level].next = (right != 0).then_some(right);
-        let page = self.tree.pool.exclusive_with(self.tree.page_id(block), &mut self.ring)?;
+        let page = self
+            .tree
+            .pool
+            .exclusive_with(self.tree.page_id(block), &mut self.ring)?;
         let keys = &self.levels[level].keys;
-        let shape = Shape { level: level as u16, right, high, spare_prefix: 0 };
+        let shape = Shape {
+            level: level as u16,
+            right,
+            high,
+            spare_prefix: 0,
+        };
         let image = edit::image(keys, 0, keys.len(), shape);
         let mut mtr = Mtr::new(&self.tree.pool, self.xid);
         let page = mtr.add(page);
@@ -192,7 +209,10 @@ impl Builder {
             self.close(level + 1, low.clone())?;
         }
         let page = &mut self.levels[level];
-        let block = page.block.take().expect("a page that is written has a block");
+        let block = page
+            .block
+            .take()
+            .expect("a page that is written has a block");
         page.block = page.next.take();
         page.written = false;
         page.keys.clear();

@@ -48,7 +48,9 @@ impl BTree {
             Ok(blocks) => blocks,
             Err(error) => return (Census::default(), vec![Fault::of_file(error)]),
         };
-        let read = |block| read_shared(&self.pool, self.page_id(block)).map_err(|error| Fault::at(block, error));
+        let read = |block| {
+            read_shared(&self.pool, self.page_id(block)).map_err(|error| Fault::at(block, error))
+        };
         let census = Checker::new(blocks, &read, &mut faults).run();
         (census, faults)
     }
@@ -82,7 +84,14 @@ impl<'a> Checker<'a> {
         faults: &'a mut Vec<Fault>,
     ) -> Checker<'a> {
         let seen = vec![false; blocks as usize];
-        Checker { blocks, read, faults, seen, census: Census::default(), previous: None }
+        Checker {
+            blocks,
+            read,
+            faults,
+            seen,
+            census: Census::default(),
+            previous: None,
+        }
     }
 
     fn fault(&mut self, block: BlockNo, what: impl std::fmt::Display) {
@@ -91,7 +100,10 @@ impl<'a> Checker<'a> {
 
     fn run(mut self) -> Census {
         if self.blocks <= ROOT {
-            self.faults.push(Fault::of_file(format!("index of {} blocks has no root", self.blocks)));
+            self.faults.push(Fault::of_file(format!(
+                "index of {} blocks has no root",
+                self.blocks
+            )));
             return self.census;
         }
         self.check_tree();
@@ -104,11 +116,20 @@ impl<'a> Checker<'a> {
     fn visit(&mut self, block: BlockNo, from: BlockNo) -> Option<Box<Bytes>> {
         match self.seen.get_mut(block as usize) {
             None => {
-                self.fault(from, format!("leads to block {block}, beyond the file's {} blocks", self.blocks));
+                self.fault(
+                    from,
+                    format!(
+                        "leads to block {block}, beyond the file's {} blocks",
+                        self.blocks
+                    ),
+                );
                 return None;
             }
             Some(seen) if *seen => {
-                self.fault(from, format!("leads to block {block}, which something else leads to as well"));
+                self.fault(
+                    from,
+                    format!("leads to block {block}, which something else leads to as well"),
+                );
                 return None;
             }
             Some(seen) => *seen = true,
@@ -129,7 +150,15 @@ impl<'a> Checker<'a> {
             let level = Node::read(&*root).level();
             self.census.depth = u64::from(level) + 1;
             self.previous = Some((0, 0));
-            self.check_node(ROOT, &root, level, Bounds { low: &[], high: None });
+            self.check_node(
+                ROOT,
+                &root,
+                level,
+                Bounds {
+                    low: &[],
+                    high: None,
+                },
+            );
         }
         if let Some((block, right)) = self.previous.filter(|(_, right)| *right != 0) {
             self.fault(block, format!("last leaf has right link {right}"));
@@ -139,10 +168,16 @@ impl<'a> Checker<'a> {
     fn check_node(&mut self, block: BlockNo, page: &Bytes, level: u16, bounds: Bounds<'_>) {
         let node = Node::read(page);
         if !node.is_leaf() && !node.is_inner() {
-            return self.lost(block, format!("page of kind {} in the tree", page[OFF_KIND]));
+            return self.lost(
+                block,
+                format!("page of kind {} in the tree", page[OFF_KIND]),
+            );
         }
         if node.level() != level || node.is_leaf() != (level == 0) {
-            return self.lost(block, format!("page of level {} where {level} is expected", node.level()));
+            return self.lost(
+                block,
+                format!("page of level {} where {level} is expected", node.level()),
+            );
         }
         if let Err(what) = check_layout(&node, page) {
             return self.lost(block, what);
@@ -173,11 +208,18 @@ impl<'a> Checker<'a> {
                 Ordering::Greater => false,
             };
             if !ordered {
-                let before = if first { "its lower bound".to_string() } else { format!("slot {}", i - 1) };
+                let before = if first {
+                    "its lower bound".to_string()
+                } else {
+                    format!("slot {}", i - 1)
+                };
                 self.fault(block, format!("key of slot {i} is not above {before}"));
             }
             if bounds.high.is_some_and(|high| key.as_slice() >= high) {
-                self.fault(block, format!("key of slot {i} is not below its upper bound"));
+                self.fault(
+                    block,
+                    format!("key of slot {i} is not below its upper bound"),
+                );
             }
             if node.is_leaf() && key.len() < TID {
                 self.fault(block, format!("entry of slot {i} has no tid"));
@@ -199,14 +241,23 @@ impl<'a> Checker<'a> {
         // The first leaf comes after "block 0", which leads nowhere.
         match self.previous {
             Some((before, right)) if before != 0 && right != block => {
-                self.fault(before, format!("right link is {right}, but the next leaf is block {block}"));
+                self.fault(
+                    before,
+                    format!("right link is {right}, but the next leaf is block {block}"),
+                );
             }
             _ => {}
         }
         self.previous = Some((block, node.right()));
     }
 
-    fn check_children(&mut self, block: BlockNo, node: &Node<'_, Bytes>, level: u16, bounds: Bounds<'_>) {
+    fn check_children(
+        &mut self,
+        block: BlockNo,
+        node: &Node<'_, Bytes>,
+        level: u16,
+        bounds: Bounds<'_>,
+    ) {
         self.census.inner += 1;
         if node.count() == 0 || level == 0 {
             return self.lost(block, "inner page without children".into());
@@ -220,7 +271,10 @@ impl<'a> Checker<'a> {
             if !last {
                 node.key_into(i + 1, &mut high);
             }
-            let range = Bounds { low: &low, high: if last { bounds.high } else { Some(&high) } };
+            let range = Bounds {
+                low: &low,
+                high: if last { bounds.high } else { Some(&high) },
+            };
             let child = node.child(i);
             match self.visit(child, block) {
                 Some(page) => self.check_node(child, &page, level - 1, range),
@@ -235,21 +289,35 @@ impl<'a> Checker<'a> {
             Ok(meta) => meta,
             Err(fault) => return self.faults.push(fault),
         };
-        if meta[OFF_KIND] != KIND_BTREE_META || meta.u32(OFF_MAGIC) != MAGIC || meta.u32(OFF_VERSION) != VERSION {
+        if meta[OFF_KIND] != KIND_BTREE_META
+            || meta.u32(OFF_MAGIC) != MAGIC
+            || meta.u32(OFF_VERSION) != VERSION
+        {
             return self.fault(META, "not the meta page of an index of this version");
         }
         let (mut from, mut block) = (META, meta.u32(OFF_FREE));
         while block != 0 {
-            let Some(page) = self.visit(block, from) else { return };
+            let Some(page) = self.visit(block, from) else {
+                return;
+            };
             if page[OFF_KIND] != KIND_FREE {
-                return self.fault(block, format!("page of kind {} on the free list", page[OFF_KIND]));
+                return self.fault(
+                    block,
+                    format!("page of kind {} on the free list", page[OFF_KIND]),
+                );
             }
             self.census.free += 1;
             (from, block) = (block, page.u32(OFF_RIGHT));
         }
         let count = meta.u32(OFF_FREE_COUNT);
         if u64::from(count) != self.census.free {
-            self.fault(META, format!("says that {count} pages are free, but {} are listed", self.census.free));
+            self.fault(
+                META,
+                format!(
+                    "says that {count} pages are free, but {} are listed",
+                    self.census.free
+                ),
+            );
         }
     }
 
@@ -265,7 +333,10 @@ impl<'a> Checker<'a> {
                 // With a subtree left out above, what is lost says nothing of itself.
                 Ok(page) if whole => {
                     let kind = page[OFF_KIND];
-                    self.fault(block, format!("page of kind {kind} is neither in the tree nor free"));
+                    self.fault(
+                        block,
+                        format!("page of kind {kind} is neither in the tree nor free"),
+                    );
                 }
                 Ok(_) => {}
                 Err(fault) => self.faults.push(fault),
@@ -275,9 +346,10 @@ impl<'a> Checker<'a> {
 }
 
 /// Whether everything that the header and the slots name lies where it may, and nothing twice.
-fn check_layout(node: &Node<'_, Bytes>, page: &Bytes) -> Result<(), String> {
+pub(super) fn check_layout(node: &Node<'_, Bytes>, page: &Bytes) -> Result<(), String> {
     let (lower, upper) = (node.lower(), node.upper());
-    if lower < SLOTS || lower > upper || upper > PAGE_SIZE || !(lower - SLOTS).is_multiple_of(SLOT) {
+    if lower < SLOTS || lower > upper || upper > PAGE_SIZE || !(lower - SLOTS).is_multiple_of(SLOT)
+    {
         return Err(format!("bounds {lower} and {upper} make no sense"));
     }
     let high = (page.u16(OFF_HIGH), page.u16(OFF_HIGH + 2));
@@ -285,7 +357,11 @@ fn check_layout(node: &Node<'_, Bytes>, page: &Bytes) -> Result<(), String> {
     parts.push(("high key".to_string(), high.0.into(), high.1.into()));
     for i in 0..node.count() {
         let slot = node.slot(i);
-        parts.push((format!("cell of slot {i}"), slot.off.into(), node.cell_len(slot)));
+        parts.push((
+            format!("cell of slot {i}"),
+            slot.off.into(),
+            node.cell_len(slot),
+        ));
     }
     parts.retain(|(_, _, len)| *len > 0);
     parts.sort_by_key(|(_, off, _)| *off);
@@ -301,7 +377,10 @@ fn check_layout(node: &Node<'_, Bytes>, page: &Bytes) -> Result<(), String> {
     }
     let named: usize = parts.iter().map(|(_, _, len)| len).sum();
     if named + node.garbage() != PAGE_SIZE - upper {
-        return Err(format!("{} bytes of garbage do not account for what is not named", node.garbage()));
+        return Err(format!(
+            "{} bytes of garbage do not account for what is not named",
+            node.garbage()
+        ));
     }
     Ok(())
 }

@@ -7,7 +7,8 @@
 
 use throng_types::BlockNo;
 use throng_types::page::{
-    HEADER, KIND_BTREE_INNER, KIND_BTREE_LEAF, OFF_KIND, OFF_LOWER, OFF_SPECIAL, OFF_UPPER, PAGE_SIZE,
+    HEADER, KIND_BTREE_INNER, KIND_BTREE_LEAF, OFF_KIND, OFF_LOWER, OFF_SPECIAL, OFF_UPPER,
+    PAGE_SIZE,
 };
 
 use super::node::*;
@@ -89,18 +90,36 @@ pub fn room(node: &Node<'_, Bytes>, limit: Limit, at: usize, key: &[u8]) -> Room
         shared = common_prefix(&node.key(first), key).min(common_prefix(&node.key(count - 1), key));
         shared = shared.saturating_sub(spare_prefix(at, count));
     }
-    let mut size = SLOT + cell_len(inner, key.len() - shared) + shared + node.high().map_or(0, |(_, len)| len);
+    let mut size =
+        SLOT + cell_len(inner, key.len() - shared) + shared + node.high().map_or(0, |(_, len)| len);
     for i in 0..count {
-        size += SLOT + cell_len(inner, if i < first { 0 } else { node.key_len(i) - shared });
+        size += SLOT
+            + cell_len(
+                inner,
+                if i < first {
+                    0
+                } else {
+                    node.key_len(i) - shared
+                },
+            );
     }
-    let allowed = if count < FEW { limit.0 } else { limit.0 - limit.slack() };
-    if size <= allowed { Room::Rebuilt } else { Room::None }
+    let allowed = if count < FEW {
+        limit.0
+    } else {
+        limit.0 - limit.slack()
+    };
+    if size <= allowed {
+        Room::Rebuilt
+    } else {
+        Room::None
+    }
 }
 
 /// Puts a key into slot `at`, where [`room`] has said [`Room::Here`]. `child` is for inner nodes.
 pub fn insert(page: &mut impl PageEdit, at: usize, key: &[u8], child: Option<BlockNo>) {
     let node = Node::read(page.bytes());
-    let (count, prefix, lower, upper) = (node.count(), node.prefix_len(), node.lower(), node.upper());
+    let (count, prefix, lower, upper) =
+        (node.count(), node.prefix_len(), node.lower(), node.upper());
     let suffix = &key[prefix..];
     let tail = &suffix[suffix.len().min(HEAD)..];
     let mut off = upper - tail.len();
@@ -109,7 +128,11 @@ pub fn insert(page: &mut impl PageEdit, at: usize, key: &[u8], child: Option<Blo
         off -= 4;
         page.write(off, &child.to_le_bytes());
     }
-    let slot = Slot { head: head_of(suffix), len: suffix.len() as u16, off: off as u16 };
+    let slot = Slot {
+        head: head_of(suffix),
+        len: suffix.len() as u16,
+        off: off as u16,
+    };
     let here = SLOTS + SLOT * at;
     page.shift(here, here + SLOT, SLOT * (count - at));
     page.write(here, &slot.encode().to_le_bytes());
@@ -136,9 +159,18 @@ pub fn remove(page: &mut impl PageEdit, slots: &[usize]) {
     // From the end, so that the numbers before stay right; neighbours go in one move.
     let mut rest = slots;
     while let Some((&last, _)) = rest.split_last() {
-        let run = rest.iter().rev().zip((0..=last).rev()).take_while(|(slot, expected)| **slot == *expected).count();
+        let run = rest
+            .iter()
+            .rev()
+            .zip((0..=last).rev())
+            .take_while(|(slot, expected)| **slot == *expected)
+            .count();
         let from = last + 1;
-        page.shift(SLOTS + SLOT * from, SLOTS + SLOT * (from - run), SLOT * (count - from));
+        page.shift(
+            SLOTS + SLOT * from,
+            SLOTS + SLOT * (from - run),
+            SLOT * (count - from),
+        );
         count -= run;
         rest = &rest[..rest.len() - run];
     }
@@ -154,7 +186,13 @@ pub fn set_child(page: &mut impl PageEdit, at: usize, child: BlockNo) {
 
 /// Keeps a node's first `keep` keys and gives it a new high key and right neighbour, without rebuilding it.
 /// False, with nothing changed, when the hole is too small for the high key.
-pub fn cut(page: &mut impl PageEdit, limit: Limit, keep: usize, high: Option<&[u8]>, right: BlockNo) -> bool {
+pub fn cut(
+    page: &mut impl PageEdit,
+    limit: Limit,
+    keep: usize,
+    high: Option<&[u8]>,
+    right: BlockNo,
+) -> bool {
     let node = Node::read(page.bytes());
     let mut garbage = node.garbage() + node.high().map_or(0, |(_, len)| len);
     for i in keep..node.count() {
@@ -162,7 +200,13 @@ pub fn cut(page: &mut impl PageEdit, limit: Limit, keep: usize, high: Option<&[u
     }
     let lower = SLOTS + SLOT * keep;
     let high = high.unwrap_or_default();
-    let Some(upper) = node.upper().checked_sub(high.len()).filter(|upper| *upper >= lower) else { return false };
+    let Some(upper) = node
+        .upper()
+        .checked_sub(high.len())
+        .filter(|upper| *upper >= lower)
+    else {
+        return false;
+    };
     if (lower - SLOTS) + (PAGE_SIZE - upper) > limit.0 + garbage {
         return false;
     }
@@ -238,21 +282,40 @@ impl Keys {
     /// Makes what has been appended to the bytes from `start` on key `at`.
     fn note(&mut self, at: usize, start: usize, child: BlockNo) {
         let len = self.bytes.len() - start;
-        self.shortest = if self.is_empty() { len } else { self.shortest.min(len) };
+        self.shortest = if self.is_empty() {
+            len
+        } else {
+            self.shortest.min(len)
+        };
         self.total += len;
-        self.items.insert(at, Item { start: start as u32, len: len as u16, child });
+        self.items.insert(
+            at,
+            Item {
+                start: start as u32,
+                len: len as u16,
+                child,
+            },
+        );
     }
     /// The longest prefix of the keys `from..to`, whose first is not stored in an inner node.
     fn shared_prefix(&self, from: usize, to: usize, inner: bool) -> usize {
         let first = from + usize::from(inner);
-        if first + 1 >= to { 0 } else { common_prefix(self.key(first), self.key(to - 1)) }
+        if first + 1 >= to {
+            0
+        } else {
+            common_prefix(self.key(first), self.key(to - 1))
+        }
     }
     /// What a node of the keys `from..to` takes, its high key included.
     pub fn size(&self, from: usize, to: usize, inner: bool, high: usize) -> usize {
         let prefix = self.shared_prefix(from, to, inner);
         let mut size = prefix + high;
         for (i, item) in self.items[from..to].iter().enumerate() {
-            let len = if inner && i == 0 { 0 } else { usize::from(item.len) - prefix };
+            let len = if inner && i == 0 {
+                0
+            } else {
+                usize::from(item.len) - prefix
+            };
             size += SLOT + cell_len(inner, len);
         }
         size
@@ -260,16 +323,32 @@ impl Keys {
     /// What a node of all keys and `key` after them would take, without a high key.
     pub fn size_with(&self, key: &[u8], inner: bool) -> usize {
         let (count, first) = (self.len() + 1, usize::from(inner));
-        let prefix = if self.len() > first { common_prefix(self.key(first), key) } else { 0 };
+        let prefix = if self.len() > first {
+            common_prefix(self.key(first), key)
+        } else {
+            0
+        };
         if !inner && self.shortest.min(key.len()) >= prefix + HEAD {
             // No suffix is shorter than a head: what each takes need not be looked at.
             return prefix + count * SLOT + self.total + key.len() - count * (prefix + HEAD);
         }
         let stored = |len: usize| SLOT + cell_len(inner, len - prefix);
         let unstored = if inner { SLOT + cell_len(inner, 0) } else { 0 };
-        let before: usize = self.items.iter().skip(first).map(|item| stored(item.len.into())).sum();
+        let before: usize = self
+            .items
+            .iter()
+            .skip(first)
+            .map(|item| stored(item.len.into()))
+            .sum();
         // The first key of an inner node is not stored, be it the new one.
-        prefix + unstored + before + if self.len() >= first { stored(key.len()) } else { 0 }
+        prefix
+            + unstored
+            + before
+            + if self.len() >= first {
+                stored(key.len())
+            } else {
+                0
+            }
     }
     /// About what key `i` takes: what split points are weighed by.
     pub fn weight(&self, i: usize) -> usize {
@@ -299,7 +378,9 @@ pub fn image(keys: &Keys, from: usize, to: usize, shape: Shape<'_>) -> Box<Bytes
         page[upper..upper + bytes.len()].copy_from_slice(bytes);
         upper
     };
-    let prefix = keys.shared_prefix(from, to, inner).saturating_sub(shape.spare_prefix);
+    let prefix = keys
+        .shared_prefix(from, to, inner)
+        .saturating_sub(shape.spare_prefix);
     if prefix > 0 {
         let off = put(&mut page, &keys.key(to - 1)[..prefix]);
         page.write(OFF_PREFIX, &(off as u16).to_le_bytes());
@@ -311,17 +392,29 @@ pub fn image(keys: &Keys, from: usize, to: usize, shape: Shape<'_>) -> Box<Bytes
         page.write(OFF_HIGH + 2, &(high.len() as u16).to_le_bytes());
     }
     for (n, i) in (from..to).enumerate() {
-        let suffix = if inner && n == 0 { &[][..] } else { &keys.key(i)[prefix..] };
+        let suffix = if inner && n == 0 {
+            &[][..]
+        } else {
+            &keys.key(i)[prefix..]
+        };
         let mut off = put(&mut page, &suffix[suffix.len().min(HEAD)..]);
         if inner {
             off = put(&mut page, &keys.child(i).to_le_bytes());
         }
-        let slot = Slot { head: head_of(suffix), len: suffix.len() as u16, off: off as u16 };
+        let slot = Slot {
+            head: head_of(suffix),
+            len: suffix.len() as u16,
+            off: off as u16,
+        };
         page.write(SLOTS + SLOT * n, &slot.encode().to_le_bytes());
     }
     let lower = SLOTS + SLOT * (to - from);
     assert!(lower <= upper, "a node's keys fit its page");
-    page[OFF_KIND] = if inner { KIND_BTREE_INNER } else { KIND_BTREE_LEAF };
+    page[OFF_KIND] = if inner {
+        KIND_BTREE_INNER
+    } else {
+        KIND_BTREE_LEAF
+    };
     write_bounds(&mut *page, lower, upper);
     page.write(OFF_SPECIAL, &(PAGE_SIZE as u16).to_le_bytes());
     page.write(OFF_RIGHT, &shape.right.to_le_bytes());
@@ -354,13 +447,24 @@ pub fn rebuild_with(page: &mut impl PageEdit, at: usize, key: &[u8], child: Opti
     keys.insert(at, key, child.unwrap_or_default());
     let mut high = Vec::new();
     let high = node.high_into(&mut high).then_some(&high[..]);
-    let shape = Shape { level: node.level(), right: node.right(), high, spare_prefix };
+    let shape = Shape {
+        level: node.level(),
+        right: node.right(),
+        high,
+        spare_prefix,
+    };
     let new = image(&keys, 0, keys.len(), shape);
     install(page, &new);
 }
 
 /// Does what [`room`] has said.
-pub fn insert_as(page: &mut impl PageEdit, room: Room, at: usize, key: &[u8], child: Option<BlockNo>) {
+pub fn insert_as(
+    page: &mut impl PageEdit,
+    room: Room,
+    at: usize,
+    key: &[u8],
+    child: Option<BlockNo>,
+) {
     match room {
         Room::Here => insert(page, at, key, child),
         Room::Rebuilt => rebuild_with(page, at, key, child),

@@ -49,8 +49,8 @@ use throng_types::page::KIND_BTREE_META;
 use throng_types::{BlockNo, Error, FileId, PageId, Xid};
 
 use crate::admit::admit_write;
-use edit::{Bytes, Keys, Limit, PageEdit, Shape};
 pub use build::Builder;
+use edit::{Bytes, Keys, Limit, PageEdit, Shape};
 pub use node::MAX_KEY;
 pub use scan::{Cursor, Direction, Entries, KeyRange};
 pub use unique::{Conflict, Inserted};
@@ -83,7 +83,11 @@ pub struct Extent {
 impl BTree {
     /// The index in `file`, which [`BTree::create`] has made.
     pub fn open(pool: Arc<Pool>, file: FileId) -> BTree {
-        BTree { pool, file, limit: Limit::PAGE }
+        BTree {
+            pool,
+            file,
+            limit: Limit::PAGE,
+        }
     }
 
     /// Makes an empty index in `file`, which exists and is empty. May be called again after an interrupted attempt.
@@ -93,11 +97,23 @@ impl BTree {
         let mut pages = Vec::new();
         for block in [META, ROOT] {
             let there = tree.blocks()? > block;
-            pages.push(if there { tree.latch_exclusive(block)? } else { tree.pool.new_page(file)? });
+            pages.push(if there {
+                tree.latch_exclusive(block)?
+            } else {
+                tree.pool.new_page(file)?
+            });
         }
         let mut mtr = Mtr::new(&tree.pool, xid);
-        let shape = Shape { level: 0, right: 0, high: None, spare_prefix: 0 };
-        let images = [space::meta_page(), edit::image(&Keys::default(), 0, 0, shape)];
+        let shape = Shape {
+            level: 0,
+            right: 0,
+            high: None,
+            spare_prefix: 0,
+        };
+        let images = [
+            space::meta_page(),
+            edit::image(&Keys::default(), 0, 0, shape),
+        ];
         for (page, image) in pages.into_iter().zip(images) {
             let page = mtr.add(page);
             edit::install(&mut MtrPage::new(&mut mtr, page), &image);
@@ -111,14 +127,23 @@ impl BTree {
     }
 
     pub fn extent(&self) -> Try<Extent> {
-        let (kind, free) = self
-            .pool
-            .read(self.page_id(META), |page| (page.u8(throng_types::page::OFF_KIND), page.u32(space::OFF_FREE_COUNT)))?;
+        let (kind, free) = self.pool.read(self.page_id(META), |page| {
+            (
+                page.u8(throng_types::page::OFF_KIND),
+                page.u32(space::OFF_FREE_COUNT),
+            )
+        })?;
         if kind != KIND_BTREE_META {
             return Err(self.corrupted(self.page_id(META)));
         }
-        let level = self.pool.read(self.page_id(ROOT), |page| node::Node::read(page).level())?;
-        Ok(Extent { depth: u32::from(level) + 1, blocks: self.blocks()?, free })
+        let level = self
+            .pool
+            .read(self.page_id(ROOT), |page| node::Node::read(page).level())?;
+        Ok(Extent {
+            depth: u32::from(level) + 1,
+            blocks: self.blocks()?,
+            free,
+        })
     }
 
     fn page_id(&self, block: BlockNo) -> PageId {
@@ -148,7 +173,9 @@ impl BTree {
 pub fn key_too_large(size: usize, index: &str) -> Error {
     Error::new(
         state::PROGRAM_LIMIT_EXCEEDED,
-        format!("index row size {size} exceeds btree version 4 maximum {MAX_KEY} for index \"{index}\""),
+        format!(
+            "index row size {size} exceeds btree version 4 maximum {MAX_KEY} for index \"{index}\""
+        ),
     )
     .hint("Values larger than 1/3 of a buffer page cannot be indexed.")
 }

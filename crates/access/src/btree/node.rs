@@ -62,8 +62,14 @@ pub const MAX_KEY: usize = 2704;
 pub const MAX_ENTRY: usize = MAX_KEY + TID;
 
 const _: () = assert!(SLOTS % SLOT == 0, "a slot is read as one aligned word");
-const _: () = assert!(MAX_ENTRY + 2 * (SLOT + MAX_ENTRY - HEAD) <= CAPACITY, "two entries and a high key fit");
-const _: () = assert!(2 * (SLOT + MAX_ENTRY) + SLOT + 4 <= CAPACITY, "three children fit, whatever their separators");
+const _: () = assert!(
+    MAX_ENTRY + 2 * (SLOT + MAX_ENTRY - HEAD) <= CAPACITY,
+    "two entries and a high key fit"
+);
+const _: () = assert!(
+    2 * (SLOT + MAX_ENTRY) + SLOT + 4 <= CAPACITY,
+    "three children fit, whatever their separators"
+);
 
 /// Reading keys from a page, latched or optimistic. Out of bounds compares as less and copies nothing.
 pub trait KeyBytes: PageBytes {
@@ -77,7 +83,8 @@ pub trait KeyBytes: PageBytes {
 impl KeyBytes for [u8; PAGE_SIZE] {
     #[inline]
     fn compare(&self, off: usize, len: usize, other: &[u8]) -> Ordering {
-        self.get(off..off + len).map_or(Ordering::Less, |mine| mine.cmp(other))
+        self.get(off..off + len)
+            .map_or(Ordering::Less, |mine| mine.cmp(other))
     }
     #[inline]
     fn append_to(&self, off: usize, len: usize, out: &mut Vec<u8>) {
@@ -109,7 +116,11 @@ pub struct Slot {
 impl Slot {
     #[inline]
     pub fn decode(word: u64) -> Slot {
-        Slot { head: (word >> 32) as u32, len: (word >> 16) as u16, off: word as u16 }
+        Slot {
+            head: (word >> 32) as u32,
+            len: (word >> 16) as u16,
+            off: word as u16,
+        }
     }
     #[inline]
     pub fn encode(self) -> u64 {
@@ -245,7 +256,8 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     }
     pub fn shares_prefix(&self, key: &[u8]) -> bool {
         let len = self.prefix_len();
-        len <= key.len() && self.page.compare(self.prefix_off.into(), len, &key[..len]) == Ordering::Equal
+        len <= key.len()
+            && self.page.compare(self.prefix_off.into(), len, &key[..len]) == Ordering::Equal
     }
     /// Where the high key is and how long.
     #[inline]
@@ -280,7 +292,8 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     }
     /// Bytes taken of [`CAPACITY`].
     pub fn used(&self) -> usize {
-        (SLOT * self.count() + PAGE_SIZE.saturating_sub(self.upper())).saturating_sub(self.garbage())
+        (SLOT * self.count() + PAGE_SIZE.saturating_sub(self.upper()))
+            .saturating_sub(self.garbage())
     }
 
     #[inline]
@@ -313,7 +326,10 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             return Probe::Within(key);
         }
         let common = len.min(key.len());
-        match self.page.compare(self.prefix_off.into(), common, &key[..common]) {
+        match self
+            .page
+            .compare(self.prefix_off.into(), common, &key[..common])
+        {
             Ordering::Less => Probe::Above,
             Ordering::Greater => Probe::Below,
             Ordering::Equal if key.len() < len => Probe::Below,
@@ -330,7 +346,8 @@ impl<'a, P: KeyBytes> Node<'a, P> {
         if usize::from(slot.len).min(suffix.len()) < HEAD {
             return usize::from(slot.len).cmp(&suffix.len());
         }
-        self.page.compare(self.tail_off(slot), slot.tail(), &suffix[HEAD..])
+        self.page
+            .compare(self.tail_off(slot), slot.tail(), &suffix[HEAD..])
     }
 
     /// The first slot whose key is `>= key` (or `> key` with `strictly`), not counting an inner node's slot 0.
@@ -371,7 +388,8 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     /// The slot of the child that covers what is just below `key`; `None` is above everything.
     #[inline]
     pub fn child_below(&self, key: Option<&[u8]>) -> usize {
-        key.map_or(self.count(), |key| self.partition(key, false)).saturating_sub(1)
+        key.map_or(self.count(), |key| self.partition(key, false))
+            .saturating_sub(1)
     }
     /// Whether slot `i` has exactly this key.
     pub fn is_at(&self, i: usize, key: &[u8]) -> bool {
@@ -389,7 +407,10 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     pub fn starts_with(&self, i: usize, key: &[u8]) -> bool {
         let common = self.prefix_len().min(key.len());
         if common > 0
-            && self.page.compare(self.prefix_off.into(), common, &key[..common]) != Ordering::Equal
+            && self
+                .page
+                .compare(self.prefix_off.into(), common, &key[..common])
+                != Ordering::Equal
         {
             return false;
         }
@@ -402,7 +423,10 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             return rest.is_empty() || slot.head >> bits == head_of(rest) >> bits;
         }
         slot.head == head_of(rest)
-            && self.page.compare(self.tail_off(slot), rest.len() - HEAD, &rest[HEAD..]) == Ordering::Equal
+            && self
+                .page
+                .compare(self.tail_off(slot), rest.len() - HEAD, &rest[HEAD..])
+                == Ordering::Equal
     }
 
     /// Appends slot `i`'s whole key.
@@ -411,7 +435,8 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             return;
         }
         let slot = self.slot(i);
-        self.page.append_to(self.prefix_off.into(), self.prefix_len(), out);
+        self.page
+            .append_to(self.prefix_off.into(), self.prefix_len(), out);
         out.extend_from_slice(&slot.head.to_be_bytes()[..HEAD.min(slot.len.into())]);
         self.page.append_to(self.tail_off(slot), slot.tail(), out);
     }
@@ -426,7 +451,11 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     }
     /// Bytes of slot `i`'s whole key.
     pub fn key_len(&self, i: usize) -> usize {
-        if i < self.first_key() { 0 } else { self.prefix_len() + usize::from(self.slot(i).len) }
+        if i < self.first_key() {
+            0
+        } else {
+            self.prefix_len() + usize::from(self.slot(i).len)
+        }
     }
 
     /// The tid at the end of a leaf's entry `i`.
@@ -439,7 +468,10 @@ impl<'a, P: KeyBytes> Node<'a, P> {
         }
         let off = usize::from(slot.off) + tail - TID;
         // Six big-endian bytes, as the two that come first and the four after them.
-        let (block_high, rest) = (self.page.u16(off).swap_bytes(), self.page.u32(off + 2).swap_bytes());
+        let (block_high, rest) = (
+            self.page.u16(off).swap_bytes(),
+            self.page.u32(off + 2).swap_bytes(),
+        );
         Tid::from_u64(u64::from(block_high) << 32 | u64::from(rest))
     }
 
@@ -451,10 +483,12 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             return Tid::NONE;
         };
         let head = slot.head.to_be_bytes();
-        tid_from(std::array::from_fn(|k| match (start + k).checked_sub(prefix) {
-            None => self.page.u8(usize::from(self.prefix_off) + start + k),
-            Some(at) if at < HEAD => head[at],
-            Some(at) => self.page.u8(usize::from(slot.off) + at - HEAD),
+        tid_from(std::array::from_fn(|k| {
+            match (start + k).checked_sub(prefix) {
+                None => self.page.u8(usize::from(self.prefix_off) + start + k),
+                Some(at) if at < HEAD => head[at],
+                Some(at) => self.page.u8(usize::from(slot.off) + at - HEAD),
+            }
         }))
     }
 }

@@ -29,11 +29,17 @@ pub struct KeyRange {
 
 impl KeyRange {
     pub fn all() -> KeyRange {
-        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+        KeyRange {
+            lower: Bound::Unbounded,
+            upper: Bound::Unbounded,
+        }
     }
     /// Every key that begins with `prefix`.
     pub fn prefix(prefix: &[u8]) -> KeyRange {
-        KeyRange { lower: Bound::Included(prefix.to_vec()), upper: Bound::Included(prefix.to_vec()) }
+        KeyRange {
+            lower: Bound::Included(prefix.to_vec()),
+            upper: Bound::Included(prefix.to_vec()),
+        }
     }
     /// The same as a half-open range of strings, `None` standing above everything; `None` when it is empty.
     fn half_open(self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
@@ -47,7 +53,11 @@ impl KeyRange {
             Bound::Included(key) => after_prefix(key),
             Bound::Excluded(key) => Some(key),
         };
-        if end.as_ref().is_some_and(|end| *end <= start) { None } else { Some((start, end)) }
+        if end.as_ref().is_some_and(|end| *end <= start) {
+            None
+        } else {
+            Some((start, end))
+        }
     }
 }
 
@@ -218,19 +228,35 @@ impl Cursor {
     }
 
     fn forward(&mut self, sink: &mut impl Sink) -> Try<()> {
-        let Cursor { tree, start, end, batch, bound, .. } = self;
+        let Cursor {
+            tree,
+            start,
+            end,
+            batch,
+            bound,
+            ..
+        } = self;
         let (reached, right) = tree.read_leaf(Goal::Covering(start), None, |node, _| {
             sink.clear();
             let from = node.lower_bound(start);
-            let to = end.as_deref().map_or(node.count(), |end| node.lower_bound(end)).max(from);
+            let to = end
+                .as_deref()
+                .map_or(node.count(), |end| node.lower_bound(end))
+                .max(from);
             let stop = to.min(from.saturating_add(*batch));
             (from..stop).for_each(|at| sink.take(node, at));
             if stop < to {
                 node.key_into(stop, bound);
                 return (Reached::Bound, 0);
             }
-            let beyond = end.as_deref().is_some_and(|end| node.compare_high(end).is_ge());
-            if beyond || !node.high_into(bound) { (Reached::End, 0) } else { (Reached::Bound, node.right()) }
+            let beyond = end
+                .as_deref()
+                .is_some_and(|end| node.compare_high(end).is_ge());
+            if beyond || !node.high_into(bound) {
+                (Reached::End, 0)
+            } else {
+                (Reached::Bound, node.right())
+            }
         })?;
         match reached {
             Reached::End => self.done = true,
@@ -243,11 +269,22 @@ impl Cursor {
     }
 
     fn backward(&mut self, sink: &mut impl Sink) -> Try<()> {
-        let Cursor { tree, start, end, batch, bound, low, .. } = self;
+        let Cursor {
+            tree,
+            start,
+            end,
+            batch,
+            bound,
+            low,
+            ..
+        } = self;
         let read = |node: &Node<'_, PageRef<'_>>, low: Option<&LowKey>| {
             sink.clear();
             let from = node.lower_bound(start);
-            let to = end.as_deref().map_or(node.count(), |end| node.lower_bound(end)).max(from);
+            let to = end
+                .as_deref()
+                .map_or(node.count(), |end| node.lower_bound(end))
+                .max(from);
             let stop = from.max(to.saturating_sub(*batch));
             (stop..to).rev().for_each(|at| sink.take(node, at));
             if stop > from {

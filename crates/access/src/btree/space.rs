@@ -15,8 +15,8 @@
 //! The meta page is latched after every page of the tree, and a page of the list after the meta page.
 
 use throng_buffer::{ExclusiveGuard, Mtr, Try};
-use throng_types::page::{KIND_BTREE_META, KIND_FREE, KIND_NEW, OFF_KIND};
 use throng_types::BlockNo;
+use throng_types::page::{KIND_BTREE_META, KIND_FREE, KIND_NEW, OFF_KIND};
 
 use super::edit::{Bytes, PageEdit, empty_page};
 use super::node::{OFF_RIGHT, SLOTS};
@@ -47,7 +47,10 @@ struct FreeList {
 
 impl FreeList {
     fn read(meta: &Bytes) -> FreeList {
-        FreeList { first: meta.u32(OFF_FREE), count: meta.u32(OFF_FREE_COUNT) }
+        FreeList {
+            first: meta.u32(OFF_FREE),
+            count: meta.u32(OFF_FREE_COUNT),
+        }
     }
     fn write(self, meta: &mut impl PageEdit) {
         let mut both = [0; 8];
@@ -75,8 +78,15 @@ impl<'p> Allocation<'p> {
 impl BTree {
     /// Latches `n` pages that are in no tree: free ones first, then new ones at the file's end.
     pub(super) fn allocate(&self, n: usize) -> Try<Allocation<'_>> {
-        let mut allocation = Allocation { meta: None, pages: Vec::with_capacity(n) };
-        if self.pool.read(self.page_id(META), |page| page.u32(OFF_FREE))? != 0 {
+        let mut allocation = Allocation {
+            meta: None,
+            pages: Vec::with_capacity(n),
+        };
+        if self
+            .pool
+            .read(self.page_id(META), |page| page.u32(OFF_FREE))?
+            != 0
+        {
             let meta = self.latch_exclusive(META)?;
             let mut list = FreeList::read(&meta);
             while list.first != 0 && allocation.pages.len() < n {
@@ -84,7 +94,10 @@ impl BTree {
                 if page[OFF_KIND] != KIND_FREE {
                     return Err(self.corrupted(page.page_id()));
                 }
-                list = FreeList { first: page.u32(OFF_RIGHT), count: list.count.saturating_sub(1) };
+                list = FreeList {
+                    first: page.u32(OFF_RIGHT),
+                    count: list.count.saturating_sub(1),
+                };
                 allocation.pages.push(page);
             }
             allocation.meta = Some((meta, list));
@@ -103,17 +116,26 @@ impl BTree {
             let mut image = empty_page(KIND_FREE);
             image.write(OFF_RIGHT, &list.first.to_le_bytes());
             super::edit::install(&mut MtrPage::new(mtr, page), &image);
-            list = FreeList { first: block, count: list.count + 1 };
+            list = FreeList {
+                first: block,
+                count: list.count + 1,
+            };
         }
         list.write(&mut MtrPage::new(mtr, meta));
     }
 
     /// Puts a page of zeros that nobody owns on the free list. An allocation that is under way holds its page's latch.
     pub(super) fn adopt(&self, block: BlockNo) -> Try<bool> {
-        if self.pool.read(self.page_id(block), |page| page.u8(OFF_KIND))? != KIND_NEW {
+        if self
+            .pool
+            .read(self.page_id(block), |page| page.u8(OFF_KIND))?
+            != KIND_NEW
+        {
             return Ok(false);
         }
-        let Some(page) = self.pool.try_exclusive(self.page_id(block))? else { return Ok(false) };
+        let Some(page) = self.pool.try_exclusive(self.page_id(block))? else {
+            return Ok(false);
+        };
         if page[OFF_KIND] != KIND_NEW {
             return Ok(false);
         }

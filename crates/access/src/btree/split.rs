@@ -57,7 +57,11 @@ impl BTree {
         let mut vain = 0;
         loop {
             admit_write(&self.pool)?;
-            let top = if vain < GUESSES { self.guess_top(entry)? } else { Some(self.latch_exclusive(ROOT)?) };
+            let top = if vain < GUESSES {
+                self.guess_top(entry)?
+            } else {
+                Some(self.latch_exclusive(ROOT)?)
+            };
             let Some(top) = top else {
                 vain += 1;
                 continue;
@@ -95,7 +99,9 @@ impl BTree {
         }
         let leaf = Node::read(&*copy);
         let keys = Keys::of(&leaf);
-        let Some(cut) = cut_leaf(&leaf, &keys, self.limit, entry) else { return Ok(None) };
+        let Some(cut) = cut_leaf(&leaf, &keys, self.limit, entry) else {
+            return Ok(None);
+        };
         for page in above.iter().rev() {
             page.page().copy_page(&mut copy);
             if !page.validate() {
@@ -111,7 +117,11 @@ impl BTree {
     }
 
     /// Latches the pages from `top` to `entry`'s leaf, top first.
-    fn latch_down<'p>(&'p self, top: ExclusiveGuard<'p>, entry: &[u8]) -> Try<Vec<ExclusiveGuard<'p>>> {
+    fn latch_down<'p>(
+        &'p self,
+        top: ExclusiveGuard<'p>,
+        entry: &[u8],
+    ) -> Try<Vec<ExclusiveGuard<'p>>> {
         let mut path = vec![top];
         loop {
             let node = Node::read(&**path.last().expect("it starts with one"));
@@ -133,8 +143,12 @@ impl BTree {
     /// Steps 3 to 5. False, with nothing changed, when the top of the path would have to be split and is not the root.
     fn split_path(&self, mut path: Vec<ExclusiveGuard<'_>>, entry: &[u8], xid: Xid) -> Try<bool> {
         // 3. Plan.
-        let Some(splits) = self.plan_leaf(&path, entry)? else { return Ok(true) };
-        let Some((splits, taker)) = self.plan_above(&path, splits, entry)? else { return Ok(false) };
+        let Some(splits) = self.plan_leaf(&path, entry)? else {
+            return Ok(true);
+        };
+        let Some((splits, taker)) = self.plan_above(&path, splits, entry)? else {
+            return Ok(false);
+        };
         // Pages above the one that takes the last separator stay as they are.
         path.drain(..taker.as_ref().map_or(0, |taker| taker.depth));
 
@@ -145,7 +159,11 @@ impl BTree {
         let mut mtr = Mtr::new(&self.pool, xid);
         let mut pages: Vec<usize> = path.into_iter().map(|page| mtr.add(page)).collect();
         let mut fresh = allocation.enter(&mut mtr).into_iter();
-        let mut fresh = || fresh.next().expect("one was allocated for each half that needs a page");
+        let mut fresh = || {
+            fresh
+                .next()
+                .expect("one was allocated for each half that needs a page")
+        };
         let mut made = (0, Vec::new());
         for (level, mut split) in splits.into_iter().enumerate() {
             let page = pages.pop().expect("each split has its page");
@@ -159,7 +177,13 @@ impl BTree {
             }
         }
         if let Some(Taker { at, room, .. }) = taker {
-            edit::insert_as(&mut MtrPage::new(&mut mtr, pages[0]), room, at, &made.1, Some(made.0));
+            edit::insert_as(
+                &mut MtrPage::new(&mut mtr, pages[0]),
+                room,
+                at,
+                &made.1,
+                Some(made.0),
+            );
         }
         mtr.commit();
         Ok(true)
@@ -173,13 +197,21 @@ impl BTree {
             return Ok(None);
         }
         let keys = Keys::of(&node);
-        let cut = cut_leaf(&node, &keys, self.limit, entry).ok_or_else(|| self.corrupted(leaf.page_id()))?;
-        Ok(Some(vec![Split { keys, cut, new_child: 0 }]))
+        let cut = cut_leaf(&node, &keys, self.limit, entry)
+            .ok_or_else(|| self.corrupted(leaf.page_id()))?;
+        Ok(Some(vec![Split {
+            keys,
+            cut,
+            new_child: 0,
+        }]))
     }
 
     /// Which pages above are split too, and which one takes the last separator: none when the root is split.
     /// `None` when that cannot be said, because the path does not reach high enough.
-    #[allow(clippy::type_complexity, reason = "the pair is taken apart where it is made")]
+    #[allow(
+        clippy::type_complexity,
+        reason = "the pair is taken apart where it is made"
+    )]
     fn plan_above(
         &self,
         path: &[ExclusiveGuard<'_>],
@@ -200,8 +232,13 @@ impl BTree {
             // The new child's block is put in when it is known.
             keys.insert(at, separator, 0);
             let append = append && at == node.count();
-            let cut = cut_inner(&keys, self.limit, append).ok_or_else(|| self.corrupted(page.page_id()))?;
-            splits.push(Split { keys, cut, new_child: at });
+            let cut = cut_inner(&keys, self.limit, append)
+                .ok_or_else(|| self.corrupted(page.page_id()))?;
+            splits.push(Split {
+                keys,
+                cut,
+                new_child: at,
+            });
         }
         Ok((path[0].page_id().block() == ROOT).then_some((splits, None)))
     }
@@ -221,34 +258,83 @@ fn split_page(
     let node = Node::read(mtr.page(page));
     let (mut high, far) = (Vec::new(), node.right());
     let high = node.high_into(&mut high).then_some(&high[..]);
-    let shape = Shape { level, right: far, high, spare_prefix: cut.append.into() };
+    let shape = Shape {
+        level,
+        right: far,
+        high,
+        spare_prefix: cut.append.into(),
+    };
     let image = edit::image(&keys, cut.at, keys.len(), shape);
     edit::install(&mut MtrPage::new(mtr, right), &image);
 
     let mut left = MtrPage::new(mtr, page);
     let leaf = level == 0;
     if !(leaf && edit::cut(&mut left, limit, cut.at, Some(&cut.separator), block)) {
-        let (right, high) = if leaf { (block, Some(&cut.separator[..])) } else { (0, None) };
-        let image = edit::image(&keys, 0, cut.at, Shape { level, right, high, spare_prefix: 0 });
+        let (right, high) = if leaf {
+            (block, Some(&cut.separator[..]))
+        } else {
+            (0, None)
+        };
+        let image = edit::image(
+            &keys,
+            0,
+            cut.at,
+            Shape {
+                level,
+                right,
+                high,
+                spare_prefix: 0,
+            },
+        );
         edit::install(&mut left, &image);
     }
     (block, cut.separator)
 }
 
 /// Splits the root: both halves go to new pages, and it becomes their parent.
-fn split_root(mtr: &mut Mtr<'_>, root: usize, level: u16, split: Split, [left, right]: [(usize, BlockNo); 2]) {
+fn split_root(
+    mtr: &mut Mtr<'_>,
+    root: usize,
+    level: u16,
+    split: Split,
+    [left, right]: [(usize, BlockNo); 2],
+) {
     let Split { keys, cut, .. } = split;
-    let (next, high) = if level == 0 { (right.1, Some(&cut.separator[..])) } else { (0, None) };
-    let image = edit::image(&keys, 0, cut.at, Shape { level, right: next, high, spare_prefix: 0 });
+    let (next, high) = if level == 0 {
+        (right.1, Some(&cut.separator[..]))
+    } else {
+        (0, None)
+    };
+    let image = edit::image(
+        &keys,
+        0,
+        cut.at,
+        Shape {
+            level,
+            right: next,
+            high,
+            spare_prefix: 0,
+        },
+    );
     edit::install(&mut MtrPage::new(mtr, left.0), &image);
-    let shape = Shape { level, right: 0, high: None, spare_prefix: cut.append.into() };
+    let shape = Shape {
+        level,
+        right: 0,
+        high: None,
+        spare_prefix: cut.append.into(),
+    };
     let image = edit::image(&keys, cut.at, keys.len(), shape);
     edit::install(&mut MtrPage::new(mtr, right.0), &image);
 
     let mut children = Keys::default();
     children.push(&[], left.1);
     children.push(&cut.separator, right.1);
-    let shape = Shape { level: level + 1, right: 0, high: None, spare_prefix: 0 };
+    let shape = Shape {
+        level: level + 1,
+        right: 0,
+        high: None,
+        spare_prefix: 0,
+    };
     let image = edit::image(&children, 0, 2, shape);
     edit::install(&mut MtrPage::new(mtr, root), &image);
 }
@@ -258,18 +344,37 @@ fn cut_leaf(node: &Node<'_, Bytes>, keys: &Keys, limit: Limit, entry: &[u8]) -> 
     let append = node.high().is_none() && node.lower_bound(entry) == keys.len();
     let high = node.high().map_or(0, |(_, len)| len);
     let separator = |at: usize| separator(keys.key(at - 1), keys.key(at));
-    let at = choose(keys, append, |at| separator(at).len(), |at| {
-        keys.size(0, at, false, separator(at).len()) <= limit.0 && right_size(keys, at, false, high, append) <= limit.0
-    })?;
-    Some(Cut { at, separator: separator(at).to_vec(), append })
+    let at = choose(
+        keys,
+        append,
+        |at| separator(at).len(),
+        |at| {
+            keys.size(0, at, false, separator(at).len()) <= limit.0
+                && right_size(keys, at, false, high, append) <= limit.0
+        },
+    )?;
+    Some(Cut {
+        at,
+        separator: separator(at).to_vec(),
+        append,
+    })
 }
 
 /// Where an inner node that already counts its new child is cut.
 fn cut_inner(keys: &Keys, limit: Limit, append: bool) -> Option<Cut> {
-    let at = choose(keys, append, |at| keys.key(at).len(), |at| {
-        keys.size(0, at, true, 0) <= limit.0 && right_size(keys, at, true, 0, append) <= limit.0
-    })?;
-    Some(Cut { at, separator: keys.key(at).to_vec(), append })
+    let at = choose(
+        keys,
+        append,
+        |at| keys.key(at).len(),
+        |at| {
+            keys.size(0, at, true, 0) <= limit.0 && right_size(keys, at, true, 0, append) <= limit.0
+        },
+    )?;
+    Some(Cut {
+        at,
+        separator: keys.key(at).to_vec(),
+        append,
+    })
 }
 
 /// What the right half takes, with the spare byte of prefix that an append leaves.

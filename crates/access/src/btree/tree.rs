@@ -70,21 +70,33 @@ pub(super) enum Step {
 /// Counts a turn; before any but the first, lets whoever is in the way be done.
 fn relax(turn: &mut u32) {
     if *turn > 0 {
-        if (*turn).is_multiple_of(16) { throng_sync::thread::yield_now() } else { hint::spin_loop() }
+        if (*turn).is_multiple_of(16) {
+            throng_sync::thread::yield_now()
+        } else {
+            hint::spin_loop()
+        }
     }
     *turn = turn.wrapping_add(1);
 }
 
 impl BTree {
     /// Reads one page of the way.
-    pub(super) fn look(&self, page: &OptimisticPage<'_>, goal: Goal<'_>, low: Option<&mut LowKey>) -> Try<Step> {
+    pub(super) fn look(
+        &self,
+        page: &OptimisticPage<'_>,
+        goal: Goal<'_>,
+        low: Option<&mut LowKey>,
+    ) -> Try<Step> {
         let node = Node::read(page.page());
         if node.is_leaf() {
             return Ok(Step::Leaf);
         }
         let sound = node.is_inner() && node.level() > 0;
         let slot = goal.slot(&node);
-        let step = Step::Down { child: node.child(slot), level: node.level() };
+        let step = Step::Down {
+            child: node.child(slot),
+            level: node.level(),
+        };
         if let Some(low) = low.filter(|_| slot > 0) {
             low.known = true;
             node.key_into(slot, &mut low.bytes);
@@ -92,11 +104,19 @@ impl BTree {
         if !page.validate() {
             return Ok(Step::Changed);
         }
-        if sound { Ok(step) } else { Err(self.corrupted(page.page_id())) }
+        if sound {
+            Ok(step)
+        } else {
+            Err(self.corrupted(page.page_id()))
+        }
     }
 
     /// The leaf for `goal`, at a version at which it is that; what is read from it counts when it validates.
-    fn try_descend(&self, goal: Goal<'_>, mut low: Option<&mut LowKey>) -> Try<Option<OptimisticPage<'_>>> {
+    fn try_descend(
+        &self,
+        goal: Goal<'_>,
+        mut low: Option<&mut LowKey>,
+    ) -> Try<Option<OptimisticPage<'_>>> {
         LowKey::forget(low.as_deref_mut());
         let mut page = self.optimistic(ROOT)?;
         let mut above = None;

@@ -92,7 +92,12 @@ impl BTree {
     }
 
     /// Takes out what `check` has called dead, keeping the latch.
-    fn forget<'p>(&'p self, leaf: ExclusiveGuard<'p>, dead: &[usize], xid: Xid) -> ExclusiveGuard<'p> {
+    fn forget<'p>(
+        &'p self,
+        leaf: ExclusiveGuard<'p>,
+        dead: &[usize],
+        xid: Xid,
+    ) -> ExclusiveGuard<'p> {
         if dead.is_empty() {
             return leaf;
         }
@@ -123,6 +128,10 @@ impl BTree {
             return Err(self.corrupted(leaf.page_id()));
         }
         let next = self.latch_exclusive(right)?;
-        if Node::read(&*next).is_leaf() { Ok(next) } else { Err(self.corrupted(leaf.page_id())) }
+        if Node::read(&*next).is_leaf() {
+            Ok(next)
+        } else {
+            Err(self.corrupted(leaf.page_id()))
+        }
     }
 }

@@ -54,7 +54,13 @@ pub struct Vacuum {
 impl BTree {
     pub fn vacuum(&self) -> Vacuum {
         let (from, high) = Default::default();
-        Vacuum { tree: self.clone(), from, done: false, so_far: Vacuumed::default(), high }
+        Vacuum {
+            tree: self.clone(),
+            from,
+            done: false,
+            so_far: Vacuumed::default(),
+            high,
+        }
     }
 }
 
@@ -121,8 +127,14 @@ impl BTree {
     /// Takes the leaf that covers `key` out of the tree if it is empty and not the only one. Returns how many pages
     /// were freed: none, too, when something was in the way.
     fn remove_leaf(&self, key: &[u8]) -> Try<u64> {
-        let Some(fork) = self.find_fork(key)? else { return Ok(0) };
-        if fork.slot > 0 { self.merge_left(fork) } else { self.merge_right(fork) }
+        let Some(fork) = self.find_fork(key)? else {
+            return Ok(0);
+        };
+        if fork.slot > 0 {
+            self.merge_left(fork)
+        } else {
+            self.merge_right(fork)
+        }
     }
 
     /// The lowest page above `key`'s leaf with more than one child, latched.
@@ -146,7 +158,9 @@ impl BTree {
                 }
             }
         }
-        let Some(page) = fork.and_then(|page| page.try_exclusive()) else { return Ok(None) };
+        let Some(page) = fork.and_then(|page| page.try_exclusive()) else {
+            return Ok(None);
+        };
         let slot = Node::read(&*page).child_covering(key);
         Ok(Some(Fork { page, slot }))
     }
@@ -175,7 +189,10 @@ impl BTree {
     fn merge_left(&self, fork: Fork<'_>) -> Try<u64> {
         let node = Node::read(&*fork.page);
         let (left, child) = (node.child(fork.slot - 1), node.child(fork.slot));
-        let neighbour = self.latch_edge(left, |node| node.count() - 1)?.pop().expect("an edge ends at a leaf");
+        let neighbour = self
+            .latch_edge(left, |node| node.count() - 1)?
+            .pop()
+            .expect("an edge ends at a leaf");
         let chain = self.latch_edge(child, |_| 0)?;
         if !is_empty_chain(&chain) {
             return Ok(0);
@@ -195,7 +212,17 @@ impl BTree {
                 if keys.size(0, keys.len(), false, high.map_or(0, <[u8]>::len)) > self.limit.0 {
                     return Ok(0);
                 }
-                Some(edit::image(&keys, 0, keys.len(), Shape { level: 0, right, high, spare_prefix: 0 }))
+                Some(edit::image(
+                    &keys,
+                    0,
+                    keys.len(),
+                    Shape {
+                        level: 0,
+                        right,
+                        high,
+                        spare_prefix: 0,
+                    },
+                ))
             }
         };
         let meta = self.latch_exclusive(META)?;
