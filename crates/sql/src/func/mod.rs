@@ -5,9 +5,15 @@
 //! operators call `eval` directly; analytics lifts the same function to columns.
 
 pub mod aggregate;
+mod aggregate_table;
 pub mod cast;
+mod cast_table;
+pub mod compare;
+mod compare_table;
 pub mod context;
 pub mod conversion;
+mod math;
+mod number;
 mod registry;
 pub mod resolve;
 pub mod typmod;
@@ -40,6 +46,10 @@ impl Family {
 
 /// Every family.
 pub static FAMILIES: &[Family] = &[
+    Family { operators: compare_table::OPERATORS, ..Family::NONE },
+    Family { operators: number::OPERATORS, ..Family::NONE },
+    Family { functions: math::FUNCTIONS, ..Family::NONE },
+    Family { functions: cast_table::FUNCTIONS, casts: cast_table::CASTS, ..Family::NONE },
     Family { aggregates: aggregate::AGGREGATES, ..Family::NONE },
 ];
 

@@ -45,19 +45,6 @@ pub struct ResolvedOperator {
     pub ret: Oid,
 }
 
-fn is_polymorphic(ty: Oid) -> bool {
-    matches!(
-        ty,
-        oid::ANY
-            | oid::ANYELEMENT
-            | oid::ANYARRAY
-            | oid::ANYNONARRAY
-            | oid::ANYCOMPATIBLE
-            | oid::ANYCOMPATIBLEARRAY
-            | oid::ANYCOMPATIBLENONARRAY
-    )
-}
-
 fn category(ty: Oid) -> u8 {
     type_info(ty).map_or(b'X', |t| t.category)
 }

@@ -1,0 +1,139 @@
+//! The aggregates, as PostgreSQL's `pg_aggregate` lists them.
+
+use super::Aggregate;
+use super::aggregate::*;
+use throng_types::Oid;
+use throng_types::oid::*;
+
+/// One row an aggregate: oid, name, arguments, result; how a state starts, takes a row, takes another state, ends.
+macro_rules! aggregates {
+    ($($oid:literal $name:ident($($arg:ident),*) $ret:ident $init:ident $step:ident $combine:ident $finish:ident;)*) => {
+        pub static AGGREGATES: &[Aggregate] = &[
+            $(Aggregate {
+                oid: Oid($oid),
+                name: stringify!($name),
+                args: &[$($arg),*],
+                ret: $ret,
+                variadic: Oid::NONE,
+                init: $init,
+                step: $step,
+                combine: $combine,
+                finish: $finish,
+            },)*
+        ];
+    };
+}
+
+aggregates! {
+    6291 any_value(ANYELEMENT) ANYELEMENT empty any_value_step any_value_combine value_finish;
+    2335 array_agg(ANYNONARRAY) ANYARRAY empty array_step array_combine array_finish;
+    4053 array_agg(ANYARRAY) ANYARRAY empty array_step array_combine array_finish;
+    2100 avg(INT8) NUMERIC empty integer_step integer_combine average_integers;
+    2101 avg(INT4) NUMERIC empty integer_step integer_combine average_integers;
+    2102 avg(INT2) NUMERIC empty integer_step integer_combine average_integers;
+    2103 avg(NUMERIC) NUMERIC empty numeric_step numeric_combine average_numerics;
+    2104 avg(FLOAT4) FLOAT8 empty float_step float_combine float_average;
+    2105 avg(FLOAT8) FLOAT8 empty float_step float_combine float_average;
+    2106 avg(INTERVAL) INTERVAL empty interval_step interval_combine interval_average;
+    2236 bit_and(INT2) INT2 empty and_step and_combine value_finish;
+    2238 bit_and(INT4) INT4 empty and_step and_combine value_finish;
+    2240 bit_and(INT8) INT8 empty and_step and_combine value_finish;
+    2237 bit_or(INT2) INT2 empty or_step or_combine value_finish;
+    2239 bit_or(INT4) INT4 empty or_step or_combine value_finish;
+    2241 bit_or(INT8) INT8 empty or_step or_combine value_finish;
+    6164 bit_xor(INT2) INT2 empty xor_step xor_combine value_finish;
+    6165 bit_xor(INT4) INT4 empty xor_step xor_combine value_finish;
+    6166 bit_xor(INT8) INT8 empty xor_step xor_combine value_finish;
+    2517 bool_and(BOOL) BOOL empty and_step and_combine value_finish;
+    2518 bool_or(BOOL) BOOL empty or_step or_combine value_finish;
+    2147 count(ANY) INT8 zero count_any count_combine count_finish;
+    2803 count() INT8 zero count_any count_combine count_finish;
+    2519 every(BOOL) BOOL empty and_step and_combine value_finish;
+    2050 max(ANYARRAY) ANYARRAY empty max_step max_combine value_finish;
+    2115 max(INT8) INT8 empty max_step max_combine value_finish;
+    2116 max(INT4) INT4 empty max_step max_combine value_finish;
+    2117 max(INT2) INT2 empty max_step max_combine value_finish;
+    2118 max(OID) OID empty max_step max_combine value_finish;
+    2119 max(FLOAT4) FLOAT4 empty max_step max_combine value_finish;
+    2120 max(FLOAT8) FLOAT8 empty max_step max_combine value_finish;
+    2122 max(DATE) DATE empty max_step max_combine value_finish;
+    2123 max(TIME) TIME empty max_step max_combine value_finish;
+    2124 max(TIMETZ) TIMETZ empty max_step max_combine value_finish;
+    2126 max(TIMESTAMP) TIMESTAMP empty max_step max_combine value_finish;
+    2127 max(TIMESTAMPTZ) TIMESTAMPTZ empty max_step max_combine value_finish;
+    2128 max(INTERVAL) INTERVAL empty max_step max_combine value_finish;
+    2129 max(TEXT) TEXT empty max_step max_combine value_finish;
+    2130 max(NUMERIC) NUMERIC empty max_step max_combine value_finish;
+    2244 max(BPCHAR) BPCHAR empty max_padded_step max_padded_combine value_finish;
+    2797 max(TID) TID empty max_step max_combine value_finish;
+    4189 max(PG_LSN) PG_LSN empty max_step max_combine value_finish;
+    5099 max(XID8) XID8 empty max_step max_combine value_finish;
+    6373 max(RECORD) RECORD empty max_step max_combine value_finish;
+    6395 max(BYTEA) BYTEA empty max_step max_combine value_finish;
+    2051 min(ANYARRAY) ANYARRAY empty min_step min_combine value_finish;
+    2131 min(INT8) INT8 empty min_step min_combine value_finish;
+    2132 min(INT4) INT4 empty min_step min_combine value_finish;
+    2133 min(INT2) INT2 empty min_step min_combine value_finish;
+    2134 min(OID) OID empty min_step min_combine value_finish;
+    2135 min(FLOAT4) FLOAT4 empty min_step min_combine value_finish;
+    2136 min(FLOAT8) FLOAT8 empty min_step min_combine value_finish;
+    2138 min(DATE) DATE empty min_step min_combine value_finish;
+    2139 min(TIME) TIME empty min_step min_combine value_finish;
+    2140 min(TIMETZ) TIMETZ empty min_step min_combine value_finish;
+    2142 min(TIMESTAMP) TIMESTAMP empty min_step min_combine value_finish;
+    2143 min(TIMESTAMPTZ) TIMESTAMPTZ empty min_step min_combine value_finish;
+    2144 min(INTERVAL) INTERVAL empty min_step min_combine value_finish;
+    2145 min(TEXT) TEXT empty min_step min_combine value_finish;
+    2146 min(NUMERIC) NUMERIC empty min_step min_combine value_finish;
+    2245 min(BPCHAR) BPCHAR empty min_padded_step min_padded_combine value_finish;
+    2798 min(TID) TID empty min_step min_combine value_finish;
+    4190 min(PG_LSN) PG_LSN empty min_step min_combine value_finish;
+    5100 min(XID8) XID8 empty min_step min_combine value_finish;
+    6374 min(RECORD) RECORD empty min_step min_combine value_finish;
+    6396 min(BYTEA) BYTEA empty min_step min_combine value_finish;
+    2154 stddev(INT8) NUMERIC empty squares_step numeric_combine numeric_stddev_samp;
+    2155 stddev(INT4) NUMERIC empty squares_step numeric_combine numeric_stddev_samp;
+    2156 stddev(INT2) NUMERIC empty squares_step numeric_combine numeric_stddev_samp;
+    2157 stddev(FLOAT4) FLOAT8 empty float_step float_combine float_stddev_samp;
+    2158 stddev(FLOAT8) FLOAT8 empty float_step float_combine float_stddev_samp;
+    2159 stddev(NUMERIC) NUMERIC empty squares_step numeric_combine numeric_stddev_samp;
+    2724 stddev_pop(INT8) NUMERIC empty squares_step numeric_combine numeric_stddev_pop;
+    2725 stddev_pop(INT4) NUMERIC empty squares_step numeric_combine numeric_stddev_pop;
+    2726 stddev_pop(INT2) NUMERIC empty squares_step numeric_combine numeric_stddev_pop;
+    2727 stddev_pop(FLOAT4) FLOAT8 empty float_step float_combine float_stddev_pop;
+    2728 stddev_pop(FLOAT8) FLOAT8 empty float_step float_combine float_stddev_pop;
+    2729 stddev_pop(NUMERIC) NUMERIC empty squares_step numeric_combine numeric_stddev_pop;
+    2712 stddev_samp(INT8) NUMERIC empty squares_step numeric_combine numeric_stddev_samp;
+    2713 stddev_samp(INT4) NUMERIC empty squares_step numeric_combine numeric_stddev_samp;
+    2714 stddev_samp(INT2) NUMERIC empty squares_step numeric_combine numeric_stddev_samp;
+    2715 stddev_samp(FLOAT4) FLOAT8 empty float_step float_combine float_stddev_samp;
+    2716 stddev_samp(FLOAT8) FLOAT8 empty float_step float_combine float_stddev_samp;
+    2717 stddev_samp(NUMERIC) NUMERIC empty squares_step numeric_combine numeric_stddev_samp;
+    3538 string_agg(TEXT, TEXT) TEXT empty string_step whole_only string_finish;
+    3545 string_agg(BYTEA, BYTEA) BYTEA empty bytes_step whole_only bytes_finish;
+    2107 sum(INT8) NUMERIC empty integer_step integer_combine sum_numeric;
+    2108 sum(INT4) INT8 empty integer_step integer_combine sum_int8;
+    2109 sum(INT2) INT8 empty integer_step integer_combine sum_int8;
+    2110 sum(FLOAT4) FLOAT4 empty float_sum_step float_sum_combine value_finish;
+    2111 sum(FLOAT8) FLOAT8 empty float_sum_step float_sum_combine value_finish;
+    2113 sum(INTERVAL) INTERVAL empty interval_step interval_combine interval_sum;
+    2114 sum(NUMERIC) NUMERIC empty numeric_step numeric_combine sum_numerics;
+    2718 var_pop(INT8) NUMERIC empty squares_step numeric_combine numeric_var_pop;
+    2719 var_pop(INT4) NUMERIC empty squares_step numeric_combine numeric_var_pop;
+    2720 var_pop(INT2) NUMERIC empty squares_step numeric_combine numeric_var_pop;
+    2721 var_pop(FLOAT4) FLOAT8 empty float_step float_combine float_var_pop;
+    2722 var_pop(FLOAT8) FLOAT8 empty float_step float_combine float_var_pop;
+    2723 var_pop(NUMERIC) NUMERIC empty squares_step numeric_combine numeric_var_pop;
+    2641 var_samp(INT8) NUMERIC empty squares_step numeric_combine numeric_var_samp;
+    2642 var_samp(INT4) NUMERIC empty squares_step numeric_combine numeric_var_samp;
+    2643 var_samp(INT2) NUMERIC empty squares_step numeric_combine numeric_var_samp;
+    2644 var_samp(FLOAT4) FLOAT8 empty float_step float_combine float_var_samp;
+    2645 var_samp(FLOAT8) FLOAT8 empty float_step float_combine float_var_samp;
+    2646 var_samp(NUMERIC) NUMERIC empty squares_step numeric_combine numeric_var_samp;
+    2148 variance(INT8) NUMERIC empty squares_step numeric_combine numeric_var_samp;
+    2149 variance(INT4) NUMERIC empty squares_step numeric_combine numeric_var_samp;
+    2150 variance(INT2) NUMERIC empty squares_step numeric_combine numeric_var_samp;
+    2151 variance(FLOAT4) FLOAT8 empty float_step float_combine float_var_samp;
+    2152 variance(FLOAT8) FLOAT8 empty float_step float_combine float_var_samp;
+    2153 variance(NUMERIC) NUMERIC empty squares_step numeric_combine numeric_var_samp;
+}
