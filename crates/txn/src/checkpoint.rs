@@ -62,14 +62,18 @@ struct State {
 }
 
 impl Checkpointer {
-    pub(crate) fn new(disk: Arc<dyn Disk>, control: Control) -> Checkpointer {
+    pub(crate) fn new(disk: Arc<dyn Disk>, control: Control, xact: XactFiles) -> Checkpointer {
         Checkpointer {
             disk,
             parker: Parker::new(),
             stop: AtomicBool::new(false),
             urgent: AtomicBool::new(false),
             requests: Mutex::default(),
-            state: Mutex::new(State { control, xact: XactFiles::default(), last: Instant::now() }),
+            state: Mutex::new(State {
+                control,
+                xact,
+                last: Instant::now(),
+            }),
         }
     }
 
@@ -79,9 +83,10 @@ impl Checkpointer {
 
     /// Makes a checkpoint on this thread, without pausing.
     pub(crate) fn run_now(&self, core: &Core, clean: bool) -> Result<()> {
+        // One that is under way need not take its time.
         self.urgent.store(true, Ordering::Relaxed);
         let number = self.begin();
-        let result = self.make(core, clean);
+        let result = self.make(core, clean, false);
         self.end(number, &result);
         result
     }
@@ -102,7 +107,7 @@ impl Checkpointer {
         requests.wakers.drain(..).for_each(Waker::wake);
     }
 
-    fn make(&self, core: &Core, clean: bool) -> Result<()> {
+    fn make(&self, core: &Core, clean: bool, paced: bool) -> Result<()> {
         let mut state = self.state.lock();
         let began = Instant::now();
         // 1. The redo point. What was logged before it is on pages that are marked dirty, in the status, and in the lists.
@@ -114,7 +119,11 @@ impl Checkpointer {
 
         // 2. The pages dirty then, spread over the time there is.
         let schedule = Schedule::new(core, began, redo);
-        core.pool.flush_for_checkpoint(&mut |done, total| self.keep_pace(core, &schedule, done, total))?;
+        core.pool.flush_for_checkpoint(&mut |done, total| {
+            if paced {
+                self.keep_pace(core, &schedule, done, total);
+            }
+        })?;
 
         // 3. The files they are in, and their names.
         core.pool.files().sync_all_dirty()?;
@@ -130,7 +139,14 @@ impl Checkpointer {
         state.xact.write(&*self.disk, status)?;
 
         // 5. The control file. From here on recovery begins at the new redo point.
-        let control = Control { clean, redo, next, made, doomed, ..state.control.clone() };
+        let control = Control {
+            clean,
+            redo,
+            next,
+            made,
+            doomed,
+            ..state.control.clone()
+        };
         control.write(&*self.disk)?;
         state.control = control;
         state.last = began;
@@ -193,7 +209,7 @@ impl Checkpointer {
                 continue;
             }
             let number = self.begin();
-            let result = self.make(core, false);
+            let result = self.make(core, false, true);
             self.end(number, &result);
             if let Err(error) = &result {
                 report(error);
@@ -207,7 +223,8 @@ impl Checkpointer {
     fn is_due(&self, core: &Core) -> bool {
         let state = self.state.lock();
         let logged = core.wal.inserted().0.saturating_sub(state.control.redo.0);
-        let timeout = Duration::from_millis(core.config.checkpoint_timeout_ms.load(Ordering::Relaxed));
+        let timeout =
+            Duration::from_millis(core.config.checkpoint_timeout_ms.load(Ordering::Relaxed));
         // The record of the last checkpoint itself does not make the next one due.
         let idle = logged <= IDLE_LOG;
         !idle && (logged >= log_budget(core) || state.last.elapsed() >= timeout)
@@ -223,13 +240,17 @@ impl Checkpointer {
 const IDLE_LOG: u64 = 128;
 
 fn completion_target(core: &Core) -> f64 {
-    core.config.checkpoint_completion_target.load(Ordering::Relaxed) as f64 / 1000.0
+    core.config
+        .checkpoint_completion_target
+        .load(Ordering::Relaxed) as f64
+        / 1000.0
 }
 
 /// How much log may come before a checkpoint begins. While it runs more comes, and the log since the last one's redo point
 /// is still needed: so that all of it stays below `max_wal_size`, it begins well before (as PostgreSQL reckons).
 fn log_budget(core: &Core) -> u64 {
-    (core.config.max_wal_size.load(Ordering::Relaxed) as f64 / (1.0 + completion_target(core))) as u64
+    (core.config.max_wal_size.load(Ordering::Relaxed) as f64 / (1.0 + completion_target(core)))
+        as u64
 }
 
 /// By when how much of a checkpoint is to be written.
@@ -245,13 +266,20 @@ struct Schedule {
 impl Schedule {
     fn new(core: &Core, began: Instant, redo: Lsn) -> Schedule {
         let target = completion_target(core);
-        let timeout = Duration::from_millis(core.config.checkpoint_timeout_ms.load(Ordering::Relaxed));
-        Schedule { began, redo, span: timeout.mul_f64(target), log: log_budget(core) as f64 * target }
+        let timeout =
+            Duration::from_millis(core.config.checkpoint_timeout_ms.load(Ordering::Relaxed));
+        Schedule {
+            began,
+            redo,
+            span: timeout.mul_f64(target),
+            log: log_budget(core) as f64 * target,
+        }
     }
 
     /// Whether `done` (of 1) is more than time and log ask for by now.
     fn is_ahead(&self, core: &Core, done: f64) -> bool {
         let logged = core.wal.inserted().0.saturating_sub(self.redo.0) as f64;
-        done * self.span.as_secs_f64() > self.began.elapsed().as_secs_f64() && done * self.log > logged
+        done * self.span.as_secs_f64() > self.began.elapsed().as_secs_f64()
+            && done * self.log > logged
     }
 }

@@ -42,7 +42,12 @@ pub struct CostDelay<F: FnMut() -> bool> {
 
 impl<F: FnMut() -> bool> CostDelay<F> {
     pub fn new(limit: u32, delay: Duration, stop: F) -> CostDelay<F> {
-        CostDelay { limit: limit.max(1), delay, stop, spent: 0 }
+        CostDelay {
+            limit: limit.max(1),
+            delay,
+            stop,
+            spent: 0,
+        }
     }
 }
 
@@ -102,11 +107,17 @@ pub fn vacuum_table(
         cleaned.kept += u64::from(page.kept);
         cleaned.ending += u64::from(page.ending);
         if dead.len() >= LIST && !forget(heap, indexes, &mut dead, &mut cleaned, pacing)? {
-            return Ok(Cleaned { stopped: true, ..cleaned });
+            return Ok(Cleaned {
+                stopped: true,
+                ..cleaned
+            });
         }
         let changed = if page.removed > 0 { COST_CHANGED } else { 0 };
         if !pacing.spent(COST_PAGE + changed) {
-            return Ok(Cleaned { stopped: true, ..cleaned });
+            return Ok(Cleaned {
+                stopped: true,
+                ..cleaned
+            });
         }
     }
     cleaned.stopped = !forget(heap, indexes, &mut dead, &mut cleaned, pacing)?;

@@ -38,7 +38,10 @@ const NO_SNAPSHOT: u64 = u64::MAX;
 
 /// Slots that share a cache-line pair; all of them belong to sessions of one thread.
 const CHUNK: usize = 16;
-const _: () = assert!(CHUNK * 8 == 128, "a chunk fills two cache lines, which processors fetch together");
+const _: () = assert!(
+    CHUNK * 8 == 128,
+    "a chunk fills two cache lines, which processors fetch together"
+);
 
 #[repr(align(128))]
 pub(crate) struct Chunk([AtomicU64; CHUNK]);
@@ -94,7 +97,9 @@ impl Default for Clock {
     fn default() -> Clock {
         let start = FIRST - 1;
         Clock {
-            line: Line { last: AtomicU64::new(start) },
+            line: Line {
+                last: AtomicU64::new(start),
+            },
             horizon: Horizon {
                 proposed: AtomicU64::new(start),
                 usable: AtomicU64::new(start),
@@ -140,7 +145,10 @@ impl Clock {
             free.by_thread[thread].extend((first..first + CHUNK as u32).rev());
         }
         let index = free.by_thread[thread].pop().expect("filled above");
-        SlotId { index, thread: thread as u32 }
+        SlotId {
+            index,
+            thread: thread as u32,
+        }
     }
 
     pub(crate) fn remove_slot(&self, slot: SlotId) {
@@ -151,13 +159,21 @@ impl Clock {
     #[inline]
     fn slot(&self, slot: SlotId) -> &AtomicU64 {
         let i = slot.index as usize;
-        &self.slots.get((i / CHUNK) as u64).expect("a slot given out is there").0[i % CHUNK]
+        &self
+            .slots
+            .get((i / CHUNK) as u64)
+            .expect("a slot given out is there")
+            .0[i % CHUNK]
     }
 
     /// A new snapshot's number, published in the slot.
     #[inline]
     pub(crate) fn publish(&self, slot: SlotId) -> Csn {
-        Csn(publish(self.slot(slot), &self.line.last, &self.horizon.proposed))
+        Csn(publish(
+            self.slot(slot),
+            &self.line.last,
+            &self.horizon.proposed,
+        ))
     }
 
     /// The slot goes on for an older or newer snapshot that the session still holds.
@@ -179,7 +195,9 @@ impl Clock {
     pub(crate) fn note_log(&self, reserved: impl FnOnce() -> Lsn, flushed: Lsn) {
         let mut waiting = self.undurable.lock();
         let last = self.last();
-        if waiting.back().is_none_or(|&(csn, _)| csn < last) && self.horizon.durable.load(Ordering::Relaxed) < last.0 {
+        if waiting.back().is_none_or(|&(csn, _)| csn < last)
+            && self.horizon.durable.load(Ordering::Relaxed) < last.0
+        {
             waiting.push_back((last, reserved()));
         }
         while let Some(&(csn, lsn)) = waiting.front()
@@ -190,6 +208,11 @@ impl Clock {
         }
     }
 
+    /// Whether every commit is on disk, as far as has been noted.
+    pub(crate) fn is_durable(&self) -> bool {
+        Csn(self.horizon.durable.load(Ordering::Relaxed)) == self.last()
+    }
+
     /// Whether the horizon is where it can be, if nobody holds a snapshot.
     pub(crate) fn is_settled(&self) -> bool {
         self.horizon() == self.last()
@@ -197,10 +220,24 @@ impl Clock {
 
     /// Moves the horizon as far as snapshots and the log allow. One caller at a time.
     pub(crate) fn advance(&self) -> Csn {
-        let candidate = self.line.last.load(Ordering::Acquire).min(self.horizon.durable.load(Ordering::Relaxed));
+        let candidate = self
+            .line
+            .last
+            .load(Ordering::Acquire)
+            .min(self.horizon.durable.load(Ordering::Relaxed));
         let chunks = self.free.lock().chunks;
-        let slots = (0..chunks).flat_map(|n| self.slots.get(n).into_iter().flat_map(|chunk| chunk.0.iter()));
-        advance(candidate, slots, &self.horizon.proposed, &self.horizon.usable);
+        let slots = (0..chunks).flat_map(|n| {
+            self.slots
+                .get(n)
+                .into_iter()
+                .flat_map(|chunk| chunk.0.iter())
+        });
+        advance(
+            candidate,
+            slots,
+            &self.horizon.proposed,
+            &self.horizon.usable,
+        );
         self.horizon()
     }
 }
@@ -221,7 +258,12 @@ fn publish(slot: &AtomicU64, last: &AtomicU64, proposed: &AtomicU64) -> u64 {
 }
 
 /// The other side.
-fn advance<'a>(candidate: u64, slots: impl Iterator<Item = &'a AtomicU64>, proposed: &AtomicU64, usable: &AtomicU64) {
+fn advance<'a>(
+    candidate: u64,
+    slots: impl Iterator<Item = &'a AtomicU64>,
+    proposed: &AtomicU64,
+    usable: &AtomicU64,
+) {
     if candidate <= usable.load(Ordering::Relaxed) {
         return;
     }
@@ -229,7 +271,9 @@ fn advance<'a>(candidate: u64, slots: impl Iterator<Item = &'a AtomicU64>, propo
     // Keeps the looks at the slots from passing the store above.
     fence(Ordering::SeqCst);
     // Acquire: what a reader did before it gave its snapshot up has happened before anything is done by the new horizon.
-    let oldest = slots.map(|slot| slot.load(Ordering::Acquire)).fold(candidate, u64::min);
+    let oldest = slots
+        .map(|slot| slot.load(Ordering::Acquire))
+        .fold(candidate, u64::min);
     if oldest > usable.load(Ordering::Relaxed) {
         usable.store(oldest, Ordering::Release);
     }
@@ -308,16 +352,28 @@ mod loom_tests {
             let last = Arc::new(AtomicU64::new(1));
             let (proposed, usable) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
             let walker = {
-                let (slot, last, proposed, usable) = (slot.clone(), last.clone(), proposed.clone(), usable.clone());
+                let (slot, last, proposed, usable) =
+                    (slot.clone(), last.clone(), proposed.clone(), usable.clone());
                 loom::thread::spawn(move || {
                     last.fetch_add(1, Ordering::AcqRel);
-                    advance(last.load(Ordering::Acquire), [&*slot].into_iter(), &proposed, &usable);
+                    advance(
+                        last.load(Ordering::Acquire),
+                        [&*slot].into_iter(),
+                        &proposed,
+                        &usable,
+                    );
                 })
             };
             let seen = publish(&slot, &last, &proposed);
-            assert!(usable.load(Ordering::Acquire) <= seen, "the horizon passed a snapshot");
+            assert!(
+                usable.load(Ordering::Acquire) <= seen,
+                "the horizon passed a snapshot"
+            );
             walker.join().unwrap();
-            assert!(usable.load(Ordering::Acquire) <= seen, "the horizon passed a snapshot");
+            assert!(
+                usable.load(Ordering::Acquire) <= seen,
+                "the horizon passed a snapshot"
+            );
         });
     }
 }

@@ -55,7 +55,12 @@ impl Control {
         b.extend(MAGIC.to_le_bytes());
         b.extend(VERSION.to_le_bytes());
         b.extend(u32::from(self.clean).to_le_bytes());
-        for value in [self.identifier, self.redo.0, self.next.xid.0, self.wal_segment_size] {
+        for value in [
+            self.identifier,
+            self.redo.0,
+            self.next.xid.0,
+            self.wal_segment_size,
+        ] {
             b.extend(value.to_le_bytes());
         }
         b.extend(self.next.oid.0.to_le_bytes());
@@ -91,11 +96,28 @@ impl Control {
 
     fn fields(at: &mut Fields<'_>) -> Option<Control> {
         let clean = at.u32()? != 0;
-        let (identifier, redo, xid, wal_segment_size) = (at.u64()?, Lsn(at.u64()?), Xid(at.u64()?), at.u64()?);
-        let next = NextIds { xid, oid: Oid(at.u32()?), file: FileId(at.u32()?) };
-        let made = (0..at.u32()?).map(|_| Some((Xid(at.u64()?), FileId(at.u32()?)))).collect::<Option<_>>()?;
-        let doomed = (0..at.u32()?).map(|_| Some(FileId(at.u32()?))).collect::<Option<_>>()?;
-        at.rest.is_empty().then_some(Control { identifier, clean, redo, next, wal_segment_size, made, doomed })
+        let (identifier, redo, xid, wal_segment_size) =
+            (at.u64()?, Lsn(at.u64()?), Xid(at.u64()?), at.u64()?);
+        let next = NextIds {
+            xid,
+            oid: Oid(at.u32()?),
+            file: FileId(at.u32()?),
+        };
+        let made = (0..at.u32()?)
+            .map(|_| Some((Xid(at.u64()?), FileId(at.u32()?))))
+            .collect::<Option<_>>()?;
+        let doomed = (0..at.u32()?)
+            .map(|_| Some(FileId(at.u32()?)))
+            .collect::<Option<_>>()?;
+        at.rest.is_empty().then_some(Control {
+            identifier,
+            clean,
+            redo,
+            next,
+            wal_segment_size,
+            made,
+            doomed,
+        })
     }
 }
 
@@ -114,13 +136,19 @@ impl<'a> Fields<'a> {
         self.take(1).map(|b| b[0])
     }
     pub(crate) fn u16(&mut self) -> Option<u16> {
-        self.take(2).and_then(|b| b.try_into().ok()).map(u16::from_le_bytes)
+        self.take(2)
+            .and_then(|b| b.try_into().ok())
+            .map(u16::from_le_bytes)
     }
     pub(crate) fn u32(&mut self) -> Option<u32> {
-        self.take(4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes)
+        self.take(4)
+            .and_then(|b| b.try_into().ok())
+            .map(u32::from_le_bytes)
     }
     pub(crate) fn u64(&mut self) -> Option<u64> {
-        self.take(8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes)
+        self.take(8)
+            .and_then(|b| b.try_into().ok())
+            .map(u64::from_le_bytes)
     }
 }
 
@@ -149,8 +177,20 @@ pub(crate) fn read_file(disk: &dyn Disk, path: &str) -> io::Result<Vec<u8>> {
 }
 
 /// Writes a file under a temporary name, makes it durable, and gives it its name. The directory is synced by the caller.
-pub(crate) fn replace_file(disk: &dyn Disk, dir: &str, name: &str, temporary: &str, bytes: &[u8]) -> io::Result<()> {
-    let path = |name: &str| if dir.is_empty() { name.to_string() } else { format!("{dir}/{name}") };
+pub(crate) fn replace_file(
+    disk: &dyn Disk,
+    dir: &str,
+    name: &str,
+    temporary: &str,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let path = |name: &str| {
+        if dir.is_empty() {
+            name.to_string()
+        } else {
+            format!("{dir}/{name}")
+        }
+    };
     let file = disk.open(&path(temporary), true)?;
     file.set_len(0)?;
     file.write_at(bytes, 0)?;
@@ -168,7 +208,11 @@ mod tests {
             identifier: 7,
             clean: false,
             redo: Lsn(1 << 24),
-            next: NextIds { xid: Xid(3), oid: Oid(16384), file: FileId(1) },
+            next: NextIds {
+                xid: Xid(3),
+                oid: Oid(16384),
+                file: FileId(1),
+            },
             wal_segment_size: 16 << 20,
             made: vec![(Xid(9), FileId(4))],
             doomed: vec![FileId(2), FileId(3)],
@@ -181,7 +225,10 @@ mod tests {
         assert_eq!(Control::read(&disk).expect("readable"), None);
         sample().write(&disk).expect("written");
         for seed in 0..20 {
-            assert_eq!(Control::read(&disk.crash_image(seed)).expect("readable"), Some(sample()));
+            assert_eq!(
+                Control::read(&disk.crash_image(seed)).expect("readable"),
+                Some(sample())
+            );
         }
     }
 

@@ -92,7 +92,13 @@ impl Background {
 }
 
 impl Core {
-    pub(crate) fn new(config: TxnConfig, status: StatusLog, next: NextIds, wal: Arc<Wal>, pool: Arc<Pool>) -> Core {
+    pub(crate) fn new(
+        config: TxnConfig,
+        status: StatusLog,
+        next: NextIds,
+        wal: Arc<Wal>,
+        pool: Arc<Pool>,
+    ) -> Core {
         let log = wal.clone();
         let ids = Ids::new(
             next,
@@ -124,7 +130,8 @@ impl Core {
 
     /// Notes how far the log is. One caller at a time: who holds `advancing`.
     pub(crate) fn note_log(&self) {
-        self.clock.note_log(|| self.wal.inserted(), self.wal.flushed());
+        self.clock
+            .note_log(|| self.wal.inserted(), self.wal.flushed());
     }
 
     /// Moves the horizon and reduces status that nobody needs in full. One caller at a time: who holds `advancing`.
@@ -143,7 +150,13 @@ impl Core {
     /// Removes the files whose end is on disk.
     pub(crate) fn remove_doomed(&self) -> Result<()> {
         let flushed = self.wal.flushed();
-        let ready: Vec<(Lsn, FileId)> = self.doomed.lock().iter().copied().filter(|(lsn, _)| *lsn <= flushed).collect();
+        let ready: Vec<(Lsn, FileId)> = self
+            .doomed
+            .lock()
+            .iter()
+            .copied()
+            .filter(|(lsn, _)| *lsn <= flushed)
+            .collect();
         for entry in ready {
             self.pool.drop_file(entry.1)?;
             // Off the list when it is gone: a checkpoint that does not find it there makes its removal durable.

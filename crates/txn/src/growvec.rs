@@ -20,7 +20,9 @@ pub(crate) struct GrowVec<T> {
 
 impl<T: Default> GrowVec<T> {
     pub(crate) fn new() -> GrowVec<T> {
-        GrowVec { buckets: [const { OnceLock::new() }; BUCKETS] }
+        GrowVec {
+            buckets: [const { OnceLock::new() }; BUCKETS],
+        }
     }
 
     /// The element, if something up to its bucket has been asked for with [`GrowVec::at`].
@@ -34,7 +36,11 @@ impl<T: Default> GrowVec<T> {
     pub(crate) fn at(&self, index: u64) -> &T {
         let (bucket, offset) = place(index);
         let slots = self.buckets[bucket].get_or_init(|| {
-            let len = if bucket == 0 { 1 << FIRST_BITS } else { 1usize << (FIRST_BITS as usize + bucket - 1) };
+            let len = if bucket == 0 {
+                1 << FIRST_BITS
+            } else {
+                1usize << (FIRST_BITS as usize + bucket - 1)
+            };
             (0..len).map(|_| T::default()).collect()
         });
         &slots[offset]
@@ -47,7 +53,10 @@ fn place(index: u64) -> (usize, usize) {
         return (0, index as usize);
     }
     let top = 63 - index.leading_zeros();
-    ((top - FIRST_BITS + 1) as usize, (index - (1 << top)) as usize)
+    (
+        (top - FIRST_BITS + 1) as usize,
+        (index - (1 << top)) as usize,
+    )
 }
 
 #[cfg(test)]

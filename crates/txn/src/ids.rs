@@ -66,7 +66,8 @@ impl Ids {
 
     /// No later oid is `oid` or below: for objects that came with a number of their own.
     pub(crate) fn oid_at_least(&self, oid: Oid) {
-        self.oid.fetch_max(oid.0.saturating_add(1), Ordering::Relaxed);
+        self.oid
+            .fetch_max(oid.0.saturating_add(1), Ordering::Relaxed);
     }
 
     pub(crate) fn file(&self) -> FileId {
@@ -95,7 +96,8 @@ impl Ids {
     fn raise(&self, xid: u64, oid: u32, file: u32) {
         let _logging = self.logging.lock();
         let now = self.bounds();
-        let above = |used: u64, limit: u64, batch: u64| if used < limit { limit } else { used + batch };
+        let above =
+            |used: u64, limit: u64, batch: u64| if used < limit { limit } else { used + batch };
         let next = NextIds {
             xid: Xid(above(xid, now.xid.0, XID_BATCH)),
             oid: Oid(above(oid.into(), now.oid.0.into(), OID_BATCH.into()) as u32),
@@ -121,10 +123,17 @@ mod tests {
     fn bounds_are_logged_before_the_ids_under_them_are_used() {
         let logged = Arc::new(Mutex::new(Vec::new()));
         let log = logged.clone();
-        let start = NextIds { xid: Xid(3), oid: Oid(16384), file: FileId(1) };
+        let start = NextIds {
+            xid: Xid(3),
+            oid: Oid(16384),
+            file: FileId(1),
+        };
         let ids = Ids::new(start, Box::new(move |next| log.lock().push(next)));
         assert_eq!(ids.xid(), Xid(3));
-        assert_eq!(logged.lock().last().map(|n| n.xid), Some(Xid(3 + XID_BATCH)));
+        assert_eq!(
+            logged.lock().last().map(|n| n.xid),
+            Some(Xid(3 + XID_BATCH))
+        );
         for _ in 0..XID_BATCH * 2 {
             let xid = ids.xid();
             assert!(logged.lock().last().is_some_and(|n| n.xid > xid));

@@ -28,7 +28,9 @@ pub use crate::core::TxnConfig;
 pub use lock::held::LockScope;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
 pub use recover::RecoveryReport;
-pub use session::{CancelFlag, CancelReason, Session, SessionEntry, SessionInfo, SessionState, SessionStatus};
+pub use session::{
+    CancelFlag, CancelReason, Session, SessionEntry, SessionInfo, SessionState, SessionStatus,
+};
 pub use snapshot::Snapshot;
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
 pub use txn::{Isolation, Txn};

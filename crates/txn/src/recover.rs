@@ -39,13 +39,19 @@ pub struct RecoveryReport {
 pub(crate) struct Recovered {
     pub(crate) core: Core,
     pub(crate) control: Control,
+    pub(crate) xact: XactFiles,
     pub(crate) report: RecoveryReport,
     /// Something was redone: a checkpoint is due before anybody comes.
     pub(crate) redone: bool,
 }
 
 /// Opens the data directory.
-pub(crate) fn run(disk: &Arc<dyn Disk>, pool: PoolConfig, wal: WalConfig, config: TxnConfig) -> Result<Recovered> {
+pub(crate) fn run(
+    disk: &Arc<dyn Disk>,
+    pool: PoolConfig,
+    wal: WalConfig,
+    config: TxnConfig,
+) -> Result<Recovered> {
     let began = Instant::now();
     // 1. The control file says where to begin.
     let found = Control::read(&**disk)?;
@@ -54,14 +60,22 @@ pub(crate) fn run(disk: &Arc<dyn Disk>, pool: PoolConfig, wal: WalConfig, config
         Some(control) => control,
         None => first_control(&**disk, wal.segment_size)?,
     };
-    let wal = WalConfig { segment_size: control.wal_segment_size, ..wal };
-    let mut report =
-        RecoveryReport { first_start, crashed: !control.clean, redo: control.redo, ..RecoveryReport::default() };
+    let wal = WalConfig {
+        segment_size: control.wal_segment_size,
+        ..wal
+    };
+    let mut report = RecoveryReport {
+        first_start,
+        crashed: !control.clean,
+        redo: control.redo,
+        ..RecoveryReport::default()
+    };
 
     // 2. How transactions stood at the last checkpoint, and what the log says of them since. Its end is found on the way.
     let mut found = Found::new(&control);
+    let mut xact = XactFiles::default();
     if !first_start {
-        XactFiles::load(&**disk, &mut found.status)?;
+        xact = XactFiles::load(&**disk, &mut found.status)?;
         found.read_log(disk, control.redo, &wal, &mut report)?;
     } else {
         report.end = Wal::FIRST;
@@ -73,8 +87,19 @@ pub(crate) fn run(disk: &Arc<dyn Disk>, pool: PoolConfig, wal: WalConfig, config
     let segment_size = wal.segment_size;
     let wal = Wal::open(disk.clone(), wal, report.end)?;
     let files = Arc::new(RelFiles::new(disk.clone())?);
-    let redo_point = if control.clean && !redone { control.redo } else { Lsn::MAX };
-    let pool = Pool::open(PoolConfig { redo: redo_point, ..pool }, files, wal.clone())?;
+    let redo_point = if control.clean && !redone {
+        control.redo
+    } else {
+        Lsn::MAX
+    };
+    let pool = Pool::open(
+        PoolConfig {
+            redo: redo_point,
+            ..pool
+        },
+        files,
+        wal.clone(),
+    )?;
 
     // 4. Redo.
     if redone || !found.files_made.is_empty() {
@@ -88,26 +113,48 @@ pub(crate) fn run(disk: &Arc<dyn Disk>, pool: PoolConfig, wal: WalConfig, config
     }
 
     // 6. Who has no commit record is rolled back. Ids go on above all that were used.
+    found
+        .status
+        .first_touched()
+        .into_iter()
+        .for_each(|segment| xact.touched(segment));
     let (status, first_xid) = found.status.finish(found.next.xid);
-    let next = NextIds { xid: first_xid, ..found.next };
+    let next = NextIds {
+        xid: first_xid,
+        ..found.next
+    };
     report.elapsed = began.elapsed();
-    Ok(Recovered { core: Core::new(config, status, next, wal, pool), control, report, redone })
+    Ok(Recovered {
+        core: Core::new(config, status, next, wal, pool),
+        control,
+        xact,
+        report,
+        redone,
+    })
 }
 
 /// Makes a new data directory.
 fn first_control(disk: &dyn Disk, wal_segment_size: u64) -> Result<Control> {
     for dir in ["base", "xact"] {
         if disk.list("")?.iter().any(|name| name == dir) && !disk.list(dir)?.is_empty() {
-            return Err(Error::corrupted(format!("the data directory holds files in {dir}, but no control file")));
+            return Err(Error::corrupted(format!(
+                "the data directory holds files in {dir}, but no control file"
+            )));
         }
     }
     XactFiles::create(disk)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_nanos() as u64);
     let control = Control {
         identifier: now ^ u64::from(std::process::id()) << 48,
         clean: true,
         redo: Wal::FIRST,
-        next: NextIds { xid: Xid::FIRST, oid: Oid::FIRST_USER, file: FileId(1) },
+        next: NextIds {
+            xid: Xid::FIRST,
+            oid: Oid::FIRST_USER,
+            file: FileId(1),
+        },
         wal_segment_size,
         made: Vec::new(),
         doomed: Vec::new(),
@@ -131,7 +178,11 @@ impl Found {
         Found {
             status: StatusBuilder::default(),
             next: control.next,
-            files_made: control.made.iter().map(|&(xid, file)| (file, xid)).collect(),
+            files_made: control
+                .made
+                .iter()
+                .map(|&(xid, file)| (file, xid))
+                .collect(),
             files_gone: control.doomed.iter().copied().collect(),
             has_pages: false,
         }
@@ -159,7 +210,11 @@ impl Found {
                 self.has_pages = true;
                 self.used(*xid);
             }
-            Record::Commit { xid, subxids, dropped } => {
+            Record::Commit {
+                xid,
+                subxids,
+                dropped,
+            } => {
                 report.commits += 1;
                 for &xid in subxids.iter().chain([xid]) {
                     self.used(xid);
@@ -167,7 +222,9 @@ impl Found {
                 }
                 self.files_gone.extend(dropped);
             }
-            Record::Abort { xid, subxids, .. } => subxids.iter().chain([xid]).for_each(|&xid| self.used(xid)),
+            Record::Abort { xid, subxids, .. } => {
+                subxids.iter().chain([xid]).for_each(|&xid| self.used(xid))
+            }
             Record::FileCreate { xid, file } => {
                 self.used(*xid);
                 self.files_made.insert(*file, *xid);
@@ -194,17 +251,30 @@ impl Found {
 
     /// Files whose makers did not commit, and those that a commit has ended.
     fn leftover_files(&self) -> Vec<FileId> {
-        let orphans = self.files_made.iter().filter(|(_, xid)| !self.status.committed(**xid)).map(|(&file, _)| file);
+        let orphans = self
+            .files_made
+            .iter()
+            .filter(|(_, xid)| !self.status.committed(**xid))
+            .map(|(&file, _)| file);
         self.files_gone.iter().copied().chain(orphans).collect()
     }
 }
 
-fn redo_all(disk: &Arc<dyn Disk>, pool: &Pool, from: Lsn, end: Lsn, segment_size: u64) -> Result<()> {
+fn redo_all(
+    disk: &Arc<dyn Disk>,
+    pool: &Pool,
+    from: Lsn,
+    end: Lsn,
+    segment_size: u64,
+) -> Result<()> {
     let _wait = waiting(WaitEvent::WalRead, from.0);
     let mut reader = Reader::new(disk.clone(), segment_size, from);
     while reader.end() < end {
         let Some(entry) = reader.next()? else {
-            return Err(Error::corrupted(format!("the log ends at {} on second reading, not at {end}", reader.end())));
+            return Err(Error::corrupted(format!(
+                "the log ends at {} on second reading, not at {end}",
+                reader.end()
+            )));
         };
         redo::apply(pool, entry.end, &entry.record)?;
     }

@@ -22,6 +22,7 @@ use throng_types::{FileId, Tid, Xid};
 
 const PARTITIONS: usize = if cfg!(test) { 4 } else { 1024 };
 type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
+type RowsByHolder = Mutex<HashMap<Xid, Vec<Row>>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Row {
@@ -51,7 +52,7 @@ pub(crate) trait Running {
 
 pub(crate) struct RowLocks {
     partitions: Box<[CachePadded<Partition>]>,
-    holders: Box<[CachePadded<Mutex<HashMap<Xid, Vec<Row>>>>]>,
+    holders: Box<[CachePadded<RowsByHolder>]>,
 }
 
 fn bit(mode: RowLockMode) -> u8 {
@@ -59,11 +60,14 @@ fn bit(mode: RowLockMode) -> u8 {
 }
 
 fn conflicts(modes: u8, wanted: RowLockMode) -> bool {
-    RowLockMode::ALL.into_iter().any(|held| modes & bit(held) != 0 && held.conflicts(wanted))
+    RowLockMode::ALL
+        .into_iter()
+        .any(|held| modes & bit(held) != 0 && held.conflicts(wanted))
 }
 
 fn conflicting(holders: &[Holder], mode: RowLockMode, who: &impl Running) -> Option<Xid> {
-    let in_the_way = |h: &&Holder| conflicts(h.modes, mode) && !who.is_mine(h.xid) && who.is_running(h.xid);
+    let in_the_way =
+        |h: &&Holder| conflicts(h.modes, mode) && !who.is_mine(h.xid) && who.is_running(h.xid);
     holders.iter().find(in_the_way).map(|h| h.xid)
 }
 
@@ -81,13 +85,19 @@ impl RowLocks {
         &self.partitions[(page.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % PARTITIONS]
     }
 
-    fn rows_of(&self, xid: Xid) -> &Mutex<HashMap<Xid, Vec<Row>>> {
+    fn rows_of(&self, xid: Xid) -> &RowsByHolder {
         &self.holders[xid.0 as usize % PARTITIONS]
     }
 
     /// Another running transaction whose lock on the row excludes `mode`.
     #[inline]
-    pub(crate) fn conflict(&self, file: FileId, tid: Tid, mode: RowLockMode, who: &impl Running) -> Option<Xid> {
+    pub(crate) fn conflict(
+        &self,
+        file: FileId,
+        tid: Tid,
+        mode: RowLockMode,
+        who: &impl Running,
+    ) -> Option<Xid> {
         let row = Row { file, tid };
         let partition = self.partition(row);
         // Relaxed: the page's latch orders this after any locker that has held it.
@@ -111,10 +121,21 @@ impl RowLocks {
         let added = {
             let partition = self.partition(row);
             let mut rows = partition.rows.lock();
-            if let Some(holder) = rows.get(&row).and_then(|holders| conflicting(holders, mode, who)) {
+            if let Some(holder) = rows
+                .get(&row)
+                .and_then(|holders| conflicting(holders, mode, who))
+            {
                 return Some(holder);
             }
-            add(partition, &mut rows, row, Holder { xid, modes: bit(mode) })
+            add(
+                partition,
+                &mut rows,
+                row,
+                Holder {
+                    xid,
+                    modes: bit(mode),
+                },
+            )
         };
         if added {
             self.rows_of(xid).lock().entry(xid).or_default().push(row);
@@ -130,7 +151,11 @@ impl RowLocks {
             return;
         }
         let others: Vec<Holder> = match partition.rows.lock().get(&from) {
-            Some(holders) => holders.iter().copied().filter(|h| !who.is_mine(h.xid)).collect(),
+            Some(holders) => holders
+                .iter()
+                .copied()
+                .filter(|h| !who.is_mine(h.xid))
+                .collect(),
             None => return,
         };
         let row = Row { file, tid: new };
@@ -163,7 +188,9 @@ impl RowLocks {
     fn remove(&self, row: Row, xid: Xid) {
         let partition = self.partition(row);
         let mut rows = partition.rows.lock();
-        let Some(holders) = rows.get_mut(&row) else { return };
+        let Some(holders) = rows.get_mut(&row) else {
+            return;
+        };
         holders.retain(|h| h.xid != xid);
         if holders.is_empty() {
             rows.remove(&row);
@@ -173,7 +200,9 @@ impl RowLocks {
 
     #[cfg(test)]
     fn is_empty(&self) -> bool {
-        self.partitions.iter().all(|p| p.count.load(Ordering::Relaxed) == 0 && p.rows.lock().is_empty())
+        self.partitions
+            .iter()
+            .all(|p| p.count.load(Ordering::Relaxed) == 0 && p.rows.lock().is_empty())
             && self.holders.iter().all(|h| h.lock().is_empty())
     }
 }
@@ -214,7 +243,10 @@ mod tests {
         }
     }
     fn who(me: u64) -> Who {
-        Who { me, ended: HashSet::new() }
+        Who {
+            me,
+            ended: HashSet::new(),
+        }
     }
     const F: FileId = FileId(1);
     fn tid(slot: u16) -> Tid {
@@ -228,13 +260,24 @@ mod tests {
         assert_eq!(locks.conflict(F, tid(1), Update, &who(9)), None);
         assert_eq!(locks.acquire(F, tid(1), KeyShare, Xid(10), &who(10)), None);
         assert_eq!(locks.acquire(F, tid(1), Share, Xid(11), &who(11)), None);
-        assert_eq!(locks.acquire(F, tid(1), NoKeyUpdate, Xid(12), &who(12)), Some(Xid(11)));
+        assert_eq!(
+            locks.acquire(F, tid(1), NoKeyUpdate, Xid(12), &who(12)),
+            Some(Xid(11))
+        );
         assert_eq!(locks.conflict(F, tid(1), KeyShare, &who(12)), None);
         locks.release(Xid(11));
         assert_eq!(locks.conflict(F, tid(1), NoKeyUpdate, &who(12)), None);
         locks.moved(F, tid(1), tid(2), &who(12));
-        assert_eq!(locks.conflict(F, tid(2), Update, &who(13)), Some(Xid(10)), "carried to the new version");
-        assert_eq!(locks.conflict(F, tid(2), Update, &who(10)), None, "one's own lock is no obstacle");
+        assert_eq!(
+            locks.conflict(F, tid(2), Update, &who(13)),
+            Some(Xid(10)),
+            "carried to the new version"
+        );
+        assert_eq!(
+            locks.conflict(F, tid(2), Update, &who(10)),
+            None,
+            "one's own lock is no obstacle"
+        );
         locks.release(Xid(10));
         assert!(locks.is_empty());
     }
@@ -242,7 +285,10 @@ mod tests {
     #[test]
     fn a_holder_that_has_ended_is_in_nobodys_way_and_leaves_no_copies() {
         let locks = RowLocks::new();
-        assert_eq!(locks.acquire(F, tid(1), RowLockMode::Update, Xid(10), &who(10)), None);
+        assert_eq!(
+            locks.acquire(F, tid(1), RowLockMode::Update, Xid(10), &who(10)),
+            None
+        );
         let mut other = who(20);
         other.ended.insert(10);
         assert_eq!(locks.conflict(F, tid(1), RowLockMode::Update, &other), None);

@@ -52,16 +52,15 @@ pub enum RowOutcome<T> {
 pub struct RowTurn(Option<(LockTag, QueuePlace)>);
 
 impl RowTurn {
-    /// Queues for the row, unless that place is held already. `false`: it is taken, and the policy is not to wait.
-    async fn take(&mut self, txn: &Txn, file: FileId, root: Tid, mode: RowLockMode, policy: WaitPolicy) -> Result<bool> {
+    /// Queues for the row, unless that place is held already.
+    async fn take(&mut self, txn: &Txn, file: FileId, root: Tid, mode: RowLockMode) -> Result<()> {
         let tag = LockTag::Tuple { file, tid: root };
-        if self.0.as_ref().is_some_and(|(held, _)| *held == tag) {
-            return Ok(true);
+        if self.0.as_ref().is_none_or(|(held, _)| *held != tag) {
+            // The old place goes when the new one is held.
+            let place = txn.session().queue_for(tag, queue_mode(mode)).await?;
+            self.0 = Some((tag, place));
         }
-        // The old place goes when the new one is held.
-        let Some(place) = txn.session().queue_for(tag, queue_mode(mode), policy).await? else { return Ok(false) };
-        self.0 = Some((tag, place));
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -89,12 +88,29 @@ pub async fn update_row(
     hot: bool,
     turn: &mut RowTurn,
 ) -> Result<RowOutcome<NewVersion>> {
-    change(txn, heap, row, mode, WaitPolicy::Block, turn, |tid| heap.update(txn, tid, new, mode, hot)).await
+    change(txn, heap, row, mode, WaitPolicy::Block, turn, |tid| {
+        heap.update(txn, tid, new, mode, hot)
+    })
+    .await
 }
 
 /// Deletes a row. Errors as for [`update_row`].
-pub async fn delete_row(txn: &Txn, heap: &Heap, row: RowRef, turn: &mut RowTurn) -> Result<RowOutcome<()>> {
-    change(txn, heap, row, RowLockMode::Update, WaitPolicy::Block, turn, |tid| heap.delete(txn, tid)).await
+pub async fn delete_row(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    turn: &mut RowTurn,
+) -> Result<RowOutcome<()>> {
+    change(
+        txn,
+        heap,
+        row,
+        RowLockMode::Update,
+        WaitPolicy::Block,
+        turn,
+        |tid| heap.delete(txn, tid),
+    )
+    .await
 }
 
 /// Locks a row: SELECT FOR UPDATE and its kin. Errors as for [`update_row`]; NOWAIT's and SKIP LOCKED's part is
@@ -107,7 +123,10 @@ pub async fn lock_row(
     policy: WaitPolicy,
     turn: &mut RowTurn,
 ) -> Result<RowOutcome<()>> {
-    change(txn, heap, row, mode, policy, turn, |tid| heap.lock(txn, tid, mode)).await
+    change(txn, heap, row, mode, policy, turn, |tid| {
+        heap.lock(txn, tid, mode)
+    })
+    .await
 }
 
 async fn change<T>(
@@ -146,18 +165,27 @@ async fn settle<T>(
         let outcome = match retry(|| attempt(row.tid)).await? {
             Change::Done(done) => RowOutcome::Done(done),
             Change::SelfModified => RowOutcome::SelfModified,
-            Change::Invisible => return Err(Error::internal("attempted to change an invisible tuple")),
+            Change::Invisible => {
+                return Err(Error::internal("attempted to change an invisible tuple"));
+            }
             Change::Busy(xid) => {
-                if policy == WaitPolicy::NoWait || !turn.take(txn, heap.file(), row.root, mode, policy).await? {
+                if policy == WaitPolicy::NoWait {
                     RowOutcome::Busy
                 } else {
+                    turn.take(txn, heap.file(), row.root, mode).await?;
                     txn.wait_for_xid(xid).await?;
                     continue;
                 }
             }
-            Change::Updated(_) if txn.isolation() == Isolation::RepeatableRead => return Err(too_late("update")),
-            Change::Deleted if txn.isolation() == Isolation::RepeatableRead => return Err(too_late("delete")),
-            Change::Updated(next) => return Ok(Settled::Replaced(successor(heap, row, next).await?)),
+            Change::Updated(_) if txn.isolation() == Isolation::RepeatableRead => {
+                return Err(too_late("update"));
+            }
+            Change::Deleted if txn.isolation() == Isolation::RepeatableRead => {
+                return Err(too_late("delete"));
+            }
+            Change::Updated(next) => {
+                return Ok(Settled::Replaced(successor(heap, row, next).await?));
+            }
             Change::Deleted => RowOutcome::Deleted,
         };
         return Ok(Settled::Outcome(outcome));
@@ -175,7 +203,11 @@ async fn follow<T>(
 ) -> Result<RowOutcome<T>> {
     loop {
         txn.session().cancel_flag().check()?;
-        match settle(txn, heap, row, mode, policy, turn, |tid| heap.lock(txn, tid, mode)).await? {
+        match settle(txn, heap, row, mode, policy, turn, |tid| {
+            heap.lock(txn, tid, mode)
+        })
+        .await?
+        {
             Settled::Outcome(RowOutcome::Done(())) => return Ok(RowOutcome::Updated(row)),
             Settled::Outcome(RowOutcome::Deleted) => return Ok(RowOutcome::Deleted),
             Settled::Outcome(RowOutcome::SelfModified) => return Ok(RowOutcome::SelfModified),
@@ -190,12 +222,18 @@ async fn successor(heap: &Heap, row: RowRef, next: Tid) -> Result<RowRef> {
     let mut bytes = Vec::new();
     let header = retry(|| heap.read_version(next, &mut bytes)).await?;
     let heap_only = header.as_ref().is_some_and(TupleHeader::is_heap_only);
-    Ok(RowRef { tid: next, root: if heap_only { row.root } else { next } })
+    Ok(RowRef {
+        tid: next,
+        root: if heap_only { row.root } else { next },
+    })
 }
 
 /// 40001, as PostgreSQL words it.
 fn too_late(what: &str) -> Error {
-    Error::new(state::SERIALIZATION_FAILURE, format!("could not serialize access due to concurrent {what}"))
+    Error::new(
+        state::SERIALIZATION_FAILURE,
+        format!("could not serialize access due to concurrent {what}"),
+    )
 }
 
 /// A unique check found a row that hangs on how `holder` ends: waits for that. The check is to be made again.

@@ -86,7 +86,12 @@ impl Session {
     }
     /// Takes a lock for the session, beyond any transaction: `pg_advisory_lock`. As often as it is taken it is to be
     /// given back. `false`: not free, and the policy is not to wait.
-    pub async fn advisory_lock(&self, tag: LockTag, mode: LockMode, policy: WaitPolicy) -> Result<bool> {
+    pub async fn advisory_lock(
+        &self,
+        tag: LockTag,
+        mode: LockMode,
+        policy: WaitPolicy,
+    ) -> Result<bool> {
         self.entry.lock(tag, mode, LockScope::Session, policy).await
     }
     /// `pg_advisory_unlock`. `false`: the session did not hold it.
@@ -111,7 +116,8 @@ impl Drop for Session {
     }
 }
 
-/// The part of a session that others look at.
+/// The part of a session that others look at. On cache lines of its own: each is written by one core.
+#[repr(align(128))]
 pub struct SessionEntry {
     pid: u32,
     core: Arc<Core>,
@@ -189,21 +195,27 @@ impl SessionEntry {
         let now = now_micros();
         self.activity.query_start.store(now, Ordering::Relaxed);
         self.activity.state_change.store(now, Ordering::Relaxed);
-        self.activity.state.store(SessionState::Active as u8, Ordering::Relaxed);
+        self.activity
+            .state
+            .store(SessionState::Active as u8, Ordering::Relaxed);
         let mut text = self.activity.query.lock();
         text.clear();
         text.push_str(truncated(query));
     }
 
     pub fn set_state(&self, state: SessionState) {
-        self.activity.state_change.store(now_micros(), Ordering::Relaxed);
+        self.activity
+            .state_change
+            .store(now_micros(), Ordering::Relaxed);
         self.activity.state.store(state as u8, Ordering::Relaxed);
     }
 
     /// What the session waits for now, for others to see; `None` when it goes on. Locks and transactions note
     /// themselves; this is for the rest, such as the client's next message.
     pub fn set_wait_event(&self, event: Option<WaitEvent>) {
-        self.activity.event.store(event.map_or(0, |e| e as u32 + 1), Ordering::Relaxed);
+        self.activity
+            .event
+            .store(event.map_or(0, |e| e as u32 + 1), Ordering::Relaxed);
     }
 
     pub fn update_info(&self, update: impl FnOnce(&mut SessionInfo)) {
@@ -282,7 +294,9 @@ fn non_zero(value: i64) -> Option<i64> {
 
 /// Microseconds since 1970.
 pub(crate) fn now_micros() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_micros() as i64)
 }
 
 /// Why a statement is to stop.
@@ -327,7 +341,9 @@ impl CancelFlag {
 
     /// `statement_timeout` for the statement that begins.
     pub fn set_deadline(&self, at: Option<Instant>) {
-        let nanos = at.map_or(0, |at| at.saturating_duration_since(self.base).as_nanos().max(1) as u64);
+        let nanos = at.map_or(0, |at| {
+            at.saturating_duration_since(self.base).as_nanos().max(1) as u64
+        });
         self.deadline.store(nanos, Ordering::Relaxed);
     }
 
@@ -342,7 +358,8 @@ impl CancelFlag {
     pub fn statement_ended(&self) {
         self.deadline.store(0, Ordering::Relaxed);
         if self.reasons.load(Ordering::Relaxed) != 0 {
-            self.reasons.fetch_and(CancelReason::Terminate as u32, Ordering::SeqCst);
+            self.reasons
+                .fetch_and(CancelReason::Terminate as u32, Ordering::SeqCst);
         }
     }
 
@@ -364,10 +381,16 @@ impl CancelFlag {
         }
         let timed_out = self.deadline().is_some_and(|at| Instant::now() >= at);
         if timed_out || reasons & CancelReason::StatementTimeout as u32 != 0 {
-            return Err(Error::new(state::QUERY_CANCELED, "canceling statement due to statement timeout"));
+            return Err(Error::new(
+                state::QUERY_CANCELED,
+                "canceling statement due to statement timeout",
+            ));
         }
         if reasons & CancelReason::UserRequest as u32 != 0 {
-            return Err(Error::new(state::QUERY_CANCELED, "canceling statement due to user request"));
+            return Err(Error::new(
+                state::QUERY_CANCELED,
+                "canceling statement due to user request",
+            ));
         }
         Ok(())
     }
@@ -395,7 +418,9 @@ impl CancelFlag {
             if timer.is_none()
                 && let Some(at) = self.deadline()
             {
-                timer.set(Some(tokio::time::sleep_until((at + Duration::from_millis(1)).into())));
+                timer.set(Some(tokio::time::sleep_until(
+                    (at + Duration::from_millis(1)).into(),
+                )));
             }
             if let Some(timer) = timer.as_mut().as_pin_mut()
                 && timer.poll(cx).is_ready()
@@ -417,7 +442,10 @@ pub(crate) struct Registry {
 impl Registry {
     pub(crate) fn new() -> Registry {
         // Numbers begin where a reader does not take them for counts.
-        Registry { sessions: RwLock::default(), next_pid: AtomicU32::new(1001) }
+        Registry {
+            sessions: RwLock::default(),
+            next_pid: AtomicU32::new(1001),
+        }
     }
 
     pub(crate) fn add(&self, core: &Arc<Core>, info: SessionInfo) -> Arc<SessionEntry> {
@@ -486,16 +514,28 @@ mod tests {
         assert!(flag.check().is_ok());
         flag.raise(CancelReason::UserRequest);
         let error = flag.check().expect_err("cancelled");
-        assert_eq!((error.code(), error.message()), (state::QUERY_CANCELED, "canceling statement due to user request"));
+        assert_eq!(
+            (error.code(), error.message()),
+            (
+                state::QUERY_CANCELED,
+                "canceling statement due to user request"
+            )
+        );
         flag.statement_ended();
         assert!(flag.check().is_ok());
         flag.set_deadline(Some(Instant::now()));
-        assert_eq!(flag.check().expect_err("late").message(), "canceling statement due to statement timeout");
+        assert_eq!(
+            flag.check().expect_err("late").message(),
+            "canceling statement due to statement timeout"
+        );
         flag.statement_ended();
         assert!(flag.check().is_ok());
         flag.raise(CancelReason::Terminate);
         flag.statement_ended();
-        assert_eq!(flag.check().expect_err("terminated").code(), state::ADMIN_SHUTDOWN);
+        assert_eq!(
+            flag.check().expect_err("terminated").code(),
+            state::ADMIN_SHUTDOWN
+        );
     }
 
     #[test]

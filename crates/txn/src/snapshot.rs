@@ -39,7 +39,12 @@ impl Snapshot {
     /// A new one, of this moment.
     pub(crate) fn take(session: &Arc<SessionEntry>, top: Xid, cid: Cid) -> Snapshot {
         let csn = session.snapshots.lock().take(session);
-        Snapshot { session: session.clone(), csn, cid, top }
+        Snapshot {
+            session: session.clone(),
+            csn,
+            cid,
+            top,
+        }
     }
 
     /// The same moment, as a later command of the same transaction sees it.
@@ -82,19 +87,29 @@ impl Visibility for Snapshot {
 impl Clone for Snapshot {
     fn clone(&self) -> Snapshot {
         self.session.snapshots.lock().hold(self.csn);
-        Snapshot { session: self.session.clone(), ..*self }
+        Snapshot {
+            session: self.session.clone(),
+            ..*self
+        }
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.session.snapshots.lock().give_up(self.csn, &self.session);
+        self.session
+            .snapshots
+            .lock()
+            .give_up(self.csn, &self.session);
     }
 }
 
 impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Snapshot({}, cid {}, xid {})", self.csn, self.cid, self.top)
+        write!(
+            f,
+            "Snapshot({}, cid {}, xid {})",
+            self.csn, self.cid, self.top
+        )
     }
 }
 
@@ -109,7 +124,11 @@ impl LiveSnapshots {
     fn take(&mut self, session: &SessionEntry) -> Csn {
         let clock = &session.core().clock;
         // With an older one held, its number in the slot holds the horizon for this one too.
-        let csn = if self.live.is_empty() { clock.publish(session.slot) } else { clock.last() };
+        let csn = if self.live.is_empty() {
+            clock.publish(session.slot)
+        } else {
+            clock.last()
+        };
         match self.live.last_mut() {
             Some((last, copies)) if *last == csn => *copies += 1,
             _ => self.live.push((csn, 1)),
@@ -118,12 +137,20 @@ impl LiveSnapshots {
     }
 
     fn hold(&mut self, csn: Csn) {
-        let held = self.live.iter_mut().find(|(c, _)| *c == csn).expect("a snapshot that is copied is held");
+        let held = self
+            .live
+            .iter_mut()
+            .find(|(c, _)| *c == csn)
+            .expect("a snapshot that is copied is held");
         held.1 += 1;
     }
 
     fn give_up(&mut self, csn: Csn, session: &SessionEntry) {
-        let at = self.live.iter().position(|&(c, _)| c == csn).expect("a snapshot given up is held");
+        let at = self
+            .live
+            .iter()
+            .position(|&(c, _)| c == csn)
+            .expect("a snapshot given up is held");
         self.live[at].1 -= 1;
         if self.live[at].1 > 0 {
             return;

@@ -38,7 +38,10 @@ use crate::growvec::GrowVec;
 /// Xids in a segment. Few under test, so that segments come and go all the time.
 pub(crate) const SEGMENT: u64 = if cfg!(test) { 64 } else { 16384 };
 pub(crate) const WORDS: usize = (SEGMENT / 64) as usize;
-const _: () = assert!(SEGMENT.is_multiple_of(64) && SEGMENT <= 65536, "aborted xids are listed as u16 offsets");
+const _: () = assert!(
+    SEGMENT.is_multiple_of(64) && SEGMENT <= 65536,
+    "aborted xids are listed as u16 offsets"
+);
 
 /// The sequence number of every commit in an old segment: before all snapshots.
 pub const CSN_OLD: Csn = Csn(0);
@@ -113,7 +116,12 @@ impl OldSegment {
         if aborted * 2 > WORDS * 8 {
             return OldSegment::Bits(Box::new(*bits));
         }
-        OldSegment::Aborted((0..SEGMENT as usize).filter(|i| bits[i / 64] >> (i % 64) & 1 == 0).map(|i| i as u16).collect())
+        OldSegment::Aborted(
+            (0..SEGMENT as usize)
+                .filter(|i| bits[i / 64] >> (i % 64) & 1 == 0)
+                .map(|i| i as u16)
+                .collect(),
+        )
     }
 
     pub(crate) fn to_bits(&self) -> [u64; WORDS] {
@@ -188,7 +196,10 @@ impl StatusLog {
 
     /// The word of an xid that has not ended, written by its own transaction only.
     fn word(&self, xid: Xid) -> &AtomicU64 {
-        let slot = self.segments.get(xid.0 / SEGMENT).expect("a running xid has a segment");
+        let slot = self
+            .segments
+            .get(xid.0 / SEGMENT)
+            .expect("a running xid has a segment");
         let array = slot.array.load(Ordering::Acquire);
         assert!(array != 0, "a running xid keeps its segment");
         &self.arrays.get(array as u64 - 1).expect("arrays stay").0[(xid.0 % SEGMENT) as usize]
@@ -197,7 +208,8 @@ impl StatusLog {
     /// `sub` stands as `top` does from now on.
     pub(crate) fn set_sub(&self, sub: Xid, top: Xid) {
         debug_assert!(top < sub);
-        self.word(sub).store(top.0 << TAG_BITS | SUB, Ordering::Release);
+        self.word(sub)
+            .store(top.0 << TAG_BITS | SUB, Ordering::Release);
     }
 
     /// The transaction's commit record is in the log: a checkpoint must count it as committed.
@@ -228,7 +240,11 @@ impl StatusLog {
     #[inline]
     pub fn standing(&self, xid: Xid) -> Standing {
         if xid <= Xid::FROZEN {
-            return if xid == Xid::FROZEN { Standing::Committed(CSN_OLD) } else { Standing::Aborted };
+            return if xid == Xid::FROZEN {
+                Standing::Committed(CSN_OLD)
+            } else {
+                Standing::Aborted
+            };
         }
         let mut at = xid;
         loop {
@@ -250,21 +266,29 @@ impl StatusLog {
     /// Whether `xid` is `top` or a subtransaction of it that has not ended.
     #[inline]
     pub fn is_part_of(&self, xid: Xid, top: Xid) -> bool {
-        xid == top || (xid > top && matches!(self.read(xid), Found::Word(w) if w == top.0 << TAG_BITS | SUB))
+        xid == top
+            || (xid > top
+                && matches!(self.read(xid), Found::Word(w) if w == top.0 << TAG_BITS | SUB))
     }
 
     #[inline]
     fn read(&self, xid: Xid) -> Found {
-        let Some(slot) = self.segments.get(xid.0 / SEGMENT) else { return Found::Never };
+        let Some(slot) = self.segments.get(xid.0 / SEGMENT) else {
+            return Found::Never;
+        };
         let offset = (xid.0 % SEGMENT) as usize;
         loop {
             let array = slot.array.load(Ordering::Acquire);
             if array == 0 {
-                return slot.old.get().map_or(Found::Never, |old| Found::Old(old.committed(offset)));
+                return slot
+                    .old
+                    .get()
+                    .map_or(Found::Never, |old| Found::Old(old.committed(offset)));
             }
             // Acquire: a word written after the array went to another segment brings with it that `slot.array`
             // was cleared before, so the second look cannot miss it.
-            let word = self.arrays.get(array as u64 - 1).expect("arrays stay").0[offset].load(Ordering::Acquire);
+            let word = self.arrays.get(array as u64 - 1).expect("arrays stay").0[offset]
+                .load(Ordering::Acquire);
             if slot.array.load(Ordering::Relaxed) == array {
                 return Found::Word(word);
             }
@@ -321,7 +345,8 @@ impl StatusLog {
         }
         let mut bits = [0u64; WORDS];
         for (i, word) in words.iter().enumerate() {
-            bits[i / 64] |= u64::from(word.load(Ordering::Acquire) & TAG_MASK == COMMITTED) << (i % 64);
+            bits[i / 64] |=
+                u64::from(word.load(Ordering::Acquire) & TAG_MASK == COMMITTED) << (i % 64);
         }
         let fresh = slot.old.set(OldSegment::from_bits(&bits)).is_ok();
         assert!(fresh, "a segment is reduced once");
@@ -336,7 +361,9 @@ impl StatusLog {
 
     /// A segment's commits for the disk: one bit for each xid that has committed or whose commit record is in the log.
     pub(crate) fn export(&self, segment: u64) -> Exported {
-        let Some(slot) = self.segments.get(segment) else { return Exported::Open(OldSegment::from_bits(&[0; WORDS])) };
+        let Some(slot) = self.segments.get(segment) else {
+            return Exported::Open(OldSegment::from_bits(&[0; WORDS]));
+        };
         let base = segment * SEGMENT;
         if let Some(old) = slot.old.get() {
             return Exported::Final(old.clone());
@@ -395,12 +422,20 @@ impl StatusBuilder {
     pub(crate) fn commit(&mut self, xid: Xid) {
         let n = xid.0 / SEGMENT;
         let saved = &self.saved;
-        let bits = self
-            .touched
-            .entry(n)
-            .or_insert_with(|| Box::new(saved.get(&n).map_or([0; WORDS], |segment| segment.to_bits())));
+        let bits = self.touched.entry(n).or_insert_with(|| {
+            Box::new(
+                saved
+                    .get(&n)
+                    .map_or([0; WORDS], |segment| segment.to_bits()),
+            )
+        });
         let i = xid.0 % SEGMENT;
         bits[i as usize / 64] |= 1 << (i % 64);
+    }
+
+    /// The first segment that more is known of than was saved.
+    pub(crate) fn first_touched(&self) -> Option<u64> {
+        self.touched.first_key_value().map(|(n, _)| *n)
     }
 
     /// Whether `xid` is known to have committed.
@@ -408,7 +443,10 @@ impl StatusBuilder {
         let (n, i) = (xid.0 / SEGMENT, (xid.0 % SEGMENT) as usize);
         match self.touched.get(&n) {
             Some(bits) => bits[i / 64] >> (i % 64) & 1 == 1,
-            None => self.saved.get(&n).is_some_and(|segment| segment.committed(i)),
+            None => self
+                .saved
+                .get(&n)
+                .is_some_and(|segment| segment.committed(i)),
         }
     }
 
@@ -419,9 +457,17 @@ impl StatusBuilder {
             self.saved.insert(n, OldSegment::from_bits(&bits));
         }
         let last = self.saved.last_key_value().map_or(0, |(n, _)| n + 1);
-        let segments = if next <= Xid::FIRST { last } else { next.0.div_ceil(SEGMENT).max(last) };
+        let segments = if next <= Xid::FIRST {
+            last
+        } else {
+            next.0.div_ceil(SEGMENT).max(last)
+        };
         let saved = &mut self.saved;
-        let log = StatusLog::new((0..segments).map(|n| saved.remove(&n).unwrap_or(OldSegment::from_bits(&[0; WORDS]))));
+        let log = StatusLog::new((0..segments).map(|n| {
+            saved
+                .remove(&n)
+                .unwrap_or(OldSegment::from_bits(&[0; WORDS]))
+        }));
         (log, Xid((segments * SEGMENT).max(Xid::FIRST.0)))
     }
 }
@@ -438,11 +484,19 @@ mod tests {
     fn a_transaction_passes_through_its_states() {
         let log = log();
         let xid = Xid(5);
-        assert_eq!(log.standing(xid), Standing::InProgress { top: xid }, "never begun");
+        assert_eq!(
+            log.standing(xid),
+            Standing::InProgress { top: xid },
+            "never begun"
+        );
         log.begin(xid);
         assert_eq!(log.standing(xid), Standing::InProgress { top: xid });
         log.set_logged(xid);
-        assert_eq!(log.standing(xid), Standing::InProgress { top: xid }, "a reader does not see the record");
+        assert_eq!(
+            log.standing(xid),
+            Standing::InProgress { top: xid },
+            "a reader does not see the record"
+        );
         assert_eq!(log.commit(xid, &[], || Csn(9)), Csn(9));
         assert_eq!(log.standing(xid), Standing::Committed(Csn(9)));
         log.begin(Xid(6));
@@ -450,7 +504,11 @@ mod tests {
         assert_eq!(log.standing(Xid(6)), Standing::Aborted);
         assert_eq!(log.standing(Xid::FROZEN), Standing::Committed(CSN_OLD));
         assert_eq!(log.standing(Xid::NONE), Standing::Aborted);
-        assert_eq!(log.standing(Xid(u64::MAX)), Standing::InProgress { top: Xid(u64::MAX) }, "a torn number does no harm");
+        assert_eq!(
+            log.standing(Xid(u64::MAX)),
+            Standing::InProgress { top: Xid(u64::MAX) },
+            "a torn number does no harm"
+        );
     }
 
     #[test]
@@ -542,7 +600,11 @@ mod tests {
         assert_eq!(next, Xid(SEGMENT * 2));
         for x in 3..SEGMENT * 2 {
             let committed = [3, 6, 7, SEGMENT + 1].contains(&x);
-            assert_eq!(log.standing(Xid(x)) == Standing::Committed(CSN_OLD), committed, "xid {x}");
+            assert_eq!(
+                log.standing(Xid(x)) == Standing::Committed(CSN_OLD),
+                committed,
+                "xid {x}"
+            );
         }
     }
 }

@@ -21,6 +21,8 @@ use crate::status::Standing;
 
 /// How often the horizon moves while transactions commit.
 const TICK: Duration = Duration::from_millis(5);
+/// How often it is looked whether an old snapshot has been given up, while nothing commits.
+const SLOW_TICK: Duration = Duration::from_millis(50);
 /// The background thread sleeps this long at most when nothing commits.
 const IDLE: Duration = Duration::from_secs(5);
 /// Log that nobody waits for is flushed after this many ticks, so that the horizon can pass its commits.
@@ -47,22 +49,34 @@ impl TxnSystem {
     /// # Errors
     /// XX001 when what is there is damaged; 58030 and 53100 from the disk.
     pub fn open(config: OpenConfig) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
-        let OpenConfig { disk, pool, wal, txn } = config;
+        let OpenConfig {
+            disk,
+            pool,
+            wal,
+            txn,
+        } = config;
         let report_error = pool.report.clone();
         let recovered = recover::run(&disk, pool, wal, txn)?;
         let core = Arc::new(recovered.core);
-        core.wal.set_flush_observer(Box::new(Siblings(Arc::downgrade(&core))));
-        let checkpointer = Arc::new(Checkpointer::new(disk, recovered.control));
+        core.wal
+            .set_flush_observer(Box::new(Siblings(Arc::downgrade(&core))));
+        let checkpointer = Arc::new(Checkpointer::new(disk, recovered.control, recovered.xact));
         if recovered.redone {
             checkpointer.run_now(&core, false)?;
         } else {
             checkpointer.mark_in_use()?;
         }
-        let system = TxnSystem { core: core.clone(), checkpointer: checkpointer.clone(), threads: Mutex::default() };
+        let system = TxnSystem {
+            core: core.clone(),
+            checkpointer: checkpointer.clone(),
+            threads: Mutex::default(),
+        };
         let for_clock = core.clone();
         let for_errors = report_error.clone();
         let clock = spawn("txn-clock", move || run_clock(&for_clock, &*for_errors))?;
-        let checkpoints = spawn("checkpointer", move || checkpointer.run(&core, &*report_error));
+        let checkpoints = spawn("checkpointer", move || {
+            checkpointer.run(&core, &*report_error)
+        });
         system.threads.lock().push(clock);
         system.threads.lock().push(checkpoints?);
         Ok((Arc::new(system), recovered.report))
@@ -141,10 +155,20 @@ impl TxnSystem {
                 wait_start,
             };
             if let Some(xid) = session.top_xid() {
-                rows.push(row(LockTag::Transaction(xid), LockMode::Exclusive, true, None));
+                rows.push(row(
+                    LockTag::Transaction(xid),
+                    LockMode::Exclusive,
+                    true,
+                    None,
+                ));
             }
             if let Some((xid, since)) = session.waits_for_xid() {
-                rows.push(row(LockTag::Transaction(xid), LockMode::Share, false, Some(since)));
+                rows.push(row(
+                    LockTag::Transaction(xid),
+                    LockMode::Share,
+                    false,
+                    Some(since),
+                ));
             }
         });
         rows
@@ -153,7 +177,9 @@ impl TxnSystem {
     /// `pg_stat_activity`.
     pub fn sessions(&self) -> Vec<SessionStatus> {
         let mut rows = Vec::new();
-        self.core.registry.each(|session| rows.push(session.status()));
+        self.core
+            .registry
+            .each(|session| rows.push(session.status()));
         rows.sort_by_key(|row| row.pid);
         rows
     }
@@ -201,7 +227,9 @@ impl TxnSystem {
 
     /// What a cleaner shows to the heap: no transaction of its own, only how others stand.
     pub fn cleaner_context(&self) -> CleanerContext {
-        CleanerContext { core: self.core.clone() }
+        CleanerContext {
+            core: self.core.clone(),
+        }
     }
 }
 
@@ -212,13 +240,16 @@ impl Drop for TxnSystem {
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    std::thread::Builder::new().name(name.into()).spawn(body).map_err(Error::from)
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(body)
+        .map_err(Error::from)
 }
 
 /// Moves the horizon and removes files, while there is anything to do.
 fn run_clock(core: &Core, report: &dyn Fn(&Error)) {
     let background = &core.background;
-    let mut ticks_waiting = 0;
+    let (mut ticks_waiting, mut last) = (0, Csn(0));
     while !background.stop.load(Ordering::Acquire) {
         {
             let _turn = core.advancing.lock();
@@ -237,11 +268,17 @@ fn run_clock(core: &Core, report: &dyn Fn(&Error)) {
             }
             background.asleep.store(false, Ordering::Relaxed);
         } else {
-            ticks_waiting += 1;
-            if ticks_waiting % PATIENCE == 0 {
+            let durable = core.clock.is_durable();
+            ticks_waiting = if durable { 0 } else { ticks_waiting + 1 };
+            if ticks_waiting == PATIENCE {
                 core.wal.request_flush(core.wal.inserted());
+                ticks_waiting = 0;
             }
-            background.parker.park_timeout(TICK);
+            let quiet =
+                durable && std::mem::replace(&mut last, core.clock.last()) == core.clock.last();
+            background
+                .parker
+                .park_timeout(if quiet { SLOW_TICK } else { TICK });
         }
     }
 }
@@ -257,7 +294,8 @@ impl FlushObserver for Siblings {
     fn active_transactions(&self) -> u32 {
         let mut active = 0;
         if let Some(core) = self.0.upgrade() {
-            core.registry.each(|session| active += u32::from(session.top_xid().is_some()));
+            core.registry
+                .each(|session| active += u32::from(session.top_xid().is_some()));
         }
         active
     }

@@ -113,7 +113,8 @@ impl Txn {
     }
     /// May only be changed before the first snapshot; `false` if it is too late.
     pub fn set_isolation(&mut self, isolation: Isolation) -> bool {
-        let free = self.isolation == isolation || (self.fixed.lock().is_none() && self.top_xid().is_none());
+        let free = self.isolation == isolation
+            || (self.fixed.lock().is_none() && self.top_xid().is_none());
         if free {
             self.isolation = isolation;
         }
@@ -140,7 +141,9 @@ impl Txn {
             Isolation::ReadCommitted => Snapshot::take(&self.session, top, cid),
             Isolation::RepeatableRead => {
                 let mut fixed = self.fixed.lock();
-                fixed.get_or_insert_with(|| Snapshot::take(&self.session, top, cid)).for_command(top, cid)
+                fixed
+                    .get_or_insert_with(|| Snapshot::take(&self.session, top, cid))
+                    .for_command(top, cid)
             }
         }
     }
@@ -148,7 +151,11 @@ impl Txn {
     /// What is committed at this moment, and what earlier commands of this transaction did, whatever the isolation:
     /// for constraint checks, which must not miss what a transaction's own snapshot does.
     pub fn latest_snapshot(&self) -> Snapshot {
-        Snapshot::take(&self.session, self.top_xid().unwrap_or(Xid::NONE), self.cid())
+        Snapshot::take(
+            &self.session,
+            self.top_xid().unwrap_or(Xid::NONE),
+            self.cid(),
+        )
     }
 
     /// What was written so far is seen from here on. To be called between commands.
@@ -166,11 +173,15 @@ impl Txn {
     fn assign(&self) -> Xid {
         let mut progress = self.progress.lock();
         if progress.levels.is_empty() {
-            let xid = self.top_xid().unwrap_or_else(|| self.assign_top(&mut progress));
+            let xid = self
+                .top_xid()
+                .unwrap_or_else(|| self.assign_top(&mut progress));
             self.current.store(xid.0, Ordering::Relaxed);
             return xid;
         }
-        let top = self.top_xid().unwrap_or_else(|| self.assign_top(&mut progress));
+        let top = self
+            .top_xid()
+            .unwrap_or_else(|| self.assign_top(&mut progress));
         let xid = self.core().ids.xid();
         self.core().status.begin(xid);
         self.core().status.set_sub(xid, top);
@@ -223,7 +234,10 @@ impl Txn {
         let (subs, locks, actions) = (mark.subs, mark.locks, mark.actions);
         let undone = progress.subs.split_off(subs);
         let actions = progress.actions.split_off(actions);
-        let row_lockers: Vec<Xid> = progress.row_lockers.extract_if(.., |xid| undone.contains(xid)).collect();
+        let row_lockers: Vec<Xid> = progress
+            .row_lockers
+            .extract_if(.., |xid| undone.contains(xid))
+            .collect();
         progress.levels.truncate(level + 1);
         progress.levels[level].xid = Xid::NONE;
         self.resume(&progress);
@@ -273,12 +287,18 @@ impl Txn {
 
     /// Runs at commit, once it is visible and before any lock is given back. Forgotten by a rollback.
     pub fn on_commit(&self, hook: impl FnOnce(Csn) + Send + 'static) {
-        self.progress.lock().actions.push(Action::Committed(Box::new(hook)));
+        self.progress
+            .lock()
+            .actions
+            .push(Action::Committed(Box::new(hook)));
     }
 
     /// Runs when the transaction, or the savepoint it is said in, is rolled back. Last said, first run.
     pub fn on_abort(&self, hook: impl FnOnce() + Send + 'static) {
-        self.progress.lock().actions.push(Action::Aborted(Box::new(hook)));
+        self.progress
+            .lock()
+            .actions
+            .push(Action::Aborted(Box::new(hook)));
     }
 
     /// Makes an empty relation file, which a rollback (or a crash before the commit) takes away again.
@@ -309,17 +329,26 @@ impl Txn {
 
     /// Locks a relation until the transaction (or the savepoint) ends, waiting for it if need be.
     pub async fn lock_relation(&self, relation: Oid, mode: LockMode) -> Result<()> {
-        self.lock(LockTag::Relation(relation), mode, WaitPolicy::Block).await.map(drop)
+        self.lock(LockTag::Relation(relation), mode, WaitPolicy::Block)
+            .await
+            .map(drop)
     }
 
     /// Locks anything until the transaction (or the savepoint) ends. `false`: not free, and the policy is not to wait.
     pub async fn lock(&self, tag: LockTag, mode: LockMode, policy: WaitPolicy) -> Result<bool> {
-        self.session.lock(tag, mode, LockScope::Transaction, policy).await
+        self.session
+            .lock(tag, mode, LockScope::Transaction, policy)
+            .await
+    }
+
+    /// As [`Txn::lock`] with [`WaitPolicy::NoWait`], for threads without a runtime.
+    pub fn try_lock(&self, tag: LockTag, mode: LockMode) -> bool {
+        self.session.try_lock(tag, mode, LockScope::Transaction)
     }
 
     /// NOWAIT: 55P03 `could not obtain lock on relation "name"` if the lock is not free.
-    pub async fn lock_relation_nowait(&self, relation: Oid, name: &str, mode: LockMode) -> Result<()> {
-        match self.lock(LockTag::Relation(relation), mode, WaitPolicy::NoWait).await? {
+    pub fn lock_relation_nowait(&self, relation: Oid, name: &str, mode: LockMode) -> Result<()> {
+        match self.try_lock(LockTag::Relation(relation), mode) {
             true => Ok(()),
             false => Err(not_available(&format!("relation \"{name}\""))),
         }
@@ -342,13 +371,18 @@ impl Txn {
             self.finish(csn, Vec::new(), &[]);
             return Ok(());
         };
-        let core = self.core().clone();
+        // Not the shared core's: its count of owners would be written by every commit on every core.
+        let session = self.session.clone();
+        let core = session.core();
         while !core.wal.has_room() {
             core.wal.room_wait().await?;
         }
-        let lsn = self.log_commit(&core, xid);
+        let lsn = self.log_commit(core, xid);
         // From here on this is committed, whatever happens to the future.
-        let logged = Logged { txn: Some(self), xid };
+        let logged = Logged {
+            txn: Some(self),
+            xid,
+        };
         stop_point!("txn.commit.logged", xid.0);
         if sync {
             let wait = throng_observe::waiting(WaitEvent::WalFlush, lsn.0);
@@ -383,7 +417,9 @@ impl Txn {
         let lsn = core.wal.insert(&mut record);
         core.status.set_logged(xid);
         if !dropped.is_empty() {
-            core.doomed.lock().extend(dropped.into_iter().map(|file| (lsn, file)));
+            core.doomed
+                .lock()
+                .extend(dropped.into_iter().map(|file| (lsn, file)));
         }
         lsn
     }
@@ -403,7 +439,8 @@ impl Txn {
 
     /// What comes after the status says committed.
     fn finish(&mut self, csn: Csn, xids: Vec<Xid>, row_lockers: &[Xid]) {
-        let core = self.core().clone();
+        let session = self.session.clone();
+        let core = session.core();
         let mut files_gone = false;
         for action in std::mem::take(&mut self.progress.get_mut().actions) {
             match action {
@@ -463,10 +500,16 @@ impl Logged {
 
 impl Drop for Logged {
     fn drop(&mut self) {
-        let Some(mut txn) = self.txn.take() else { return };
-        let core = txn.core().clone();
+        let Some(mut txn) = self.txn.take() else {
+            return;
+        };
+        let session = txn.session.clone();
+        let core = session.core();
         let progress = txn.progress.get_mut();
-        let (mut xids, row_lockers) = (std::mem::take(&mut progress.subs), std::mem::take(&mut progress.row_lockers));
+        let (mut xids, row_lockers) = (
+            std::mem::take(&mut progress.subs),
+            std::mem::take(&mut progress.row_lockers),
+        );
         let csn = core.status.commit(self.xid, &xids, || core.clock.tick());
         xids.push(self.xid);
         txn.finish(csn, xids, &row_lockers);
@@ -475,10 +518,14 @@ impl Drop for Logged {
 
 impl Running for Txn {
     fn is_mine(&self, xid: Xid) -> bool {
-        self.top_xid().is_some_and(|top| self.core().status.is_part_of(xid, top))
+        self.top_xid()
+            .is_some_and(|top| self.core().status.is_part_of(xid, top))
     }
     fn is_running(&self, xid: Xid) -> bool {
-        matches!(self.core().status.standing(xid), Standing::InProgress { .. })
+        matches!(
+            self.core().status.standing(xid),
+            Standing::InProgress { .. }
+        )
     }
 }
 

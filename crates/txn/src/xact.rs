@@ -10,7 +10,7 @@
 //! A file whose segments are all final is written once more and then never again, so a checkpoint's cost does not grow with
 //! the number of transactions there have been.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use throng_disk::Disk;
 use throng_types::{Error, Result, Xid};
@@ -21,8 +21,8 @@ use crate::status::{Exported, OldSegment, SEGMENT, StatusBuilder, StatusLog, WOR
 const MAGIC: u32 = u32::from_le_bytes(*b"XACT");
 const DIR: &str = "xact";
 const TEMPORARY: &str = "new";
-/// Segments in a file: a million transactions.
-const PER_FILE: u64 = 64;
+/// Segments in a file: 16 million transactions.
+const PER_FILE: u64 = if cfg!(test) { 16 } else { 1024 };
 
 /// Which files need not be written again.
 #[derive(Default)]
@@ -42,7 +42,8 @@ impl XactFiles {
         let last = next.0.saturating_sub(1) / SEGMENT / PER_FILE;
         let files = (self.final_below..=last).map(|file| {
             let mut is_final = true;
-            let segments = (file * PER_FILE..(file + 1) * PER_FILE).take_while(|n| n * SEGMENT < next.0);
+            let segments =
+                (file * PER_FILE..(file + 1) * PER_FILE).take_while(|n| n * SEGMENT < next.0);
             let segments: Vec<OldSegment> = segments
                 .map(|n| match status.export(n) {
                     Exported::Final(segment) => segment,
@@ -55,7 +56,9 @@ impl XactFiles {
             let is_final = is_final && segments.len() as u64 == PER_FILE;
             (file, is_final, encode(&segments))
         });
-        Collected { files: files.collect() }
+        Collected {
+            files: files.collect(),
+        }
     }
 
     pub(crate) fn write(&mut self, disk: &dyn Disk, collected: Collected) -> Result<()> {
@@ -71,17 +74,32 @@ impl XactFiles {
         Ok(())
     }
 
-    pub(crate) fn load(disk: &dyn Disk, builder: &mut StatusBuilder) -> Result<()> {
+    pub(crate) fn load(disk: &dyn Disk, builder: &mut StatusBuilder) -> Result<XactFiles> {
+        let mut full = BTreeSet::new();
         for name in disk.list(DIR)? {
-            let Ok(file) = u64::from_str_radix(&name, 16) else { continue };
+            let Ok(file) = u64::from_str_radix(&name, 16) else {
+                continue;
+            };
             let bytes = read_file(disk, &format!("{DIR}/{name}"))?;
-            let segments = decode(&bytes)
-                .ok_or_else(|| Error::corrupted(format!("the transaction status file {DIR}/{name} is damaged")))?;
+            let segments = decode(&bytes).ok_or_else(|| {
+                Error::corrupted(format!(
+                    "the transaction status file {DIR}/{name} is damaged"
+                ))
+            })?;
+            if segments.len() as u64 == PER_FILE {
+                full.insert(file);
+            }
             for (n, segment) in segments {
                 builder.load(file * PER_FILE + n, segment);
             }
         }
-        Ok(())
+        let final_below = (0..).find(|file| !full.contains(file)).unwrap_or(0);
+        Ok(XactFiles { final_below })
+    }
+
+    /// The log has told more of this segment: its file is to be written again.
+    pub(crate) fn touched(&mut self, segment: u64) {
+        self.final_below = self.final_below.min(segment / PER_FILE);
     }
 }
 
@@ -99,7 +117,8 @@ fn encode(segments: &[OldSegment]) -> Vec<u8> {
             OldSegment::Aborted(list) => {
                 b.push(0);
                 b.extend((list.len() as u16).to_le_bytes());
-                list.iter().for_each(|offset| b.extend(offset.to_le_bytes()));
+                list.iter()
+                    .for_each(|offset| b.extend(offset.to_le_bytes()));
             }
             OldSegment::Bits(bits) => {
                 b.push(1);
@@ -112,7 +131,9 @@ fn encode(segments: &[OldSegment]) -> Vec<u8> {
 }
 
 fn decode(bytes: &[u8]) -> Option<BTreeMap<u64, OldSegment>> {
-    let mut at = Fields { rest: unseal(bytes)? };
+    let mut at = Fields {
+        rest: unseal(bytes)?,
+    };
     if at.u32()? != MAGIC {
         return None;
     }
@@ -166,11 +187,16 @@ mod tests {
         assert_eq!(files.final_below, 1);
         assert_eq!(files.collect(&status, Xid(last)).files.len(), 1);
         let mut builder = StatusBuilder::default();
-        XactFiles::load(&disk, &mut builder).expect("loaded");
+        let again = XactFiles::load(&disk, &mut builder).expect("loaded");
+        assert_eq!(again.final_below, 1);
         let (loaded, _) = builder.finish(Xid(last));
         for x in 3..last {
             let committed = matches!(status.standing(Xid(x)), Standing::Committed(_));
-            assert_eq!(matches!(loaded.standing(Xid(x)), Standing::Committed(_)), committed, "xid {x}");
+            assert_eq!(
+                matches!(loaded.standing(Xid(x)), Standing::Committed(_)),
+                committed,
+                "xid {x}"
+            );
         }
     }
 }

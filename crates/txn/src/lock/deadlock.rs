@@ -42,7 +42,9 @@ pub(crate) fn check(core: &Core, me: &Arc<SessionEntry>, give_up: impl FnOnce())
     let _one_at_a_time = core.detecting.lock();
     // Each round lets somebody past in a queue; that many circles at most can be broken this way.
     for _ in 0..64 {
-        let Some(circle) = Search::new(core).circle_through(me) else { return Verdict::Innocent };
+        let Some(circle) = Search::new(core).circle_through(me) else {
+            return Verdict::Innocent;
+        };
         if !still_stands(core, &circle) {
             return Verdict::Innocent;
         }
@@ -58,7 +60,10 @@ fn still_stands(core: &Core, circle: &[Edge]) -> bool {
     let owners = owners(core);
     circle.iter().all(|edge| match edge.waiter.waiting() {
         Some((number, on)) => {
-            number == edge.number && blockers(core, &owners, &on).iter().any(|b| b.pid == edge.blocker.pid)
+            number == edge.number
+                && blockers(core, &owners, &on)
+                    .iter()
+                    .any(|b| b.pid == edge.blocker.pid)
         }
         None => false,
     })
@@ -66,7 +71,9 @@ fn still_stands(core: &Core, circle: &[Edge]) -> bool {
 
 /// Breaks the circle at an edge that only the queue makes.
 fn let_past(core: &Core, edge: &Edge) -> bool {
-    let WaitOn::Lock { tag, node } = &edge.on else { return false };
+    let WaitOn::Lock { tag, node } = &edge.on else {
+        return false;
+    };
     let granted = edge.blocker.queued && core.locks.jump_queue(*tag, node);
     if granted {
         node.wake();
@@ -118,8 +125,15 @@ fn blockers(core: &Core, owners: &HashMap<Xid, u32>, on: &WaitOn) -> Vec<Blocker
     }
 }
 
-fn holder_of(core: &Core, owners: &HashMap<Xid, u32>, xid: Xid, node: &Arc<WaitNode>) -> Option<Blocker> {
-    let Standing::InProgress { top } = core.status.standing(xid) else { return None };
+fn holder_of(
+    core: &Core,
+    owners: &HashMap<Xid, u32>,
+    xid: Xid,
+    node: &Arc<WaitNode>,
+) -> Option<Blocker> {
+    let Standing::InProgress { top } = core.status.standing(xid) else {
+        return None;
+    };
     let pid = *owners.get(&top)?;
     (pid != node.pid).then_some(Blocker { pid, queued: false })
 }
@@ -132,7 +146,11 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(core: &'a Core) -> Search<'a> {
-        Search { core, owners: owners(core), seen: HashSet::new() }
+        Search {
+            core,
+            owners: owners(core),
+            seen: HashSet::new(),
+        }
     }
 
     /// A circle that begins and ends at `me`, depth first. Not recursive: chains are as long as there are sessions.
@@ -143,14 +161,21 @@ impl<'a> Search<'a> {
         loop {
             match untried.pop() {
                 Some(edge) if edge.blocker.pid == me.pid() => {
-                    return Some(path.into_iter().map(|(edge, _)| edge).chain([edge]).collect());
+                    return Some(
+                        path.into_iter()
+                            .map(|(edge, _)| edge)
+                            .chain([edge])
+                            .collect(),
+                    );
                 }
                 Some(edge) => {
                     if !self.seen.insert(edge.blocker.pid) {
                         continue;
                     }
                     let next = self.core.registry.get(edge.blocker.pid);
-                    let onward = next.map(|session| self.edges_of(session)).unwrap_or_default();
+                    let onward = next
+                        .map(|session| self.edges_of(session))
+                        .unwrap_or_default();
                     path.push((edge, std::mem::replace(&mut untried, onward)));
                 }
                 None => untried = path.pop()?.1,
@@ -159,9 +184,20 @@ impl<'a> Search<'a> {
     }
 
     fn edges_of(&self, waiter: Arc<SessionEntry>) -> Vec<Edge> {
-        let Some((number, on)) = waiter.waiting() else { return Vec::new() };
-        let edge = |blocker| Edge { waiter: waiter.clone(), number, on: on.clone(), blocker };
+        let Some((number, on)) = waiter.waiting() else {
+            return Vec::new();
+        };
+        let edge = |blocker| Edge {
+            waiter: waiter.clone(),
+            number,
+            on: on.clone(),
+            blocker,
+        };
         // Popped from the end: holders are looked at before those who are only ahead.
-        blockers(self.core, &self.owners, &on).into_iter().rev().map(edge).collect()
+        blockers(self.core, &self.owners, &on)
+            .into_iter()
+            .rev()
+            .map(edge)
+            .collect()
     }
 }

@@ -101,14 +101,24 @@ fn unpack(word: u64) -> (Oid, ModeMask) {
 impl FastWords {
     /// Adds `mode` to word `index`, which holds `held` of the relation (0: unused).
     #[inline]
-    pub(crate) fn acquire(&self, index: u32, relation: Oid, held: ModeMask, mode: LockMode, strong: &StrongLocks) -> Fast {
+    pub(crate) fn acquire(
+        &self,
+        index: u32,
+        relation: Oid,
+        held: ModeMask,
+        mode: LockMode,
+        strong: &StrongLocks,
+    ) -> Fast {
         if index >= self.high.load(Ordering::Relaxed) {
             self.grow(index);
         }
         let word = self.words.0.get(index.into()).expect("made above");
         let before = if held == 0 { 0 } else { pack(relation, held) };
         let after = pack(relation, held | mode.bit());
-        if word.compare_exchange(before, after, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        if word
+            .compare_exchange(before, after, Ordering::SeqCst, Ordering::Relaxed)
+            .is_err()
+        {
             return Fast::RefusedAndMoved;
         }
         fence(Ordering::SeqCst);
@@ -129,10 +139,26 @@ impl FastWords {
 
     /// Leaves `keep` of `held` in the word. `false`: the modes are in the table.
     #[inline]
-    pub(crate) fn release(&self, index: u32, relation: Oid, held: ModeMask, keep: ModeMask) -> bool {
-        let word = self.words.0.get(index.into()).expect("a word in use is there");
+    pub(crate) fn release(
+        &self,
+        index: u32,
+        relation: Oid,
+        held: ModeMask,
+        keep: ModeMask,
+    ) -> bool {
+        let word = self
+            .words
+            .0
+            .get(index.into())
+            .expect("a word in use is there");
         let after = if keep == 0 { 0 } else { pack(relation, keep) };
-        word.compare_exchange(pack(relation, held), after, Ordering::Release, Ordering::Relaxed).is_ok()
+        word.compare_exchange(
+            pack(relation, held),
+            after,
+            Ordering::Release,
+            Ordering::Relaxed,
+        )
+        .is_ok()
     }
 
     fn used(&self) -> impl Iterator<Item = &AtomicU64> {
@@ -146,7 +172,10 @@ impl FastWords {
             let mut held = unpack(seen);
             while held.0 == relation && held.1 != 0 {
                 let (oid, mask) = held;
-                let taken = || word.compare_exchange(pack(oid, mask), 0, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+                let taken = || {
+                    word.compare_exchange(pack(oid, mask), 0, Ordering::SeqCst, Ordering::Relaxed)
+                        .is_ok()
+                };
                 table.adopt(pid, LockTag::Relation(relation), mask, taken);
                 // Again, if the owner changed it meanwhile.
                 held = unpack(word.load(Ordering::SeqCst));

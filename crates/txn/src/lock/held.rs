@@ -51,7 +51,10 @@ pub enum LockScope {
 
 impl Held {
     fn session_mask(&self) -> ModeMask {
-        LockMode::ALL.into_iter().filter(|&m| self.session[m as usize] > 0).fold(0, |mask, m| mask | m.bit())
+        LockMode::ALL
+            .into_iter()
+            .filter(|&m| self.session[m as usize] > 0)
+            .fold(0, |mask, m| mask | m.bit())
     }
     /// What was in the word has been moved to the table.
     fn word_was_moved(&mut self) {
@@ -63,7 +66,9 @@ impl Held {
 impl HeldLocks {
     /// Notes one more reason to hold what is held. `false`: it is not held.
     fn again(&mut self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
-        let Some(held) = self.by_tag.get(&tag) else { return false };
+        let Some(held) = self.by_tag.get(&tag) else {
+            return false;
+        };
         let is_held = (held.in_word | held.in_table) & mode.bit() != 0;
         if is_held {
             self.note(tag, mode, scope);
@@ -116,7 +121,11 @@ struct Ticket<'a> {
 impl<'a> Ticket<'a> {
     fn new(session: &'a SessionEntry, on: WaitOn) -> Ticket<'a> {
         session.note_waiting(on.clone());
-        Ticket { session, on, over: AtomicBool::new(false) }
+        Ticket {
+            session,
+            on,
+            over: AtomicBool::new(false),
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -164,7 +173,8 @@ impl<'a> Strong<'a> {
         let relation = strong_relation(tag, mode);
         if let Some(relation) = relation {
             core.strong.raise(relation);
-            core.registry.each(|session| session.fast.move_to(&core.locks, session.pid(), relation));
+            core.registry
+                .each(|session| session.fast.move_to(&core.locks, session.pid(), relation));
         }
         Strong { core, relation }
     }
@@ -198,16 +208,34 @@ impl SessionEntry {
         scope: LockScope,
         policy: WaitPolicy,
     ) -> Result<bool> {
+        if policy == WaitPolicy::NoWait {
+            return Ok(self.try_lock(tag, mode, scope));
+        }
+        if !self.lock_short_way(tag, mode, scope) {
+            Box::pin(self.lock_in_table(tag, mode)).await?;
+            self.note_in_table(tag, mode, scope);
+        }
+        Ok(true)
+    }
+
+    /// Takes a lock if it is free.
+    pub(crate) fn try_lock(&self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
         if self.lock_short_way(tag, mode, scope) {
-            return Ok(true);
+            return true;
         }
-        if !Box::pin(self.lock_in_table(tag, mode, policy)).await? {
-            return Ok(false);
+        let strong = Strong::raise(self.core(), tag, mode);
+        let got = self.core().locks.try_acquire(self.pid(), tag, mode);
+        if got {
+            strong.keep();
+            self.note_in_table(tag, mode, scope);
         }
+        got
+    }
+
+    fn note_in_table(&self, tag: LockTag, mode: LockMode, scope: LockScope) {
         let mut held = self.held.lock();
         held.by_tag.entry(tag).or_default().in_table |= mode.bit();
         held.note(tag, mode, scope);
-        Ok(true)
     }
 
     /// Held already, or weak and nobody strong about.
@@ -217,13 +245,17 @@ impl SessionEntry {
         if locks.again(tag, mode, scope) {
             return true;
         }
-        let LockTag::Relation(relation) = tag else { return false };
+        let LockTag::Relation(relation) = tag else {
+            return false;
+        };
         if !mode.is_weak() {
             return false;
         }
         let word = locks.word_for(tag);
         let held = locks.by_tag.get_mut(&tag).expect("just made");
-        let outcome = self.fast.acquire(word, relation, held.in_word, mode, &self.core().strong);
+        let outcome = self
+            .fast
+            .acquire(word, relation, held.in_word, mode, &self.core().strong);
         match outcome {
             Fast::Held => held.in_word |= mode.bit(),
             Fast::Moved => {
@@ -242,18 +274,14 @@ impl SessionEntry {
         got
     }
 
-    async fn lock_in_table(self: &Arc<Self>, tag: LockTag, mode: LockMode, policy: WaitPolicy) -> Result<bool> {
+    async fn lock_in_table(self: &Arc<Self>, tag: LockTag, mode: LockMode) -> Result<()> {
         let core = self.core();
         let strong = Strong::raise(core, tag, mode);
-        if policy == WaitPolicy::NoWait {
-            if !core.locks.try_acquire(self.pid(), tag, mode) {
-                return Ok(false);
-            }
-        } else if let Some(node) = core.locks.acquire(self.pid(), tag, mode) {
+        if let Some(node) = core.locks.acquire(self.pid(), tag, mode) {
             self.wait_in_queue(WaitOn::Lock { tag, node }).await?;
         }
         strong.keep();
-        Ok(true)
+        Ok(())
     }
 
     async fn wait_in_queue(self: &Arc<Self>, on: WaitOn) -> Result<()> {
@@ -284,7 +312,9 @@ impl SessionEntry {
     /// Gives a session-level lock back. `false`: it was not held.
     pub(crate) fn unlock(&self, tag: LockTag, mode: LockMode) -> bool {
         let mut locks = self.held.lock();
-        let Some(held) = locks.by_tag.get_mut(&tag) else { return false };
+        let Some(held) = locks.by_tag.get_mut(&tag) else {
+            return false;
+        };
         let count = &mut held.session[mode as usize];
         if *count == 0 {
             return false;
@@ -299,7 +329,10 @@ impl SessionEntry {
         let mut locks = self.held.lock();
         while locks.order.len() > keep {
             let (tag, mode) = locks.order.pop().expect("longer than keep");
-            let held = locks.by_tag.get_mut(&tag).expect("a lock in the order is held");
+            let held = locks
+                .by_tag
+                .get_mut(&tag)
+                .expect("a lock in the order is held");
             held.transaction &= !mode.bit();
             self.drop_unheld(&mut locks, tag);
         }
@@ -327,9 +360,14 @@ impl SessionEntry {
         let held = locks.by_tag.get_mut(&tag).expect("the caller has found it");
         let wanted = held.transaction | held.session_mask();
         if held.in_word & !wanted != 0 {
-            let LockTag::Relation(relation) = tag else { unreachable!("only relations have words") };
+            let LockTag::Relation(relation) = tag else {
+                unreachable!("only relations have words")
+            };
             let word = held.word.expect("modes in a word have one");
-            if self.fast.release(word, relation, held.in_word, held.in_word & wanted) {
+            if self
+                .fast
+                .release(word, relation, held.in_word, held.in_word & wanted)
+            {
                 held.in_word &= wanted;
             } else {
                 held.word_was_moved();
@@ -351,7 +389,10 @@ impl SessionEntry {
 
 /// 55P03, as PostgreSQL words it for a relation.
 pub(crate) fn not_available(what: &str) -> Error {
-    Error::new(state::LOCK_NOT_AVAILABLE, format!("could not obtain lock on {what}"))
+    Error::new(
+        state::LOCK_NOT_AVAILABLE,
+        format!("could not obtain lock on {what}"),
+    )
 }
 
 /// A place in the queue for a row: held from before the wait until the row is changed or given up.
@@ -362,20 +403,26 @@ pub(crate) struct QueuePlace {
 }
 
 impl SessionEntry {
-    /// Waits for one's turn at a row. `None`: it is not free, and the policy is not to wait.
+    /// Waits for one's turn at a row.
     pub(crate) async fn queue_for(
         self: &Arc<Self>,
         tag: LockTag,
         mode: LockMode,
-        policy: WaitPolicy,
-    ) -> Result<Option<QueuePlace>> {
-        let got = Box::pin(self.lock_in_table(tag, mode, policy)).await?;
-        Ok(got.then(|| QueuePlace { session: self.clone(), tag, mode }))
+    ) -> Result<QueuePlace> {
+        Box::pin(self.lock_in_table(tag, mode)).await?;
+        Ok(QueuePlace {
+            session: self.clone(),
+            tag,
+            mode,
+        })
     }
 }
 
 impl Drop for QueuePlace {
     fn drop(&mut self) {
-        self.session.core().locks.release(self.session.pid(), self.tag, self.mode.bit());
+        self.session
+            .core()
+            .locks
+            .release(self.session.pid(), self.tag, self.mode.bit());
     }
 }

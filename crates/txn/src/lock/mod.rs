@@ -124,7 +124,9 @@ impl LockMode {
 
 /// The modes in a mask, weakest first.
 pub(crate) fn modes(mask: ModeMask) -> impl Iterator<Item = LockMode> {
-    LockMode::ALL.into_iter().filter(move |mode| mask & mode.bit() != 0)
+    LockMode::ALL
+        .into_iter()
+        .filter(move |mode| mask & mode.bit() != 0)
 }
 
 /// What a lock is on.
@@ -164,8 +166,15 @@ impl fmt::Display for LockTag {
             LockTag::Relation(oid) => write!(f, "relation {oid}"),
             LockTag::Object { class, object } => write!(f, "object {object} of class {class}"),
             LockTag::Tuple { file, tid } => write!(f, "tuple {tid} of file {file}"),
-            LockTag::Advisory(key) => write!(f, "advisory lock [{},{},1]", (*key as u64) >> 32, *key as u32),
-            LockTag::AdvisoryPair(a, b) => write!(f, "advisory lock [{},{},2]", *a as u32, *b as u32),
+            LockTag::Advisory(key) => write!(
+                f,
+                "advisory lock [{},{},1]",
+                (*key as u64) >> 32,
+                *key as u32
+            ),
+            LockTag::AdvisoryPair(a, b) => {
+                write!(f, "advisory lock [{},{},2]", *a as u32, *b as u32)
+            }
             LockTag::Transaction(xid) => write!(f, "transaction {xid}"),
         }
     }
@@ -199,11 +208,17 @@ mod tests {
 
     #[test]
     fn modes_conflict_as_postgresql_documents() {
-        let rows: [&str; 8] =
-            ["       x", "      xx", "    xxxx", "   xxxxx", "  xx xxx", "  xxxxxx", " xxxxxxx", "xxxxxxxx"];
+        let rows: [&str; 8] = [
+            "       x", "      xx", "    xxxx", "   xxxxx", "  xx xxx", "  xxxxxx", " xxxxxxx",
+            "xxxxxxxx",
+        ];
         for (i, a) in LockMode::ALL.into_iter().enumerate() {
             for (j, b) in LockMode::ALL.into_iter().enumerate() {
-                assert_eq!(a.conflicts(b), rows[i].as_bytes()[j] == b'x', "{a:?} against {b:?}");
+                assert_eq!(
+                    a.conflicts(b),
+                    rows[i].as_bytes()[j] == b'x',
+                    "{a:?} against {b:?}"
+                );
                 assert_eq!(a.conflicts(b), b.conflicts(a));
             }
         }

@@ -22,9 +22,10 @@ const PARTITIONS: usize = if cfg!(test) { 4 } else { 256 };
 const _: () = assert!(PARTITIONS.is_power_of_two());
 
 type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
+type Partition = Mutex<HashMap<LockTag, LockState>>;
 
 pub(crate) struct LockTable {
-    partitions: Box<[CachePadded<Mutex<HashMap<LockTag, LockState>>>]>,
+    partitions: Box<[CachePadded<Partition>]>,
     hasher: FixedState,
 }
 
@@ -52,7 +53,10 @@ pub(crate) struct Blocker {
 
 impl LockState {
     fn held_by(&self, pid: u32) -> ModeMask {
-        self.holders.iter().find(|h| h.pid == pid).map_or(0, |h| h.modes)
+        self.holders
+            .iter()
+            .find(|h| h.pid == pid)
+            .map_or(0, |h| h.modes)
     }
 
     /// Whether somebody else holds a mode that excludes `mode`.
@@ -77,7 +81,11 @@ impl LockState {
     }
 
     fn ungrant(&mut self, pid: u32, mask: ModeMask) {
-        let at = self.holders.iter().position(|h| h.pid == pid).expect("a lock released is held");
+        let at = self
+            .holders
+            .iter()
+            .position(|h| h.pid == pid)
+            .expect("a lock released is held");
         let holder = &mut self.holders[at];
         assert_eq!(holder.modes & mask, mask, "a mode released is held");
         for mode in modes(mask) {
@@ -94,10 +102,21 @@ impl LockState {
         let own = self.held_by(pid);
         let position = match own {
             0 => self.queue.len(),
-            _ => self.queue.iter().position(|w| w.mode.conflict_mask() & own != 0).unwrap_or(self.queue.len()),
+            _ => self
+                .queue
+                .iter()
+                .position(|w| w.mode.conflict_mask() & own != 0)
+                .unwrap_or(self.queue.len()),
         };
-        let ahead = self.queue.iter().take(position).fold(0, |mask, w| mask | w.mode.bit());
-        (position, mode.conflict_mask() & ahead == 0 && !self.is_blocked(pid, mode))
+        let ahead = self
+            .queue
+            .iter()
+            .take(position)
+            .fold(0, |mask, w| mask | w.mode.bit());
+        (
+            position,
+            mode.conflict_mask() & ahead == 0 && !self.is_blocked(pid, mode),
+        )
     }
 
     /// Grants to everyone in the queue who need not wait any longer.
@@ -126,12 +145,14 @@ impl LockState {
 impl LockTable {
     pub(crate) fn new() -> LockTable {
         LockTable {
-            partitions: (0..PARTITIONS).map(|_| CachePadded::new(Mutex::default())).collect(),
+            partitions: (0..PARTITIONS)
+                .map(|_| CachePadded::new(Mutex::default()))
+                .collect(),
             hasher: FixedState::default(),
         }
     }
 
-    fn partition(&self, tag: &LockTag) -> &Mutex<HashMap<LockTag, LockState>> {
+    fn partition(&self, tag: &LockTag) -> &Partition {
         &self.partitions[self.hasher.hash_one(tag) as usize % PARTITIONS]
     }
 
@@ -183,7 +204,9 @@ impl LockTable {
     /// Grants a waiter its lock before its turn, if only others in the queue are in its way.
     pub(crate) fn jump_queue(&self, tag: LockTag, node: &Arc<WaitNode>) -> bool {
         self.change(tag, |state| {
-            let Some(at) = state.queue.iter().position(|w| Arc::ptr_eq(w, node)) else { return false };
+            let Some(at) = state.queue.iter().position(|w| Arc::ptr_eq(w, node)) else {
+                return false;
+            };
             if state.is_blocked(node.pid, node.mode) {
                 return false;
             }
@@ -198,7 +221,9 @@ impl LockTable {
         let mut woken = Vec::new();
         let result = {
             let mut partition = self.partition(&tag).lock();
-            let Entry::Occupied(mut entry) = partition.entry(tag) else { panic!("{tag} is not locked") };
+            let Entry::Occupied(mut entry) = partition.entry(tag) else {
+                panic!("{tag} is not locked")
+            };
             let result = change(entry.get_mut());
             entry.get_mut().serve(&mut woken);
             if entry.get().is_unused() {
@@ -214,7 +239,13 @@ impl LockTable {
     }
 
     /// Moves a lock from a session's own words into the table, if `still_there` says it is ours to move.
-    pub(crate) fn adopt(&self, pid: u32, tag: LockTag, mask: ModeMask, still_there: impl FnOnce() -> bool) {
+    pub(crate) fn adopt(
+        &self,
+        pid: u32,
+        tag: LockTag,
+        mask: ModeMask,
+        still_there: impl FnOnce() -> bool,
+    ) {
         // With the partition held: the owner who finds its word gone comes here, and must find the lock.
         let mut partition = self.partition(&tag).lock();
         if still_there() {
@@ -225,20 +256,42 @@ impl LockTable {
     /// Who keeps `node` waiting: holders first, then those before it in the queue.
     pub(crate) fn blockers(&self, tag: LockTag, node: &Arc<WaitNode>) -> Vec<Blocker> {
         let partition = self.partition(&tag).lock();
-        let Some(state) = partition.get(&tag) else { return Vec::new() };
-        let Some(at) = state.queue.iter().position(|w| Arc::ptr_eq(w, node)) else { return Vec::new() };
+        let Some(state) = partition.get(&tag) else {
+            return Vec::new();
+        };
+        let Some(at) = state.queue.iter().position(|w| Arc::ptr_eq(w, node)) else {
+            return Vec::new();
+        };
         let conflicts = node.mode.conflict_mask();
-        let holding = state.holders.iter().filter(|h| h.pid != node.pid && h.modes & conflicts != 0);
-        let ahead = state.queue.iter().take(at).filter(|w| w.pid != node.pid && w.mode.bit() & conflicts != 0);
-        let holding = holding.map(|h| Blocker { pid: h.pid, queued: false });
-        holding.chain(ahead.map(|w| Blocker { pid: w.pid, queued: true })).collect()
+        let holding = state
+            .holders
+            .iter()
+            .filter(|h| h.pid != node.pid && h.modes & conflicts != 0);
+        let ahead = state
+            .queue
+            .iter()
+            .take(at)
+            .filter(|w| w.pid != node.pid && w.mode.bit() & conflicts != 0);
+        let holding = holding.map(|h| Blocker {
+            pid: h.pid,
+            queued: false,
+        });
+        holding
+            .chain(ahead.map(|w| Blocker {
+                pid: w.pid,
+                queued: true,
+            }))
+            .collect()
     }
 
     /// Every lock held or waited for, one partition after another.
     pub(crate) fn list(&self, rows: &mut Vec<LockInfo>) {
         for partition in &self.partitions {
             for (&tag, state) in partition.lock().iter() {
-                let held = state.holders.iter().flat_map(|h| modes(h.modes).map(|mode| (h.pid, mode)));
+                let held = state
+                    .holders
+                    .iter()
+                    .flat_map(|h| modes(h.modes).map(|mode| (h.pid, mode)));
                 rows.extend(held.map(|(pid, mode)| LockInfo {
                     tag,
                     pid,

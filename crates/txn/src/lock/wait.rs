@@ -27,7 +27,13 @@ pub(crate) struct WaitNode {
 
 impl WaitNode {
     pub(crate) fn new(pid: u32, mode: LockMode) -> WaitNode {
-        WaitNode { pid, mode, since: now_micros(), granted: AtomicBool::new(false), waker: WakerSlot::new() }
+        WaitNode {
+            pid,
+            mode,
+            since: now_micros(),
+            granted: AtomicBool::new(false),
+            waker: WakerSlot::new(),
+        }
     }
 
     /// Said with the queue's lock held; [`WaitNode::wake`] follows once it is free.
@@ -48,8 +54,14 @@ impl WaitNode {
 /// What a session waits for, as others see it.
 #[derive(Clone)]
 pub(crate) enum WaitOn {
-    Lock { tag: LockTag, node: std::sync::Arc<WaitNode> },
-    Xid { xid: Xid, node: std::sync::Arc<WaitNode> },
+    Lock {
+        tag: LockTag,
+        node: std::sync::Arc<WaitNode>,
+    },
+    Xid {
+        xid: Xid,
+        node: std::sync::Arc<WaitNode>,
+    },
 }
 
 impl WaitOn {
@@ -66,7 +78,10 @@ impl WaitOn {
                 LockTag::Object { object, .. } => (WaitEvent::LockObject, object.0.into()),
                 LockTag::Tuple { tid, .. } => (WaitEvent::LockTuple, tid.to_u64()),
                 LockTag::Advisory(key) => (WaitEvent::LockAdvisory, key as u64),
-                LockTag::AdvisoryPair(a, b) => (WaitEvent::LockAdvisory, (a as u32 as u64) << 32 | b as u32 as u64),
+                LockTag::AdvisoryPair(a, b) => (
+                    WaitEvent::LockAdvisory,
+                    (a as u32 as u64) << 32 | b as u32 as u64,
+                ),
                 LockTag::Transaction(xid) => (WaitEvent::LockTransaction, xid.0),
             },
             WaitOn::Xid { xid, .. } => (WaitEvent::LockTransaction, xid.0),
@@ -93,9 +108,16 @@ pub(crate) async fn wait_until_granted(
     let (event, object) = on.event();
     let _wait = throng_observe::waiting(event, object);
     let began = Instant::now();
-    let mut deadlock = pin!(Some(tokio::time::sleep(session.core().config.deadlock_timeout())));
+    let mut deadlock = pin!(Some(tokio::time::sleep(
+        session.core().config.deadlock_timeout()
+    )));
     let mut lock_timeout = pin!(session.lock_timeout().map(tokio::time::sleep));
-    let mut statement = pin!(session.cancel_flag().deadline().map(|at| sleep_until(at, began)));
+    let mut statement = pin!(
+        session
+            .cancel_flag()
+            .deadline()
+            .map(|at| sleep_until(at, began))
+    );
     let node = on.node();
     poll_fn(|cx| {
         // Registered first, looked at after: whoever grants or cancels in between wakes us again.

@@ -35,7 +35,9 @@ pub(crate) struct XidWaits {
 
 impl XidWaits {
     pub(crate) fn new() -> XidWaits {
-        XidWaits { partitions: (0..PARTITIONS).map(|_| CachePadded::default()).collect() }
+        XidWaits {
+            partitions: (0..PARTITIONS).map(|_| CachePadded::default()).collect(),
+        }
     }
 
     fn partition(&self, xid: Xid) -> &Partition {
@@ -56,10 +58,14 @@ impl XidWaits {
     pub(crate) fn remove(&self, xid: Xid, node: &Arc<WaitNode>) {
         let partition = self.partition(xid);
         let mut waiting = partition.waiting.lock();
-        let Some(nodes) = waiting.get_mut(&xid) else { return };
+        let Some(nodes) = waiting.get_mut(&xid) else {
+            return;
+        };
         let before = nodes.len();
         nodes.retain(|n| !Arc::ptr_eq(n, node));
-        partition.count.fetch_sub((before - nodes.len()) as u32, Ordering::Relaxed);
+        partition
+            .count
+            .fetch_sub((before - nodes.len()) as u32, Ordering::Relaxed);
         if nodes.is_empty() {
             waiting.remove(&xid);
         }
@@ -80,7 +86,9 @@ impl XidWaits {
         let nodes = {
             let mut waiting = partition.waiting.lock();
             let nodes = waiting.remove(&xid).unwrap_or_default();
-            partition.count.fetch_sub(nodes.len() as u32, Ordering::Relaxed);
+            partition
+                .count
+                .fetch_sub(nodes.len() as u32, Ordering::Relaxed);
             nodes
         };
         for node in nodes {

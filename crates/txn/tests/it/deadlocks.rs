@@ -11,14 +11,23 @@ use tokio::task::spawn_local;
 use super::support::{Table, open, run, session};
 
 fn check(error: &Error, pids: &[u32]) {
-    assert_eq!((error.code(), error.message()), (state::DEADLOCK_DETECTED, "deadlock detected"));
+    assert_eq!(
+        (error.code(), error.message()),
+        (state::DEADLOCK_DETECTED, "deadlock detected")
+    );
     let detail = error.fields().detail.clone().expect("a detail");
     assert_eq!(detail.lines().count(), pids.len(), "{detail}");
     for line in detail.lines() {
-        assert!(line.starts_with("Process ") && line.contains("; blocked by process "), "{line}");
+        assert!(
+            line.starts_with("Process ") && line.contains("; blocked by process "),
+            "{line}"
+        );
     }
     for pid in pids {
-        assert!(detail.contains(&format!("Process {pid} waits for ")), "{detail}");
+        assert!(
+            detail.contains(&format!("Process {pid} waits for ")),
+            "{detail}"
+        );
     }
 }
 
@@ -31,7 +40,9 @@ fn ring(n: usize) {
         let mut txns = Vec::new();
         for (i, session) in sessions.iter().enumerate() {
             let txn = session.begin(Isolation::ReadCommitted);
-            txn.lock_relation(Oid(100 + i as u32), LockMode::Exclusive).await.expect("free");
+            txn.lock_relation(Oid(100 + i as u32), LockMode::Exclusive)
+                .await
+                .expect("free");
             txns.push(txn);
         }
         let tasks: Vec<_> = txns
@@ -39,7 +50,9 @@ fn ring(n: usize) {
             .enumerate()
             .map(|(i, txn)| {
                 spawn_local(async move {
-                    let result = txn.lock_relation(Oid(100 + ((i + 1) % n) as u32), LockMode::Exclusive).await;
+                    let result = txn
+                        .lock_relation(Oid(100 + ((i + 1) % n) as u32), LockMode::Exclusive)
+                        .await;
                     txn.abort();
                     result
                 })
@@ -49,9 +62,19 @@ fn ring(n: usize) {
         for task in tasks {
             failed.extend(task.await.expect("no panic").err());
         }
-        assert_eq!(failed.len(), 1, "one gives up, the others get what they want: {failed:?}");
+        assert_eq!(
+            failed.len(),
+            1,
+            "one gives up, the others get what they want: {failed:?}"
+        );
         check(&failed[0], &pids);
-        assert!(failed[0].fields().detail.as_ref().is_some_and(|d| d.contains("ExclusiveLock on relation 10")));
+        assert!(
+            failed[0]
+                .fields()
+                .detail
+                .as_ref()
+                .is_some_and(|d| d.contains("ExclusiveLock on relation 10"))
+        );
         assert!(sys.locks().is_empty());
     });
 }
@@ -77,9 +100,14 @@ fn two_sharers_who_both_want_more() {
         let (sys, _) = open(&SimDisk::new());
         let sessions = [session(&sys), session(&sys)];
         let pids: Vec<u32> = sessions.iter().map(Session::pid).collect();
-        let txns: Vec<Txn> = sessions.iter().map(|s| s.begin(Isolation::ReadCommitted)).collect();
+        let txns: Vec<Txn> = sessions
+            .iter()
+            .map(|s| s.begin(Isolation::ReadCommitted))
+            .collect();
         for txn in &txns {
-            txn.lock_relation(Oid(5), LockMode::Share).await.expect("shared");
+            txn.lock_relation(Oid(5), LockMode::Share)
+                .await
+                .expect("shared");
         }
         let upgrade = |txn: Txn| async move {
             let result = txn.lock_relation(Oid(5), LockMode::AccessExclusive).await;
@@ -105,10 +133,18 @@ fn rows_and_relations_in_one_circle() {
         table.insert(&txn, 1, 10).await;
         txn.commit(true).await.expect("committed");
         let pids = [a.pid(), b.pid()];
-        let (first, second) = (a.begin(Isolation::ReadCommitted), b.begin(Isolation::ReadCommitted));
+        let (first, second) = (
+            a.begin(Isolation::ReadCommitted),
+            b.begin(Isolation::ReadCommitted),
+        );
         assert!(table.add(&first, 1, 1).await.expect("updated"));
         let key = LockTag::Advisory(1);
-        assert!(second.lock(key, LockMode::Exclusive, WaitPolicy::Block).await.expect("locked"));
+        assert!(
+            second
+                .lock(key, LockMode::Exclusive, WaitPolicy::Block)
+                .await
+                .expect("locked")
+        );
         let rows = table.clone();
         let by_row = spawn_local(async move {
             let result = rows.add(&second, 1, 1).await.map(drop);
@@ -116,16 +152,25 @@ fn rows_and_relations_in_one_circle() {
             result
         });
         let by_lock = spawn_local(async move {
-            let result = first.lock(key, LockMode::Exclusive, WaitPolicy::Block).await.map(drop);
+            let result = first
+                .lock(key, LockMode::Exclusive, WaitPolicy::Block)
+                .await
+                .map(drop);
             first.abort();
             result
         });
-        let results = [by_row.await.expect("no panic"), by_lock.await.expect("no panic")];
+        let results = [
+            by_row.await.expect("no panic"),
+            by_lock.await.expect("no panic"),
+        ];
         let failed: Vec<&Error> = results.iter().filter_map(|r| r.as_ref().err()).collect();
         assert_eq!(failed.len(), 1, "{failed:?}");
         check(failed[0], &pids);
         let detail = failed[0].fields().detail.clone().unwrap_or_default();
-        assert!(detail.contains("waits for ShareLock on transaction "), "{detail}");
+        assert!(
+            detail.contains("waits for ShareLock on transaction "),
+            "{detail}"
+        );
     });
 }
 
@@ -144,7 +189,10 @@ fn a_queue_that_stands_in_its_own_way_is_rearranged() {
             .expect("three");
         let (a, b) = (Oid(1), Oid(2));
         one.lock_relation(a, LockMode::Share).await.expect("free");
-        three.lock_relation(b, LockMode::Exclusive).await.expect("free");
+        three
+            .lock_relation(b, LockMode::Exclusive)
+            .await
+            .expect("free");
         // Two waits for one; three waits behind two in the queue only; one waits for three.
         let pids: Vec<u32> = sessions.iter().map(Session::pid).collect();
         let waits = |pid: u32| sys.locks().iter().any(|l| l.pid == pid && !l.granted);

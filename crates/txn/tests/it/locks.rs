@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use throng_disk::SimDisk;
 use throng_txn::{CancelReason, Isolation, LockMode, LockTag, Session, SessionState, WaitPolicy};
-use throng_types::error::state;
 use throng_types::Oid;
+use throng_types::error::state;
 use tokio::task::spawn_local;
 
 use super::support::{open, run, session};
@@ -18,7 +18,10 @@ const T: Oid = Oid(20000);
 async fn until(condition: impl Fn() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(20), "it never came to that");
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "it never came to that"
+        );
         tokio::task::yield_now().await;
     }
 }
@@ -30,29 +33,65 @@ fn weak_locks_stay_with_the_session_until_a_strong_one_comes() {
         let (a, b) = (session(&sys), session(&sys));
         let reader = a.begin(Isolation::ReadCommitted);
         for oid in 0..100 {
-            reader.lock_relation(Oid(30000 + oid), LockMode::AccessShare).await.expect("locked");
+            reader
+                .lock_relation(Oid(30000 + oid), LockMode::AccessShare)
+                .await
+                .expect("locked");
         }
-        reader.lock_relation(T, LockMode::AccessShare).await.expect("locked");
-        reader.lock_relation(T, LockMode::RowExclusive).await.expect("locked");
+        reader
+            .lock_relation(T, LockMode::AccessShare)
+            .await
+            .expect("locked");
+        reader
+            .lock_relation(T, LockMode::RowExclusive)
+            .await
+            .expect("locked");
         assert_eq!(sys.locks().iter().filter(|l| l.fast_path).count(), 102);
 
         let writer = b.begin(Isolation::ReadCommitted);
-        let error = writer.lock_relation_nowait(T, "t", LockMode::Exclusive).await.expect_err("not free");
+        let error = writer
+            .lock_relation_nowait(T, "t", LockMode::Exclusive)
+            .expect_err("not free");
         assert_eq!(error.code(), state::LOCK_NOT_AVAILABLE);
         assert_eq!(error.message(), "could not obtain lock on relation \"t\"");
-        let moved: Vec<_> = sys.locks().into_iter().filter(|l| l.tag == LockTag::Relation(T)).collect();
+        let moved: Vec<_> = sys
+            .locks()
+            .into_iter()
+            .filter(|l| l.tag == LockTag::Relation(T))
+            .collect();
         assert_eq!(moved.len(), 2);
-        assert!(moved.iter().all(|l| !l.fast_path && l.granted && l.pid == a.pid()));
+        assert!(
+            moved
+                .iter()
+                .all(|l| !l.fast_path && l.granted && l.pid == a.pid())
+        );
         reader.commit(true).await.expect("committed");
-        writer.lock_relation_nowait(T, "t", LockMode::AccessExclusive).await.expect("free now");
+        writer
+            .lock_relation_nowait(T, "t", LockMode::AccessExclusive)
+            .expect("free now");
 
         let again = a.begin(Isolation::ReadCommitted);
-        let free = again.lock(LockTag::Relation(T), LockMode::AccessShare, WaitPolicy::NoWait).await;
+        let free = again
+            .lock(
+                LockTag::Relation(T),
+                LockMode::AccessShare,
+                WaitPolicy::NoWait,
+            )
+            .await;
         assert!(!free.expect("asked"));
         writer.abort();
-        let free = again.lock(LockTag::Relation(T), LockMode::AccessShare, WaitPolicy::NoWait).await;
+        let free = again
+            .lock(
+                LockTag::Relation(T),
+                LockMode::AccessShare,
+                WaitPolicy::NoWait,
+            )
+            .await;
         assert!(free.expect("asked"));
-        assert!(sys.locks().iter().any(|l| l.fast_path), "the short way is open again");
+        assert!(
+            sys.locks().iter().any(|l| l.fast_path),
+            "the short way is open again"
+        );
         drop(again);
         assert!(sys.locks().is_empty());
     });
@@ -64,18 +103,33 @@ fn a_waiter_is_woken_with_the_lock_in_hand_and_shown_while_it_waits() {
         let (sys, _) = open(&SimDisk::new());
         let (a, b) = (session(&sys), Rc::new(session(&sys)));
         let holder = a.begin(Isolation::ReadCommitted);
-        holder.lock_relation(T, LockMode::AccessExclusive).await.expect("locked");
+        holder
+            .lock_relation(T, LockMode::AccessExclusive)
+            .await
+            .expect("locked");
         let waiter = b.clone();
         let task = spawn_local(async move {
             waiter.entry().statement_began("select 1");
             let txn = waiter.begin(Isolation::ReadCommitted);
-            txn.lock_relation(T, LockMode::AccessShare).await.expect("locked in the end");
+            txn.lock_relation(T, LockMode::AccessShare)
+                .await
+                .expect("locked in the end");
         });
         let pid = b.pid();
         until(|| sys.locks().iter().any(|l| l.pid == pid && !l.granted)).await;
-        let row = sys.sessions().into_iter().find(|s| s.pid == pid).expect("listed");
-        assert_eq!((row.state, row.query.as_str()), (SessionState::Active, "select 1"));
-        assert_eq!(row.wait_event.map(|e| (e.class().name(), e.name())), Some(("Lock", "relation")));
+        let row = sys
+            .sessions()
+            .into_iter()
+            .find(|s| s.pid == pid)
+            .expect("listed");
+        assert_eq!(
+            (row.state, row.query.as_str()),
+            (SessionState::Active, "select 1")
+        );
+        assert_eq!(
+            row.wait_event.map(|e| (e.class().name(), e.name())),
+            Some(("Lock", "relation"))
+        );
         assert!(!task.is_finished());
         holder.commit(true).await.expect("committed");
         task.await.expect("no panic");
@@ -89,19 +143,30 @@ fn waits_end_by_cancel_by_lock_timeout_and_by_statement_timeout() {
         let (sys, _) = open(&SimDisk::new());
         let (a, b) = (session(&sys), session(&sys));
         let holder = a.begin(Isolation::ReadCommitted);
-        holder.lock_relation(T, LockMode::AccessExclusive).await.expect("locked");
+        holder
+            .lock_relation(T, LockMode::AccessExclusive)
+            .await
+            .expect("locked");
         let cancelled = async |prepare: &dyn Fn(&Session)| {
             let txn = b.begin(Isolation::ReadCommitted);
             prepare(&b);
-            let error = txn.lock_relation(T, LockMode::RowShare).await.expect_err("it cannot be had");
+            let error = txn
+                .lock_relation(T, LockMode::RowShare)
+                .await
+                .expect_err("it cannot be had");
             b.cancel_flag().statement_ended();
             b.entry().set_lock_timeout(None);
             (error.code(), error.message().to_string())
         };
         let message = |text: &str| format!("canceling statement due to {text}");
-        let late = cancelled(&|b| b.entry().set_lock_timeout(Some(Duration::from_millis(30)))).await;
+        let late =
+            cancelled(&|b| b.entry().set_lock_timeout(Some(Duration::from_millis(30)))).await;
         assert_eq!(late, (state::LOCK_NOT_AVAILABLE, message("lock timeout")));
-        let late = cancelled(&|b| b.cancel_flag().set_deadline(Some(Instant::now() + Duration::from_millis(30)))).await;
+        let late = cancelled(&|b| {
+            b.cancel_flag()
+                .set_deadline(Some(Instant::now() + Duration::from_millis(30)))
+        })
+        .await;
         assert_eq!(late, (state::QUERY_CANCELED, message("statement timeout")));
         let by_user = cancelled(&|b| {
             let (sys, pid) = (sys.clone(), b.pid());
@@ -112,10 +177,15 @@ fn waits_end_by_cancel_by_lock_timeout_and_by_statement_timeout() {
         })
         .await;
         assert_eq!(by_user, (state::QUERY_CANCELED, message("user request")));
-        assert!(sys.locks().iter().all(|l| l.granted), "nobody is left in the queue");
+        assert!(
+            sys.locks().iter().all(|l| l.granted),
+            "nobody is left in the queue"
+        );
         holder.abort();
         let txn = b.begin(Isolation::ReadCommitted);
-        txn.lock_relation(T, LockMode::AccessExclusive).await.expect("free");
+        txn.lock_relation(T, LockMode::AccessExclusive)
+            .await
+            .expect("free");
     });
 }
 
@@ -125,15 +195,25 @@ fn a_rollback_to_a_savepoint_gives_back_what_was_locked_since() {
         let (sys, _) = open(&SimDisk::new());
         let a = session(&sys);
         let txn = a.begin(Isolation::ReadCommitted);
-        txn.lock_relation(T, LockMode::AccessShare).await.expect("locked");
+        txn.lock_relation(T, LockMode::AccessShare)
+            .await
+            .expect("locked");
         let level = txn.savepoint();
-        txn.lock_relation(T, LockMode::AccessShare).await.expect("held already");
-        txn.lock_relation(T, LockMode::Exclusive).await.expect("locked");
-        txn.lock_relation(Oid(7), LockMode::AccessShare).await.expect("locked");
+        txn.lock_relation(T, LockMode::AccessShare)
+            .await
+            .expect("held already");
+        txn.lock_relation(T, LockMode::Exclusive)
+            .await
+            .expect("locked");
+        txn.lock_relation(Oid(7), LockMode::AccessShare)
+            .await
+            .expect("locked");
         txn.rollback_to(level);
         let left: Vec<_> = sys.locks().into_iter().map(|l| (l.tag, l.mode)).collect();
         assert_eq!(left, [(LockTag::Relation(T), LockMode::AccessShare)]);
-        txn.lock_relation(Oid(7), LockMode::AccessShare).await.expect("locked");
+        txn.lock_relation(Oid(7), LockMode::AccessShare)
+            .await
+            .expect("locked");
         txn.release(level);
         assert_eq!(sys.locks().len(), 2, "a released savepoint keeps its locks");
     });
@@ -145,18 +225,49 @@ fn advisory_locks_are_counted_for_the_session_and_not_for_the_transaction() {
         let (sys, _) = open(&SimDisk::new());
         let (a, b) = (session(&sys), session(&sys));
         let key = LockTag::Advisory(42);
-        assert!(a.advisory_lock(key, LockMode::Exclusive, WaitPolicy::Block).await.expect("locked"));
-        assert!(a.advisory_lock(key, LockMode::Exclusive, WaitPolicy::Block).await.expect("locked"));
-        assert!(!b.advisory_lock(key, LockMode::Share, WaitPolicy::NoWait).await.expect("asked"));
+        assert!(
+            a.advisory_lock(key, LockMode::Exclusive, WaitPolicy::Block)
+                .await
+                .expect("locked")
+        );
+        assert!(
+            a.advisory_lock(key, LockMode::Exclusive, WaitPolicy::Block)
+                .await
+                .expect("locked")
+        );
+        assert!(
+            !b.advisory_lock(key, LockMode::Share, WaitPolicy::NoWait)
+                .await
+                .expect("asked")
+        );
         let txn = a.begin(Isolation::ReadCommitted);
-        assert!(txn.lock(key, LockMode::Exclusive, WaitPolicy::Block).await.expect("its own"));
+        assert!(
+            txn.lock(key, LockMode::Exclusive, WaitPolicy::Block)
+                .await
+                .expect("its own")
+        );
         txn.commit(true).await.expect("committed");
         assert!(a.advisory_unlock(key, LockMode::Exclusive));
-        assert!(!b.advisory_lock(key, LockMode::Share, WaitPolicy::NoWait).await.expect("asked"));
+        assert!(
+            !b.advisory_lock(key, LockMode::Share, WaitPolicy::NoWait)
+                .await
+                .expect("asked")
+        );
         assert!(a.advisory_unlock(key, LockMode::Exclusive));
-        assert!(!a.advisory_unlock(key, LockMode::Exclusive), "not held any more");
-        assert!(b.advisory_lock(key, LockMode::Share, WaitPolicy::NoWait).await.expect("asked"));
-        assert!(a.advisory_lock(key, LockMode::Share, WaitPolicy::NoWait).await.expect("shared"));
+        assert!(
+            !a.advisory_unlock(key, LockMode::Exclusive),
+            "not held any more"
+        );
+        assert!(
+            b.advisory_lock(key, LockMode::Share, WaitPolicy::NoWait)
+                .await
+                .expect("asked")
+        );
+        assert!(
+            a.advisory_lock(key, LockMode::Share, WaitPolicy::NoWait)
+                .await
+                .expect("shared")
+        );
         drop(a);
         assert_eq!(sys.locks().len(), 1, "a session's locks go with it");
         b.advisory_unlock_all();
@@ -171,7 +282,8 @@ fn threads_never_hold_what_excludes_each_other() {
     const RELATIONS: u32 = 3;
     let (sys, _) = open(&SimDisk::new());
     // By relation and mode: how many hold it.
-    let held: Arc<Vec<AtomicU32>> = Arc::new((0..RELATIONS * 9).map(|_| AtomicU32::new(0)).collect());
+    let held: Arc<Vec<AtomicU32>> =
+        Arc::new((0..RELATIONS * 9).map(|_| AtomicU32::new(0)).collect());
     let threads: Vec<_> = (0..4u32)
         .map(|seed| {
             let (sys, held) = (sys.clone(), held.clone());
@@ -199,7 +311,9 @@ fn threads_never_hold_what_excludes_each_other() {
                 // Weak modes most of the time, so that both ways are taken.
                 let mode = if next(4) > 0 { next(3) } else { next(8) };
                 let mode = LockMode::ALL[mode as usize];
-                txn.lock_relation(Oid(1 + relation), mode).await.expect("no deadlock in one order");
+                txn.lock_relation(Oid(1 + relation), mode)
+                    .await
+                    .expect("no deadlock in one order");
                 held[(relation * 9 + mode as u32) as usize].fetch_add(1, Ordering::SeqCst);
                 mine.push((relation, mode));
             }

@@ -43,7 +43,10 @@ fn a_clean_stop_needs_no_redo() {
     });
     for seed in 0..5 {
         let (sys, report) = open(&disk.crash_image(seed));
-        assert!(!report.first_start && !report.crashed && report.commits == 0, "{report:?}");
+        assert!(
+            !report.first_start && !report.crashed && report.commits == 0,
+            "{report:?}"
+        );
         assert_eq!(contents(&sys).len(), 50);
     }
 }
@@ -94,10 +97,17 @@ fn what_was_acknowledged_is_there_and_the_rest_is_whole_or_absent() {
             let (sys, report) = open(&again);
             assert!(report.crashed);
             let rows = contents(&sys);
-            assert!((0..100).chain(110..115).all(|key| rows.contains_key(&key)), "round {round}, start {start}");
+            assert!(
+                (0..100).chain(110..115).all(|key| rows.contains_key(&key)),
+                "round {round}, start {start}"
+            );
             let soft = (100..110).filter(|key| rows.contains_key(key)).count();
             assert!(soft == 0 || soft == 10, "half a transaction: {soft}");
-            assert_eq!(rows.len(), 105 + soft, "nothing that was rolled back or not ended");
+            assert_eq!(
+                rows.len(),
+                105 + soft,
+                "nothing that was rolled back or not ended"
+            );
             let next = again.crash_image(round * 7 + start);
             drop(sys);
             again = next;
@@ -120,7 +130,8 @@ fn crash_images_taken_under_load_keep_the_sum() {
         let acknowledged = Rc::new(std::cell::Cell::new(0i64));
         let tasks: Vec<_> = (0..4u32)
             .map(|seed| {
-                let (session, table, acknowledged) = (session(&sys), table.clone(), acknowledged.clone());
+                let (session, table, acknowledged) =
+                    (session(&sys), table.clone(), acknowledged.clone());
                 spawn_local(async move {
                     for i in 0..60u32 {
                         let from = (seed + i * 3) % (ACCOUNTS - 1);
@@ -152,8 +163,15 @@ fn crash_images_taken_under_load_keep_the_sum() {
     for (image, acknowledged) in images {
         let (sys, _) = open(&image);
         let rows = contents(&sys);
-        assert_eq!(rows.values().sum::<i64>(), 100 * i64::from(ACCOUNTS), "{rows:?}");
-        assert!(rows[&(ACCOUNTS - 1)] >= 100 + acknowledged, "an acknowledged transfer is missing");
+        assert_eq!(
+            rows.values().sum::<i64>(),
+            100 * i64::from(ACCOUNTS),
+            "{rows:?}"
+        );
+        assert!(
+            rows[&(ACCOUNTS - 1)] >= 100 + acknowledged,
+            "an acknowledged transfer is missing"
+        );
     }
 }
 
@@ -164,7 +182,10 @@ fn files_come_and_go_with_their_transactions() {
         let (sys, _) = open(&disk);
         let (a, b) = (session(&sys), session(&sys));
         let txn = a.begin(Isolation::ReadCommitted);
-        let (kept, dropped) = (txn.create_file().expect("made"), txn.create_file().expect("made"));
+        let (kept, dropped) = (
+            txn.create_file().expect("made"),
+            txn.create_file().expect("made"),
+        );
         txn.commit(true).await.expect("committed");
         let txn = b.begin(Isolation::ReadCommitted);
         let running = txn.create_file().expect("made");
@@ -174,7 +195,10 @@ fn files_come_and_go_with_their_transactions() {
         let aborted = second.create_file().expect("made");
         second.rollback_to(level);
         second.drop_file(dropped);
-        assert!(sys.files().exists(dropped).expect("asked"), "not before the commit");
+        assert!(
+            sys.files().exists(dropped).expect("asked"),
+            "not before the commit"
+        );
         second.commit(true).await.expect("committed");
         let gone = |file: FileId| !sys.files().exists(file).expect("asked");
         while !(gone(dropped) && gone(aborted)) {
@@ -186,10 +210,17 @@ fn files_come_and_go_with_their_transactions() {
     });
     for seed in 0..10 {
         let (sys, _) = open(&disk.crash_image(seed));
-        assert_eq!(sys.files().list().expect("listed"), [kept], "not {dropped}, {aborted} or {running}");
+        assert_eq!(
+            sys.files().list().expect("listed"),
+            [kept],
+            "not {dropped}, {aborted} or {running}"
+        );
         let session = session(&sys);
         let txn = session.begin(Isolation::ReadCommitted);
-        assert!(txn.create_file().expect("made") > running, "file ids are not used again");
+        assert!(
+            txn.create_file().expect("made") > running,
+            "file ids are not used again"
+        );
     }
 }
 
@@ -216,7 +247,10 @@ fn ids_are_never_given_out_twice() {
         drop(sys);
         disk = image;
         let (sys, _) = open(&disk);
-        assert!(matches!(sys.status(last_xid), XidStatus::Committed(_)), "start {start}");
+        assert!(
+            matches!(sys.status(last_xid), XidStatus::Committed(_)),
+            "start {start}"
+        );
     }
 }
 
@@ -230,9 +264,14 @@ fn a_commit_whose_future_is_dropped_is_committed_all_the_same() {
         let xid = txn.assign_top_xid();
         let mut commit = Box::pin(txn.commit(true));
         // Once: the record is in the log, the answer most likely not there.
-        let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(commit.as_mut().poll(cx).is_ready())).await;
+        let polled =
+            std::future::poll_fn(|cx| std::task::Poll::Ready(commit.as_mut().poll(cx).is_ready()))
+                .await;
         drop(commit);
-        assert!(matches!(sys.status(xid), XidStatus::Committed(_)), "polled to its end: {polled}");
+        assert!(
+            matches!(sys.status(xid), XidStatus::Committed(_)),
+            "polled to its end: {polled}"
+        );
         assert!(sys.locks().is_empty());
         let next = session.begin(Isolation::ReadCommitted);
         next.commit(true).await.expect("the session goes on");

@@ -47,7 +47,11 @@ fn read_committed_goes_on_from_the_newest_version() {
         first.commit(true).await.expect("committed");
         second.await.expect("no panic");
         let reader = a.begin(Isolation::ReadCommitted);
-        assert_eq!(table.find(&reader.snapshot(), 1).map(|r| r.0), Some(11), "no update is lost");
+        assert_eq!(
+            table.find(&reader.snapshot(), 1).map(|r| r.0),
+            Some(11),
+            "no update is lost"
+        );
     });
 }
 
@@ -71,12 +75,23 @@ fn repeatable_read_is_told_that_it_is_too_late() {
             first.commit(true).await.expect("committed");
             let new = encode(1, 5);
             let turn = &mut RowTurn::default();
-            let error = update_row(&late, &table.heap, row, &new, RowLockMode::NoKeyUpdate, true, turn)
-                .await
-                .expect_err("somebody was first");
+            let error = update_row(
+                &late,
+                &table.heap,
+                row,
+                &new,
+                RowLockMode::NoKeyUpdate,
+                true,
+                turn,
+            )
+            .await
+            .expect_err("somebody was first");
             let what = if deletes { "delete" } else { "update" };
             assert_eq!(error.code(), state::SERIALIZATION_FAILURE);
-            assert_eq!(error.message(), format!("could not serialize access due to concurrent {what}"));
+            assert_eq!(
+                error.message(),
+                format!("could not serialize access due to concurrent {what}")
+            );
             late.abort();
         }
     });
@@ -91,32 +106,95 @@ fn row_locks_share_and_exclude_as_their_modes_say() {
         let (a, b) = (session(&sys), session(&sys));
         for held in RowLockMode::ALL {
             for wanted in RowLockMode::ALL {
-                let (holder, other) = (a.begin(Isolation::ReadCommitted), b.begin(Isolation::ReadCommitted));
+                let (holder, other) = (
+                    a.begin(Isolation::ReadCommitted),
+                    b.begin(Isolation::ReadCommitted),
+                );
                 let row = table.find(&holder.snapshot(), 1).expect("seen").1;
                 let mut turn = RowTurn::default();
-                let got = lock_row(&holder, &table.heap, row, held, WaitPolicy::NoWait, &mut turn).await;
+                let got = lock_row(
+                    &holder,
+                    &table.heap,
+                    row,
+                    held,
+                    WaitPolicy::NoWait,
+                    &mut turn,
+                )
+                .await;
                 assert_eq!(got.expect("asked"), RowOutcome::Done(()));
-                let got = lock_row(&other, &table.heap, row, wanted, WaitPolicy::NoWait, &mut turn).await;
-                let expected = if held.conflicts(wanted) { RowOutcome::Busy } else { RowOutcome::Done(()) };
-                assert_eq!(got.expect("asked"), expected, "{held:?} held, {wanted:?} wanted");
+                let got = lock_row(
+                    &other,
+                    &table.heap,
+                    row,
+                    wanted,
+                    WaitPolicy::NoWait,
+                    &mut turn,
+                )
+                .await;
+                let expected = if held.conflicts(wanted) {
+                    RowOutcome::Busy
+                } else {
+                    RowOutcome::Done(())
+                };
+                assert_eq!(
+                    got.expect("asked"),
+                    expected,
+                    "{held:?} held, {wanted:?} wanted"
+                );
                 holder.abort();
-                let got = lock_row(&other, &table.heap, row, wanted, WaitPolicy::NoWait, &mut turn).await;
+                let got = lock_row(
+                    &other,
+                    &table.heap,
+                    row,
+                    wanted,
+                    WaitPolicy::NoWait,
+                    &mut turn,
+                )
+                .await;
                 assert_eq!(got.expect("asked"), RowOutcome::Done(()), "free again");
             }
         }
         // A key-share lock is carried over an update that leaves the key alone.
-        let (holder, writer) = (a.begin(Isolation::ReadCommitted), b.begin(Isolation::ReadCommitted));
+        let (holder, writer) = (
+            a.begin(Isolation::ReadCommitted),
+            b.begin(Isolation::ReadCommitted),
+        );
         let row = table.find(&holder.snapshot(), 1).expect("seen").1;
         let mut turn = RowTurn::default();
-        lock_row(&holder, &table.heap, row, KeyShare, WaitPolicy::Block, &mut turn).await.expect("locked");
+        lock_row(
+            &holder,
+            &table.heap,
+            row,
+            KeyShare,
+            WaitPolicy::Block,
+            &mut turn,
+        )
+        .await
+        .expect("locked");
         assert!(table.add(&writer, 1, 1).await.expect("not in its way"));
         writer.commit(true).await.expect("committed");
         let deleter = b.begin(Isolation::ReadCommitted);
         let row = table.find(&deleter.snapshot(), 1).expect("seen").1;
-        let got = lock_row(&deleter, &table.heap, row, Update, WaitPolicy::NoWait, &mut turn).await;
+        let got = lock_row(
+            &deleter,
+            &table.heap,
+            row,
+            Update,
+            WaitPolicy::NoWait,
+            &mut turn,
+        )
+        .await;
         assert_eq!(got.expect("asked"), RowOutcome::Busy);
         holder.commit(true).await.expect("committed");
-        let got = lock_row(&deleter, &table.heap, row, Update, WaitPolicy::NoWait, &mut turn).await;
+        let got = lock_row(
+            &deleter,
+            &table.heap,
+            row,
+            Update,
+            WaitPolicy::NoWait,
+            &mut turn,
+        )
+        .await;
         assert_eq!(got.expect("asked"), RowOutcome::Done(()));
     });
 }
@@ -166,18 +244,29 @@ fn a_crowd_at_one_row_queues() {
                 })
             })
             .collect();
-        let waiting = || sys.locks().into_iter().filter(|l| !l.granted).collect::<Vec<_>>();
+        let waiting = || {
+            sys.locks()
+                .into_iter()
+                .filter(|l| !l.granted)
+                .collect::<Vec<_>>()
+        };
         while waiting().len() < CROWD as usize {
             yield_now().await;
         }
-        let for_xid = waiting().iter().filter(|l| matches!(l.tag, LockTag::Transaction(_))).count();
+        let for_xid = waiting()
+            .iter()
+            .filter(|l| matches!(l.tag, LockTag::Transaction(_)))
+            .count();
         assert_eq!(for_xid, 1, "only the first is woken by the commit");
         holder.commit(true).await.expect("committed");
         for task in tasks {
             task.await.expect("no panic");
         }
         let reader = a.begin(Isolation::ReadCommitted);
-        assert_eq!(table.find(&reader.snapshot(), 1).map(|r| r.0), Some(1000 + CROWD));
+        assert_eq!(
+            table.find(&reader.snapshot(), 1).map(|r| r.0),
+            Some(1000 + CROWD)
+        );
         reader.abort();
         assert!(sys.locks().is_empty());
     });
@@ -196,7 +285,9 @@ fn cleaning_keeps_what_somebody_sees_and_nothing_else() {
             table.insert(&txn, key, 1).await;
             txn.next_command().expect("few commands");
             let row = table.find(&txn.snapshot(), key).expect("seen").1;
-            let done = delete_row(&txn, &table.heap, row, &mut RowTurn::default()).await.expect("deleted");
+            let done = delete_row(&txn, &table.heap, row, &mut RowTurn::default())
+                .await
+                .expect("deleted");
             assert_eq!(done, RowOutcome::Done(()));
             txn.commit(false).await.expect("committed");
         }
@@ -209,10 +300,18 @@ fn cleaning_keeps_what_somebody_sees_and_nothing_else() {
             vacuum_table(&sys.cleaner_context(), &table.heap, &[], &mut pacing).expect("cleaned")
         };
         clean();
-        assert_eq!(table.find(&old.snapshot(), 1).map(|r| r.0), Some(0), "the old snapshot's version stays");
+        assert_eq!(
+            table.find(&old.snapshot(), 1).map(|r| r.0),
+            Some(0),
+            "the old snapshot's version stays"
+        );
         old.abort();
         let cleaned = clean();
-        assert_eq!((cleaned.kept, cleaned.ending, cleaned.stopped), (1, 0, false), "{cleaned:?}");
+        assert_eq!(
+            (cleaned.kept, cleaned.ending, cleaned.stopped),
+            (1, 0, false),
+            "{cleaned:?}"
+        );
         let reader = a.begin(Isolation::ReadCommitted);
         assert_eq!(table.find(&reader.snapshot(), 1).map(|r| r.0), Some(7));
     });

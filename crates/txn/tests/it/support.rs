@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use throng_access::{Heap, RelationStore, RowLockMode, TupleBatch};
-use throng_buffer::{PoolConfig, Ring, AccessStrategy, retry, retry_blocking};
+use throng_buffer::{AccessStrategy, PoolConfig, Ring, retry, retry_blocking};
 use throng_disk::{Disk, SimDisk};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, update_row};
-use throng_txn::{Isolation, OpenConfig, RecoveryReport, Session, SessionInfo, Snapshot, Txn, TxnConfig, TxnSystem};
+use throng_txn::{
+    Isolation, OpenConfig, RecoveryReport, Session, SessionInfo, Snapshot, Txn, TxnConfig,
+    TxnSystem,
+};
 use throng_types::{FileId, Result, Tid};
 use throng_wal::WalConfig;
 
@@ -17,18 +20,36 @@ pub fn open(disk: &SimDisk) -> (Arc<TxnSystem>, RecoveryReport) {
 
 pub fn try_open(disk: &SimDisk) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    let wal = WalConfig { segment_size: 256 << 10, buffer: 256 << 10, ..WalConfig::default() };
-    let txn = TxnConfig { deadlock_timeout_ms: AtomicU64::new(20), ..TxnConfig::default() };
-    TxnSystem::open(OpenConfig { disk, pool: PoolConfig::new(2 << 20), wal, txn })
+    let wal = WalConfig {
+        segment_size: 256 << 10,
+        buffer: 256 << 10,
+        ..WalConfig::default()
+    };
+    let txn = TxnConfig {
+        deadlock_timeout_ms: AtomicU64::new(20),
+        ..TxnConfig::default()
+    };
+    TxnSystem::open(OpenConfig {
+        disk,
+        pool: PoolConfig::new(2 << 20),
+        wal,
+        txn,
+    })
 }
 
 pub fn session(sys: &TxnSystem) -> Session {
-    sys.register(SessionInfo { backend_type: "client backend", ..SessionInfo::default() })
+    sys.register(SessionInfo {
+        backend_type: "client backend",
+        ..SessionInfo::default()
+    })
 }
 
 /// Runs on a runtime of one thread, with timers.
 pub fn run<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
     runtime.block_on(tokio::task::LocalSet::new().run_until(future))
 }
 
@@ -49,12 +70,16 @@ impl Table {
     }
 
     pub fn open(sys: &Arc<TxnSystem>) -> Table {
-        Table { heap: RelationStore::new(sys.pool().clone()).heap(Table::FILE) }
+        Table {
+            heap: RelationStore::new(sys.pool().clone()).heap(Table::FILE),
+        }
     }
 
     pub async fn insert(&self, txn: &Txn, key: u32, value: i64) -> RowRef {
         let row = encode(key, value);
-        let tid = retry(|| self.heap.insert(txn, &row)).await.expect("inserted");
+        let tid = retry(|| self.heap.insert(txn, &row))
+            .await
+            .expect("inserted");
         RowRef { tid, root: tid }
     }
 
@@ -69,39 +94,65 @@ impl Table {
                 self.heap.scan_page(block, snapshot, &mut ring, &mut batch)
             })
             .expect("a page");
-            for (at, bytes) in batch.iter() {
-                let (key, value) = decode(bytes);
-                rows.push((key, value, RowRef { tid: at.tid, root: at.root }));
+            for i in 0..batch.len() {
+                let (key, value) = decode(batch.row(i));
+                rows.push((
+                    key,
+                    value,
+                    RowRef {
+                        tid: batch.tid(i),
+                        root: batch.root(i),
+                    },
+                ));
             }
         }
         rows
     }
 
     pub fn find(&self, snapshot: &Snapshot, key: u32) -> Option<(i64, RowRef)> {
-        self.scan(snapshot).into_iter().find(|row| row.0 == key).map(|row| (row.1, row.2))
+        self.scan(snapshot)
+            .into_iter()
+            .find(|row| row.0 == key)
+            .map(|row| (row.1, row.2))
     }
 
     /// The row as it is at its newest locked version.
     pub fn value_at(&self, tid: Tid) -> i64 {
         let mut bytes = Vec::new();
-        retry_blocking(|| self.heap.read_version(tid, &mut bytes)).expect("readable").expect("there");
+        retry_blocking(|| self.heap.read_version(tid, &mut bytes))
+            .expect("readable")
+            .expect("there");
         decode(&bytes).1
     }
 
     /// `UPDATE … SET value = value + delta WHERE key = …` as READ COMMITTED does it. `false`: the row is gone.
     pub async fn add(&self, txn: &Txn, key: u32, delta: i64) -> Result<bool> {
         let snapshot = txn.snapshot();
-        let Some((mut value, mut row)) = self.find(&snapshot, key) else { return Ok(false) };
+        let Some((mut value, mut row)) = self.find(&snapshot, key) else {
+            return Ok(false);
+        };
         let mut turn = RowTurn::default();
         loop {
             let new = encode(key, value + delta);
-            match update_row(txn, &self.heap, row, &new, RowLockMode::NoKeyUpdate, true, &mut turn).await? {
+            match update_row(
+                txn,
+                &self.heap,
+                row,
+                &new,
+                RowLockMode::NoKeyUpdate,
+                true,
+                &mut turn,
+            )
+            .await?
+            {
                 RowOutcome::Done(_) => break,
                 RowOutcome::Updated(newer) => {
                     value = self.value_at(newer.tid);
                     row = newer;
                 }
-                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => return Ok(false),
+                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => {
+                    return Ok(false);
+                }
             }
         }
         txn.next_command()?;
@@ -115,5 +166,8 @@ pub fn encode(key: u32, value: i64) -> Vec<u8> {
 
 pub fn decode(row: &[u8]) -> (u32, i64) {
     let (key, value) = row.split_at(4);
-    (u32::from_le_bytes(key.try_into().expect("4 bytes")), i64::from_le_bytes(value.try_into().expect("8 bytes")))
+    (
+        u32::from_le_bytes(key.try_into().expect("4 bytes")),
+        i64::from_le_bytes(value.try_into().expect("8 bytes")),
+    )
 }

@@ -26,17 +26,30 @@ fn commits_become_visible_to_later_snapshots_only() {
         let before = repeatable.snapshot();
         assert!(!before.visible(&row));
         writer.commit(false).await.expect("committed");
-        assert!(!before.visible(&row) && !repeatable.snapshot().visible(&row), "its moment was before");
+        assert!(
+            !before.visible(&row) && !repeatable.snapshot().visible(&row),
+            "its moment was before"
+        );
         let reader = committed.begin(Isolation::ReadCommitted);
         assert!(reader.snapshot().visible(&row));
         let deleter = a.begin(Isolation::ReadCommitted);
-        let gone = TupleHeader { xmax: deleter.xid(), cmax: deleter.cid(), ..row };
+        let gone = TupleHeader {
+            xmax: deleter.xid(),
+            cmax: deleter.cid(),
+            ..row
+        };
         let snapshot = reader.snapshot();
-        assert!(snapshot.visible(&gone) && deleter.snapshot().visible(&gone), "a command does not see its own work");
+        assert!(
+            snapshot.visible(&gone) && deleter.snapshot().visible(&gone),
+            "a command does not see its own work"
+        );
         deleter.next_command().expect("few commands");
         assert!(!deleter.snapshot().visible(&gone) && deleter.snapshot().visible(&row));
         deleter.abort();
-        assert!(reader.snapshot().visible(&gone), "an aborted delete did not happen");
+        assert!(
+            reader.snapshot().visible(&gone),
+            "an aborted delete did not happen"
+        );
     });
 }
 
@@ -61,7 +74,13 @@ fn subtransactions_stand_and_fall_with_what_is_around_them() {
         txn.release(first);
         txn.next_command().expect("few commands");
         let mine = txn.snapshot();
-        for (row, seen) in [(&outer, true), (&kept, true), (&within, true), (&undone, false), (&redone, true)] {
+        for (row, seen) in [
+            (&outer, true),
+            (&kept, true),
+            (&within, true),
+            (&undone, false),
+            (&redone, true),
+        ] {
             assert_eq!(mine.visible(row), seen, "{row:?}");
             assert_eq!(txn.is_mine(row.xmin), seen, "{row:?}");
         }
@@ -69,7 +88,13 @@ fn subtransactions_stand_and_fall_with_what_is_around_them() {
         let before = reader.snapshot();
         txn.commit(true).await.expect("committed");
         let after = reader.snapshot();
-        for (row, seen) in [(&outer, true), (&kept, true), (&within, true), (&undone, false), (&redone, true)] {
+        for (row, seen) in [
+            (&outer, true),
+            (&kept, true),
+            (&within, true),
+            (&undone, false),
+            (&redone, true),
+        ] {
             assert!(!before.visible(row));
             assert_eq!(after.visible(row), seen, "{row:?}");
         }
@@ -116,10 +141,18 @@ fn the_horizon_waits_for_snapshots_and_for_the_disk() {
             txn.assign_top_xid();
             txn.commit(false).await.expect("committed");
         }
-        assert_eq!(sys.advance_horizon(true).expect("flushed"), held, "a transaction's snapshot is kept between statements");
+        assert_eq!(
+            sys.advance_horizon(true).expect("flushed"),
+            held,
+            "a transaction's snapshot is kept between statements"
+        );
         let copy = reader.snapshot();
         reader.commit(true).await.expect("read only");
-        assert_eq!(sys.advance_horizon(true).expect("flushed"), held, "a copy is still out");
+        assert_eq!(
+            sys.advance_horizon(true).expect("flushed"),
+            held,
+            "a copy is still out"
+        );
         drop(copy);
         assert_eq!(sys.advance_horizon(true).expect("flushed").0, held.0 + 10);
     });
@@ -176,7 +209,11 @@ fn money_is_never_seen_half_moved() {
                         let from = (seed * 7 + i * 3) % ACCOUNTS;
                         let to = (from + 1 + i % (ACCOUNTS - 1)) % ACCOUNTS;
                         // In one order, so that nobody deadlocks.
-                        let moves = if from < to { [(from, -5), (to, 5)] } else { [(to, 5), (from, -5)] };
+                        let moves = if from < to {
+                            [(from, -5), (to, 5)]
+                        } else {
+                            [(to, 5), (from, -5)]
+                        };
                         let txn = session.begin(Isolation::ReadCommitted);
                         let level = (i % 3 == 0).then(|| txn.savepoint());
                         for (key, delta) in moves {
@@ -207,7 +244,10 @@ fn money_is_never_seen_half_moved() {
                         for _ in 0..3 {
                             let rows = table.scan(&txn.snapshot());
                             assert_eq!(rows.len(), ACCOUNTS as usize);
-                            assert_eq!(rows.iter().map(|row| row.1).sum::<i64>(), 100 * i64::from(ACCOUNTS));
+                            assert_eq!(
+                                rows.iter().map(|row| row.1).sum::<i64>(),
+                                100 * i64::from(ACCOUNTS)
+                            );
                         }
                     }
                 });
@@ -225,6 +265,13 @@ fn money_is_never_seen_half_moved() {
         let session = session(&sys);
         let txn = session.begin(Isolation::ReadCommitted);
         assert_eq!(txn.cid(), Cid(0));
-        assert_eq!(table.scan(&txn.snapshot()).iter().map(|row| row.1).sum::<i64>(), 100 * i64::from(ACCOUNTS));
+        assert_eq!(
+            table
+                .scan(&txn.snapshot())
+                .iter()
+                .map(|row| row.1)
+                .sum::<i64>(),
+            100 * i64::from(ACCOUNTS)
+        );
     });
 }

@@ -21,12 +21,23 @@ struct Model {
 
 impl Model {
     fn holds_against(&self, pid: u32, mode: LockMode) -> bool {
-        self.held.iter().any(|&(p, m)| p != pid && m.conflicts(mode))
+        self.held
+            .iter()
+            .any(|&(p, m)| p != pid && m.conflicts(mode))
     }
 
     fn request(&mut self, pid: u32, mode: LockMode) -> bool {
-        let mine: Vec<LockMode> = self.held.iter().filter(|h| h.0 == pid).map(|h| h.1).collect();
-        let before = self.queue.iter().position(|w| mine.iter().any(|m| m.conflicts(w.1))).unwrap_or(self.queue.len());
+        let mine: Vec<LockMode> = self
+            .held
+            .iter()
+            .filter(|h| h.0 == pid)
+            .map(|h| h.1)
+            .collect();
+        let before = self
+            .queue
+            .iter()
+            .position(|w| mine.iter().any(|m| m.conflicts(w.1)))
+            .unwrap_or(self.queue.len());
         let blocked_by_queue = self.queue[..before].iter().any(|w| w.1.conflicts(mode));
         if !blocked_by_queue && !self.holds_against(pid, mode) {
             self.held.push((pid, mode));
@@ -76,8 +87,14 @@ fn op() -> impl Strategy<Value = Op> {
 /// Who was granted since the last look is a holder now.
 fn collect(clients: &mut [Client]) {
     for client in clients {
-        if client.waiting.as_ref().is_some_and(|node| node.is_granted()) {
-            client.held.extend(client.waiting.take().map(|node| node.mode));
+        if client
+            .waiting
+            .as_ref()
+            .is_some_and(|node| node.is_granted())
+        {
+            client
+                .held
+                .extend(client.waiting.take().map(|node| node.mode));
         }
     }
 }
@@ -86,7 +103,9 @@ fn run(ops: &[Op]) {
     let table = LockTable::new();
     let mut model = Model::default();
     let mut clients: Vec<Client> = (0..PIDS).map(|_| Client::default()).collect();
-    let end: Vec<Op> = (0..200).flat_map(|_| (0..PIDS).map(|p| Op::Release(p, 0))).collect();
+    let end: Vec<Op> = (0..200)
+        .flat_map(|_| (0..PIDS).map(|p| Op::Release(p, 0)))
+        .collect();
     for op in ops.iter().chain(&end) {
         match *op {
             Op::Acquire(pid, mode) | Op::TryAcquire(pid, mode) => {
@@ -119,7 +138,9 @@ fn run(ops: &[Op]) {
                 model.serve();
             }
             Op::GiveUp(pid) => {
-                let Some(node) = clients[pid as usize].waiting.take() else { continue };
+                let Some(node) = clients[pid as usize].waiting.take() else {
+                    continue;
+                };
                 assert!(table.withdraw(TAG, &node), "it was in the queue");
                 model.queue.retain(|w| w.0 != pid);
                 model.serve();
@@ -134,7 +155,12 @@ fn run(ops: &[Op]) {
 
 fn compare(model: &Model, clients: &[Client]) {
     for (pid, client) in (0..PIDS).zip(clients) {
-        let mut expected: Vec<LockMode> = model.held.iter().filter(|h| h.0 == pid).map(|h| h.1).collect();
+        let mut expected: Vec<LockMode> = model
+            .held
+            .iter()
+            .filter(|h| h.0 == pid)
+            .map(|h| h.1)
+            .collect();
         let mut held = client.held.clone();
         expected.sort();
         held.sort();
@@ -177,8 +203,13 @@ proptest! {
 fn a_holder_who_asks_for_more_goes_before_those_who_wait_for_it() {
     let table = LockTable::new();
     assert!(table.acquire(1, TAG, LockMode::AccessShare).is_none());
-    let waiter = table.acquire(2, TAG, LockMode::AccessExclusive).expect("has to wait");
-    assert!(table.acquire(1, TAG, LockMode::RowExclusive).is_none(), "no deadlock with the waiter");
+    let waiter = table
+        .acquire(2, TAG, LockMode::AccessExclusive)
+        .expect("has to wait");
+    assert!(
+        table.acquire(1, TAG, LockMode::RowExclusive).is_none(),
+        "no deadlock with the waiter"
+    );
     table.release(1, TAG, LockMode::AccessShare.bit());
     assert!(!waiter.is_granted());
     table.release(1, TAG, LockMode::RowExclusive.bit());
@@ -189,10 +220,17 @@ fn a_holder_who_asks_for_more_goes_before_those_who_wait_for_it() {
 fn one_who_only_waits_for_the_queue_can_be_let_past() {
     let table = LockTable::new();
     assert!(table.acquire(1, TAG, LockMode::AccessShare).is_none());
-    let exclusive = table.acquire(2, TAG, LockMode::AccessExclusive).expect("waits");
-    let shared = table.acquire(3, TAG, LockMode::AccessShare).expect("waits behind it");
+    let exclusive = table
+        .acquire(2, TAG, LockMode::AccessExclusive)
+        .expect("waits");
+    let shared = table
+        .acquire(3, TAG, LockMode::AccessShare)
+        .expect("waits behind it");
     let blockers = table.blockers(TAG, &shared);
-    assert!(blockers.iter().all(|b| b.queued && b.pid == 2), "{blockers:?}");
+    assert!(
+        blockers.iter().all(|b| b.queued && b.pid == 2),
+        "{blockers:?}"
+    );
     assert!(!table.jump_queue(TAG, &exclusive), "a holder is in its way");
     assert!(table.jump_queue(TAG, &shared) && shared.is_granted());
 }
