@@ -353,7 +353,8 @@ pub(super) fn check_layout(node: &Node<'_, Bytes>, page: &Bytes) -> Result<(), S
         return Err(format!("bounds {lower} and {upper} make no sense"));
     }
     let high = (page.u16(OFF_HIGH), page.u16(OFF_HIGH + 2));
-    let mut parts = vec![("prefix".to_string(), node.prefix_off(), node.prefix_len())];
+    let prefix = node.prefix_rest();
+    let mut parts = vec![("prefix".to_string(), prefix.0, prefix.1)];
     parts.push(("high key".to_string(), high.0.into(), high.1.into()));
     for i in 0..node.count() {
         let slot = node.slot(i);

@@ -90,8 +90,10 @@ pub fn room(node: &Node<'_, Bytes>, limit: Limit, at: usize, key: &[u8]) -> Room
         shared = common_prefix(&node.key(first), key).min(common_prefix(&node.key(count - 1), key));
         shared = shared.saturating_sub(spare_prefix(at, count));
     }
-    let mut size =
-        SLOT + cell_len(inner, key.len() - shared) + shared + node.high().map_or(0, |(_, len)| len);
+    let mut size = SLOT
+        + cell_len(inner, key.len() - shared)
+        + prefix_rest(shared)
+        + node.high().map_or(0, |(_, len)| len);
     for i in 0..count {
         size += SLOT
             + cell_len(
@@ -309,7 +311,7 @@ impl Keys {
     /// What a node of the keys `from..to` takes, its high key included.
     pub fn size(&self, from: usize, to: usize, inner: bool, high: usize) -> usize {
         let prefix = self.shared_prefix(from, to, inner);
-        let mut size = prefix + high;
+        let mut size = prefix_rest(prefix) + high;
         for (i, item) in self.items[from..to].iter().enumerate() {
             let len = if inner && i == 0 {
                 0
@@ -330,7 +332,8 @@ impl Keys {
         };
         if !inner && self.shortest.min(key.len()) >= prefix + HEAD {
             // No suffix is shorter than a head: what each takes need not be looked at.
-            return prefix + count * SLOT + self.total + key.len() - count * (prefix + HEAD);
+            return prefix_rest(prefix) + count * SLOT + self.total + key.len()
+                - count * (prefix + HEAD);
         }
         let stored = |len: usize| SLOT + cell_len(inner, len - prefix);
         let unstored = if inner { SLOT + cell_len(inner, 0) } else { 0 };
@@ -341,7 +344,7 @@ impl Keys {
             .map(|item| stored(item.len.into()))
             .sum();
         // The first key of an inner node is not stored, be it the new one.
-        prefix
+        prefix_rest(prefix)
             + unstored
             + before
             + if self.len() >= first {
@@ -382,7 +385,9 @@ pub fn image(keys: &Keys, from: usize, to: usize, shape: Shape<'_>) -> Box<Bytes
         .shared_prefix(from, to, inner)
         .saturating_sub(shape.spare_prefix);
     if prefix > 0 {
-        let off = put(&mut page, &keys.key(to - 1)[..prefix]);
+        let bytes = &keys.key(to - 1)[..prefix];
+        let off = put(&mut page, bytes.get(PREFIX_HEAD..).unwrap_or_default());
+        page.write(OFF_PREFIX_HEAD, &prefix_head(bytes).to_le_bytes());
         page.write(OFF_PREFIX, &(off as u16).to_le_bytes());
         page.write(OFF_PREFIX + 2, &(prefix as u16).to_le_bytes());
     }

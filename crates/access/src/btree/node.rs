@@ -11,13 +11,14 @@
 //!    24    4   right     leaf: block of the next leaf, 0 for none; inner: 0; free page: next free page
 //!    28    2   high off  leaf: where the high key's bytes are
 //!    30    2   high len  its length, 0 for none (the last leaf): every entry here and left of here is below it
-//!    32    2   prefix off  where the bytes are that every key here begins with
-//!    34    2   prefix len
+//!    32    2   prefix off  where the prefix's bytes after the eighth are
+//!    34    2   prefix len  how many bytes every key here begins with
 //!    36    2   level     0 for a leaf; a child's level is its parent's less one
 //!    38    2   garbage   bytes between upper and the page's end that nothing names any more
-//!    40  8 n   slots, in key order
+//!    40    8   prefix head  the prefix's first eight bytes as a big-endian number, zeros where it is shorter
+//!    48  8 n   slots, in key order
 //!      …       hole
-//! upper        cells, the high key and the prefix, in no order
+//! upper        cells, the high key and the prefix's rest, in no order
 //!  8192
 //! ```
 //! A slot is one aligned word, so that a probe of a search is one load:
@@ -47,8 +48,12 @@ pub const OFF_HIGH: usize = 28;
 pub const OFF_PREFIX: usize = 32;
 pub const OFF_LEVEL: usize = 36;
 pub const OFF_GARBAGE: usize = 38;
+/// Beside the header, so that holding a key against a short prefix costs no further cache line.
+pub const OFF_PREFIX_HEAD: usize = 40;
+/// Bytes of the prefix that are kept there.
+pub const PREFIX_HEAD: usize = 8;
 /// Where the slots begin: aligned, so that each slot is one word.
-pub const SLOTS: usize = 40;
+pub const SLOTS: usize = 48;
 pub const SLOT: usize = 8;
 /// Bytes of the head that a slot keeps.
 pub const HEAD: usize = 4;
@@ -61,7 +66,10 @@ pub const CAPACITY: usize = PAGE_SIZE - SLOTS;
 pub const MAX_KEY: usize = 2704;
 pub const MAX_ENTRY: usize = MAX_KEY + TID;
 
-const _: () = assert!(SLOTS % SLOT == 0, "a slot is read as one aligned word");
+const _: () = assert!(
+    SLOTS.is_multiple_of(SLOT),
+    "a slot is read as one aligned word"
+);
 const _: () = assert!(
     MAX_ENTRY + 2 * (SLOT + MAX_ENTRY - HEAD) <= CAPACITY,
     "two entries and a high key fit"
@@ -170,6 +178,25 @@ pub fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
     &right[..right.len().min(common + 1)]
 }
 
+/// The first eight bytes of a prefix as a number that orders as they do.
+#[inline]
+pub fn prefix_head(prefix: &[u8]) -> u64 {
+    match prefix.first_chunk::<PREFIX_HEAD>() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut first = [0; PREFIX_HEAD];
+            first[..prefix.len()].copy_from_slice(prefix);
+            u64::from_be_bytes(first)
+        }
+    }
+}
+
+/// Bytes of a prefix that are not in the header.
+#[inline]
+pub fn prefix_rest(len: usize) -> usize {
+    len.saturating_sub(PREFIX_HEAD)
+}
+
 pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
@@ -251,13 +278,31 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     pub fn prefix_len(&self) -> usize {
         self.prefix_len.into()
     }
-    pub fn prefix_off(&self) -> usize {
-        self.prefix_off.into()
+    /// The prefix's bytes that are not in the header, as `(offset, length)`.
+    #[inline]
+    pub fn prefix_rest(&self) -> (usize, usize) {
+        (self.prefix_off.into(), prefix_rest(self.prefix_len()))
     }
+    #[inline]
     pub fn shares_prefix(&self, key: &[u8]) -> bool {
-        let len = self.prefix_len();
-        len <= key.len()
-            && self.page.compare(self.prefix_off.into(), len, &key[..len]) == Ordering::Equal
+        matches!(self.probe(key), Probe::Within(_))
+    }
+    /// The prefix against the key, as far as the shorter one goes.
+    #[inline]
+    fn compare_prefix(&self, key: &[u8]) -> Ordering {
+        let len = self.prefix_len().min(key.len());
+        if len == 0 {
+            return Ordering::Equal;
+        }
+        let unused = 8 * PREFIX_HEAD.saturating_sub(len) as u32;
+        let (mine, theirs) = (self.page.u64(OFF_PREFIX_HEAD), prefix_head(key));
+        match (mine >> unused).cmp(&(theirs >> unused)) {
+            Ordering::Equal if len > PREFIX_HEAD => {
+                let rest = &key[PREFIX_HEAD..len];
+                self.page.compare(self.prefix_off.into(), rest.len(), rest)
+            }
+            order => order,
+        }
     }
     /// Where the high key is and how long.
     #[inline]
@@ -322,14 +367,7 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     #[inline]
     fn probe<'k>(&self, key: &'k [u8]) -> Probe<'k> {
         let len = self.prefix_len();
-        if len == 0 {
-            return Probe::Within(key);
-        }
-        let common = len.min(key.len());
-        match self
-            .page
-            .compare(self.prefix_off.into(), common, &key[..common])
-        {
+        match self.compare_prefix(key) {
             Ordering::Less => Probe::Above,
             Ordering::Greater => Probe::Below,
             Ordering::Equal if key.len() < len => Probe::Below,
@@ -406,12 +444,7 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     #[inline]
     pub fn starts_with(&self, i: usize, key: &[u8]) -> bool {
         let common = self.prefix_len().min(key.len());
-        if common > 0
-            && self
-                .page
-                .compare(self.prefix_off.into(), common, &key[..common])
-                != Ordering::Equal
-        {
+        if self.compare_prefix(key).is_ne() {
             return false;
         }
         let (rest, slot) = (&key[common..], self.slot(i));
@@ -435,8 +468,10 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             return;
         }
         let slot = self.slot(i);
-        self.page
-            .append_to(self.prefix_off.into(), self.prefix_len(), out);
+        let head = self.page.u64(OFF_PREFIX_HEAD).to_be_bytes();
+        out.extend_from_slice(&head[..PREFIX_HEAD.min(self.prefix_len())]);
+        let (off, len) = self.prefix_rest();
+        self.page.append_to(off, len, out);
         out.extend_from_slice(&slot.head.to_be_bytes()[..HEAD.min(slot.len.into())]);
         self.page.append_to(self.tail_off(slot), slot.tail(), out);
     }
@@ -462,30 +497,40 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     #[inline]
     pub fn tid(&self, i: usize) -> Tid {
         let slot = self.slot(i);
-        let tail = slot.tail();
-        if tail < TID {
+        let (len, tail) = (usize::from(slot.len), slot.tail());
+        if tail >= TID {
+            let off = usize::from(slot.off) + tail - TID;
+            // Six big-endian bytes, as the two that come first and the four after them.
+            let first = self.page.u16(off).swap_bytes();
+            let rest = self.page.u32(off + 2).swap_bytes();
+            return Tid::from_u64(u64::from(first) << 32 | u64::from(rest));
+        }
+        if len < TID {
             return self.tid_across(slot);
         }
-        let off = usize::from(slot.off) + tail - TID;
-        // Six big-endian bytes, as the two that come first and the four after them.
-        let (block_high, rest) = (
-            self.page.u16(off).swap_bytes(),
-            self.page.u32(off + 2).swap_bytes(),
-        );
-        Tid::from_u64(u64::from(block_high) << 32 | u64::from(rest))
+        // Its first bytes are in the head, what is before them is shifted out.
+        let add = |bytes, k| bytes << 8 | u64::from(self.page.u8(usize::from(slot.off) + k));
+        Tid::from_u64((0..tail).fold(u64::from(slot.head), add))
     }
 
-    /// The same when some of its bytes are in the head or in the prefix.
+    /// The same when some of its bytes are in the prefix.
+    #[cold]
     fn tid_across(&self, slot: Slot) -> Tid {
         let (prefix, len) = (self.prefix_len(), usize::from(slot.len));
         let Some(start) = (prefix + len).checked_sub(TID) else {
             self.page.stray();
             return Tid::NONE;
         };
-        let head = slot.head.to_be_bytes();
+        let (prefix_head, head) = (
+            self.page.u64(OFF_PREFIX_HEAD).to_be_bytes(),
+            slot.head.to_be_bytes(),
+        );
         tid_from(std::array::from_fn(|k| {
             match (start + k).checked_sub(prefix) {
-                None => self.page.u8(usize::from(self.prefix_off) + start + k),
+                None if start + k < PREFIX_HEAD => prefix_head[start + k],
+                None => self
+                    .page
+                    .u8(usize::from(self.prefix_off) + start + k - PREFIX_HEAD),
                 Some(at) if at < HEAD => head[at],
                 Some(at) => self.page.u8(usize::from(slot.off) + at - HEAD),
             }

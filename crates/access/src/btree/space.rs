@@ -30,7 +30,7 @@ pub const OFF_VERSION: usize = 28;
 pub const OFF_FREE: usize = 32;
 pub const OFF_FREE_COUNT: usize = 36;
 
-const _: () = assert!(OFF_FREE_COUNT + 4 == SLOTS && OFF_FREE_COUNT == OFF_FREE + 4);
+const _: () = assert!(OFF_FREE_COUNT + 4 <= SLOTS && OFF_FREE_COUNT == OFF_FREE + 4);
 
 /// Pages set aside for a split, exclusively latched and not yet changed.
 pub(super) struct Allocation<'p> {

@@ -48,7 +48,7 @@ fn tenant(tree: &BTree, owner: u8, seed: u64, ops: usize, keys: usize) -> Model 
                     mine.remove(&entry);
                 }
             }
-            0..9 => assert_eq!(delete(tree, &key, tid), mine.remove(&entry(&key, tid))),
+            1..9 => assert_eq!(delete(tree, &key, tid), mine.remove(&entry(&key, tid))),
             9..16 => {
                 let mut found = get(tree, &key);
                 found.retain(|tid| !dead(*tid));
@@ -144,7 +144,7 @@ fn a_unique_key_has_one_winner() {
             insert(&world.tree, &key(n, 0), Tid::new(DEAD + 2 * block, 1));
         }
     }
-    let forgettable = |tid: Tid| dead(tid) && tid.block % 4 == 0;
+    let forgettable = |tid: Tid| dead(tid) && tid.block.is_multiple_of(4);
     let wins: Vec<BTreeMap<usize, Tid>> = std::thread::scope(|scope| {
         let tree = &world.tree;
         let contender = |who: u32| {

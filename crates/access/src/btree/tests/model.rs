@@ -135,7 +135,7 @@ fn run(shape: Shape, seed: u64, ops: usize, limit: Limit, frames: usize) -> chec
                 } else {
                     2 + rng.below(3) as u32
                 };
-                let dead = |tid: Tid| tid.block % modulus == 0;
+                let dead = |tid: Tid| tid.block.is_multiple_of(modulus);
                 let done = vacuum(tree, &dead);
                 let before = model.len();
                 model.retain(|entry| !dead(tid_of(entry)));
@@ -338,7 +338,7 @@ fn unique_insertion_forgets_the_dead() {
     let mut asked = Vec::new();
     let mut check = |tid: Tid| {
         asked.push(tid.block);
-        Ok(if tid.block % 2 == 0 {
+        Ok(if tid.block.is_multiple_of(2) {
             Conflict::Dead
         } else {
             Conflict::None

@@ -204,14 +204,14 @@ proptest! {
         let (low, high) = if a < b { (a, b) } else { (b, a) };
         let separator = separator(&low, &high);
         prop_assert!(&low[..] < separator && separator <= &high[..]);
-        prop_assert!(&low[..] >= &separator[..separator.len() - 1], "nothing shorter does");
+        prop_assert!(low[..] >= separator[..separator.len() - 1], "nothing shorter does");
     }
 
     #[test]
     fn garbage_is_borne(
         bytes in prop::collection::vec(any::<u8>(), 64..400),
         kind in 2..4u8,
-        header in prop::collection::vec(any::<u8>(), 40),
+        header in prop::collection::vec(any::<u8>(), 48),
         sane in any::<bool>(),
         key in key(),
     ) {
@@ -219,11 +219,11 @@ proptest! {
         for (i, byte) in page.iter_mut().enumerate() {
             *byte = bytes[i % bytes.len()];
         }
-        page[..40].copy_from_slice(&header);
+        page[..48].copy_from_slice(&header);
         page[12] = kind;
         if sane {
             // Bounds that make sense, so that more than the header is looked at.
-            page[14..16].copy_from_slice(&840u16.to_le_bytes());
+            page[14..16].copy_from_slice(&848u16.to_le_bytes());
             page[32..36].copy_from_slice(&[0, 31, 3, 0]);
         }
         let node = Node::read(&*page);

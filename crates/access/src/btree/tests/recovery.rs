@@ -156,7 +156,8 @@ fn the_check_finds_what_is_broken() {
         page.copy_within(b..b + SLOT, a);
         page[b..b + SLOT].copy_from_slice(&first);
     };
-    let cases: Vec<(&str, u32, Box<dyn Fn(&mut Bytes)>)> = vec![
+    type Case = (&'static str, BlockNo, Box<dyn Fn(&mut Bytes)>);
+    let cases: Vec<Case> = vec![
         ("not above slot", leaf, Box::new(swap_slots)),
         ("not above slot", inner, Box::new(swap_slots)),
         ("right link is", leaf, Box::new(|page| page[OFF_RIGHT] ^= 1)),
