@@ -88,7 +88,11 @@ impl LogBuffer {
         self.lanes.get(lane).store(bound, Ordering::Release);
         // 2. Release: who counts this reservation sees the bound. Acquire: keeps `copy` below.
         let start = self.tail.fetch_add(len, Ordering::AcqRel);
-        Place { start, end: start + len, lane }
+        Place {
+            start,
+            end: start + len,
+            lane,
+        }
     }
 
     /// Phases 3 and 4. `full(at)` is called, again and again, while the byte at `at` has no room yet; it
@@ -141,7 +145,12 @@ impl LogBuffer {
     /// # Safety
     /// `to` is at most what [`copied_to`](Self::copied_to) has returned, and `from` at least what
     /// [`free_to`](Self::free_to) was last told; both are called by the same thread as this.
-    pub unsafe fn read<E>(&self, from: u64, to: u64, read: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    pub unsafe fn read<E>(
+        &self,
+        from: u64,
+        to: u64,
+        read: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         // SAFETY: below `copied_to` all copies are complete and visible (the caller's first promise); above
         // the last `free_to`, `limit` keeps inserters one ring ahead off these bytes (the second).
         unsafe { self.ring.read(from, to, read) }
@@ -178,10 +187,12 @@ mod tests {
                     let buffer = &buffer;
                     s.spawn(move || {
                         for i in 0..EACH {
-                            let len = 1 + (i * 37 + t * 101) % 300 + if i % 50 == 0 { 2000 } else { 0 };
+                            let len =
+                                1 + (i * 37 + t * 101) % 300 + if i % 50 == 0 { 2000 } else { 0 };
                             let place = buffer.reserve(thread_index(), len);
                             // Each byte tells its position.
-                            let bytes: Vec<u8> = (place.start..place.end).map(|p| (p % 251) as u8).collect();
+                            let bytes: Vec<u8> =
+                                (place.start..place.end).map(|p| (p % 251) as u8).collect();
                             buffer.copy(place, &bytes, |_| std::thread::yield_now());
                         }
                     })
@@ -276,16 +287,17 @@ mod model {
     fn loom_the_flusher_never_reads_bytes_not_yet_copied() {
         model(3, || {
             let buffer = Arc::new(LogBuffer::new(8, 0));
-            let threads: Vec<_> = (0..2)
-                .map(|_| {
-                    let buffer = buffer.clone();
-                    thread::spawn(move || insert(&buffer, 1))
-                })
-                .collect();
-            let written = flush(&buffer, 0);
-            for thread in threads {
-                thread.join().unwrap();
-            }
+            let flusher = {
+                let buffer = buffer.clone();
+                thread::spawn(move || flush(&buffer, 0))
+            };
+            let inserter = {
+                let buffer = buffer.clone();
+                thread::spawn(move || insert(&buffer, 1))
+            };
+            insert(&buffer, 1);
+            inserter.join().unwrap();
+            let written = flusher.join().unwrap();
             assert_eq!(flush(&buffer, written), 2);
         });
     }

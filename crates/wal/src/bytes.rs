@@ -67,7 +67,17 @@ mod tests {
 
     #[test]
     fn varints_survive_the_round_trip() {
-        let edges = [0, 1, 127, 128, 16383, 16384, u64::from(u32::MAX), u64::MAX - 1, u64::MAX];
+        let edges = [
+            0,
+            1,
+            127,
+            128,
+            16383,
+            16384,
+            u64::from(u32::MAX),
+            u64::MAX - 1,
+            u64::MAX,
+        ];
         let mut out = Vec::new();
         for value in edges {
             put_varint(&mut out, value);

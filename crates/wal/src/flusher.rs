@@ -55,12 +55,28 @@ enum Why {
 }
 
 pub(crate) fn run(shared: &Shared, segments: &Segments, start: Lsn) {
-    let mut last_words = LastWords { shared, said: false };
-    let outcome = segments.advance(start.0 / segments.size()).and_then(|file| {
-        let number = start.0 / segments.size();
-        let writer = Writer { file, number, written: start.0, scratch: Vec::new() };
-        Flusher { shared, segments, writer, lazy_since: None }.live()
-    });
+    let mut last_words = LastWords {
+        shared,
+        said: false,
+    };
+    let outcome = segments
+        .advance(start.0 / segments.size())
+        .and_then(|file| {
+            let number = start.0 / segments.size();
+            let writer = Writer {
+                file,
+                number,
+                written: start.0,
+                scratch: Vec::new(),
+            };
+            Flusher {
+                shared,
+                segments,
+                writer,
+                lazy_since: None,
+            }
+            .live()
+        });
     last_words.said = true;
     match outcome {
         Ok(()) => shared.end(),
@@ -77,7 +93,8 @@ struct LastWords<'a> {
 impl Drop for LastWords<'_> {
     fn drop(&mut self) {
         if !self.said {
-            self.shared.fail(Error::internal("the log's flusher has panicked"));
+            self.shared
+                .fail(Error::internal("the log's flusher has panicked"));
         }
     }
 }
@@ -122,7 +139,8 @@ impl Flusher<'_> {
             return Due::Sometime;
         }
         let since = *self.lazy_since.get_or_insert_with(Instant::now);
-        let delay = Duration::from_micros(shared.config.writer_delay_us.load(Ordering::Relaxed).into());
+        let delay =
+            Duration::from_micros(shared.config.writer_delay_us.load(Ordering::Relaxed).into());
         match delay.checked_sub(since.elapsed()) {
             Some(left) if !left.is_zero() => Due::In(left),
             _ => Due::Now(Why::Background),
@@ -156,7 +174,10 @@ impl Flusher<'_> {
         if delay == 0 {
             return;
         }
-        let active = self.shared.observer().map_or(0, |observer| observer.active_transactions());
+        let active = self
+            .shared
+            .observer()
+            .map_or(0, |observer| observer.active_transactions());
         // The committing transaction itself is active too.
         if active > config.commit_siblings.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_micros(delay.into()));
@@ -229,7 +250,11 @@ impl Writer {
     /// Writes `written..to`, and zeros up to the end of the last block: the next bytes to come go there.
     fn write(&mut self, buffer: &LogBuffer, segments: &Segments, to: u64) -> Result<()> {
         let from = self.written;
-        let direct = if to - from > SCRATCH { to / BLOCK * BLOCK } else { from };
+        let direct = if to - from > SCRATCH {
+            to / BLOCK * BLOCK
+        } else {
+            from
+        };
         let mut at = from;
         // SAFETY: `to` is from `copied_to`, `from` what `free_to` was last told (or the start), and the
         // flusher's thread is the only one to call any of the three.

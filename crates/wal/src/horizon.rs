@@ -82,7 +82,11 @@ impl ImageHorizon {
         // checkpointer, which fences between raising and looking, sees us.
         fence(Ordering::SeqCst);
         let horizon = Lsn(self.horizon.load(Ordering::Relaxed));
-        MtrTicket { lane, horizon, _not_send: PhantomData }
+        MtrTicket {
+            lane,
+            horizon,
+            _not_send: PhantomData,
+        }
     }
 
     /// Moves the horizon to a new redo point, which is returned. `inserted` tells the end of the log.
@@ -151,7 +155,8 @@ impl Drop for MtrTicket<'_> {
     #[inline]
     fn drop(&mut self) {
         // Release: everything done under the ticket is seen by the checkpointer that finds it gone.
-        self.lane.store(self.lane.load(Ordering::Relaxed) - 1, Ordering::Release);
+        self.lane
+            .store(self.lane.load(Ordering::Relaxed) - 1, Ordering::Release);
     }
 }
 
@@ -185,7 +190,9 @@ mod tests {
             }
             // Dropped out of order: the thread is inside until the last is gone.
             drop(outer);
-            s.spawn(|| assert!(horizon.enter().needs_image(Lsn(1 << 60)))).join().unwrap();
+            s.spawn(|| assert!(horizon.enter().needs_image(Lsn(1 << 60))))
+                .join()
+                .unwrap();
             assert!(finished.try_recv().is_err());
             drop(inner);
             assert_eq!(finished.recv().unwrap(), Lsn(9));
@@ -239,16 +246,25 @@ mod model {
                 let world = world.clone();
                 thread::spawn(move || (0..count).for_each(|_| mtr(&world)))
             });
-            let redo = world.horizon.begin_checkpoint(|| Lsn(world.tail.load(Ordering::Acquire)));
+            let redo = world
+                .horizon
+                .begin_checkpoint(|| Lsn(world.tail.load(Ordering::Acquire)));
             for end in 2..=redo.0 {
-                assert_eq!(world.dirty[end as usize].load(Ordering::Relaxed), 1, "the checkpoint would miss a page");
+                assert_eq!(
+                    world.dirty[end as usize].load(Ordering::Relaxed),
+                    1,
+                    "the checkpoint would miss a page"
+                );
             }
             for thread in threads {
                 thread.join().unwrap();
             }
             let page = world.page.lock().unwrap();
             if let Some((_, image)) = page.1.iter().find(|(end, _)| *end > redo.0) {
-                assert!(image, "the first change after the redo point is not an image");
+                assert!(
+                    image,
+                    "the first change after the redo point is not an image"
+                );
             }
         });
     }

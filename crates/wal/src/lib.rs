@@ -28,6 +28,8 @@ mod wal;
 pub use horizon::{ImageHorizon, MtrTicket};
 pub use ops::{Ops, PageOp, apply};
 pub use reader::{Entry, Reader};
-pub use record::{CheckpointRecord, Edit, Edits, MAX_RECORD, NextIds, RECORD_HEADER, Record, RecordBuilder};
+pub use record::{
+    CheckpointRecord, Edit, Edits, MAX_RECORD, NextIds, RECORD_HEADER, Record, RecordBuilder,
+};
 pub use wait::{FlushWait, RoomWait};
 pub use wal::{FlushObserver, Wal, WalConfig};

@@ -23,7 +23,10 @@ const MOVE: u16 = 2;
 const ZERO: u16 = 3;
 const IMAGE: u16 = 4;
 
-const _: () = assert!(PAGE_SIZE == 1 << TAG_SHIFT, "an offset within a page takes exactly the bits beside the tag");
+const _: () = assert!(
+    PAGE_SIZE == 1 << TAG_SHIFT,
+    "an offset within a page takes exactly the bits beside the tag"
+);
 
 /// One change to one page. Offsets and lengths are in bytes and lie within the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +91,11 @@ fn decode<'a>(cursor: &mut Cursor<'a>) -> Option<PageOp<'a>> {
     let fits = |off: u16, len: u16| usize::from(off) + usize::from(len) <= PAGE_SIZE;
     match head >> TAG_SHIFT {
         tag @ (WRITE | LONG_WRITE) => {
-            let len = if tag == WRITE { u16::from(cursor.u8()?) } else { cursor.u16()? };
+            let len = if tag == WRITE {
+                u16::from(cursor.u8()?)
+            } else {
+                cursor.u16()?
+            };
             let bytes = cursor.take(len.into())?;
             fits(off, len).then_some(PageOp::Write { off, bytes })
         }
@@ -106,7 +113,11 @@ fn decode<'a>(cursor: &mut Cursor<'a>) -> Option<PageOp<'a>> {
                 return None;
             }
             let bytes = cursor.take(PAGE_SIZE - usize::from(hole_len))?;
-            Some(PageOp::Image { hole: off, hole_len, bytes })
+            Some(PageOp::Image {
+                hole: off,
+                hole_len,
+                bytes,
+            })
         }
         _ => None,
     }
@@ -116,13 +127,19 @@ fn decode<'a>(cursor: &mut Cursor<'a>) -> Option<PageOp<'a>> {
 pub fn apply(page: &mut [u8; PAGE_SIZE], ops: Ops<'_>) {
     for op in ops {
         match op {
-            PageOp::Write { off, bytes } => page[off.into()..][..bytes.len()].copy_from_slice(bytes),
+            PageOp::Write { off, bytes } => {
+                page[off.into()..][..bytes.len()].copy_from_slice(bytes)
+            }
             PageOp::Move { src, dst, len } => {
                 let src = usize::from(src);
                 page.copy_within(src..src + usize::from(len), dst.into());
             }
             PageOp::Zero { off, len } => page[off.into()..][..len.into()].fill(0),
-            PageOp::Image { hole, hole_len, bytes } => {
+            PageOp::Image {
+                hole,
+                hole_len,
+                bytes,
+            } => {
                 let (hole, hole_len) = (usize::from(hole), usize::from(hole_len));
                 page[..hole].copy_from_slice(&bytes[..hole]);
                 page[hole..hole + hole_len].fill(0);
@@ -174,7 +191,11 @@ impl OpsWriter {
             self.u16(bytes.len());
         }
         self.bytes.extend_from_slice(bytes);
-        self.last_write = Some(LastWrite { at, end: off + bytes.len(), len: bytes.len() });
+        self.last_write = Some(LastWrite {
+            at,
+            end: off + bytes.len(),
+            len: bytes.len(),
+        });
     }
     pub fn move_within(&mut self, src: usize, dst: usize, len: usize) {
         check(src, len);
@@ -204,7 +225,9 @@ impl OpsWriter {
     }
 
     fn join(&mut self, off: usize, bytes: &[u8]) -> bool {
-        let Some(last) = self.last_write else { return false };
+        let Some(last) = self.last_write else {
+            return false;
+        };
         let len = last.len + bytes.len();
         let short = last.len <= u8::MAX.into();
         if last.end != off || (short && len > u8::MAX.into()) {
@@ -216,7 +239,11 @@ impl OpsWriter {
             self.bytes[last.at + 2..last.at + 4].copy_from_slice(&(len as u16).to_le_bytes());
         }
         self.bytes.extend_from_slice(bytes);
-        self.last_write = Some(LastWrite { end: off + bytes.len(), len, ..last });
+        self.last_write = Some(LastWrite {
+            end: off + bytes.len(),
+            len,
+            ..last
+        });
         true
     }
     fn head(&mut self, tag: u16, off: usize) {
@@ -231,14 +258,21 @@ impl OpsWriter {
 /// An op beyond its page is a bug in the caller, and must not reach the log.
 #[inline]
 fn check(off: usize, len: usize) {
-    assert!(off < PAGE_SIZE && len <= PAGE_SIZE - off, "page op at {off} of {len} bytes leaves the page");
+    assert!(
+        off < PAGE_SIZE && len <= PAGE_SIZE - off,
+        "page op at {off} of {len} bytes leaves the page"
+    );
 }
 
 /// The free space between `lower` and `upper`; none on pages that do not keep those two.
 fn hole_of(page: &[u8; PAGE_SIZE]) -> (usize, usize) {
     let u16_at = |off: usize| usize::from(u16::from_le_bytes([page[off], page[off + 1]]));
     let (lower, upper) = (u16_at(OFF_LOWER), u16_at(OFF_UPPER));
-    if lower >= HEADER && lower < upper && upper <= PAGE_SIZE { (lower, upper - lower) } else { (0, 0) }
+    if lower >= HEADER && lower < upper && upper <= PAGE_SIZE {
+        (lower, upper - lower)
+    } else {
+        (0, 0)
+    }
 }
 
 #[cfg(test)]
@@ -283,8 +317,17 @@ mod tests {
 
     fn edits() -> impl Strategy<Value = Vec<Edit>> {
         // A few fixed offsets make joined writes and header edits (lower, upper) frequent.
-        let off = prop_oneof![0..PAGE_SIZE, 0..40usize, Just(PAGE_SIZE - 1), Just(OFF_LOWER), Just(OFF_UPPER)];
-        let bytes = prop_oneof![prop::collection::vec(any::<u8>(), 0..12), prop::collection::vec(any::<u8>(), 200..600)];
+        let off = prop_oneof![
+            0..PAGE_SIZE,
+            0..40usize,
+            Just(PAGE_SIZE - 1),
+            Just(OFF_LOWER),
+            Just(OFF_UPPER)
+        ];
+        let bytes = prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..12),
+            prop::collection::vec(any::<u8>(), 200..600)
+        ];
         let one = prop_oneof![
             6 => (off.clone(), bytes).prop_map(|(off, bytes)| Edit::Write(off, bytes)),
             2 => (off.clone(), off.clone(), 0..PAGE_SIZE).prop_map(|(src, dst, len)| Edit::Move(src, dst, len)),
@@ -328,7 +371,13 @@ mod tests {
         ops.write(103, &[4; 300]);
         ops.write(403, &[5]);
         let parsed: Vec<_> = Ops::parse(ops.bytes()).unwrap().collect();
-        assert_eq!(parsed[0], PageOp::Write { off: 100, bytes: &[1, 2, 3] });
+        assert_eq!(
+            parsed[0],
+            PageOp::Write {
+                off: 100,
+                bytes: &[1, 2, 3]
+            }
+        );
         assert!(matches!(parsed[1], PageOp::Write { off: 103, bytes } if bytes.len() == 301));
         assert_eq!(parsed.len(), 2);
     }

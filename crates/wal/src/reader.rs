@@ -38,7 +38,14 @@ pub struct Entry<'a> {
 impl Reader {
     /// Reads from `from`, where a record must start (or the log end).
     pub fn new(disk: Arc<dyn Disk>, segment_size: u64, from: Lsn) -> Reader {
-        Reader { disk, size: segment_size, file: None, bytes: Vec::new(), start: from.0, at: from.0 }
+        Reader {
+            disk,
+            size: segment_size,
+            file: None,
+            bytes: Vec::new(),
+            start: from.0,
+            at: from.0,
+        }
     }
 
     /// The end of the last record returned; when [`next`](Self::next) has answered `None`, the log's end.
@@ -50,10 +57,17 @@ impl Reader {
     ///
     /// # Errors
     /// When a file cannot be read, or a whole record says nothing known (a newer server wrote it).
-    #[expect(clippy::should_implement_trait, reason = "lends from the reader's buffer, which an Iterator cannot")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "lends from the reader's buffer, which an Iterator cannot"
+    )]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>> {
-        let Some(header) = self.bytes_at_end::<RECORD_HEADER>()? else { return Ok(None) };
-        let Some(header) = Header::read(&header, Lsn(self.at)) else { return Ok(None) };
+        let Some(header) = self.bytes_at_end::<RECORD_HEADER>()? else {
+            return Ok(None);
+        };
+        let Some(header) = Header::read(&header, Lsn(self.at)) else {
+            return Ok(None);
+        };
         if !self.fill(header.len)? {
             return Ok(None);
         }
@@ -63,10 +77,15 @@ impl Reader {
             return Ok(None);
         }
         let start = Lsn(self.at);
-        let record = Record::decode(body)
-            .ok_or_else(|| Error::corrupted(format!("the log record at {start} is of no known form")))?;
+        let record = Record::decode(body).ok_or_else(|| {
+            Error::corrupted(format!("the log record at {start} is of no known form"))
+        })?;
         self.at += header.len as u64;
-        Ok(Some(Entry { start, end: Lsn(self.at), record }))
+        Ok(Some(Entry {
+            start,
+            end: Lsn(self.at),
+            record,
+        }))
     }
 
     fn bytes_at_end<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
@@ -106,7 +125,9 @@ impl Reader {
             }
             self.file = Some((number, self.disk.open(&path, false)?));
         }
-        let Some((_, file)) = &self.file else { return Ok(0) };
+        let Some((_, file)) = &self.file else {
+            return Ok(0);
+        };
         let had = self.bytes.len();
         let want = CHUNK.min((self.size - offset) as usize);
         self.bytes.resize(had + want, 0);

@@ -11,6 +11,7 @@
 
 use crate::bytes::{Cursor, put_varint};
 use crate::ops::{Ops, OpsWriter};
+use throng_observe::{Counter, count};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, Lsn, Oid, PageId, Xid};
 
@@ -132,7 +133,10 @@ fn decode_edit<'a>(cursor: &mut Cursor<'a>) -> Option<Edit<'a>> {
     let (file, block) = (cursor.varint_u32()?, cursor.varint_u32()?);
     let len = usize::try_from(cursor.varint()?).ok()?;
     let ops = Ops::parse(cursor.take(len)?)?;
-    Some(Edit { page: PageId::new(FileId(file), block), ops })
+    Some(Edit {
+        page: PageId::new(FileId(file), block),
+        ops,
+    })
 }
 
 impl<'a> Record<'a> {
@@ -142,24 +146,44 @@ impl<'a> Record<'a> {
         let kind = c.u8()?;
         if kind == KIND_PAGES {
             let xid = Xid(c.varint()?);
-            return Some(Record::Pages { xid, edits: Edits::parse(c)? });
+            return Some(Record::Pages {
+                xid,
+                edits: Edits::parse(c)?,
+            });
         }
         let record = match kind {
             KIND_COMMIT => {
                 let (xid, subxids, dropped) = decode_end(&mut c)?;
-                Record::Commit { xid, subxids, dropped }
+                Record::Commit {
+                    xid,
+                    subxids,
+                    dropped,
+                }
             }
             KIND_ABORT => {
                 let (xid, subxids, dropped) = decode_end(&mut c)?;
-                Record::Abort { xid, subxids, dropped }
+                Record::Abort {
+                    xid,
+                    subxids,
+                    dropped,
+                }
             }
-            KIND_FILE_CREATE => Record::FileCreate { xid: Xid(c.varint()?), file: FileId(c.varint_u32()?) },
-            KIND_FILE_DROP => Record::FileDrop { file: FileId(c.varint_u32()?) },
-            KIND_FILE_TRUNCATE => Record::FileTruncate { file: FileId(c.varint_u32()?), blocks: c.varint_u32()? },
+            KIND_FILE_CREATE => Record::FileCreate {
+                xid: Xid(c.varint()?),
+                file: FileId(c.varint_u32()?),
+            },
+            KIND_FILE_DROP => Record::FileDrop {
+                file: FileId(c.varint_u32()?),
+            },
+            KIND_FILE_TRUNCATE => Record::FileTruncate {
+                file: FileId(c.varint_u32()?),
+                blocks: c.varint_u32()?,
+            },
             KIND_NEXT_IDS => Record::NextIds(decode_next_ids(&mut c)?),
-            KIND_CHECKPOINT => {
-                Record::Checkpoint(CheckpointRecord { redo: Lsn(c.varint()?), next: decode_next_ids(&mut c)? })
-            }
+            KIND_CHECKPOINT => Record::Checkpoint(CheckpointRecord {
+                redo: Lsn(c.varint()?),
+                next: decode_next_ids(&mut c)?,
+            }),
             _ => return None,
         };
         c.is_empty().then_some(record)
@@ -167,7 +191,11 @@ impl<'a> Record<'a> {
 }
 
 fn decode_next_ids(c: &mut Cursor<'_>) -> Option<NextIds> {
-    Some(NextIds { xid: Xid(c.varint()?), oid: Oid(c.varint_u32()?), file: FileId(c.varint_u32()?) })
+    Some(NextIds {
+        xid: Xid(c.varint()?),
+        oid: Oid(c.varint_u32()?),
+        file: FileId(c.varint_u32()?),
+    })
 }
 
 /// A transaction's end: its xid, its subtransactions as differences, the files that go with it.
@@ -230,7 +258,10 @@ impl RecordBuilder {
     }
     /// Adds a page; ops name it by the index returned. A page is added once a record.
     pub fn add_page(&mut self, page: PageId) -> usize {
-        assert!(self.state == State::Pages, "no record of pages has been started");
+        assert!(
+            self.state == State::Pages,
+            "no record of pages has been started"
+        );
         if self.used == self.pages.len() {
             self.pages.push((page, OpsWriter::default()));
         } else {
@@ -255,10 +286,13 @@ impl RecordBuilder {
     /// page's `lower` and `upper` (where it keeps them) are not kept: redo makes them zero.
     pub fn image(&mut self, page: usize, bytes: &[u8; PAGE_SIZE]) {
         self.ops(page).image(bytes);
+        count(Counter::WalPageImage, 1);
     }
     /// Whether any op was recorded for any page.
     pub fn has_ops(&self) -> bool {
-        self.pages[..self.used].iter().any(|(_, ops)| !ops.bytes().is_empty())
+        self.pages[..self.used]
+            .iter()
+            .any(|(_, ops)| !ops.bytes().is_empty())
     }
 
     pub fn commit(&mut self, xid: Xid, subxids: &[Xid], dropped: &[FileId]) {
@@ -308,7 +342,10 @@ impl RecordBuilder {
         }
         if self.state != State::Sealed {
             let len = self.out.len();
-            assert!(len <= MAX_RECORD, "a log record of {len} bytes is longer than the {MAX_RECORD} allowed");
+            assert!(
+                len <= MAX_RECORD,
+                "a log record of {len} bytes is longer than the {MAX_RECORD} allowed"
+            );
             let crc = crc_fast::crc32_iscsi(&self.out[RECORD_HEADER..]);
             self.out[0..4].copy_from_slice(&(len as u32).to_le_bytes());
             self.out[4..8].copy_from_slice(&crc.to_le_bytes());
@@ -326,7 +363,10 @@ impl RecordBuilder {
         self.state = State::Fields;
     }
     fn ops(&mut self, page: usize) -> &mut OpsWriter {
-        assert!(self.state == State::Pages, "ops are added to a record of pages that is not sealed");
+        assert!(
+            self.state == State::Pages,
+            "ops are added to a record of pages that is not sealed"
+        );
         &mut self.pages[..self.used][page].1
     }
     fn varint(&mut self, value: u64) {
@@ -363,10 +403,14 @@ pub(crate) struct Header {
 impl Header {
     /// `None` unless the header can be that of a record starting at `at`.
     pub fn read(bytes: &[u8; RECORD_HEADER], at: Lsn) -> Option<Header> {
-        let u32_at = |i: usize| u32::from_le_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+        let u32_at =
+            |i: usize| u32::from_le_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
         let len = u32_at(0) as usize;
         let lsn = u64::from(u32_at(8)) | u64::from(u32_at(12)) << 32;
-        ((MIN_RECORD..=MAX_RECORD).contains(&len) && lsn == at.0).then_some(Header { len, crc: u32_at(4) })
+        ((MIN_RECORD..=MAX_RECORD).contains(&len) && lsn == at.0).then_some(Header {
+            len,
+            crc: u32_at(4),
+        })
     }
     pub fn matches(&self, body: &[u8]) -> bool {
         crc_fast::crc32_iscsi(body) == self.crc
@@ -386,22 +430,59 @@ mod tests {
     #[test]
     fn every_kind_survives_the_round_trip() {
         let mut b = RecordBuilder::new();
-        let (subs, files) = ([Xid(101), Xid(90), Xid(u64::MAX)], [FileId(7), FileId(u32::MAX)]);
+        let (subs, files) = (
+            [Xid(101), Xid(90), Xid(u64::MAX)],
+            [FileId(7), FileId(u32::MAX)],
+        );
         b.commit(Xid(100), &subs, &files);
-        let Record::Commit { xid, subxids, dropped } = decode(&mut b) else { panic!() };
-        assert_eq!((xid, &subxids[..], &dropped[..]), (Xid(100), &subs[..], &files[..]));
+        let Record::Commit {
+            xid,
+            subxids,
+            dropped,
+        } = decode(&mut b)
+        else {
+            panic!()
+        };
+        assert_eq!(
+            (xid, &subxids[..], &dropped[..]),
+            (Xid(100), &subs[..], &files[..])
+        );
         b.abort(Xid(5), &[], &[]);
-        assert!(matches!(decode(&mut b), Record::Abort { xid: Xid(5), subxids, .. } if subxids.is_empty()));
+        assert!(
+            matches!(decode(&mut b), Record::Abort { xid: Xid(5), subxids, .. } if subxids.is_empty())
+        );
         b.file_create(Xid(9), FileId(3));
-        assert!(matches!(decode(&mut b), Record::FileCreate { xid: Xid(9), file: FileId(3) }));
+        assert!(matches!(
+            decode(&mut b),
+            Record::FileCreate {
+                xid: Xid(9),
+                file: FileId(3)
+            }
+        ));
         b.file_drop(FileId(4));
-        assert!(matches!(decode(&mut b), Record::FileDrop { file: FileId(4) }));
+        assert!(matches!(
+            decode(&mut b),
+            Record::FileDrop { file: FileId(4) }
+        ));
         b.file_truncate(FileId(4), 99);
-        assert!(matches!(decode(&mut b), Record::FileTruncate { file: FileId(4), blocks: 99 }));
-        let next = NextIds { xid: Xid(1 << 40), oid: Oid(20000), file: FileId(1 << 31) };
+        assert!(matches!(
+            decode(&mut b),
+            Record::FileTruncate {
+                file: FileId(4),
+                blocks: 99
+            }
+        ));
+        let next = NextIds {
+            xid: Xid(1 << 40),
+            oid: Oid(20000),
+            file: FileId(1 << 31),
+        };
         b.next_ids(next);
         assert!(matches!(decode(&mut b), Record::NextIds(n) if n == next));
-        let checkpoint = CheckpointRecord { redo: Lsn(1 << 50), next };
+        let checkpoint = CheckpointRecord {
+            redo: Lsn(1 << 50),
+            next,
+        };
         b.checkpoint(checkpoint);
         assert!(matches!(decode(&mut b), Record::Checkpoint(c) if c == checkpoint));
     }
@@ -420,11 +501,19 @@ mod tests {
             b.zero(right, 100, 8);
             b.write(left, 52, b"ft");
             assert!(b.has_ops());
-            let Record::Pages { xid: got, edits } = decode(&mut b) else { panic!() };
+            let Record::Pages { xid: got, edits } = decode(&mut b) else {
+                panic!()
+            };
             assert_eq!((got, edits.len()), (Xid(xid), 2));
             let edits: Vec<_> = edits.collect();
             assert_eq!(edits[0].page, PageId::new(FileId(1), 10));
-            assert_eq!(edits[0].ops.collect::<Vec<_>>(), [PageOp::Write { off: 50, bytes: b"left" }]);
+            assert_eq!(
+                edits[0].ops.collect::<Vec<_>>(),
+                [PageOp::Write {
+                    off: 50,
+                    bytes: b"left"
+                }]
+            );
             assert_eq!(edits[1].ops.count(), 2);
         }
     }

@@ -16,10 +16,16 @@ unsafe impl Sync for Ring {}
 
 impl Ring {
     pub fn new(size: usize) -> Ring {
-        assert!(size.is_power_of_two(), "a ring of {size} bytes cannot be addressed by a mask");
+        assert!(
+            size.is_power_of_two(),
+            "a ring of {size} bytes cannot be addressed by a mask"
+        );
         // Not zero: every page is touched here, and none faults while a thread copies a record.
         let bytes = (0..size).map(|_| UnsafeCell::new(0xff)).collect();
-        Ring { bytes, mask: size as u64 - 1 }
+        Ring {
+            bytes,
+            mask: size as u64 - 1,
+        }
     }
     pub fn size(&self) -> u64 {
         self.mask + 1
@@ -45,7 +51,12 @@ impl Ring {
     ///
     /// # Safety
     /// No other thread writes those positions (modulo size) meanwhile, and there are at most `size` of them.
-    pub unsafe fn read<E>(&self, from: u64, to: u64, mut f: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    pub unsafe fn read<E>(
+        &self,
+        from: u64,
+        to: u64,
+        mut f: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         debug_assert!(from <= to && to - from <= self.size());
         let len = (to - from) as usize;
         let start = (from & self.mask) as usize;
@@ -73,7 +84,13 @@ unsafe fn write(cells: &[UnsafeCell<u8>], bytes: &[u8]) {
             // SAFETY: `UnsafeCell<u8>` is transparent over `u8` and lets its content be written through a
             // shared reference; the pointer is derived from the whole slice, so it is valid for all of it;
             // nobody else touches it (the caller's promise), and `bytes` is not part of the ring.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), cells.as_ptr().cast_mut().cast(), bytes.len()) }
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    bytes.as_ptr(),
+                    cells.as_ptr().cast_mut().cast(),
+                    bytes.len(),
+                )
+            }
         });
     }
 }
@@ -81,7 +98,10 @@ unsafe fn write(cells: &[UnsafeCell<u8>], bytes: &[u8]) {
 /// # Safety
 /// As [`Ring::read`].
 #[cfg(not(loom))]
-unsafe fn read<E>(cells: &[UnsafeCell<u8>], f: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+unsafe fn read<E>(
+    cells: &[UnsafeCell<u8>],
+    f: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
     // SAFETY: the layout is that of `u8`, the pointer covers the slice, and nobody writes it while `f` runs
     // (the caller's promise).
     f(unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len()) })
@@ -102,8 +122,14 @@ unsafe fn write(cells: &[UnsafeCell<u8>], bytes: &[u8]) {
 /// # Safety
 /// As [`Ring::read`].
 #[cfg(loom)]
-unsafe fn read<E>(cells: &[UnsafeCell<u8>], f: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+unsafe fn read<E>(
+    cells: &[UnsafeCell<u8>],
+    f: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
     // SAFETY: the caller's promise, which loom checks.
-    let bytes: Vec<u8> = cells.iter().map(|cell| cell.with(|p| unsafe { *p })).collect();
+    let bytes: Vec<u8> = cells
+        .iter()
+        .map(|cell| cell.with(|p| unsafe { *p }))
+        .collect();
     f(&bytes)
 }

@@ -44,14 +44,20 @@ pub(crate) fn path(number: u64, size: u64) -> String {
 /// Numbers of the segments in the directory. An error when they are of another size.
 fn list(disk: &dyn Disk, size: u64) -> Result<Vec<u64>> {
     let starts = disk.list(DIR)?.into_iter().filter(|name| name.len() == 16);
-    let starts: Vec<u64> = starts.filter_map(|name| u64::from_str_radix(&name, 16).ok()).collect();
+    let starts: Vec<u64> = starts
+        .filter_map(|name| u64::from_str_radix(&name, 16).ok())
+        .collect();
     let numbers: Vec<u64> = starts.iter().map(|start| start / size).collect();
     let aligned = starts.iter().all(|start| start.is_multiple_of(size));
     let right_length = match numbers.first() {
         Some(&number) if aligned => disk.open(&path(number, size), false)?.len()? == size,
         _ => true,
     };
-    if aligned && right_length { Ok(numbers) } else { Err(wrong_size(size)) }
+    if aligned && right_length {
+        Ok(numbers)
+    } else {
+        Err(wrong_size(size))
+    }
 }
 
 pub(crate) struct Segments {
@@ -115,7 +121,13 @@ impl Segments {
             short: None,
             stop: false,
         };
-        Ok(Segments { disk, size, state: Mutex::new(state), changed: Condvar::new(), is_short: AtomicBool::new(false) })
+        Ok(Segments {
+            disk,
+            size,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            is_short: AtomicBool::new(false),
+        })
     }
 
     pub fn size(&self) -> u64 {
@@ -220,7 +232,8 @@ impl Segments {
             }
             Err(error) => state.short = Some(no_segment(error)),
         }
-        self.is_short.store(state.short.is_some(), Ordering::Relaxed);
+        self.is_short
+            .store(state.short.is_some(), Ordering::Relaxed);
         self.changed.notify_all();
     }
 

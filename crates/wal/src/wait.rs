@@ -1,7 +1,7 @@
 //! Waiting for the log: as a future, or blocking.
 
-use crate::wal::Shared;
 use crate::waiters::Ticket;
+use crate::wal::Shared;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::Pin;
@@ -17,8 +17,16 @@ pub struct FlushWait(State);
 
 enum State {
     Done(Result<()>),
-    New { shared: Arc<Shared>, lsn: Lsn },
-    Listed { shared: Arc<Shared>, lsn: Lsn, ticket: Ticket, _wait: Waiting },
+    New {
+        shared: Arc<Shared>,
+        lsn: Lsn,
+    },
+    Listed {
+        shared: Arc<Shared>,
+        lsn: Lsn,
+        ticket: Ticket,
+        _wait: Waiting,
+    },
 }
 
 impl FlushWait {
@@ -27,7 +35,10 @@ impl FlushWait {
         FlushWait(match outcome(shared, lsn) {
             Some(done) => State::Done(done),
             None if lsn.0 > shared.buffer.tail() => State::Done(Err(beyond_the_end(shared, lsn))),
-            None => State::New { shared: shared.clone(), lsn },
+            None => State::New {
+                shared: shared.clone(),
+                lsn,
+            },
         })
     }
 
@@ -44,19 +55,29 @@ fn outcome(shared: &Shared, lsn: Lsn) -> Option<Result<()>> {
     }
     let error = shared.failed()?;
     // It may have been flushed just before the failure.
-    Some(if shared.flushed() >= lsn { Ok(()) } else { Err(error.clone()) })
+    Some(if shared.flushed() >= lsn {
+        Ok(())
+    } else {
+        Err(error.clone())
+    })
 }
 
 /// No record has this LSN: it was read from a page that is corrupt, or belongs to another log.
 #[cold]
 fn beyond_the_end(shared: &Shared, lsn: Lsn) -> Error {
     let end = shared.buffer.tail();
-    Error::corrupted(format!("the log cannot be flushed up to {lsn}: it ends at {end}"))
+    Error::corrupted(format!(
+        "the log cannot be flushed up to {lsn}: it ends at {end}"
+    ))
 }
 
 /// How far waiters need not wait any more.
 fn settled(shared: &Shared) -> Lsn {
-    if shared.failed().is_some() { Lsn::MAX } else { shared.flushed() }
+    if shared.failed().is_some() {
+        Lsn::MAX
+    } else {
+        shared.flushed()
+    }
 }
 
 impl Future for FlushWait {
@@ -67,18 +88,30 @@ impl Future for FlushWait {
             State::Done(done) => Poll::Ready(done.clone()),
             State::New { shared, lsn } => {
                 let (shared, lsn) = (shared.clone(), *lsn);
-                let entered = shared.flush_waiters.enter(lsn, cx.waker(), || outcome(&shared, lsn).is_some());
+                let entered = shared
+                    .flush_waiters
+                    .enter(lsn, cx.waker(), || outcome(&shared, lsn).is_some());
                 match entered {
                     Some(ticket) => {
                         shared.want(lsn);
                         let _wait = waiting(WaitEvent::WalFlush, lsn.0);
-                        self.0 = State::Listed { shared, lsn, ticket, _wait };
+                        self.0 = State::Listed {
+                            shared,
+                            lsn,
+                            ticket,
+                            _wait,
+                        };
                         Poll::Pending
                     }
                     None => self.finish(&shared, lsn),
                 }
             }
-            State::Listed { shared, lsn, ticket, .. } => {
+            State::Listed {
+                shared,
+                lsn,
+                ticket,
+                ..
+            } => {
                 let listed = shared.flush_waiters.renew(*ticket, cx.waker());
                 if listed && outcome(shared, *lsn).is_none() {
                     return Poll::Pending;
@@ -138,10 +171,18 @@ enum Need {
 
 impl RoomWait {
     pub(crate) fn new(shared: &Arc<Shared>) -> RoomWait {
-        RoomWait { shared: shared.clone(), need: Need::Comfort, wait: None }
+        RoomWait {
+            shared: shared.clone(),
+            need: Need::Comfort,
+            wait: None,
+        }
     }
     pub(crate) fn for_position(shared: &Arc<Shared>, at: u64) -> RoomWait {
-        RoomWait { shared: shared.clone(), need: Need::Position(at), wait: None }
+        RoomWait {
+            shared: shared.clone(),
+            need: Need::Position(at),
+            wait: None,
+        }
     }
     /// Waits on the calling thread.
     pub fn block(self) -> Result<()> {

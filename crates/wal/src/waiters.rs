@@ -48,7 +48,9 @@ pub(crate) struct Ticket {
 
 impl FlushWaiters {
     pub fn new() -> FlushWaiters {
-        FlushWaiters { lists: PerThread::new(|_| Mutex::default()) }
+        FlushWaiters {
+            lists: PerThread::new(|_| Mutex::default()),
+        }
     }
 
     /// Enters the calling thread's list, unless `over` (asked under the list's lock) says that there is
@@ -62,15 +64,28 @@ impl FlushWaiters {
         let id = list.next_id;
         list.next_id += 1;
         // Later waiters mostly have later LSNs.
-        let at = list.waiters.iter().rposition(|w| w.lsn <= lsn).map_or(0, |i| i + 1);
-        list.waiters.insert(at, Waiter { lsn, id, waker: waker.clone() });
+        let at = list
+            .waiters
+            .iter()
+            .rposition(|w| w.lsn <= lsn)
+            .map_or(0, |i| i + 1);
+        list.waiters.insert(
+            at,
+            Waiter {
+                lsn,
+                id,
+                waker: waker.clone(),
+            },
+        );
         Some(Ticket { list: index, id })
     }
 
     /// The task behind a ticket was polled again and still waits. False if the ticket is no longer listed.
     pub fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
         let mut list = self.lists.get(ticket.list).lock();
-        let Some(waiter) = list.waiters.iter_mut().find(|w| w.id == ticket.id) else { return false };
+        let Some(waiter) = list.waiters.iter_mut().find(|w| w.id == ticket.id) else {
+            return false;
+        };
         if !waiter.waker.will_wake(waker) {
             waiter.waker = waker.clone();
         }
@@ -122,7 +137,11 @@ impl List {
         self.waiters.front().is_some_and(|w| w.lsn <= flushed)
     }
     fn take_ready(&mut self, flushed: Lsn) -> Option<Waker> {
-        if self.is_ready(flushed) { self.waiters.pop_front().map(|w| w.waker) } else { None }
+        if self.is_ready(flushed) {
+            self.waiters.pop_front().map(|w| w.waker)
+        } else {
+            None
+        }
     }
 }
 
@@ -145,7 +164,9 @@ mod tests {
         let waiters = FlushWaiters::new();
         let entered = lsns.iter().map(|&lsn| {
             let count = Arc::new(Count::default());
-            let ticket = waiters.enter(Lsn(lsn), &count.clone().into(), || false).unwrap();
+            let ticket = waiters
+                .enter(Lsn(lsn), &count.clone().into(), || false)
+                .unwrap();
             (count, ticket)
         });
         let entered = entered.collect();
@@ -153,7 +174,10 @@ mod tests {
     }
 
     fn woken(entered: &[(Arc<Count>, Ticket)]) -> Vec<usize> {
-        entered.iter().map(|(count, _)| count.0.load(Ordering::Relaxed)).collect()
+        entered
+            .iter()
+            .map(|(count, _)| count.0.load(Ordering::Relaxed))
+            .collect()
     }
 
     #[test]

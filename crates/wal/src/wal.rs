@@ -53,6 +53,18 @@ pub trait FlushObserver: Send + Sync {
     fn active_transactions(&self) -> u32;
 }
 
+impl<T: FlushObserver + ?Sized> FlushObserver for Arc<T> {
+    fn before_flush(&self) -> u64 {
+        (**self).before_flush()
+    }
+    fn after_flush(&self, token: u64, flushed: Lsn) {
+        (**self).after_flush(token, flushed);
+    }
+    fn active_transactions(&self) -> u32 {
+        (**self).active_transactions()
+    }
+}
+
 /// The write-ahead log, open for insertion.
 ///
 /// Dropping it stops its threads after a last flush; [`shutdown`](Self::shutdown) does so and tells the outcome.
@@ -90,7 +102,10 @@ impl Wal {
     /// Opens the log for appending at `start`: [`FIRST`](Self::FIRST), or where a
     /// [`Reader`](crate::Reader) found its end. What the files hold beyond is cleared.
     pub fn open(disk: Arc<dyn Disk>, config: WalConfig, start: Lsn) -> Result<Arc<Wal>> {
-        assert!(config.segment_size.is_multiple_of(4096) && config.segment_size > 0, "segments are made of whole blocks");
+        assert!(
+            config.segment_size.is_multiple_of(4096) && config.segment_size > 0,
+            "segments are made of whole blocks"
+        );
         let segments = Arc::new(Segments::open(disk, config.segment_size, start)?);
         let ring = config.buffer.max(4096).next_power_of_two();
         let shared = Arc::new(Shared {
@@ -115,7 +130,9 @@ impl Wal {
         };
         let made_by = segments.clone();
         *wal.maker.lock() = Some(spawn("wal-segments", move || made_by.run_maker())?);
-        *wal.flusher.lock() = Some(spawn("wal-flusher", move || flusher::run(&shared, &segments, start))?);
+        *wal.flusher.lock() = Some(spawn("wal-flusher", move || {
+            flusher::run(&shared, &segments, start)
+        })?);
         Ok(Arc::new(wal))
     }
 
@@ -128,7 +145,10 @@ impl Wal {
     /// # Panics
     /// The second time.
     pub fn set_flush_observer(&self, observer: Box<dyn FlushObserver>) {
-        assert!(self.shared.observer.set(observer).is_ok(), "the log has an observer already");
+        assert!(
+            self.shared.observer.set(observer).is_ok(),
+            "the log has an observer already"
+        );
     }
 
     /// Appends a record and returns its end: the LSN to stamp pages with and to wait for.
@@ -183,7 +203,9 @@ impl Wal {
     /// nothing: asynchronous commit.
     pub fn request_flush(&self, lsn: Lsn) {
         let shared = &self.shared;
-        let before = shared.lazily_wanted.fetch_max(lsn.0.min(shared.buffer.tail()), Ordering::Relaxed);
+        let before = shared
+            .lazily_wanted
+            .fetch_max(lsn.0.min(shared.buffer.tail()), Ordering::Relaxed);
         // Either the flusher, about to sleep, sees this wish, or we see how far it has flushed.
         fence(Ordering::SeqCst);
         // Only the first since the last flush has to start the clock.
@@ -309,14 +331,24 @@ impl Shared {
     /// The flusher gives up: nothing that is not flushed yet ever will be.
     #[cold]
     pub fn fail(&self, error: Error) {
-        let code = if error.code() == state::DISK_FULL { state::DISK_FULL } else { state::IO_ERROR };
-        let message = format!("the write-ahead log failed, nothing more can be made durable: {}", error.message());
+        let code = if error.code() == state::DISK_FULL {
+            state::DISK_FULL
+        } else {
+            state::IO_ERROR
+        };
+        let message = format!(
+            "the write-ahead log failed, nothing more can be made durable: {}",
+            error.message()
+        );
         self.close(Error::new(code, message).severity(Severity::Panic));
     }
 
     /// The flusher has flushed everything and ends.
     pub fn end(&self) {
-        self.close(Error::new(state::ADMIN_SHUTDOWN, "the write-ahead log is shut down").severity(Severity::Fatal));
+        self.close(
+            Error::new(state::ADMIN_SHUTDOWN, "the write-ahead log is shut down")
+                .severity(Severity::Fatal),
+        );
     }
 
     fn close(&self, error: Error) {

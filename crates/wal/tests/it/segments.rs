@@ -1,0 +1,177 @@
+//! Segment files: their borders, their reuse, and their running out.
+
+use super::*;
+use throng_disk::{CheckedDisk, RealDisk};
+use throng_types::error::state;
+
+fn segment_files(disk: &SimDisk) -> usize {
+    disk.list("wal").unwrap().len()
+}
+
+#[test]
+fn records_of_all_sizes_cross_ring_and_segments() {
+    let disk = SimDisk::new();
+    let wal = open(&disk, Wal::FIRST);
+    std::thread::scope(|s| {
+        for thread in 0..4u64 {
+            let wal = &wal;
+            s.spawn(move || {
+                let mut record = RecordBuilder::new();
+                for i in 0..200 {
+                    build(&mut record, thread * 1000 + i);
+                    wal.insert(&mut record);
+                }
+            });
+        }
+    });
+    wal.shutdown().unwrap();
+    let (mut xids, end) = read_all(&disk, Wal::FIRST);
+    assert_eq!(end, wal.flushed());
+    assert!(end.0 > Wal::FIRST.0 + 8 * SEGMENT);
+    xids.sort_unstable();
+    let expected: Vec<u64> = (0..4)
+        .flat_map(|t| (0..200).map(move |i| t * 1000 + i))
+        .collect();
+    assert_eq!(xids, expected);
+}
+
+#[test]
+fn a_log_may_end_anywhere_and_go_on_there() {
+    let disk = SimDisk::new();
+    let mut start = Wal::FIRST;
+    let mut expected = Vec::new();
+    for xid in 1..120 {
+        let wal = open(&disk, start);
+        let end = insert(&wal, xid);
+        wal.flush_blocking(end).unwrap();
+        drop(wal);
+        expected.push(xid);
+        start = end;
+    }
+    assert_eq!(read_all(&disk, Wal::FIRST), (expected, start));
+}
+
+#[test]
+fn old_segments_are_reused_and_their_bytes_are_not_records() {
+    let disk = SimDisk::new();
+    let wal = open(&disk, Wal::FIRST);
+    let mut from = Wal::FIRST;
+    let mut inserted = Vec::new();
+    let mut most = 0;
+    for xid in 1..3000 {
+        let lsn = insert(&wal, xid);
+        inserted.push((xid, lsn));
+        if xid.is_multiple_of(100) {
+            wal.flush_blocking(lsn).unwrap();
+            from = lsn;
+            wal.recycle_before(from).unwrap();
+            inserted.clear();
+            most = most.max(segment_files(&disk));
+        }
+    }
+    wal.shutdown().unwrap();
+    assert!(wal.flushed().0 > Wal::FIRST.0 + 30 * SEGMENT);
+    // In use, ahead, and as many spare as were used in between.
+    assert!(most < 30, "{most} files");
+    let expected: Vec<u64> = inserted.iter().map(|(xid, _)| *xid).collect();
+    assert_eq!(read_all(&disk, from), (expected, wal.flushed()));
+    // A crash right now loses none of it.
+    assert_eq!(read_all(&disk.crash_image(1), from).1, wal.flushed());
+}
+
+#[test]
+fn a_full_disk_is_told_early_and_gets_well() {
+    let disk = SimDisk::new();
+    let wal = open(&disk, Wal::FIRST);
+    while segment_files(&disk) < 3 {
+        std::thread::yield_now();
+    }
+    disk.set_capacity(disk.used());
+    // Into the second segment: one more would be made ahead now, and cannot.
+    let mut xid = 1;
+    let mut end = wal.inserted();
+    while end.0 < Wal::FIRST.0 + SEGMENT + 10 {
+        end = insert(&wal, xid);
+        xid += 1;
+    }
+    wal.flush_blocking(end).unwrap();
+    let error = loop {
+        match wal.check_space() {
+            Err(error) => break error,
+            Ok(()) => std::thread::yield_now(),
+        }
+    };
+    assert_eq!(error.code(), state::DISK_FULL);
+    // What is under way still has room to commit.
+    end = insert(&wal, xid);
+    wal.flush_blocking(end).unwrap();
+    // A checkpoint frees the first segment, and that is enough.
+    wal.recycle_before(end).unwrap();
+    while wal.check_space().is_err() || segment_files(&disk) < 3 {
+        std::thread::yield_now();
+    }
+    assert!(wal.failed().is_none());
+}
+
+#[test]
+fn a_log_that_cannot_grow_fails_rather_than_lies() {
+    let disk = SimDisk::new();
+    let wal = open(&disk, Wal::FIRST);
+    disk.set_capacity(disk.used());
+    let mut last = Ok(());
+    for xid in 1..400 {
+        last = wal.flush_blocking(insert(&wal, xid));
+        if last.is_err() {
+            break;
+        }
+    }
+    assert_eq!(last.unwrap_err().code(), state::DISK_FULL);
+    assert_eq!(read_all(&disk, Wal::FIRST).1, wal.flushed());
+}
+
+#[test]
+fn segments_of_another_size_are_refused_untouched() {
+    let disk = SimDisk::new();
+    let wal = open(&disk, Wal::FIRST);
+    let end = insert(&wal, 1);
+    wal.shutdown().unwrap();
+    drop(wal);
+    for size in [SEGMENT / 2, SEGMENT * 2, 3 * 4096] {
+        let config = WalConfig {
+            segment_size: size,
+            ..config()
+        };
+        assert!(
+            Wal::open(Arc::new(disk.clone()), config, Wal::FIRST).is_err(),
+            "{size}"
+        );
+    }
+    assert_eq!(read_all(&disk, Wal::FIRST), (vec![1], end));
+}
+
+#[test]
+fn it_works_on_a_real_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk: Arc<dyn Disk> = Arc::new(CheckedDisk::new(RealDisk::new(dir.path()).unwrap()));
+    let mut start = Wal::FIRST;
+    let mut expected = Vec::new();
+    for generation in 0..3u64 {
+        let wal = Wal::open(disk.clone(), config(), start).unwrap();
+        for i in 0..50 {
+            let xid = generation * 1000 + i;
+            wal.flush_blocking(insert(&wal, xid)).unwrap();
+            expected.push(xid);
+        }
+        start = wal.flushed();
+        wal.shutdown().unwrap();
+    }
+    let mut reader = Reader::new(disk, SEGMENT, Wal::FIRST);
+    let mut xids = Vec::new();
+    while let Some(entry) = reader.next().unwrap() {
+        let Record::Commit { xid, .. } = entry.record else {
+            panic!("only commits were inserted")
+        };
+        xids.push(xid.0);
+    }
+    assert_eq!((xids, reader.end()), (expected, start));
+}
