@@ -1,0 +1,307 @@
+//! Function calls, aggregates among them, and what a column is called.
+
+use throng_types::error::state;
+use throng_types::sqltype::{type_by_name, type_name};
+use throng_types::{Error, Result, SqlType, oid};
+
+use super::scope::Scope;
+use super::{Binder, Clause, at};
+use crate::expr::{AggCall, Expr, SortKey};
+use crate::func::{Callee, CastContext, functions_named, resolve_function};
+use crate::parse::ast::{self, Node, Pos};
+
+/// A call with its function chosen and its arguments cast.
+pub(super) struct ResolvedCall {
+    pub callee: Callee,
+    pub args: Vec<Expr>,
+    pub ty: SqlType,
+}
+
+impl Binder<'_> {
+    pub(super) fn call(&mut self, call: &ast::Call, pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
+        if let Some(value) = self.special_value(call, pos)? {
+            return Ok(value);
+        }
+        if call.within_group {
+            return Err(Error::unsupported("WITHIN GROUP").position(pos + 1));
+        }
+        let Some(resolved) = self.resolve_call(call, pos, scope)? else {
+            return self.type_call(call, pos, scope);
+        };
+        match resolved.callee {
+            Callee::Scalar(func) => {
+                self.plain_call(call, pos)?;
+                Ok(Expr::Call { func, args: resolved.args, ty: resolved.ty })
+            }
+            Callee::Set(func) => {
+                self.plain_call(call, pos)?;
+                if !self.clause.allows_sets() {
+                    let message = format!(
+                        "set-returning functions are not allowed in {}",
+                        self.clause.name()
+                    );
+                    return Err(
+                        Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1)
+                    );
+                }
+                Ok(Expr::SetCall { func, args: resolved.args, ty: resolved.ty })
+            }
+            Callee::Aggregate(agg) => {
+                self.check_aggregate_place(pos)?;
+                let filter = match &call.filter {
+                    Some(ast) => Some(self.in_clause(Clause::Other("FILTER"), |b| {
+                        let bound = b.expr(ast, scope)?;
+                        b.condition(bound, "FILTER", ast.pos)
+                    })?),
+                    None => None,
+                };
+                let order = self.in_clause(Clause::Aggregate, |b| {
+                    call.order
+                        .iter()
+                        .map(|key| {
+                            let expr = b.expr(&key.expr, scope)?;
+                            let expr = b.settle(expr, key.expr.pos)?;
+                            b.check_sortable(&expr, key.expr.pos)?;
+                            Ok(SortKey {
+                                expr,
+                                descending: key.descending,
+                                nulls_first: key.nulls_first.unwrap_or(key.descending),
+                            })
+                        })
+                        .collect::<Result<Vec<_>>>()
+                })?;
+                if call.distinct {
+                    if resolved.args.is_empty() {
+                        let message = "DISTINCT specified, but no argument given";
+                        return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+                    }
+                    if order.iter().any(|k| !resolved.args.contains(&k.expr)) {
+                        let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                        return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message)
+                            .position(pos + 1));
+                    }
+                }
+                let agg = AggCall {
+                    agg,
+                    args: resolved.args,
+                    distinct: call.distinct,
+                    order,
+                    filter,
+                    ty: resolved.ty,
+                };
+                Ok(Expr::Aggregate(Box::new(agg)))
+            }
+        }
+    }
+
+    fn check_aggregate_place(&self, pos: Pos) -> Result<()> {
+        if self.clause.allows_aggregates() {
+            return Ok(());
+        }
+        let message = match self.clause {
+            Clause::Aggregate => "aggregate function calls cannot be nested".to_string(),
+            clause => format!("aggregate functions are not allowed in {}", clause.name()),
+        };
+        Err(Error::new(state::GROUPING_ERROR, message).position(pos + 1))
+    }
+
+    /// What only aggregates take.
+    fn plain_call(&self, call: &ast::Call, pos: Pos) -> Result<()> {
+        let name = call.name.last();
+        let wrong = |what: &str| {
+            let message = format!("{what} specified, but {name} is not an aggregate function");
+            Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(pos + 1))
+        };
+        if call.star {
+            let message = format!("{name}(*) specified, but {name} is not an aggregate function");
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(pos + 1));
+        }
+        if call.distinct {
+            return wrong("DISTINCT");
+        }
+        if !call.order.is_empty() {
+            return wrong("ORDER BY");
+        }
+        if call.filter.is_some() {
+            return wrong("FILTER");
+        }
+        Ok(())
+    }
+
+    /// Binds the arguments and chooses the function; None where the name is a type's to be cast to.
+    pub(super) fn resolve_call(
+        &mut self,
+        call: &ast::Call,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<Option<ResolvedCall>> {
+        let name = call.name.last();
+        let args_clause = match crate::func::aggregates_named(name).is_empty() {
+            true => self.clause,
+            false => {
+                self.check_aggregate_place(pos)?;
+                Clause::Aggregate
+            }
+        };
+        let args = self.in_clause(args_clause, |b| {
+            call.args
+                .iter()
+                .map(|a| Ok((b.expr(a, scope)?, a.pos)))
+                .collect::<Result<Vec<_>>>()
+        })?;
+        if call.variadic {
+            return Err(Error::unsupported("VARIADIC in a call").position(pos + 1));
+        }
+        if call.star && name != "count" {
+            let known = !functions_named(name).is_empty();
+            if known {
+                self.plain_call(call, pos)?;
+            }
+        }
+        let types: Vec<_> = args.iter().map(|(e, _)| e.type_oid()).collect();
+        let undefined = || {
+            let list: Vec<_> = types.iter().map(|t| type_name(*t)).collect();
+            let message = format!("function {}({}) does not exist", call.name, list.join(", "));
+            Error::new(state::UNDEFINED_FUNCTION, message)
+                .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
+                .position(pos + 1)
+        };
+        if call.name.schema().is_some_and(|s| s != "pg_catalog") {
+            return Err(undefined());
+        }
+        let found = match resolve_function(name, &types) {
+            Ok(found) => found,
+            Err(_) if args.len() == 1 && type_by_name(name).is_some() && !call.star => {
+                return Ok(None);
+            }
+            Err(e) if e.code() == state::UNDEFINED_FUNCTION => return Err(undefined()),
+            Err(e) => return Err(at(e, pos)),
+        };
+        let args = args
+            .into_iter()
+            .zip(&found.arg_types)
+            .map(|((e, pos), ty)| self.coerce(e, SqlType::plain(*ty), pos))
+            .collect::<Result<Vec<_>>>()?;
+        let ty = SqlType::plain(found.ret);
+        Ok(Some(ResolvedCall { callee: found.callee, args, ty }))
+    }
+
+    /// `int4(x)`: a type's name called is a cast.
+    fn type_call(&mut self, call: &ast::Call, pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
+        self.plain_call(call, pos)?;
+        let name = call.name.last();
+        let ty = type_by_name(name).map(|info| SqlType::plain(info.oid));
+        let (Some(to), [arg]) = (ty, &call.args[..]) else {
+            return Err(Error::internal("a call that is neither function nor cast"));
+        };
+        let bound = self.expr(arg, scope)?;
+        let from = bound.type_oid();
+        let cast = self.try_coerce(bound, to, CastContext::Explicit, arg.pos)?;
+        cast.ok_or_else(|| {
+            let message = format!("function {name}({}) does not exist", type_name(from));
+            Error::new(state::UNDEFINED_FUNCTION, message)
+                .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
+                .position(pos + 1)
+        })
+    }
+
+    /// A function of one's own choosing applied to arguments.
+    pub(super) fn apply(&mut self, name: &str, args: Vec<Expr>, pos: Pos) -> Result<Expr> {
+        let types: Vec<_> = args.iter().map(|e| e.type_oid()).collect();
+        let found = resolve_function(name, &types).map_err(|e| at(e, pos))?;
+        let args = args
+            .into_iter()
+            .zip(&found.arg_types)
+            .map(|(e, ty)| self.coerce(e, SqlType::plain(*ty), pos))
+            .collect::<Result<Vec<_>>>()?;
+        match found.callee {
+            Callee::Scalar(func) => Ok(Expr::Call { func, args, ty: SqlType::plain(found.ret) }),
+            _ => Err(Error::internal(format!("{name} is not a plain function"))),
+        }
+    }
+
+    /// `CURRENT_DATE` and its kin, which are the transaction's time in some type.
+    fn special_value(&mut self, call: &ast::Call, pos: Pos) -> Result<Option<Expr>> {
+        let Some(label) = call.label else { return Ok(None) };
+        let ty = match label {
+            "current_date" => SqlType::DATE,
+            "current_time" => SqlType::TIMETZ,
+            "current_timestamp" => SqlType::TIMESTAMPTZ,
+            "localtime" => SqlType::TIME,
+            "localtimestamp" => SqlType::TIMESTAMP,
+            _ => return Ok(None),
+        };
+        let now = self.apply("now", vec![], pos)?;
+        let mut to = ty;
+        if let Some(ast::Expr { node: Node::Integer(digits), .. }) = call.args.first() {
+            to.typmod = digits.parse().unwrap_or(6).clamp(0, 6);
+        }
+        Ok(Some(self.explicit_cast(now, to, pos)?))
+    }
+
+    /// What a value's column is called where it is given no name.
+    pub(super) fn label_of(&self, ast: &ast::Expr) -> String {
+        label(&ast.node).map_or("?column?".into(), |(name, _)| name)
+    }
+
+    /// 42883 for a type that has no order.
+    pub(super) fn check_sortable(&self, expr: &Expr, pos: Pos) -> Result<()> {
+        let ty = expr.type_oid();
+        let sortable = ty == oid::RECORD
+            || crate::func::resolve_operator("<", Some(ty), ty).is_ok();
+        if sortable {
+            return Ok(());
+        }
+        let message =
+            format!("could not identify an ordering operator for type {}", type_name(ty));
+        Err(Error::new(state::UNDEFINED_FUNCTION, message)
+            .hint("Use an explicit ordering operator or modify the query.")
+            .position(pos + 1))
+    }
+}
+
+/// A column's name by PostgreSQL's rules, and how sure it is: a weak one gives way to a cast's.
+fn label(node: &Node) -> Option<(String, bool)> {
+    const STRONG: bool = true;
+    const WEAK: bool = false;
+    match node {
+        Node::Column(parts) => parts.last().map(|n| (n.clone(), STRONG)),
+        Node::Field { name, .. } => Some((name.clone(), STRONG)),
+        Node::Subscript { arg, .. } | Node::Collate { arg, .. } => label(&arg.node),
+        Node::Call(call) => {
+            Some((call.label.map_or(call.name.last().to_string(), str::to_string), STRONG))
+        }
+        Node::Cast { arg, ty } => match label(&arg.node) {
+            Some((name, STRONG)) => Some((name, STRONG)),
+            _ => Some((ty.name.last().to_string(), WEAK)),
+        },
+        Node::Case { default, .. } => match default.as_ref().and_then(|d| label(&d.node)) {
+            Some((name, STRONG)) => Some((name, STRONG)),
+            _ => Some(("case".into(), WEAK)),
+        },
+        Node::Array(_) | Node::ArrayQuery(_) => Some(("array".into(), STRONG)),
+        Node::Row { .. } => Some(("row".into(), STRONG)),
+        Node::Coalesce(_) => Some(("coalesce".into(), STRONG)),
+        Node::MinMax { greatest: true, .. } => Some(("greatest".into(), STRONG)),
+        Node::MinMax { greatest: false, .. } => Some(("least".into(), STRONG)),
+        Node::NullIf(..) => Some(("nullif".into(), STRONG)),
+        Node::Exists(_) => Some(("exists".into(), STRONG)),
+        Node::Subquery(query) => subquery_label(query),
+        _ => None,
+    }
+}
+
+fn subquery_label(query: &ast::Query) -> Option<(String, bool)> {
+    match &query.body {
+        ast::Body::Select(select) => {
+            let item = select.targets.first()?;
+            match &item.alias {
+                Some(alias) => Some((alias.clone(), true)),
+                None => label(&item.expr.node),
+            }
+        }
+        ast::Body::Nested(query) => subquery_label(query),
+        ast::Body::SetOp { left, .. } => subquery_label(left),
+        ast::Body::Values(_) => Some(("column1".into(), true)),
+    }
+}

@@ -1,0 +1,275 @@
+//! Making a value of one type out of another: constants read, parameters typed, casts put in.
+
+use throng_types::error::state;
+use throng_types::sqltype::{type_by_name, type_name};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+
+use super::{Binder, at};
+use crate::expr::Expr;
+use crate::func::{CastContext, find_cast, select_common_type};
+use crate::parse::ast::{self, Pos};
+
+impl Binder<'_> {
+    /// The type a written name means, with its modifier.
+    pub(super) fn type_of(&self, name: &ast::TypeName) -> Result<SqlType> {
+        let pos = name.name.pos;
+        let undefined = || {
+            let message = format!("type \"{}\" does not exist", name.name);
+            Error::new(state::UNDEFINED_OBJECT, message).position(pos + 1)
+        };
+        if name.setof {
+            return Err(Error::unsupported("SETOF here").position(pos + 1));
+        }
+        if name.name.schema().is_some_and(|s| s != "pg_catalog") {
+            return Err(undefined());
+        }
+        let info = type_by_name(name.name.last()).ok_or_else(undefined)?;
+        let mut ty = SqlType::plain(info.oid);
+        ty.typmod = match name.typmod {
+            Some(typmod) => typmod,
+            None => self.type_modifier(info.oid, &name.modifiers).map_err(|e| at(e, pos))?,
+        };
+        if name.array {
+            ty.oid = throng_types::sqltype::array_of(ty.oid).ok_or_else(undefined)?;
+        }
+        Ok(ty)
+    }
+
+    fn type_modifier(&self, ty: Oid, modifiers: &[i32]) -> Result<i32> {
+        let bad = |message: String| Error::new(state::INVALID_PARAMETER_VALUE, message);
+        const MAX_LENGTH: i32 = 10_485_760;
+        match (ty, modifiers) {
+            (_, []) => Ok(-1),
+            (oid::VARCHAR | oid::BPCHAR, [n]) => {
+                let name = if ty == oid::VARCHAR { "varchar" } else { "char" };
+                match *n {
+                    ..1 => Err(bad(format!("length for type {name} must be at least 1"))),
+                    1..=MAX_LENGTH => Ok(SqlType::string_modifier(*n)),
+                    _ => Err(bad(format!("length for type {name} cannot exceed {MAX_LENGTH}"))),
+                }
+            }
+            (oid::NUMERIC, [precision, rest @ ..]) if rest.len() < 2 => {
+                let scale = rest.first().copied().unwrap_or(0);
+                if !(1..=1000).contains(precision) {
+                    let message = format!("NUMERIC precision {precision} must be between 1 and 1000");
+                    return Err(bad(message));
+                }
+                if !(-1000..=1000).contains(&scale) {
+                    let message = format!("NUMERIC scale {scale} must be between -1000 and 1000");
+                    return Err(bad(message));
+                }
+                Ok(SqlType::numeric_modifier(*precision, scale))
+            }
+            (oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ, [digits]) => {
+                match *digits {
+                    ..0 => Err(bad(format!("{}({digits}) precision must not be negative", type_name(ty)))),
+                    // More than six are taken as six, as in PostgreSQL (which warns).
+                    _ => Ok((*digits).min(6)),
+                }
+            }
+            (oid::INTERVAL, [digits]) => Ok(SqlType::interval_modifier(
+                throng_types::sqltype::interval_field::FULL_RANGE,
+                (*digits).clamp(0, 6),
+            )),
+            _ => Err(Error::new(
+                state::SYNTAX_ERROR,
+                format!("type modifier is not allowed for type \"{}\"", type_name(ty)),
+            )),
+        }
+    }
+
+    /// Casts where the context allows it; None where it does not.
+    pub(super) fn try_coerce(
+        &mut self,
+        expr: Expr,
+        to: SqlType,
+        context: CastContext,
+        pos: Pos,
+    ) -> Result<Option<Expr>> {
+        let from = expr.ty();
+        if from.oid == oid::UNKNOWN && to.oid != oid::UNKNOWN {
+            return self.type_unknown(expr, to, context, pos);
+        }
+        if from.oid == to.oid {
+            if to.typmod == -1 || to.typmod == from.typmod {
+                return Ok(Some(expr));
+            }
+            return Ok(Some(Expr::Cast { arg: Box::new(expr), cast: None, to, context }));
+        }
+        if is_pseudo_target(to.oid) {
+            return Ok(Some(expr));
+        }
+        let Some(cast) = find_cast(from.oid, to.oid, context) else { return Ok(None) };
+        Ok(Some(Expr::Cast { arg: Box::new(expr), cast: Some(cast), to, context }))
+    }
+
+    /// A constant without a type, or a parameter without one, gets its type here.
+    fn type_unknown(
+        &mut self,
+        expr: Expr,
+        to: SqlType,
+        context: CastContext,
+        pos: Pos,
+    ) -> Result<Option<Expr>> {
+        if is_pseudo_target(to.oid) {
+            return self.try_coerce(expr, SqlType::TEXT, context, pos);
+        }
+        let with_modifier = |arg: Expr| match to.typmod {
+            -1 => arg,
+            _ => Expr::Cast { arg: Box::new(arg), cast: None, to, context },
+        };
+        match expr {
+            Expr::Const(Datum::Null, _) => Ok(Some(Expr::Const(Datum::Null, to))),
+            Expr::Const(Datum::Text(text), _) => {
+                let datum = self.read_constant(&text, to, context).map_err(|e| at(e, pos))?;
+                Ok(Some(Expr::Const(datum, to)))
+            }
+            Expr::Param(n, _) => {
+                let plain = SqlType::plain(to.oid);
+                let slot = &mut self.params[n as usize];
+                if slot.oid == oid::UNKNOWN {
+                    *slot = plain;
+                }
+                let known = *slot;
+                if known.oid == to.oid {
+                    return Ok(Some(with_modifier(Expr::Param(n, plain))));
+                }
+                // Typed meanwhile by another use in the same expression.
+                self.try_coerce(Expr::Param(n, known), to, context, pos)
+            }
+            expr => {
+                let Some(cast) = find_cast(oid::UNKNOWN, to.oid, context) else {
+                    return Ok(None);
+                };
+                Ok(Some(Expr::Cast { arg: Box::new(expr), cast: Some(cast), to, context }))
+            }
+        }
+    }
+
+    fn read_constant(&self, text: &str, to: SqlType, context: CastContext) -> Result<Datum> {
+        let eval = &self.ctx.eval;
+        // An interval's fields decide how its text is read.
+        let read_as = if to.oid == oid::INTERVAL { to } else { SqlType::plain(to.oid) };
+        let datum = crate::io::input_text(eval, text, read_as)?;
+        if to.typmod == -1 || to.oid == oid::INTERVAL {
+            return Ok(datum);
+        }
+        let explicit = context == CastContext::Explicit;
+        crate::func::typmod::apply(eval, datum, to, explicit)
+    }
+
+    /// An implicit cast that must succeed.
+    pub(super) fn coerce(&mut self, expr: Expr, to: SqlType, pos: Pos) -> Result<Expr> {
+        let from = expr.type_oid();
+        self.try_coerce(expr, to, CastContext::Implicit, pos)?.ok_or_else(|| {
+            cannot_cast(from, to.oid, pos)
+        })
+    }
+
+    /// `CAST` and `::`.
+    pub(super) fn explicit_cast(&mut self, expr: Expr, to: SqlType, pos: Pos) -> Result<Expr> {
+        let from = expr.type_oid();
+        self.try_coerce(expr, to, CastContext::Explicit, pos)?
+            .ok_or_else(|| cannot_cast(from, to.oid, pos))
+    }
+
+    /// Casts a value stored into a column.
+    pub(super) fn assign(
+        &mut self,
+        expr: Expr,
+        column: &str,
+        to: SqlType,
+        pos: Pos,
+    ) -> Result<Expr> {
+        let from = expr.type_oid();
+        self.try_coerce(expr, to, CastContext::Assignment, pos)?.ok_or_else(|| {
+            let message = format!(
+                "column \"{column}\" is of type {} but expression is of type {}",
+                type_name(to.oid),
+                type_name(from)
+            );
+            Error::new(state::DATATYPE_MISMATCH, message)
+                .hint("You will need to rewrite or cast the expression.")
+                .position(pos + 1)
+        })
+    }
+
+    /// A condition: `argument of WHERE must be type boolean, not type integer`.
+    pub(super) fn condition(&mut self, expr: Expr, of: &str, pos: Pos) -> Result<Expr> {
+        let from = expr.type_oid();
+        self.try_coerce(expr, SqlType::BOOL, CastContext::Implicit, pos)?.ok_or_else(|| {
+            let message =
+                format!("argument of {of} must be type boolean, not type {}", type_name(from));
+            Error::new(state::DATATYPE_MISMATCH, message).position(pos + 1)
+        })
+    }
+
+    /// Brings expressions to the type PostgreSQL finds common to them (UNION, CASE, …).
+    pub(super) fn unify(
+        &mut self,
+        exprs: Vec<(Expr, Pos)>,
+        what: &str,
+    ) -> Result<(Vec<Expr>, SqlType)> {
+        let types: Vec<SqlType> = exprs.iter().map(|(e, _)| e.ty()).collect();
+        let ty = self.common_type(&types, what).map_err(|e| {
+            let odd = exprs.iter().position(|(e, _)| {
+                e.type_oid() != oid::UNKNOWN && e.type_oid() != types[0].oid
+            });
+            at(e, exprs[odd.unwrap_or(0)].1)
+        })?;
+        let exprs = exprs
+            .into_iter()
+            .map(|(e, pos)| {
+                let from = e.type_oid();
+                self.try_coerce(e, ty, CastContext::Implicit, pos)?.ok_or_else(|| {
+                    let message = format!(
+                        "{what} could not convert type {} to {}",
+                        type_name(from),
+                        type_name(ty.oid)
+                    );
+                    Error::new(state::CANNOT_COERCE, message).position(pos + 1)
+                })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok((exprs, ty))
+    }
+
+    pub(super) fn common_type(&self, types: &[SqlType], what: &str) -> Result<SqlType> {
+        // A modifier that all share is kept.
+        if let Some(first) = types.first()
+            && first.oid != oid::UNKNOWN
+            && types.iter().all(|t| t == first)
+        {
+            return Ok(*first);
+        }
+        let oids: Vec<Oid> = types.iter().map(|t| t.oid).collect();
+        select_common_type(&oids, what).map(SqlType::plain)
+    }
+
+    /// What has no type when everything else has been settled is text.
+    pub(super) fn settle(&mut self, expr: Expr, pos: Pos) -> Result<Expr> {
+        match expr.type_oid() {
+            oid::UNKNOWN => self.coerce(expr, SqlType::TEXT, pos),
+            _ => Ok(expr),
+        }
+    }
+}
+
+fn cannot_cast(from: Oid, to: Oid, pos: Pos) -> Error {
+    let message = format!("cannot cast type {} to {}", type_name(from), type_name(to));
+    Error::new(state::CANNOT_COERCE, message).position(pos + 1)
+}
+
+/// Types that take anything as it is.
+fn is_pseudo_target(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::ANY
+            | oid::ANYELEMENT
+            | oid::ANYARRAY
+            | oid::ANYNONARRAY
+            | oid::ANYCOMPATIBLE
+            | oid::ANYCOMPATIBLEARRAY
+            | oid::ANYCOMPATIBLENONARRAY
+    )
+}

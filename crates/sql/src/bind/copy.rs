@@ -1,0 +1,483 @@
+//! COPY: what is copied, and its options checked as PostgreSQL checks them.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::{Error, Result};
+
+use super::dml::row_names;
+use super::scope::Scope;
+use super::{Binder, Clause, slots_of_row};
+use crate::catalog::{Relation, TableDef};
+use crate::command::{
+    ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject,
+};
+use crate::parse::ast::{self, CopyOption, CopyValue, Pos};
+use crate::parse::option_is_on;
+use crate::plan::CheckExpr;
+use crate::query::QueryKind;
+
+/// The options as written, before their defaults.
+#[derive(Default)]
+struct Given {
+    format: Option<CopyFormat>,
+    delimiter: Option<String>,
+    null: Option<String>,
+    default: Option<String>,
+    header: Option<CopyHeader>,
+    quote: Option<String>,
+    escape: Option<String>,
+    force_quote: Option<CopyValue>,
+    force_not_null: Option<CopyValue>,
+    force_null: Option<CopyValue>,
+    freeze: Option<bool>,
+    ignore_errors: Option<bool>,
+    reject_limit: Option<i64>,
+    verbose: Option<bool>,
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
+impl Binder<'_> {
+    pub(super) fn copy(&mut self, ast: &ast::Copy) -> Result<Copy> {
+        let (subject, table, columns) = match &ast.subject {
+            ast::CopySubject::Query(query) => {
+                let query = self.query(query, None)?;
+                let bound = self.bound(QueryKind::Select(query))?;
+                (CopySubject::To { query: Box::new(bound) }, None, vec![])
+            }
+            ast::CopySubject::Table { name, columns } => self.copy_table(ast, name, columns)?,
+        };
+        if let (Some(filter), false) = (&ast.filter, ast.from) {
+            let message = "WHERE clause not allowed with COPY TO";
+            return Err(
+                Error::new(state::SYNTAX_ERROR, message).position(filter.pos + 1)
+            );
+        }
+        let given = self.copy_options(&ast.options)?;
+        let options = check(given, ast.from, table.as_deref(), &columns)?;
+        Ok(Copy { subject, target: ast.target.clone(), options })
+    }
+
+    #[allow(clippy::type_complexity)] // Subject, table and columns, taken apart at once.
+    fn copy_table(
+        &mut self,
+        ast: &ast::Copy,
+        name: &ast::Name,
+        columns: &[(String, Pos)],
+    ) -> Result<(CopySubject, Option<Arc<TableDef>>, Vec<u16>)> {
+        if !ast.from {
+            return self.copy_table_to(name, columns);
+        }
+        let table = match self.relation(name)? {
+            Relation::Table(table) => table,
+            Relation::Sequence(s) => {
+                let message = format!("cannot copy to sequence \"{}\"", s.name);
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            }
+            other => {
+                let message = format!("cannot copy to view \"{}\"", other.name());
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            }
+        };
+        let listed = self.copy_columns(&table, columns)?;
+        let mut defaults = Vec::with_capacity(table.columns.len());
+        for (i, column) in table.columns.iter().enumerate() {
+            let absent = !listed.contains(&(i as u16 + 1)) && !column.dropped;
+            // A listed column's default is for the DEFAULT marker.
+            let wanted = absent || (!column.dropped && has_default_marker(&ast.options));
+            defaults.push(match wanted {
+                true => Some(self.default_of(column)?),
+                false => None,
+            });
+        }
+        let row = self.new_rel();
+        let checks = self
+            .checks(&table, row)?
+            .into_iter()
+            .map(|c| CheckExpr { name: c.name, expr: slots_of_row(c.expr) })
+            .collect();
+        let filter = match &ast.filter {
+            None => None,
+            Some(filter) => {
+                let names = row_names(&table, &table.name, row);
+                let scope = Scope::within(&names, None);
+                let clause = Clause::Other("COPY FROM WHERE conditions");
+                let bound = self.in_clause(clause, |b| {
+                    let bound = b.expr(filter, &scope)?;
+                    b.condition(bound, "WHERE", filter.pos)
+                })?;
+                if bound.any(&mut |e| matches!(e, crate::expr::Expr::Subquery(_))) {
+                    let message = "cannot use subquery in COPY FROM WHERE condition";
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
+                        .position(filter.pos + 1));
+                }
+                Some(slots_of_row(bound))
+            }
+        };
+        let subject = CopySubject::From {
+            table: table.oid,
+            columns: listed.clone(),
+            defaults,
+            checks,
+            filter,
+        };
+        Ok((subject, Some(table), listed))
+    }
+
+    #[allow(clippy::type_complexity)] // As above.
+    fn copy_table_to(
+        &mut self,
+        name: &ast::Name,
+        columns: &[(String, Pos)],
+    ) -> Result<(CopySubject, Option<Arc<TableDef>>, Vec<u16>)> {
+        let (table, listed) = match self.relation(name)? {
+            Relation::Table(table) => {
+                let listed = self.copy_columns(&table, columns)?;
+                (Some(table), listed)
+            }
+            Relation::Virtual(_) => (None, vec![]),
+            other => {
+                let kind = if other.relkind() == b'S' { "sequence" } else { "index" };
+                let message = format!("cannot copy from {kind} \"{}\"", other.name());
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            }
+        };
+        let item = |expr: ast::Node| ast::SelectItem {
+            expr: ast::Expr { node: expr, pos: name.pos },
+            alias: None,
+        };
+        let named: Vec<String> = match &table {
+            Some(table) => listed.iter().map(|n| table.column(*n).name.clone()).collect(),
+            None => columns.iter().map(|(name, _)| name.clone()).collect(),
+        };
+        let targets = match named.is_empty() && table.is_none() {
+            true => vec![item(ast::Node::Star(vec![]))],
+            false => named.into_iter().map(|n| item(ast::Node::Column(vec![n]))).collect(),
+        };
+        let select = ast::Select {
+            distinct: None,
+            targets,
+            from: vec![ast::TableRef::Table { name: name.clone(), alias: None }],
+            filter: None,
+            group_by: vec![],
+            having: None,
+        };
+        let query = ast::Query {
+            with: vec![],
+            recursive: false,
+            body: ast::Body::Select(Box::new(select)),
+            order: vec![],
+            limit: None,
+            offset: None,
+            locks: vec![],
+            pos: name.pos,
+        };
+        let query = self.query(&query, None)?;
+        let bound = self.bound(QueryKind::Select(query))?;
+        Ok((CopySubject::To { query: Box::new(bound) }, table, listed))
+    }
+
+    fn copy_columns(&self, table: &TableDef, columns: &[(String, Pos)]) -> Result<Vec<u16>> {
+        if columns.is_empty() {
+            return Ok(table.live_columns().map(|(n, _)| n).collect());
+        }
+        let mut listed = Vec::with_capacity(columns.len());
+        for (name, pos) in columns {
+            let attnum = self.target_column(table, name, *pos).map_err(|mut e| {
+                e.fields_mut().position = None;
+                e
+            })?;
+            if listed.contains(&attnum) {
+                let message = format!("column \"{name}\" specified more than once");
+                return Err(Error::new(state::DUPLICATE_COLUMN, message));
+            }
+            listed.push(attnum);
+        }
+        Ok(listed)
+    }
+
+    fn copy_options(&self, list: &[CopyOption]) -> Result<Given> {
+        let mut given = Given::default();
+        let mut seen: Vec<&str> = Vec::new();
+        for option in list {
+            let name = option.name.as_str();
+            if seen.contains(&name) {
+                let message = "conflicting or redundant options";
+                return Err(
+                    Error::new(state::SYNTAX_ERROR, message).position(option.pos + 1)
+                );
+            }
+            seen.push(name);
+            given.take(option).map_err(|e| super::at(e, option.pos))?;
+        }
+        Ok(given)
+    }
+}
+
+fn has_default_marker(options: &[CopyOption]) -> bool {
+    options.iter().any(|o| o.name == "default")
+}
+
+fn text(option: &CopyOption) -> Result<String> {
+    match &option.value {
+        CopyValue::Text(text) => Ok(text.clone()),
+        _ => Err(Error::new(state::SYNTAX_ERROR, format!("{} requires a parameter", option.name))),
+    }
+}
+
+fn switch(option: &CopyOption) -> Result<bool> {
+    match &option.value {
+        CopyValue::None => Ok(true),
+        CopyValue::Text(t) => match t.to_ascii_lowercase().as_str() {
+            "true" | "false" | "on" | "off" | "1" | "0" => Ok(option_is_on(Some(t))),
+            _ => Err(Error::new(
+                state::SYNTAX_ERROR,
+                format!("{} requires a Boolean value", option.name),
+            )),
+        },
+        _ => Err(Error::new(
+            state::SYNTAX_ERROR,
+            format!("{} requires a Boolean value", option.name),
+        )),
+    }
+}
+
+impl Given {
+    fn take(&mut self, option: &CopyOption) -> Result<()> {
+        match option.name.as_str() {
+            "format" => {
+                self.format = Some(match text(option)?.as_str() {
+                    "text" => CopyFormat::Text,
+                    "csv" => CopyFormat::Csv,
+                    "binary" => CopyFormat::Binary,
+                    other => {
+                        return Err(invalid(format!("COPY format \"{other}\" not recognized")));
+                    }
+                })
+            }
+            "delimiter" => self.delimiter = Some(text(option)?),
+            "null" => self.null = Some(text(option)?),
+            "default" => self.default = Some(text(option)?),
+            "quote" => self.quote = Some(text(option)?),
+            "escape" => self.escape = Some(text(option)?),
+            "header" => {
+                let matching = matches!(&option.value, CopyValue::Text(t) if t.eq_ignore_ascii_case("match"));
+                self.header = Some(match matching {
+                    true => CopyHeader::Match,
+                    false if switch(option)? => CopyHeader::Yes,
+                    false => CopyHeader::No,
+                });
+            }
+            "freeze" => self.freeze = Some(switch(option)?),
+            "force_quote" => self.force_quote = Some(columns(option)?),
+            "force_not_null" => self.force_not_null = Some(columns(option)?),
+            "force_null" => self.force_null = Some(columns(option)?),
+            "encoding" => {
+                let name = text(option)?;
+                let plain = name.to_ascii_lowercase().replace(['-', '_'], "");
+                if plain != "utf8" && plain != "unicode" && plain != "sqlascii" {
+                    return Err(Error::unsupported(format!("COPY encoding \"{name}\"")));
+                }
+            }
+            "on_error" => {
+                self.ignore_errors = Some(match text(option)?.as_str() {
+                    "stop" => false,
+                    "ignore" => true,
+                    other => {
+                        return Err(invalid(format!("COPY ON_ERROR \"{other}\" not recognized")));
+                    }
+                })
+            }
+            "reject_limit" => {
+                let limit = text(option)?.parse::<i64>().ok().filter(|n| *n > 0);
+                self.reject_limit = Some(limit.ok_or_else(|| {
+                    invalid("REJECT_LIMIT must be greater than zero")
+                })?);
+            }
+            "log_verbosity" => {
+                self.verbose = Some(match text(option)?.as_str() {
+                    "default" | "silent" => false,
+                    "verbose" => true,
+                    other => {
+                        let message = format!("COPY LOG_VERBOSITY \"{other}\" not recognized");
+                        return Err(invalid(message));
+                    }
+                })
+            }
+            other => {
+                let message = format!("option \"{other}\" not recognized");
+                return Err(Error::new(state::SYNTAX_ERROR, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn columns(option: &CopyOption) -> Result<CopyValue> {
+    match &option.value {
+        CopyValue::Star | CopyValue::List(_) => Ok(option.value.clone()),
+        _ => Err(invalid(format!(
+            "argument to option \"{}\" must be a list of column names",
+            option.name
+        ))),
+    }
+}
+
+/// One byte, as DELIMITER, QUOTE and ESCAPE must be.
+fn one_byte(what: &str, given: &str) -> Result<u8> {
+    match given.as_bytes() {
+        [b] => Ok(*b),
+        _ => Err(Error::new(
+            state::FEATURE_NOT_SUPPORTED,
+            format!("COPY {what} must be a single one-byte character"),
+        )),
+    }
+}
+
+/// Fills in defaults and refuses what does not go together.
+fn check(
+    given: Given,
+    from: bool,
+    table: Option<&TableDef>,
+    listed: &[u16],
+) -> Result<CopyOptions> {
+    let format = given.format.unwrap_or(CopyFormat::Text);
+    let (csv, binary) = (format == CopyFormat::Csv, format == CopyFormat::Binary);
+    let syntax = |message: &str| Err(Error::new(state::SYNTAX_ERROR, message));
+    if binary && given.delimiter.is_some() {
+        return syntax("cannot specify DELIMITER in BINARY mode");
+    }
+    if binary && given.null.is_some() {
+        return syntax("cannot specify NULL in BINARY mode");
+    }
+    if binary && given.default.is_some() {
+        return syntax("cannot specify DEFAULT in BINARY mode");
+    }
+    let header = given.header.unwrap_or(CopyHeader::No);
+    if binary && header != CopyHeader::No {
+        return Err(Error::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot specify HEADER in BINARY mode",
+        ));
+    }
+    if header == CopyHeader::Match && !from {
+        return syntax("cannot use \"match\" with HEADER in COPY TO");
+    }
+    if binary && given.ignore_errors == Some(true) {
+        return syntax("only ON_ERROR STOP is allowed in BINARY mode");
+    }
+    if given.reject_limit.is_some() && given.ignore_errors != Some(true) {
+        return Err(invalid("COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE"));
+    }
+    let only_csv: [(bool, &str); 5] = [
+        (given.quote.is_some(), "QUOTE"),
+        (given.escape.is_some(), "ESCAPE"),
+        (given.force_quote.is_some(), "FORCE_QUOTE"),
+        (given.force_not_null.is_some(), "FORCE_NOT_NULL"),
+        (given.force_null.is_some(), "FORCE_NULL"),
+    ];
+    if let (false, Some((_, what))) = (csv, only_csv.iter().find(|(set, _)| *set)) {
+        return Err(Error::new(
+            state::FEATURE_NOT_SUPPORTED,
+            format!("COPY {what} requires CSV mode"),
+        ));
+    }
+    let wrong_way: [(bool, &str, &str); 6] = [
+        (given.force_quote.is_some() && from, "FORCE_QUOTE", "FROM"),
+        (given.force_not_null.is_some() && !from, "FORCE_NOT_NULL", "TO"),
+        (given.force_null.is_some() && !from, "FORCE_NULL", "TO"),
+        (given.freeze == Some(true) && !from, "FREEZE", "TO"),
+        (given.default.is_some() && !from, "DEFAULT", "TO"),
+        (given.ignore_errors.is_some() && !from, "ON_ERROR", "TO"),
+    ];
+    if let Some((_, what, way)) = wrong_way.iter().find(|(wrong, ..)| *wrong) {
+        let message = format!("COPY {what} cannot be used with COPY {way}");
+        return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+    }
+    let delimiter = given.delimiter.unwrap_or(if csv { ",".into() } else { "\t".into() });
+    let delimiter = one_byte("delimiter", &delimiter)?;
+    let null = given.null.unwrap_or(if csv { String::new() } else { "\\N".into() });
+    if matches!(delimiter, b'\n' | b'\r') {
+        return Err(invalid("COPY delimiter cannot be newline or carriage return"));
+    }
+    if null.contains(['\n', '\r']) {
+        return Err(invalid("COPY null representation cannot use newline or carriage return"));
+    }
+    const RESERVED: &[u8] = b"\\.abcdefghijklmnopqrstuvwxyz0123456789";
+    if !csv && RESERVED.contains(&delimiter) {
+        let message = format!("COPY delimiter cannot be \"{}\"", delimiter as char);
+        return Err(invalid(message));
+    }
+    let quote = one_byte("quote", given.quote.as_deref().unwrap_or("\""))?;
+    let escape = match &given.escape {
+        Some(escape) => one_byte("escape", escape)?,
+        None => quote,
+    };
+    if csv && delimiter == quote {
+        return Err(invalid("COPY delimiter and quote must be different"));
+    }
+    if !binary && null.as_bytes().contains(&delimiter) {
+        return Err(invalid("COPY delimiter character must not appear in the NULL specification"));
+    }
+    if csv && null.as_bytes().contains(&quote) {
+        return Err(invalid("CSV quote character must not appear in the NULL specification"));
+    }
+    if let Some(default) = &given.default {
+        if *default == null {
+            return Err(invalid("NULL specification and DEFAULT specification cannot be the same"));
+        }
+        if default.as_bytes().contains(&delimiter) {
+            return Err(invalid(
+                "COPY delimiter character must not appear in the DEFAULT specification",
+            ));
+        }
+    }
+    Ok(CopyOptions {
+        format,
+        delimiter,
+        null,
+        default: given.default,
+        header,
+        quote,
+        escape,
+        force_quote: column_set(given.force_quote, "FORCE_QUOTE", table, listed)?,
+        force_not_null: column_set(given.force_not_null, "FORCE_NOT_NULL", table, listed)?,
+        force_null: column_set(given.force_null, "FORCE_NULL", table, listed)?,
+        freeze: given.freeze.unwrap_or(false),
+        ignore_errors: given.ignore_errors.unwrap_or(false),
+        reject_limit: given.reject_limit,
+        verbose: given.verbose.unwrap_or(false),
+    })
+}
+
+fn column_set(
+    given: Option<CopyValue>,
+    what: &str,
+    table: Option<&TableDef>,
+    listed: &[u16],
+) -> Result<ColumnSet> {
+    let names = match given {
+        None | Some(CopyValue::None | CopyValue::Text(_)) => return Ok(ColumnSet::None),
+        Some(CopyValue::Star) => return Ok(ColumnSet::All),
+        Some(CopyValue::List(names)) => names,
+    };
+    let Some(table) = table else {
+        return Err(Error::unsupported(format!("{what} with columns of a query")));
+    };
+    let mut set = Vec::with_capacity(names.len());
+    for name in names {
+        let Some(attnum) = table.attnum(&name) else {
+            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            return Err(Error::new(state::UNDEFINED_COLUMN, message));
+        };
+        if !listed.contains(&attnum) {
+            let message = format!("{what} column \"{name}\" not referenced by COPY");
+            return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message));
+        }
+        set.push(attnum);
+    }
+    Ok(ColumnSet::Some(set))
+}

@@ -1,0 +1,661 @@
+//! Definitions: names looked up, options checked, into [`Ddl`].
+
+use std::sync::Arc;
+
+use throng_types::error::{Severity, state};
+use throng_types::{Error, Oid, Result, oid};
+
+use super::Binder;
+use crate::catalog::{IndexColumn, Relation, TableDef, builtin};
+use crate::command::{
+    BoundStatement, CreateIndex, Ddl, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
+};
+use crate::parse::ast::{self, ObjectChange, ObjectKind, SequenceOption as O, Statement as S};
+
+impl Binder<'_> {
+    pub(super) fn notice(&mut self, notice: Error) {
+        self.notices.push(notice.severity(Severity::Notice));
+    }
+
+    pub(super) fn ddl(&mut self, statement: &ast::Statement) -> Result<BoundStatement> {
+        let ddl = match statement {
+            S::CreateTable(create) => self.create_table(create)?,
+            S::AlterTable { name, if_exists, actions } => {
+                self.alter_table(name, *if_exists, actions)?
+            }
+            S::AlterObject { kind, name, if_exists, change } => {
+                self.alter_object(*kind, name, *if_exists, change)?
+            }
+            S::RenameColumn { table, if_exists, column, to } => {
+                match self.owned_table(table, *if_exists)? {
+                    None => Ddl::Nothing { tag: "ALTER TABLE" },
+                    Some(def) => {
+                        let attnum = def.attnum(column).ok_or_else(|| {
+                            let message = format!("column \"{column}\" does not exist");
+                            Error::new(state::UNDEFINED_COLUMN, message)
+                        })?;
+                        let target = Target { kind: TargetKind::Column(attnum), oid: def.oid };
+                        Ddl::Rename { target, name: to.clone() }
+                    }
+                }
+            }
+            S::RenameConstraint { table, if_exists, constraint, to } => {
+                match self.owned_table(table, *if_exists)? {
+                    None => Ddl::Nothing { tag: "ALTER TABLE" },
+                    Some(def) => {
+                        let message = format!(
+                            "constraint \"{constraint}\" for table \"{}\" does not exist",
+                            def.name
+                        );
+                        let found = self.catalog().constraint_by_name(def.oid, constraint);
+                        let found = found
+                            .ok_or_else(|| Error::new(state::UNDEFINED_OBJECT, message))?;
+                        let target = Target { kind: TargetKind::Constraint, oid: found.oid };
+                        Ddl::Rename { target, name: to.clone() }
+                    }
+                }
+            }
+            S::CreateIndex(create) => self.create_index(create)?,
+            S::CreateSchema { name, owner, if_not_exists } => {
+                self.create_schema(name.as_deref(), owner.as_deref(), *if_not_exists)?
+            }
+            S::CreateSequence { name, if_not_exists, options } => {
+                let (options, owned_by) = self.sequence_options(options)?;
+                let sequence = NewSequence {
+                    schema: self.creation_schema(name)?,
+                    name: name.last().to_string(),
+                    owner: self.ctx.user,
+                    options,
+                    owned_by: owned_by.flatten(),
+                };
+                Ddl::CreateSequence { sequence, if_not_exists: *if_not_exists }
+            }
+            S::AlterSequence { name, if_exists, options } => {
+                match self.owned(ObjectKind::Sequence, name, *if_exists)? {
+                    None => Ddl::Nothing { tag: "ALTER SEQUENCE" },
+                    Some(target) => {
+                        let (changes, owned_by) = self.sequence_options(options)?;
+                        Ddl::AlterSequence { sequence: target.oid, changes, owned_by }
+                    }
+                }
+            }
+            S::Drop { kind, names, if_exists, cascade } => {
+                self.drop_objects(*kind, names, *if_exists, *cascade)?
+            }
+            S::Truncate { tables, restart_identity, cascade } => {
+                let mut oids = Vec::with_capacity(tables.len());
+                for name in tables {
+                    match self.owned_table(name, false)? {
+                        Some(table) if !oids.contains(&table.oid) => oids.push(table.oid),
+                        _ => {}
+                    }
+                }
+                Ddl::Truncate {
+                    tables: oids,
+                    restart_identity: *restart_identity,
+                    cascade: *cascade,
+                }
+            }
+            S::Comment { kind, name, column, text } => {
+                let target = self.commented(*kind, name, column.as_deref())?;
+                Ddl::Comment { target, text: text.clone() }
+            }
+            S::CreateRole { name, options } => {
+                if name.starts_with("pg_") {
+                    let message = format!("role name \"{name}\" is reserved");
+                    return Err(Error::new(state::RESERVED_NAME, message)
+                        .detail("Role names starting with \"pg_\" are reserved."));
+                }
+                Ddl::CreateRole { name: name.clone(), changes: self.role_options(options)? }
+            }
+            S::AlterRole { name, options } => {
+                Ddl::AlterRole { role: self.role(name)?, changes: self.role_options(options)? }
+            }
+            S::AlterRoleSet { role, database, name, value } => {
+                if let Some(database) = database
+                    && self.catalog().database_by_name(database).is_none()
+                {
+                    let message = format!("database \"{database}\" does not exist");
+                    return Err(Error::new(state::INVALID_CATALOG_NAME, message));
+                }
+                let role = role.as_ref().map(|r| self.role(r)).transpose()?;
+                Ddl::AlterRoleSet { role, name: name.clone(), value: value.clone() }
+            }
+            S::GrantRole { roles, members, revoke } => {
+                let find = |names: &[String]| {
+                    names.iter().map(|n| self.role(n)).collect::<Result<Vec<_>>>()
+                };
+                Ddl::GrantRole { roles: find(roles)?, members: find(members)?, revoke: *revoke }
+            }
+            _ => return Err(Error::internal("not a definition")),
+        };
+        self.check_role_rights(&ddl)?;
+        Ok(BoundStatement::Ddl(Box::new(ddl)))
+    }
+
+    /// Roles are managed by superusers and those with CREATEROLE.
+    fn check_role_rights(&self, ddl: &Ddl) -> Result<()> {
+        let allowed = self
+            .catalog()
+            .role(self.ctx.user)
+            .is_some_and(|r| r.superuser || r.create_role);
+        let what = match ddl {
+            _ if allowed => return Ok(()),
+            Ddl::CreateRole { .. } => "create role",
+            Ddl::DropRole { .. } => "drop role",
+            Ddl::GrantRole { .. } => "grant role",
+            Ddl::AlterRole { role, changes } => {
+                let own_password = *role == self.ctx.user
+                    && *changes
+                        == RoleOptions { password: changes.password.clone(), ..RoleOptions::default() };
+                if own_password {
+                    return Ok(());
+                }
+                "alter role"
+            }
+            Ddl::AlterRoleSet { role, .. } if *role != Some(self.ctx.user) => "alter role",
+            _ => return Ok(()),
+        };
+        let message = format!("permission denied to {what}");
+        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
+    }
+
+    /// Whether the current role may act as the owner.
+    pub(super) fn acts_as(&self, owner: Oid) -> bool {
+        fn member(catalog: &crate::catalog::Catalog, role: Oid, of: Oid, depth: u32) -> bool {
+            role == of
+                || depth < 32
+                    && catalog.role(role).is_some_and(|r| {
+                        r.member_of.iter().any(|m| member(catalog, *m, of, depth + 1))
+                    })
+        }
+        let superuser = self.catalog().role(self.ctx.user).is_some_and(|r| r.superuser);
+        superuser || member(self.catalog(), self.ctx.user, owner, 0)
+    }
+
+    fn must_own(&self, owner: Oid, what: &str, name: &str) -> Result<()> {
+        if self.acts_as(owner) {
+            return Ok(());
+        }
+        let message = format!("must be owner of {what} {name}");
+        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
+    }
+
+    pub(super) fn role(&self, name: &str) -> Result<Oid> {
+        if matches!(name, "current_user" | "current_role" | "session_user") {
+            return Ok(self.ctx.user);
+        }
+        self.catalog().role_by_name(name).map(|r| r.oid).ok_or_else(|| {
+            Error::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+        })
+    }
+
+    /// The schema a new object's name puts it in.
+    pub(super) fn creation_schema(&self, name: &ast::Name) -> Result<Oid> {
+        self.check_database(name)?;
+        let schema = match name.schema() {
+            Some(schema) => self.schema(schema).map_err(|e| super::at(e, name.pos))?,
+            None => self.ctx.creation_schema.ok_or_else(|| {
+                Error::new(
+                    state::INVALID_SCHEMA_NAME,
+                    "no schema has been selected to create in",
+                )
+                .position(name.pos + 1)
+            })?,
+        };
+        if [builtin::PG_CATALOG, builtin::INFORMATION_SCHEMA, builtin::PG_TOAST].contains(&schema) {
+            let schema = self.catalog().schema(schema).map_or("", |s| &s.name);
+            let message = format!("permission denied to create \"{schema}.{}\"", name.last());
+            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)
+                .detail("System catalog modifications are currently disallowed."));
+        }
+        Ok(schema)
+    }
+
+    /// A table to change; None (and a notice) where it is missing and may be.
+    pub(super) fn owned_table(
+        &mut self,
+        name: &ast::Name,
+        if_exists: bool,
+    ) -> Result<Option<Arc<TableDef>>> {
+        let found = match self.find_relation(name)? {
+            Some(found) => found,
+            None if if_exists => {
+                let message = format!("relation \"{name}\" does not exist, skipping");
+                self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+                return Ok(None);
+            }
+            None => {
+                let message = format!("relation \"{name}\" does not exist");
+                return Err(Error::new(state::UNDEFINED_TABLE, message));
+            }
+        };
+        match found {
+            Relation::Table(table) => {
+                self.must_own(table.owner, "table", &table.name)?;
+                Ok(Some(table))
+            }
+            Relation::Virtual(table) => {
+                let message = format!("permission denied: \"{}\" is a system catalog", table.name);
+                Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
+            }
+            other => {
+                let message = format!("\"{}\" is not a table", other.name());
+                Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+            }
+        }
+    }
+
+    /// An object of any kind to change or drop.
+    fn owned(
+        &mut self,
+        kind: ObjectKind,
+        name: &ast::Name,
+        if_exists: bool,
+    ) -> Result<Option<Target>> {
+        let found = self.find_object(kind, name);
+        match found {
+            Ok(target) => Ok(Some(target)),
+            Err(e) if if_exists && is_missing(&e) => {
+                let message = format!("{}, skipping", e.message());
+                self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+                Ok(None)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn find_object(&mut self, kind: ObjectKind, name: &ast::Name) -> Result<Target> {
+        let last = name.last();
+        match kind {
+            ObjectKind::Schema => {
+                let oid = self.schema(last)?;
+                let schema = self.catalog().schema(oid);
+                let owner = schema.map_or(Oid::NONE, |s| s.owner);
+                self.must_own(owner, "schema", last)?;
+                Ok(Target { kind: TargetKind::Schema, oid })
+            }
+            ObjectKind::Role => Ok(Target { kind: TargetKind::Role, oid: self.role(last)? }),
+            ObjectKind::Database => {
+                let oid = self.catalog().database_by_name(last).map(|d| d.oid).ok_or_else(|| {
+                    let message = format!("database \"{last}\" does not exist");
+                    Error::new(state::INVALID_CATALOG_NAME, message)
+                })?;
+                Ok(Target { kind: TargetKind::Database, oid })
+            }
+            ObjectKind::Other(what) => {
+                let message = format!("{what} \"{name}\" does not exist");
+                Err(Error::new(state::UNDEFINED_OBJECT, message))
+            }
+            _ => self.find_relation_object(kind, name),
+        }
+    }
+
+    fn find_relation_object(&mut self, kind: ObjectKind, name: &ast::Name) -> Result<Target> {
+        let what = match kind {
+            ObjectKind::Index => "index",
+            ObjectKind::Sequence => "sequence",
+            ObjectKind::View => "view",
+            _ => "table",
+        };
+        let missing_schema =
+            name.schema().is_some_and(|s| self.catalog().schema_by_name(s).is_none());
+        if missing_schema {
+            let message = format!("schema \"{}\" does not exist", name.schema().unwrap_or(""));
+            return Err(Error::new(state::INVALID_SCHEMA_NAME, message));
+        }
+        let Some(found) = self.find_relation(name)? else {
+            let (code, what) = match kind {
+                ObjectKind::Index => (state::UNDEFINED_OBJECT, "index"),
+                // ALTER and DROP speak of what they were told to find.
+                _ => (state::UNDEFINED_TABLE, what),
+            };
+            let message = format!("{what} \"{name}\" does not exist");
+            return Err(Error::new(code, message));
+        };
+        let (target, owner) = match (kind, &found) {
+            (ObjectKind::Table, Relation::Table(t)) => (TargetKind::Table, t.owner),
+            (ObjectKind::Sequence, Relation::Sequence(s)) => (TargetKind::Sequence, s.owner),
+            (ObjectKind::Index, Relation::Index(i)) => {
+                let owner = self.catalog().table(i.table).map_or(Oid::NONE, |t| t.owner);
+                (TargetKind::Index, owner)
+            }
+            (_, Relation::Virtual(table)) => {
+                let message = format!("permission denied: \"{}\" is a system catalog", table.name);
+                return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
+            }
+            (_, other) => {
+                let article = if what == "index" { "an" } else { "a" };
+                let message = format!("\"{}\" is not {article} {what}", name.last());
+                let is = match other {
+                    Relation::Table(_) => "TABLE",
+                    Relation::Index(_) => "INDEX",
+                    Relation::Sequence(_) => "SEQUENCE",
+                    Relation::Virtual(_) => "VIEW",
+                };
+                let hint = format!("Use DROP {is} to remove {} {}.", if is == "INDEX" { "an" } else { "a" }, is.to_lowercase());
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).hint(hint));
+            }
+        };
+        self.must_own(owner, what, found.name())?;
+        Ok(Target { kind: target, oid: found.oid() })
+    }
+
+    fn alter_object(
+        &mut self,
+        kind: ObjectKind,
+        name: &ast::Name,
+        if_exists: bool,
+        change: &ObjectChange,
+    ) -> Result<Ddl> {
+        // ALTER TABLE … RENAME works on indexes and sequences too.
+        let mut kind = kind;
+        if let (ObjectKind::Table, Some(found)) = (kind, self.find_relation(name)?) {
+            kind = match found {
+                Relation::Index(_) => ObjectKind::Index,
+                Relation::Sequence(_) => ObjectKind::Sequence,
+                _ => kind,
+            };
+        }
+        let relation = matches!(kind, ObjectKind::Table | ObjectKind::Index | ObjectKind::Sequence);
+        let target = match self.owned(kind, name, if_exists) {
+            Ok(Some(target)) => target,
+            Ok(None) => {
+                return Ok(Ddl::Nothing {
+                    tag: match kind {
+                        ObjectKind::Index => "ALTER INDEX",
+                        ObjectKind::Sequence => "ALTER SEQUENCE",
+                        _ => "ALTER TABLE",
+                    },
+                });
+            }
+            Err(e) if relation && is_missing(&e) && e.code() != state::INVALID_SCHEMA_NAME => {
+                let message = format!("relation \"{name}\" does not exist");
+                return Err(Error::new(state::UNDEFINED_TABLE, message));
+            }
+            Err(e) => return Err(e),
+        };
+        Ok(match change {
+            ObjectChange::Rename(to) => Ddl::Rename { target, name: to.clone() },
+            ObjectChange::SetSchema(schema) => {
+                Ddl::SetSchema { target, schema: self.schema(schema)? }
+            }
+            ObjectChange::Owner(role) => Ddl::SetOwner { target, owner: self.role(role)? },
+        })
+    }
+
+    fn drop_objects(
+        &mut self,
+        kind: ObjectKind,
+        names: &[ast::Name],
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<Ddl> {
+        if kind == ObjectKind::Database {
+            return Err(Error::unsupported("DROP DATABASE"));
+        }
+        let mut targets = Vec::with_capacity(names.len());
+        for name in names {
+            if let Some(target) = self.owned(kind, name, if_exists)?
+                && !targets.contains(&target)
+            {
+                targets.push(target);
+            }
+        }
+        if kind == ObjectKind::Role {
+            return Ok(Ddl::DropRole { roles: targets.iter().map(|t| t.oid).collect() });
+        }
+        if targets.is_empty() {
+            return Ok(Ddl::Nothing {
+                tag: match kind {
+                    ObjectKind::Index => "DROP INDEX",
+                    ObjectKind::Sequence => "DROP SEQUENCE",
+                    ObjectKind::View => "DROP VIEW",
+                    ObjectKind::Schema => "DROP SCHEMA",
+                    ObjectKind::Other("extension") => "DROP EXTENSION",
+                    ObjectKind::Other("materialized view") => "DROP MATERIALIZED VIEW",
+                    ObjectKind::Other(_) => "DROP TYPE",
+                    _ => "DROP TABLE",
+                },
+            });
+        }
+        Ok(Ddl::Drop { targets, cascade })
+    }
+
+    fn commented(
+        &mut self,
+        kind: ObjectKind,
+        name: &ast::Name,
+        column: Option<&str>,
+    ) -> Result<Target> {
+        match kind {
+            ObjectKind::Column => {
+                let Some(table) = self.owned_table(name, false)? else {
+                    return Err(Error::internal("a table that was found is gone"));
+                };
+                let attnum = self.target_column(&table, column.unwrap_or(""), name.pos)?;
+                Ok(Target { kind: TargetKind::Column(attnum), oid: table.oid })
+            }
+            ObjectKind::Constraint => {
+                let Some(table) = self.owned_table(name, false)? else {
+                    return Err(Error::internal("a table that was found is gone"));
+                };
+                let constraint = column.unwrap_or("");
+                let oid = self.table_constraint_named(&table, constraint).map_err(|_| {
+                    let message = format!(
+                        "constraint \"{constraint}\" for table \"{}\" does not exist",
+                        table.name
+                    );
+                    Error::new(state::UNDEFINED_OBJECT, message)
+                })?;
+                Ok(Target { kind: TargetKind::Constraint, oid })
+            }
+            _ => match self.find_object(kind, name) {
+                Err(e) if e.code() == state::UNDEFINED_TABLE => {
+                    let message = format!("relation \"{name}\" does not exist");
+                    Err(Error::new(state::UNDEFINED_TABLE, message))
+                }
+                found => found,
+            },
+        }
+    }
+
+    fn create_index(&mut self, ast: &ast::CreateIndex) -> Result<Ddl> {
+        let table = match self.relation(&ast.table) {
+            Ok(Relation::Table(table)) => table,
+            Ok(other) => {
+                let message =
+                    format!("cannot create index on relation \"{}\"", other.name());
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            }
+            Err(mut e) => {
+                e.fields_mut().position = None;
+                return Err(e);
+            }
+        };
+        self.must_own(table.owner, "table", &table.name)?;
+        let mut columns = Vec::with_capacity(ast.columns.len());
+        for column in &ast.columns {
+            let attnum = table.attnum(&column.name).ok_or_else(|| {
+                let message = format!("column \"{}\" does not exist", column.name);
+                Error::new(state::UNDEFINED_COLUMN, message)
+            })?;
+            check_indexable(&table, attnum)?;
+            columns.push(IndexColumn {
+                attnum,
+                descending: column.descending,
+                nulls_first: column.nulls_first.unwrap_or(column.descending),
+            });
+        }
+        const MOST_KEYS: usize = 32;
+        if columns.len() > MOST_KEYS {
+            let message = format!("cannot use more than {MOST_KEYS} columns in an index");
+            return Err(Error::new(state::TOO_MANY_COLUMNS, message));
+        }
+        Ok(Ddl::CreateIndex(CreateIndex {
+            name: ast.name.clone(),
+            table: table.oid,
+            columns,
+            unique: ast.unique,
+            nulls_not_distinct: ast.nulls_not_distinct,
+            if_not_exists: ast.if_not_exists,
+            concurrently: ast.concurrently,
+            options: self.index_options(&ast.options)?,
+        }))
+    }
+
+    fn create_schema(
+        &mut self,
+        name: Option<&str>,
+        owner: Option<&str>,
+        if_not_exists: bool,
+    ) -> Result<Ddl> {
+        let owner = match owner {
+            Some(role) => self.role(role)?,
+            None => self.ctx.user,
+        };
+        let name = match name {
+            Some(name) => name.to_string(),
+            None => self.catalog().role(owner).map_or(String::new(), |r| r.name.clone()),
+        };
+        if name.starts_with("pg_") {
+            let message = format!("unacceptable schema name \"{name}\"");
+            return Err(Error::new(state::RESERVED_NAME, message)
+                .detail("The prefix \"pg_\" is reserved for system schemas."));
+        }
+        Ok(Ddl::CreateSchema { name, owner, if_not_exists })
+    }
+
+    /// A sequence's options, and `OWNED BY` where it was given (`Some(None)`: NONE).
+    #[allow(clippy::type_complexity)] // An option that may be given as none.
+    pub(super) fn sequence_options(
+        &mut self,
+        list: &[O],
+    ) -> Result<(SequenceOptions, Option<Option<(Oid, u16)>>)> {
+        let mut options = SequenceOptions::default();
+        let mut owned_by = None;
+        let twice = || Error::new(state::SYNTAX_ERROR, "conflicting or redundant options");
+        fn set<T>(slot: &mut Option<T>, value: T, twice: impl Fn() -> Error) -> Result<()> {
+            if slot.is_some() {
+                return Err(twice());
+            }
+            *slot = Some(value);
+            Ok(())
+        }
+        for option in list {
+            match option {
+                O::As(name) => {
+                    let ty = self.type_of(name)?.oid;
+                    if !matches!(ty, oid::INT2 | oid::INT4 | oid::INT8) {
+                        let message = "sequence type must be smallint, integer, or bigint";
+                        return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+                    }
+                    set(&mut options.ty, ty, twice)?;
+                }
+                O::Start(n) => set(&mut options.start, *n, twice)?,
+                O::Increment(0) => {
+                    let message = "INCREMENT must not be zero";
+                    return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+                }
+                O::Increment(n) => set(&mut options.increment, *n, twice)?,
+                O::Min(n) => set(&mut options.min, *n, twice)?,
+                O::Max(n) => set(&mut options.max, *n, twice)?,
+                O::Cache(n) if *n < 1 => {
+                    let message = format!("CACHE ({n}) must be greater than zero");
+                    return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+                }
+                O::Cache(n) => set(&mut options.cache, *n, twice)?,
+                O::Cycle(on) => set(&mut options.cycle, *on, twice)?,
+                O::Restart(n) => set(&mut options.restart, *n, twice)?,
+                O::OwnedBy(None) => owned_by = Some(None),
+                O::OwnedBy(Some(name)) => owned_by = Some(Some(self.owning_column(name)?)),
+                O::Name(name) => {
+                    return Err(Error::unsupported("SEQUENCE NAME").position(name.pos + 1));
+                }
+            }
+        }
+        Ok((options, owned_by))
+    }
+
+    fn owning_column(&mut self, name: &ast::Name) -> Result<(Oid, u16)> {
+        let Some((column, table)) = name.parts.split_last().filter(|(_, t)| !t.is_empty()) else {
+            return Err(Error::new(state::SYNTAX_ERROR, "invalid OWNED BY option")
+                .hint("Specify OWNED BY table.column or OWNED BY NONE."));
+        };
+        let table = ast::Name { parts: table.to_vec(), pos: name.pos };
+        match self.relation(&table)? {
+            Relation::Table(def) => {
+                let attnum = self.target_column(&def, column, name.pos).map_err(|mut e| {
+                    e.fields_mut().position = None;
+                    e
+                })?;
+                Ok((def.oid, attnum))
+            }
+            other => {
+                let message =
+                    format!("sequence cannot be owned by relation \"{}\"", other.name());
+                Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+            }
+        }
+    }
+
+    fn role_options(&self, list: &[ast::RoleOption]) -> Result<RoleOptions> {
+        use ast::RoleOption as R;
+        let mut options = RoleOptions::default();
+        let find =
+            |names: &[String]| names.iter().map(|n| self.role(n)).collect::<Result<Vec<_>>>();
+        for option in list {
+            match option {
+                R::Superuser(on) => options.superuser = Some(*on),
+                R::Inherit(on) => options.inherit = Some(*on),
+                R::CreateRole(on) => options.create_role = Some(*on),
+                R::CreateDb(on) => options.create_db = Some(*on),
+                R::Login(on) => options.login = Some(*on),
+                R::Replication(on) => options.replication = Some(*on),
+                R::BypassRls(on) => options.bypass_rls = Some(*on),
+                R::ConnectionLimit(n) if *n < -1 => {
+                    let message = format!("invalid connection limit: {n}");
+                    return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+                }
+                R::ConnectionLimit(n) => options.connection_limit = Some(*n),
+                R::Password(password) => options.password = Some(password.clone()),
+                R::ValidUntil(time) => {
+                    crate::io::input_text(
+                        &self.ctx.eval,
+                        time,
+                        throng_types::SqlType::TIMESTAMPTZ,
+                    )?;
+                    options.valid_until = Some(time.clone());
+                }
+                R::InRole(names) => options.in_roles.extend(find(names)?),
+                R::Members(names) => options.members.extend(find(names)?),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Whether an error says that a thing is not there.
+fn is_missing(e: &Error) -> bool {
+    [
+        state::UNDEFINED_TABLE,
+        state::UNDEFINED_OBJECT,
+        state::INVALID_SCHEMA_NAME,
+        state::INVALID_CATALOG_NAME,
+    ]
+    .contains(&e.code())
+}
+
+/// 42704 for a type without a B-tree order.
+fn check_indexable(table: &TableDef, attnum: u16) -> Result<()> {
+    let ty = table.column(attnum).ty.oid;
+    if crate::func::resolve_operator("<", Some(ty), ty).is_ok() {
+        return Ok(());
+    }
+    let message = format!(
+        "data type {} has no default operator class for access method \"btree\"",
+        throng_types::sqltype::type_name(ty)
+    );
+    Err(Error::new(state::UNDEFINED_OBJECT, message)
+        .hint("You must specify an operator class for the index or define a default operator class for the data type."))
+}

@@ -1,0 +1,603 @@
+//! INSERT, UPDATE, DELETE.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::{Datum, Error, Result, SqlType};
+
+use super::scope::{NamedColumn, NamedTable, Names, Scope};
+use super::{Binder, Clause};
+use crate::catalog::{ColumnDef, ConstraintKind, Identity, Relation, TableDef};
+use crate::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
+use crate::parse::ast::{self, Node, Overriding, Pos};
+use crate::query::{
+    Body, Check, ConflictAction, Delete, Distinct, FromItem, Insert, OnConflict, Query, Rel,
+    RelKind, Select, Target, Update,
+};
+
+/// Names of a table's row under an entry.
+pub(super) fn row_names(table: &Arc<TableDef>, alias: &str, rel: RelId) -> Names {
+    let columns: Vec<NamedColumn> = table
+        .live_columns()
+        .map(|(attnum, column)| {
+            let var = Var { rel, column: attnum as i16, ty: column.ty };
+            NamedColumn { name: column.name.clone(), expr: Expr::Var(var) }
+        })
+        .collect();
+    let named = NamedTable {
+        name: alias.to_string(),
+        schema: None,
+        rel: Some(rel),
+        columns: columns.clone(),
+        table: Some(table.clone()),
+        function: false,
+    };
+    Names { tables: vec![named], columns }
+}
+
+impl Binder<'_> {
+    /// The table a statement writes to.
+    pub(super) fn target_table(&self, name: &ast::Name) -> Result<Arc<TableDef>> {
+        let wrong = |message: String| {
+            Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(name.pos + 1))
+        };
+        match self.relation(name)? {
+            Relation::Table(table) => Ok(table),
+            Relation::Virtual(table) => {
+                let message = format!("permission denied: \"{}\" is a system catalog", table.name);
+                Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
+            }
+            Relation::Sequence(sequence) => {
+                wrong(format!("cannot change sequence \"{}\"", sequence.name))
+            }
+            Relation::Index(index) => wrong(format!("cannot open relation \"{}\"", index.name)),
+        }
+    }
+
+    /// A column to be written.
+    pub(super) fn target_column(&self, table: &TableDef, name: &str, pos: Pos) -> Result<u16> {
+        table.attnum(name).ok_or_else(|| {
+            let message =
+                format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1)
+        })
+    }
+
+    /// What a column gets when it is given nothing.
+    pub(super) fn default_of(&mut self, column: &ColumnDef) -> Result<Expr> {
+        if column.dropped {
+            return Ok(Expr::null(column.ty));
+        }
+        if let Some(sequence) = column.sequence {
+            let regclass = SqlType::plain(throng_types::oid::REGCLASS);
+            let sequence = Expr::Const(Datum::Oid(sequence.0), regclass);
+            let next = self.apply("nextval", vec![sequence], 0)?;
+            return self.assign(next, &column.name, column.ty, 0);
+        }
+        let Some(text) = &column.default else { return Ok(Expr::null(column.ty)) };
+        let ast = crate::parse::parse_expr(text)?;
+        let stored = |mut e: Error| {
+            e.fields_mut().position = None;
+            e
+        };
+        let bound = self
+            .in_clause(Clause::Default, |b| b.expr(&ast, &Scope::empty()))
+            .map_err(stored)?;
+        self.assign(bound, &column.name, column.ty, 0).map_err(stored)
+    }
+
+    /// An expression over a table's columns, under entry 0.
+    pub(super) fn expr_over_table(
+        &mut self,
+        ast: &ast::Expr,
+        table: &TableDef,
+        to: Option<SqlType>,
+    ) -> Result<Expr> {
+        let table = Arc::new(table.clone());
+        let rel = self.new_rel();
+        let names = row_names(&table, &table.name, rel);
+        let scope = Scope::within(&names, None);
+        let bound = self.in_clause(Clause::Check, |b| b.expr(ast, &scope))?;
+        match to {
+            Some(ty) => self.assign(bound, "value", ty, ast.pos),
+            None => Ok(bound),
+        }
+    }
+
+    /// The table's CHECK constraints over a row.
+    pub(super) fn checks(&mut self, table: &Arc<TableDef>, rel: RelId) -> Result<Vec<Check>> {
+        let names = row_names(table, &table.name, rel);
+        let scope = Scope::within(&names, None);
+        let mut checks = Vec::new();
+        for constraint in self.catalog().constraints_of(table.oid) {
+            let ConstraintKind::Check { expr, .. } = &constraint.kind else { continue };
+            let ast = crate::parse::parse_expr(expr)?;
+            let expr = self.in_clause(Clause::Check, |b| {
+                let bound = b.expr(&ast, &scope)?;
+                b.condition(bound, "CHECK", ast.pos)
+            })?;
+            checks.push(Check { name: constraint.name.clone(), expr });
+        }
+        Ok(checks)
+    }
+
+    fn returning(
+        &mut self,
+        items: &[ast::SelectItem],
+        names: &Names,
+        outer: &Scope<'_>,
+    ) -> Result<Vec<Target>> {
+        let scope = Scope::within(names, Some(outer));
+        self.in_clause(Clause::Returning, |b| b.targets(items, &scope))
+    }
+
+    pub(super) fn insert(&mut self, ast: &ast::Insert) -> Result<Insert> {
+        let ctes = self.bind_ctes(&ast.with, ast.recursive, None)?;
+        let empty = Scope::empty();
+        let outer = Scope { names: &super::scope::NO_NAMES, outer: Some(&empty), ctes: &ctes };
+        let table = self.target_table(&ast.table)?;
+        let rel = self.new_rel();
+        let columns = self.insert_columns(ast, &table)?;
+        let (source, given) = self.insert_source(ast, &table, &columns, &outer)?;
+        let mut values = Vec::with_capacity(table.columns.len());
+        for (i, column) in table.columns.iter().enumerate() {
+            let attnum = i as u16 + 1;
+            let place = columns[..given].iter().position(|(n, _)| *n == attnum);
+            let user_value = ast.overriding == Some(Overriding::User) && column.identity.is_some();
+            values.push(match place {
+                Some(place) if !user_value => {
+                    let ty = source.columns()[place].ty;
+                    let column = place as i16 + 1;
+                    Expr::Var(Var { rel: source.output, column, ty })
+                }
+                _ => self.default_of(column)?,
+            });
+        }
+        let alias = ast.alias.as_deref().unwrap_or(&table.name);
+        let names = row_names(&table, alias, rel);
+        let on_conflict = match &ast.on_conflict {
+            Some(clause) => Some(self.on_conflict(clause, &table, &names, &outer)?),
+            None => None,
+        };
+        let checks = self.checks(&table, rel)?;
+        let returning = self.returning(&ast.returning, &names, &outer)?;
+        Ok(Insert { table, rel, source, values, on_conflict, checks, returning })
+    }
+
+    /// The columns written to, in the order of the source.
+    fn insert_columns(&self, ast: &ast::Insert, table: &TableDef) -> Result<Vec<(u16, Pos)>> {
+        if ast.columns.is_empty() {
+            return Ok(table.live_columns().map(|(n, _)| (n, ast.table.pos)).collect());
+        }
+        let mut columns: Vec<(u16, Pos)> = Vec::with_capacity(ast.columns.len());
+        for (name, pos) in &ast.columns {
+            let attnum = self.target_column(table, name, *pos)?;
+            if columns.iter().any(|(n, _)| *n == attnum) {
+                let message = format!("column \"{name}\" specified more than once");
+                return Err(Error::new(state::DUPLICATE_COLUMN, message).position(pos + 1));
+            }
+            columns.push((attnum, *pos));
+        }
+        Ok(columns)
+    }
+
+    fn check_width(
+        &self,
+        ast: &ast::Insert,
+        columns: &[(u16, Pos)],
+        width: usize,
+        pos: Pos,
+    ) -> Result<()> {
+        if width > columns.len() {
+            let message = "INSERT has more expressions than target columns";
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+        }
+        if width < columns.len() && !ast.columns.is_empty() {
+            let message = "INSERT has more target columns than expressions";
+            let pos = columns[width].1;
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+        }
+        Ok(())
+    }
+
+    /// The rows to insert, of the columns' types, and how many columns they fill.
+    fn insert_source(
+        &mut self,
+        ast: &ast::Insert,
+        table: &TableDef,
+        columns: &[(u16, Pos)],
+        outer: &Scope<'_>,
+    ) -> Result<(Query, usize)> {
+        let Some(source) = &ast.source else {
+            return Ok((self.rows_query(vec![vec![]], vec![]), 0));
+        };
+        let plain = source.with.is_empty()
+            && source.order.is_empty()
+            && source.limit.is_none()
+            && source.offset.is_none();
+        if let (ast::Body::Values(rows), true) = (&source.body, plain) {
+            return self.insert_values(ast, rows, table, columns, outer);
+        }
+        self.keep_untyped = matches!(source.body, ast::Body::Select(_));
+        let query = self.query(source, Some(outer));
+        self.keep_untyped = false;
+        let mut query = query?;
+        let width = query.columns().len();
+        self.check_width(ast, columns, width, source.pos)?;
+        for (i, offered) in query.columns().iter().enumerate() {
+            let column = table.column(columns[i].0);
+            self.check_identity(ast, column, false)?;
+            if let (Body::Select(select), throng_types::oid::UNKNOWN) =
+                (&mut query.body, offered.ty.oid)
+            {
+                let expr = std::mem::replace(&mut select.targets[i].expr, Expr::bool(true));
+                select.targets[i].expr = self.assign(expr, &column.name, column.ty, source.pos)?;
+            }
+        }
+        let query = self.assign_columns(query, table, columns, source.pos)?;
+        Ok((query, width))
+    }
+
+    /// The query with its columns cast as when stored.
+    fn assign_columns(
+        &mut self,
+        query: Query,
+        table: &TableDef,
+        columns: &[(u16, Pos)],
+        pos: Pos,
+    ) -> Result<Query> {
+        let offered = query.columns();
+        let fits = |(i, c): (usize, &crate::query::RelColumn)| table.column(columns[i].0).ty == c.ty;
+        if offered.iter().enumerate().all(fits) {
+            return Ok(query);
+        }
+        let id = self.new_rel();
+        let mut targets = Vec::with_capacity(offered.len());
+        for (i, c) in offered.iter().enumerate() {
+            let column = table.column(columns[i].0);
+            let var = Expr::Var(Var { rel: id, column: i as i16 + 1, ty: c.ty });
+            let expr = self.assign(var, &column.name, column.ty, pos)?;
+            targets.push(Target { expr, name: c.name.clone() });
+        }
+        let rel = Rel {
+            id,
+            alias: "*SELECT*".into(),
+            kind: RelKind::Subquery { query: Box::new(query), lateral: false },
+            columns: offered,
+        };
+        Ok(self.select_query(vec![FromItem::Rel(Box::new(rel))], targets))
+    }
+
+    fn select_query(&mut self, from: Vec<FromItem>, targets: Vec<Target>) -> Query {
+        let select = Select {
+            from,
+            filter: None,
+            group_by: vec![],
+            grouped: false,
+            having: None,
+            targets,
+            distinct: Distinct::No,
+        };
+        let output = self.new_rel();
+        Query {
+            body: Body::Select(Box::new(select)),
+            order: vec![],
+            limit: None,
+            offset: None,
+            locks: vec![],
+            output,
+        }
+    }
+
+    fn rows_query(&mut self, rows: Vec<Vec<Expr>>, columns: Vec<Target>) -> Query {
+        let output = self.new_rel();
+        Query {
+            body: Body::Values { rows, columns },
+            order: vec![],
+            limit: None,
+            offset: None,
+            locks: vec![],
+            output,
+        }
+    }
+
+    fn insert_values(
+        &mut self,
+        ast: &ast::Insert,
+        rows: &[Vec<ast::Expr>],
+        table: &TableDef,
+        columns: &[(u16, Pos)],
+        outer: &Scope<'_>,
+    ) -> Result<(Query, usize)> {
+        let width = rows[0].len();
+        let mut bound = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.len() != width {
+                let message = "VALUES lists must all be the same length";
+                return Err(Error::new(state::SYNTAX_ERROR, message).position(row[0].pos + 1));
+            }
+            let extra = row.get(columns.len()).unwrap_or(&row[0]);
+            self.check_width(ast, columns, width, extra.pos)?;
+            let mut values = Vec::with_capacity(width);
+            for (value, (attnum, _)) in row.iter().zip(columns) {
+                let column = table.column(*attnum);
+                let is_default = matches!(value.node, Node::Default);
+                self.check_identity(ast, column, is_default)?;
+                values.push(match is_default {
+                    true => self.default_of(column)?,
+                    false => {
+                        let expr = self.in_clause(Clause::Values, |b| b.expr(value, outer))?;
+                        self.assign(expr, &column.name, column.ty, value.pos)?
+                    }
+                });
+            }
+            bound.push(values);
+        }
+        let targets = columns[..width]
+            .iter()
+            .map(|(attnum, _)| {
+                let column = table.column(*attnum);
+                Target { expr: Expr::null(column.ty), name: column.name.clone() }
+            })
+            .collect();
+        Ok((self.rows_query(bound, targets), width))
+    }
+
+    fn check_identity(&self, ast: &ast::Insert, column: &ColumnDef, default: bool) -> Result<()> {
+        if default || ast.overriding.is_some() || column.identity != Some(Identity::Always) {
+            return Ok(());
+        }
+        let name = &column.name;
+        let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
+        Err(Error::new(state::GENERATED_ALWAYS, message)
+            .detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."))
+            .hint("Use OVERRIDING SYSTEM VALUE to override."))
+    }
+
+    fn on_conflict(
+        &mut self,
+        ast: &ast::OnConflict,
+        table: &Arc<TableDef>,
+        names: &Names,
+        outer: &Scope<'_>,
+    ) -> Result<OnConflict> {
+        let arbiters = match &ast.target {
+            ast::ConflictTarget::None if ast.update.is_some() => {
+                let message =
+                    "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+                return Err(Error::new(state::SYNTAX_ERROR, message)
+                    .hint("For example, ON CONFLICT (column_name).")
+                    .position(ast.pos + 1));
+            }
+            ast::ConflictTarget::None => vec![],
+            ast::ConflictTarget::Columns(columns) => {
+                let mut wanted = Vec::new();
+                for (name, pos) in columns {
+                    let attnum = table.attnum(name).ok_or_else(|| {
+                        let message = format!("column \"{name}\" does not exist");
+                        Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1)
+                    })?;
+                    wanted.push(attnum);
+                }
+                wanted.sort_unstable();
+                wanted.dedup();
+                let matching = self.catalog().indexes_of(table.oid).iter().filter(|index| {
+                    let mut key: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
+                    key.sort_unstable();
+                    index.unique && key == wanted
+                });
+                let found: Vec<_> = matching.map(|i| i.oid).collect();
+                if found.is_empty() {
+                    let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+                    return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message)
+                        .position(ast.pos + 1));
+                }
+                found
+            }
+            ast::ConflictTarget::Constraint(name) => {
+                let constraint = self.catalog().constraint_by_name(table.oid, name);
+                let Some(constraint) = constraint else {
+                    let message = format!(
+                        "constraint \"{name}\" for table \"{}\" does not exist",
+                        table.name
+                    );
+                    return Err(Error::new(state::UNDEFINED_OBJECT, message)
+                        .position(ast.pos + 1));
+                };
+                match constraint.index() {
+                    Some(index) => vec![index],
+                    None => {
+                        let message =
+                            "constraint in ON CONFLICT clause has no associated index";
+                        return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                            .position(ast.pos + 1));
+                    }
+                }
+            }
+        };
+        let Some((set, filter)) = &ast.update else {
+            return Ok(OnConflict { arbiters, action: ConflictAction::Nothing });
+        };
+        let excluded = self.new_rel();
+        let mut both = names.clone();
+        both.join(row_names(table, "excluded", excluded), ast.pos)?;
+        let scope = Scope::within(&both, Some(outer));
+        let set = self.assignments(set, table, &scope)?;
+        let filter = self.filter(filter.as_ref(), &scope)?;
+        Ok(OnConflict { arbiters, action: ConflictAction::Update { excluded, set, filter } })
+    }
+
+    fn filter(&mut self, ast: Option<&ast::Expr>, scope: &Scope<'_>) -> Result<Option<Expr>> {
+        let Some(ast) = ast else { return Ok(None) };
+        self.in_clause(Clause::Where, |b| {
+            let bound = b.expr(ast, scope)?;
+            b.condition(bound, "WHERE", ast.pos).map(Some)
+        })
+    }
+
+    /// SET's assignments, by attribute number.
+    fn assignments(
+        &mut self,
+        list: &[ast::Assignment],
+        table: &Arc<TableDef>,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<(u16, Expr)>> {
+        let mut set: Vec<(u16, Expr)> = Vec::new();
+        for assignment in list {
+            let columns = assignment
+                .columns
+                .iter()
+                .map(|(name, pos)| Ok((self.target_column(table, name, *pos)?, *pos)))
+                .collect::<Result<Vec<_>>>()?;
+            for (i, (attnum, pos)) in columns.iter().enumerate() {
+                let column = table.column(*attnum);
+                if set.iter().any(|(n, _)| n == attnum) {
+                    let message =
+                        format!("multiple assignments to same column \"{}\"", column.name);
+                    return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+                }
+                let value = self.in_clause(Clause::Set, |b| {
+                    b.assigned(assignment, i, columns.len(), column, scope)
+                })?;
+                set.push((*attnum, value));
+            }
+        }
+        Ok(set)
+    }
+
+    /// The value of the `i`th of `count` columns of one assignment.
+    fn assigned(
+        &mut self,
+        assignment: &ast::Assignment,
+        i: usize,
+        count: usize,
+        column: &ColumnDef,
+        scope: &Scope<'_>,
+    ) -> Result<Expr> {
+        let value = &assignment.value;
+        let mismatch = || {
+            let message = "number of columns does not match number of values";
+            Err(Error::new(state::SYNTAX_ERROR, message).position(value.pos + 1))
+        };
+        let part = match &value.node {
+            Node::Row { fields, .. } if assignment.multiple => {
+                if fields.len() != count {
+                    return mismatch();
+                }
+                &fields[i]
+            }
+            Node::Subquery(query) if assignment.multiple => {
+                let query = self.subquery(query, scope)?;
+                if query.columns().len() != count {
+                    return mismatch();
+                }
+                let expr = self.column_of_subquery(query, i);
+                return self.assign(expr, &column.name, column.ty, value.pos);
+            }
+            _ if assignment.multiple && count > 1 => {
+                let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
+                    .position(value.pos + 1));
+            }
+            _ => value,
+        };
+        if matches!(part.node, Node::Default) {
+            return self.default_of(column);
+        }
+        if column.identity == Some(Identity::Always) {
+            let name = &column.name;
+            let message = format!("column \"{name}\" can only be updated to DEFAULT");
+            return Err(Error::new(state::GENERATED_ALWAYS, message).detail(format!(
+                "Column \"{name}\" is an identity column defined as GENERATED ALWAYS."
+            )));
+        }
+        let bound = self.expr(part, scope)?;
+        self.assign(bound, &column.name, column.ty, part.pos)
+    }
+
+    /// One column of a subquery as a scalar.
+    fn column_of_subquery(&mut self, query: Query, i: usize) -> Expr {
+        let columns = query.columns();
+        let ty = columns[i].ty;
+        let id = self.new_rel();
+        let var = Expr::Var(Var { rel: id, column: i as i16 + 1, ty });
+        let target = Target { expr: var, name: columns[i].name.clone() };
+        let rel = Rel {
+            id,
+            alias: "unnamed_subquery".into(),
+            kind: RelKind::Subquery { query: Box::new(query), lateral: false },
+            columns,
+        };
+        let query = self.select_query(vec![FromItem::Rel(Box::new(rel))], vec![target]);
+        Expr::Subquery(Box::new(Subquery { query, kind: SubqueryKind::Scalar, ty }))
+    }
+
+    pub(super) fn update(&mut self, ast: &ast::Update) -> Result<Update> {
+        let ctes = self.bind_ctes(&ast.with, ast.recursive, None)?;
+        let empty = Scope::empty();
+        let outer = Scope { names: &super::scope::NO_NAMES, outer: Some(&empty), ctes: &ctes };
+        let table = self.target_table(&ast.table)?;
+        let (rel, new) = (self.new_rel(), self.new_rel());
+        let alias = ast.alias.as_deref().unwrap_or(&table.name);
+        let mut names = row_names(&table, alias, rel);
+        let from = self.from_beside(&ast.from, &mut names, &outer)?;
+        let scope = Scope::within(&names, Some(&outer));
+        let set = self.assignments(&ast.set, &table, &scope)?;
+        let filter = self.filter(ast.filter.as_ref(), &scope)?;
+        let checks = self.checks(&table, new)?;
+        let after = renamed(&names, rel, new);
+        let returning = self.returning(&ast.returning, &after, &outer)?;
+        Ok(Update { table, rel, from, filter, set, checks, returning, new })
+    }
+
+    /// FROM or USING items beside a target, which lateral ones may not use.
+    fn from_beside(
+        &mut self,
+        items: &[ast::TableRef],
+        names: &mut Names,
+        outer: &Scope<'_>,
+    ) -> Result<Vec<FromItem>> {
+        let mut beside = Names::default();
+        let from = self.from_list(items, &mut beside, outer)?;
+        let pos = items.first().map_or(0, super::from::position);
+        names.join(beside, pos)?;
+        Ok(from)
+    }
+
+    pub(super) fn delete(&mut self, ast: &ast::Delete) -> Result<Delete> {
+        let ctes = self.bind_ctes(&ast.with, ast.recursive, None)?;
+        let empty = Scope::empty();
+        let outer = Scope { names: &super::scope::NO_NAMES, outer: Some(&empty), ctes: &ctes };
+        let table = self.target_table(&ast.table)?;
+        let rel = self.new_rel();
+        let alias = ast.alias.as_deref().unwrap_or(&table.name);
+        let mut names = row_names(&table, alias, rel);
+        let from = self.from_beside(&ast.using, &mut names, &outer)?;
+        let scope = Scope::within(&names, Some(&outer));
+        let filter = self.filter(ast.filter.as_ref(), &scope)?;
+        let returning = self.returning(&ast.returning, &names, &outer)?;
+        Ok(Delete { table, rel, from, filter, returning })
+    }
+}
+
+/// The same names with one entry's columns taken from another.
+fn renamed(names: &Names, from: RelId, to: RelId) -> Names {
+    let change = |columns: &mut Vec<NamedColumn>| {
+        for column in columns {
+            if let Expr::Var(var) = &mut column.expr
+                && var.rel == from
+            {
+                var.rel = to;
+            }
+        }
+    };
+    let mut names = names.clone();
+    change(&mut names.columns);
+    for table in &mut names.tables {
+        change(&mut table.columns);
+        if table.rel == Some(from) {
+            table.rel = Some(to);
+        }
+    }
+    names
+}

@@ -1,0 +1,438 @@
+//! FROM: tables, subqueries, functions and joins.
+
+use throng_types::error::state;
+use throng_types::{Error, Result, SqlType};
+
+use super::scope::{CteName, NamedColumn, NamedTable, Names, Scope};
+use super::{Binder, Clause, at};
+use crate::catalog::Relation;
+use crate::expr::{Expr, RelId, Var};
+use crate::func::Callee;
+use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
+use crate::query::{FromItem, JoinKind, Rel, RelColumn, RelKind};
+
+fn wrong_alias(table: &str, has: usize, given: usize, pos: Pos) -> Error {
+    let message =
+        format!("table \"{table}\" has {has} columns available but {given} columns specified");
+    Error::new(state::INVALID_COLUMN_REFERENCE, message).position(pos + 1)
+}
+
+impl Binder<'_> {
+    /// A comma list of items: each may refer to those before it where it is lateral.
+    pub(super) fn from_list(
+        &mut self,
+        items: &[TableRef],
+        names: &mut Names,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<FromItem>> {
+        let mut bound = Vec::with_capacity(items.len());
+        for item in items {
+            let (from, new) = self.from_item(item, names, scope)?;
+            names.join(new, position(item))?;
+            bound.push(from);
+        }
+        Ok(bound)
+    }
+
+    /// One item, with `left`: the names a lateral item may use.
+    fn from_item(
+        &mut self,
+        item: &TableRef,
+        left: &Names,
+        scope: &Scope<'_>,
+    ) -> Result<(FromItem, Names)> {
+        match item {
+            TableRef::Table { name, alias } => self.from_table(name, alias.as_ref(), scope),
+            TableRef::Subquery { query, lateral, alias, pos } => {
+                let lateral_scope = Scope { names: left, outer: Some(scope), ctes: &[] };
+                let inner = if *lateral { &lateral_scope } else { scope };
+                let query = self.in_clause(Clause::From, |b| {
+                    b.query(query, Some(inner))
+                })?;
+                let kind = RelKind::Subquery { query: Box::new(query.clone()), lateral: *lateral };
+                let columns = query.columns();
+                self.named_rel(kind, "unnamed_subquery", columns, alias.as_ref(), *pos)
+            }
+            TableRef::Function { call, ordinality, alias, pos, .. } => {
+                let inner = Scope { names: left, outer: Some(scope), ctes: &[] };
+                self.from_function(call, *ordinality, alias.as_ref(), *pos, &inner)
+            }
+            TableRef::Join { kind, left: a, right: b, on, alias, pos } => {
+                self.deeper(|binder| {
+                    binder.join(*kind, a, b, on, alias.as_ref(), *pos, left, scope)
+                })
+            }
+        }
+    }
+
+    fn from_table(
+        &mut self,
+        name: &ast::Name,
+        alias: Option<&Alias>,
+        scope: &Scope<'_>,
+    ) -> Result<(FromItem, Names)> {
+        if let ([plain], Some(cte)) = (&name.parts[..], scope.find_cte(name.last())) {
+            let cte = cte.clone();
+            return self.from_cte(plain, cte, alias, name.pos);
+        }
+        let schema = match alias {
+            Some(_) => None,
+            None => name.schema().map(str::to_string),
+        };
+        let (kind, columns, table) = match self.relation(name)? {
+            Relation::Table(table) => {
+                let columns = table
+                    .columns
+                    .iter()
+                    .map(|c| RelColumn { name: c.name.clone(), ty: c.ty })
+                    .collect();
+                (RelKind::Table(table.clone()), columns, Some(table))
+            }
+            Relation::Virtual(table) => {
+                let columns: Vec<RelColumn> = table
+                    .columns
+                    .iter()
+                    .map(|(name, ty)| RelColumn { name: name.to_string(), ty: *ty })
+                    .collect();
+                (RelKind::Virtual(table), columns, None)
+            }
+            Relation::Sequence(_) => {
+                return Err(Error::unsupported("reading a sequence as a table")
+                    .hint("Use the view pg_sequences.")
+                    .position(name.pos + 1));
+            }
+            Relation::Index(index) => {
+                let message = format!("cannot open relation \"{}\"", index.name);
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                    .detail("This operation is not supported for indexes.")
+                    .position(name.pos + 1));
+            }
+        };
+        let id = self.new_rel();
+        let mut rel = Rel { id, alias: name.last().to_string(), kind, columns };
+        let mut visible: Vec<NamedColumn> = Vec::new();
+        for (i, column) in rel.columns.iter().enumerate() {
+            let dropped = table.as_ref().is_some_and(|t| t.columns[i].dropped);
+            if !dropped {
+                let var = Var { rel: id, column: i as i16 + 1, ty: column.ty };
+                visible.push(NamedColumn { name: column.name.clone(), expr: Expr::Var(var) });
+            }
+        }
+        if let Some(alias) = alias {
+            rel.alias = alias.name.clone();
+            if alias.columns.len() > visible.len() {
+                return Err(wrong_alias(
+                    &alias.name,
+                    visible.len(),
+                    alias.columns.len(),
+                    name.pos,
+                ));
+            }
+            visible.iter_mut().zip(&alias.columns).for_each(|(c, n)| c.name = n.clone());
+        }
+        let named = NamedTable {
+            name: rel.alias.clone(),
+            schema,
+            rel: Some(id),
+            columns: visible.clone(),
+            table,
+            function: false,
+        };
+        let names = Names { tables: vec![named], columns: visible };
+        Ok((FromItem::Rel(Box::new(rel)), names))
+    }
+
+    fn from_cte(
+        &mut self,
+        name: &str,
+        cte: CteName,
+        alias: Option<&Alias>,
+        pos: Pos,
+    ) -> Result<(FromItem, Names)> {
+        let Some(index) = cte.index else {
+            return Err(Error::unsupported("WITH RECURSIVE").position(pos + 1));
+        };
+        self.named_rel(RelKind::Cte(index), name, cte.columns, alias, pos)
+    }
+
+    /// An entry whose columns are its output by position.
+    fn named_rel(
+        &mut self,
+        kind: RelKind,
+        name: &str,
+        mut columns: Vec<RelColumn>,
+        alias: Option<&Alias>,
+        pos: Pos,
+    ) -> Result<(FromItem, Names)> {
+        let id = self.new_rel();
+        let mut rel_name = name.to_string();
+        if let Some(alias) = alias {
+            rel_name = alias.name.clone();
+            if alias.columns.len() > columns.len() {
+                return Err(wrong_alias(&rel_name, columns.len(), alias.columns.len(), pos));
+            }
+            columns.iter_mut().zip(&alias.columns).for_each(|(c, n)| c.name = n.clone());
+        }
+        let visible = visible_columns(id, &columns);
+        let tables = match alias.is_none() && name == "unnamed_subquery" {
+            true => vec![],
+            false => vec![NamedTable {
+                name: rel_name.clone(),
+                schema: None,
+                rel: Some(id),
+                columns: visible.clone(),
+                table: None,
+                function: false,
+            }],
+        };
+        let rel = Rel { id, alias: rel_name, kind, columns };
+        Ok((FromItem::Rel(Box::new(rel)), Names { tables, columns: visible }))
+    }
+
+    fn from_function(
+        &mut self,
+        call: &ast::Expr,
+        ordinality: bool,
+        alias: Option<&Alias>,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<(FromItem, Names)> {
+        let label = self.label_of(call);
+        let (func, args, ty) = match &call.node {
+            ast::Node::Call(c) => {
+                let resolved = self.in_clause(Clause::From, |b| b.from_call(c, pos, scope))?;
+                match resolved {
+                    Ok(parts) => parts,
+                    // An expression that is no plain function: a row of its value.
+                    Err(expr) => return self.from_value(expr, &label, ordinality, alias, pos),
+                }
+            }
+            _ => {
+                let expr = self.in_clause(Clause::From, |b| b.expr(call, scope))?;
+                return self.from_value(expr, &label, ordinality, alias, pos);
+            }
+        };
+        let lateral = args.iter().any(|a: &Expr| a.any(&mut |e| matches!(e, Expr::Var(_))));
+        let given: Vec<Expr> = args;
+        let mut columns = self.function_columns(ty, &label, alias, pos)?;
+        let single = columns.len() == 1;
+        if ordinality {
+            columns.push(RelColumn { name: "ordinality".into(), ty: SqlType::INT8 });
+        }
+        let kind = RelKind::Function { func, args: given, ordinality, lateral };
+        let (item, mut names) = self.named_rel(kind, &label, columns, alias, pos)?;
+        for table in &mut names.tables {
+            table.function = single && !ordinality;
+        }
+        Ok((item, names))
+    }
+
+    /// A value in FROM, such as `coalesce(…)` or `current_date`: one row of it.
+    fn from_value(
+        &mut self,
+        expr: Expr,
+        label: &str,
+        ordinality: bool,
+        alias: Option<&Alias>,
+        pos: Pos,
+    ) -> Result<(FromItem, Names)> {
+        if ordinality {
+            return Err(Error::unsupported("WITH ORDINALITY here").position(pos + 1));
+        }
+        let expr = self.settle(expr, pos)?;
+        let output = self.new_rel();
+        let name = alias.map_or(label, |a| &a.name).to_string();
+        let columns = vec![RelColumn { name: name.clone(), ty: expr.ty() }];
+        let query = crate::query::Query {
+            body: crate::query::Body::Values {
+                rows: vec![vec![expr.clone()]],
+                columns: vec![crate::query::Target { expr, name }],
+            },
+            order: vec![],
+            limit: None,
+            offset: None,
+            locks: vec![],
+            output,
+        };
+        let kind = RelKind::Subquery { query: Box::new(query), lateral: true };
+        self.named_rel(kind, label, columns, alias, pos)
+    }
+
+    /// `Ok(Ok(…))`: a function with its arguments; `Ok(Err(…))`: it came out as something else.
+    #[allow(clippy::type_complexity)] // A pair of alternatives local to this file.
+    fn from_call(
+        &mut self,
+        call: &ast::Call,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<std::result::Result<(&'static crate::func::Function, Vec<Expr>, SqlType), Expr>> {
+        if call.filter.is_some() || call.distinct || !call.order.is_empty() || call.star {
+            return Ok(Err(self.call(call, pos, scope)?));
+        }
+        let resolved = match self.resolve_call(call, pos, scope)? {
+            Some(resolved) => resolved,
+            None => return Ok(Err(self.call(call, pos, scope)?)),
+        };
+        match resolved.callee {
+            Callee::Scalar(f) | Callee::Set(f) => Ok(Ok((f, resolved.args, resolved.ty))),
+            Callee::Aggregate(_) => Err(at(
+                Error::new(
+                    state::GROUPING_ERROR,
+                    "aggregate functions are not allowed in functions in FROM",
+                ),
+                pos,
+            )),
+        }
+    }
+
+    /// The columns a function in FROM gives.
+    fn function_columns(
+        &self,
+        ty: SqlType,
+        label: &str,
+        alias: Option<&Alias>,
+        pos: Pos,
+    ) -> Result<Vec<RelColumn>> {
+        if ty.oid == throng_types::oid::RECORD {
+            let message = "a column definition list is required for functions returning \"record\"";
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+        }
+        let name = alias.map_or(label, |a| &a.name);
+        Ok(vec![RelColumn { name: name.to_string(), ty }])
+    }
+
+    #[allow(clippy::too_many_arguments)] // The parts of a written join.
+    fn join(
+        &mut self,
+        kind: JoinKind,
+        a: &TableRef,
+        b: &TableRef,
+        on: &JoinOn,
+        alias: Option<&Alias>,
+        pos: Pos,
+        outer_left: &Names,
+        scope: &Scope<'_>,
+    ) -> Result<(FromItem, Names)> {
+        let (left, left_names) = self.from_item(a, outer_left, scope)?;
+        // A lateral right side may use the left side, where every left row is there to use.
+        let mut visible = outer_left.clone();
+        if matches!(kind, JoinKind::Inner | JoinKind::Left) {
+            visible.join(left_names.clone(), position(b))?;
+        }
+        let (right, right_names) = self.from_item(b, &visible, scope)?;
+        let mut names = Names { tables: left_names.tables.clone(), columns: vec![] };
+        names.join(Names { tables: right_names.tables.clone(), columns: vec![] }, position(b))?;
+        let (condition, columns) =
+            self.join_condition(kind, on, &names, &left_names, &right_names, pos, scope)?;
+        names.columns = columns;
+        if let Some(alias) = alias {
+            if alias.columns.len() > names.columns.len() {
+                let (has, given) = (names.columns.len(), alias.columns.len());
+                return Err(wrong_alias(&alias.name, has, given, pos));
+            }
+            names.columns.iter_mut().zip(&alias.columns).for_each(|(c, n)| c.name = n.clone());
+            names.tables = vec![NamedTable {
+                name: alias.name.clone(),
+                schema: None,
+                rel: None,
+                columns: names.columns.clone(),
+                table: None,
+                function: false,
+            }];
+        }
+        let item = FromItem::Join {
+            kind,
+            left: Box::new(left),
+            right: Box::new(right),
+            on: condition,
+        };
+        Ok((item, names))
+    }
+
+    #[allow(clippy::too_many_arguments)] // Both sides' names and where they are.
+    fn join_condition(
+        &mut self,
+        kind: JoinKind,
+        on: &JoinOn,
+        tables: &Names,
+        left: &Names,
+        right: &Names,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<(Option<Expr>, Vec<NamedColumn>)> {
+        let all = || left.columns.iter().chain(&right.columns).cloned().collect::<Vec<_>>();
+        let shared: Vec<String> = match on {
+            JoinOn::None => return Ok((None, all())),
+            JoinOn::On(expr) => {
+                let names = Names { tables: tables.tables.clone(), columns: all() };
+                let inner = Scope::within(&names, Some(scope));
+                let condition = self.in_clause(Clause::On, |b| {
+                    let bound = b.expr(expr, &inner)?;
+                    b.condition(bound, "JOIN/ON", expr.pos)
+                })?;
+                return Ok((Some(condition), all()));
+            }
+            JoinOn::Using(columns) => columns.clone(),
+            JoinOn::Natural => left
+                .columns
+                .iter()
+                .filter(|c| right.columns.iter().any(|r| r.name == c.name))
+                .map(|c| c.name.clone())
+                .collect(),
+        };
+        let (mut conditions, mut merged) = (Vec::new(), Vec::new());
+        for name in &shared {
+            let l = one_column(&left.columns, name, "left", pos)?;
+            let r = one_column(&right.columns, name, "right", pos)?;
+            let equal = self.operator("=", Some(l.clone()), r.clone(), pos)?;
+            conditions.push(equal);
+            let expr = match kind {
+                JoinKind::Right => r,
+                JoinKind::Full => {
+                    let (args, ty) = self.unify(vec![(l, pos), (r, pos)], "JOIN/USING")?;
+                    Expr::Coalesce(args, ty)
+                }
+                _ => l,
+            };
+            merged.push(NamedColumn { name: name.clone(), expr });
+        }
+        let rest = left.columns.iter().chain(&right.columns);
+        merged.extend(rest.filter(|c| !shared.contains(&c.name)).cloned());
+        Ok((Expr::all_of(conditions), merged))
+    }
+}
+
+fn one_column(columns: &[NamedColumn], name: &str, side: &str, pos: Pos) -> Result<Expr> {
+    let mut found = columns.iter().filter(|c| c.name == name);
+    let Some(column) = found.next() else {
+        let message =
+            format!("column \"{name}\" specified in USING clause does not exist in {side} table");
+        return Err(Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1));
+    };
+    if found.next().is_some() {
+        let message =
+            format!("common column name \"{name}\" appears more than once in {side} table");
+        return Err(Error::new(state::AMBIGUOUS_COLUMN, message).position(pos + 1));
+    }
+    Ok(column.expr.clone())
+}
+
+fn visible_columns(id: RelId, columns: &[RelColumn]) -> Vec<NamedColumn> {
+    columns
+        .iter()
+        .enumerate()
+        .map(|(i, c)| {
+            let var = Var { rel: id, column: i as i16 + 1, ty: c.ty };
+            NamedColumn { name: c.name.clone(), expr: Expr::Var(var) }
+        })
+        .collect()
+}
+
+pub(super) fn position(item: &TableRef) -> Pos {
+    match item {
+        TableRef::Table { name, .. } => name.pos,
+        TableRef::Subquery { pos, .. }
+        | TableRef::Function { pos, .. }
+        | TableRef::Join { pos, .. } => *pos,
+    }
+}

@@ -1,0 +1,288 @@
+//! From what was written to what it means: names resolved in the catalog, types by PostgreSQL's
+//! rules, statements that are not data statements as commands.
+//!
+//! Binding changes nothing and waits for nothing. Errors carry the position of what they are about.
+
+mod call;
+mod coerce;
+mod copy;
+mod ddl;
+mod dml;
+mod expr;
+mod from;
+mod scope;
+mod select;
+mod table;
+mod utility;
+
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result, SqlType, oid};
+
+use crate::catalog::{Catalog, Relation, TableDef};
+use crate::command::{Bound, BoundStatement};
+use crate::expr::{Expr, RelId};
+use crate::func::EvalContext;
+use crate::parse::{self, ast};
+use crate::query::{BoundQuery, Cte, QueryKind};
+
+/// What a statement is bound in.
+pub struct BindContext<'a> {
+    pub catalog: &'a Catalog,
+    /// Schemas unqualified names are sought in, see [`Catalog::search_path`].
+    pub search_path: &'a [Oid],
+    /// Where objects without a schema are made; none: 3F000.
+    pub creation_schema: Option<Oid>,
+    /// The current role.
+    pub user: Oid,
+    /// Types the client declared for `$1`, …; `unknown` or missing ones are inferred.
+    pub params: &'a [SqlType],
+    /// For reading constants; their meaning may depend on DateStyle and TimeZone.
+    pub eval: EvalContext<'a>,
+    /// Parameter types of a prepared statement.
+    pub prepared: &'a dyn Fn(&str) -> Option<Vec<SqlType>>,
+}
+
+/// Binds a statement of `sql`, which error positions are about.
+pub fn bind(statement: &ast::Statement, sql: &str, ctx: &BindContext<'_>) -> Result<Bound> {
+    let mut binder = Binder::new(ctx);
+    let statement = binder.statement(statement).map_err(|e| parse::locate(e, sql))?;
+    Ok(Bound { statement, notices: binder.notices })
+}
+
+/// Binds a stored expression (a default, a CHECK) over the columns of a table: `Slot(attnum - 1)`.
+/// `to`: cast it so, as when storing.
+pub fn row_expr(
+    ctx: &BindContext<'_>,
+    table: &TableDef,
+    text: &str,
+    to: Option<SqlType>,
+) -> Result<Expr> {
+    let ast = parse::parse_expr(text)?;
+    let mut binder = Binder::new(ctx);
+    let expr = binder.expr_over_table(&ast, table, to)?;
+    Ok(slots_of_row(expr))
+}
+
+/// Variables of a table's row as slots by attribute number.
+pub(crate) fn slots_of_row(mut expr: Expr) -> Expr {
+    if let Expr::Var(var) = &expr {
+        return Expr::Slot(var.column as u32 - 1, var.ty);
+    }
+    expr.for_each_child_mut(&mut |e| {
+        *e = slots_of_row(std::mem::replace(e, Expr::bool(true)));
+    });
+    expr
+}
+
+/// Where an expression stands, which decides what it may contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clause {
+    Targets,
+    Where,
+    On,
+    GroupBy,
+    Having,
+    OrderBy,
+    DistinctOn,
+    Limit,
+    From,
+    Values,
+    Returning,
+    Set,
+    Aggregate,
+    Default,
+    Check,
+    Other(&'static str),
+}
+
+impl Clause {
+    fn name(self) -> &'static str {
+        match self {
+            Clause::Targets => "SELECT",
+            Clause::Where => "WHERE",
+            Clause::On => "JOIN conditions",
+            Clause::GroupBy => "GROUP BY",
+            Clause::Having => "HAVING",
+            Clause::OrderBy => "ORDER BY",
+            Clause::DistinctOn => "DISTINCT ON",
+            Clause::Limit => "LIMIT",
+            Clause::From => "functions in FROM",
+            Clause::Values => "VALUES",
+            Clause::Returning => "RETURNING",
+            Clause::Set => "UPDATE",
+            Clause::Aggregate => "aggregate arguments",
+            Clause::Default => "DEFAULT expressions",
+            Clause::Check => "check constraints",
+            Clause::Other(name) => name,
+        }
+    }
+    fn allows_aggregates(self) -> bool {
+        matches!(self, Clause::Targets | Clause::Having | Clause::OrderBy | Clause::DistinctOn)
+    }
+    fn allows_sets(self) -> bool {
+        matches!(self, Clause::Targets)
+    }
+}
+
+struct Binder<'a> {
+    ctx: &'a BindContext<'a>,
+    next_rel: u32,
+    params: Vec<SqlType>,
+    ctes: Vec<Cte>,
+    notices: Vec<Error>,
+    clause: Clause,
+    /// Where columns were named, for complaints about them later.
+    seen: Vec<(RelId, i16, ast::Pos)>,
+    depth: u32,
+    /// The next select list's untyped constants stay so: the columns they go into decide.
+    keep_untyped: bool,
+}
+
+/// Attaches a place to an error that has none.
+fn at(error: Error, pos: ast::Pos) -> Error {
+    match error.fields().position {
+        None => error.position(pos + 1),
+        Some(_) => error,
+    }
+}
+
+impl<'a> Binder<'a> {
+    fn new(ctx: &'a BindContext<'a>) -> Binder<'a> {
+        Binder {
+            ctx,
+            next_rel: 0,
+            params: ctx.params.to_vec(),
+            ctes: vec![],
+            notices: vec![],
+            clause: Clause::Other("this"),
+            seen: vec![],
+            depth: 0,
+            keep_untyped: false,
+        }
+    }
+
+    fn catalog(&self) -> &'a Catalog {
+        self.ctx.catalog
+    }
+
+    fn new_rel(&mut self) -> RelId {
+        self.next_rel += 1;
+        RelId(self.next_rel - 1)
+    }
+
+    fn in_clause<T>(
+        &mut self,
+        clause: Clause,
+        f: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let saved = std::mem::replace(&mut self.clause, clause);
+        let result = f(self);
+        self.clause = saved;
+        result
+    }
+
+    /// One level deeper; the parser's bound holds here too, but queries multiply it.
+    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.depth += 1;
+        if self.depth > parse::MAX_DEPTH * 2 {
+            return Err(parse::too_deep());
+        }
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn statement(&mut self, statement: &ast::Statement) -> Result<BoundStatement> {
+        use ast::Statement as S;
+        match statement {
+            S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) => {
+                Ok(BoundStatement::Query(Box::new(self.data(statement)?)))
+            }
+            S::Explain { options, statement } => {
+                let options = self.explain_options(options)?;
+                let query = Box::new(self.data(statement)?);
+                Ok(BoundStatement::Explain { options, query })
+            }
+            S::CreateTable(_)
+            | S::AlterTable { .. }
+            | S::AlterObject { .. }
+            | S::RenameColumn { .. }
+            | S::RenameConstraint { .. }
+            | S::CreateIndex(_)
+            | S::CreateSchema { .. }
+            | S::CreateSequence { .. }
+            | S::AlterSequence { .. }
+            | S::Drop { .. }
+            | S::Truncate { .. }
+            | S::Comment { .. }
+            | S::CreateRole { .. }
+            | S::AlterRole { .. }
+            | S::AlterRoleSet { .. }
+            | S::GrantRole { .. } => self.ddl(statement),
+            S::Unsupported(what) => Err(Error::unsupported(what)),
+            _ => self.utility(statement).map(|c| BoundStatement::Command(Box::new(c))),
+        }
+    }
+
+    /// A statement that reads or writes rows.
+    fn data(&mut self, statement: &ast::Statement) -> Result<BoundQuery> {
+        let kind = match statement {
+            ast::Statement::Query(query) => QueryKind::Select(self.query(query, None)?),
+            ast::Statement::Insert(insert) => QueryKind::Insert(Box::new(self.insert(insert)?)),
+            ast::Statement::Update(update) => QueryKind::Update(Box::new(self.update(update)?)),
+            ast::Statement::Delete(delete) => QueryKind::Delete(Box::new(self.delete(delete)?)),
+            _ => return Err(Error::internal("not a data statement")),
+        };
+        self.bound(kind)
+    }
+
+    fn bound(&mut self, kind: QueryKind) -> Result<BoundQuery> {
+        if let Some(n) = self.params.iter().position(|p| p.oid == oid::UNKNOWN) {
+            return Err(Error::new(
+                state::INDETERMINATE_DATATYPE,
+                format!("could not determine data type of parameter ${}", n + 1),
+            ));
+        }
+        Ok(BoundQuery {
+            kind,
+            ctes: std::mem::take(&mut self.ctes),
+            params: self.params.clone(),
+            rel_count: self.next_rel,
+        })
+    }
+
+    /// Finds a relation by its written name; 42P01 where there is none.
+    fn relation(&self, name: &ast::Name) -> Result<Relation> {
+        self.find_relation(name)?.ok_or_else(|| {
+            let message = format!("relation \"{name}\" does not exist");
+            Error::new(state::UNDEFINED_TABLE, message).position(name.pos + 1)
+        })
+    }
+
+    fn find_relation(&self, name: &ast::Name) -> Result<Option<Relation>> {
+        self.check_database(name)?;
+        let Some(schema) = name.schema() else {
+            return Ok(self.catalog().find_relation(self.ctx.search_path, name.last()));
+        };
+        let Some(schema) = self.catalog().schema_by_name(schema) else { return Ok(None) };
+        Ok(self.catalog().relation_in(schema.oid, name.last()))
+    }
+
+    fn check_database(&self, name: &ast::Name) -> Result<()> {
+        if name.parts.len() == 3 && self.catalog().database_by_name(&name.parts[0]).is_none() {
+            let message = format!("cross-database references are not implemented: \"{name}\"");
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(name.pos + 1));
+        }
+        Ok(())
+    }
+
+    /// A schema's oid; 3F000 where there is none.
+    fn schema(&self, name: &str) -> Result<Oid> {
+        self.catalog().schema_by_name(name).map(|s| s.oid).ok_or_else(|| {
+            Error::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Which names are seen from where.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::{Error, Result, SqlType, oid};
+
+use super::Binder;
+use crate::catalog::TableDef;
+use crate::expr::{Expr, RelId, Var, system};
+use crate::parse::ast::Pos;
+
+/// What a FROM item, or several, make visible.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    /// By table name or alias.
+    pub tables: Vec<NamedTable>,
+    /// By column name alone, in the order of `*`; columns merged by USING are there once.
+    pub columns: Vec<NamedColumn>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct NamedTable {
+    pub name: String,
+    /// Where it is written without alias, its schema, so that `schema.table.column` finds it.
+    pub schema: Option<String>,
+    /// None for a join's alias.
+    pub rel: Option<RelId>,
+    pub columns: Vec<NamedColumn>,
+    /// For system columns and locking.
+    pub table: Option<Arc<TableDef>>,
+    /// An alias of a single function value: the name is also the column.
+    pub function: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct NamedColumn {
+    pub name: String,
+    pub expr: Expr,
+}
+
+impl Names {
+    /// Adds another item's names; 42712 for a table name that is there already.
+    pub fn join(&mut self, other: Names, pos: Pos) -> Result<()> {
+        for table in &other.tables {
+            let same = |t: &&NamedTable| {
+                t.name == table.name && (t.schema.is_none() || table.schema.is_none() || t.schema == table.schema)
+            };
+            if self.tables.iter().any(|t| same(&t)) {
+                let message = format!("table name \"{}\" specified more than once", table.name);
+                return Err(Error::new(state::DUPLICATE_ALIAS, message).position(pos + 1));
+            }
+        }
+        self.tables.extend(other.tables);
+        self.columns.extend(other.columns);
+        Ok(())
+    }
+}
+
+/// The names at one level of query, and outwards.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'s> {
+    pub names: &'s Names,
+    pub outer: Option<&'s Scope<'s>>,
+    /// WITH queries that can be read at this level.
+    pub ctes: &'s [CteName],
+}
+
+/// A WITH query's name.
+#[derive(Clone, Debug)]
+pub(super) struct CteName {
+    pub name: String,
+    /// Its index in the statement; None while it is being bound itself (recursion).
+    pub index: Option<u32>,
+    pub columns: Vec<crate::query::RelColumn>,
+}
+
+pub(super) static NO_NAMES: Names = Names { tables: Vec::new(), columns: Vec::new() };
+
+impl<'s> Scope<'s> {
+    pub fn empty() -> Scope<'static> {
+        Scope { names: &NO_NAMES, outer: None, ctes: &[] }
+    }
+    pub fn within(names: &'s Names, outer: Option<&'s Scope<'s>>) -> Scope<'s> {
+        Scope { names, outer, ctes: &[] }
+    }
+    fn levels(&self) -> impl Iterator<Item = &Scope<'s>> {
+        std::iter::successors(Some(self), |s| s.outer)
+    }
+    pub fn find_cte(&self, name: &str) -> Option<&CteName> {
+        self.levels().find_map(|s| s.ctes.iter().rev().find(|c| c.name == name))
+    }
+}
+
+fn undefined_column(message: String, pos: Pos) -> Error {
+    Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1)
+}
+
+fn ambiguous(name: &str, pos: Pos) -> Error {
+    let message = format!("column reference \"{name}\" is ambiguous");
+    Error::new(state::AMBIGUOUS_COLUMN, message).position(pos + 1)
+}
+
+/// A table's hidden columns.
+fn system_column(table: &NamedTable, name: &str) -> Option<Expr> {
+    table.table.as_ref()?;
+    let (column, ty) = match name {
+        "ctid" => (system::CTID, SqlType::TID),
+        "xmin" => (system::XMIN, SqlType::XID),
+        "cmin" => (system::CMIN, SqlType::CID),
+        "xmax" => (system::XMAX, SqlType::XID),
+        "cmax" => (system::CMAX, SqlType::CID),
+        "tableoid" => (system::TABLEOID, SqlType::OID),
+        _ => return None,
+    };
+    Some(Expr::Var(Var { rel: table.rel?, column, ty }))
+}
+
+impl Binder<'_> {
+    /// `a`, `t.a`, `s.t.a`.
+    pub(super) fn column(&mut self, parts: &[String], pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
+        let expr = match parts {
+            [name] => self.plain_column(name, pos, scope)?,
+            [table, name] => self.qualified_column(None, table, name, pos, scope)?,
+            [schema, table, name] => {
+                self.qualified_column(Some(schema), table, name, pos, scope)?
+            }
+            [database, schema, table, name]
+                if self.catalog().database_by_name(database).is_some() =>
+            {
+                self.qualified_column(Some(schema), table, name, pos, scope)?
+            }
+            _ => {
+                let name = parts.join(".");
+                let message =
+                    format!("improper qualified name (too many dotted names): {name}");
+                return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+            }
+        };
+        if let Expr::Var(var) = &expr {
+            self.seen.push((var.rel, var.column, pos));
+        }
+        Ok(expr)
+    }
+
+    fn plain_column(&mut self, name: &str, pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
+        for level in scope.levels() {
+            let mut found = level.names.columns.iter().filter(|c| c.name == name);
+            if let Some(column) = found.next() {
+                return match found.next() {
+                    Some(_) => Err(ambiguous(name, pos)),
+                    None => Ok(column.expr.clone()),
+                };
+            }
+            let mut system = level.names.tables.iter().filter_map(|t| system_column(t, name));
+            if let Some(expr) = system.next() {
+                return match system.next() {
+                    Some(_) => Err(ambiguous(name, pos)),
+                    None => Ok(expr),
+                };
+            }
+        }
+        // A table's name alone is its whole row.
+        for level in scope.levels() {
+            if let Some(table) = level.names.tables.iter().find(|t| t.name == name) {
+                return Ok(self.whole_row(table));
+            }
+        }
+        Err(undefined_column(format!("column \"{name}\" does not exist"), pos))
+    }
+
+    fn whole_row(&mut self, table: &NamedTable) -> Expr {
+        match &table.columns[..] {
+            [column] if table.function => column.expr.clone(),
+            columns => {
+                let fields = columns.iter().map(|c| c.expr.clone()).collect();
+                Expr::Row(fields, SqlType::plain(oid::RECORD))
+            }
+        }
+    }
+
+    fn qualified_column(
+        &mut self,
+        schema: Option<&String>,
+        table: &str,
+        name: &str,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<Expr> {
+        let found = self.named_table(schema, table, pos, scope)?;
+        let mut columns = found.columns.iter().filter(|c| c.name == name);
+        if let Some(column) = columns.next() {
+            return match columns.next() {
+                Some(_) => Err(ambiguous(name, pos)),
+                None => Ok(column.expr.clone()),
+            };
+        }
+        system_column(found, name).ok_or_else(|| {
+            undefined_column(format!("column {table}.{name} does not exist"), pos)
+        })
+    }
+
+    /// The innermost table of that name.
+    pub(super) fn named_table<'s>(
+        &self,
+        schema: Option<&String>,
+        table: &str,
+        pos: Pos,
+        scope: &Scope<'s>,
+    ) -> Result<&'s NamedTable> {
+        let mut level = Some(scope);
+        while let Some(current) = level {
+            let names: &'s Names = current.names;
+            let mut found = names.tables.iter().filter(|t| {
+                t.name == table && (schema.is_none() || t.schema.as_ref() == schema)
+            });
+            if let Some(named) = found.next() {
+                if found.next().is_some() {
+                    let message = format!("table reference \"{table}\" is ambiguous");
+                    return Err(Error::new(state::DUPLICATE_ALIAS, message).position(pos + 1));
+                }
+                return Ok(named);
+            }
+            level = current.outer;
+        }
+        let message = format!("missing FROM-clause entry for table \"{table}\"");
+        Err(Error::new(state::UNDEFINED_TABLE, message).position(pos + 1))
+    }
+}

@@ -1,0 +1,816 @@
+//! Queries: SELECT, VALUES, set operations, with ORDER BY, LIMIT and locking.
+
+use throng_types::error::state;
+use throng_types::{Error, Result, SqlType};
+
+use super::scope::{CteName, NO_NAMES, Names, Scope};
+use super::{Binder, Clause};
+use crate::expr::{Expr, RelId, SortKey, Var};
+use crate::func::CastContext;
+use crate::parse::ast::{self, Node, Pos};
+use crate::query::{
+    Body, Cte, Distinct, FromItem, Query, RelColumn, RelKind, RowLock, Select, Target,
+};
+
+impl Binder<'_> {
+    /// A query; `outer` is what it can see from where it stands.
+    pub(super) fn query(&mut self, ast: &ast::Query, outer: Option<&Scope<'_>>) -> Result<Query> {
+        self.deeper(|b| {
+            let seen = std::mem::take(&mut b.seen);
+            let result = b.query_with(ast, outer);
+            b.seen = seen;
+            result
+        })
+    }
+
+    /// A subquery in an expression.
+    pub(super) fn subquery(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
+        self.query(ast, Some(scope))
+    }
+
+    fn query_with(&mut self, ast: &ast::Query, outer: Option<&Scope<'_>>) -> Result<Query> {
+        let ctes = self.bind_ctes(&ast.with, ast.recursive, outer)?;
+        let empty = Scope::empty();
+        let scope = Scope { names: &NO_NAMES, outer: Some(outer.unwrap_or(&empty)), ctes: &ctes };
+        self.query_body(ast, &scope)
+    }
+
+    pub(super) fn bind_ctes(
+        &mut self,
+        with: &[ast::Cte],
+        recursive: bool,
+        outer: Option<&Scope<'_>>,
+    ) -> Result<Vec<CteName>> {
+        let mut names: Vec<CteName> = Vec::new();
+        for cte in with {
+            if names.iter().any(|n| n.name == cte.name) {
+                let message = format!("WITH query name \"{}\" specified more than once", cte.name);
+                return Err(Error::new(state::DUPLICATE_ALIAS, message).position(cte.pos + 1));
+            }
+            let Some(query) = &cte.query else {
+                return Err(Error::unsupported("data-modifying WITH").position(cte.pos + 1));
+            };
+            let mut visible = names.clone();
+            if recursive {
+                visible.push(CteName { name: cte.name.clone(), index: None, columns: vec![] });
+            }
+            let empty = Scope::empty();
+            let scope = Scope {
+                names: &NO_NAMES,
+                outer: Some(outer.unwrap_or(&empty)),
+                ctes: &visible,
+            };
+            let query = self.query(query, Some(&scope))?;
+            let mut columns = query.columns();
+            if cte.columns.len() > columns.len() {
+                let message = format!(
+                    "WITH query \"{}\" has {} columns available but {} columns specified",
+                    cte.name,
+                    columns.len(),
+                    cte.columns.len()
+                );
+                return Err(
+                    Error::new(state::INVALID_COLUMN_REFERENCE, message).position(cte.pos + 1)
+                );
+            }
+            columns.iter_mut().zip(&cte.columns).for_each(|(c, n)| c.name = n.clone());
+            let index = self.ctes.len() as u32;
+            let materialized = cte.materialized == Some(true);
+            self.ctes.push(Cte { name: cte.name.clone(), query, materialized });
+            names.push(CteName { name: cte.name.clone(), index: Some(index), columns });
+        }
+        Ok(names)
+    }
+
+    fn query_body(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
+        match &ast.body {
+            ast::Body::Select(select) => self.select(ast, select, scope),
+            ast::Body::Values(rows) => {
+                let (rows, columns) = self.values(rows, scope)?;
+                self.over_output(ast, Body::Values { rows, columns }, scope)
+            }
+            ast::Body::Nested(inner) => {
+                let query = self.query(inner, Some(scope))?;
+                let plain = ast.order.is_empty()
+                    && ast.limit.is_none()
+                    && ast.offset.is_none()
+                    && ast.locks.is_empty();
+                if plain {
+                    return Ok(query);
+                }
+                self.wrap(ast, query, scope)
+            }
+            ast::Body::SetOp { op, all, left, right } => {
+                let body = self.set_operation(*op, *all, left, right, ast.pos, scope)?;
+                self.over_output(ast, body, scope)
+            }
+        }
+    }
+
+    /// `(query) ORDER BY …`: the clauses outside apply to the inner query's rows.
+    fn wrap(&mut self, ast: &ast::Query, query: Query, scope: &Scope<'_>) -> Result<Query> {
+        let id = self.new_rel();
+        let columns = query.columns();
+        let targets = output_targets(id, &columns);
+        let rel = crate::query::Rel {
+            id,
+            alias: "unnamed_subquery".into(),
+            kind: RelKind::Subquery { query: Box::new(query), lateral: false },
+            columns,
+        };
+        let select = Select {
+            from: vec![FromItem::Rel(Box::new(rel))],
+            filter: None,
+            group_by: vec![],
+            grouped: false,
+            having: None,
+            targets: targets.clone(),
+            distinct: Distinct::No,
+        };
+        let order = self.order_over(&ast.order, &targets, |i| targets[i].expr.clone())?;
+        let output = self.new_rel();
+        let mut query = Query {
+            body: Body::Select(Box::new(select)),
+            order,
+            limit: None,
+            offset: None,
+            locks: vec![],
+            output,
+        };
+        self.limits(ast, &mut query, scope)?;
+        self.no_locks(ast, "with a parenthesized query")?;
+        Ok(query)
+    }
+
+    /// Clauses after VALUES and set operations see only the output's columns.
+    fn over_output(&mut self, ast: &ast::Query, body: Body, scope: &Scope<'_>) -> Result<Query> {
+        let output = self.new_rel();
+        let targets = match &body {
+            Body::Values { columns, .. } | Body::SetOp { columns, .. } => columns.clone(),
+            Body::Select(select) => select.targets.clone(),
+        };
+        let order = self.order_over(&ast.order, &targets, |i| {
+            let ty = targets[i].expr.ty();
+            Expr::Var(Var { rel: output, column: i as i16 + 1, ty })
+        })?;
+        let mut query = Query { body, order, limit: None, offset: None, locks: vec![], output };
+        self.limits(ast, &mut query, scope)?;
+        self.no_locks(ast, "with UNION/INTERSECT/EXCEPT")?;
+        Ok(query)
+    }
+
+    fn no_locks(&self, ast: &ast::Query, place: &str) -> Result<()> {
+        let Some(lock) = ast.locks.first() else { return Ok(()) };
+        let message = format!("{} is not allowed {place}", lock_name(lock.strength));
+        Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(lock.pos + 1))
+    }
+
+    /// ORDER BY by output name or number.
+    fn order_over(
+        &mut self,
+        order: &[ast::OrderBy],
+        targets: &[Target],
+        key: impl Fn(usize) -> Expr,
+    ) -> Result<Vec<SortKey>> {
+        order
+            .iter()
+            .map(|item| {
+                let pos = item.expr.pos;
+                let index = match &item.expr.node {
+                    Node::Integer(digits) => ordinal(digits, targets.len(), "ORDER BY", pos)?,
+                    Node::Column(parts) if parts.len() == 1 => {
+                        let found = targets.iter().position(|t| t.name == parts[0]);
+                        found.ok_or_else(|| {
+                            let message = format!("column \"{}\" does not exist", parts[0]);
+                            Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1)
+                        })?
+                    }
+                    _ => {
+                        return Err(Error::new(
+                            state::FEATURE_NOT_SUPPORTED,
+                            "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+                        )
+                        .detail("Only result column names can be used, not expressions or functions.")
+                        .hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.")
+                        .position(pos + 1));
+                    }
+                };
+                let expr = key(index);
+                self.check_sortable(&expr, pos)?;
+                Ok(SortKey {
+                    expr,
+                    descending: item.descending,
+                    nulls_first: item.nulls_first.unwrap_or(item.descending),
+                })
+            })
+            .collect()
+    }
+
+    fn limits(&mut self, ast: &ast::Query, query: &mut Query, scope: &Scope<'_>) -> Result<()> {
+        query.limit = self.row_count(ast.limit.as_ref(), "LIMIT", scope)?;
+        query.offset = self.row_count(ast.offset.as_ref(), "OFFSET", scope)?;
+        Ok(())
+    }
+
+    fn row_count(
+        &mut self,
+        ast: Option<&ast::Expr>,
+        what: &'static str,
+        scope: &Scope<'_>,
+    ) -> Result<Option<Expr>> {
+        let Some(ast) = ast else { return Ok(None) };
+        let bound = self.in_clause(Clause::Limit, |b| b.expr(ast, scope))?;
+        let local = matches!(&bound, Expr::Var(_));
+        if local {
+            let message = format!("argument of {what} must not contain variables");
+            return Err(
+                Error::new(state::INVALID_COLUMN_REFERENCE, message).position(ast.pos + 1)
+            );
+        }
+        let from = bound.type_oid();
+        let cast = self.try_coerce(bound, SqlType::INT8, CastContext::Assignment, ast.pos)?;
+        let expr = cast.ok_or_else(|| {
+            let message = format!(
+                "argument of {what} must be type bigint, not type {}",
+                throng_types::sqltype::type_name(from)
+            );
+            Error::new(state::DATATYPE_MISMATCH, message).position(ast.pos + 1)
+        })?;
+        Ok(Some(expr))
+    }
+
+    /// VALUES: rows of equal length, each column of one type.
+    pub(super) fn values(
+        &mut self,
+        rows: &[Vec<ast::Expr>],
+        scope: &Scope<'_>,
+    ) -> Result<(Vec<Vec<Expr>>, Vec<Target>)> {
+        let width = rows[0].len();
+        let mut columns: Vec<Vec<(Expr, Pos)>> = vec![Vec::with_capacity(rows.len()); width];
+        for row in rows {
+            if row.len() != width {
+                let message = "VALUES lists must all be the same length";
+                return Err(Error::new(state::SYNTAX_ERROR, message).position(row[0].pos + 1));
+            }
+            for (column, ast) in columns.iter_mut().zip(row) {
+                let expr = self.in_clause(Clause::Values, |b| b.expr(ast, scope))?;
+                column.push((expr, ast.pos));
+            }
+        }
+        let mut bound = vec![Vec::with_capacity(width); rows.len()];
+        let mut targets = Vec::with_capacity(width);
+        for (i, column) in columns.into_iter().enumerate() {
+            let (exprs, ty) = self.unify(column, "VALUES")?;
+            targets.push(Target { expr: Expr::null(ty), name: format!("column{}", i + 1) });
+            exprs.into_iter().zip(&mut bound).for_each(|(e, row)| row.push(e));
+        }
+        Ok((bound, targets))
+    }
+
+    fn set_operation(
+        &mut self,
+        op: ast::SetOp,
+        all: bool,
+        left: &ast::Query,
+        right: &ast::Query,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<Body> {
+        let name = match op {
+            ast::SetOp::Union => "UNION",
+            ast::SetOp::Intersect => "INTERSECT",
+            ast::SetOp::Except => "EXCEPT",
+        };
+        let (l, r) = (self.query(left, Some(scope))?, self.query(right, Some(scope))?);
+        let (lc, rc) = (l.columns(), r.columns());
+        if lc.len() != rc.len() {
+            let message = format!("each {name} query must have the same number of columns");
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(right.pos + 1));
+        }
+        let mut types = Vec::with_capacity(lc.len());
+        for (a, b) in lc.iter().zip(&rc) {
+            let ty = self.common_type(&[a.ty, b.ty], name).map_err(|e| super::at(e, right.pos))?;
+            types.push(ty);
+        }
+        let l = self.cast_columns(l, &types, pos)?;
+        let r = self.cast_columns(r, &types, pos)?;
+        let columns = lc
+            .iter()
+            .zip(&types)
+            .map(|(c, ty)| Target { expr: Expr::null(*ty), name: c.name.clone() })
+            .collect();
+        Ok(Body::SetOp { op, all, left: Box::new(l), right: Box::new(r), columns })
+    }
+
+    /// The query with its output columns cast to these types.
+    pub(super) fn cast_columns(
+        &mut self,
+        mut query: Query,
+        types: &[SqlType],
+        pos: Pos,
+    ) -> Result<Query> {
+        let columns = query.columns();
+        if columns.iter().zip(types).all(|(c, ty)| c.ty == *ty) {
+            return Ok(query);
+        }
+        // Constants are cast where they stand; anything else from outside, so that ORDER BY and
+        // DISTINCT inside keep their meaning.
+        let simple = query.order.is_empty()
+            && match &query.body {
+                Body::Select(select) => select.distinct == Distinct::No,
+                Body::Values { .. } => true,
+                Body::SetOp { .. } => false,
+            };
+        if simple {
+            match &mut query.body {
+                Body::Select(select) => {
+                    for (target, ty) in select.targets.iter_mut().zip(types) {
+                        let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
+                        target.expr = self.coerce(expr, *ty, pos)?;
+                    }
+                }
+                Body::Values { rows, columns } => {
+                    for row in rows {
+                        for (value, ty) in row.iter_mut().zip(types) {
+                            let expr = std::mem::replace(value, Expr::bool(true));
+                            *value = self.coerce(expr, *ty, pos)?;
+                        }
+                    }
+                    columns.iter_mut().zip(types).for_each(|(c, ty)| c.expr = Expr::null(*ty));
+                }
+                Body::SetOp { .. } => {}
+            }
+            return Ok(query);
+        }
+        let id = self.new_rel();
+        let mut targets = output_targets(id, &columns);
+        for (target, ty) in targets.iter_mut().zip(types) {
+            let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
+            target.expr = self.coerce(expr, *ty, pos)?;
+        }
+        let rel = crate::query::Rel {
+            id,
+            alias: "unnamed_subquery".into(),
+            kind: RelKind::Subquery { query: Box::new(query), lateral: false },
+            columns,
+        };
+        let select = Select {
+            from: vec![FromItem::Rel(Box::new(rel))],
+            filter: None,
+            group_by: vec![],
+            grouped: false,
+            having: None,
+            targets,
+            distinct: Distinct::No,
+        };
+        let output = self.new_rel();
+        Ok(Query {
+            body: Body::Select(Box::new(select)),
+            order: vec![],
+            limit: None,
+            offset: None,
+            locks: vec![],
+            output,
+        })
+    }
+
+    fn select(&mut self, ast: &ast::Query, select: &ast::Select, outer: &Scope<'_>) -> Result<Query> {
+        let keep_untyped = std::mem::take(&mut self.keep_untyped);
+        let mut names = Names::default();
+        let from = self.from_list(&select.from, &mut names, outer)?;
+        let scope = Scope::within(&names, Some(outer));
+        let filter = match &select.filter {
+            Some(ast) => Some(self.in_clause(Clause::Where, |b| {
+                let bound = b.expr(ast, &scope)?;
+                b.condition(bound, "WHERE", ast.pos)
+            })?),
+            None => None,
+        };
+        self.keep_untyped = keep_untyped;
+        let targets =
+            self.in_clause(Clause::Targets, |b| b.targets(&select.targets, &scope))?;
+        let order = self.in_clause(Clause::OrderBy, |b| {
+            b.order_by(&ast.order, &targets, &scope)
+        })?;
+        let group_by = self.in_clause(Clause::GroupBy, |b| {
+            b.group_by(&select.group_by, &targets, &scope)
+        })?;
+        let having = match &select.having {
+            Some(ast) => Some(self.in_clause(Clause::Having, |b| {
+                let bound = b.expr(ast, &scope)?;
+                b.condition(bound, "HAVING", ast.pos)
+            })?),
+            None => None,
+        };
+        let distinct = self.distinct(select, &targets, &order, ast, &scope)?;
+        let has_aggregate = targets.iter().any(|t| has_aggregate(&t.expr))
+            || order.iter().any(|k| has_aggregate(&k.expr))
+            || having.is_some();
+        let grouped = has_aggregate || !group_by.is_empty();
+        let mut bound = Select { from, filter, group_by, grouped, having, targets, distinct };
+        if grouped {
+            self.check_grouping(&mut bound, &order, &names)?;
+        }
+        let output = self.new_rel();
+        let mut query = Query {
+            body: Body::Select(Box::new(bound)),
+            order,
+            limit: None,
+            offset: None,
+            locks: vec![],
+            output,
+        };
+        self.limits(ast, &mut query, outer)?;
+        query.locks = self.locks(ast, &query, &names)?;
+        Ok(query)
+    }
+
+    /// The select list, `*` spread out, untyped constants made text.
+    pub(super) fn targets(
+        &mut self,
+        items: &[ast::SelectItem],
+        scope: &Scope<'_>,
+    ) -> Result<Vec<Target>> {
+        let keep_untyped = std::mem::take(&mut self.keep_untyped);
+        let mut targets = Vec::with_capacity(items.len());
+        for item in items {
+            if let Node::Star(parts) = &item.expr.node {
+                self.star(parts, item.expr.pos, scope, &mut targets)?;
+                continue;
+            }
+            let mut expr = self.expr(&item.expr, scope)?;
+            if !keep_untyped {
+                expr = self.settle(expr, item.expr.pos)?;
+            }
+            let name = match &item.alias {
+                Some(alias) => alias.clone(),
+                None => self.label_of(&item.expr),
+            };
+            targets.push(Target { expr, name });
+        }
+        Ok(targets)
+    }
+
+    fn star(
+        &mut self,
+        parts: &[String],
+        pos: Pos,
+        scope: &Scope<'_>,
+        targets: &mut Vec<Target>,
+    ) -> Result<()> {
+        let columns = match parts {
+            [] => {
+                if scope.names.tables.is_empty() && scope.names.columns.is_empty() {
+                    let message = "SELECT * with no tables specified is not valid";
+                    return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+                }
+                scope.names.columns.clone()
+            }
+            [table] => self.named_table(None, table, pos, scope)?.columns.clone(),
+            [schema, table] => self.named_table(Some(schema), table, pos, scope)?.columns.clone(),
+            _ => {
+                let message = "improper qualified name (too many dotted names)";
+                return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+            }
+        };
+        for column in columns {
+            if let Expr::Var(var) = &column.expr {
+                self.seen.push((var.rel, var.column, pos));
+            }
+            targets.push(Target { expr: column.expr, name: column.name });
+        }
+        Ok(())
+    }
+
+    fn order_by(
+        &mut self,
+        order: &[ast::OrderBy],
+        targets: &[Target],
+        scope: &Scope<'_>,
+    ) -> Result<Vec<SortKey>> {
+        order
+            .iter()
+            .map(|item| {
+                let expr = self.output_or_input(&item.expr, targets, "ORDER BY", true, scope)?;
+                self.check_sortable(&expr, item.expr.pos)?;
+                Ok(SortKey {
+                    expr,
+                    descending: item.descending,
+                    nulls_first: item.nulls_first.unwrap_or(item.descending),
+                })
+            })
+            .collect()
+    }
+
+    fn group_by(
+        &mut self,
+        items: &[ast::Expr],
+        targets: &[Target],
+        scope: &Scope<'_>,
+    ) -> Result<Vec<Expr>> {
+        let mut keys: Vec<Expr> = Vec::new();
+        for item in items {
+            let expr = self.output_or_input(item, targets, "GROUP BY", false, scope)?;
+            if has_aggregate(&expr) {
+                let message = "aggregate functions are not allowed in GROUP BY";
+                return Err(Error::new(state::GROUPING_ERROR, message).position(item.pos + 1));
+            }
+            self.check_sortable(&expr, item.pos)?;
+            let fields = match expr {
+                Expr::Row(fields, _) => fields,
+                expr => vec![expr],
+            };
+            for expr in fields {
+                if !keys.contains(&expr) {
+                    keys.push(expr);
+                }
+            }
+        }
+        Ok(keys)
+    }
+
+    /// An ORDER BY or GROUP BY item: an output column by name or number, or an expression over
+    /// the input. For ORDER BY a bare name means the output first, for GROUP BY the input first.
+    fn output_or_input(
+        &mut self,
+        item: &ast::Expr,
+        targets: &[Target],
+        what: &str,
+        output_first: bool,
+        scope: &Scope<'_>,
+    ) -> Result<Expr> {
+        match &item.node {
+            Node::Integer(digits) => {
+                let index = ordinal(digits, targets.len(), what, item.pos)?;
+                return Ok(targets[index].expr.clone());
+            }
+            Node::Null | Node::Bool(_) | Node::Decimal(_) | Node::Text(_) => {
+                let message = format!("non-integer constant in {what}");
+                return Err(Error::new(state::SYNTAX_ERROR, message).position(item.pos + 1));
+            }
+            Node::Column(parts) if parts.len() == 1 => {
+                let input =
+                    !output_first && scope.names.columns.iter().any(|c| c.name == parts[0]);
+                if !input {
+                    let mut found = targets.iter().filter(|t| t.name == parts[0]);
+                    if let Some(first) = found.next() {
+                        if found.any(|t| t.expr != first.expr) {
+                            let message = format!("{what} \"{}\" is ambiguous", parts[0]);
+                            return Err(Error::new(state::AMBIGUOUS_COLUMN, message)
+                                .position(item.pos + 1));
+                        }
+                        return Ok(first.expr.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+        let expr = self.expr(item, scope)?;
+        self.settle(expr, item.pos)
+    }
+
+    fn distinct(
+        &mut self,
+        select: &ast::Select,
+        targets: &[Target],
+        order: &[SortKey],
+        ast: &ast::Query,
+        scope: &Scope<'_>,
+    ) -> Result<Distinct> {
+        let Some(on) = &select.distinct else { return Ok(Distinct::No) };
+        if on.is_empty() {
+            for target in targets {
+                self.check_sortable(&target.expr, ast.pos)?;
+            }
+            for (key, item) in order.iter().zip(&ast.order) {
+                if !targets.iter().any(|t| t.expr == key.expr) {
+                    let message =
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+                    return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message)
+                        .position(item.expr.pos + 1));
+                }
+            }
+            return Ok(Distinct::All);
+        }
+        let exprs = self.in_clause(Clause::DistinctOn, |b| {
+            on.iter()
+                .map(|e| b.output_or_input(e, targets, "DISTINCT ON", true, scope))
+                .collect::<Result<Vec<_>>>()
+        })?;
+        let leading = order.len().min(exprs.len());
+        let distinct_order = order.iter().take(leading).all(|k| exprs.contains(&k.expr));
+        if !distinct_order {
+            let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+            return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message)
+                .position(on[0].pos + 1));
+        }
+        Ok(Distinct::On(exprs))
+    }
+
+    /// Every column outside an aggregate must be a grouping expression, or depend on a primary key
+    /// that is (it is then added to the group, which changes nothing).
+    fn check_grouping(
+        &mut self,
+        select: &mut Select,
+        order: &[SortKey],
+        names: &Names,
+    ) -> Result<()> {
+        let mut local = Vec::new();
+        select.from.iter().for_each(|item| item.rels(&mut local));
+        let mut add: Vec<Expr> = Vec::new();
+        let mut bad: Option<Var> = None;
+        {
+            let mut check = |e: &Expr| {
+                ungrouped(e, &select.group_by, &mut |var| {
+                    if !local.contains(&var.rel) || bad.is_some() {
+                        return;
+                    }
+                    match self.depends_on_key(var, &select.group_by, names) {
+                        true => add.push(Expr::Var(var.clone())),
+                        false => bad = Some(var.clone()),
+                    }
+                })
+            };
+            select.targets.iter().for_each(|t| check(&t.expr));
+            select.having.iter().for_each(&mut check);
+            order.iter().for_each(|k| check(&k.expr));
+            if let Distinct::On(exprs) = &select.distinct {
+                exprs.iter().for_each(check);
+            }
+        }
+        for expr in add {
+            if !select.group_by.contains(&expr) {
+                select.group_by.push(expr);
+            }
+        }
+        let Some(var) = bad else { return Ok(()) };
+        let table = names.tables.iter().find(|t| t.rel == Some(var.rel));
+        let column = table.and_then(|t| {
+            t.columns.iter().find(|c| c.expr == Expr::Var(var.clone())).map(|c| &c.name)
+        });
+        let name = match (table, column) {
+            (Some(table), Some(column)) => format!("{}.{column}", table.name),
+            (Some(table), None) => format!("{}.?", table.name),
+            _ => "?column?".to_string(),
+        };
+        let message = format!(
+            "column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function"
+        );
+        let place = self.seen.iter().find(|(rel, column, _)| (*rel, *column) == (var.rel, var.column));
+        let error = Error::new(state::GROUPING_ERROR, message);
+        Err(match place {
+            Some((.., pos)) => error.position(pos + 1),
+            None => error,
+        })
+    }
+
+    fn depends_on_key(&self, var: &Var, group_by: &[Expr], names: &Names) -> bool {
+        let Some(table) = names
+            .tables
+            .iter()
+            .find(|t| t.rel == Some(var.rel))
+            .and_then(|t| t.table.as_ref())
+        else {
+            return false;
+        };
+        let Some(key) = self.catalog().primary_key(table.oid) else { return false };
+        key.columns.iter().all(|c| {
+            group_by.iter().any(|e| {
+                matches!(e, Expr::Var(v) if v.rel == var.rel && v.column == c.attnum as i16)
+            })
+        })
+    }
+
+    fn locks(
+        &mut self,
+        ast: &ast::Query,
+        query: &Query,
+        names: &Names,
+    ) -> Result<Vec<RowLock>> {
+        let Some(first) = ast.locks.first() else { return Ok(vec![]) };
+        let Body::Select(select) = &query.body else { return Ok(vec![]) };
+        let refuse = |what: &str| {
+            let message = format!("{} is not allowed with {what}", lock_name(first.strength));
+            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(first.pos + 1))
+        };
+        if select.distinct != Distinct::No {
+            return refuse("DISTINCT clause");
+        }
+        if !select.group_by.is_empty() {
+            return refuse("GROUP BY clause");
+        }
+        if select.having.is_some() {
+            return refuse("HAVING clause");
+        }
+        if select.grouped {
+            return refuse("aggregate functions");
+        }
+        let mut locks: Vec<RowLock> = Vec::new();
+        for clause in &ast.locks {
+            let mut add = |rel: RelId| {
+                match locks.iter_mut().find(|l| l.rel == rel) {
+                    Some(lock) => {
+                        lock.strength = lock.strength.max(clause.strength);
+                        lock.wait = lock.wait.max(clause.wait);
+                    }
+                    None => {
+                        let (strength, wait) = (clause.strength, clause.wait);
+                        locks.push(RowLock { rel, strength, wait });
+                    }
+                }
+            };
+            if clause.of.is_empty() {
+                let unlockable = select.from.iter().any(has_subquery);
+                if unlockable {
+                    let what = format!("{} over a subquery in FROM", lock_name(clause.strength));
+                    return Err(Error::unsupported(what).position(clause.pos + 1));
+                }
+                names.tables.iter().filter(|t| t.table.is_some()).for_each(|t| {
+                    t.rel.into_iter().for_each(&mut add);
+                });
+            }
+            for name in &clause.of {
+                let found = names.tables.iter().find(|t| t.name == name.last());
+                let Some(found) = found else {
+                    let message = format!(
+                        "relation \"{name}\" in {} clause not found in FROM clause",
+                        lock_name(clause.strength)
+                    );
+                    return Err(
+                        Error::new(state::UNDEFINED_TABLE, message).position(name.pos + 1)
+                    );
+                };
+                match (found.rel, &found.table) {
+                    (Some(rel), Some(_)) => add(rel),
+                    _ => {
+                        let what =
+                            format!("{} of something other than a table", lock_name(clause.strength));
+                        return Err(Error::unsupported(what).position(name.pos + 1));
+                    }
+                }
+            }
+        }
+        Ok(locks)
+    }
+}
+
+fn has_subquery(item: &FromItem) -> bool {
+    match item {
+        FromItem::Rel(rel) => matches!(rel.kind, RelKind::Subquery { .. }),
+        FromItem::Join { left, right, .. } => has_subquery(left) || has_subquery(right),
+    }
+}
+
+fn lock_name(strength: ast::RowLockStrength) -> &'static str {
+    match strength {
+        ast::RowLockStrength::Update => "FOR UPDATE",
+        ast::RowLockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+        ast::RowLockStrength::Share => "FOR SHARE",
+        ast::RowLockStrength::KeyShare => "FOR KEY SHARE",
+    }
+}
+
+/// One target for each column of an entry.
+fn output_targets(id: RelId, columns: &[RelColumn]) -> Vec<Target> {
+    columns
+        .iter()
+        .enumerate()
+        .map(|(i, c)| {
+            let var = Var { rel: id, column: i as i16 + 1, ty: c.ty };
+            Target { expr: Expr::Var(var), name: c.name.clone() }
+        })
+        .collect()
+}
+
+/// `ORDER BY 2`: the index of the second column.
+fn ordinal(digits: &str, width: usize, what: &str, pos: Pos) -> Result<usize> {
+    let index = digits.parse::<i64>().ok().filter(|n| (1..=width as i64).contains(n));
+    index.map(|n| n as usize - 1).ok_or_else(|| {
+        let message = format!("{what} position {digits} is not in select list");
+        Error::new(state::INVALID_COLUMN_REFERENCE, message).position(pos + 1)
+    })
+}
+
+pub(super) fn has_aggregate(expr: &Expr) -> bool {
+    expr.any(&mut |e| matches!(e, Expr::Aggregate(_)))
+}
+
+/// Variables outside aggregates and grouping expressions.
+fn ungrouped(expr: &Expr, group_by: &[Expr], f: &mut dyn FnMut(&Var)) {
+    if group_by.contains(expr) {
+        return;
+    }
+    match expr {
+        Expr::Aggregate(_) => {}
+        Expr::Var(var) => f(var),
+        Expr::Subquery(sub) => {
+            sub.query.for_each_var(&mut |var| {
+                if !group_by.contains(&Expr::Var(var.clone())) {
+                    f(var)
+                }
+            });
+            expr.for_each_child(&mut |e| ungrouped(e, group_by, f));
+        }
+        _ => expr.for_each_child(&mut |e| ungrouped(e, group_by, f)),
+    }
+}

@@ -1,0 +1,226 @@
+//! Statements that neither read rows nor change definitions.
+
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result, SqlType};
+
+use super::scope::Scope;
+use super::{Binder, Clause};
+use crate::catalog::Relation;
+use crate::command::{Command, ExplainFormat, ExplainOptions};
+use crate::expr::Expr;
+use crate::func::CastContext;
+use crate::parse::ast::{self, Statement as S};
+use crate::parse::option_is_on;
+use crate::query::QueryKind;
+
+impl Binder<'_> {
+    pub(super) fn utility(&mut self, statement: &ast::Statement) -> Result<Command> {
+        Ok(match statement {
+            S::Begin(modes) => Command::Begin(*modes),
+            S::Commit { chain } => Command::Commit { chain: *chain },
+            S::Rollback { chain } => Command::Rollback { chain: *chain },
+            S::Savepoint(name) => Command::Savepoint(name.clone()),
+            S::RollbackTo(name) => Command::RollbackTo(name.clone()),
+            S::Release(name) => Command::Release(name.clone()),
+            S::SetTransaction { modes, session } => {
+                Command::SetTransaction { modes: *modes, session: *session }
+            }
+            S::Set { name, value, local } => {
+                Command::Set { name: name.clone(), value: value.clone(), local: *local }
+            }
+            S::Reset(name) => Command::Reset(name.clone()),
+            S::Show(name) => Command::Show(name.clone()),
+            S::SetRole { role, local } => {
+                Command::SetRole { role: role.clone(), local: *local }
+            }
+            S::SetSessionAuthorization { role, local } => {
+                Command::SetSessionAuthorization { role: role.clone(), local: *local }
+            }
+            S::Prepare { name, types, statement } => {
+                let types =
+                    types.iter().map(|t| self.type_of(t)).collect::<Result<Vec<SqlType>>>()?;
+                Command::Prepare { name: name.clone(), types, statement: statement.clone() }
+            }
+            S::Execute { name, args } => self.execute(name, args)?,
+            S::Deallocate(name) => Command::Deallocate(name.clone()),
+            S::Declare { name, scroll, hold, query } => {
+                let query = self.query(query, None)?;
+                let query = Box::new(self.bound(QueryKind::Select(query))?);
+                Command::Declare { name: name.clone(), query, scroll: *scroll, hold: *hold }
+            }
+            S::Fetch { name, direction, moving } => {
+                Command::Fetch { name: name.clone(), direction: *direction, moving: *moving }
+            }
+            S::Close(name) => Command::Close(name.clone()),
+            S::Copy(copy) => Command::Copy(Box::new(self.copy(copy)?)),
+            S::Lock { tables, mode, nowait } => {
+                let tables = self.plain_tables(tables)?;
+                Command::LockTable { tables, mode: *mode, nowait: *nowait }
+            }
+            S::Vacuum { tables, full, analyze, verbose } => Command::Vacuum {
+                tables: self.plain_tables(tables)?,
+                full: *full,
+                analyze: *analyze,
+                verbose: *verbose,
+            },
+            S::Analyze { tables, verbose } => {
+                Command::Analyze { tables: self.plain_tables(tables)?, verbose: *verbose }
+            }
+            S::Reindex { kind, name } => Command::Reindex { indexes: self.reindex(*kind, name)? },
+            S::Checkpoint => Command::Checkpoint,
+            S::Discard(what) => Command::Discard(*what),
+            S::Listen(channel) => Command::Listen(channel.clone()),
+            S::Notify { channel, payload } => {
+                Command::Notify { channel: channel.clone(), payload: payload.clone() }
+            }
+            S::Unlisten(channel) => Command::Unlisten(channel.clone()),
+            _ => return Err(Error::internal("a statement that nothing binds")),
+        })
+    }
+
+    fn plain_tables(&self, names: &[ast::Name]) -> Result<Vec<Oid>> {
+        names
+            .iter()
+            .map(|name| match self.relation(name)? {
+                Relation::Table(table) => Ok(table.oid),
+                // System catalogs have nothing to lock or clean.
+                Relation::Virtual(table) => Ok(table.oid),
+                Relation::Index(_) | Relation::Sequence(_) => {
+                    let message = format!("\"{}\" is not a table", name.last());
+                    Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+                }
+            })
+            .collect::<Result<Vec<Oid>>>()
+            .map(|oids| {
+                oids.into_iter().filter(|o| crate::catalog::system::by_oid(*o).is_none()).collect()
+            })
+    }
+
+    fn reindex(&self, kind: ast::ObjectKind, name: &ast::Name) -> Result<Vec<Oid>> {
+        let catalog = self.catalog();
+        let of_table = |oid| catalog.indexes_of(oid).iter().map(|i| i.oid).collect::<Vec<_>>();
+        match kind {
+            ast::ObjectKind::Index => match self.relation(name)? {
+                Relation::Index(index) => Ok(vec![index.oid]),
+                _ => {
+                    let message = format!("\"{}\" is not an index", name.last());
+                    Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+                }
+            },
+            ast::ObjectKind::Table => match self.relation(name)? {
+                Relation::Table(table) => Ok(of_table(table.oid)),
+                _ => {
+                    let message = format!("\"{}\" is not a table or materialized view", name.last());
+                    Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+                }
+            },
+            ast::ObjectKind::Schema => {
+                let schema = self.schema(name.last())?;
+                let tables = catalog.tables();
+                let within = tables.iter().filter(|t| t.schema == schema);
+                Ok(within.flat_map(|t| of_table(t.oid)).collect())
+            }
+            _ => Ok(catalog.indexes().iter().map(|i| i.oid).collect()),
+        }
+    }
+
+    fn execute(&mut self, name: &str, args: &[ast::Expr]) -> Result<Command> {
+        let Some(types) = (self.ctx.prepared)(name) else {
+            let message = format!("prepared statement \"{name}\" does not exist");
+            return Err(Error::new(state::INVALID_SQL_STATEMENT_NAME, message));
+        };
+        if types.len() != args.len() {
+            let message =
+                format!("wrong number of parameters for prepared statement \"{name}\"");
+            return Err(Error::new(state::SYNTAX_ERROR, message).detail(format!(
+                "Expected {} parameters but got {}.",
+                types.len(),
+                args.len()
+            )));
+        }
+        let clause = Clause::Other("EXECUTE parameters");
+        let mut bound = Vec::with_capacity(args.len());
+        for (i, (arg, ty)) in args.iter().zip(types).enumerate() {
+            let expr = self.in_clause(clause, |b| b.expr(arg, &Scope::empty()))?;
+            if expr.any(&mut |e| matches!(e, Expr::Subquery(_))) {
+                let message = "cannot use subquery in EXECUTE parameter";
+                return Err(
+                    Error::new(state::FEATURE_NOT_SUPPORTED, message).position(arg.pos + 1)
+                );
+            }
+            let from = expr.type_oid();
+            let cast = self.try_coerce(expr, ty, CastContext::Assignment, arg.pos)?;
+            bound.push(cast.ok_or_else(|| {
+                use throng_types::sqltype::type_name;
+                let message = format!(
+                    "parameter ${} of type {} cannot be coerced to the expected type {}",
+                    i + 1,
+                    type_name(from),
+                    type_name(ty.oid)
+                );
+                Error::new(state::DATATYPE_MISMATCH, message)
+                    .hint("You will need to rewrite or cast the expression.")
+                    .position(arg.pos + 1)
+            })?);
+        }
+        Ok(Command::Execute { name: name.to_string(), args: bound })
+    }
+
+    pub(super) fn explain_options(
+        &self,
+        list: &[(String, Option<String>)],
+    ) -> Result<ExplainOptions> {
+        let mut options = ExplainOptions {
+            analyze: false,
+            verbose: false,
+            costs: true,
+            buffers: false,
+            timing: true,
+            summary: false,
+            format: ExplainFormat::Text,
+        };
+        let (mut summary, mut timing) = (None, None);
+        for (name, value) in list {
+            let on = option_is_on(value.as_deref());
+            match name.as_str() {
+                "analyze" | "analyse" => options.analyze = on,
+                "verbose" => options.verbose = on,
+                "costs" => options.costs = on,
+                "buffers" => options.buffers = on,
+                "timing" => timing = Some(on),
+                "summary" => summary = Some(on),
+                "format" => match value.as_deref().map(str::to_ascii_lowercase).as_deref() {
+                    Some("text") => options.format = ExplainFormat::Text,
+                    Some("json") => options.format = ExplainFormat::Json,
+                    Some(other @ ("xml" | "yaml")) => {
+                        return Err(Error::unsupported(format!("EXPLAIN format {other}")));
+                    }
+                    other => {
+                        let message = format!(
+                            "unrecognized value for EXPLAIN option \"format\": \"{}\"",
+                            other.unwrap_or("")
+                        );
+                        return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+                    }
+                },
+                "settings" | "wal" | "memory" | "generic_plan" | "serialize" => {
+                    if on {
+                        let what = format!("EXPLAIN option {}", name.to_uppercase());
+                        return Err(Error::unsupported(what));
+                    }
+                }
+                _ => {
+                    let message = format!("unrecognized EXPLAIN option \"{name}\"");
+                    return Err(Error::new(state::SYNTAX_ERROR, message));
+                }
+            }
+        }
+        if timing == Some(true) && !options.analyze {
+            let message = "EXPLAIN option TIMING requires ANALYZE";
+            return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+        }
+        options.timing = timing.unwrap_or(options.analyze);
+        options.summary = summary.unwrap_or(options.analyze);
+        Ok(options)
+    }
+}

@@ -1,0 +1,444 @@
+//! Definitions of catalog objects, as they are kept: each is one row (oid, kind, JSON) of a heap.
+//!
+//! A definition names others by oid only, so renaming touches one row. Expressions (defaults,
+//! checks) are kept as SQL text and bound when they are used.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use throng_types::{Error, FileId, Oid, Result, SqlType};
+
+/// Ids in JSON are plain numbers.
+mod id {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use throng_types::{FileId, Oid, SqlType};
+
+    pub trait Raw: Sized {
+        type As: Serialize + for<'a> Deserialize<'a>;
+        fn raw(&self) -> Self::As;
+        fn from_raw(raw: Self::As) -> Self;
+    }
+    impl Raw for Oid {
+        type As = u32;
+        fn raw(&self) -> u32 {
+            self.0
+        }
+        fn from_raw(raw: u32) -> Oid {
+            Oid(raw)
+        }
+    }
+    impl Raw for FileId {
+        type As = u32;
+        fn raw(&self) -> u32 {
+            self.0
+        }
+        fn from_raw(raw: u32) -> FileId {
+            FileId(raw)
+        }
+    }
+    impl Raw for SqlType {
+        type As = (u32, i32);
+        fn raw(&self) -> (u32, i32) {
+            (self.oid.0, self.typmod)
+        }
+        fn from_raw((oid, typmod): (u32, i32)) -> SqlType {
+            SqlType { oid: Oid(oid), typmod }
+        }
+    }
+    impl Raw for (Oid, u16) {
+        type As = (u32, u16);
+        fn raw(&self) -> (u32, u16) {
+            (self.0.0, self.1)
+        }
+        fn from_raw((oid, column): (u32, u16)) -> (Oid, u16) {
+            (Oid(oid), column)
+        }
+    }
+    impl<T: Raw> Raw for Option<T> {
+        type As = Option<T::As>;
+        fn raw(&self) -> Option<T::As> {
+            self.as_ref().map(T::raw)
+        }
+        fn from_raw(raw: Option<T::As>) -> Option<T> {
+            raw.map(T::from_raw)
+        }
+    }
+    impl<T: Raw> Raw for Vec<T> {
+        type As = Vec<T::As>;
+        fn raw(&self) -> Vec<T::As> {
+            self.iter().map(T::raw).collect()
+        }
+        fn from_raw(raw: Vec<T::As>) -> Vec<T> {
+            raw.into_iter().map(T::from_raw).collect()
+        }
+    }
+    pub fn serialize<T: Raw, S: Serializer>(value: &T, s: S) -> Result<S::Ok, S::Error> {
+        value.raw().serialize(s)
+    }
+    pub fn deserialize<'a, T: Raw, D: Deserializer<'a>>(d: D) -> Result<T, D::Error> {
+        T::As::deserialize(d).map(T::from_raw)
+    }
+}
+
+/// A schema.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SchemaDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    pub name: String,
+    #[serde(with = "id")]
+    pub owner: Oid,
+}
+
+/// How long a relation's rows live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Persistence {
+    Permanent,
+    /// Accepted and kept as durably as a permanent one; shown as unlogged.
+    Unlogged,
+}
+
+/// A table. `columns[i]` is attribute number `i + 1`; dropped columns keep their place, because
+/// rows on disk do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    #[serde(with = "id")]
+    pub schema: Oid,
+    pub name: String,
+    #[serde(with = "id")]
+    pub owner: Oid,
+    /// The heap. A rewrite (TRUNCATE, a type change) gives a new one.
+    #[serde(with = "id")]
+    pub file: FileId,
+    pub columns: Vec<ColumnDef>,
+    pub persistence: Persistence,
+    /// Storage parameters in the order given, as `name=value` parts.
+    pub options: Vec<(String, String)>,
+}
+
+/// A table's column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColumnDef {
+    pub name: String,
+    #[serde(with = "id")]
+    pub ty: SqlType,
+    pub not_null: bool,
+    /// SQL text of the default, fully qualified, or none.
+    pub default: Option<String>,
+    pub identity: Option<Identity>,
+    /// The default is this sequence's next value: `serial`, identity, or `DEFAULT nextval('…')`.
+    /// Then `default` is none.
+    #[serde(with = "id")]
+    pub sequence: Option<Oid>,
+    /// What rows written before the column existed read as: the value's text form.
+    pub missing: Option<String>,
+    pub dropped: bool,
+    /// `C`, or none for the default.
+    pub collation: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Identity {
+    Always,
+    ByDefault,
+}
+
+/// An index: a B-tree over columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IndexDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    #[serde(with = "id")]
+    pub schema: Oid,
+    pub name: String,
+    #[serde(with = "id")]
+    pub table: Oid,
+    #[serde(with = "id")]
+    pub file: FileId,
+    pub columns: Vec<IndexColumn>,
+    pub unique: bool,
+    pub primary: bool,
+    pub nulls_not_distinct: bool,
+    /// The constraint that owns it: the index then goes with the constraint only.
+    #[serde(with = "id")]
+    pub constraint: Option<Oid>,
+    pub options: Vec<(String, String)>,
+}
+
+/// One key column of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexColumn {
+    /// Attribute number in the table, from 1.
+    pub attnum: u16,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// A constraint of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConstraintDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    pub name: String,
+    #[serde(with = "id")]
+    pub table: Oid,
+    pub kind: ConstraintKind,
+    /// False after `NOT VALID`: rows that were there have not been checked.
+    pub validated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ConstraintKind {
+    PrimaryKey {
+        #[serde(with = "id")]
+        index: Oid,
+    },
+    Unique {
+        #[serde(with = "id")]
+        index: Oid,
+    },
+    /// `expr` is SQL text over the table's column names; `columns` are those it uses.
+    Check { expr: String, columns: Vec<u16> },
+    ForeignKey(ForeignKey),
+}
+
+/// A foreign key: `columns` of this table match `ref_columns` of `ref_table`, found by `ref_index`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForeignKey {
+    pub columns: Vec<u16>,
+    #[serde(with = "id")]
+    pub ref_table: Oid,
+    pub ref_columns: Vec<u16>,
+    /// The unique index on the referenced columns.
+    #[serde(with = "id")]
+    pub ref_index: Oid,
+    pub on_update: FkAction,
+    pub on_delete: FkAction,
+    pub match_full: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FkAction {
+    NoAction,
+    Restrict,
+    Cascade,
+    SetNull,
+    SetDefault,
+}
+
+/// A sequence. Its current value is in its file, outside transactions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SequenceDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    #[serde(with = "id")]
+    pub schema: Oid,
+    pub name: String,
+    #[serde(with = "id")]
+    pub owner: Oid,
+    #[serde(with = "id")]
+    pub file: FileId,
+    /// int2, int4 or int8.
+    #[serde(with = "id")]
+    pub ty: Oid,
+    pub start: i64,
+    pub increment: i64,
+    pub min: i64,
+    pub max: i64,
+    pub cache: i64,
+    pub cycle: bool,
+    /// Table and attribute number it is dropped with.
+    #[serde(with = "id")]
+    pub owned_by: Option<(Oid, u16)>,
+    /// Behind an identity column: cannot be dropped alone.
+    pub identity: bool,
+}
+
+/// A role.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoleDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    pub name: String,
+    pub superuser: bool,
+    pub inherit: bool,
+    pub create_role: bool,
+    pub create_db: bool,
+    pub login: bool,
+    pub replication: bool,
+    pub bypass_rls: bool,
+    /// -1 for no limit.
+    pub connection_limit: i32,
+    /// A SCRAM-SHA-256 verifier, never the password.
+    pub password: Option<String>,
+    /// A timestamptz in text form.
+    pub valid_until: Option<String>,
+    #[serde(with = "id")]
+    pub member_of: Vec<Oid>,
+    /// `ALTER ROLE … SET`: applied when a session starts.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A database. There is one for now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DatabaseDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    pub name: String,
+    #[serde(with = "id")]
+    pub owner: Oid,
+    pub settings: Vec<(String, String)>,
+}
+
+/// What ANALYZE found about a table. Its oid is its own; `table` says whose it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatsDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    #[serde(with = "id")]
+    pub table: Oid,
+    pub rows: f64,
+    pub pages: u32,
+    /// By attribute number - 1.
+    pub columns: Vec<ColumnStats>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColumnStats {
+    /// Number of distinct values; 0 when unknown.
+    pub distinct: f64,
+    /// Share of NULLs, 0 to 1.
+    pub null_fraction: f64,
+    /// Mean bytes of a value.
+    pub width: u32,
+}
+
+/// COMMENT ON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommentDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    /// The object's catalog (`pg_class`, …), its oid, and column number or 0.
+    #[serde(with = "id")]
+    pub class: Oid,
+    #[serde(with = "id")]
+    pub object: Oid,
+    pub column: u16,
+    pub text: String,
+}
+
+macro_rules! objects {
+    ($($variant:ident($def:ident) = $tag:literal;)*) => {
+        /// Any catalog object.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Object { $($variant(Arc<$def>),)* }
+
+        /// What an object is; its tag is how the stored row says it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ObjectKind { $($variant,)* }
+
+        impl ObjectKind {
+            pub fn tag(self) -> &'static str {
+                match self { $(ObjectKind::$variant => $tag,)* }
+            }
+            pub fn from_tag(tag: &str) -> Option<ObjectKind> {
+                match tag { $($tag => Some(ObjectKind::$variant),)* _ => None }
+            }
+        }
+
+        impl Object {
+            pub fn oid(&self) -> Oid {
+                match self { $(Object::$variant(def) => def.oid,)* }
+            }
+            pub fn kind(&self) -> ObjectKind {
+                match self { $(Object::$variant(_) => ObjectKind::$variant,)* }
+            }
+            pub fn to_json(&self) -> String {
+                let json = match self { $(Object::$variant(def) => serde_json::to_string(&**def),)* };
+                json.expect("definitions have only string keys")
+            }
+            /// XX001 when the stored text is not the definition its tag says.
+            pub fn from_json(tag: &str, json: &str) -> Result<Object> {
+                let bad = |e: &dyn std::fmt::Display| {
+                    Error::corrupted(format!("catalog object of kind \"{tag}\" cannot be read: {e}"))
+                };
+                match tag {
+                    $($tag => Ok(Object::$variant(Arc::new(
+                        serde_json::from_str(json).map_err(|e| bad(&e))?,
+                    ))),)*
+                    _ => Err(bad(&"unknown kind")),
+                }
+            }
+        }
+
+        $(impl From<$def> for Object {
+            fn from(def: $def) -> Object {
+                Object::$variant(Arc::new(def))
+            }
+        })*
+    };
+}
+
+objects! {
+    Schema(SchemaDef) = "schema";
+    Table(TableDef) = "table";
+    Index(IndexDef) = "index";
+    Constraint(ConstraintDef) = "constraint";
+    Sequence(SequenceDef) = "sequence";
+    Role(RoleDef) = "role";
+    Database(DatabaseDef) = "database";
+    Stats(StatsDef) = "stats";
+    Comment(CommentDef) = "comment";
+}
+
+impl TableDef {
+    /// Columns that exist, with their attribute numbers.
+    pub fn live_columns(&self) -> impl Iterator<Item = (u16, &ColumnDef)> {
+        self.columns.iter().enumerate().filter(|(_, c)| !c.dropped).map(|(i, c)| (i as u16 + 1, c))
+    }
+    /// A column's attribute number by name.
+    pub fn attnum(&self, name: &str) -> Option<u16> {
+        self.live_columns().find(|(_, c)| c.name == name).map(|(n, _)| n)
+    }
+    /// The column with attribute number `attnum` (from 1).
+    pub fn column(&self, attnum: u16) -> &ColumnDef {
+        &self.columns[attnum as usize - 1]
+    }
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+}
+
+impl ConstraintDef {
+    /// The index that enforces it, for a primary key or unique constraint.
+    pub fn index(&self) -> Option<Oid> {
+        match self.kind {
+            ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
+            _ => None,
+        }
+    }
+    pub fn foreign_key(&self) -> Option<&ForeignKey> {
+        match &self.kind {
+            ConstraintKind::ForeignKey(fk) => Some(fk),
+            _ => None,
+        }
+    }
+}
+
+impl ColumnDef {
+    pub fn new(name: impl Into<String>, ty: SqlType) -> ColumnDef {
+        ColumnDef {
+            name: name.into(),
+            ty,
+            not_null: false,
+            default: None,
+            identity: None,
+            sequence: None,
+            missing: None,
+            dropped: false,
+            collation: None,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Finding things: by oid, by name, along a search path.
+
+use std::sync::Arc;
+
+use throng_types::Oid;
+
+use super::*;
+
+/// Anything that has a name in a schema's relation name space.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Relation {
+    Table(Arc<TableDef>),
+    Index(Arc<IndexDef>),
+    Sequence(Arc<SequenceDef>),
+    Virtual(&'static VirtualTable),
+}
+
+/// A relation's oid and kind as `pg_class.relkind` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelationRef {
+    pub oid: Oid,
+    pub kind: u8,
+}
+
+impl Relation {
+    pub fn oid(&self) -> Oid {
+        match self {
+            Relation::Table(d) => d.oid,
+            Relation::Index(d) => d.oid,
+            Relation::Sequence(d) => d.oid,
+            Relation::Virtual(d) => d.oid,
+        }
+    }
+    pub fn name(&self) -> &str {
+        match self {
+            Relation::Table(d) => &d.name,
+            Relation::Index(d) => &d.name,
+            Relation::Sequence(d) => &d.name,
+            Relation::Virtual(d) => d.name,
+        }
+    }
+    pub fn schema(&self) -> Oid {
+        match self {
+            Relation::Table(d) => d.schema,
+            Relation::Index(d) => d.schema,
+            Relation::Sequence(d) => d.schema,
+            Relation::Virtual(d) => d.schema,
+        }
+    }
+    /// `r`, `i`, `S`, `v`.
+    pub fn relkind(&self) -> u8 {
+        match self {
+            Relation::Table(_) => b'r',
+            Relation::Index(_) => b'i',
+            Relation::Sequence(_) => b'S',
+            Relation::Virtual(d) => d.relkind(),
+        }
+    }
+}
+
+impl RoleDef {
+    /// A role with no rights but to inherit.
+    pub fn new(oid: Oid, name: &str) -> RoleDef {
+        RoleDef {
+            oid,
+            name: name.into(),
+            superuser: false,
+            inherit: true,
+            create_role: false,
+            create_db: false,
+            login: false,
+            replication: false,
+            bypass_rls: false,
+            connection_limit: -1,
+            password: None,
+            valid_until: None,
+            member_of: vec![],
+            settings: vec![],
+        }
+    }
+}
+
+macro_rules! by_oid {
+    ($($name:ident, $all:ident, $variant:ident, $def:ident;)*) => {
+        $(
+            pub fn $name(&self, oid: Oid) -> Option<&Arc<$def>> {
+                match self.objects.get(&oid) {
+                    Some(Object::$variant(def)) => Some(def),
+                    _ => None,
+                }
+            }
+            /// All of them, by oid.
+            pub fn $all(&self) -> Vec<&Arc<$def>> {
+                let mut all: Vec<_> = self.objects.values().filter_map(|o| match o {
+                    Object::$variant(def) => Some(def),
+                    _ => None,
+                }).collect();
+                all.sort_by_key(|d| d.oid);
+                all
+            }
+        )*
+    };
+}
+
+impl Catalog {
+    by_oid! {
+        schema, schemas, Schema, SchemaDef;
+        table, tables, Table, TableDef;
+        index, indexes, Index, IndexDef;
+        constraint, constraints, Constraint, ConstraintDef;
+        sequence, sequences, Sequence, SequenceDef;
+        role, roles, Role, RoleDef;
+        database, databases, Database, DatabaseDef;
+        comment_def, comments, Comment, CommentDef;
+    }
+
+    pub fn object(&self, oid: Oid) -> Option<&Object> {
+        self.objects.get(&oid)
+    }
+    /// Every object, system schemas included, in no order.
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.objects.values()
+    }
+
+    pub fn schema_by_name(&self, name: &str) -> Option<&Arc<SchemaDef>> {
+        self.schema(*self.schemas.get(name)?)
+    }
+    pub fn role_by_name(&self, name: &str) -> Option<&Arc<RoleDef>> {
+        self.role(*self.roles.get(name)?)
+    }
+    pub fn database_by_name(&self, name: &str) -> Option<&Arc<DatabaseDef>> {
+        self.database(*self.databases.get(name)?)
+    }
+
+    /// The relation of that name in that schema.
+    pub fn relation_in(&self, schema: Oid, name: &str) -> Option<Relation> {
+        if let Some(oid) = self.relations.get(&(schema, name.to_string())) {
+            return self.relation(*oid);
+        }
+        system::find(schema, name).map(Relation::Virtual)
+    }
+    pub fn relation(&self, oid: Oid) -> Option<Relation> {
+        match self.objects.get(&oid) {
+            Some(Object::Table(d)) => Some(Relation::Table(d.clone())),
+            Some(Object::Index(d)) => Some(Relation::Index(d.clone())),
+            Some(Object::Sequence(d)) => Some(Relation::Sequence(d.clone())),
+            _ => system::by_oid(oid).map(Relation::Virtual),
+        }
+    }
+
+    /// Schemas in which unqualified names are sought: `search_path`'s, those that exist, with
+    /// `pg_catalog` first unless it is named. `$user` is the session's user.
+    pub fn search_path(&self, setting: &[String], user: &str) -> Vec<Oid> {
+        let mut path = Vec::with_capacity(setting.len() + 1);
+        for name in setting {
+            let name = if name == "$user" { user } else { name };
+            if let Some(&oid) = self.schemas.get(name).filter(|o| !path.contains(*o)) {
+                path.push(oid);
+            }
+        }
+        if !path.contains(&builtin::PG_CATALOG) {
+            path.insert(0, builtin::PG_CATALOG);
+        }
+        path
+    }
+    /// Where new objects go: the first schema of the path that was asked for.
+    pub fn creation_schema(&self, setting: &[String], user: &str) -> Option<Oid> {
+        setting.iter().find_map(|name| {
+            let name = if name == "$user" { user } else { name };
+            self.schemas.get(name).copied()
+        })
+    }
+    /// The first relation of that name along the path.
+    pub fn find_relation(&self, path: &[Oid], name: &str) -> Option<Relation> {
+        path.iter().find_map(|schema| self.relation_in(*schema, name))
+    }
+    /// Whether the name alone finds this relation.
+    pub fn is_visible(&self, path: &[Oid], relation: &Relation) -> bool {
+        self.find_relation(path, relation.name()).is_some_and(|r| r.oid() == relation.oid())
+    }
+
+    /// A table's indexes, primary key first.
+    pub fn indexes_of(&self, table: Oid) -> &[Arc<IndexDef>] {
+        self.links.get(&table).map_or(&[], |l| &l.indexes)
+    }
+    /// A table's constraints, by name (the order in which CHECKs are tried).
+    pub fn constraints_of(&self, table: Oid) -> &[Arc<ConstraintDef>] {
+        self.links.get(&table).map_or(&[], |l| &l.constraints)
+    }
+    /// Foreign keys that reference the table.
+    pub fn referencing(&self, table: Oid) -> &[Arc<ConstraintDef>] {
+        self.links.get(&table).map_or(&[], |l| &l.referenced_by)
+    }
+    /// Sequences owned by the table's columns.
+    pub fn sequences_of(&self, table: Oid) -> &[Oid] {
+        self.links.get(&table).map_or(&[], |l| &l.sequences)
+    }
+    pub fn stats_of(&self, table: Oid) -> Option<&Arc<StatsDef>> {
+        self.links.get(&table)?.stats.as_ref()
+    }
+    pub fn primary_key(&self, table: Oid) -> Option<&Arc<IndexDef>> {
+        self.indexes_of(table).first().filter(|i| i.primary)
+    }
+    pub fn constraint_by_name(&self, table: Oid, name: &str) -> Option<&Arc<ConstraintDef>> {
+        self.constraints_of(table).iter().find(|c| c.name == name)
+    }
+    /// COMMENT ON's text; `class` as in [`builtin::class`], `column` 0 for the object itself.
+    pub fn comment(&self, class: Oid, object: Oid, column: u16) -> Option<&Arc<CommentDef>> {
+        self.comment_def(*self.comments.get(&(class, object, column))?)
+    }
+    /// A relation's name as messages give it: schema-qualified unless the path finds it.
+    pub fn display_name(&self, path: &[Oid], relation: &Relation) -> String {
+        use crate::parse::quote_ident;
+        match (self.is_visible(path, relation), self.schema(relation.schema())) {
+            (false, Some(schema)) => {
+                format!("{}.{}", quote_ident(&schema.name), quote_ident(relation.name()))
+            }
+            _ => quote_ident(relation.name()),
+        }
+    }
+}

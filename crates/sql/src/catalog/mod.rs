@@ -1,0 +1,252 @@
+//! The catalog: every object there is, as one immutable value.
+//!
+//! A [`Catalog`] is a snapshot with a version. Cloning it clones a few `Arc`s; an edit copies only
+//! the maps it touches. A transaction that changes definitions works on its own copy
+//! ([`CatalogEdit`]), which yields the list of object rows to store; commit publishes it.
+//! Definitions of built-in things (`pg_catalog`'s relations, types, functions) are not objects:
+//! they are constants, see [`system`].
+
+pub mod ddl;
+mod def;
+mod depend;
+mod edit;
+mod lookup;
+pub mod system;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use throng_types::Oid;
+
+pub use def::{
+    ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef, FkAction,
+    ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, Persistence, RoleDef,
+    SchemaDef, SequenceDef, StatsDef, TableDef,
+};
+pub use edit::{CatalogEdit, Change};
+pub use lookup::{Relation, RelationRef};
+pub use system::{SystemState, VirtualTable};
+
+/// Oids PostgreSQL gives to what it is born with.
+pub mod builtin {
+    use throng_types::Oid;
+
+    pub const PG_CATALOG: Oid = Oid(11);
+    pub const PG_TOAST: Oid = Oid(99);
+    pub const PUBLIC: Oid = Oid(2200);
+    pub const INFORMATION_SCHEMA: Oid = Oid(13206);
+    /// The role `postgres`.
+    pub const SUPERUSER: Oid = Oid(10);
+    /// The database `postgres`.
+    pub const DATABASE: Oid = Oid(5);
+    pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
+    pub const GLOBAL_TABLESPACE: Oid = Oid(1664);
+    pub const HEAP_AM: Oid = Oid(2);
+    pub const BTREE_AM: Oid = Oid(403);
+    pub const DEFAULT_COLLATION: Oid = Oid(100);
+    pub const C_COLLATION: Oid = Oid(950);
+    pub const POSIX_COLLATION: Oid = Oid(951);
+
+    /// The catalogs that comments and dependencies name objects by.
+    pub mod class {
+        use throng_types::Oid;
+
+        pub const RELATION: Oid = Oid(1259);
+        pub const CONSTRAINT: Oid = Oid(2606);
+        pub const NAMESPACE: Oid = Oid(2615);
+        pub const ROLE: Oid = Oid(1260);
+        pub const DATABASE: Oid = Oid(1262);
+        pub const TYPE: Oid = Oid(1247);
+        pub const ATTRDEF: Oid = Oid(2604);
+    }
+}
+
+type Map<K, V> = Arc<HashMap<K, V, FixedState>>;
+
+/// An immutable snapshot of all definitions.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    version: u64,
+    objects: Map<Oid, Object>,
+    /// Tables, indexes and sequences share one name space per schema.
+    relations: Map<(Oid, String), Oid>,
+    schemas: Arc<BTreeMap<String, Oid>>,
+    roles: Arc<BTreeMap<String, Oid>>,
+    databases: Arc<BTreeMap<String, Oid>>,
+    links: Map<Oid, Arc<Links>>,
+    comments: Map<(Oid, Oid, u16), Oid>,
+}
+
+/// What belongs to or points at a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Links {
+    /// Primary key first, then by name, as PostgreSQL lists them.
+    indexes: Vec<Arc<IndexDef>>,
+    constraints: Vec<Arc<ConstraintDef>>,
+    /// Foreign keys of other tables (and its own) that reference it.
+    referenced_by: Vec<Arc<ConstraintDef>>,
+    sequences: Vec<Oid>,
+    stats: Option<Arc<StatsDef>>,
+}
+
+impl Catalog {
+    /// What a new data directory holds: the schema `public`, the role and the database `postgres`.
+    pub fn initial_objects() -> Vec<Object> {
+        vec![
+            SchemaDef {
+                oid: builtin::PUBLIC,
+                name: "public".into(),
+                owner: builtin::SUPERUSER,
+            }
+            .into(),
+            RoleDef {
+                superuser: true,
+                create_role: true,
+                create_db: true,
+                login: true,
+                replication: true,
+                bypass_rls: true,
+                ..RoleDef::new(builtin::SUPERUSER, "postgres")
+            }
+            .into(),
+            DatabaseDef {
+                oid: builtin::DATABASE,
+                name: "postgres".into(),
+                owner: builtin::SUPERUSER,
+                settings: vec![],
+            }
+            .into(),
+        ]
+    }
+
+    /// The catalog that holds these objects.
+    pub fn load(objects: impl IntoIterator<Item = Object>, version: u64) -> Catalog {
+        let mut catalog = Catalog { version, ..Catalog::default() };
+        catalog.add_system_schemas();
+        let mut later = Vec::new();
+        for object in objects {
+            match object.kind() {
+                // Links of a table's parts need nothing but the table's oid; order is free.
+                ObjectKind::Table | ObjectKind::Schema => catalog.insert(object),
+                _ => later.push(object),
+            }
+        }
+        later.into_iter().for_each(|object| catalog.insert(object));
+        catalog
+    }
+
+    /// Grows with every published change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn add_system_schemas(&mut self) {
+        for (oid, name) in [
+            (builtin::PG_CATALOG, "pg_catalog"),
+            (builtin::INFORMATION_SCHEMA, "information_schema"),
+            (builtin::PG_TOAST, "pg_toast"),
+        ] {
+            let schema = SchemaDef { oid, name: name.into(), owner: builtin::SUPERUSER };
+            self.insert(schema.into());
+        }
+    }
+
+    /// Adds an object, or puts it in the place of the one with its oid.
+    fn insert(&mut self, object: Object) {
+        self.remove(object.oid());
+        let oid = object.oid();
+        match &object {
+            Object::Schema(d) => {
+                Arc::make_mut(&mut self.schemas).insert(d.name.clone(), oid);
+            }
+            Object::Role(d) => {
+                Arc::make_mut(&mut self.roles).insert(d.name.clone(), oid);
+            }
+            Object::Database(d) => {
+                Arc::make_mut(&mut self.databases).insert(d.name.clone(), oid);
+            }
+            Object::Table(d) => {
+                Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+            }
+            Object::Sequence(d) => {
+                Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+                if let Some((table, _)) = d.owned_by {
+                    self.links_mut(table).sequences.push(oid);
+                }
+            }
+            Object::Index(d) => {
+                Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+                let links = self.links_mut(d.table);
+                links.indexes.push(d.clone());
+                links.indexes.sort_by(|a, b| (!a.primary, &a.name).cmp(&(!b.primary, &b.name)));
+            }
+            Object::Constraint(d) => {
+                let links = self.links_mut(d.table);
+                links.constraints.push(d.clone());
+                links.constraints.sort_by(|a, b| a.name.cmp(&b.name));
+                if let Some(fk) = d.foreign_key() {
+                    let links = self.links_mut(fk.ref_table);
+                    links.referenced_by.push(d.clone());
+                    links.referenced_by.sort_by(|a, b| (&a.name, a.oid).cmp(&(&b.name, b.oid)));
+                }
+            }
+            Object::Stats(d) => self.links_mut(d.table).stats = Some(d.clone()),
+            Object::Comment(d) => {
+                Arc::make_mut(&mut self.comments).insert((d.class, d.object, d.column), oid);
+            }
+        }
+        Arc::make_mut(&mut self.objects).insert(oid, object);
+    }
+
+    fn remove(&mut self, oid: Oid) -> Option<Object> {
+        if !self.objects.contains_key(&oid) {
+            return None;
+        }
+        let object = Arc::make_mut(&mut self.objects).remove(&oid)?;
+        match &object {
+            Object::Schema(d) => {
+                Arc::make_mut(&mut self.schemas).remove(&d.name);
+            }
+            Object::Role(d) => {
+                Arc::make_mut(&mut self.roles).remove(&d.name);
+            }
+            Object::Database(d) => {
+                Arc::make_mut(&mut self.databases).remove(&d.name);
+            }
+            Object::Table(d) => self.forget_name(d.schema, &d.name, oid),
+            Object::Sequence(d) => {
+                self.forget_name(d.schema, &d.name, oid);
+                if let Some((table, _)) = d.owned_by {
+                    self.links_mut(table).sequences.retain(|o| *o != oid);
+                }
+            }
+            Object::Index(d) => {
+                self.forget_name(d.schema, &d.name, oid);
+                self.links_mut(d.table).indexes.retain(|i| i.oid != oid);
+            }
+            Object::Constraint(d) => {
+                self.links_mut(d.table).constraints.retain(|c| c.oid != oid);
+                if let Some(fk) = d.foreign_key() {
+                    self.links_mut(fk.ref_table).referenced_by.retain(|c| c.oid != oid);
+                }
+            }
+            Object::Stats(d) => self.links_mut(d.table).stats = None,
+            Object::Comment(d) => {
+                Arc::make_mut(&mut self.comments).remove(&(d.class, d.object, d.column));
+            }
+        }
+        Some(object)
+    }
+
+    fn forget_name(&mut self, schema: Oid, name: &str, oid: Oid) {
+        let key = (schema, name.to_string());
+        if self.relations.get(&key) == Some(&oid) {
+            Arc::make_mut(&mut self.relations).remove(&key);
+        }
+    }
+
+    fn links_mut(&mut self, table: Oid) -> &mut Links {
+        Arc::make_mut(Arc::make_mut(&mut self.links).entry(table).or_default())
+    }
+}

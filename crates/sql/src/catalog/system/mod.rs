@@ -1,0 +1,174 @@
+//! `pg_catalog` and `information_schema`: virtual relations, computed from a [`Catalog`] and the
+//! running system when they are read.
+//!
+//! Definitions are constants with PostgreSQL's oids and column types; queries bind and plan over
+//! them as over any table.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use foldhash::fast::FixedState;
+use throng_types::{Datum, Oid, SqlType};
+
+use super::{Catalog, builtin};
+
+/// A virtual relation.
+pub struct VirtualTable {
+    pub oid: Oid,
+    pub schema: Oid,
+    pub name: &'static str,
+    pub columns: &'static [(&'static str, SqlType)],
+    /// The rows, in the order of `columns`.
+    pub rows: fn(&Catalog, &dyn SystemState) -> Vec<Vec<Datum>>,
+}
+
+impl PartialEq for VirtualTable {
+    fn eq(&self, other: &VirtualTable) -> bool {
+        self.oid == other.oid
+    }
+}
+
+impl std::fmt::Debug for VirtualTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl VirtualTable {
+    /// Catalogs of PostgreSQL's own are tables there, the rest are views.
+    pub fn relkind(&self) -> u8 {
+        match self.oid.0 {
+            0..12000 => b'r',
+            _ => b'v',
+        }
+    }
+    pub fn rows(&self, catalog: &Catalog, state: &dyn SystemState) -> Vec<Vec<Datum>> {
+        (self.rows)(catalog, state)
+    }
+}
+
+/// What virtual relations need to know of the running system.
+pub trait SystemState {
+    /// The role whose session asks.
+    fn current_user(&self) -> Oid;
+    /// Rows of `pg_stat_activity`, one for each session.
+    fn sessions(&self) -> Vec<SessionInfo>;
+    /// Rows of `pg_locks`.
+    fn locks(&self) -> Vec<LockInfo>;
+    /// Settings as `pg_settings` shows them.
+    fn settings(&self) -> Vec<SettingInfo>;
+    /// The session's prepared statements.
+    fn prepared(&self) -> Vec<PreparedInfo>;
+    /// Blocks of a relation's file now, and estimated rows.
+    fn relation_size(&self, oid: Oid) -> (u32, f64);
+    /// A sequence's last value, None before its first use.
+    fn sequence_value(&self, oid: Oid) -> Option<i64>;
+    /// Activity counters of a table.
+    fn table_activity(&self, oid: Oid) -> TableActivity;
+}
+
+/// A session as `pg_stat_activity` shows it. Times are microseconds since 2000-01-01 UTC.
+#[derive(Clone, Debug, Default)]
+pub struct SessionInfo {
+    pub pid: i32,
+    pub user: Oid,
+    pub application_name: String,
+    /// None: a Unix socket.
+    pub client_addr: Option<String>,
+    pub client_port: i32,
+    pub backend_start: i64,
+    pub xact_start: Option<i64>,
+    pub query_start: Option<i64>,
+    pub state_change: Option<i64>,
+    pub wait_event_type: Option<String>,
+    pub wait_event: Option<String>,
+    /// `active`, `idle`, `idle in transaction`, `idle in transaction (aborted)`.
+    pub state: Option<String>,
+    pub xid: Option<u64>,
+    pub query: String,
+    pub backend_type: String,
+}
+
+/// A lock held or awaited.
+#[derive(Clone, Debug, Default)]
+pub struct LockInfo {
+    /// `relation`, `transactionid`, `tuple`, `advisory`, ….
+    pub lock_type: String,
+    pub relation: Option<Oid>,
+    pub page: Option<i32>,
+    pub tuple: Option<i16>,
+    pub transaction: Option<u64>,
+    pub virtual_transaction: String,
+    pub pid: i32,
+    pub mode: String,
+    pub granted: bool,
+    pub fast_path: bool,
+    /// For advisory locks: the key's halves.
+    pub class: Option<u32>,
+    pub object: Option<u32>,
+    pub wait_start: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct SettingInfo {
+    pub name: String,
+    pub setting: String,
+    pub unit: Option<String>,
+    pub category: String,
+    pub short_desc: String,
+    pub context: String,
+    /// `bool`, `integer`, `real`, `string`, `enum`.
+    pub var_type: String,
+    pub source: String,
+    pub min_val: Option<String>,
+    pub max_val: Option<String>,
+    pub enum_vals: Option<Vec<String>>,
+    pub boot_val: Option<String>,
+    pub reset_val: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct PreparedInfo {
+    pub name: String,
+    pub statement: String,
+    pub prepare_time: i64,
+    pub parameter_types: Vec<Oid>,
+    pub from_sql: bool,
+}
+
+/// Counters since the server started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TableActivity {
+    pub seq_scan: u64,
+    pub idx_scan: u64,
+    pub inserted: u64,
+    pub updated: u64,
+    pub hot_updated: u64,
+    pub deleted: u64,
+    pub live_rows: u64,
+    pub dead_rows: u64,
+}
+
+static TABLES: LazyLock<Vec<&'static VirtualTable>> = LazyLock::new(Vec::new);
+
+static BY_NAME: LazyLock<HashMap<(Oid, &'static str), &'static VirtualTable, FixedState>> =
+    LazyLock::new(|| TABLES.iter().map(|t| ((t.schema, t.name), *t)).collect());
+
+static BY_OID: LazyLock<HashMap<Oid, &'static VirtualTable, FixedState>> =
+    LazyLock::new(|| TABLES.iter().map(|t| (t.oid, *t)).collect());
+
+/// Every virtual relation.
+pub fn all() -> &'static [&'static VirtualTable] {
+    &TABLES
+}
+
+pub fn find(schema: Oid, name: &str) -> Option<&'static VirtualTable> {
+    if schema != builtin::PG_CATALOG && schema != builtin::INFORMATION_SCHEMA {
+        return None;
+    }
+    BY_NAME.get(&(schema, name)).copied()
+}
+
+pub fn by_oid(oid: Oid) -> Option<&'static VirtualTable> {
+    BY_OID.get(&oid).copied()
+}

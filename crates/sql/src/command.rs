@@ -1,0 +1,428 @@
+//! Bound statements: what the executor is handed. Data statements are [`BoundQuery`]s; definitions
+//! are [`Ddl`]; the rest are [`Command`]s.
+
+use std::sync::Arc;
+
+use throng_types::{Error, Oid, SqlType};
+
+use crate::catalog::{ColumnDef, FkAction, Identity, IndexColumn, Persistence};
+use crate::expr::Expr;
+use crate::parse::ast;
+use crate::plan::TableLock;
+use crate::query::BoundQuery;
+
+/// A statement after binding, with what the client should be told although nothing is wrong
+/// (`relation "t" does not exist, skipping`).
+#[derive(Clone, Debug)]
+pub struct Bound {
+    pub statement: BoundStatement,
+    pub notices: Vec<Error>,
+}
+
+#[derive(Clone, Debug)]
+pub enum BoundStatement {
+    Query(Box<BoundQuery>),
+    Explain { options: ExplainOptions, query: Box<BoundQuery> },
+    Ddl(Box<Ddl>),
+    Command(Box<Command>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExplainOptions {
+    pub analyze: bool,
+    pub verbose: bool,
+    pub costs: bool,
+    pub buffers: bool,
+    pub timing: bool,
+    pub summary: bool,
+    pub format: ExplainFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainFormat {
+    Text,
+    Json,
+}
+
+/// Changes of the catalog; [`crate::catalog::ddl::apply`] carries them out on a
+/// [`crate::catalog::CatalogEdit`].
+#[derive(Clone, Debug)]
+pub enum Ddl {
+    CreateSchema { name: String, owner: Oid, if_not_exists: bool },
+    CreateTable(CreateTable),
+    AlterTable { table: Oid, actions: Vec<AlterTable> },
+    CreateIndex(CreateIndex),
+    CreateSequence { sequence: NewSequence, if_not_exists: bool },
+    AlterSequence { sequence: Oid, changes: SequenceOptions, owned_by: Option<Option<(Oid, u16)>> },
+    Rename { target: Target, name: String },
+    SetSchema { target: Target, schema: Oid },
+    SetOwner { target: Target, owner: Oid },
+    Drop { targets: Vec<Target>, cascade: bool },
+    Truncate { tables: Vec<Oid>, restart_identity: bool, cascade: bool },
+    CreateRole { name: String, changes: RoleOptions },
+    AlterRole { role: Oid, changes: RoleOptions },
+    /// `value` None: RESET; name None: RESET ALL.
+    AlterRoleSet { role: Option<Oid>, name: Option<String>, value: Option<String> },
+    DropRole { roles: Vec<Oid> },
+    GrantRole { roles: Vec<Oid>, members: Vec<Oid>, revoke: bool },
+    Comment { target: Target, text: Option<String> },
+    /// What it was about is not there, and IF EXISTS said that this is fine.
+    Nothing { tag: &'static str },
+}
+
+impl Ddl {
+    /// What CommandComplete says.
+    pub fn tag(&self) -> String {
+        let of = |verb: &str, target: &Target| format!("{verb} {}", target.kind.keyword());
+        match self {
+            Ddl::CreateSchema { .. } => "CREATE SCHEMA".into(),
+            Ddl::CreateTable(create) if create.query.is_some() => "SELECT".into(),
+            Ddl::CreateTable(_) => "CREATE TABLE".into(),
+            Ddl::AlterTable { .. } => "ALTER TABLE".into(),
+            Ddl::CreateIndex(_) => "CREATE INDEX".into(),
+            Ddl::CreateSequence { .. } => "CREATE SEQUENCE".into(),
+            Ddl::AlterSequence { .. } => "ALTER SEQUENCE".into(),
+            Ddl::Rename { target, .. }
+            | Ddl::SetSchema { target, .. }
+            | Ddl::SetOwner { target, .. } => match target.kind {
+                TargetKind::Column(_) | TargetKind::Constraint => "ALTER TABLE".into(),
+                _ => of("ALTER", target),
+            },
+            Ddl::Drop { targets, .. } => {
+                targets.first().map_or("DROP TABLE".into(), |t| of("DROP", t))
+            }
+            Ddl::Truncate { .. } => "TRUNCATE TABLE".into(),
+            Ddl::CreateRole { .. } => "CREATE ROLE".into(),
+            Ddl::AlterRole { .. } | Ddl::AlterRoleSet { role: Some(_), .. } => "ALTER ROLE".into(),
+            Ddl::AlterRoleSet { role: None, .. } => "ALTER DATABASE".into(),
+            Ddl::DropRole { .. } => "DROP ROLE".into(),
+            Ddl::GrantRole { revoke: false, .. } => "GRANT ROLE".into(),
+            Ddl::GrantRole { revoke: true, .. } => "REVOKE ROLE".into(),
+            Ddl::Comment { .. } => "COMMENT".into(),
+            Ddl::Nothing { tag } => (*tag).into(),
+        }
+    }
+}
+
+/// An object a command is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub kind: TargetKind,
+    /// For a column: its table's.
+    pub oid: Oid,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    Table,
+    Index,
+    Sequence,
+    Schema,
+    Role,
+    Database,
+    Constraint,
+    Column(u16),
+}
+
+impl TargetKind {
+    pub fn keyword(self) -> &'static str {
+        match self {
+            TargetKind::Table => "TABLE",
+            TargetKind::Index => "INDEX",
+            TargetKind::Sequence => "SEQUENCE",
+            TargetKind::Schema => "SCHEMA",
+            TargetKind::Role => "ROLE",
+            TargetKind::Database => "DATABASE",
+            TargetKind::Constraint => "CONSTRAINT",
+            TargetKind::Column(_) => "COLUMN",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateTable {
+    pub schema: Oid,
+    pub name: String,
+    pub owner: Oid,
+    pub if_not_exists: bool,
+    pub persistence: Persistence,
+    pub columns: Vec<NewColumn>,
+    pub constraints: Vec<NewConstraint>,
+    pub options: Vec<(String, String)>,
+    /// CREATE TABLE AS: the rows to fill it with.
+    pub query: Option<Box<BoundQuery>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewColumn {
+    pub def: ColumnDef,
+    /// `serial` or identity: the sequence to make with it.
+    pub sequence: Option<SequenceOptions>,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewConstraint {
+    /// None: a name is chosen as PostgreSQL does.
+    pub name: Option<String>,
+    pub kind: NewConstraintKind,
+    pub not_valid: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum NewConstraintKind {
+    /// Column names, of the table being made or changed.
+    PrimaryKey { columns: Vec<String>, options: Vec<(String, String)> },
+    Unique { columns: Vec<String>, nulls_not_distinct: bool, options: Vec<(String, String)> },
+    /// `ALTER TABLE … ADD … USING INDEX`.
+    UsingIndex { index: Oid, primary: bool },
+    Check { expr: String, columns: Vec<String> },
+    ForeignKey {
+        columns: Vec<String>,
+        /// None: the table being made.
+        ref_table: Option<Oid>,
+        /// Empty: the primary key.
+        ref_columns: Vec<String>,
+        on_update: FkAction,
+        on_delete: FkAction,
+        match_full: bool,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub enum AlterTable {
+    AddColumn { column: NewColumn, if_not_exists: bool, constraints: Vec<NewConstraint> },
+    DropColumn { attnum: u16, cascade: bool },
+    /// `sequence`: the default is its next value.
+    SetDefault { attnum: u16, default: Option<String>, sequence: Option<Oid> },
+    SetNotNull(u16),
+    DropNotNull(u16),
+    SetType {
+        attnum: u16,
+        ty: SqlType,
+        collation: Option<String>,
+        /// USING, or the column cast: over the old row, `Slot(attnum - 1)`.
+        using: Box<Expr>,
+        /// The stored bytes stay valid, as for `varchar(10)` to `varchar(20)`.
+        same_bytes: bool,
+    },
+    AddIdentity { attnum: u16, identity: Identity, options: SequenceOptions },
+    SetIdentity { attnum: u16, identity: Option<Identity>, options: SequenceOptions },
+    DropIdentity { attnum: u16 },
+    AddConstraint(NewConstraint),
+    DropConstraint { constraint: Oid, cascade: bool },
+    ValidateConstraint(Oid),
+    SetOptions(Vec<(String, String)>),
+    ResetOptions(Vec<String>),
+    SetPersistence(Persistence),
+    SetOwner(Oid),
+    /// Accepted where it changes nothing a client can see (`CLUSTER ON`, `SET STATISTICS`).
+    Nothing,
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateIndex {
+    /// None: a name is chosen as PostgreSQL does.
+    pub name: Option<String>,
+    pub table: Oid,
+    pub columns: Vec<IndexColumn>,
+    pub unique: bool,
+    pub nulls_not_distinct: bool,
+    pub if_not_exists: bool,
+    pub concurrently: bool,
+    pub options: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewSequence {
+    pub schema: Oid,
+    pub name: String,
+    pub owner: Oid,
+    pub options: SequenceOptions,
+    pub owned_by: Option<(Oid, u16)>,
+}
+
+/// What was said of a sequence; the rest keeps its value or default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SequenceOptions {
+    /// int2, int4 or int8.
+    pub ty: Option<Oid>,
+    pub start: Option<i64>,
+    pub increment: Option<i64>,
+    /// `Some(None)`: NO MINVALUE.
+    pub min: Option<Option<i64>>,
+    pub max: Option<Option<i64>>,
+    pub cache: Option<i64>,
+    pub cycle: Option<bool>,
+    /// `Some(None)`: RESTART at the start value.
+    pub restart: Option<Option<i64>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoleOptions {
+    pub superuser: Option<bool>,
+    pub inherit: Option<bool>,
+    pub create_role: Option<bool>,
+    pub create_db: Option<bool>,
+    pub login: Option<bool>,
+    pub replication: Option<bool>,
+    pub bypass_rls: Option<bool>,
+    pub connection_limit: Option<i32>,
+    /// As typed, to be made into a verifier; `Some(None)`: no password.
+    pub password: Option<Option<String>>,
+    pub valid_until: Option<String>,
+    /// Groups to join.
+    pub in_roles: Vec<Oid>,
+    /// Roles that join it.
+    pub members: Vec<Oid>,
+}
+
+/// Everything that is neither a query nor a change of the catalog.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// The empty statement.
+    Empty,
+    Begin(TransactionModes),
+    Commit { chain: bool },
+    Rollback { chain: bool },
+    Savepoint(String),
+    RollbackTo(String),
+    Release(String),
+    SetTransaction { modes: TransactionModes, session: bool },
+    /// `value` None: DEFAULT. Several words of a list come joined by `, `.
+    Set { name: String, value: Option<String>, local: bool },
+    /// None: ALL.
+    Reset(Option<String>),
+    /// None: ALL.
+    Show(Option<String>),
+    SetRole { role: Option<String>, local: bool },
+    SetSessionAuthorization { role: Option<String>, local: bool },
+    /// `types` may be shorter than the parameters used; the rest is inferred.
+    Prepare { name: String, types: Vec<SqlType>, statement: Arc<ast::Statement> },
+    /// Arguments are cast to the parameters' types and have no input row.
+    Execute { name: String, args: Vec<Expr> },
+    /// None: ALL.
+    Deallocate(Option<String>),
+    Declare { name: String, query: Box<BoundQuery>, scroll: bool, hold: bool },
+    Fetch { name: String, direction: FetchDirection, moving: bool },
+    /// None: ALL.
+    Close(Option<String>),
+    Copy(Box<Copy>),
+    LockTable { tables: Vec<Oid>, mode: TableLock, nowait: bool },
+    /// No tables: all of them.
+    Vacuum { tables: Vec<Oid>, full: bool, analyze: bool, verbose: bool },
+    Analyze { tables: Vec<Oid>, verbose: bool },
+    /// Indexes to build anew.
+    Reindex { indexes: Vec<Oid> },
+    Checkpoint,
+    Discard(Discard),
+    Listen(String),
+    Notify { channel: String, payload: String },
+    Unlisten(Option<String>),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionModes {
+    pub isolation: Option<Isolation>,
+    pub read_only: Option<bool>,
+    pub deferrable: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    ReadUncommitted,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchDirection {
+    /// Negative: backward; `i64::MAX`: all.
+    Relative(i64),
+    Forward(i64),
+    Backward(i64),
+    Absolute(i64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discard {
+    All,
+    Plans,
+    Sequences,
+    Temp,
+}
+
+#[derive(Clone, Debug)]
+pub struct Copy {
+    pub subject: CopySubject,
+    pub target: CopyTarget,
+    pub options: CopyOptions,
+}
+
+#[derive(Clone, Debug)]
+pub enum CopySubject {
+    /// COPY t (columns) FROM: `insert` takes one source row a line: the listed columns' values.
+    From {
+        table: Oid,
+        /// Attribute numbers in the order of the file.
+        columns: Vec<u16>,
+        /// For each column of the table (by attribute number): the default, where it is not in the
+        /// file; Slot-free.
+        defaults: Vec<Option<Expr>>,
+        /// Over the new row.
+        checks: Vec<crate::plan::CheckExpr>,
+        /// WHERE, over the new row.
+        filter: Option<Expr>,
+    },
+    /// COPY t (columns) TO, or COPY (query) TO.
+    To { query: Box<BoundQuery> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyTarget {
+    /// FROM STDIN, TO STDOUT.
+    Client,
+    File(String),
+    Program(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyOptions {
+    pub format: CopyFormat,
+    pub delimiter: u8,
+    pub null: String,
+    pub default: Option<String>,
+    pub header: CopyHeader,
+    pub quote: u8,
+    pub escape: u8,
+    /// Positions in the file's columns; `All` for `*`.
+    pub force_quote: ColumnSet,
+    pub force_not_null: ColumnSet,
+    pub force_null: ColumnSet,
+    pub freeze: bool,
+    pub ignore_errors: bool,
+    pub reject_limit: Option<i64>,
+    pub verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyFormat {
+    Text,
+    Csv,
+    Binary,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyHeader {
+    No,
+    Yes,
+    Match,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnSet {
+    None,
+    All,
+    /// Attribute numbers.
+    Some(Vec<u16>),
+}

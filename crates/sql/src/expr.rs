@@ -1,0 +1,418 @@
+//! Bound expressions: names resolved, every operator and cast chosen, every node typed.
+//!
+//! One type serves two stages. The binder produces `Var`, `Aggregate`, `Subquery` and `Default`
+//! nodes, which speak of range-table entries; the planner replaces every one of them by `Slot`
+//! (a place in the operator's input row), `Outer` (a value an enclosing operator provides) or
+//! `SubPlan`. Executors meet only the second kind.
+
+use throng_types::{Datum, Oid, SqlType};
+
+use crate::func::{Aggregate, Cast, CastContext, Function, Operator};
+use crate::query::Query;
+
+/// A range-table entry's number, unique within a statement, subqueries included: so a variable
+/// from outside a query is simply one whose entry the query does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelId(pub u32);
+
+/// A value provided by an enclosing operator: correlation and nested-loop parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ParamId(pub u32);
+
+/// A column of a range-table entry. `column` counts from 0; system columns are
+/// `SYSTEM_COLUMN | n`, see [`SystemColumn`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Var {
+    pub rel: RelId,
+    pub column: i16,
+    pub ty: SqlType,
+}
+
+/// Attribute numbers of system columns, PostgreSQL's.
+pub mod system {
+    pub const CTID: i16 = -1;
+    pub const XMIN: i16 = -2;
+    pub const CMIN: i16 = -3;
+    pub const XMAX: i16 = -4;
+    pub const CMAX: i16 = -5;
+    pub const TABLEOID: i16 = -6;
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    Const(Datum, SqlType),
+    /// Before planning: a column, by attribute number (from 1; negative: [`system`]).
+    Var(Var),
+    /// After planning: a place in the input row.
+    Slot(u32, SqlType),
+    /// A client's parameter; 0 is `$1`.
+    Param(u16, SqlType),
+    /// After planning: a value set by an enclosing operator.
+    Outer(ParamId, SqlType),
+    /// A function that gives one value.
+    Call {
+        func: &'static Function,
+        args: Vec<Expr>,
+        ty: SqlType,
+    },
+    /// A set-returning function in a select list: see [`crate::plan::Node::ProjectSet`].
+    SetCall {
+        func: &'static Function,
+        args: Vec<Expr>,
+        ty: SqlType,
+    },
+    /// An operator with its one or two operands.
+    Op {
+        op: &'static Operator,
+        args: Vec<Expr>,
+        ty: SqlType,
+    },
+    /// A type conversion: `cast` where the types differ, then `to`'s modifier
+    /// ([`crate::func::typmod::apply`], cutting to length where `context` is explicit).
+    Cast {
+        arg: Box<Expr>,
+        cast: Option<&'static Cast>,
+        to: SqlType,
+        context: CastContext,
+    },
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    Not(Box<Expr>),
+    IsNull(Box<Expr>),
+    IsNotNull(Box<Expr>),
+    /// `IS [NOT] TRUE/FALSE/UNKNOWN`.
+    IsBool {
+        arg: Box<Expr>,
+        /// None: UNKNOWN.
+        value: Option<bool>,
+        negated: bool,
+    },
+    /// `IS DISTINCT FROM`; negated: `IS NOT DISTINCT FROM`.
+    IsDistinct {
+        equal: &'static Operator,
+        left: Box<Expr>,
+        right: Box<Expr>,
+        negated: bool,
+    },
+    /// With an operand, conditions refer to it as [`Expr::CaseOperand`] of the innermost CASE.
+    Case {
+        operand: Option<Box<Expr>>,
+        whens: Vec<(Expr, Expr)>,
+        default: Box<Expr>,
+        ty: SqlType,
+    },
+    CaseOperand(SqlType),
+    Coalesce(Vec<Expr>, SqlType),
+    NullIf {
+        equal: &'static Operator,
+        left: Box<Expr>,
+        right: Box<Expr>,
+        ty: SqlType,
+    },
+    /// GREATEST and LEAST; NULLs are passed over.
+    MinMax {
+        greatest: bool,
+        less: &'static Operator,
+        args: Vec<Expr>,
+        ty: SqlType,
+    },
+    /// `left op ANY/ALL (array)`; also IN and NOT IN over a list.
+    ArrayCompare {
+        op: &'static Operator,
+        left: Box<Expr>,
+        array: Box<Expr>,
+        all: bool,
+    },
+    /// `ARRAY[…]` of `ty`'s element type.
+    Array(Vec<Expr>, SqlType),
+    /// `array[subscript]`, NULL outside the bounds.
+    Subscript {
+        array: Box<Expr>,
+        index: Box<Expr>,
+        ty: SqlType,
+    },
+    /// `ROW(…)`, or a whole row.
+    Row(Vec<Expr>, SqlType),
+    /// Before planning: an aggregate's result.
+    Aggregate(Box<AggCall>),
+    /// Before planning: a subquery.
+    Subquery(Box<Subquery>),
+    /// After planning: a subquery's result. `args` are set before it runs.
+    SubPlan(Box<SubPlanRef>),
+}
+
+/// One aggregate in a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggCall {
+    pub agg: &'static Aggregate,
+    pub args: Vec<Expr>,
+    pub distinct: bool,
+    pub order: Vec<SortKey>,
+    pub filter: Option<Expr>,
+    pub ty: SqlType,
+}
+
+/// One key of an ORDER BY.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortKey {
+    pub expr: Expr,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// A subquery in an expression, before planning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subquery {
+    pub query: Query,
+    pub kind: SubqueryKind,
+    pub ty: SqlType,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SubqueryKind {
+    Exists,
+    /// More than one row is 21000.
+    Scalar,
+    /// `ARRAY(SELECT …)`.
+    Array,
+    /// `(left…) op ANY (SELECT …)`; IN is `= ANY`. Columns are compared pairwise and ANDed.
+    Any { left: Vec<Expr>, compare: Vec<&'static Operator> },
+    /// `left op ALL (SELECT …)`; NOT IN is `NOT (= ANY)`.
+    All { left: Vec<Expr>, compare: Vec<&'static Operator> },
+}
+
+/// A planned subquery.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubPlanRef {
+    /// Index into the statement's `subplans`.
+    pub plan: u32,
+    pub kind: SubPlanKind,
+    /// Correlation: expressions over the current row, by the parameter they set. Empty: the
+    /// subquery runs at most once in a statement (PostgreSQL's InitPlan).
+    pub args: Vec<(ParamId, Expr)>,
+    pub ty: SqlType,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SubPlanKind {
+    Exists,
+    Scalar,
+    Array,
+    /// `left[i] compare[i] column i`, ANDed over i, with SQL's three values over the rows.
+    Any { left: Vec<Expr>, compare: Vec<&'static Operator> },
+    All { left: Vec<Expr>, compare: Vec<&'static Operator> },
+}
+
+impl Expr {
+    pub fn bool(value: bool) -> Expr {
+        Expr::Const(Datum::Bool(value), SqlType::BOOL)
+    }
+    pub fn null(ty: SqlType) -> Expr {
+        Expr::Const(Datum::Null, ty)
+    }
+    pub fn int4(value: i32) -> Expr {
+        Expr::Const(Datum::Int4(value), SqlType::INT4)
+    }
+
+    /// The type of the value.
+    pub fn ty(&self) -> SqlType {
+        match self {
+            Expr::Const(_, ty)
+            | Expr::Slot(_, ty)
+            | Expr::Param(_, ty)
+            | Expr::Outer(_, ty)
+            | Expr::Call { ty, .. }
+            | Expr::SetCall { ty, .. }
+            | Expr::Op { ty, .. }
+            | Expr::Cast { to: ty, .. }
+            | Expr::Case { ty, .. }
+            | Expr::CaseOperand(ty)
+            | Expr::Coalesce(_, ty)
+            | Expr::NullIf { ty, .. }
+            | Expr::MinMax { ty, .. }
+            | Expr::Array(_, ty)
+            | Expr::Subscript { ty, .. }
+            | Expr::Row(_, ty) => *ty,
+            Expr::Var(var) => var.ty,
+            Expr::Aggregate(agg) => agg.ty,
+            Expr::Subquery(sub) => sub.ty,
+            Expr::SubPlan(sub) => sub.ty,
+            Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsBool { .. }
+            | Expr::IsDistinct { .. }
+            | Expr::ArrayCompare { .. } => SqlType::BOOL,
+        }
+    }
+    pub fn type_oid(&self) -> Oid {
+        self.ty().oid
+    }
+    pub fn is_null_const(&self) -> bool {
+        matches!(self, Expr::Const(Datum::Null, _))
+    }
+    pub fn is_true(&self) -> bool {
+        matches!(self, Expr::Const(Datum::Bool(true), _))
+    }
+
+    /// The conjuncts of a condition, flattened.
+    pub fn conjuncts(self, into: &mut Vec<Expr>) {
+        match self {
+            Expr::And(parts) => parts.into_iter().for_each(|p| p.conjuncts(into)),
+            e if e.is_true() => {}
+            e => into.push(e),
+        }
+    }
+    /// The conjunction of `parts`; none is no condition.
+    pub fn all_of(mut parts: Vec<Expr>) -> Option<Expr> {
+        match parts.len() {
+            0 => None,
+            1 => parts.pop(),
+            _ => Some(Expr::And(parts)),
+        }
+    }
+
+    /// Calls `f` on each direct operand. Operands inside a subquery's own query are not among them.
+    pub fn for_each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Expr::Const(..)
+            | Expr::Var(_)
+            | Expr::Slot(..)
+            | Expr::Param(..)
+            | Expr::Outer(..)
+            | Expr::CaseOperand(_) => {}
+            Expr::Call { args, .. }
+            | Expr::SetCall { args, .. }
+            | Expr::Op { args, .. }
+            | Expr::And(args)
+            | Expr::Or(args)
+            | Expr::Coalesce(args, _)
+            | Expr::MinMax { args, .. }
+            | Expr::Array(args, _)
+            | Expr::Row(args, _) => args.iter().for_each(f),
+            Expr::Cast { arg, .. }
+            | Expr::Not(arg)
+            | Expr::IsNull(arg)
+            | Expr::IsNotNull(arg)
+            | Expr::IsBool { arg, .. } => f(arg),
+            Expr::IsDistinct { left, right, .. } | Expr::NullIf { left, right, .. } => {
+                f(left);
+                f(right);
+            }
+            Expr::Case { operand, whens, default, .. } => {
+                operand.iter().for_each(|e| f(e));
+                for (when, then) in whens {
+                    f(when);
+                    f(then);
+                }
+                f(default);
+            }
+            Expr::ArrayCompare { left, array, .. } => {
+                f(left);
+                f(array);
+            }
+            Expr::Subscript { array, index, .. } => {
+                f(array);
+                f(index);
+            }
+            Expr::Aggregate(agg) => {
+                agg.args.iter().for_each(&mut *f);
+                agg.order.iter().for_each(|k| f(&k.expr));
+                agg.filter.iter().for_each(f);
+            }
+            Expr::Subquery(sub) => match &sub.kind {
+                SubqueryKind::Any { left, .. } | SubqueryKind::All { left, .. } => {
+                    left.iter().for_each(f)
+                }
+                SubqueryKind::Exists | SubqueryKind::Scalar | SubqueryKind::Array => {}
+            },
+            Expr::SubPlan(sub) => {
+                sub.args.iter().for_each(|(_, e)| f(e));
+                match &sub.kind {
+                    SubPlanKind::Any { left, .. } | SubPlanKind::All { left, .. } => {
+                        left.iter().for_each(f)
+                    }
+                    SubPlanKind::Exists | SubPlanKind::Scalar | SubPlanKind::Array => {}
+                }
+            }
+        }
+    }
+
+    /// As [`Expr::for_each_child`], to change them.
+    pub fn for_each_child_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Expr::Const(..)
+            | Expr::Var(_)
+            | Expr::Slot(..)
+            | Expr::Param(..)
+            | Expr::Outer(..)
+            | Expr::CaseOperand(_) => {}
+            Expr::Call { args, .. }
+            | Expr::SetCall { args, .. }
+            | Expr::Op { args, .. }
+            | Expr::And(args)
+            | Expr::Or(args)
+            | Expr::Coalesce(args, _)
+            | Expr::MinMax { args, .. }
+            | Expr::Array(args, _)
+            | Expr::Row(args, _) => args.iter_mut().for_each(f),
+            Expr::Cast { arg, .. }
+            | Expr::Not(arg)
+            | Expr::IsNull(arg)
+            | Expr::IsNotNull(arg)
+            | Expr::IsBool { arg, .. } => f(arg),
+            Expr::IsDistinct { left, right, .. } | Expr::NullIf { left, right, .. } => {
+                f(left);
+                f(right);
+            }
+            Expr::Case { operand, whens, default, .. } => {
+                operand.iter_mut().for_each(|e| f(e));
+                for (when, then) in whens {
+                    f(when);
+                    f(then);
+                }
+                f(default);
+            }
+            Expr::ArrayCompare { left, array, .. } => {
+                f(left);
+                f(array);
+            }
+            Expr::Subscript { array, index, .. } => {
+                f(array);
+                f(index);
+            }
+            Expr::Aggregate(agg) => {
+                agg.args.iter_mut().for_each(&mut *f);
+                agg.order.iter_mut().for_each(|k| f(&mut k.expr));
+                agg.filter.iter_mut().for_each(f);
+            }
+            Expr::Subquery(sub) => match &mut sub.kind {
+                SubqueryKind::Any { left, .. } | SubqueryKind::All { left, .. } => {
+                    left.iter_mut().for_each(f)
+                }
+                SubqueryKind::Exists | SubqueryKind::Scalar | SubqueryKind::Array => {}
+            },
+            Expr::SubPlan(sub) => {
+                sub.args.iter_mut().for_each(|(_, e)| f(e));
+                match &mut sub.kind {
+                    SubPlanKind::Any { left, .. } | SubPlanKind::All { left, .. } => {
+                        left.iter_mut().for_each(f)
+                    }
+                    SubPlanKind::Exists | SubPlanKind::Scalar | SubPlanKind::Array => {}
+                }
+            }
+        }
+    }
+
+    /// Whether `test` holds for this node or any below it.
+    pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        let mut found = false;
+        self.for_each_child(&mut |e| found = found || e.any(test));
+        found
+    }
+}

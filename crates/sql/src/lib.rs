@@ -1,0 +1,14 @@
+//! Parsing, types and functions, the catalog, binding and planning.
+//!
+//! A statement's way: [`parse`] → [`bind`] → [`plan`]; what comes out runs elsewhere.
+
+pub mod bind;
+pub mod catalog;
+pub mod command;
+pub mod expr;
+pub mod func;
+pub mod io;
+pub mod parse;
+pub mod plan;
+pub mod query;
+pub mod settings;

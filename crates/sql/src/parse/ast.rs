@@ -1,0 +1,548 @@
+//! What was written: statements as trees of names and constants, with byte offsets for messages.
+
+/// A byte offset in the text.
+pub type Pos = u32;
+
+/// A possibly qualified name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Name {
+    pub parts: Vec<String>,
+    pub pos: Pos,
+}
+
+impl Name {
+    pub fn last(&self) -> &str {
+        self.parts.last().map_or("", |s| s.as_str())
+    }
+    pub fn schema(&self) -> Option<&str> {
+        self.parts.len().checked_sub(2).map(|i| self.parts[i].as_str())
+    }
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.parts.join("."))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeName {
+    pub name: Name,
+    /// `(10,2)`, `(5)`.
+    pub modifiers: Vec<i32>,
+    /// A modifier computed by the grammar (interval fields).
+    pub typmod: Option<i32>,
+    pub array: bool,
+    pub setof: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    pub node: Node,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    Null,
+    Bool(bool),
+    Integer(String),
+    Decimal(String),
+    Text(String),
+    Bits(char, String),
+    Param(u32),
+    Column(Vec<String>),
+    /// `*`, `t.*`
+    Star(Vec<String>),
+    Unary { op: Operator, arg: Box<Expr> },
+    Binary { op: Operator, left: Box<Expr>, right: Box<Expr> },
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    Not(Box<Expr>),
+    IsNull { arg: Box<Expr>, negated: bool },
+    /// `IS TRUE`, `IS FALSE`, `IS UNKNOWN` (None).
+    IsBool { arg: Box<Expr>, value: Option<bool>, negated: bool },
+    IsDistinct { left: Box<Expr>, right: Box<Expr>, negated: bool },
+    Between { arg: Box<Expr>, low: Box<Expr>, high: Box<Expr>, symmetric: bool, negated: bool },
+    InList { arg: Box<Expr>, list: Vec<Expr>, negated: bool },
+    InQuery { arg: Box<Expr>, query: Box<Query>, negated: bool },
+    Like { kind: LikeKind, arg: Box<Expr>, pattern: Box<Expr>, escape: Option<Box<Expr>>, negated: bool },
+    /// `left op ANY (right)`
+    Quantified { left: Box<Expr>, op: Operator, all: bool, right: Quantified },
+    Case { operand: Option<Box<Expr>>, whens: Vec<(Expr, Expr)>, default: Option<Box<Expr>> },
+    Cast { arg: Box<Expr>, ty: TypeName },
+    Call(Box<Call>),
+    Coalesce(Vec<Expr>),
+    NullIf(Box<Expr>, Box<Expr>),
+    MinMax { greatest: bool, args: Vec<Expr> },
+    /// `explicit`: written with ROW.
+    Row { fields: Vec<Expr>, explicit: bool },
+    Array(Vec<Expr>),
+    ArrayQuery(Box<Query>),
+    Subscript { arg: Box<Expr>, index: Box<Expr> },
+    Field { arg: Box<Expr>, name: String },
+    Subquery(Box<Query>),
+    Exists(Box<Query>),
+    Collate { arg: Box<Expr>, collation: Name },
+    /// In INSERT and UPDATE.
+    Default,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Quantified {
+    Query(Box<Query>),
+    Array(Box<Expr>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LikeKind {
+    Like,
+    ILike,
+    Similar,
+}
+
+/// An operator's name, its schema where written as `OPERATOR(schema.op)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operator {
+    pub schema: Option<String>,
+    pub name: String,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub name: Name,
+    pub args: Vec<Expr>,
+    /// `count(*)`
+    pub star: bool,
+    pub distinct: bool,
+    pub variadic: bool,
+    pub order: Vec<OrderBy>,
+    pub filter: Option<Expr>,
+    pub within_group: bool,
+    pub over: bool,
+    /// How the column is called when it has no name of its own, if not by the function's.
+    pub label: Option<&'static str>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderBy {
+    pub expr: Expr,
+    pub descending: bool,
+    pub nulls_first: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    pub with: Vec<Cte>,
+    pub recursive: bool,
+    pub body: Body,
+    pub order: Vec<OrderBy>,
+    pub limit: Option<Expr>,
+    pub offset: Option<Expr>,
+    pub locks: Vec<Locking>,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cte {
+    pub name: String,
+    pub columns: Vec<String>,
+    pub materialized: Option<bool>,
+    /// None: a data-modifying statement.
+    pub query: Option<Query>,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    Select(Box<Select>),
+    Values(Vec<Vec<Expr>>),
+    SetOp { op: SetOp, all: bool, left: Box<Query>, right: Box<Query> },
+    /// In parentheses.
+    Nested(Box<Query>),
+}
+
+pub use crate::query::{JoinKind, LockWait, RowLockStrength, SetOp};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Select {
+    /// `Some([])`: DISTINCT; otherwise DISTINCT ON.
+    pub distinct: Option<Vec<Expr>>,
+    pub targets: Vec<SelectItem>,
+    pub from: Vec<TableRef>,
+    pub filter: Option<Expr>,
+    pub group_by: Vec<Expr>,
+    pub having: Option<Expr>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelectItem {
+    pub expr: Expr,
+    pub alias: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alias {
+    pub name: String,
+    pub columns: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableRef {
+    Table { name: Name, alias: Option<Alias> },
+    Subquery { query: Box<Query>, lateral: bool, alias: Option<Alias>, pos: Pos },
+    Function { call: Expr, lateral: bool, ordinality: bool, alias: Option<Alias>, pos: Pos },
+    Join { kind: JoinKind, left: Box<TableRef>, right: Box<TableRef>, on: JoinOn, alias: Option<Alias>, pos: Pos },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum JoinOn {
+    None,
+    Natural,
+    Using(Vec<String>),
+    On(Expr),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Locking {
+    pub strength: RowLockStrength,
+    pub of: Vec<Name>,
+    pub wait: LockWait,
+    pub pos: Pos,
+}
+
+/// A statement and where its text is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    pub statement: Statement,
+    pub start: Pos,
+    pub end: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    Query(Box<Query>),
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+    Explain { options: Vec<(String, Option<String>)>, statement: Box<Statement> },
+    CreateTable(Box<CreateTable>),
+    AlterTable { name: Name, if_exists: bool, actions: Vec<AlterAction> },
+    /// Of any object: `ALTER … RENAME TO`, `SET SCHEMA`, `OWNER TO`.
+    AlterObject { kind: ObjectKind, name: Name, if_exists: bool, change: ObjectChange },
+    RenameColumn { table: Name, if_exists: bool, column: String, to: String },
+    RenameConstraint { table: Name, if_exists: bool, constraint: String, to: String },
+    CreateIndex(Box<CreateIndex>),
+    CreateSchema { name: Option<String>, owner: Option<String>, if_not_exists: bool },
+    CreateSequence { name: Name, if_not_exists: bool, options: Vec<SequenceOption> },
+    AlterSequence { name: Name, if_exists: bool, options: Vec<SequenceOption> },
+    Drop { kind: ObjectKind, names: Vec<Name>, if_exists: bool, cascade: bool },
+    Truncate { tables: Vec<Name>, restart_identity: bool, cascade: bool },
+    Comment { kind: ObjectKind, name: Name, column: Option<String>, text: Option<String> },
+    CreateRole { name: String, options: Vec<RoleOption> },
+    AlterRole { name: String, options: Vec<RoleOption> },
+    AlterRoleSet { role: Option<String>, database: Option<String>, name: Option<String>, value: Option<String> },
+    GrantRole { roles: Vec<String>, members: Vec<String>, revoke: bool },
+    Copy(Box<Copy>),
+    Set { name: String, value: Option<String>, local: bool },
+    SetTransaction { modes: crate::command::TransactionModes, session: bool },
+    SetRole { role: Option<String>, local: bool },
+    SetSessionAuthorization { role: Option<String>, local: bool },
+    Show(Option<String>),
+    Reset(Option<String>),
+    Begin(crate::command::TransactionModes),
+    Commit { chain: bool },
+    Rollback { chain: bool },
+    Savepoint(String),
+    RollbackTo(String),
+    Release(String),
+    Prepare { name: String, types: Vec<TypeName>, statement: std::sync::Arc<Statement> },
+    Execute { name: String, args: Vec<Expr> },
+    Deallocate(Option<String>),
+    Declare { name: String, scroll: bool, hold: bool, query: Box<Query> },
+    Fetch { name: String, direction: crate::command::FetchDirection, moving: bool },
+    Close(Option<String>),
+    Lock { tables: Vec<Name>, mode: crate::plan::TableLock, nowait: bool },
+    Vacuum { tables: Vec<Name>, full: bool, analyze: bool, verbose: bool },
+    Analyze { tables: Vec<Name>, verbose: bool },
+    Reindex { kind: ObjectKind, name: Name },
+    Checkpoint,
+    Discard(crate::command::Discard),
+    Listen(String),
+    Notify { channel: String, payload: String },
+    Unlisten(Option<String>),
+    /// Understood, not done: what to call it.
+    Unsupported(&'static str),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Insert {
+    pub with: Vec<Cte>,
+    pub recursive: bool,
+    pub table: Name,
+    pub alias: Option<String>,
+    pub columns: Vec<(String, Pos)>,
+    pub overriding: Option<Overriding>,
+    /// None: DEFAULT VALUES.
+    pub source: Option<Query>,
+    pub on_conflict: Option<OnConflict>,
+    pub returning: Vec<SelectItem>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overriding {
+    System,
+    User,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnConflict {
+    pub target: ConflictTarget,
+    /// None: DO NOTHING.
+    pub update: Option<(Vec<Assignment>, Option<Expr>)>,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConflictTarget {
+    None,
+    Columns(Vec<(String, Pos)>),
+    Constraint(String),
+}
+
+/// `column = value`, or `(columns) = row`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignment {
+    pub columns: Vec<(String, Pos)>,
+    pub multiple: bool,
+    pub value: Expr,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    pub with: Vec<Cte>,
+    pub recursive: bool,
+    pub table: Name,
+    pub alias: Option<String>,
+    pub set: Vec<Assignment>,
+    pub from: Vec<TableRef>,
+    pub filter: Option<Expr>,
+    pub returning: Vec<SelectItem>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delete {
+    pub with: Vec<Cte>,
+    pub recursive: bool,
+    pub table: Name,
+    pub alias: Option<String>,
+    pub using: Vec<TableRef>,
+    pub filter: Option<Expr>,
+    pub returning: Vec<SelectItem>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    pub name: Name,
+    pub if_not_exists: bool,
+    pub unlogged: bool,
+    pub columns: Vec<ColumnDef>,
+    pub constraints: Vec<TableConstraint>,
+    pub options: Vec<(String, String)>,
+    pub query: Option<CreateTableAs>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTableAs {
+    pub names: Vec<String>,
+    pub query: Query,
+    pub with_data: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDef {
+    pub name: String,
+    pub ty: TypeName,
+    pub collation: Option<Name>,
+    pub constraints: Vec<ColumnConstraint>,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnConstraint {
+    pub name: Option<String>,
+    pub kind: ColumnConstraintKind,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnConstraintKind {
+    NotNull,
+    Null,
+    Default(Source),
+    PrimaryKey { options: Vec<(String, String)> },
+    Unique { nulls_not_distinct: bool, options: Vec<(String, String)> },
+    Check(Source),
+    References(References),
+    Identity { always: bool, options: Vec<SequenceOption> },
+}
+
+/// An expression and its text, which is what the catalog keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    pub expr: Expr,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct References {
+    pub table: Name,
+    pub columns: Vec<String>,
+    pub match_full: bool,
+    pub on_update: crate::catalog::FkAction,
+    pub on_delete: crate::catalog::FkAction,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableConstraint {
+    pub name: Option<String>,
+    pub kind: TableConstraintKind,
+    pub not_valid: bool,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableConstraintKind {
+    PrimaryKey { columns: Vec<(String, Pos)>, options: Vec<(String, String)> },
+    Unique { columns: Vec<(String, Pos)>, nulls_not_distinct: bool, options: Vec<(String, String)> },
+    UsingIndex { index: String, primary: bool },
+    Check(Source),
+    ForeignKey { columns: Vec<(String, Pos)>, references: References },
+    NotNull(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterAction {
+    AddColumn { column: ColumnDef, if_not_exists: bool },
+    DropColumn { column: String, if_exists: bool, cascade: bool },
+    SetDefault { column: String, default: Option<Source> },
+    SetNotNull(String),
+    DropNotNull(String),
+    SetType { column: String, ty: TypeName, collation: Option<Name>, using: Option<Expr>, pos: Pos },
+    AddIdentity { column: String, always: bool, options: Vec<SequenceOption> },
+    SetIdentity { column: String, always: Option<bool>, options: Vec<SequenceOption> },
+    DropIdentity { column: String, if_exists: bool },
+    AddConstraint(TableConstraint),
+    DropConstraint { name: String, if_exists: bool, cascade: bool },
+    ValidateConstraint(String),
+    SetOptions(Vec<(String, String)>),
+    ResetOptions(Vec<String>),
+    SetLogged(bool),
+    OwnerTo(String),
+    /// Changes nothing that can be seen.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    Table,
+    Index,
+    Sequence,
+    View,
+    Schema,
+    Role,
+    Database,
+    Column,
+    Constraint,
+    /// Kinds of objects there are none of: dropped only IF EXISTS.
+    Other(&'static str),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ObjectChange {
+    Rename(String),
+    SetSchema(String),
+    Owner(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateIndex {
+    pub name: Option<String>,
+    pub table: Name,
+    pub columns: Vec<IndexColumn>,
+    pub unique: bool,
+    pub nulls_not_distinct: bool,
+    pub if_not_exists: bool,
+    pub concurrently: bool,
+    pub options: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexColumn {
+    pub name: String,
+    pub descending: bool,
+    pub nulls_first: Option<bool>,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SequenceOption {
+    As(TypeName),
+    Start(i64),
+    Increment(i64),
+    Min(Option<i64>),
+    Max(Option<i64>),
+    Cache(i64),
+    Cycle(bool),
+    Restart(Option<i64>),
+    /// None: NONE.
+    OwnedBy(Option<Name>),
+    Name(Name),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum RoleOption {
+    Superuser(bool),
+    Inherit(bool),
+    CreateRole(bool),
+    CreateDb(bool),
+    Login(bool),
+    Replication(bool),
+    BypassRls(bool),
+    ConnectionLimit(i32),
+    Password(Option<String>),
+    ValidUntil(String),
+    InRole(Vec<String>),
+    Members(Vec<String>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    pub subject: CopySubject,
+    pub from: bool,
+    pub target: crate::command::CopyTarget,
+    pub options: Vec<CopyOption>,
+    pub filter: Option<Expr>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopySubject {
+    Table { name: Name, columns: Vec<(String, Pos)> },
+    Query(Query),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyOption {
+    pub name: String,
+    pub value: CopyValue,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopyValue {
+    None,
+    Text(String),
+    Star,
+    List(Vec<String>),
+}

@@ -1,0 +1,608 @@
+//! CREATE, ALTER and DROP of everything but tables' insides (see `table`).
+
+use throng_types::Result;
+
+use super::Parser;
+use super::ast::*;
+use super::lexer::Kind;
+
+impl Parser<'_> {
+    pub(super) fn create(&mut self) -> Result<Statement> {
+        let pos = self.pos();
+        self.keyword("create")?;
+        if self.word("or") {
+            self.keyword("replace")?;
+            return Err(self.unsupported("CREATE OR REPLACE", pos));
+        }
+        let Some(word) = self.peek_word().map(str::to_string) else {
+            return Err(self.unexpected());
+        };
+        match word.as_str() {
+            "table" => {
+                self.advance();
+                self.create_table(false)
+            }
+            "unlogged" => {
+                self.advance();
+                if self.is("sequence") {
+                    return Err(self.unsupported("CREATE UNLOGGED SEQUENCE", pos));
+                }
+                self.keyword("table")?;
+                self.create_table(true)
+            }
+            "temp" | "temporary" | "local" | "global" => {
+                Err(self.unsupported("temporary objects", self.pos()))
+            }
+            "unique" | "index" => self.create_index(),
+            "schema" => self.create_schema(),
+            "sequence" => {
+                self.advance();
+                let if_not_exists = self.if_not_exists();
+                let name = self.any_name()?;
+                let options = self.sequence_options()?;
+                Ok(Statement::CreateSequence { name, if_not_exists, options })
+            }
+            "role" | "user" | "group" => {
+                self.advance();
+                if self.is("mapping") {
+                    return Err(self.unsupported("CREATE USER MAPPING", pos));
+                }
+                let name = self.name()?;
+                self.word("with");
+                let mut options = self.role_options()?;
+                if word == "user" {
+                    options.insert(0, RoleOption::Login(true));
+                }
+                Ok(Statement::CreateRole { name, options })
+            }
+            "database" => Ok(self.skip_unsupported("CREATE DATABASE")),
+            "view" => Ok(self.skip_unsupported("CREATE VIEW")),
+            "materialized" => Ok(self.skip_unsupported("CREATE MATERIALIZED VIEW")),
+            "function" => Ok(self.skip_unsupported("CREATE FUNCTION")),
+            "procedure" => Ok(self.skip_unsupported("CREATE PROCEDURE")),
+            "trigger" | "constraint" => Ok(self.skip_unsupported("CREATE TRIGGER")),
+            "type" => Ok(self.skip_unsupported("CREATE TYPE")),
+            "domain" => Ok(self.skip_unsupported("CREATE DOMAIN")),
+            "extension" => Ok(self.skip_unsupported("CREATE EXTENSION")),
+            "tablespace" => Ok(self.skip_unsupported("CREATE TABLESPACE")),
+            "publication" => Ok(self.skip_unsupported("CREATE PUBLICATION")),
+            "subscription" => Ok(self.skip_unsupported("CREATE SUBSCRIPTION")),
+            "rule" => Ok(self.skip_unsupported("CREATE RULE")),
+            "policy" => Ok(self.skip_unsupported("CREATE POLICY")),
+            "statistics" => Ok(self.skip_unsupported("CREATE STATISTICS")),
+            "aggregate" => Ok(self.skip_unsupported("CREATE AGGREGATE")),
+            "operator" => Ok(self.skip_unsupported("CREATE OPERATOR")),
+            "collation" => Ok(self.skip_unsupported("CREATE COLLATION")),
+            "cast" => Ok(self.skip_unsupported("CREATE CAST")),
+            "language" | "trusted" => Ok(self.skip_unsupported("CREATE LANGUAGE")),
+            "foreign" | "server" => Ok(self.skip_unsupported("foreign data")),
+            "event" => Ok(self.skip_unsupported("CREATE EVENT TRIGGER")),
+            "text" => Ok(self.skip_unsupported("text search configuration")),
+            "access" | "conversion" | "transform" => Ok(self.skip_unsupported("this CREATE")),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Passes over the rest of a statement whose beginning says that it is not supported.
+    pub(super) fn skip_unsupported(&mut self, what: &'static str) -> Statement {
+        while !self.at_end() && !self.is_punct(';') {
+            self.advance();
+        }
+        Statement::Unsupported(what)
+    }
+
+    fn create_index(&mut self) -> Result<Statement> {
+        let unique = self.word("unique");
+        self.keyword("index")?;
+        let concurrently = self.word("concurrently");
+        let if_not_exists = self.if_not_exists();
+        let name = match self.is("on") {
+            true if if_not_exists => return Err(self.unexpected()),
+            true => None,
+            false => Some(self.name()?),
+        };
+        self.keyword("on")?;
+        let table = self.table_name()?;
+        if self.word("using") {
+            let at = self.pos();
+            let method = self.name()?;
+            if method != "btree" {
+                return Err(self.unsupported(&format!("access method \"{method}\""), at));
+            }
+        }
+        let columns = self.parens(|p| p.list(Self::index_column))?;
+        if self.is("include") {
+            return Err(self.unsupported("INCLUDE in an index", self.pos()));
+        }
+        let nulls_not_distinct = self.nulls_distinct()?;
+        let options = self.with_options()?;
+        self.tablespace()?;
+        if self.is("where") {
+            return Err(self.unsupported("a partial index", self.pos()));
+        }
+        Ok(Statement::CreateIndex(Box::new(CreateIndex {
+            name,
+            table,
+            columns,
+            unique,
+            nulls_not_distinct,
+            if_not_exists,
+            concurrently,
+            options,
+        })))
+    }
+
+    /// `NULLS [NOT] DISTINCT`; whether NOT.
+    pub(super) fn nulls_distinct(&mut self) -> Result<bool> {
+        if !self.word("nulls") {
+            return Ok(false);
+        }
+        let not = self.word("not");
+        self.keyword("distinct")?;
+        Ok(not)
+    }
+
+    fn index_column(&mut self) -> Result<IndexColumn> {
+        let pos = self.pos();
+        if self.is_punct('(') || self.is_punct_at(1, '(') {
+            return Err(self.unsupported("an index on an expression", pos));
+        }
+        let name = self.name()?;
+        if self.word("collate") {
+            let collation = self.any_name()?;
+            if !["default", "C", "POSIX"].contains(&collation.last()) {
+                let what = format!("collation \"{}\"", collation.last());
+                return Err(self.unsupported(&what, collation.pos));
+            }
+        }
+        if self.is_name() && !self.any_of(&["nulls"]) {
+            let class = self.any_name()?;
+            let known = class.last().strip_suffix("_ops").is_some_and(|t| {
+                throng_types::sqltype::type_by_name(t).is_some()
+            });
+            if !known {
+                let what = format!("operator class \"{}\"", class.last());
+                return Err(self.unsupported(&what, class.pos));
+            }
+        }
+        let descending = self.word("desc");
+        if !descending {
+            self.word("asc");
+        }
+        let nulls_first = self.nulls_order()?;
+        Ok(IndexColumn { name, descending, nulls_first, pos })
+    }
+
+    fn create_schema(&mut self) -> Result<Statement> {
+        self.keyword("schema")?;
+        let if_not_exists = self.if_not_exists();
+        let name = match self.is("authorization") {
+            true => None,
+            false => Some(self.name()?),
+        };
+        let owner = match self.word("authorization") {
+            true => Some(self.role_name()?),
+            false => None,
+        };
+        if !self.at_end() && !self.is_punct(';') {
+            if self.any_of(&["create", "grant"]) {
+                return Err(self.unsupported("CREATE SCHEMA with elements", self.pos()));
+            }
+            return Err(self.unexpected());
+        }
+        Ok(Statement::CreateSchema { name, owner, if_not_exists })
+    }
+
+    /// A role's name; the words for the session's own come as they are.
+    pub(super) fn role_name(&mut self) -> Result<String> {
+        if self.any_of(&["current_user", "current_role", "session_user"]) {
+            return self.label();
+        }
+        self.name()
+    }
+
+    pub(super) fn sequence_options(&mut self) -> Result<Vec<SequenceOption>> {
+        let mut options = Vec::new();
+        loop {
+            let option = match self.peek_word() {
+                Some("as") => {
+                    self.advance();
+                    SequenceOption::As(self.type_name()?)
+                }
+                Some("start") => {
+                    self.advance();
+                    self.word("with");
+                    SequenceOption::Start(self.integer()?)
+                }
+                Some("increment") => {
+                    self.advance();
+                    self.word("by");
+                    SequenceOption::Increment(self.integer()?)
+                }
+                Some("minvalue") => {
+                    self.advance();
+                    SequenceOption::Min(Some(self.integer()?))
+                }
+                Some("maxvalue") => {
+                    self.advance();
+                    SequenceOption::Max(Some(self.integer()?))
+                }
+                Some("no") => {
+                    self.advance();
+                    if self.word("minvalue") {
+                        SequenceOption::Min(None)
+                    } else if self.word("maxvalue") {
+                        SequenceOption::Max(None)
+                    } else {
+                        self.keyword("cycle")?;
+                        SequenceOption::Cycle(false)
+                    }
+                }
+                Some("cache") => {
+                    self.advance();
+                    SequenceOption::Cache(self.integer()?)
+                }
+                Some("cycle") => {
+                    self.advance();
+                    SequenceOption::Cycle(true)
+                }
+                Some("restart") => {
+                    self.advance();
+                    let given = self.word("with") || matches!(self.kind(), Kind::Integer(_) | Kind::Op(_));
+                    SequenceOption::Restart(match given {
+                        true => Some(self.integer()?),
+                        false => None,
+                    })
+                }
+                Some("owned") => {
+                    self.advance();
+                    self.keyword("by")?;
+                    SequenceOption::OwnedBy(match self.word("none") {
+                        true => None,
+                        false => Some(self.any_name()?),
+                    })
+                }
+                Some("sequence") if self.is_at(1, "name") => {
+                    self.at += 2;
+                    SequenceOption::Name(self.any_name()?)
+                }
+                _ => return Ok(options),
+            };
+            options.push(option);
+        }
+    }
+
+    pub(super) fn role_options(&mut self) -> Result<Vec<RoleOption>> {
+        let mut options = Vec::new();
+        while let Some(word) = self.peek_word().map(str::to_string) {
+            let pos = self.pos();
+            self.advance();
+            let option = match word.as_str() {
+                "superuser" | "nosuperuser" => RoleOption::Superuser(word == "superuser"),
+                "inherit" | "noinherit" => RoleOption::Inherit(word == "inherit"),
+                "createrole" | "nocreaterole" => RoleOption::CreateRole(word == "createrole"),
+                "createdb" | "nocreatedb" => RoleOption::CreateDb(word == "createdb"),
+                "login" | "nologin" => RoleOption::Login(word == "login"),
+                "replication" | "noreplication" => {
+                    RoleOption::Replication(word == "replication")
+                }
+                "bypassrls" | "nobypassrls" => RoleOption::BypassRls(word == "bypassrls"),
+                "connection" => {
+                    self.keyword("limit")?;
+                    RoleOption::ConnectionLimit(self.integer()? as i32)
+                }
+                "encrypted" => {
+                    self.keyword("password")?;
+                    RoleOption::Password(Some(self.string()?))
+                }
+                "password" => RoleOption::Password(match self.word("null") {
+                    true => None,
+                    false => Some(self.string()?),
+                }),
+                "valid" => {
+                    self.keyword("until")?;
+                    RoleOption::ValidUntil(self.string()?)
+                }
+                "in" => {
+                    if !self.word("role") {
+                        self.keyword("group")?;
+                    }
+                    RoleOption::InRole(self.list(Self::role_name)?)
+                }
+                "role" | "user" => RoleOption::Members(self.list(Self::role_name)?),
+                "admin" => return Err(self.unsupported("ADMIN in CREATE ROLE", pos)),
+                "sysid" => {
+                    self.integer()?;
+                    continue;
+                }
+                _ => {
+                    self.at -= 1;
+                    return Err(self.error(format!("unrecognized role option \"{word}\""), pos));
+                }
+            };
+            options.push(option);
+        }
+        Ok(options)
+    }
+
+    pub(super) fn alter(&mut self) -> Result<Statement> {
+        self.keyword("alter")?;
+        let Some(word) = self.peek_word().map(str::to_string) else {
+            return Err(self.unexpected());
+        };
+        match word.as_str() {
+            "table" => {
+                self.advance();
+                self.alter_table()
+            }
+            "index" => {
+                self.advance();
+                let if_exists = self.if_exists();
+                let name = self.any_name()?;
+                if self.words(&["set", "("]) || self.is("set") || self.is("reset") {
+                    return Err(self.unsupported("ALTER INDEX SET", self.pos()));
+                }
+                let change = self.object_change()?;
+                Ok(Statement::AlterObject { kind: ObjectKind::Index, name, if_exists, change })
+            }
+            "sequence" => {
+                self.advance();
+                let if_exists = self.if_exists();
+                let name = self.any_name()?;
+                if self.any_of(&["rename", "owner", "set"]) {
+                    let change = self.object_change()?;
+                    let kind = ObjectKind::Sequence;
+                    return Ok(Statement::AlterObject { kind, name, if_exists, change });
+                }
+                let options = self.sequence_options()?;
+                if options.is_empty() {
+                    return Err(self.unexpected());
+                }
+                Ok(Statement::AlterSequence { name, if_exists, options })
+            }
+            "schema" => {
+                self.advance();
+                let (name, pos) = self.name_pos()?;
+                let change = self.object_change()?;
+                let name = Name { parts: vec![name], pos };
+                let kind = ObjectKind::Schema;
+                Ok(Statement::AlterObject { kind, name, if_exists: false, change })
+            }
+            "role" | "user" | "group" => self.alter_role(&word),
+            "database" => self.alter_database(),
+            "view" => Ok(self.skip_unsupported("ALTER VIEW")),
+            "function" => Ok(self.skip_unsupported("ALTER FUNCTION")),
+            "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
+            "type" => Ok(self.skip_unsupported("ALTER TYPE")),
+            "domain" => Ok(self.skip_unsupported("ALTER DOMAIN")),
+            "default" => Ok(self.skip_unsupported("ALTER DEFAULT PRIVILEGES")),
+            "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
+            "materialized" => Ok(self.skip_unsupported("ALTER MATERIALIZED VIEW")),
+            "procedure" | "routine" | "aggregate" | "operator" | "collation" | "policy"
+            | "publication" | "subscription" | "tablespace" | "trigger" | "rule"
+            | "statistics" | "server" | "foreign" | "language" | "event" | "text"
+            | "conversion" | "large" => Ok(self.skip_unsupported("this ALTER")),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// `RENAME TO`, `OWNER TO`, `SET SCHEMA`.
+    fn object_change(&mut self) -> Result<ObjectChange> {
+        if self.word("rename") {
+            self.keyword("to")?;
+            return Ok(ObjectChange::Rename(self.name()?));
+        }
+        if self.word("owner") {
+            self.keyword("to")?;
+            return Ok(ObjectChange::Owner(self.role_name()?));
+        }
+        self.keywords(&["set", "schema"])?;
+        Ok(ObjectChange::SetSchema(self.name()?))
+    }
+
+    fn alter_role(&mut self, word: &str) -> Result<Statement> {
+        self.advance();
+        if self.is("mapping") {
+            return Ok(self.skip_unsupported("ALTER USER MAPPING"));
+        }
+        if word != "group" && self.is("all") {
+            self.advance();
+            if self.any_of(&["set", "reset", "in"]) {
+                return Ok(self.skip_unsupported("ALTER ROLE ALL"));
+            }
+            return Err(self.unexpected());
+        }
+        let pos = self.pos();
+        let name = self.role_name()?;
+        if word == "group" && self.any_of(&["add", "drop"]) {
+            let revoke = self.is("drop");
+            self.advance();
+            self.keyword("user")?;
+            let members = self.list(Self::role_name)?;
+            return Ok(Statement::GrantRole { roles: vec![name], members, revoke });
+        }
+        if self.is("rename") {
+            let change = self.object_change()?;
+            let name = Name { parts: vec![name], pos };
+            let kind = ObjectKind::Role;
+            return Ok(Statement::AlterObject { kind, name, if_exists: false, change });
+        }
+        if self.words(&["in", "database"]) {
+            return Ok(self.skip_unsupported("ALTER ROLE ... IN DATABASE"));
+        }
+        if self.any_of(&["set", "reset"]) {
+            let (setting, value) = self.stored_setting()?;
+            return Ok(Statement::AlterRoleSet {
+                role: Some(name),
+                database: None,
+                name: setting,
+                value,
+            });
+        }
+        self.word("with");
+        let options = self.role_options()?;
+        Ok(Statement::AlterRole { name, options })
+    }
+
+    fn alter_database(&mut self) -> Result<Statement> {
+        self.advance();
+        let name = self.name()?;
+        if self.any_of(&["set", "reset"]) && !self.is_at(1, "tablespace") {
+            let (setting, value) = self.stored_setting()?;
+            return Ok(Statement::AlterRoleSet {
+                role: None,
+                database: Some(name),
+                name: setting,
+                value,
+            });
+        }
+        Ok(self.skip_unsupported("ALTER DATABASE"))
+    }
+
+    /// `SET name TO value`, `SET name FROM CURRENT`, `RESET name`, `RESET ALL`.
+    fn stored_setting(&mut self) -> Result<(Option<String>, Option<String>)> {
+        if self.word("reset") {
+            if self.word("all") {
+                return Ok((None, None));
+            }
+            return Ok((Some(self.setting_name()?), None));
+        }
+        self.keyword("set")?;
+        match self.set_rest(false)? {
+            Statement::Set { name, value, .. } => Ok((Some(name), value)),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    pub(super) fn drop_statement(&mut self) -> Result<Statement> {
+        self.keyword("drop")?;
+        let Some(word) = self.peek_word().map(str::to_string) else {
+            return Err(self.unexpected());
+        };
+        self.advance();
+        let kind = match word.as_str() {
+            "table" => ObjectKind::Table,
+            "index" => ObjectKind::Index,
+            "sequence" => ObjectKind::Sequence,
+            "schema" => ObjectKind::Schema,
+            "role" | "user" | "group" => {
+                if self.is("mapping") {
+                    return Ok(self.skip_unsupported("DROP USER MAPPING"));
+                }
+                ObjectKind::Role
+            }
+            "view" => ObjectKind::View,
+            "materialized" => {
+                self.keyword("view")?;
+                ObjectKind::Other("materialized view")
+            }
+            "database" => ObjectKind::Database,
+            "type" => ObjectKind::Other("type"),
+            "domain" => ObjectKind::Other("type"),
+            "extension" => ObjectKind::Other("extension"),
+            "function" | "procedure" | "routine" | "aggregate" => {
+                return Ok(self.skip_unsupported("DROP FUNCTION"));
+            }
+            "owned" => return Ok(self.skip_unsupported("DROP OWNED")),
+            "trigger" | "rule" | "policy" | "operator" | "cast" | "publication"
+            | "subscription" | "tablespace" | "collation" | "statistics" | "server" | "foreign"
+            | "language" | "event" | "text" | "conversion" | "transform" | "access" => {
+                return Ok(self.skip_unsupported("this DROP"));
+            }
+            _ => {
+                self.at -= 1;
+                return Err(self.unexpected());
+            }
+        };
+        if kind == ObjectKind::Index && self.is("concurrently") {
+            self.advance();
+        }
+        let if_exists = self.if_exists();
+        let names = match kind {
+            ObjectKind::Role => self.list(|p| {
+                let pos = p.pos();
+                Ok(Name { parts: vec![p.role_name()?], pos })
+            })?,
+            _ => self.list(Self::any_name)?,
+        };
+        let cascade = self.cascade();
+        Ok(Statement::Drop { kind, names, if_exists, cascade })
+    }
+
+    pub(super) fn truncate(&mut self) -> Result<Statement> {
+        self.keyword("truncate")?;
+        self.word("table");
+        let tables = self.list(Self::table_name)?;
+        let restart_identity = self.words(&["restart", "identity"]);
+        if !restart_identity {
+            self.words(&["continue", "identity"]);
+        }
+        let cascade = self.cascade();
+        Ok(Statement::Truncate { tables, restart_identity, cascade })
+    }
+
+    pub(super) fn comment(&mut self) -> Result<Statement> {
+        self.keywords(&["comment", "on"])?;
+        let Some(word) = self.peek_word().map(str::to_string) else {
+            return Err(self.unexpected());
+        };
+        let kind = match word.as_str() {
+            "table" => ObjectKind::Table,
+            "index" => ObjectKind::Index,
+            "sequence" => ObjectKind::Sequence,
+            "schema" => ObjectKind::Schema,
+            "role" => ObjectKind::Role,
+            "database" => ObjectKind::Database,
+            "column" => ObjectKind::Column,
+            "constraint" => ObjectKind::Constraint,
+            _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
+        };
+        self.advance();
+        let mut name = self.any_name()?;
+        let mut column = None;
+        match kind {
+            ObjectKind::Column => {
+                if name.parts.len() < 2 {
+                    return Err(self.error("column name must be qualified", name.pos));
+                }
+                column = name.parts.pop();
+            }
+            ObjectKind::Constraint => {
+                self.keyword("on")?;
+                if self.is("domain") {
+                    return Ok(self.skip_unsupported("COMMENT ON a domain's constraint"));
+                }
+                column = Some(name.last().to_string());
+                name = self.any_name()?;
+            }
+            _ => {}
+        }
+        self.keyword("is")?;
+        let text = match self.word("null") {
+            true => None,
+            false => Some(self.string()?),
+        };
+        Ok(Statement::Comment { kind, name, column, text })
+    }
+
+    pub(super) fn grant(&mut self) -> Result<Statement> {
+        let revoke = self.is("revoke");
+        self.advance();
+        let start = self.at;
+        // GRANT role, … TO role, … has no ON; privileges do.
+        let names = self.list(Self::role_name);
+        if let (Ok(roles), true) = (names, self.any_of(&["to", "from"])) {
+            self.advance();
+            let members = self.list(Self::role_name)?;
+            if self.any_of(&["with", "granted"]) {
+                return Ok(self.skip_unsupported("GRANT role WITH"));
+            }
+            if revoke {
+                self.cascade();
+            }
+            return Ok(Statement::GrantRole { roles, members, revoke });
+        }
+        self.at = start;
+        Ok(self.skip_unsupported(if revoke { "REVOKE of privileges" } else { "GRANT of privileges" }))
+    }
+}

@@ -1,0 +1,778 @@
+//! SELECT and its parts, INSERT, UPDATE, DELETE.
+
+use throng_types::Result;
+
+use super::Parser;
+use super::ast::*;
+use super::keyword::bare_label;
+use super::lexer::Kind;
+
+/// What a parenthesis in FROM turned out to hold.
+enum FromContent {
+    Query(Query),
+    Table(TableRef),
+}
+
+impl Parser<'_> {
+    /// A query with its WITH.
+    pub(super) fn query(&mut self) -> Result<Query> {
+        self.nested(|p| {
+            let pos = p.pos();
+            let (with, recursive) = p.with_clause()?;
+            let mut query = p.query_without_with()?;
+            query.pos = pos;
+            if !with.is_empty() {
+                if !query.with.is_empty() {
+                    return Err(p.error("multiple WITH clauses not allowed", pos));
+                }
+                query.with = with;
+                query.recursive = recursive;
+            }
+            Ok(query)
+        })
+    }
+
+    pub(super) fn with_clause(&mut self) -> Result<(Vec<Cte>, bool)> {
+        if !self.word("with") {
+            return Ok((vec![], false));
+        }
+        let recursive = self.word("recursive");
+        let ctes = self.list(|p| {
+            let (name, pos) = p.name_pos()?;
+            let columns = if p.is_punct('(') { p.name_list()? } else { vec![] };
+            p.keyword("as")?;
+            let materialized = if p.word("materialized") {
+                Some(true)
+            } else if p.words(&["not", "materialized"]) {
+                Some(false)
+            } else {
+                None
+            };
+            p.expect('(')?;
+            let modifying = p.any_of(&["insert", "update", "delete", "merge"]);
+            if modifying {
+                return Err(p.unsupported("data-modifying WITH", p.pos()));
+            }
+            let query = Some(p.query()?);
+            p.expect(')')?;
+            Ok(Cte { name, columns, materialized, query, pos })
+        })?;
+        Ok((ctes, recursive))
+    }
+
+    pub(super) fn query_without_with(&mut self) -> Result<Query> {
+        let left = self.set_operand(2)?;
+        self.query_rest(left, 1)
+    }
+
+    /// Goes on from a parenthesised query that has just been read.
+    pub(super) fn query_from(&mut self, inner: Query, pos: Pos) -> Result<Query> {
+        let left = bare(Body::Nested(Box::new(inner)), pos);
+        let left = self.set_tail(left, 2)?;
+        self.query_rest(left, 1)
+    }
+
+    pub(super) fn continues_query(&self) -> bool {
+        self.any_of(&[
+            "union", "intersect", "except", "order", "limit", "offset", "fetch", "for",
+        ])
+    }
+
+    /// Set operations, ORDER BY, LIMIT and locking after a first operand.
+    fn query_rest(&mut self, left: Query, min: u8) -> Result<Query> {
+        let mut query = self.set_tail(left, min)?;
+        self.query_tail(&mut query)?;
+        Ok(query)
+    }
+
+    /// INTERSECT binds tighter (2) than UNION and EXCEPT (1); all are left-associative.
+    fn set_operand(&mut self, min: u8) -> Result<Query> {
+        let pos = self.pos();
+        let first = if self.punct('(') {
+            let inner = self.query()?;
+            self.expect(')')?;
+            bare(Body::Nested(Box::new(inner)), pos)
+        } else {
+            bare(self.simple_query()?, pos)
+        };
+        self.set_tail(first, min)
+    }
+
+    fn set_tail(&mut self, mut left: Query, min: u8) -> Result<Query> {
+        let start_depth = self.depth;
+        loop {
+            let (op, level) = match self.peek_word() {
+                Some("union") => (SetOp::Union, 1),
+                Some("except") => (SetOp::Except, 1),
+                Some("intersect") => (SetOp::Intersect, 2),
+                _ => break,
+            };
+            if level < min {
+                break;
+            }
+            self.depth += 1;
+            if self.depth > super::MAX_DEPTH {
+                return Err(super::too_deep());
+            }
+            self.advance();
+            let all = self.word("all");
+            if !all {
+                self.word("distinct");
+            }
+            let right = self.set_operand(level + 1)?;
+            let pos = left.pos;
+            let body =
+                Body::SetOp { op, all, left: Box::new(left), right: Box::new(right) };
+            left = bare(body, pos);
+        }
+        self.depth = start_depth;
+        Ok(left)
+    }
+
+    fn simple_query(&mut self) -> Result<Body> {
+        if self.word("values") {
+            let rows = self.list(|p| p.parens(|p| p.list(Self::expr)))?;
+            return Ok(Body::Values(rows));
+        }
+        if self.word("table") {
+            let name = self.table_name()?;
+            let pos = name.pos;
+            let star = Expr { node: Node::Star(vec![]), pos };
+            return Ok(Body::Select(Box::new(Select {
+                distinct: None,
+                targets: vec![SelectItem { expr: star, alias: None }],
+                from: vec![TableRef::Table { name, alias: None }],
+                filter: None,
+                group_by: vec![],
+                having: None,
+            })));
+        }
+        self.keyword("select")?;
+        self.select().map(|s| Body::Select(Box::new(s)))
+    }
+
+    fn select(&mut self) -> Result<Select> {
+        let distinct = if self.word("distinct") {
+            match self.word("on") {
+                true => Some(self.parens(|p| p.list(Self::expr))?),
+                false => Some(vec![]),
+            }
+        } else {
+            self.word("all");
+            None
+        };
+        let none = self.at_end()
+            || self.is_punct(')')
+            || self.is_punct(';')
+            || self.any_of(&["from", "where", "group", "having", "into"])
+            || self.continues_query();
+        let targets = if none { vec![] } else { self.target_list()? };
+        if self.is("into") {
+            return Err(self.unsupported("SELECT INTO", self.pos()));
+        }
+        let from = match self.word("from") {
+            true => self.list(Self::table_ref)?,
+            false => vec![],
+        };
+        let filter = self.where_clause()?;
+        let mut group_by = vec![];
+        if self.words(&["group", "by"]) {
+            if self.word("distinct") {
+                return Err(self.unsupported("GROUP BY DISTINCT", self.pos()));
+            }
+            self.word("all");
+            group_by = self.list(|p| {
+                if p.any_of(&["rollup", "cube"]) && p.is_punct_at(1, '(')
+                    || p.is("grouping") && p.is_at(1, "sets")
+                    || p.is_punct('(') && p.is_punct_at(1, ')')
+                {
+                    return Err(p.unsupported("grouping sets", p.pos()));
+                }
+                p.expr()
+            })?;
+        }
+        let having = match self.word("having") {
+            true => Some(self.expr()?),
+            false => None,
+        };
+        if self.is("window") {
+            return Err(self.unsupported("the WINDOW clause", self.pos()));
+        }
+        Ok(Select { distinct, targets, from, filter, group_by, having })
+    }
+
+    pub(super) fn where_clause(&mut self) -> Result<Option<Expr>> {
+        match self.word("where") {
+            true => Ok(Some(self.expr()?)),
+            false => Ok(None),
+        }
+    }
+
+    pub(super) fn target_list(&mut self) -> Result<Vec<SelectItem>> {
+        self.list(|p| {
+            let pos = p.pos();
+            if p.op("*") {
+                return Ok(SelectItem { expr: Expr { node: Node::Star(vec![]), pos }, alias: None });
+            }
+            let expr = p.expr()?;
+            let alias = if p.word("as") {
+                Some(p.label()?)
+            } else {
+                match p.kind() {
+                    Kind::Quoted(_) => Some(p.label()?),
+                    Kind::Word(w) if bare_label(w) => Some(p.label()?),
+                    _ => None,
+                }
+            };
+            Ok(SelectItem { expr, alias })
+        })
+    }
+
+    pub(super) fn order_by_list(&mut self) -> Result<Vec<OrderBy>> {
+        self.list(|p| {
+            let expr = p.expr()?;
+            if p.is("using") {
+                return Err(p.unsupported("ORDER BY USING", p.pos()));
+            }
+            let descending = p.word("desc");
+            if !descending {
+                p.word("asc");
+            }
+            let nulls_first = p.nulls_order()?;
+            Ok(OrderBy { expr, descending, nulls_first })
+        })
+    }
+
+    pub(super) fn nulls_order(&mut self) -> Result<Option<bool>> {
+        if !self.is("nulls") || !(self.is_at(1, "first") || self.is_at(1, "last")) {
+            return Ok(None);
+        }
+        self.advance();
+        let first = self.is("first");
+        self.advance();
+        Ok(Some(first))
+    }
+
+    fn query_tail(&mut self, query: &mut Query) -> Result<()> {
+        if self.is("order") {
+            self.keywords(&["order", "by"])?;
+            query.order = self.order_by_list()?;
+        }
+        let (mut limited, mut skipped) = (false, false);
+        loop {
+            let pos = self.pos();
+            if self.is("limit") || self.is("fetch") {
+                if limited {
+                    return Err(self.error("multiple LIMIT clauses not allowed", pos));
+                }
+                limited = true;
+                query.limit = self.limit()?;
+            } else if self.word("offset") {
+                if skipped {
+                    return Err(self.error("multiple OFFSET clauses not allowed", pos));
+                }
+                skipped = true;
+                query.offset = Some(self.expr()?);
+                if !self.word("rows") {
+                    self.word("row");
+                }
+            } else if self.is("for") {
+                query.locks.extend(self.locking()?);
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn limit(&mut self) -> Result<Option<Expr>> {
+        if self.word("limit") {
+            return match self.word("all") {
+                true => Ok(None),
+                false => Ok(Some(self.expr()?)),
+            };
+        }
+        self.keyword("fetch")?;
+        if !self.word("first") {
+            self.keyword("next")?;
+        }
+        let pos = self.pos();
+        let count = match self.any_of(&["row", "rows"]) {
+            true => Expr { node: Node::Integer("1".into()), pos },
+            false => self.expr()?,
+        };
+        if !self.word("rows") {
+            self.keyword("row")?;
+        }
+        if self.is("with") {
+            return Err(self.unsupported("FETCH FIRST ... WITH TIES", self.pos()));
+        }
+        self.keyword("only")?;
+        Ok(Some(count))
+    }
+
+    fn locking(&mut self) -> Result<Option<Locking>> {
+        let pos = self.pos();
+        self.keyword("for")?;
+        if self.words(&["read", "only"]) {
+            return Ok(None);
+        }
+        let strength = if self.word("update") {
+            RowLockStrength::Update
+        } else if self.words(&["no", "key", "update"]) {
+            RowLockStrength::NoKeyUpdate
+        } else if self.word("share") {
+            RowLockStrength::Share
+        } else if self.words(&["key", "share"]) {
+            RowLockStrength::KeyShare
+        } else {
+            return Err(self.unexpected());
+        };
+        let of = match self.word("of") {
+            true => self.list(Self::any_name)?,
+            false => vec![],
+        };
+        let wait = if self.word("nowait") {
+            LockWait::NoWait
+        } else if self.words(&["skip", "locked"]) {
+            LockWait::SkipLocked
+        } else {
+            LockWait::Wait
+        };
+        Ok(Some(Locking { strength, of, wait, pos }))
+    }
+
+    /// A table with optional ONLY and `*`, which mean nothing without inheritance.
+    pub(super) fn table_name(&mut self) -> Result<Name> {
+        if self.word("only") {
+            if self.punct('(') {
+                let name = self.any_name()?;
+                self.expect(')')?;
+                return Ok(name);
+            }
+            return self.any_name();
+        }
+        let name = self.any_name()?;
+        self.op("*");
+        Ok(name)
+    }
+
+    fn table_ref(&mut self) -> Result<TableRef> {
+        self.nested(|p| {
+            let left = p.table_primary()?;
+            p.joins(left)
+        })
+    }
+
+    fn joins(&mut self, mut left: TableRef) -> Result<TableRef> {
+        let start_depth = self.depth;
+        loop {
+            let pos = self.pos();
+            if self.words(&["cross", "join"]) {
+                let right = self.table_primary()?;
+                left = join(JoinKind::Inner, left, right, JoinOn::None, pos);
+            } else {
+                let natural = self.word("natural");
+                let Some(kind) = self.join_kind()? else {
+                    if natural {
+                        return Err(self.unexpected());
+                    }
+                    break;
+                };
+                let (right, on) = match natural {
+                    true => (self.table_primary()?, JoinOn::Natural),
+                    false => {
+                        let right = self.join_operand()?;
+                        (right, self.join_condition()?)
+                    }
+                };
+                left = join(kind, left, right, on, pos);
+            }
+            self.depth += 1;
+            if self.depth > super::MAX_DEPTH {
+                return Err(super::too_deep());
+            }
+        }
+        self.depth = start_depth;
+        Ok(left)
+    }
+
+    fn join_kind(&mut self) -> Result<Option<JoinKind>> {
+        let kind = match self.peek_word() {
+            Some("join") => JoinKind::Inner,
+            Some("inner") => JoinKind::Inner,
+            Some("left") => JoinKind::Left,
+            Some("right") => JoinKind::Right,
+            Some("full") => JoinKind::Full,
+            _ => return Ok(None),
+        };
+        if !self.is("join") {
+            self.advance();
+            if kind != JoinKind::Inner {
+                self.word("outer");
+            }
+        }
+        self.keyword("join")?;
+        Ok(Some(kind))
+    }
+
+    /// The right side of a join that needs a condition. Where another join comes before that
+    /// condition, it belongs to the right side: `a JOIN b JOIN c ON … ON …`.
+    fn join_operand(&mut self) -> Result<TableRef> {
+        let right = self.table_primary()?;
+        match self.any_of(&["on", "using"]) {
+            true => Ok(right),
+            false => self.nested(|p| p.joins(right)),
+        }
+    }
+
+    fn join_condition(&mut self) -> Result<JoinOn> {
+        if self.word("using") {
+            let columns = self.name_list()?;
+            if self.is("as") {
+                return Err(self.unsupported("JOIN USING ... AS", self.pos()));
+            }
+            return Ok(JoinOn::Using(columns));
+        }
+        self.keyword("on")?;
+        Ok(JoinOn::On(self.expr()?))
+    }
+
+    fn table_primary(&mut self) -> Result<TableRef> {
+        let pos = self.pos();
+        let lateral = self.word("lateral");
+        if self.is_punct('(') {
+            let content = self.nested(|p| p.from_parens())?;
+            return match content {
+                FromContent::Query(query) => {
+                    let alias = self.alias()?;
+                    Ok(TableRef::Subquery { query: Box::new(query), lateral, alias, pos })
+                }
+                FromContent::Table(_) if lateral => Err(self.unexpected()),
+                FromContent::Table(table) => {
+                    if let Some(alias) = self.alias()? {
+                        return Ok(with_alias(table, alias));
+                    }
+                    Ok(table)
+                }
+            };
+        }
+        if self.is("rows") && self.is_at(1, "from") && self.is_punct_at(2, '(') {
+            return Err(self.unsupported("ROWS FROM", pos));
+        }
+        if self.from_function_ahead() {
+            let call = self.from_call()?;
+            let ordinality = self.words(&["with", "ordinality"]);
+            let alias = self.alias()?;
+            if self.is_punct('(') && alias.is_none() {
+                return Err(self.unsupported("a column definition list", self.pos()));
+            }
+            return Ok(TableRef::Function { call, lateral, ordinality, alias, pos });
+        }
+        if lateral {
+            return Err(self.unexpected());
+        }
+        let name = self.table_name()?;
+        let alias = self.alias()?;
+        if self.is("tablesample") {
+            return Err(self.unsupported("TABLESAMPLE", self.pos()));
+        }
+        Ok(TableRef::Table { name, alias })
+    }
+
+    /// After `(` in FROM: a query or a join, decided without going back (see `content`).
+    fn from_parens(&mut self) -> Result<FromContent> {
+        self.expect('(')?;
+        let content = if self.any_of(&["select", "values", "table", "with"]) {
+            FromContent::Query(self.query()?)
+        } else if self.is_punct('(') {
+            let pos = self.pos();
+            match self.nested(|p| p.from_parens())? {
+                FromContent::Query(query) if self.is_punct(')') || self.continues_query() => {
+                    FromContent::Query(self.query_from(query, pos)?)
+                }
+                FromContent::Query(query) => {
+                    let alias = self.alias()?;
+                    let left =
+                        TableRef::Subquery { query: Box::new(query), lateral: false, alias, pos };
+                    FromContent::Table(self.joins(left)?)
+                }
+                FromContent::Table(table) => {
+                    let table = match self.alias()? {
+                        Some(alias) => with_alias(table, alias),
+                        None => table,
+                    };
+                    FromContent::Table(self.joins(table)?)
+                }
+            }
+        } else {
+            FromContent::Table(self.table_ref()?)
+        };
+        self.expect(')')?;
+        Ok(content)
+    }
+
+    fn from_function_ahead(&self) -> bool {
+        let mut ahead = 0;
+        loop {
+            if !matches!(self.kind_at(ahead), Kind::Word(_) | Kind::Quoted(_)) {
+                return false;
+            }
+            match self.kind_at(ahead + 1) {
+                Kind::Punct('.') => ahead += 2,
+                Kind::Punct('(') => {
+                    return !(ahead == 0 && self.any_of(&["select", "values", "only"]));
+                }
+                _ => {
+                    return ahead == 0
+                        && self.any_of(&["current_date", "current_timestamp", "current_user"]);
+                }
+            }
+        }
+    }
+
+    fn from_call(&mut self) -> Result<Expr> {
+        let at = self.at;
+        // COALESCE, CAST and so on may stand here too.
+        let expr = self.primary_for_from()?;
+        match expr.node {
+            Node::Call(_) | Node::Coalesce(_) | Node::Cast { .. } => Ok(expr),
+            _ => {
+                self.at = at;
+                Err(self.unexpected())
+            }
+        }
+    }
+
+    pub(super) fn alias(&mut self) -> Result<Option<Alias>> {
+        let name = if self.word("as") {
+            if self.is_punct('(') {
+                return Err(self.unsupported("a column definition list", self.pos()));
+            }
+            self.name()?
+        } else if self.is_name() && !self.any_of(&["nowait"]) {
+            self.name()?
+        } else {
+            return Ok(None);
+        };
+        if !self.is_punct('(') {
+            return Ok(Some(Alias { name, columns: vec![] }));
+        }
+        let columns = self.parens(|p| {
+            p.list(|p| {
+                let column = p.name()?;
+                match p.is_punct(',') || p.is_punct(')') {
+                    true => Ok(column),
+                    false => Err(p.unsupported("a column definition list", p.pos())),
+                }
+            })
+        })?;
+        Ok(Some(Alias { name, columns }))
+    }
+
+    pub(super) fn insert(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
+        self.keywords(&["insert", "into"])?;
+        let table = self.any_name()?;
+        let alias = match self.word("as") {
+            true => Some(self.name()?),
+            false => None,
+        };
+        let mut columns = vec![];
+        let list = self.is_punct('(')
+            && !matches!(self.kind_at(1), Kind::Punct('('))
+            && !["select", "values", "table", "with"].iter().any(|w| self.is_at(1, w));
+        if list {
+            columns = self.parens(|p| {
+                p.list(|p| {
+                    let column = p.name_pos()?;
+                    match p.is_punct('[') || p.is_punct('.') {
+                        true => Err(p.unsupported("assignment to part of a column", p.pos())),
+                        false => Ok(column),
+                    }
+                })
+            })?;
+        }
+        let mut overriding = None;
+        if self.word("overriding") {
+            overriding = Some(match self.word("system") {
+                true => Overriding::System,
+                false => {
+                    self.keyword("user")?;
+                    Overriding::User
+                }
+            });
+            self.keyword("value")?;
+        }
+        let source = match columns.is_empty() && self.words(&["default", "values"]) {
+            true => None,
+            false => Some(self.query()?),
+        };
+        let on_conflict = self.on_conflict()?;
+        let returning = self.returning()?;
+        Ok(Statement::Insert(Box::new(Insert {
+            with,
+            recursive,
+            table,
+            alias,
+            columns,
+            overriding,
+            source,
+            on_conflict,
+            returning,
+        })))
+    }
+
+    fn on_conflict(&mut self) -> Result<Option<OnConflict>> {
+        let pos = self.pos();
+        if !self.words(&["on", "conflict"]) {
+            return Ok(None);
+        }
+        let target = if self.is_punct('(') {
+            let columns = self.parens(|p| {
+                p.list(|p| {
+                    if p.is_punct('(') || p.is_punct_at(1, '(') {
+                        return Err(p.unsupported("an expression in ON CONFLICT", p.pos()));
+                    }
+                    let column = p.name_pos()?;
+                    match p.is("collate") || p.is_name() {
+                        true => Err(p.unsupported(
+                            "a collation or operator class in ON CONFLICT",
+                            p.pos(),
+                        )),
+                        false => Ok(column),
+                    }
+                })
+            })?;
+            if self.is("where") {
+                return Err(self.unsupported("a partial index in ON CONFLICT", self.pos()));
+            }
+            ConflictTarget::Columns(columns)
+        } else if self.words(&["on", "constraint"]) {
+            ConflictTarget::Constraint(self.name()?)
+        } else {
+            ConflictTarget::None
+        };
+        self.keyword("do")?;
+        if self.word("nothing") {
+            return Ok(Some(OnConflict { target, update: None, pos }));
+        }
+        self.keywords(&["update", "set"])?;
+        let set = self.list(Self::assignment)?;
+        let filter = self.where_clause()?;
+        Ok(Some(OnConflict { target, update: Some((set, filter)), pos }))
+    }
+
+    fn assignment(&mut self) -> Result<Assignment> {
+        let multiple = self.is_punct('(');
+        let columns = match multiple {
+            true => self.parens(|p| p.list(Self::name_pos))?,
+            false => vec![self.name_pos()?],
+        };
+        if self.is_punct('[') || self.is_punct('.') {
+            return Err(self.unsupported("assignment to part of a column", self.pos()));
+        }
+        if !self.op("=") {
+            return Err(self.unexpected());
+        }
+        let value = self.expr()?;
+        Ok(Assignment { columns, multiple, value })
+    }
+
+    pub(super) fn update(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
+        self.keyword("update")?;
+        let table = self.table_name()?;
+        let alias = self.target_alias()?;
+        self.keyword("set")?;
+        let set = self.list(Self::assignment)?;
+        let from = match self.word("from") {
+            true => self.list(Self::table_ref)?,
+            false => vec![],
+        };
+        let filter = self.dml_where()?;
+        let returning = self.returning()?;
+        Ok(Statement::Update(Box::new(Update {
+            with,
+            recursive,
+            table,
+            alias,
+            set,
+            from,
+            filter,
+            returning,
+        })))
+    }
+
+    pub(super) fn delete(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
+        self.keywords(&["delete", "from"])?;
+        let table = self.table_name()?;
+        let alias = self.target_alias()?;
+        let using = match self.word("using") {
+            true => self.list(Self::table_ref)?,
+            false => vec![],
+        };
+        let filter = self.dml_where()?;
+        let returning = self.returning()?;
+        Ok(Statement::Delete(Box::new(Delete {
+            with,
+            recursive,
+            table,
+            alias,
+            using,
+            filter,
+            returning,
+        })))
+    }
+
+    /// An alias before SET or USING, which are not names then.
+    fn target_alias(&mut self) -> Result<Option<String>> {
+        if self.word("as") {
+            return Ok(Some(self.name()?));
+        }
+        match self.is_name() && !self.is("set") {
+            true => Ok(Some(self.name()?)),
+            false => Ok(None),
+        }
+    }
+
+    fn dml_where(&mut self) -> Result<Option<Expr>> {
+        if self.is("where") && self.is_at(1, "current") && self.is_at(2, "of") {
+            return Err(self.unsupported("WHERE CURRENT OF", self.pos()));
+        }
+        self.where_clause()
+    }
+
+    fn returning(&mut self) -> Result<Vec<SelectItem>> {
+        if !self.word("returning") {
+            return Ok(vec![]);
+        }
+        if self.is("with") && self.is_punct_at(1, '(') {
+            return Err(self.unsupported("RETURNING WITH", self.pos()));
+        }
+        self.target_list()
+    }
+}
+
+fn bare(body: Body, pos: Pos) -> Query {
+    Query {
+        with: vec![],
+        recursive: false,
+        body,
+        order: vec![],
+        limit: None,
+        offset: None,
+        locks: vec![],
+        pos,
+    }
+}
+
+fn join(kind: JoinKind, left: TableRef, right: TableRef, on: JoinOn, pos: Pos) -> TableRef {
+    TableRef::Join { kind, left: Box::new(left), right: Box::new(right), on, alias: None, pos }
+}
+
+fn with_alias(table: TableRef, new: Alias) -> TableRef {
+    match table {
+        TableRef::Join { kind, left, right, on, pos, .. } => {
+            TableRef::Join { kind, left, right, on, alias: Some(new), pos }
+        }
+        other => other,
+    }
+}

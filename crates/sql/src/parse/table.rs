@@ -1,0 +1,580 @@
+//! CREATE TABLE and ALTER TABLE.
+
+use throng_types::Result;
+
+use super::Parser;
+use super::ast::*;
+use super::lexer::Kind;
+use crate::catalog::FkAction;
+
+impl Parser<'_> {
+    pub(super) fn create_table(&mut self, unlogged: bool) -> Result<Statement> {
+        let if_not_exists = self.if_not_exists();
+        let name = self.any_name()?;
+        if self.is("partition") || self.is("of") {
+            return Ok(self.skip_unsupported("CREATE TABLE of a type or partition"));
+        }
+        let mut table = CreateTable {
+            name,
+            if_not_exists,
+            unlogged,
+            columns: vec![],
+            constraints: vec![],
+            options: vec![],
+            query: None,
+        };
+        let mut names = None;
+        if self.is_punct('(') {
+            // `(a, b) AS query` lists names only.
+            let plain = matches!(self.kind_at(2), Kind::Punct(',' | ')'))
+                && matches!(self.kind_at(1), Kind::Word(_) | Kind::Quoted(_));
+            if plain {
+                names = Some(self.name_list()?);
+            } else {
+                self.expect('(')?;
+                if !self.is_punct(')') {
+                    self.list(|p| p.table_element(&mut table))?;
+                }
+                self.expect(')')?;
+            }
+        } else if !self.any_of(&["as", "with", "using"]) {
+            return Err(self.unexpected());
+        }
+        for (word, what) in [("inherits", "INHERITS"), ("partition", "PARTITION BY")] {
+            if self.is(word) {
+                return Err(self.unsupported(what, self.pos()));
+            }
+        }
+        if self.word("using") {
+            let at = self.pos();
+            let method = self.name()?;
+            if method != "heap" {
+                return Err(self.unsupported(&format!("access method \"{method}\""), at));
+            }
+        }
+        table.options = self.with_options()?;
+        self.words(&["without", "oids"]);
+        if self.is("on") {
+            return Err(self.unsupported("ON COMMIT", self.pos()));
+        }
+        self.tablespace()?;
+        if self.word("as") {
+            if !table.columns.is_empty() || !table.constraints.is_empty() {
+                return Err(self.unexpected());
+            }
+            if self.is("execute") {
+                return Err(self.unsupported("CREATE TABLE AS EXECUTE", self.pos()));
+            }
+            let parens = self.query()?;
+            let with_data = !self.words(&["with", "no", "data"]);
+            if with_data {
+                self.words(&["with", "data"]);
+            }
+            let names = names.unwrap_or_default();
+            table.query = Some(CreateTableAs { names, query: parens, with_data });
+        } else if names.is_some() {
+            return Err(self.unexpected());
+        }
+        Ok(Statement::CreateTable(Box::new(table)))
+    }
+
+    pub(super) fn tablespace(&mut self) -> Result<()> {
+        if self.word("tablespace") {
+            let at = self.pos();
+            let name = self.name()?;
+            if name != "pg_default" {
+                return Err(self.unsupported("TABLESPACE", at));
+            }
+        }
+        Ok(())
+    }
+
+    /// `WITH (name = value, …)`.
+    pub(super) fn with_options(&mut self) -> Result<Vec<(String, String)>> {
+        if !(self.is("with") && self.is_punct_at(1, '(')) {
+            return Ok(vec![]);
+        }
+        self.advance();
+        self.options()
+    }
+
+    fn options(&mut self) -> Result<Vec<(String, String)>> {
+        self.parens(|p| {
+            p.list(|p| {
+                let mut name = p.label()?;
+                while p.punct('.') {
+                    name = format!("{name}.{}", p.label()?);
+                }
+                let value = match p.op("=") {
+                    true => p.option_value()?,
+                    false => "true".to_string(),
+                };
+                Ok((name, value))
+            })
+        })
+    }
+
+    /// A word, number or string as text.
+    pub(super) fn option_value(&mut self) -> Result<String> {
+        let sign = if self.op("-") { "-" } else { "" };
+        if sign.is_empty() {
+            self.op("+");
+        }
+        let value = match self.kind().clone() {
+            Kind::Integer(v) | Kind::Decimal(v) => format!("{sign}{v}"),
+            Kind::Word(v) | Kind::Quoted(v) | Kind::Text(v) if sign.is_empty() => v,
+            _ => return Err(self.unexpected()),
+        };
+        self.advance();
+        Ok(value)
+    }
+
+    fn table_element(&mut self, table: &mut CreateTable) -> Result<()> {
+        if self.is("like") {
+            return Err(self.unsupported("LIKE in CREATE TABLE", self.pos()));
+        }
+        if self.constraint_ahead() {
+            table.constraints.push(self.table_constraint()?);
+        } else {
+            table.columns.push(self.column_def()?);
+        }
+        Ok(())
+    }
+
+    fn constraint_ahead(&self) -> bool {
+        self.any_of(&["constraint", "primary", "unique", "check", "foreign"])
+            || (self.is("exclude") && (self.is_at(1, "using") || self.is_punct_at(1, '(')))
+            || (self.is("not") && self.is_at(1, "null"))
+    }
+
+    pub(super) fn table_constraint(&mut self) -> Result<TableConstraint> {
+        let pos = self.pos();
+        let name = match self.word("constraint") {
+            true => Some(self.name()?),
+            false => None,
+        };
+        let kind = match self.peek_word() {
+            Some("primary") => {
+                self.keywords(&["primary", "key"])?;
+                self.key_constraint(true)?
+            }
+            Some("unique") => {
+                self.advance();
+                self.key_constraint(false)?
+            }
+            Some("check") => {
+                self.advance();
+                let source = self.check_source()?;
+                if self.is("no") && self.is_at(1, "inherit") {
+                    self.at += 2;
+                }
+                TableConstraintKind::Check(source)
+            }
+            Some("foreign") => {
+                self.keywords(&["foreign", "key"])?;
+                let columns = self.parens(|p| p.list(Self::name_pos))?;
+                let references = self.references()?;
+                TableConstraintKind::ForeignKey { columns, references }
+            }
+            Some("not") => {
+                self.keywords(&["not", "null"])?;
+                TableConstraintKind::NotNull(self.name()?)
+            }
+            Some("exclude") => return Err(self.unsupported("EXCLUDE constraints", pos)),
+            _ => return Err(self.unexpected()),
+        };
+        let not_valid = self.constraint_attributes()?;
+        Ok(TableConstraint { name, kind, not_valid, pos })
+    }
+
+    fn key_constraint(&mut self, primary: bool) -> Result<TableConstraintKind> {
+        let nulls_not_distinct = !primary && self.nulls_distinct()?;
+        if self.words(&["using", "index"]) {
+            return Ok(TableConstraintKind::UsingIndex { index: self.name()?, primary });
+        }
+        let columns = self.parens(|p| {
+            p.list(|p| {
+                let column = p.name_pos()?;
+                match p.is("without") {
+                    true => Err(p.unsupported("WITHOUT OVERLAPS", p.pos())),
+                    false => Ok(column),
+                }
+            })
+        })?;
+        if self.is("include") {
+            return Err(self.unsupported("INCLUDE in a constraint", self.pos()));
+        }
+        let options = self.index_options()?;
+        Ok(match primary {
+            true => TableConstraintKind::PrimaryKey { columns, options },
+            false => TableConstraintKind::Unique { columns, nulls_not_distinct, options },
+        })
+    }
+
+    fn index_options(&mut self) -> Result<Vec<(String, String)>> {
+        let options = self.with_options()?;
+        if self.is("using") && self.is_at(1, "index") && self.is_at(2, "tablespace") {
+            self.at += 2;
+            self.tablespace()?;
+        }
+        Ok(options)
+    }
+
+    fn check_source(&mut self) -> Result<Source> {
+        self.expect('(')?;
+        let source = self.source(Self::expr)?;
+        self.expect(')')?;
+        Ok(source)
+    }
+
+    /// An expression with its text.
+    fn source(&mut self, parse: impl FnOnce(&mut Self) -> Result<Expr>) -> Result<Source> {
+        let start = self.pos();
+        let expr = parse(self)?;
+        Ok(Source { expr, text: self.text_from(start) })
+    }
+
+    /// `DEFERRABLE`, `INITIALLY …`, `NOT VALID`, in any order; whether NOT VALID.
+    fn constraint_attributes(&mut self) -> Result<bool> {
+        let mut not_valid = false;
+        loop {
+            let pos = self.pos();
+            if self.words(&["not", "deferrable"]) || self.words(&["initially", "immediate"]) {
+                continue;
+            }
+            if self.words(&["not", "valid"]) {
+                not_valid = true;
+                continue;
+            }
+            if self.words(&["not", "enforced"]) {
+                return Err(self.unsupported("NOT ENFORCED constraints", pos));
+            }
+            if self.word("enforced") {
+                continue;
+            }
+            if self.is("deferrable") || (self.is("initially") && self.is_at(1, "deferred")) {
+                return Err(self.unsupported("DEFERRABLE constraints", pos));
+            }
+            return Ok(not_valid);
+        }
+    }
+
+    fn references(&mut self) -> Result<References> {
+        self.keyword("references")?;
+        let table = self.any_name()?;
+        let columns = if self.is_punct('(') { self.name_list()? } else { vec![] };
+        let mut references = References {
+            table,
+            columns,
+            match_full: false,
+            on_update: FkAction::NoAction,
+            on_delete: FkAction::NoAction,
+        };
+        loop {
+            let pos = self.pos();
+            if self.word("match") {
+                match self.peek_word() {
+                    Some("full") => references.match_full = true,
+                    Some("simple") => {}
+                    Some("partial") => {
+                        return Err(self.unsupported("MATCH PARTIAL", pos));
+                    }
+                    _ => return Err(self.unexpected()),
+                }
+                self.advance();
+            } else if self.is("on") && self.is_at(1, "delete") {
+                self.at += 2;
+                references.on_delete = self.fk_action()?;
+                if self.is_punct('(') {
+                    return Err(self.unsupported("a column list in ON DELETE SET", self.pos()));
+                }
+            } else if self.is("on") && self.is_at(1, "update") {
+                self.at += 2;
+                references.on_update = self.fk_action()?;
+            } else {
+                return Ok(references);
+            }
+        }
+    }
+
+    fn fk_action(&mut self) -> Result<FkAction> {
+        if self.words(&["no", "action"]) {
+            Ok(FkAction::NoAction)
+        } else if self.word("restrict") {
+            Ok(FkAction::Restrict)
+        } else if self.word("cascade") {
+            Ok(FkAction::Cascade)
+        } else if self.words(&["set", "null"]) {
+            Ok(FkAction::SetNull)
+        } else if self.words(&["set", "default"]) {
+            Ok(FkAction::SetDefault)
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    fn column_def(&mut self) -> Result<ColumnDef> {
+        let (name, pos) = self.name_pos()?;
+        let ty = self.type_name()?;
+        for (word, what) in [("storage", "STORAGE"), ("compression", "COMPRESSION")] {
+            if self.is(word) {
+                return Err(self.unsupported(what, self.pos()));
+            }
+        }
+        let mut column = ColumnDef { name, ty, collation: None, constraints: vec![], pos };
+        loop {
+            if self.word("collate") {
+                column.collation = Some(self.any_name()?);
+                continue;
+            }
+            match self.column_constraint()? {
+                Some(constraint) => column.constraints.push(constraint),
+                None => return Ok(column),
+            }
+        }
+    }
+
+    fn column_constraint(&mut self) -> Result<Option<ColumnConstraint>> {
+        let pos = self.pos();
+        let name = match self.word("constraint") {
+            true => Some(self.name()?),
+            false => None,
+        };
+        let kind = match self.peek_word() {
+            Some("not") if self.is_at(1, "null") => {
+                self.at += 2;
+                ColumnConstraintKind::NotNull
+            }
+            Some("null") => {
+                self.advance();
+                ColumnConstraintKind::Null
+            }
+            Some("default") => {
+                self.advance();
+                ColumnConstraintKind::Default(self.source(Self::default_expr)?)
+            }
+            Some("primary") => {
+                self.keywords(&["primary", "key"])?;
+                ColumnConstraintKind::PrimaryKey { options: self.index_options()? }
+            }
+            Some("unique") => {
+                self.advance();
+                let nulls_not_distinct = self.nulls_distinct()?;
+                let options = self.index_options()?;
+                ColumnConstraintKind::Unique { nulls_not_distinct, options }
+            }
+            Some("check") => {
+                self.advance();
+                let source = self.check_source()?;
+                self.words(&["no", "inherit"]);
+                ColumnConstraintKind::Check(source)
+            }
+            Some("references") => ColumnConstraintKind::References(self.references()?),
+            Some("generated") => {
+                self.advance();
+                let always = self.word("always");
+                if !always {
+                    self.keywords(&["by", "default"])?;
+                }
+                self.keyword("as")?;
+                if self.is_punct('(') {
+                    return Err(self.unsupported("generated columns", pos));
+                }
+                self.keyword("identity")?;
+                ColumnConstraintKind::Identity { always, options: self.identity_options()? }
+            }
+            _ if name.is_some() => return Err(self.unexpected()),
+            _ => return Ok(None),
+        };
+        self.constraint_attributes()?;
+        Ok(Some(ColumnConstraint { name, kind, pos }))
+    }
+
+    /// DEFAULT takes a `b_expr`: `NOT NULL` after it is a constraint.
+    fn default_expr(&mut self) -> Result<Expr> {
+        self.restricted_expr()
+    }
+
+    fn identity_options(&mut self) -> Result<Vec<SequenceOption>> {
+        match self.is_punct('(') {
+            true => self.parens(|p| p.sequence_options()),
+            false => Ok(vec![]),
+        }
+    }
+
+    pub(super) fn alter_table(&mut self) -> Result<Statement> {
+        let if_exists = self.if_exists();
+        if self.is("all") && self.is_at(1, "in") {
+            return Ok(self.skip_unsupported("ALTER TABLE ALL"));
+        }
+        let name = self.table_name()?;
+        if self.word("rename") {
+            if self.word("to") {
+                let change = ObjectChange::Rename(self.name()?);
+                let kind = ObjectKind::Table;
+                return Ok(Statement::AlterObject { kind, name, if_exists, change });
+            }
+            if self.word("constraint") {
+                let constraint = self.name()?;
+                self.keyword("to")?;
+                let to = self.name()?;
+                return Ok(Statement::RenameConstraint { table: name, if_exists, constraint, to });
+            }
+            self.word("column");
+            let column = self.name()?;
+            self.keyword("to")?;
+            let to = self.name()?;
+            return Ok(Statement::RenameColumn { table: name, if_exists, column, to });
+        }
+        if self.words(&["set", "schema"]) {
+            let change = ObjectChange::SetSchema(self.name()?);
+            let kind = ObjectKind::Table;
+            return Ok(Statement::AlterObject { kind, name, if_exists, change });
+        }
+        if self.any_of(&["attach", "detach"]) {
+            return Ok(self.skip_unsupported("ALTER TABLE ... PARTITION"));
+        }
+        let actions = self.list(Self::alter_action)?;
+        Ok(Statement::AlterTable { name, if_exists, actions })
+    }
+
+    fn alter_action(&mut self) -> Result<AlterAction> {
+        let pos = self.pos();
+        let Some(word) = self.peek_word().map(str::to_string) else {
+            return Err(self.unexpected());
+        };
+        self.advance();
+        match word.as_str() {
+            "add" => {
+                if self.constraint_ahead() {
+                    return Ok(AlterAction::AddConstraint(self.table_constraint()?));
+                }
+                self.word("column");
+                let if_not_exists = self.if_not_exists();
+                Ok(AlterAction::AddColumn { column: self.column_def()?, if_not_exists })
+            }
+            "drop" => {
+                if self.word("constraint") {
+                    let if_exists = self.if_exists();
+                    let name = self.name()?;
+                    let cascade = self.cascade();
+                    return Ok(AlterAction::DropConstraint { name, if_exists, cascade });
+                }
+                self.word("column");
+                let if_exists = self.if_exists();
+                let column = self.name()?;
+                let cascade = self.cascade();
+                Ok(AlterAction::DropColumn { column, if_exists, cascade })
+            }
+            "alter" => {
+                if self.is("constraint") {
+                    return Err(self.unsupported("ALTER CONSTRAINT", pos));
+                }
+                self.word("column");
+                let column = self.name()?;
+                self.alter_column(column)
+            }
+            "validate" => {
+                self.keyword("constraint")?;
+                Ok(AlterAction::ValidateConstraint(self.name()?))
+            }
+            "owner" => {
+                self.keyword("to")?;
+                Ok(AlterAction::OwnerTo(self.role_name()?))
+            }
+            "set" if self.is_punct('(') => Ok(AlterAction::SetOptions(self.options()?)),
+            "set" if self.word("logged") => Ok(AlterAction::SetLogged(true)),
+            "set" if self.word("unlogged") => Ok(AlterAction::SetLogged(false)),
+            "set" if self.words(&["without", "cluster"]) => Ok(AlterAction::Nothing),
+            "reset" => Ok(AlterAction::ResetOptions(self.parens(|p| p.list(Self::label))?)),
+            "cluster" => {
+                self.keyword("on")?;
+                self.name()?;
+                Err(self.unsupported("CLUSTER ON", pos))
+            }
+            "replica" | "enable" | "disable" | "inherit" | "no" | "of" | "not" | "force"
+            | "set" => Err(self.unsupported(&format!("ALTER TABLE {}", word.to_uppercase()), pos)),
+            _ => {
+                self.at -= 1;
+                Err(self.unexpected())
+            }
+        }
+    }
+
+    fn alter_column(&mut self, column: String) -> Result<AlterAction> {
+        let pos = self.pos();
+        if self.words(&["set", "default"]) {
+            let default = Some(self.source(Self::expr)?);
+            return Ok(AlterAction::SetDefault { column, default });
+        }
+        if self.words(&["drop", "default"]) {
+            return Ok(AlterAction::SetDefault { column, default: None });
+        }
+        if self.words(&["set", "not", "null"]) {
+            return Ok(AlterAction::SetNotNull(column));
+        }
+        if self.words(&["drop", "not", "null"]) {
+            return Ok(AlterAction::DropNotNull(column));
+        }
+        if self.words(&["drop", "identity"]) {
+            return Ok(AlterAction::DropIdentity { column, if_exists: self.if_exists() });
+        }
+        if self.words(&["set", "data", "type"]) || self.word("type") {
+            let ty = self.type_name()?;
+            let collation = match self.word("collate") {
+                true => Some(self.any_name()?),
+                false => None,
+            };
+            let using = match self.word("using") {
+                true => Some(self.expr()?),
+                false => None,
+            };
+            return Ok(AlterAction::SetType { column, ty, collation, using, pos });
+        }
+        if self.words(&["add", "generated"]) {
+            let always = self.word("always");
+            if !always {
+                self.keywords(&["by", "default"])?;
+            }
+            self.keywords(&["as", "identity"])?;
+            let options = self.identity_options()?;
+            return Ok(AlterAction::AddIdentity { column, always, options });
+        }
+        if self.is("restart") || (self.is("set") && !self.is_at(1, "statistics")) {
+            return self.set_identity(column);
+        }
+        if self.words(&["set", "statistics"]) {
+            self.integer()?;
+            return Ok(AlterAction::Nothing);
+        }
+        Err(self.unexpected())
+    }
+
+    /// `SET GENERATED …`, `SET INCREMENT …`, `RESTART …`, any number of them.
+    fn set_identity(&mut self, column: String) -> Result<AlterAction> {
+        let (mut always, mut options) = (None, Vec::new());
+        loop {
+            if self.is("restart") {
+                options.extend(self.sequence_options()?);
+            } else if self.words(&["set", "generated"]) {
+                always = Some(self.word("always"));
+                if always == Some(false) {
+                    self.keywords(&["by", "default"])?;
+                }
+            } else if self.is("set") {
+                let pos = self.pos();
+                self.advance();
+                if self.any_of(&["storage", "compression", "expression"]) || self.is_punct('(') {
+                    return Err(self.unsupported("this ALTER COLUMN ... SET", pos));
+                }
+                let found = self.sequence_options()?;
+                if found.is_empty() {
+                    return Err(self.unexpected());
+                }
+                options.extend(found);
+            } else {
+                return Ok(AlterAction::SetIdentity { column, always, options });
+            }
+        }
+    }
+}

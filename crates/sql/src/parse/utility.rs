@@ -1,0 +1,592 @@
+//! Transactions, settings, prepared statements, cursors, maintenance.
+
+use std::sync::Arc;
+
+use throng_types::Result;
+
+use super::Parser;
+use super::ast::*;
+use super::lexer::Kind;
+use crate::command::{Discard, FetchDirection, Isolation, TransactionModes};
+use crate::plan::TableLock;
+
+impl Parser<'_> {
+    pub(super) fn utility(&mut self, word: &str) -> Result<Statement> {
+        let pos = self.pos();
+        self.advance();
+        match word {
+            "begin" => {
+                if !self.word("work") {
+                    self.word("transaction");
+                }
+                Ok(Statement::Begin(self.transaction_modes(true)?))
+            }
+            "start" => {
+                self.keyword("transaction")?;
+                Ok(Statement::Begin(self.transaction_modes(true)?))
+            }
+            "commit" | "end" => {
+                if self.is("prepared") {
+                    return Err(self.unsupported("COMMIT PREPARED", pos));
+                }
+                Ok(Statement::Commit { chain: self.chain()? })
+            }
+            "rollback" | "abort" => self.rollback(),
+            "savepoint" => Ok(Statement::Savepoint(self.name()?)),
+            "release" => {
+                self.word("savepoint");
+                Ok(Statement::Release(self.name()?))
+            }
+            "set" => {
+                self.at -= 1;
+                self.set()
+            }
+            "show" => self.show(),
+            "reset" => self.reset(),
+            "prepare" => self.prepare(),
+            "execute" => {
+                let name = self.name()?;
+                let args = match self.is_punct('(') {
+                    true => self.parens(|p| p.list(Self::expr))?,
+                    false => vec![],
+                };
+                Ok(Statement::Execute { name, args })
+            }
+            "deallocate" => {
+                self.word("prepare");
+                Ok(Statement::Deallocate(match self.word("all") {
+                    true => None,
+                    false => Some(self.name()?),
+                }))
+            }
+            "declare" => self.declare(),
+            "fetch" | "move" => self.fetch(word == "move"),
+            "close" => Ok(Statement::Close(match self.word("all") {
+                true => None,
+                false => Some(self.name()?),
+            })),
+            "lock" => self.lock(),
+            "vacuum" => self.vacuum(),
+            "analyze" | "analyse" => self.analyze(),
+            "reindex" => self.reindex(),
+            "checkpoint" => Ok(Statement::Checkpoint),
+            "discard" => {
+                let what = match self.peek_word() {
+                    Some("all") => Discard::All,
+                    Some("plans") => Discard::Plans,
+                    Some("sequences") => Discard::Sequences,
+                    Some("temp" | "temporary") => Discard::Temp,
+                    _ => return Err(self.unexpected()),
+                };
+                self.advance();
+                Ok(Statement::Discard(what))
+            }
+            "listen" => Ok(Statement::Listen(self.name()?)),
+            "unlisten" => Ok(Statement::Unlisten(match self.op("*") {
+                true => None,
+                false => Some(self.name()?),
+            })),
+            "notify" => {
+                let channel = self.name()?;
+                let payload = match self.punct(',') {
+                    true => self.string()?,
+                    false => String::new(),
+                };
+                Ok(Statement::Notify { channel, payload })
+            }
+            "merge" => Ok(self.skip_unsupported("MERGE")),
+            "cluster" => Ok(self.skip_unsupported("CLUSTER")),
+            "do" => Ok(self.skip_unsupported("DO")),
+            "call" => Ok(self.skip_unsupported("CALL")),
+            "load" => Ok(self.skip_unsupported("LOAD")),
+            "refresh" => Ok(self.skip_unsupported("REFRESH MATERIALIZED VIEW")),
+            "reassign" => Ok(self.skip_unsupported("REASSIGN OWNED")),
+            "import" => Ok(self.skip_unsupported("IMPORT FOREIGN SCHEMA")),
+            "security" => Ok(self.skip_unsupported("SECURITY LABEL")),
+            _ => {
+                self.at -= 1;
+                Err(self.unexpected())
+            }
+        }
+    }
+
+    /// `BEGIN ISOLATION LEVEL …, READ ONLY`; commas are optional.
+    fn transaction_modes(&mut self, may_be_none: bool) -> Result<TransactionModes> {
+        let mut modes = TransactionModes::default();
+        let mut any = false;
+        loop {
+            if self.words(&["isolation", "level"]) {
+                modes.isolation = Some(self.isolation()?);
+            } else if self.words(&["read", "only"]) {
+                modes.read_only = Some(true);
+            } else if self.words(&["read", "write"]) {
+                modes.read_only = Some(false);
+            } else if self.word("deferrable") {
+                modes.deferrable = Some(true);
+            } else if self.words(&["not", "deferrable"]) {
+                modes.deferrable = Some(false);
+            } else if any || may_be_none {
+                return Ok(modes);
+            } else {
+                return Err(self.unexpected());
+            }
+            any = true;
+            if self.punct(',') && (self.at_end() || self.is_punct(';')) {
+                return Err(self.unexpected());
+            }
+        }
+    }
+
+    fn isolation(&mut self) -> Result<Isolation> {
+        if self.word("serializable") {
+            Ok(Isolation::Serializable)
+        } else if self.words(&["repeatable", "read"]) {
+            Ok(Isolation::RepeatableRead)
+        } else if self.words(&["read", "committed"]) {
+            Ok(Isolation::ReadCommitted)
+        } else if self.words(&["read", "uncommitted"]) {
+            Ok(Isolation::ReadUncommitted)
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    /// `[WORK | TRANSACTION] [AND [NO] CHAIN]`.
+    fn chain(&mut self) -> Result<bool> {
+        if !self.word("work") {
+            self.word("transaction");
+        }
+        if !self.word("and") {
+            return Ok(false);
+        }
+        let no = self.word("no");
+        self.keyword("chain")?;
+        Ok(!no)
+    }
+
+    fn rollback(&mut self) -> Result<Statement> {
+        if self.is("prepared") {
+            return Err(self.unsupported("ROLLBACK PREPARED", self.pos()));
+        }
+        if !self.word("work") {
+            self.word("transaction");
+        }
+        if self.word("to") {
+            self.word("savepoint");
+            return Ok(Statement::RollbackTo(self.name()?));
+        }
+        Ok(Statement::Rollback { chain: self.chain()? })
+    }
+
+    fn set(&mut self) -> Result<Statement> {
+        self.keyword("set")?;
+        if self.word("constraints") {
+            return Ok(self.skip_unsupported("SET CONSTRAINTS"));
+        }
+        let local = self.word("local");
+        let session = !local && self.is("session");
+        if session && self.is_at(1, "characteristics") {
+            self.at += 2;
+            self.keywords(&["as", "transaction"])?;
+            let modes = self.transaction_modes(false)?;
+            return Ok(Statement::SetTransaction { modes, session: true });
+        }
+        if session && !self.is_at(1, "authorization") {
+            self.advance();
+        }
+        if self.word("transaction") {
+            if self.is("snapshot") {
+                return Err(self.unsupported("SET TRANSACTION SNAPSHOT", self.pos()));
+            }
+            let modes = self.transaction_modes(false)?;
+            return Ok(Statement::SetTransaction { modes, session: false });
+        }
+        self.set_rest(local)
+    }
+
+    /// After SET: `name = value`, and the forms with words of their own.
+    pub(super) fn set_rest(&mut self, local: bool) -> Result<Statement> {
+        if self.words(&["time", "zone"]) {
+            let value = self.time_zone()?;
+            return Ok(Statement::Set { name: "timezone".into(), value, local });
+        }
+        if self.is("names") && !self.is_assignment(1) {
+            self.advance();
+            let value = match self.kind() {
+                Kind::Text(_) => Some(self.string()?),
+                _ => {
+                    self.word("default");
+                    None
+                }
+            };
+            return Ok(Statement::Set { name: "client_encoding".into(), value, local });
+        }
+        if self.is("schema") && !self.is_assignment(1) {
+            self.advance();
+            let value = Some(self.string()?);
+            return Ok(Statement::Set { name: "search_path".into(), value, local });
+        }
+        if self.is("role") && !self.is_assignment(1) {
+            self.advance();
+            let role = self.role_or(&["none"])?;
+            return Ok(Statement::SetRole { role, local });
+        }
+        if self.is("session") && self.is_at(1, "authorization") {
+            self.at += 2;
+            let role = self.role_or(&["default"])?;
+            return Ok(Statement::SetSessionAuthorization { role, local });
+        }
+        let name = self.setting_name()?;
+        if self.words(&["from", "current"]) {
+            return Err(self.unsupported("SET ... FROM CURRENT", self.pos()));
+        }
+        if !self.op("=") {
+            self.keyword("to")?;
+        }
+        let value = self.setting_values()?;
+        Ok(Statement::Set { name, value, local })
+    }
+
+    fn is_assignment(&self, ahead: usize) -> bool {
+        self.is_at(ahead, "to") || matches!(self.kind_at(ahead), Kind::Op(op) if op == "=")
+    }
+
+    /// A role's name or string, or one of `words` for none.
+    fn role_or(&mut self, words: &[&str]) -> Result<Option<String>> {
+        if self.any_of(words) {
+            self.advance();
+            return Ok(None);
+        }
+        match self.kind() {
+            Kind::Text(_) => Ok(Some(self.string()?)),
+            _ => Ok(Some(self.name()?)),
+        }
+    }
+
+    pub(super) fn setting_name(&mut self) -> Result<String> {
+        let mut name = self.name()?;
+        while self.punct('.') {
+            name = format!("{name}.{}", self.label()?);
+        }
+        Ok(name)
+    }
+
+    /// One value or a list of them; DEFAULT is none.
+    fn setting_values(&mut self) -> Result<Option<String>> {
+        if self.word("default") {
+            return Ok(None);
+        }
+        let values = self.list(|p| match p.is("on") || p.is("true") || p.is("false") {
+            true => p.label(),
+            false => p.option_value(),
+        })?;
+        Ok(Some(match values.len() {
+            1 => values.into_iter().next().unwrap_or_default(),
+            _ => values.iter().map(|v| super::quote_ident(v)).collect::<Vec<_>>().join(", "),
+        }))
+    }
+
+    fn time_zone(&mut self) -> Result<Option<String>> {
+        if self.word("default") || self.word("local") {
+            return Ok(None);
+        }
+        if self.is("interval") {
+            return Err(self.unsupported("SET TIME ZONE INTERVAL", self.pos()));
+        }
+        Ok(Some(self.option_value()?))
+    }
+
+    fn show(&mut self) -> Result<Statement> {
+        if self.word("all") {
+            return Ok(Statement::Show(None));
+        }
+        let name = if self.words(&["time", "zone"]) {
+            "timezone".to_string()
+        } else if self.words(&["transaction", "isolation", "level"]) {
+            "transaction_isolation".to_string()
+        } else if self.words(&["session", "authorization"]) {
+            "session_authorization".to_string()
+        } else {
+            self.setting_name()?
+        };
+        Ok(Statement::Show(Some(name)))
+    }
+
+    fn reset(&mut self) -> Result<Statement> {
+        if self.word("all") {
+            return Ok(Statement::Reset(None));
+        }
+        if self.words(&["session", "authorization"]) {
+            return Ok(Statement::SetSessionAuthorization { role: None, local: false });
+        }
+        if self.is("role") {
+            self.advance();
+            return Ok(Statement::SetRole { role: None, local: false });
+        }
+        let name = if self.words(&["time", "zone"]) {
+            "timezone".to_string()
+        } else if self.words(&["transaction", "isolation", "level"]) {
+            "transaction_isolation".to_string()
+        } else {
+            self.setting_name()?
+        };
+        Ok(Statement::Reset(Some(name)))
+    }
+
+    fn prepare(&mut self) -> Result<Statement> {
+        let pos = self.pos();
+        if self.is("transaction") && matches!(self.kind_at(1), Kind::Text(_)) {
+            return Err(self.unsupported("PREPARE TRANSACTION", pos));
+        }
+        let name = self.name()?;
+        let types = match self.is_punct('(') {
+            true => self.parens(|p| p.list(Self::type_name))?,
+            false => vec![],
+        };
+        self.keyword("as")?;
+        let statement = Arc::new(self.preparable()?);
+        Ok(Statement::Prepare { name, types, statement })
+    }
+
+    fn preparable(&mut self) -> Result<Statement> {
+        let query = self.is_punct('(')
+            || self.any_of(&[
+                "select", "values", "table", "with", "insert", "update", "delete", "merge",
+            ]);
+        if query { self.data_statement() } else { Err(self.unexpected()) }
+    }
+
+    fn declare(&mut self) -> Result<Statement> {
+        let name = self.name()?;
+        let mut scroll = false;
+        loop {
+            if self.words(&["no", "scroll"]) {
+                scroll = false;
+            } else if self.word("scroll") {
+                scroll = true;
+            } else if self.is("binary") {
+                return Err(self.unsupported("DECLARE BINARY", self.pos()));
+            } else if !(self.word("insensitive") || self.word("asensitive")) {
+                break;
+            }
+        }
+        self.keyword("cursor")?;
+        let hold = self.words(&["with", "hold"]);
+        if !hold {
+            self.words(&["without", "hold"]);
+        }
+        self.keyword("for")?;
+        let query = Box::new(self.query()?);
+        Ok(Statement::Declare { name, scroll, hold, query })
+    }
+
+    fn fetch(&mut self, moving: bool) -> Result<Statement> {
+        let direction = self.fetch_direction()?;
+        if !self.word("from") {
+            self.word("in");
+        }
+        let name = self.name()?;
+        Ok(Statement::Fetch { name, direction, moving })
+    }
+
+    fn fetch_direction(&mut self) -> Result<FetchDirection> {
+        use FetchDirection::*;
+        if matches!(self.kind(), Kind::Integer(_) | Kind::Op(_)) {
+            return Ok(Forward(self.integer()?));
+        }
+        let word = self.peek_word().unwrap_or("").to_string();
+        // A word that is the cursor's name is no direction.
+        let last = matches!(self.kind_at(1), Kind::End | Kind::Punct(';'));
+        if last {
+            return Ok(Forward(1));
+        }
+        let direction = match word.as_str() {
+            "next" => Forward(1),
+            "prior" => Backward(1),
+            "first" => Absolute(1),
+            "last" => Absolute(-1),
+            "all" => Forward(i64::MAX),
+            "absolute" => {
+                self.advance();
+                return Ok(Absolute(self.integer()?));
+            }
+            "relative" => {
+                self.advance();
+                return Ok(Relative(self.integer()?));
+            }
+            "forward" | "backward" => {
+                self.advance();
+                let count = if self.word("all") {
+                    i64::MAX
+                } else if matches!(self.kind(), Kind::Integer(_) | Kind::Op(_)) {
+                    self.integer()?
+                } else {
+                    1
+                };
+                return Ok(if word == "forward" { Forward(count) } else { Backward(count) });
+            }
+            _ => return Ok(Forward(1)),
+        };
+        self.advance();
+        Ok(direction)
+    }
+
+    fn lock(&mut self) -> Result<Statement> {
+        self.word("table");
+        let tables = self.list(Self::table_name)?;
+        let mut mode = TableLock::AccessExclusive;
+        if self.word("in") {
+            const MODES: [(&[&str], TableLock); 8] = [
+                (&["access", "share"], TableLock::AccessShare),
+                (&["row", "share"], TableLock::RowShare),
+                (&["row", "exclusive"], TableLock::RowExclusive),
+                (&["share", "update", "exclusive"], TableLock::ShareUpdateExclusive),
+                (&["share", "row", "exclusive"], TableLock::ShareRowExclusive),
+                (&["share"], TableLock::Share),
+                (&["exclusive"], TableLock::Exclusive),
+                (&["access", "exclusive"], TableLock::AccessExclusive),
+            ];
+            let found = MODES.iter().find(|(words, _)| self.words(words));
+            mode = found.ok_or_else(|| self.unexpected())?.1;
+            self.keyword("mode")?;
+        }
+        let nowait = self.word("nowait");
+        Ok(Statement::Lock { tables, mode, nowait })
+    }
+
+    /// `(name [value], …)`.
+    fn utility_options(&mut self) -> Result<Vec<(String, Option<String>)>> {
+        self.parens(|p| {
+            p.list(|p| {
+                let name = p.label()?;
+                let value = match p.is_punct(',') || p.is_punct(')') {
+                    true => None,
+                    false => Some(p.option_value()?),
+                };
+                Ok((name, value))
+            })
+        })
+    }
+
+    fn maintained_tables(&mut self) -> Result<Vec<Name>> {
+        if self.at_end() || self.is_punct(';') {
+            return Ok(vec![]);
+        }
+        self.list(|p| {
+            let name = p.table_name()?;
+            if p.is_punct('(') {
+                p.name_list()?;
+            }
+            Ok(name)
+        })
+    }
+
+    fn vacuum(&mut self) -> Result<Statement> {
+        let (mut full, mut analyze, mut verbose) = (false, false, false);
+        if self.is_punct('(') {
+            let pos = self.pos();
+            for (name, value) in self.utility_options()? {
+                let on = option_is_on(value.as_deref());
+                match name.as_str() {
+                    "full" => full = on,
+                    "analyze" | "analyse" => analyze = on,
+                    "verbose" => verbose = on,
+                    // Hints about how to go about it.
+                    "freeze" | "disable_page_skipping" | "skip_locked" | "index_cleanup"
+                    | "process_main" | "process_toast" | "truncate" | "parallel"
+                    | "skip_database_stats" | "only_database_stats" | "buffer_usage_limit" => {}
+                    _ => {
+                        let message = format!("unrecognized VACUUM option \"{name}\"");
+                        return Err(self.error(message, pos));
+                    }
+                }
+            }
+        } else {
+            full = self.word("full");
+            self.word("freeze");
+            verbose = self.word("verbose");
+            analyze = self.word("analyze") || self.word("analyse");
+        }
+        let tables = self.maintained_tables()?;
+        Ok(Statement::Vacuum { tables, full, analyze, verbose })
+    }
+
+    fn analyze(&mut self) -> Result<Statement> {
+        let mut verbose = false;
+        if self.is_punct('(') {
+            let pos = self.pos();
+            for (name, value) in self.utility_options()? {
+                match name.as_str() {
+                    "verbose" => verbose = option_is_on(value.as_deref()),
+                    "skip_locked" | "buffer_usage_limit" => {}
+                    _ => {
+                        let message = format!("unrecognized ANALYZE option \"{name}\"");
+                        return Err(self.error(message, pos));
+                    }
+                }
+            }
+        } else {
+            verbose = self.word("verbose");
+        }
+        Ok(Statement::Analyze { tables: self.maintained_tables()?, verbose })
+    }
+
+    fn reindex(&mut self) -> Result<Statement> {
+        if self.is_punct('(') {
+            self.utility_options()?;
+        }
+        let kind = match self.peek_word() {
+            Some("index") => ObjectKind::Index,
+            Some("table") => ObjectKind::Table,
+            Some("schema") => ObjectKind::Schema,
+            Some("database" | "system") => ObjectKind::Database,
+            _ => return Err(self.unexpected()),
+        };
+        self.advance();
+        self.word("concurrently");
+        let pos = self.pos();
+        let name = match kind {
+            ObjectKind::Database if self.at_end() || self.is_punct(';') => {
+                Name { parts: vec![], pos }
+            }
+            _ => self.any_name()?,
+        };
+        Ok(Statement::Reindex { kind, name })
+    }
+
+    pub(super) fn explain(&mut self) -> Result<Statement> {
+        self.keyword("explain")?;
+        let mut options = Vec::new();
+        if self.is_punct('(') && !self.explains_query() {
+            options = self.utility_options()?;
+        } else {
+            if self.word("analyze") || self.word("analyse") {
+                options.push(("analyze".into(), None));
+            }
+            if self.word("verbose") {
+                options.push(("verbose".into(), None));
+            }
+        }
+        let pos = self.pos();
+        let statement = match self.peek_word() {
+            Some("execute") => return Err(self.unsupported("EXPLAIN EXECUTE", pos)),
+            Some("create") => return Err(self.unsupported("EXPLAIN CREATE TABLE AS", pos)),
+            Some("declare") => return Err(self.unsupported("EXPLAIN DECLARE", pos)),
+            _ => Box::new(self.preparable()?),
+        };
+        Ok(Statement::Explain { options, statement })
+    }
+
+    fn explains_query(&self) -> bool {
+        matches!(self.kind_at(1), Kind::Punct('('))
+            || ["select", "values", "table", "with"].iter().any(|w| self.is_at(1, w))
+    }
+}
+
+/// Whether an option of EXPLAIN, VACUUM and the like is switched on.
+pub(crate) fn option_is_on(value: Option<&str>) -> bool {
+    match value {
+        None => true,
+        Some(v) => !matches!(v.to_ascii_lowercase().as_str(), "false" | "off" | "no" | "0"),
+    }
+}

@@ -1,0 +1,339 @@
+//! The bound query: what a statement means, before anything is decided about how to run it.
+
+use std::sync::Arc;
+
+use throng_types::{Oid, SqlType};
+
+use crate::catalog::{TableDef, VirtualTable};
+use crate::expr::{Expr, RelId, SortKey, Var};
+use crate::func::Function;
+
+/// A SELECT, VALUES or set operation with its ORDER BY, LIMIT and locking clauses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    pub body: Body,
+    /// Keys over the body's input (SELECT) or its output, as `Var`s of `output` (set operations).
+    pub order: Vec<SortKey>,
+    pub limit: Option<Expr>,
+    pub offset: Option<Expr>,
+    pub locks: Vec<RowLock>,
+    /// The range-table entry that stands for this query's own output columns.
+    pub output: RelId,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    Select(Box<Select>),
+    /// Rows of expressions of the same types.
+    Values { rows: Vec<Vec<Expr>>, columns: Vec<Target> },
+    SetOp { op: SetOp, all: bool, left: Box<Query>, right: Box<Query>, columns: Vec<Target> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOp {
+    Union,
+    Intersect,
+    Except,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Select {
+    /// Comma-separated items, joined by `filter`.
+    pub from: Vec<FromItem>,
+    pub filter: Option<Expr>,
+    pub group_by: Vec<Expr>,
+    /// Set when there is a GROUP BY, a HAVING or an aggregate.
+    pub grouped: bool,
+    pub having: Option<Expr>,
+    pub targets: Vec<Target>,
+    pub distinct: Distinct,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distinct {
+    No,
+    All,
+    On(Vec<Expr>),
+}
+
+/// An output column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    pub expr: Expr,
+    pub name: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum FromItem {
+    Rel(Box<Rel>),
+    Join {
+        kind: JoinKind,
+        left: Box<FromItem>,
+        right: Box<FromItem>,
+        on: Option<Expr>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+    /// Rows of the left with a match; made from IN and EXISTS.
+    Semi,
+    /// Rows of the left without one; made from NOT EXISTS.
+    Anti,
+}
+
+/// A range-table entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rel {
+    pub id: RelId,
+    /// The name it goes by in the query.
+    pub alias: String,
+    pub kind: RelKind,
+    /// What it offers, by position (for tables: by attribute number - 1, dropped ones included).
+    pub columns: Vec<RelColumn>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelColumn {
+    pub name: String,
+    pub ty: SqlType,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum RelKind {
+    Table(Arc<TableDef>),
+    Virtual(&'static VirtualTable),
+    /// May refer to entries before it where `lateral`.
+    Subquery { query: Box<Query>, lateral: bool },
+    /// A function in FROM. Set-returning ones give their rows, others one row.
+    Function { func: &'static Function, args: Vec<Expr>, ordinality: bool, lateral: bool },
+    /// A WITH query that is run once and read by several.
+    Cte(u32),
+}
+
+/// Any bound data statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundQuery {
+    pub kind: QueryKind,
+    /// WITH queries that [`RelKind::Cte`] refers to.
+    pub ctes: Vec<Cte>,
+    /// Types of `$1`, `$2`, …, given or inferred.
+    pub params: Vec<SqlType>,
+    /// How many [`RelId`]s the binder gave out.
+    pub rel_count: u32,
+}
+
+/// A WITH query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cte {
+    pub name: String,
+    pub query: Query,
+    /// MATERIALIZED was written: run it on its own even where it is read once.
+    pub materialized: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum QueryKind {
+    Select(Query),
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+}
+
+/// INSERT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Insert {
+    pub table: Arc<TableDef>,
+    /// Stands for the new row in `returning` and `checks`.
+    pub rel: RelId,
+    pub source: Query,
+    /// For each of the table's columns, by attribute number: its value over the source's output
+    /// (variables of `source.output`); defaults filled in, dropped columns NULL.
+    pub values: Vec<Expr>,
+    pub on_conflict: Option<OnConflict>,
+    pub checks: Vec<Check>,
+    pub returning: Vec<Target>,
+}
+
+/// A CHECK constraint bound to a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    pub name: String,
+    pub expr: Expr,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnConflict {
+    /// Unique indexes whose conflict is taken care of; empty: any.
+    pub arbiters: Vec<Oid>,
+    pub action: ConflictAction,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConflictAction {
+    Nothing,
+    /// Expressions over the row that is there (the INSERT's `rel`) and the one proposed.
+    Update { excluded: RelId, set: Vec<(u16, Expr)>, filter: Option<Expr> },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    pub table: Arc<TableDef>,
+    pub rel: RelId,
+    /// The FROM items; the target is not among them.
+    pub from: Vec<FromItem>,
+    pub filter: Option<Expr>,
+    /// Attribute numbers with their new values, over the joined row.
+    pub set: Vec<(u16, Expr)>,
+    /// Over the new row, under `new`.
+    pub checks: Vec<Check>,
+    pub returning: Vec<Target>,
+    /// Stands for the new row in `checks` and `returning`.
+    pub new: RelId,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delete {
+    pub table: Arc<TableDef>,
+    pub rel: RelId,
+    /// The USING items; the target is not among them.
+    pub from: Vec<FromItem>,
+    pub filter: Option<Expr>,
+    pub returning: Vec<Target>,
+}
+
+/// FOR UPDATE and its kin, on one table of the query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowLock {
+    pub rel: RelId,
+    pub strength: RowLockStrength,
+    pub wait: LockWait,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RowLockStrength {
+    KeyShare,
+    Share,
+    NoKeyUpdate,
+    Update,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockWait {
+    Wait,
+    SkipLocked,
+    NoWait,
+}
+
+impl Query {
+    /// Output columns: name and type.
+    pub fn columns(&self) -> Vec<RelColumn> {
+        let targets = match &self.body {
+            Body::Select(select) => &select.targets,
+            Body::Values { columns, .. } | Body::SetOp { columns, .. } => columns,
+        };
+        targets.iter().map(|t| RelColumn { name: t.name.clone(), ty: t.expr.ty() }).collect()
+    }
+}
+
+impl Query {
+    /// Calls `f` on every expression of this query, nested queries in FROM included; not on the
+    /// expressions below them, nor on those of subqueries inside expressions.
+    pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match &self.body {
+            Body::Select(select) => {
+                select.from.iter().for_each(|item| item.for_each_expr(f));
+                select.filter.iter().for_each(&mut *f);
+                select.group_by.iter().for_each(&mut *f);
+                select.having.iter().for_each(&mut *f);
+                select.targets.iter().for_each(|t| f(&t.expr));
+                if let Distinct::On(exprs) = &select.distinct {
+                    exprs.iter().for_each(&mut *f);
+                }
+            }
+            Body::Values { rows, .. } => rows.iter().flatten().for_each(&mut *f),
+            Body::SetOp { left, right, .. } => {
+                left.for_each_expr(f);
+                right.for_each_expr(f);
+            }
+        }
+        self.order.iter().for_each(|k| f(&k.expr));
+        self.limit.iter().for_each(&mut *f);
+        self.offset.iter().for_each(f);
+    }
+
+    /// Every variable used anywhere in the query, subqueries included.
+    pub fn for_each_var(&self, f: &mut dyn FnMut(&Var)) {
+        self.for_each_expr(&mut |e| e.for_each_var(f));
+    }
+
+    /// The entries the query itself brings in, those of nested queries included.
+    pub fn for_each_rel(&self, f: &mut dyn FnMut(RelId)) {
+        f(self.output);
+        match &self.body {
+            Body::Select(select) => select.from.iter().for_each(|item| item.for_each_rel(f)),
+            Body::Values { .. } => {}
+            Body::SetOp { left, right, .. } => {
+                left.for_each_rel(f);
+                right.for_each_rel(f);
+            }
+        }
+    }
+}
+
+impl FromItem {
+    pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            FromItem::Rel(rel) => match &rel.kind {
+                RelKind::Subquery { query, .. } => query.for_each_expr(f),
+                RelKind::Function { args, .. } => args.iter().for_each(f),
+                RelKind::Table(_) | RelKind::Virtual(_) | RelKind::Cte(_) => {}
+            },
+            FromItem::Join { left, right, on, .. } => {
+                left.for_each_expr(f);
+                right.for_each_expr(f);
+                on.iter().for_each(f);
+            }
+        }
+    }
+    pub fn for_each_rel(&self, f: &mut dyn FnMut(RelId)) {
+        match self {
+            FromItem::Rel(rel) => {
+                f(rel.id);
+                if let RelKind::Subquery { query, .. } = &rel.kind {
+                    query.for_each_rel(f);
+                }
+            }
+            FromItem::Join { left, right, .. } => {
+                left.for_each_rel(f);
+                right.for_each_rel(f);
+            }
+        }
+    }
+    /// The entries at this level only.
+    pub fn rels(&self, into: &mut Vec<RelId>) {
+        match self {
+            FromItem::Rel(rel) => into.push(rel.id),
+            FromItem::Join { left, right, .. } => {
+                left.rels(into);
+                right.rels(into);
+            }
+        }
+    }
+}
+
+impl Expr {
+    /// Every variable in the expression, those in subqueries included.
+    pub fn for_each_var(&self, f: &mut dyn FnMut(&Var)) {
+        match self {
+            Expr::Var(var) => f(var),
+            Expr::Subquery(sub) => sub.query.for_each_var(f),
+            _ => {}
+        }
+        self.for_each_child(&mut |e| e.for_each_var(f));
+    }
+}
