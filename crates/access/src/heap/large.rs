@@ -23,7 +23,7 @@ use throng_types::page::{HEADER, KIND_OVERFLOW, OFF_KIND, OFF_LOWER, PAGE_SIZE};
 use throng_types::{BlockNo, Error, Xid};
 
 use super::page::{self, MAX_TUPLE, PageBytes};
-use super::{Heap, vacuum, write};
+use super::{Heap, room, vacuum};
 use crate::{TxContext, XidStatus, admit_write};
 
 const OFF_XMIN: usize = HEADER;
@@ -337,7 +337,7 @@ impl Heap {
 
 /// Whether the page holds nothing and may become anything.
 fn is_empty(page: &[u8; PAGE_SIZE]) -> bool {
-    write::is_new(page) || page::is_heap(page) && page::slot_count(page) == 0
+    room::is_new(page) || page::is_heap(page) && page::slot_count(page) == 0
 }
 
 #[cfg(test)]

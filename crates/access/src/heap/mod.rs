@@ -14,6 +14,7 @@ pub mod large;
 pub mod page;
 mod prune;
 mod read;
+mod room;
 #[cfg(test)]
 mod tests;
 pub mod tuple;

@@ -11,7 +11,7 @@
 //! The tuples that stay slide to the page's end, so that its room is one hole.
 
 use throng_buffer::{ExclusiveGuard, Mtr, Try};
-use throng_types::page::{HEADER, OFF_FLAGS, OFF_LOWER, PAGE_SIZE};
+use throng_types::page::{HEADER, OFF_FLAGS, OFF_LOWER, OFF_UPPER, PAGE_SIZE};
 use throng_types::{BlockNo, Csn, Tid, Xid};
 
 use super::page::{
@@ -19,7 +19,7 @@ use super::page::{
 };
 use super::read::{Chain, Version};
 use super::tuple::{self, TupleHeader};
-use super::{Heap, write};
+use super::{Heap, room};
 use crate::{TxContext, XidStatus};
 
 /// What pruning a page did.
@@ -89,7 +89,9 @@ pub(super) struct Plan {
     pub kept: u16,
     /// Those of them that are deleted or replaced, or being so.
     pub ending: u16,
-    /// What the tuples that stay take.
+    /// Bytes from the lowest tuple to the page's end now.
+    filled: usize,
+    /// Bytes that the tuples that stay take.
     used: usize,
     /// Where on the page which hint may be set.
     pub hints: Vec<(usize, u8)>,
@@ -109,6 +111,7 @@ impl Plan {
             dead: 0,
             kept: 0,
             ending: 0,
+            filled: PAGE_SIZE - usize::from(page.u16(OFF_UPPER)),
             used: 0,
             hints: Vec::new(),
         };
@@ -203,9 +206,65 @@ impl Plan {
         }
     }
 
-    /// Whether there is anything to do.
+    /// Whether there is anything to do: slots to give up, or bytes among the tuples that none that stays takes.
     pub fn gains(&self) -> bool {
-        self.removed > 0 || self.keep < self.count
+        self.keep < self.count || self.filled > self.used
+    }
+
+    /// Whether a tuple of `size` bytes will have room.
+    pub fn fits(&self, size: usize) -> bool {
+        let hole = PAGE_SIZE - self.used - HEADER - usize::from(self.keep) * SLOT;
+        let new_slot = if self.flags & FREE_SLOTS != 0 {
+            0
+        } else {
+            SLOT
+        };
+        (new_slot == 0 || self.keep < MAX_SLOTS) && hole >= aligned(size) + new_slot
+    }
+
+    /// The slot that a new tuple will get.
+    pub fn slot_for_new(&self) -> u16 {
+        let unused = self.slots[..self.keep.into()]
+            .iter()
+            .position(|slot| *slot == Slot::Unused);
+        unused.map_or(self.keep, |i| i as u16) + 1
+    }
+
+    /// The tightest place of a tuple that goes which holds one of `size` bytes.
+    pub fn place_of_dead(&self, page: &[u8; PAGE_SIZE], size: usize) -> Option<u16> {
+        let places = (1..=self.count).filter_map(|n| match page::slot(page, n) {
+            Slot::Normal { off, len } if !self.stays(n) => Some((aligned(len.into()), off)),
+            _ => None,
+        });
+        places
+            .filter(|&(room, _)| room >= aligned(size))
+            .min()
+            .map(|(_, off)| off)
+    }
+
+    /// Whether the tuple in slot `n` stays.
+    fn stays(&self, n: u16) -> bool {
+        matches!(self.slots[usize::from(n) - 1], Slot::Normal { .. })
+    }
+
+    /// Tells the page what was found out about its transactions.
+    pub fn set_hints(&self, guard: &mut ExclusiveGuard<'_>) {
+        for &(off, bits) in &self.hints {
+            guard.hint(off, bits);
+        }
+    }
+
+    /// Changes slots and header alone: no tuple moves, and what goes leaves gaps.
+    pub fn apply_in_place(&self, mtr: &mut Mtr<'_>, i: usize) {
+        for n in 1..=self.keep {
+            let new = self.slots[usize::from(n) - 1];
+            if page::slot(mtr.page(i), n) != new {
+                mtr.write(i, slot_offset(n), &new.encode().to_le_bytes());
+            }
+        }
+        let lower = (HEADER + usize::from(self.keep) * SLOT) as u16;
+        mtr.write(i, OFF_FLAGS, &[self.flags | PRUNABLE]);
+        mtr.write(i, OFF_LOWER, &lower.to_le_bytes());
     }
 
     /// Changes the page: tuples slide up, then slots and header follow.
@@ -217,7 +276,7 @@ impl Plan {
         write_changed(mtr, i, slot_offset(1), &bytes.collect::<Vec<_>>());
         let lower = HEADER + usize::from(self.keep) * SLOT;
         mtr.write(i, OFF_FLAGS, &[self.flags]);
-        mtr.write(i, OFF_LOWER, &write::bounds(lower, upper));
+        mtr.write(i, OFF_LOWER, &room::bounds(lower, upper));
     }
 
     /// Slides the tuples that stay to the page's end, in runs that move together. Returns the new `upper`.
@@ -309,9 +368,7 @@ impl Heap {
         mut guard: ExclusiveGuard<'p>,
         mut plan: Plan,
     ) -> (ExclusiveGuard<'p>, Pruned) {
-        for &(off, bits) in &plan.hints {
-            guard.hint(off, bits);
-        }
+        plan.set_hints(&mut guard);
         if plan.gains() {
             let mut mtr = Mtr::new(&self.pool, Xid::NONE);
             let i = mtr.add(guard);

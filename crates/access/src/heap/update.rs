@@ -16,6 +16,7 @@ use throng_types::{Cid, Tid, Xid};
 
 use super::page::{self, PRUNABLE};
 use super::read::{Ended, ender, maker};
+use super::room::Room;
 use super::tuple::{self, TupleHeader};
 use super::{Change, Heap, NewVersion, write};
 use crate::{RowLockMode, TxContext, admit_write};
@@ -110,9 +111,9 @@ impl End {
 /// Where a new version goes.
 enum Home<'p> {
     /// On the old one's page.
-    Here(u16),
+    Here(Room),
     /// On this page, latched too.
-    There(ExclusiveGuard<'p>, u16),
+    There(ExclusiveGuard<'p>, Room),
 }
 
 impl Heap {
@@ -140,9 +141,9 @@ impl Heap {
                 return Ok(refusal);
             }
             let (guard, home) = match self.make_room(guard, ctx, size, 0) {
-                (guard, Some(slot)) => (guard, Home::Here(slot)),
+                (guard, Some(room)) => (guard, Home::Here(room)),
                 (guard, None) => match self.other_page(&guard, ctx, size)? {
-                    Other::Page(there, slot) => (guard, Home::There(there, slot)),
+                    Other::Page(there, room) => (guard, Home::There(there, room)),
                     // Nothing is latched while the file grows, or while another inserter finishes.
                     Other::Full => {
                         drop(guard);
@@ -151,7 +152,9 @@ impl Heap {
                     }
                     Other::Latched => {
                         drop(guard);
-                        spin.spin();
+                        if !spin.spin() {
+                            std::thread::yield_now();
+                        }
                         continue;
                     }
                 },
@@ -200,9 +203,9 @@ impl Heap {
             let Some(there) = self.pool.try_exclusive(self.page_id(block))? else {
                 return Ok(Other::Latched);
             };
-            let (there, slot) = self.make_room(there, ctx, size, reserve);
-            if let Some(slot) = slot {
-                return Ok(Other::Page(there, slot));
+            let (there, room) = self.make_room(there, ctx, size, reserve);
+            if let Some(room) = room {
+                return Ok(Other::Page(there, room));
             }
             self.rel.leave(block, page::room(&*there));
         }
@@ -223,17 +226,18 @@ impl Heap {
     ) -> NewVersion {
         let mut mtr = Mtr::new(&self.pool, xid);
         let here = mtr.add(guard);
-        let (to, new) = match home {
-            Home::Here(slot) => (here, Tid::new(tid.block, slot)),
-            Home::There(there, slot) => {
+        let (to, block, room) = match home {
+            Home::Here(room) => (here, tid.block, room),
+            Home::There(there, room) => {
                 let block = there.page_id().block();
-                (mtr.add(there), Tid::new(block, slot))
+                (mtr.add(there), block, room)
             }
         };
+        let new = Tid::new(block, room.slot);
         let hot = hot && to == here;
         let flag = |on: bool, flag: u16| if on { flag } else { 0 };
         let header = TupleHeader::new(xid, ctx.cid(), flag(hot, tuple::HEAP_ONLY));
-        write::put(&mut mtr, to, new.slot, &header, row);
+        self.put(&mut mtr, to, room, &header, row);
         let (at, _, old) =
             page::tuple(mtr.page(here), tid.slot).expect("the version was there under this latch");
         let keeps_key = mode != RowLockMode::Update;
@@ -324,7 +328,7 @@ impl Heap {
 
 /// What became of the search for a second page.
 enum Other<'p> {
-    Page(ExclusiveGuard<'p>, u16),
+    Page(ExclusiveGuard<'p>, Room),
     /// No block is known to have room.
     Full,
     /// The one that has is in use just now.

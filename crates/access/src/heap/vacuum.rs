@@ -18,7 +18,7 @@ use throng_types::{BlockNo, FileId, Tid, Xid};
 
 use super::page::{self, FREE_SLOTS, MAX_TUPLE, PageBytes, SLOT, Slot, slot_offset};
 use super::prune::Plan;
-use super::{Heap, write};
+use super::{Heap, room};
 use crate::TxContext;
 use crate::relation::RelState;
 
@@ -130,7 +130,7 @@ impl Heap {
         while keep > 0 {
             let page = self.pool.shared(self.page_id(keep - 1))?;
             let empty =
-                write::is_new(&page) || page::is_heap(&*page) && page::slot_count(&*page) == 0;
+                room::is_new(&page) || page::is_heap(&*page) && page::slot_count(&*page) == 0;
             if !empty {
                 break;
             }

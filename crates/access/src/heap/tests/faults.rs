@@ -64,7 +64,7 @@ fn assert_one(faults: &[Fault], block: BlockNo, what: &str) {
 fn damage_to_a_page_is_named() {
     assert_eq!(faults(0, |_| {}), []);
     assert_one(
-        &faults(0, |page| page[OFF_UPPER + 1] = 0),
+        &faults(0, |page| page[OFF_UPPER..OFF_UPPER + 2].fill(0)),
         0,
         "header with lower",
     );

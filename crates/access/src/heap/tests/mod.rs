@@ -148,23 +148,22 @@ impl World {
     }
 }
 
-/// A page without what is not logged: bytes of the hole and between tuples, hints, the checksum.
-fn comparable(mut page: Box<[u8; PAGE_SIZE]>) -> Box<[u8; PAGE_SIZE]> {
-    use throng_types::page::{HEADER, OFF_CHECKSUM, OFF_LOWER, OFF_UPPER};
-    page[OFF_CHECKSUM..OFF_CHECKSUM + 4].fill(0);
-    let (lower, upper) = (page.u16(OFF_LOWER).into(), page.u16(OFF_UPPER).into());
-    if (HEADER..upper).contains(&lower) {
-        page[lower..upper].fill(0);
-    }
+/// A page without what is not logged: bytes that no slot names, hints, the checksum.
+fn comparable(page: Box<[u8; PAGE_SIZE]>) -> Box<[u8; PAGE_SIZE]> {
+    use throng_types::page::{OFF_CHECKSUM, OFF_LOWER};
+    let mut named = Box::new([0; PAGE_SIZE]);
+    let lower = usize::from(page.u16(OFF_LOWER));
+    named[..lower].copy_from_slice(&page[..lower]);
+    named[OFF_CHECKSUM..OFF_CHECKSUM + 4].fill(0);
     if page::is_heap(&*page) {
         for slot in 1..=page::slot_count(&*page) {
             if let Some((at, len, _)) = page::tuple(&*page, slot) {
-                page[at + OFF_FLAGS] &= !(HINTS as u8);
-                page[at + len..at + page::aligned(len)].fill(0);
+                named[at..at + len].copy_from_slice(&page[at..at + len]);
+                named[at + OFF_FLAGS] &= !(HINTS as u8);
             }
         }
     }
-    page
+    named
 }
 
 /// How each transaction ended, who has locked what, and which snapshots are held.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use throng_buffer::Mtr;
 use throng_types::page::HEADER;
 
-use super::super::{page, write};
+use super::super::page;
 use super::*;
 use crate::heap::Change;
 use crate::heap::page::{MAX_SLOTS, SLOT, aligned};
@@ -43,23 +43,30 @@ enum Held {
 struct Model(Vec<Held>);
 
 impl Model {
-    fn used(&self) -> usize {
+    /// Bytes that are free once what is deleted has gone.
+    fn free(&self) -> usize {
         let size = |held: &Held| match held {
             Held::Row(row) => aligned(TUPLE_HEADER + row.len()),
-            Held::Deleted(len) => aligned(TUPLE_HEADER + len),
-            Held::Dead | Held::Unused => 0,
+            _ => 0,
         };
-        self.0.iter().map(size).sum()
+        PAGE_SIZE - HEADER - self.0.len() * SLOT - self.0.iter().map(size).sum::<usize>()
     }
-    fn place(&self, size: usize) -> Option<u16> {
-        let hole = PAGE_SIZE - HEADER - self.0.len() * SLOT - self.used();
+    /// The slot for a tuple of `size` bytes when so many bytes are free.
+    fn slot_within(&self, free: usize, size: usize) -> Option<u16> {
         match self.0.iter().position(|held| *held == Held::Unused) {
-            _ if hole < aligned(size) => None,
+            _ if free < aligned(size) => None,
             Some(i) => Some(i as u16 + 1),
-            None if self.0.len() < MAX_SLOTS.into() && hole >= aligned(size) + SLOT => {
-                Some(self.0.len() as u16 + 1)
+            None => {
+                let slot = self.0.len() as u16 + 1;
+                (slot <= MAX_SLOTS && free >= aligned(size) + SLOT).then_some(slot)
             }
-            None => None,
+        }
+    }
+    fn prune(&mut self) {
+        for held in &mut self.0 {
+            if let Held::Deleted(_) = held {
+                *held = Held::Dead;
+            }
         }
     }
     fn forget_unused_tail(&mut self) {
@@ -80,31 +87,29 @@ fn run(ops: Vec<Op>) -> Result<(), TestCaseError> {
                 let row = vec![filler; len];
                 filler = filler.wrapping_add(1);
                 let size = TUPLE_HEADER + len;
-                let guard = retry_blocking(|| world.pool.exclusive(fresh)).unwrap();
-                let place = if size > page::MAX_TUPLE {
-                    None
-                } else {
-                    write::place(&guard, size, 0)
-                };
-                prop_assert_eq!(
-                    place,
-                    if size > page::MAX_TUPLE {
-                        None
-                    } else {
-                        model.place(size)
-                    }
-                );
-                let Some(slot) = place else { continue };
+                if size > page::MAX_TUPLE {
+                    continue;
+                }
                 let ctx = txns.begin();
+                let guard = retry_blocking(|| world.pool.exclusive(fresh)).unwrap();
+                let hole = if model.0.is_empty() {
+                    PAGE_SIZE
+                } else {
+                    page::hole(&*guard)
+                };
+                let mut expected = model.slot_within(hole, size);
+                if expected.is_none() {
+                    model.prune();
+                    expected = model.slot_within(model.free(), size);
+                }
+                let (guard, room) = world.heap.make_room(guard, &ctx, size, 0);
+                prop_assert_eq!(room.as_ref().map(|room| room.slot), expected);
+                let Some(room) = room else { continue };
+                let slot = room.slot;
                 let mut mtr = Mtr::new(&world.pool, ctx.xid);
                 let i = mtr.add(guard);
-                write::put(
-                    &mut mtr,
-                    i,
-                    slot,
-                    &TupleHeader::new(ctx.xid, Cid(0), 0),
-                    &row,
-                );
+                let header = TupleHeader::new(ctx.xid, Cid(0), 0);
+                world.heap.put(&mut mtr, i, room, &header, &row);
                 mtr.commit();
                 ctx.commit();
                 model.0.resize(model.0.len().max(slot.into()), Held::Unused);
@@ -126,11 +131,7 @@ fn run(ops: Vec<Op>) -> Result<(), TestCaseError> {
                 let ctx = txns.begin();
                 retry_blocking(|| world.heap.prune(0, &ctx)).unwrap();
                 ctx.commit();
-                for held in &mut model.0 {
-                    if let Held::Deleted(_) = held {
-                        *held = Held::Dead;
-                    }
-                }
+                model.prune();
             }
             Op::Free(i) => {
                 let was_dead = model.0.get(i) == Some(&Held::Dead);
