@@ -121,7 +121,9 @@ fn nothing_is_acknowledged_after_a_failed_sync() {
     let before = insert(&wal, 1);
     wal.flush_blocking(before).unwrap();
     let early = wal.flush(insert(&wal, 2));
-    disk.inject(Fault::new(FaultOp::Sync, "wal/").times(1));
+    // The flusher's segment: those being made ahead are synced too.
+    let segment = format!("wal/{:016X}", Wal::FIRST.0);
+    disk.inject(Fault::new(FaultOp::Sync, segment).times(1));
     let error = early.block().unwrap_err();
     assert_eq!(error.code(), state::IO_ERROR);
     assert_eq!(error.fields().severity, Severity::Panic);
