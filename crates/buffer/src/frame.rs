@@ -25,7 +25,7 @@
 //! cleared, together with setting WRITING, under the shared one: a copy taken there holds every change that DIRTY stood for.
 
 use throng_sync::Latch;
-use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{PageId, Result};
 
@@ -193,6 +193,8 @@ pub(crate) struct Frames {
     memory: FrameMemory,
     pub(crate) table: PageTable,
     pub(crate) stock: std::sync::Arc<Stock>,
+    /// Whether somebody may keep several pages while waiting for another.
+    priority: AtomicBool,
 }
 
 /// How a page enters the pool.
@@ -216,6 +218,7 @@ impl Frames {
             memory: FrameMemory::reserve(count)?,
             table: PageTable::new(count),
             stock: std::sync::Arc::new(Stock::new(count)),
+            priority: AtomicBool::new(false),
         };
         // Handed out from the back: low addresses first, so that a pool that is not filled touches few huge pages.
         frames.stock.put_all((0..count as FrameNo).rev().map(FreeFrame));
@@ -366,6 +369,16 @@ impl Frames {
     /// Copies a page out. The caller holds its latch.
     pub(crate) fn copy_page(&self, number: FrameNo, out: &mut [u8; PAGE_SIZE]) {
         words::load_page(self.words(number), out);
+    }
+
+    /// Takes the pool's one priority, if nobody has it.
+    pub(crate) fn try_priority(&self) -> bool {
+        // Relaxed: it decides who may keep pins, and protects nothing else.
+        !self.priority.swap(true, Ordering::Relaxed)
+    }
+
+    pub(crate) fn leave_priority(&self) {
+        self.priority.store(false, Ordering::Relaxed);
     }
 
     /// How many frames are valid, and how many of those are dirty, at a glance.

@@ -44,5 +44,5 @@ pub use guard::{ExclusiveGuard, OptimisticPage, SharedGuard};
 pub use mtr::{MAX_MTR_PAGES, Mtr};
 pub use pool::{ErrorReport, Pool, PoolConfig, PoolCore, PoolStats};
 pub use ring::{AccessStrategy, Ring};
-pub use wait::{Interrupt, Try, Wait, retry, retry_blocking};
+pub use wait::{Interrupt, Patience, Try, Wait, retry, retry_blocking};
 pub use words::PageRef;

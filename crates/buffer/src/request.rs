@@ -46,6 +46,10 @@ impl ReadRequest {
         self.page
     }
 
+    pub(crate) fn frames(&self) -> &Arc<Frames> {
+        &self.frames
+    }
+
     pub(crate) fn transient(&self) -> bool {
         self.transient
     }

@@ -10,6 +10,8 @@
 //!     └──── keeping the Wait ─────────┘     until the next attempt has run: it pins the page it brought
 //! ```
 //!
+//! [`retry`] does all that; [`Patience`] is its memory, for callers with a loop of their own.
+//!
 //! A [`Wait`] that is dropped early costs nothing and loses nothing: the read goes on and its page is then like any other.
 
 use std::future::Future;
@@ -21,6 +23,7 @@ use std::time::Instant;
 use throng_observe::{WaitEvent, record_wait};
 use throng_types::{Error, FileId, Result};
 
+use crate::frame::Frames;
 use crate::request::ReadRequest;
 use crate::stock::Stock;
 
@@ -100,6 +103,12 @@ impl Wait {
         self.object
     }
 
+    fn try_priority(&self) -> Option<Priority> {
+        let Source::Read { request, .. } = &self.source else { return None };
+        let frames = request.frames();
+        frames.try_priority().then(|| Priority(frames.clone()))
+    }
+
     /// Waits on this thread. For threads that serve nobody else: recovery, the cleaner, analytics.
     ///
     /// # Errors
@@ -150,22 +159,72 @@ impl std::fmt::Debug for Wait {
     }
 }
 
+/// The waits of one restartable call, from its first attempt to its last: what is to be kept between attempts.
+///
+/// As a rule that is the last wait: a caller that kept more, and waited for yet another page, could be one of many that hold
+/// all frames and wait for one. But a call that needs several pages at once may then, in a pool much too small for
+/// its sessions, find each time that one of them has gone. So after [`FAIR_WAITS`](Self::FAIR_WAITS) it tries for the pool's
+/// one priority, and with that keeps everything until it is done.
+#[derive(Default)]
+pub struct Patience {
+    held: Vec<Wait>,
+    waits: u32,
+    priority: Option<Priority>,
+}
+
+impl Patience {
+    /// Waits after which a call no longer relies on luck.
+    pub const FAIR_WAITS: u32 = 12;
+
+    /// Waits for what the last attempt lacked.
+    ///
+    /// # Errors
+    /// What the wait failed with.
+    pub async fn wait(&mut self, wait: Wait) -> Result<()> {
+        self.hold(wait).await
+    }
+
+    /// As [`wait`](Self::wait), blocking this thread.
+    ///
+    /// # Errors
+    /// What the wait failed with.
+    pub fn block(&mut self, wait: Wait) -> Result<()> {
+        self.hold(wait).block_on()
+    }
+
+    fn hold(&mut self, wait: Wait) -> &mut Wait {
+        self.waits += 1;
+        if self.waits > Patience::FAIR_WAITS && self.priority.is_none() {
+            self.priority = wait.try_priority();
+        }
+        if self.priority.is_none() {
+            self.held.clear();
+        }
+        self.held.push(wait);
+        self.held.last_mut().expect("just pushed")
+    }
+}
+
+/// The right, of one caller a pool at a time, to keep several pages while waiting for another.
+struct Priority(Arc<Frames>);
+
+impl Drop for Priority {
+    fn drop(&mut self) {
+        self.0.leave_priority();
+    }
+}
+
 /// Calls `attempt` until it succeeds or fails, awaiting in between. `attempt` starts over each time.
 ///
 /// # Errors
 /// What `attempt`, or a wait, failed with.
 pub async fn retry<T>(mut attempt: impl FnMut() -> Try<T>) -> Result<T> {
-    // Dropped when replaced, that is after the attempt it was held for.
-    let mut held: Option<Wait> = None;
+    let mut patience = Patience::default();
     loop {
         match attempt() {
             Ok(value) => return Ok(value),
             Err(Interrupt::Error(error)) => return Err(error),
-            Err(Interrupt::Wait(wait)) => {
-                // Not held while waiting for another: sessions that each pinned a page and waited for a frame would wait forever.
-                drop(held.take());
-                (&mut *held.insert(wait)).await?;
-            }
+            Err(Interrupt::Wait(wait)) => patience.wait(wait).await?,
         }
     }
 }
@@ -175,15 +234,12 @@ pub async fn retry<T>(mut attempt: impl FnMut() -> Try<T>) -> Result<T> {
 /// # Errors
 /// What `attempt`, or a wait, failed with.
 pub fn retry_blocking<T>(mut attempt: impl FnMut() -> Try<T>) -> Result<T> {
-    let mut held: Option<Wait> = None;
+    let mut patience = Patience::default();
     loop {
         match attempt() {
             Ok(value) => return Ok(value),
             Err(Interrupt::Error(error)) => return Err(error),
-            Err(Interrupt::Wait(wait)) => {
-                drop(held.take());
-                held.insert(wait).block_on()?;
-            }
+            Err(Interrupt::Wait(wait)) => patience.block(wait)?,
         }
     }
 }
