@@ -63,7 +63,7 @@ impl Chunk {
 /// The map of one relation. It grows with what is reported.
 #[derive(Default)]
 pub struct SpaceMap {
-    chunks: RwLock<Vec<Box<Chunk>>>,
+    chunks: RwLock<Vec<Chunk>>,
 }
 
 impl SpaceMap {
@@ -97,7 +97,7 @@ impl SpaceMap {
         {
             let mut chunks = self.chunks.write();
             while chunks.len() <= at {
-                chunks.push(Box::new(Chunk::new()));
+                chunks.push(Chunk::new());
             }
         }
         self.set(block, bytes);
