@@ -8,7 +8,7 @@ pub mod numeric;
 pub mod page;
 pub mod row;
 pub mod sqltype;
-pub use datum::{Array, Datum, Interval, Record, Text, TimeTz};
+pub use datum::{Array, Datum, Dim, Interval, Record, Text, TimeTz};
 pub use error::{Error, Result, SqlState};
 pub use ids::{BlockNo, Cid, Csn, FileId, Lsn, Oid, PageId, Tid, Xid};
 pub use numeric::Numeric;

@@ -195,8 +195,11 @@ pub fn type_info(oid: Oid) -> Option<&'static TypeInfo> {
     REGISTRY.by_oid.get(&oid).map(|&i| &REGISTRY.all[i])
 }
 
-/// The type named so: `pg_type`'s names and SQL's spellings (`integer`, `double precision`), in lower case.
+/// The type named so: `pg_type`'s names and SQL's spellings (`integer`, `double precision`), in lower case; `[]` after it for its array.
 pub fn type_by_name(name: &str) -> Option<&'static TypeInfo> {
+    if let Some(element) = name.strip_suffix("[]") {
+        return type_by_name(element).and_then(|t| type_info(t.array));
+    }
     let canonical = match name {
         "integer" | "int" => "int4",
         "smallint" => "int2",

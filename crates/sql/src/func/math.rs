@@ -25,6 +25,9 @@ fn log_error(zero: bool) -> Error {
     Error::new(state::INVALID_ARGUMENT_FOR_LOG, format!("cannot take logarithm of {what}"))
 }
 
+/// Beyond this a double's square has no room for one more.
+const LARGE: f64 = 1e9;
+
 /// Functions of one double that cannot fail.
 macro_rules! plain {
     ($($name:ident |$x:ident| $value:expr;)*) => { $(
@@ -44,8 +47,7 @@ plain! {
     dtanh |x| x.tanh();
     dsinh |x| x.sinh();
     dcosh |x| x.cosh();
-    dasinh |x| x.asinh();
-    radians |x| x * (std::f64::consts::PI / 180.0);
+    dasinh |x| if x.abs() > LARGE { (x.abs().ln() + std::f64::consts::LN_2).copysign(x) } else { x.asinh() };
 }
 
 /// Functions of one double with a domain: outside of it `input is out of range`.
@@ -69,11 +71,11 @@ limited! {
     dtan |x| x.is_finite(), x.tan();
     dasin |x| (-1.0..=1.0).contains(&x), x.asin();
     dacos |x| (-1.0..=1.0).contains(&x), x.acos();
-    dacosh |x| x >= 1.0, x.acosh();
+    dacosh |x| x >= 1.0, if x > LARGE { x.ln() + std::f64::consts::LN_2 } else { x.acosh() };
     dsind |x| x.is_finite(), sind(x);
     dcosd |x| x.is_finite(), sind(90.0 - x.rem_euclid(360.0));
-    dasind |x| (-1.0..=1.0).contains(&x), inverse_degrees(x, f64::asin);
-    dacosd |x| (-1.0..=1.0).contains(&x), inverse_degrees(x, f64::acos);
+    dasind |x| (-1.0..=1.0).contains(&x), asind(x.abs()).copysign(x);
+    dacosd |x| (-1.0..=1.0).contains(&x), if x >= 0.0 { acosd(x) } else { 90.0 + asind(-x) };
     degrees |x| true, x / (std::f64::consts::PI / 180.0);
 }
 
@@ -106,13 +108,18 @@ fn sind(degrees: f64) -> f64 {
     sign * quarter
 }
 
-fn inverse_degrees(x: f64, inverse: fn(f64) -> f64) -> f64 {
-    // Rounding off the last bits makes the usual angles exact.
-    let degrees = inverse(x).to_degrees();
-    let near = (degrees * 1e12).round() / 1e12;
-    if (near - near.round()).abs() < 1e-11 { near.round() } else { degrees }
+/// Inverse functions on 0 to 1, scaled so that one half gives its angle exactly.
+fn asind(x: f64) -> f64 {
+    if x <= 0.5 { x.asin() / 0.5f64.asin() * 30.0 } else { 90.0 - x.acos() / 0.5f64.acos() * 60.0 }
+}
+fn acosd(x: f64) -> f64 {
+    if x <= 0.5 { 90.0 - x.asin() / 0.5f64.asin() * 30.0 } else { x.acos() / 0.5f64.acos() * 60.0 }
 }
 
+fn radians(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let x = float(&args[0]);
+    checked_product(x * (std::f64::consts::PI / 180.0), x.is_finite(), x != 0.0)
+}
 fn datan2(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(float(&args[0]).atan2(float(&args[1])).into())
 }
@@ -129,7 +136,8 @@ fn dtand(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         return Err(out_of_input_range().into());
     }
     let value = sind(x) / sind(90.0 - x.rem_euclid(360.0));
-    Ok(value.into())
+    // No minus before a zero.
+    Ok(if value == 0.0 { 0.0 } else { value }.into())
 }
 fn datanh(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let x = float(&args[0]);

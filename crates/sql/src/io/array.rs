@@ -81,7 +81,7 @@ impl Reader<'_> {
                 _ => return Err(wrong(self.text)),
             };
             let len = i64::from(high) - i64::from(low) + 1;
-            if len < 0 {
+            if len <= 0 {
                 return Err(Error::new(
                     state::ARRAY_SUBSCRIPT_ERROR,
                     "upper bound cannot be less than lower bound",
@@ -145,15 +145,9 @@ impl Reader<'_> {
         }
         self.rest = &self.rest[1..];
         let deeper = nested == Some(true);
-        match self.dims.get(depth) {
-            Some(&len) if len != count => return Err(uneven(self.text)),
-            Some(_) => {}
-            None => {
-                // Inner levels close first, so their lengths arrive before ours.
-                if self.dims.len() <= depth {
-                    self.dims.resize(depth + 1, -1);
-                }
-            }
+        // Inner levels close first, so their lengths arrive before ours.
+        if self.dims.len() <= depth {
+            self.dims.resize(depth + 1, -1);
         }
         if self.dims[depth] == -1 {
             self.dims[depth] = count;

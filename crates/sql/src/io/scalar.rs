@@ -181,7 +181,8 @@ pub fn parse_float4(text: &str) -> Result<f32> {
 /// Appends a double: the shortest text that reads back the same, or rounded to `15 + extra` digits.
 pub fn write_float8(value: f64, extra: i32, out: &mut Vec<u8>) {
     if extra > 0 {
-        write_shortest(value, |buffer| write!(buffer, "{value:e}"), 15, out);
+        let spacing = (value.abs().next_up() - value.abs(), value.abs() - value.abs().next_down());
+        write_shortest(value, |buffer| write!(buffer, "{value:e}"), &DOUBLE, spacing, out);
     } else {
         write_general(value, (15 + extra).max(1) as usize, out);
     }
@@ -190,7 +191,9 @@ pub fn write_float8(value: f64, extra: i32, out: &mut Vec<u8>) {
 /// Appends a float4 likewise; 6 digits without extra ones.
 pub fn write_float4(value: f32, extra: i32, out: &mut Vec<u8>) {
     if extra > 0 {
-        write_shortest(f64::from(value), |buffer| write!(buffer, "{value:e}"), 6, out);
+        let (wide, up, down) = (f64::from(value), value.abs().next_up(), value.abs().next_down());
+        let spacing = (f64::from(up) - wide.abs(), wide.abs() - f64::from(down));
+        write_shortest(wide, |buffer| write!(buffer, "{value:e}"), &SINGLE, spacing, out);
     } else {
         write_general(f64::from(value), (6 + extra).max(1) as usize, out);
     }
@@ -210,11 +213,25 @@ fn write_special_float(value: f64, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Lays out the digits that Rust's `{:e}` chose (`1.234e5`) as PostgreSQL does: plain from 1e-4 to below 10^limit.
+/// What the two widths of float differ in, when written.
+struct FloatWidth {
+    /// Plain digits below 10 to this power.
+    limit: i32,
+    /// From this many digits on, the value may lie halfway between two texts of that length.
+    tie: usize,
+    /// From here on all values are integers, and one halfway between two of them may have few digits.
+    integers: f64,
+}
+const DOUBLE: FloatWidth = FloatWidth { limit: 15, tie: 16, integers: 9_007_199_254_740_992.0 };
+const SINGLE: FloatWidth = FloatWidth { limit: 6, tie: 7, integers: 16_777_216.0 };
+
+/// Lays out the digits that Rust's `{:e}` chose (`1.234e5`) as PostgreSQL does: plain from 1e-4 to below 10^limit. `spacing` is how far
+/// the neighbours above and below are.
 fn write_shortest(
     value: f64,
     digits: impl FnOnce(&mut &mut [u8]) -> std::io::Result<()>,
-    limit: i32,
+    width: &FloatWidth,
+    spacing: (f64, f64),
     out: &mut Vec<u8>,
 ) {
     if write_special_float(value, out) {
@@ -226,7 +243,73 @@ fn write_shortest(
     let rest = cursor.len();
     debug_assert!(written.is_ok(), "17 digits and an exponent fit");
     let len = space.len() - rest;
-    layout_digits(&space[..len], limit, out);
+    let text = &mut space[..len];
+    if value.abs() >= width.integers
+        && let Some(longer) = past_boundary(value, text, spacing)
+    {
+        return layout_digits(longer.as_bytes(), width.limit, out);
+    }
+    prefer_even(value, text, width.tie);
+    layout_digits(text, width.limit, out);
+}
+
+/// Rust takes a text that lies exactly halfway to the next value; PostgreSQL then gives another digit.
+fn past_boundary(value: f64, text: &[u8], spacing: (f64, f64)) -> Option<String> {
+    // Beyond, so few digits are never halfway.
+    const LARGEST: f64 = 1.7e38;
+    if value.abs() > LARGEST || spacing.0 < 2.0 {
+        return None;
+    }
+    let exact = value.abs() as u128;
+    let halfway = |text: &str| -> bool {
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let mut digits = 0u128;
+        let mut places = exponent.parse::<i32>().unwrap_or(0);
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        places -= fraction.len() as i32;
+        for d in whole.bytes().chain(fraction.bytes()) {
+            digits = digits * 10 + u128::from(d - b'0');
+        }
+        let Some(shown) = u32::try_from(places)
+            .ok()
+            .and_then(|p| 10u128.checked_pow(p))
+            .and_then(|p| digits.checked_mul(p))
+        else {
+            return false;
+        };
+        let gap = if shown > exact { spacing.0 } else { spacing.1 };
+        shown.abs_diff(exact) * 2 == gap as u128
+    };
+    let text = std::str::from_utf8(text).ok()?.trim_start_matches('-');
+    if !halfway(text) {
+        return None;
+    }
+    let digits = text.bytes().take_while(|&b| b != b'e').filter(u8::is_ascii_digit).count();
+    (digits..=17).map(|n| format!("{value:.n$e}")).find(|t| !halfway(t.trim_start_matches('-')))
+}
+
+/// Rust rounds a value halfway between two shortest texts up, PostgreSQL to the even last digit.
+fn prefer_even(value: f64, text: &mut [u8], tie: usize) {
+    let Some(e) = text.iter().position(|&b| b == b'e') else { return };
+    let last = e - 1;
+    let digits = text[..e].iter().filter(|b| b.is_ascii_digit()).count();
+    if digits < tie || (text[last] - b'0').is_multiple_of(2) {
+        return;
+    }
+    let exponent: i32 =
+        std::str::from_utf8(&text[e + 1..]).ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    // Halfway means that one more decimal is exact, so that many binary places are enough.
+    let places = digits as i32 - exponent;
+    if places > 64 || (places > 0 && (value * 2f64.powi(places)).fract() != 0.0) {
+        return;
+    }
+    let longer = format!("{:.*e}", digits + 20, value.abs());
+    let after = longer.bytes().filter(u8::is_ascii_digit).skip(digits).take(20);
+    let halfway = after.enumerate().all(|(i, d)| d == if i == 0 { b'5' } else { b'0' });
+    if halfway {
+        // An odd digit is never 0: no borrow.
+        text[last] -= 1;
+    }
 }
 
 /// As C's `%.*g`.

@@ -5,7 +5,9 @@ use chrono_tz::{OffsetName, TZ_VARIANTS, Tz};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use throng_types::Text;
-use throng_types::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND, UNIX_EPOCH_MICROS, date_from_days, days_from_date};
+use throng_types::calendar::{
+    MICROS_PER_DAY, MICROS_PER_SECOND, UNIX_EPOCH_MICROS, date_from_days, days_from_date, is_leap_year,
+};
 
 /// A session's or an expression's time zone.
 #[derive(Clone, Debug, PartialEq)]
@@ -182,13 +184,16 @@ impl Zone {
     }
 }
 
-/// As chrono counts. A year that chrono does not reach is replaced by one with the same calendar.
+/// As chrono counts. Its rules end with the year 2099, so a later year is replaced by one before with the same calendar: rules tell
+/// changes by weekday.
 fn naive(micros: i64) -> NaiveDateTime {
-    const CYCLE: i32 = 400;
-    let days = micros.div_euclid(MICROS_PER_DAY);
-    let (year, month, day) = date_from_days(days);
-    let (year, shifted) = if year > 200_000 { (2000 + year.rem_euclid(CYCLE), true) } else { (year, false) };
-    let micros = if shifted {
+    const LAST: i32 = 2089;
+    let (year, month, day) = date_from_days(micros.div_euclid(MICROS_PER_DAY));
+    let micros = if year > LAST {
+        let weekday = |y| days_from_date(y, 1, 1).rem_euclid(7);
+        let alike = |y: &i32| is_leap_year(*y) == is_leap_year(year) && weekday(*y) == weekday(year);
+        // Within 28 years without a century every calendar comes.
+        let year = (LAST - 27..=LAST).find(alike).unwrap_or(LAST);
         days_from_date(year, month, day) * MICROS_PER_DAY + micros.rem_euclid(MICROS_PER_DAY)
     } else {
         micros

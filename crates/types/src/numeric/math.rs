@@ -209,21 +209,16 @@ impl Numeric {
         if self.is_nan() || base.is_nan() {
             return Ok(Numeric::NAN);
         }
-        for value in [base, self] {
-            if value.signum() <= 0 {
-                return Err(log_error(value));
-            }
+        // Beside an infinity a negative argument is reported before a zero one.
+        let negative_first = base.is_infinite() || self.is_infinite();
+        let negative = [base, self].into_iter().find(|v| negative_first && v.signum() < 0);
+        if let Some(wrong) = negative.or([base, self].into_iter().find(|v| v.signum() <= 0)) {
+            return Err(log_error(wrong));
         }
         match (base.is_infinite(), self.is_infinite()) {
             (true, true) => return Ok(Numeric::NAN),
             (true, false) => return Ok(Numeric::ZERO),
-            (false, true) => {
-                return Ok(match base.compare(&Numeric::ONE) {
-                    Ordering::Greater => Numeric::INFINITY,
-                    Ordering::Less => Numeric::NEG_INFINITY,
-                    Ordering::Equal => return Err(division_by_zero()),
-                });
-            }
+            (false, true) => return Ok(Numeric::INFINITY),
             (false, false) => {}
         }
         let (base_weight, weight) = (base.ln_weight(), self.ln_weight());
@@ -340,8 +335,9 @@ impl Numeric {
         let (base, negative) = (self.abs(), self.signum() < 0 && exponent.is_odd());
         let ln_weight = base.ln_weight();
         // First to eight digits, to learn how large the result is.
-        let rough_ln = base.ln_to_scale((8 - ln_weight).clamp(0, 16_000))?;
-        let rough = rough_ln.mul(exponent)?.to_f64();
+        let rough_scale = (8 - ln_weight).clamp(0, 16_000);
+        let rough_ln = base.ln_to_scale(rough_scale)?;
+        let rough = rough_ln.mul(exponent)?.round(rough_scale).to_f64();
         if rough.abs() > MAX_EXPONENT * 1.003_34 {
             if rough > 0.0 {
                 return Err(overflow());

@@ -107,6 +107,7 @@ struct Fields {
     zone: Option<Zone>,
     bc: Option<bool>,
     meridian: Option<bool>,
+    weekday: bool,
     julian_next: bool,
     time_next: bool,
     infinity: Option<bool>,
@@ -208,6 +209,10 @@ fn date_token(
             return fields.set_zone(zone);
         }
     }
+    // A date in one piece comes first; only a zone may stand before it.
+    if fields.weekday || fields.time.is_some() || fields.has_any_date() {
+        return Err(Fault::Format);
+    }
     // First the month by name, then the numbers in order.
     let parts: Vec<&str> =
         token.text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|p| !p.is_empty()).collect();
@@ -248,7 +253,7 @@ fn date_number(fields: &mut Fields, text: &str, order: DateOrder) -> Result<(), 
         fields.day_of_year = Some(small);
         return Ok(());
     }
-    let mut set_year = |fields: &mut Fields| {
+    let set_year = |fields: &mut Fields| {
         fields.year = Some(value);
         fields.short_year = text.len() <= 2;
     };
@@ -307,18 +312,7 @@ fn number_token(
         return if fields.has_date() { Ok(()) } else { Err(Fault::Format) };
     }
     if time_only && fields.time.is_none() && !fields.has_any_date() {
-        return if matches!(digits, 4 | 6) {
-            run_together_time(fields, text)
-        } else if digits <= 2 {
-            // An hour, if AM or PM follows.
-            let hour: i64 = text.parse().map_err(|_| Fault::Format)?;
-            if hour > 24 {
-                return Err(Fault::FieldOverflow);
-            }
-            fields.set_time(hour * MICROS_PER_HOUR, hour)
-        } else {
-            Err(Fault::Format)
-        };
+        return run_together_time(fields, text);
     }
     if fields.has_date() {
         return run_together_time(fields, text);
@@ -457,7 +451,8 @@ fn word_token(
             fields.month = Some(m);
             fields.text_month = true;
         }
-        Word::Weekday | Word::Ignore => {}
+        Word::Weekday => fields.weekday = true,
+        Word::Ignore => {}
         Word::Meridian(pm) => {
             if fields.meridian.replace(pm).is_some() {
                 return Err(Fault::Format);
@@ -489,12 +484,12 @@ fn word_token(
         Word::Epoch => {
             fields.days = Some(-i64::from(UNIX_EPOCH_DAYS));
             fields.set_time(0, 0)?;
-            fields.zone = Some(Zone::utc());
+            fields.zone = Zone::fixed(0);
         }
         Word::Infinity => fields.infinity = Some(true),
         Word::Midnight => {
             fields.set_time(0, 0)?;
-            fields.zone = Some(Zone::utc());
+            fields.zone = Zone::fixed(0);
         }
         Word::Julian => fields.julian_next = true,
         Word::IsoTime => {
@@ -532,7 +527,9 @@ fn finish(mut fields: Fields, time_only: bool) -> Result<Moment, Fault> {
     if days.is_none() && !time_only {
         return Err(Fault::Format);
     }
-    if time_only && fields.time.is_none() {
+    // Without a date a zone must be the same on every day.
+    let changing = matches!(fields.zone, Some(Zone::Named(_)));
+    if time_only && (fields.time.is_none() || (changing && days.is_none())) {
         return Err(Fault::Format);
     }
     Ok(Moment { days, time: fields.time, zone: fields.zone })

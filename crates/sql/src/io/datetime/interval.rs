@@ -24,6 +24,26 @@ enum Unit {
     Years(i32),
 }
 
+impl Unit {
+    fn bit(self) -> u16 {
+        1 << match self {
+            Unit::Microsecond => 0,
+            Unit::Millisecond => 1,
+            Unit::Second => 2,
+            Unit::Minute => 3,
+            Unit::Hour => 4,
+            Unit::Day => 5,
+            Unit::Week => 6,
+            Unit::Month => 7,
+            Unit::Years(n) => 8 + n.ilog10(),
+        }
+    }
+}
+/// What seconds with a fraction stand for: seconds, milliseconds, microseconds.
+const SECOND_UNITS: u16 = 0b111;
+/// What `h:m:s` stands for.
+const CLOCK_UNITS: u16 = 0b1_1111;
+
 fn unit(word: &str) -> Option<Unit> {
     Some(match word {
         "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" | "microsecon" => {
@@ -49,6 +69,9 @@ fn unit(word: &str) -> Option<Unit> {
 /// Adds up the parts, checked.
 #[derive(Default)]
 struct Sum {
+    /// Units seen: none may come twice.
+    seen: u16,
+    years: i64,
     months: i64,
     days: i64,
     micros: i64,
@@ -82,13 +105,33 @@ impl Sum {
         self.days(exact as i64, 1)?;
         self.fraction_micros(exact - (exact as i64) as f64, MICROS_PER_DAY)
     }
-    fn months(&mut self, value: i64, scale: i64) -> Result<(), Fault> {
-        let sum = value.checked_mul(scale).and_then(|v| self.months.checked_add(v));
+    fn months(&mut self, value: i64) -> Result<(), Fault> {
+        let sum = self.months.checked_add(value);
         self.months = sum.filter(|m| i32::try_from(*m).is_ok()).ok_or(Fault::FieldOverflow)?;
         Ok(())
     }
+    fn years(&mut self, value: i64, scale: i64) -> Result<(), Fault> {
+        let sum = value.checked_mul(scale).and_then(|v| self.years.checked_add(v));
+        self.years = sum.filter(|y| i32::try_from(*y).is_ok()).ok_or(Fault::FieldOverflow)?;
+        Ok(())
+    }
+    /// Notes units; one that was there before is an error.
+    fn mark(&mut self, units: u16) -> Result<(), Fault> {
+        if self.seen & units != 0 {
+            return Err(Fault::Format);
+        }
+        self.seen |= units;
+        Ok(())
+    }
+    fn clock(&mut self, micros: i64) -> Result<(), Fault> {
+        self.mark(CLOCK_UNITS)?;
+        self.micros(micros, 0.0, 1)
+    }
 
     fn add(&mut self, value: i64, fraction: f64, unit: Unit) -> Result<(), Fault> {
+        // Seconds with a fraction take the smaller units too.
+        let small = if unit == Unit::Second && fraction != 0.0 { SECOND_UNITS } else { 0 };
+        self.mark(unit.bit() | small)?;
         match unit {
             Unit::Microsecond => self.micros(value, fraction, 1),
             Unit::Millisecond => self.micros(value, fraction, 1000),
@@ -104,12 +147,12 @@ impl Sum {
                 self.fraction_days(fraction, 7)
             }
             Unit::Month => {
-                self.months(value, 1)?;
+                self.months(value)?;
                 self.fraction_days(fraction, 30)
             }
             Unit::Years(n) => {
-                self.months(value, i64::from(n) * 12)?;
-                self.months((fraction * f64::from(n) * 12.0).round_ties_even() as i64, 1)
+                self.years(value, i64::from(n))?;
+                self.months((fraction * f64::from(n) * 12.0).round_ties_even() as i64)
             }
         }
     }
@@ -117,10 +160,12 @@ impl Sum {
     fn finish(self, ago: bool) -> Result<Interval, Fault> {
         let sign = if ago { -1 } else { 1 };
         let narrow = |v: i64| v.checked_mul(sign).and_then(|v| i32::try_from(v).ok());
-        let (Some(months), Some(days), Some(micros)) =
-            (narrow(self.months), narrow(self.days), self.micros.checked_mul(sign))
-        else {
-            return Err(Fault::IntervalOverflow);
+        let (Some(months), Some(days), Some(micros)) = (
+            narrow(self.years * 12 + self.months),
+            narrow(self.days),
+            self.micros.checked_mul(sign),
+        ) else {
+            return Err(Fault::IntervalRange);
         };
         Ok(Interval { months, days, micros })
     }
@@ -133,7 +178,10 @@ pub fn parse(text: &str, style: IntervalStyle, typmod: i32) -> Result<Interval> 
         Err(Fault::Format) => decode_iso(text.trim()),
         result => result,
     };
-    result.map_err(|f| f.error(oid::INTERVAL, text))
+    result.map_err(|fault| {
+        let fault = if fault == Fault::FieldOverflow { Fault::IntervalOverflow } else { fault };
+        fault.error(oid::INTERVAL, text)
+    })
 }
 
 fn default_unit(typmod: i32) -> Unit {
@@ -201,12 +249,12 @@ fn decode(text: &str, style: IntervalStyle, typmod: i32) -> Result<Interval, Fau
                     return Err(Fault::Format);
                 }
                 let micros = clock(&token.text, minutes_to_seconds)?;
-                sum.micros(if all_negative { -micros } else { micros }, 0.0, 1)?;
+                sum.clock(if all_negative { -micros } else { micros })?;
                 (any, next) = (true, Some(Unit::Day));
             }
             Kind::Signed if token.text[1..].contains(':') => {
                 let micros = clock(&token.text[1..], minutes_to_seconds)?;
-                sum.micros(if token.text.starts_with('-') { -micros } else { micros }, 0.0, 1)?;
+                sum.clock(if token.text.starts_with('-') { -micros } else { micros })?;
                 (any, next) = (true, Some(Unit::Day));
             }
             Kind::Signed | Kind::Number | Kind::Date => {
@@ -293,7 +341,6 @@ fn decode_iso(text: &str) -> Result<Interval, Fault> {
         return Err(Fault::Format);
     }
     let (date, time) = match body.split_once('T') {
-        Some((_, "")) => return Err(Fault::Format),
         Some((date, time)) => (date, Some(time)),
         None => (body, None),
     };
@@ -310,7 +357,7 @@ fn decode_iso(text: &str) -> Result<Interval, Fault> {
         iso_fields(date, false, &mut sum)?;
     }
     match time {
-        Some(time) if time.contains(':') => sum.micros(clock(time, false)?, 0.0, 1)?,
+        Some(time) if time.contains(':') => sum.clock(clock(time, false)?)?,
         Some(time) => iso_fields(time, true, &mut sum)?,
         None => {}
     }

@@ -22,6 +22,8 @@ pub enum Fault {
     /// A month or day out of range: another DateStyle might read it.
     MonthDayOverflow,
     IntervalOverflow,
+    /// Each field fits, their sum does not.
+    IntervalRange,
     ZoneOverflow,
 }
 
@@ -35,10 +37,17 @@ impl Fault {
             )
         };
         match self {
-            Fault::Format => Error::new(
-                state::INVALID_DATETIME_FORMAT,
-                format!("invalid input syntax for type {}: \"{text}\"", type_name(ty)),
-            ),
+            Fault::Format => {
+                let name = match ty {
+                    oid::TIMESTAMP => "timestamp".into(),
+                    oid::TIME => "time".into(),
+                    _ => type_name(ty),
+                };
+                Error::new(
+                    state::INVALID_DATETIME_FORMAT,
+                    format!("invalid input syntax for type {name}: \"{text}\""),
+                )
+            }
             Fault::FieldOverflow => field(),
             Fault::MonthDayOverflow => {
                 field().hint("Perhaps you need a different \"DateStyle\" setting.")
@@ -47,6 +56,9 @@ impl Fault {
                 state::INTERVAL_FIELD_OVERFLOW,
                 format!("interval field value out of range: \"{text}\""),
             ),
+            Fault::IntervalRange => {
+                Error::new(state::DATETIME_FIELD_OVERFLOW, "interval out of range")
+            }
             Fault::ZoneOverflow => Error::new(
                 state::INVALID_TIME_ZONE_DISPLACEMENT,
                 format!("time zone displacement out of range: \"{text}\""),
