@@ -11,7 +11,6 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use throng_access::Heap;
 use throng_access::btree::BTree;
-use throng_access::heap::large::{LargeRead, LargeRef};
 use throng_buffer::Try;
 use throng_sql::catalog::{ColumnDef, IndexDef, TableDef};
 use throng_sql::func::EvalContext;
@@ -19,6 +18,7 @@ use throng_types::key::{self, KeyOrder};
 use throng_types::row::{Phys, RowLayout};
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
+use crate::large;
 use crate::store::Store;
 
 /// A table ready to be read and written.
@@ -103,28 +103,14 @@ impl Table {
         Ok(())
     }
 
-    /// Fetches the values that are kept outside the row. Columns fetched before a wait are not fetched again.
-    pub fn fetch_external(&self, row: &mut [Datum], reading: &mut ExternalRead) -> Try<()> {
-        for (value, phys) in row.iter_mut().zip(self.layout.columns()) {
-            let Datum::External(reference) = value else { continue };
-            let reference = LargeRef::from_bytes(*reference);
-            self.heap.read_large(&reference, &mut reading.progress, &mut reading.bytes)?;
-            *value = RowLayout::value(*phys, &reading.bytes)?;
-            *reading = ExternalRead::default();
-        }
-        Ok(())
+    /// Fetches the values that are kept outside the row.
+    pub fn fetch_external(&self, row: &mut [Datum], fetch: &mut large::Fetch) -> Try<()> {
+        large::fetch(&self.heap, &self.layout, row, fetch)
     }
 
     pub fn column_type(&self, at: usize) -> SqlType {
         self.def.columns[at].ty
     }
-}
-
-/// How far the fetching of one large value has come.
-#[derive(Default)]
-pub struct ExternalRead {
-    progress: LargeRead,
-    bytes: Vec<u8>,
 }
 
 fn phys_of(column: &ColumnDef) -> Result<Phys> {

@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that one room alone may use.
-const KEPT_IN: &[(&str, &str)] = &[("datafusion", "exec"), ("sqlparser", "sql"), ("clap", "server")];
+const KEPT_IN: &[(&str, &str)] = &[("datafusion", "exec"), ("clap", "server")];
 
 /// The direct dependencies of every crate of the workspace, by `cargo metadata`.
 fn dependencies() -> BTreeMap<String, Vec<String>> {

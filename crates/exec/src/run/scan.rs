@@ -12,7 +12,8 @@ use throng_types::{BlockNo, Datum, Tid};
 
 use super::eval::{eval, holds};
 use super::{Cx, Operator, Row, Step};
-use crate::table::{ExternalRead, Index, Table};
+use crate::large::Fetch;
+use crate::table::{Index, Table};
 
 /// Turns stored rows into a scan's output rows.
 struct Decoder {
@@ -24,7 +25,7 @@ struct Decoder {
     plain: bool,
     filter: &'static Option<Expr>,
     values: Row,
-    reading: ExternalRead,
+    reading: Fetch,
 }
 
 impl Decoder {
@@ -38,7 +39,7 @@ impl Decoder {
             plain,
             filter,
             values: Row::new(),
-            reading: ExternalRead::default(),
+            reading: Fetch::default(),
         }
     }
 

@@ -1,0 +1,290 @@
+//! COPY's text and CSV formats, one record at a time.
+
+use throng_sql::command::{ColumnSet, CopyOptions};
+use throng_types::Result;
+
+use super::{FieldKind, Fields, bad_format};
+
+fn is_in(set: &ColumnSet, column: u16) -> bool {
+    match set {
+        ColumnSet::None => false,
+        ColumnSet::All => true,
+        ColumnSet::Some(columns) => columns.contains(&column),
+    }
+}
+
+/// What a field's raw text stands for.
+fn kind(options: &CopyOptions, raw: &[u8]) -> FieldKind {
+    if raw == options.null.as_bytes() {
+        FieldKind::Null
+    } else if options.default.as_ref().is_some_and(|d| raw == d.as_bytes()) {
+        FieldKind::Default
+    } else {
+        FieldKind::Value
+    }
+}
+
+/// Text format: fields between delimiters, backslash escapes.
+pub fn parse(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> Result<()> {
+    fields.clear();
+    let mut at = 0;
+    loop {
+        let start = at;
+        let field_start = fields.bytes.len();
+        loop {
+            match record.get(at) {
+                None => break,
+                Some(&b) if b == options.delimiter => break,
+                Some(b'\\') => {
+                    at += 1;
+                    unescape(record, &mut at, &mut fields.bytes);
+                }
+                Some(&b) => {
+                    fields.bytes.push(b);
+                    at += 1;
+                }
+            }
+        }
+        let kind = kind(options, &record[start..at]);
+        if kind != FieldKind::Value {
+            fields.bytes.truncate(field_start);
+        }
+        fields.end_field(kind);
+        if at >= record.len() {
+            return Ok(());
+        }
+        at += 1;
+    }
+}
+
+/// Undoes the escape whose backslash has been passed.
+fn unescape(record: &[u8], at: &mut usize, out: &mut Vec<u8>) {
+    let Some(&b) = record.get(*at) else {
+        out.push(b'\\');
+        return;
+    };
+    *at += 1;
+    let digits = |at: usize, most: usize, radix: u32| {
+        record[at..]
+            .iter()
+            .take(most)
+            .take_while(|b| (**b as char).is_digit(radix))
+            .fold((0u32, 0), |(value, n), b| {
+                (value * radix + (*b as char).to_digit(radix).unwrap_or(0), n + 1)
+            })
+    };
+    match b {
+        b'b' => out.push(8),
+        b'f' => out.push(12),
+        b'n' => out.push(b'\n'),
+        b'r' => out.push(b'\r'),
+        b't' => out.push(b'\t'),
+        b'v' => out.push(11),
+        b'0'..=b'7' => {
+            let (value, n) = digits(*at - 1, 3, 8);
+            *at += n - 1;
+            out.push(value as u8);
+        }
+        b'x' => match digits(*at, 2, 16) {
+            (_, 0) => out.push(b'x'),
+            (value, n) => {
+                *at += n;
+                out.push(value as u8);
+            }
+        },
+        other => out.push(other),
+    }
+}
+
+/// CSV: fields between delimiters, quotes around what needs them.
+pub fn parse_csv(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> Result<()> {
+    fields.clear();
+    let (quote, escape) = (options.quote, options.escape);
+    let mut at = 0;
+    loop {
+        let field_start = fields.bytes.len();
+        let mut was_quoted = false;
+        let mut in_quotes = false;
+        loop {
+            match record.get(at) {
+                None if in_quotes => return Err(bad_format("unterminated CSV quoted field")),
+                None => break,
+                Some(&b) if in_quotes => {
+                    at += 1;
+                    let next = record.get(at).copied();
+                    if b == escape && next.is_some_and(|n| n == quote || n == escape) {
+                        fields.bytes.extend(next);
+                        at += 1;
+                    } else if b == quote {
+                        in_quotes = false;
+                    } else {
+                        fields.bytes.push(b);
+                    }
+                }
+                Some(&b) if b == options.delimiter => break,
+                Some(&b) if b == quote => {
+                    was_quoted = true;
+                    in_quotes = true;
+                    at += 1;
+                }
+                Some(&b) => {
+                    fields.bytes.push(b);
+                    at += 1;
+                }
+            }
+        }
+        // FORCE_NULL and FORCE_NOT_NULL name positions in the file, counted from 1.
+        let column = fields.len() as u16 + 1;
+        let looks = kind(options, &fields.bytes[field_start..]);
+        let kind = match looks {
+            FieldKind::Null if was_quoted && !is_in(&options.force_null, column) => FieldKind::Value,
+            FieldKind::Null if !was_quoted && is_in(&options.force_not_null, column) => {
+                FieldKind::Value
+            }
+            FieldKind::Default if was_quoted => FieldKind::Value,
+            other => other,
+        };
+        if kind != FieldKind::Value {
+            fields.bytes.truncate(field_start);
+        }
+        fields.end_field(kind);
+        if at >= record.len() {
+            return Ok(());
+        }
+        at += 1;
+    }
+}
+
+/// Appends one field of a text record.
+pub fn write_field(options: &CopyOptions, value: Option<&[u8]>, out: &mut Vec<u8>) {
+    let Some(value) = value else {
+        out.extend_from_slice(options.null.as_bytes());
+        return;
+    };
+    for &b in value {
+        let escaped = match b {
+            8 => b'b',
+            12 => b'f',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            11 => b'v',
+            b'\\' => b'\\',
+            b if b == options.delimiter => b,
+            b => {
+                out.push(b);
+                continue;
+            }
+        };
+        out.extend_from_slice(&[b'\\', escaped]);
+    }
+}
+
+/// Appends one field of a CSV record. `column`: its place in the record from 1; `alone`: it is the only one.
+pub fn write_csv_field(
+    options: &CopyOptions,
+    value: Option<&[u8]>,
+    column: u16,
+    alone: bool,
+    out: &mut Vec<u8>,
+) {
+    let Some(value) = value else {
+        out.extend_from_slice(options.null.as_bytes());
+        return;
+    };
+    let (quote, escape) = (options.quote, options.escape);
+    let special =
+        |b: &u8| *b == options.delimiter || *b == quote || *b == b'\n' || *b == b'\r';
+    let needs_quotes = is_in(&options.force_quote, column)
+        || value == options.null.as_bytes()
+        || (alone && value == b"\\.")
+        || value.iter().any(special);
+    if !needs_quotes {
+        out.extend_from_slice(value);
+        return;
+    }
+    out.push(quote);
+    for &b in value {
+        if b == quote || b == escape {
+            out.push(escape);
+        }
+        out.push(b);
+    }
+    out.push(quote);
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use throng_sql::command::{CopyFormat, CopyHeader};
+
+    /// PostgreSQL's defaults for a format.
+    pub(crate) fn options(format: CopyFormat) -> CopyOptions {
+        let csv = format == CopyFormat::Csv;
+        CopyOptions {
+            format,
+            delimiter: if csv { b',' } else { b'\t' },
+            null: if csv { "" } else { "\\N" }.into(),
+            default: None,
+            header: CopyHeader::No,
+            quote: b'"',
+            escape: b'"',
+            force_quote: ColumnSet::None,
+            force_not_null: ColumnSet::None,
+            force_null: ColumnSet::None,
+            freeze: false,
+            ignore_errors: false,
+            reject_limit: None,
+            verbose: false,
+        }
+    }
+
+    fn read(format: CopyFormat, record: &[u8]) -> Vec<Option<String>> {
+        let mut fields = Fields::default();
+        super::super::parse_record(&options(format), record, &mut fields).expect("well formed");
+        (0..fields.len())
+            .map(|i| match fields.get(i) {
+                (FieldKind::Value, bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn some(texts: &[&str]) -> Vec<Option<String>> {
+        texts.iter().map(|t| Some((*t).to_owned())).collect()
+    }
+
+    #[test]
+    fn text_escapes() {
+        assert_eq!(read(CopyFormat::Text, b"a\\tb\t\\x41\\102\\\\\t"), some(&["a\tb", "AB\\", ""]));
+        assert_eq!(read(CopyFormat::Text, b"\\N\t\\\\N"), [None, Some("\\N".into())]);
+        assert_eq!(read(CopyFormat::Text, b""), some(&[""]));
+    }
+
+    #[test]
+    fn csv_quotes() {
+        assert_eq!(read(CopyFormat::Csv, b"a,\"b,\"\"c\"\"\",x\"y\"z"), some(&["a", "b,\"c\"", "xyz"]));
+        assert_eq!(read(CopyFormat::Csv, b",\"\""), [None, Some(String::new())]);
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let values: [&[u8]; 6] = [b"plain", b"tab\there", b"quote\"d", b"line\nbreak\r", b"\\.", b""];
+        for format in [CopyFormat::Text, CopyFormat::Csv] {
+            let options = options(format);
+            let mut record = Vec::new();
+            for (i, value) in values.iter().enumerate() {
+                if i > 0 {
+                    record.push(options.delimiter);
+                }
+                match format {
+                    CopyFormat::Text => write_field(&options, Some(value), &mut record),
+                    _ => write_csv_field(&options, Some(value), i as u16 + 1, false, &mut record),
+                }
+            }
+            let expected: Vec<_> =
+                values.iter().map(|v| Some(String::from_utf8_lossy(v).into_owned())).collect();
+            assert_eq!(read(format, &record), expected);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! One running database: its storage, its catalog, its settings, its background work.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+use throng_access::RelationStore;
+use throng_buffer::PoolConfig;
+use throng_disk::{CheckedDisk, Disk, RealDisk};
+use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object};
+use throng_sql::settings::{Id, ServerSettings, Source};
+use throng_txn::{CancelReason, OpenConfig, TxnConfig, TxnSystem};
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result};
+use throng_wal::WalConfig;
+
+use crate::cleaner::Cleaner;
+use crate::objects;
+use crate::store::Store;
+
+/// What an engine is opened with.
+pub struct EngineConfig {
+    pub data: PathBuf,
+    pub cores: Vec<usize>,
+    pub pool_bytes: usize,
+    /// Server-wide values of settings, later ones winning.
+    pub settings: Vec<(String, String)>,
+    /// Makes what is kept of a password.
+    pub password_verifier: fn(&str) -> String,
+}
+
+/// What authentication must know of a role.
+#[derive(Clone, Debug)]
+pub struct RoleLogin {
+    pub oid: Oid,
+    pub name: String,
+    pub superuser: bool,
+    pub can_login: bool,
+    /// `SCRAM-SHA-256$…`.
+    pub verifier: Option<String>,
+    /// -1 for no limit.
+    pub connection_limit: i32,
+}
+
+pub struct Engine {
+    pub(crate) sys: Arc<TxnSystem>,
+    pub(crate) store: Store,
+    pub(crate) password_verifier: fn(&str) -> String,
+    catalog: RwLock<Arc<Catalog>>,
+    /// The published catalog's version: one load tells a session whether the catalog it has is the current one.
+    catalog_version: AtomicU64,
+    settings: RwLock<ServerSettings>,
+    given: Vec<(String, String)>,
+    /// Cancel keys by session number.
+    secrets: Mutex<HashMap<u32, Arc<[u8]>>>,
+    sessions: AtomicUsize,
+    closing: AtomicBool,
+    cleaner: Mutex<Option<Cleaner>>,
+}
+
+fn server_settings(given: &[(String, String)], source: Source) -> Result<ServerSettings> {
+    let mut settings = ServerSettings::default();
+    for (name, value) in given {
+        settings.set(name, value, source)?;
+    }
+    Ok(settings)
+}
+
+impl Engine {
+    /// Opens a data directory, made at first start; recovers it if need be.
+    ///
+    /// # Errors
+    /// F0000 for settings that are none; 58030, 53100 and XX001 from storage.
+    pub fn open(config: EngineConfig) -> Result<Arc<Engine>> {
+        let settings = server_settings(&config.settings, Source::CommandLine)?;
+        std::fs::create_dir_all(&config.data)?;
+        let disk: Arc<dyn Disk> = Arc::new(CheckedDisk::new(RealDisk::new(&config.data)?));
+        let (sys, report) = TxnSystem::open(OpenConfig {
+            disk,
+            pool: PoolConfig::new(config.pool_bytes),
+            wal: WalConfig::default(),
+            txn: TxnConfig::default(),
+        })?;
+        let relations = Arc::new(RelationStore::new(sys.pool().clone()));
+        let store = Store { pool: sys.pool().clone(), relations };
+        let objects = if report.first_start {
+            objects::create(&sys, &store)?
+        } else {
+            objects::load(&sys, &store)?
+        };
+        for object in &objects {
+            sys.note_oid(object.oid());
+        }
+        let catalog = Arc::new(Catalog::load(objects, 1));
+        let engine = Arc::new(Engine {
+            catalog_version: AtomicU64::new(catalog.version()),
+            catalog: RwLock::new(catalog),
+            sys,
+            store,
+            password_verifier: config.password_verifier,
+            settings: RwLock::new(settings),
+            given: config.settings,
+            secrets: Mutex::default(),
+            sessions: AtomicUsize::new(0),
+            closing: AtomicBool::new(false),
+            cleaner: Mutex::new(None),
+        });
+        engine.apply_settings();
+        *engine.cleaner.lock() = Some(Cleaner::start(&engine)?);
+        Ok(engine)
+    }
+
+    /// Stops for good: background work ends, a last checkpoint is written.
+    pub fn close(&self) -> Result<()> {
+        if self.closing.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        if let Some(cleaner) = self.cleaner.lock().take() {
+            cleaner.stop();
+        }
+        self.sys.shutdown()
+    }
+
+    /// Takes the values of a configuration file read anew; what was given at start wins, as does what needs a restart.
+    pub fn reload(&self, file: Vec<(String, String)>) -> Result<()> {
+        let mut settings = server_settings(&file, Source::ConfigurationFile)?;
+        for (name, value) in &self.given {
+            settings.set(name, value, Source::CommandLine)?;
+        }
+        *self.settings.write() = settings;
+        self.apply_settings();
+        Ok(())
+    }
+
+    /// Hands the server-wide settings to the rooms they steer.
+    fn apply_settings(&self) {
+        let settings = self.settings.read();
+        let txn = self.sys.config();
+        let int = |id| settings.int(id) as u64;
+        txn.deadlock_timeout_ms.store(int(Id::DeadlockTimeout), Ordering::Relaxed);
+        txn.checkpoint_timeout_ms.store(int(Id::CheckpointTimeout) * 1000, Ordering::Relaxed);
+        let target = settings.real(Id::CheckpointCompletionTarget) * 1000.0;
+        txn.checkpoint_completion_target.store(target as u64, Ordering::Relaxed);
+        txn.max_wal_size.store(int(Id::MaxWalSize) << 20, Ordering::Relaxed);
+        let wal = self.sys.wal().config();
+        wal.commit_delay_us.store(int(Id::CommitDelay) as u32, Ordering::Relaxed);
+        wal.commit_siblings.store(int(Id::CommitSiblings) as u32, Ordering::Relaxed);
+    }
+
+    pub(crate) fn settings(&self) -> ServerSettings {
+        self.settings.read().clone()
+    }
+
+    /// A server-wide setting as SHOW tells it.
+    pub fn setting(&self, id: Id) -> String {
+        id.definition().kind.show(self.settings.read().get(id))
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.read().clone()
+    }
+
+    pub(crate) fn catalog_version(&self) -> u64 {
+        self.catalog_version.load(Ordering::Acquire)
+    }
+
+    /// Makes a committed transaction's definitions everybody's. To be called while its locks are held.
+    pub(crate) fn publish(&self, changes: &[Change]) -> Result<()> {
+        let mut current = self.catalog.write();
+        let mut edit = CatalogEdit::new(&current);
+        for change in changes {
+            match change {
+                Change::Put { kind, json, .. } => edit.put(Object::from_json(*kind, json)?),
+                Change::Delete { oid, .. } => edit.delete(*oid),
+            }
+        }
+        let (catalog, _) = edit.finish();
+        let version = catalog.version();
+        *current = Arc::new(catalog);
+        self.catalog_version.store(version, Ordering::Release);
+        Ok(())
+    }
+
+    pub fn find_role(&self, name: &str) -> Option<RoleLogin> {
+        self.catalog().role_by_name(name).map(|role| RoleLogin {
+            oid: role.oid,
+            name: role.name.clone(),
+            superuser: role.superuser,
+            can_login: role.login,
+            verifier: role.password.clone(),
+            connection_limit: role.connection_limit,
+        })
+    }
+
+    pub fn database_exists(&self, name: &str) -> bool {
+        self.catalog().database_by_name(name).is_some()
+    }
+
+    /// Whether any role has a password.
+    pub fn any_password(&self) -> bool {
+        self.catalog().roles().iter().any(|role| role.password.is_some())
+    }
+
+    /// Interrupts the statement of a session, if the key is its own.
+    pub fn cancel(&self, pid: i32, secret: &[u8]) -> bool {
+        /// The shortest key that counts: protocol 3.0's.
+        const SHORTEST: usize = 4;
+        let kept = self.secrets.lock().get(&(pid as u32)).cloned();
+        let fits = kept.is_some_and(|kept| secret.len() >= SHORTEST && kept.starts_with(secret));
+        fits && self.sys.cancel(pid as u32, CancelReason::UserRequest)
+    }
+
+    pub fn session_count(&self) -> usize {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    /// Takes one of `max_connections` places.
+    pub(crate) fn admit(self: &Arc<Engine>) -> Result<Admission> {
+        let most = self.settings.read().int(Id::MaxConnections) as usize;
+        let before = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let admission = Admission { engine: self.clone(), pid: None };
+        if before >= most {
+            return Err(Error::new(
+                state::TOO_MANY_CONNECTIONS,
+                "sorry, too many clients already",
+            ));
+        }
+        Ok(admission)
+    }
+}
+
+/// A session's place; given back when dropped.
+pub(crate) struct Admission {
+    engine: Arc<Engine>,
+    pid: Option<u32>,
+}
+
+impl Admission {
+    /// Registers the session's cancel key.
+    pub(crate) fn enter(&mut self, pid: u32, secret: Arc<[u8]>) {
+        self.pid = Some(pid);
+        self.engine.secrets.lock().insert(pid, secret);
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        if let Some(pid) = self.pid {
+            self.engine.secrets.lock().remove(&pid);
+        }
+        self.engine.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+}

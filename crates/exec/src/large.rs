@@ -1,0 +1,55 @@
+//! Values too large for their row, on the way in and out.
+//!
+//! A row that would not fit a page gives up its longest values, one after another, to pages of their own; in the row a
+//! 16-byte reference stays.
+
+use throng_access::heap::large::{LargeRead, LargeRef, LargeWrite};
+use throng_access::{Heap, TxContext};
+use throng_buffer::{Try, retry};
+use throng_types::row::{REFERENCE_LEN, RowLayout, encode_row};
+use throng_types::{Datum, Result};
+
+/// A row longer than this gives up values, so that at least four rows fit a page (PostgreSQL's TOAST_TUPLE_THRESHOLD).
+const LONGEST_ROW: usize = 2000;
+/// Values shorter than this stay: a reference would save little.
+const SHORTEST_MOVED: usize = 4 * REFERENCE_LEN;
+
+/// How far the fetching of a row's large values has come.
+#[derive(Default)]
+pub struct Fetch {
+    progress: LargeRead,
+    bytes: Vec<u8>,
+}
+
+/// Replaces references by their values. Columns fetched before a wait are not fetched again.
+pub fn fetch(heap: &Heap, layout: &RowLayout, row: &mut [Datum], fetch: &mut Fetch) -> Try<()> {
+    for (value, phys) in row.iter_mut().zip(layout.columns()) {
+        let Datum::External(reference) = value else { continue };
+        let reference = LargeRef::from_bytes(*reference);
+        heap.read_large(&reference, &mut fetch.progress, &mut fetch.bytes)?;
+        *value = RowLayout::value(*phys, &fetch.bytes)?;
+        *fetch = Fetch::default();
+    }
+    Ok(())
+}
+
+/// The row's bytes, its largest values stored elsewhere if it would be too long.
+pub async fn encode(
+    heap: &Heap,
+    ctx: &dyn TxContext,
+    layout: &RowLayout,
+    row: &[Datum],
+) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    encode_row(layout, row, &mut bytes)?;
+    while bytes.len() > LONGEST_ROW {
+        let longest = layout.inline_values(&bytes)?.into_iter().max_by_key(|(_, at)| at.len());
+        let Some((column, at)) = longest.filter(|(_, at)| at.len() >= SHORTEST_MOVED) else { break };
+        let value = bytes[at].to_vec();
+        let mut progress = LargeWrite::default();
+        ctx.xid();
+        let reference = retry(|| heap.store_large(ctx, &value, &mut progress)).await?;
+        bytes = layout.externalize(&bytes, &[(column, reference.to_bytes())])?;
+    }
+    Ok(bytes)
+}

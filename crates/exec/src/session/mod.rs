@@ -1,0 +1,455 @@
+//! A client's session: its transaction, its settings, its prepared statements and portals.
+//!
+//! ```text
+//! simple_query ─► parse ─► for each statement: bind ─► plan ─► run ─► rows and a tag to the client
+//! parse ─► prepared statement        bind ─► portal        execute ─► run, perhaps in parts
+//! ```
+//! One statement runs at a time. Whatever must wait is a future; dropped half-way (the client has gone), it leaves a
+//! session that can only be closed, and closing rolls back.
+
+mod command;
+mod ddl;
+mod explain;
+mod host;
+mod portal;
+mod prepared;
+mod query;
+mod sequences;
+mod system;
+mod transaction;
+mod vacuum;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use throng_sql::catalog::{Catalog, RoleDef};
+use throng_sql::command::BoundStatement;
+use throng_sql::io::FormatSettings;
+use throng_sql::parse;
+use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
+use throng_txn::{SessionInfo, SessionState};
+use throng_types::error::{Severity, state};
+use throng_types::{Error, Oid, Result, SqlType};
+
+use crate::client::{Client, Format, RowShape};
+use crate::engine::{Admission, Engine};
+use portal::Portal;
+use prepared::Prepared;
+use transaction::{Block, Transaction};
+
+pub use host::format_settings;
+
+/// Who wants a session.
+pub struct Login {
+    pub user: String,
+    pub database: String,
+    pub application_name: String,
+    /// Settings given in the startup packet.
+    pub options: Vec<(String, String)>,
+    /// The client's address, `127.0.0.1:1234` or `[local]`.
+    pub client: String,
+}
+
+/// A role a session acts as.
+#[derive(Clone)]
+pub(crate) struct Role {
+    oid: Oid,
+    name: String,
+    superuser: bool,
+}
+
+impl From<&RoleDef> for Role {
+    fn from(role: &RoleDef) -> Role {
+        Role { oid: role.oid, name: role.name.clone(), superuser: role.superuser }
+    }
+}
+
+pub struct Session {
+    pub(crate) engine: Arc<Engine>,
+    /// Ends before the registration below: dropping it rolls back.
+    transaction: Option<Transaction>,
+    block: Block,
+    handle: throng_txn::Session,
+    settings: RefCell<SessionSettings>,
+    /// What values look like, derived from the settings of version `format_version`.
+    format: FormatSettings,
+    format_version: u64,
+    /// The catalog as this session last saw it published.
+    published: Arc<Catalog>,
+    session_role: Role,
+    role: Role,
+    database: String,
+    prepared: HashMap<String, Rc<Prepared>>,
+    portals: HashMap<String, Portal>,
+    sequences: RefCell<sequences::Used>,
+    secret: Arc<[u8]>,
+    statement_time: i64,
+    _admission: Admission,
+}
+
+/// Bytes of a cancel key (protocol 3.2 allows up to 256; PostgreSQL 18 sends 32).
+const SECRET: usize = 32;
+
+impl Session {
+    /// # Errors
+    /// 53300 when there are too many; 28000 for a role that may not log in; what is wrong with `options`.
+    pub fn new(engine: Arc<Engine>, login: Login) -> Result<Session> {
+        let mut admission = engine.admit()?;
+        let catalog = engine.catalog();
+        let role: Role = match catalog.role_by_name(&login.user) {
+            Some(role) => role.as_ref().into(),
+            None => {
+                return Err(Error::new(
+                    state::INVALID_AUTHORIZATION_SPECIFICATION,
+                    format!("role \"{}\" does not exist", login.user),
+                ));
+            }
+        };
+        let mut settings = SessionSettings::new(&engine.settings());
+        settings.force(Id::IsSuperuser, Value::Bool(role.superuser));
+        settings.force(Id::SessionAuthorization, Value::Text(login.user.clone()));
+        let caller = Caller { superuser: role.superuser, starting: true };
+        for (name, value) in role_settings(&catalog, &role, &login) {
+            settings.set(&name, Some(&value), Scope::Session, caller)?;
+        }
+        settings.take_changed();
+
+        let (address, port) = match login.client.rsplit_once(':') {
+            Some((address, port)) => (Some(address.to_owned()), port.parse().ok()),
+            None => (None, None),
+        };
+        let handle = engine.sys.register(SessionInfo {
+            backend_type: "client backend",
+            user: login.user,
+            user_oid: role.oid.0,
+            database: login.database.clone(),
+            client_addr: address,
+            client_port: port,
+            application_name: login.application_name,
+        });
+        let mut secret = [0; SECRET];
+        rand::fill(&mut secret[..]);
+        let secret: Arc<[u8]> = secret.into();
+        admission.enter(handle.pid(), secret.clone());
+        let mut session = Session {
+            format: format_settings(&settings),
+            format_version: settings.version(),
+            published: catalog,
+            engine,
+            transaction: None,
+            block: Block::None,
+            handle,
+            settings: RefCell::new(settings),
+            session_role: role.clone(),
+            role,
+            database: login.database,
+            prepared: HashMap::new(),
+            portals: HashMap::new(),
+            sequences: RefCell::default(),
+            secret,
+            statement_time: now(),
+            _admission: admission,
+        };
+        session.settings_changed();
+        Ok(session)
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.handle.pid() as i32
+    }
+
+    /// The cancel key.
+    pub fn secret(&self) -> &[u8] {
+        &self.secret
+    }
+
+    /// Settings a new client is told.
+    pub fn reported_settings(&self) -> Vec<(String, String)> {
+        self.settings.borrow().reported()
+    }
+
+    /// The transaction's state as ReadyForQuery tells it.
+    pub fn status(&self) -> u8 {
+        match self.block {
+            Block::None => b'I',
+            Block::Open => b'T',
+            Block::Failed => b'E',
+        }
+    }
+
+    /// Ends the session: what is not committed is rolled back.
+    pub async fn close(mut self) {
+        self.portals.clear();
+        self.rollback();
+    }
+
+    fn caller(&self) -> Caller {
+        Caller { superuser: self.role.superuser, starting: false }
+    }
+
+    /// Runs all statements of a string, each with its rows and tag; one implicit transaction around those that are in no
+    /// block.
+    pub async fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
+        // A simple query closes the unnamed portal and forgets the unnamed statement.
+        self.portals.remove("");
+        self.prepared.remove("");
+        self.statement_began(sql);
+        let ran = self.run_string(sql, client).await;
+        let ran = match ran {
+            Ok(()) => self.end_implicit().await,
+            Err(e) => Err(e),
+        };
+        if ran.is_err() {
+            self.statement_failed();
+        }
+        self.statement_ended(client);
+        ran
+    }
+
+    async fn run_string(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
+        if self.run_known(sql, client).await? {
+            return Ok(());
+        }
+        let statements = parse::parse(sql)?;
+        if statements.is_empty() {
+            client.empty_query();
+        }
+        let alone = statements.len() == 1;
+        for parsed in statements {
+            self.refuse_if_failed(&parsed.statement)?;
+            self.begin_if_idle();
+            let bound = self.bind_statement(&parsed.statement, sql, &[])?;
+            self.notices(bound.notices, client);
+            let remember = alone.then_some(sql);
+            self.run_bound(bound.statement, remember, client).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends notices that `client_min_messages` lets through.
+    fn notices(&self, notices: Vec<Error>, client: &mut dyn Client) {
+        const ORDER: [&str; 4] = ["notice", "warning", "error", "none"];
+        let settings = self.settings.borrow();
+        let least = settings.text(Id::ClientMinMessages);
+        let least = ORDER.iter().position(|l| *l == least).unwrap_or(0);
+        for notice in notices {
+            let level = match notice.fields().severity {
+                Severity::Notice => 0,
+                _ => 1,
+            };
+            if level >= least {
+                client.notice(&notice);
+            }
+        }
+    }
+
+    fn statement_began(&mut self, text: &str) {
+        self.statement_time = now();
+        self.handle.entry().statement_began(text);
+        let settings = self.settings.borrow();
+        let timeout = |id| settings.int(id) as u64;
+        let deadline = match timeout(Id::StatementTimeout) {
+            0 => None,
+            ms => Some(std::time::Instant::now() + std::time::Duration::from_millis(ms)),
+        };
+        self.handle.cancel_flag().set_deadline(deadline);
+    }
+
+    fn statement_ended(&mut self, client: &mut dyn Client) {
+        self.handle.cancel_flag().statement_ended();
+        let state = match self.block {
+            Block::None => SessionState::Idle,
+            Block::Open => SessionState::IdleInTransaction,
+            Block::Failed => SessionState::IdleInFailedTransaction,
+        };
+        self.handle.entry().set_state(state);
+        self.settings_changed();
+        for (name, value) in self.settings.borrow_mut().take_changed() {
+            if name == "application_name" {
+                self.handle.entry().update_info(|info| info.application_name = value.clone());
+            }
+            client.parameter_status(name, &value);
+        }
+    }
+
+    /// Derives anew what depends on settings.
+    fn settings_changed(&mut self) {
+        let settings = self.settings.borrow();
+        if settings.version() == self.format_version {
+            return;
+        }
+        self.format = format_settings(&settings);
+        self.format_version = settings.version();
+        let lock_timeout = match settings.int(Id::LockTimeout) {
+            0 => None,
+            ms => Some(std::time::Duration::from_millis(ms as u64)),
+        };
+        self.handle.entry().set_lock_timeout(lock_timeout);
+    }
+
+    // The extended protocol
+
+    pub async fn parse(&mut self, name: &str, sql: &str, types: &[u32]) -> Result<()> {
+        self.statement_began(sql);
+        if !name.is_empty() && self.prepared.contains_key(name) {
+            return Err(Error::new(
+                state::DUPLICATE_PREPARED_STATEMENT,
+                format!("prepared statement \"{name}\" already exists"),
+            ));
+        }
+        if name.is_empty() {
+            self.prepared.remove("");
+        }
+        let mut statements = parse::parse(sql)?;
+        if statements.len() > 1 {
+            return Err(Error::new(
+                state::SYNTAX_ERROR,
+                "cannot insert multiple commands into a prepared statement",
+            ));
+        }
+        let statement = statements.pop().map(|parsed| parsed.statement);
+        if let Some(statement) = &statement {
+            self.refuse_if_failed(statement)?;
+        }
+        self.begin_if_idle();
+        let types: Vec<SqlType> = types.iter().map(|oid| SqlType::plain(Oid(*oid))).collect();
+        let prepared = self.prepare(sql, statement.map(Arc::new), types, false)?;
+        self.prepared.insert(name.to_owned(), Rc::new(prepared));
+        Ok(())
+    }
+
+    pub async fn bind(
+        &mut self,
+        portal: &str,
+        statement: &str,
+        parameter_formats: &[i16],
+        parameters: &[Option<&[u8]>],
+        result_formats: &[i16],
+    ) -> Result<()> {
+        let prepared = self.find_prepared(statement)?;
+        if let Some(ast) = &prepared.statement {
+            self.refuse_if_failed(ast)?;
+        }
+        if !portal.is_empty() && self.portals.contains_key(portal) {
+            return Err(Error::new(
+                state::DUPLICATE_CURSOR,
+                format!("cursor \"{portal}\" already exists"),
+            ));
+        }
+        self.begin_if_idle();
+        let values = self.read_parameters(&prepared, statement, parameter_formats, parameters)?;
+        let made = self.make_portal(prepared, values, result_formats)?;
+        self.portals.insert(portal.to_owned(), made);
+        Ok(())
+    }
+
+    pub async fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Option<Arc<RowShape>>)> {
+        let prepared = self.find_prepared(name)?;
+        let types = prepared.params.iter().map(|t| t.oid.0).collect();
+        let shape = prepared.fields.clone().map(|fields| {
+            let formats = vec![Format::Text; fields.len()];
+            Arc::new(RowShape { fields, formats })
+        });
+        Ok((types, shape))
+    }
+
+    pub async fn describe_portal(&mut self, name: &str) -> Result<Option<Arc<RowShape>>> {
+        Ok(self.find_portal(name)?.shape.clone())
+    }
+
+    /// Runs a portal, or goes on with it: at most `max_rows` rows, 0 for all.
+    pub async fn execute(&mut self, name: &str, max_rows: u32, client: &mut dyn Client) -> Result<()> {
+        let Some(mut portal) = self.portals.remove(name) else { return Err(no_portal(name)) };
+        self.statement_began(&portal.prepared.sql.clone());
+        if let Some(ast) = &portal.prepared.statement {
+            self.refuse_if_failed(ast)?;
+        }
+        self.begin_if_idle();
+        let limit = if max_rows == 0 { u64::MAX } else { max_rows.into() };
+        let ran = self.run_portal(&mut portal, limit, client).await;
+        // The transaction may have ended inside, and its portals with it.
+        if self.transaction.is_some() || self.block == Block::Open {
+            self.portals.insert(name.to_owned(), portal);
+        }
+        ran
+    }
+
+    pub fn close_statement(&mut self, name: &str) {
+        self.prepared.remove(name);
+    }
+
+    pub fn close_portal(&mut self, name: &str) {
+        self.portals.remove(name);
+    }
+
+    /// The end of a batch of the extended protocol: what was in no block is committed.
+    pub async fn sync(&mut self, client: &mut dyn Client) -> Result<()> {
+        let ended = self.end_implicit().await;
+        if ended.is_err() {
+            self.statement_failed();
+        }
+        self.statement_ended(client);
+        ended
+    }
+
+    /// A message of the extended protocol failed.
+    pub fn extended_error(&mut self) {
+        self.statement_failed();
+    }
+
+    fn find_prepared(&self, name: &str) -> Result<Rc<Prepared>> {
+        self.prepared.get(name).cloned().ok_or_else(|| {
+            let message = match name {
+                "" => "unnamed prepared statement does not exist".to_owned(),
+                name => format!("prepared statement \"{name}\" does not exist"),
+            };
+            Error::new(state::INVALID_SQL_STATEMENT_NAME, message)
+        })
+    }
+
+    fn find_portal(&self, name: &str) -> Result<&Portal> {
+        self.portals.get(name).ok_or_else(|| no_portal(name))
+    }
+
+    /// Runs one bound statement to its end. `text`: the whole string it came as, if it was alone in it.
+    async fn run_bound(
+        &mut self,
+        statement: BoundStatement,
+        text: Option<&str>,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        match statement {
+            BoundStatement::Query(query) => self.run_query(*query, text, client).await,
+            BoundStatement::Explain { options, query } => self.explain(&options, *query, client).await,
+            BoundStatement::Ddl(ddl) => self.run_ddl(*ddl, client).await,
+            BoundStatement::Command(command) => self.run_command(*command, client).await,
+        }
+    }
+}
+
+fn no_portal(name: &str) -> Error {
+    Error::new(state::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+}
+
+/// Settings a session starts with beside the server's, later ones winning: the database's, the role's, the client's.
+fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    if let Some(database) = catalog.database_by_name(&login.database) {
+        settings.extend(database.settings.iter().cloned());
+    }
+    if let Some(role) = catalog.role(role.oid) {
+        settings.extend(role.settings.iter().cloned());
+    }
+    settings.push(("application_name".to_owned(), login.application_name.clone()));
+    settings.extend(login.options.iter().cloned());
+    settings
+}
+
+/// Microseconds since 2000-01-01 UTC.
+pub(crate) fn now() -> i64 {
+    const EPOCH: i64 = 946_684_800_000_000;
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |d| d.as_micros() as i64) - EPOCH
+}

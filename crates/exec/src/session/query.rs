@@ -1,0 +1,360 @@
+//! Data statements: from a bound query to its rows and its tag.
+
+use std::sync::Arc;
+
+use throng_sql::bind::{self, BindContext};
+use throng_sql::command::{Bound, BoundStatement};
+use throng_sql::parse::ast::Statement;
+use throng_sql::plan::{self, PlanContext, PlannedStatement, Stats, StatementTag, TableLock, TableSize};
+use throng_sql::query::{BoundQuery, LockWait};
+use throng_sql::settings::Id;
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row};
+use throng_txn::{LockMode, Snapshot, WaitPolicy};
+use throng_types::error::state;
+use throng_types::{Datum, Error, Oid, Result, SqlType};
+
+use super::Session;
+use super::host::SessionHost;
+use crate::client::{Client, Field, Format, HIGH_WATER, RowShape};
+use crate::run::build::Execution;
+use crate::run::context::Env;
+use crate::run::lock::Locked;
+use crate::run::{LockRequest, Row, Stop};
+use crate::store::Store;
+use crate::write;
+
+/// Sizes for the planner, from the storage itself.
+struct StoreStats<'a> {
+    store: &'a Store,
+    catalog: &'a throng_sql::catalog::Catalog,
+}
+
+impl Stats for StoreStats<'_> {
+    fn table_size(&self, table: Oid) -> TableSize {
+        let Some(def) = self.catalog.table(table) else { return TableSize { pages: 0, rows: 0.0 } };
+        let pages = self.store.pool.blocks(def.file).unwrap_or(0);
+        let rows = match self.catalog.stats_of(table) {
+            // Rows grow with pages since ANALYZE.
+            Some(stats) if stats.pages > 0 => stats.rows / f64::from(stats.pages) * f64::from(pages),
+            _ => estimate_rows(def, pages),
+        };
+        TableSize { pages, rows }
+    }
+}
+
+/// Rows of a table that was never analyzed: as many as its columns' usual widths let fit.
+fn estimate_rows(def: &throng_sql::catalog::TableDef, pages: u32) -> f64 {
+    /// Tuple header, slot and row head.
+    const OVERHEAD: u32 = 40;
+    /// PostgreSQL's guess for a column of varying length.
+    const VARYING: u32 = 32;
+    let width: u32 = def
+        .columns
+        .iter()
+        .map(|c| c.ty.info().map_or(VARYING, |info| u32::try_from(info.len).unwrap_or(VARYING)))
+        .sum();
+    f64::from(pages) * (8160 / (OVERHEAD + width).max(1)).max(1) as f64
+}
+
+impl Session {
+    pub(super) fn bind_statement(
+        &mut self,
+        statement: &Statement,
+        sql: &str,
+        params: &[SqlType],
+    ) -> Result<Bound> {
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let path_setting = self.settings.borrow().search_path();
+        let search_path = catalog.search_path(&path_setting, &self.role.name);
+        let ctx = BindContext {
+            catalog: &catalog,
+            search_path: &search_path,
+            creation_schema: catalog.creation_schema(&path_setting, &self.role.name),
+            user: self.role.oid,
+            params,
+            eval: host.eval(),
+            prepared: &|name| self.prepared.get(name).map(|p| p.params.clone()),
+        };
+        bind::bind(statement, sql, &ctx)
+    }
+
+    pub(super) fn plan(&mut self, query: BoundQuery) -> Result<PlannedStatement> {
+        let catalog = self.catalog();
+        let stats = StoreStats { store: &self.engine.store, catalog: &catalog };
+        let host = self.host(&catalog);
+        let settings = self.settings.borrow();
+        plan::plan(query, &PlanContext {
+            catalog: &catalog,
+            stats: &stats,
+            eval: host.eval(),
+            enable_seqscan: settings.bool(Id::EnableSeqscan),
+            enable_indexscan: settings.bool(Id::EnableIndexscan),
+            enable_hashjoin: settings.bool(Id::EnableHashjoin),
+            enable_nestloop: settings.bool(Id::EnableNestloop),
+        })
+    }
+
+    /// Plans and runs a statement of the simple protocol. `text`: remember the plan under this text.
+    pub(super) async fn run_query(
+        &mut self,
+        query: BoundQuery,
+        _text: Option<&str>,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let planned = Arc::new(self.plan(query)?);
+        self.lock_tables(&planned.locks).await?;
+        let shape = shape(&planned, &[])?;
+        if let Some(shape) = &shape {
+            client.row_description(shape);
+        }
+        let mut run = self.start(planned, Vec::new())?;
+        let ran = self.run_to(&mut run, shape.as_ref(), u64::MAX, client).await?;
+        client.command_complete(&tag(run.execution.plan().tag, ran.rows));
+        Ok(())
+    }
+
+    /// Runs a text that was run before without parsing it; false if it is not known.
+    pub(super) async fn run_known(&mut self, _sql: &str, _client: &mut dyn Client) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Takes the locks a plan needs, weakest first by oid order so that plans do not deadlock on them.
+    pub(super) async fn lock_tables(&self, locks: &[(Oid, TableLock)]) -> Result<()> {
+        let txn = &self.transaction()?.txn;
+        for (table, mode) in locks {
+            txn.lock_relation(*table, lock_mode(*mode)).await?;
+        }
+        Ok(())
+    }
+
+    /// A statement about to run: it sees what is committed now.
+    pub(super) fn start(&mut self, plan: Arc<PlannedStatement>, params: Vec<Datum>) -> Result<Run> {
+        if plan.tag != StatementTag::Select {
+            self.must_be_writable(match plan.tag {
+                StatementTag::Insert => "INSERT",
+                StatementTag::Update => "UPDATE",
+                _ => "DELETE",
+            })?;
+        }
+        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let transaction = self.transaction_mut()?;
+        transaction.used = true;
+        let snapshot = transaction.txn.snapshot();
+        Ok(Run { execution: Execution::new(plan, work_mem), params, snapshot, write: None, row: Row::new() })
+    }
+
+    /// Runs until `limit` rows have been given, or to the end.
+    pub(super) async fn run_to(
+        &mut self,
+        run: &mut Run,
+        shape: Option<&RowShape>,
+        limit: u64,
+        client: &mut dyn Client,
+    ) -> Result<Ran> {
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let env = Env {
+            store: &self.engine.store,
+            catalog: &catalog,
+            snapshot: &run.snapshot,
+            eval: host.eval(),
+            cancel: self.handle.cancel_flag(),
+            params: &run.params,
+            system: &host,
+        };
+        let txn = &self.transaction()?.txn;
+        if run.execution.plan().tag != StatementTag::Select {
+            let mut returning = Returning { client, shape };
+            let write = write::Context { env, txn, session: self };
+            let rows = write::run(&mut run.execution, &write, &mut returning).await?;
+            txn.next_command()?;
+            return Ok(Ran { rows, complete: true });
+        }
+        let mut given = 0;
+        while given < limit {
+            if !next(&mut run.execution, env, txn, &mut run.row).await? {
+                txn.next_command()?;
+                return Ok(Ran { rows: given, complete: true });
+            }
+            if let Some(shape) = shape {
+                client.row(&run.row, shape, &env.eval)?;
+            }
+            given += 1;
+            if client.backlog() > HIGH_WATER {
+                client.flush().await?;
+            }
+        }
+        Ok(Ran { rows: given, complete: false })
+    }
+}
+
+/// A statement under way.
+pub(super) struct Run {
+    pub execution: Execution,
+    params: Vec<Datum>,
+    snapshot: Snapshot,
+    write: Option<()>,
+    row: Row,
+}
+
+/// How far a run came.
+pub(super) struct Ran {
+    /// Rows given or, by a write, changed.
+    pub rows: u64,
+    pub complete: bool,
+}
+
+/// Where RETURNING's rows go.
+pub(crate) struct Returning<'a> {
+    client: &'a mut dyn Client,
+    shape: Option<&'a RowShape>,
+}
+
+impl Returning<'_> {
+    pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<()> {
+        if let Some(shape) = self.shape {
+            self.client.row(row, shape, &env.eval)?;
+        }
+        if self.client.backlog() > HIGH_WATER {
+            self.client.flush().await?;
+        }
+        Ok(())
+    }
+}
+
+/// The next row, waiting for whatever it needs without holding the core.
+pub(crate) async fn next(
+    execution: &mut Execution,
+    env: Env<'_>,
+    txn: &throng_txn::Txn,
+    row: &mut Row,
+) -> Result<bool> {
+    // What was waited for keeps its page until the next attempt has looked at it.
+    let mut kept = None;
+    loop {
+        let stop = match execution.next(env, row) {
+            Ok(more) => return Ok(more),
+            Err(stop) => stop,
+        };
+        match stop {
+            Stop::Wait(mut wait) => {
+                env.cancel.guard(&mut wait).await?;
+                kept = Some(wait);
+            }
+            Stop::Lock(request) => {
+                let locked = lock(request, env, txn).await?;
+                execution.answer(locked);
+                kept = None;
+            }
+            Stop::Yield => {
+                tokio::task::yield_now().await;
+                kept = None;
+            }
+            Stop::Error(e) => return Err(e),
+        }
+        let _ = &kept;
+    }
+}
+
+async fn lock(request: LockRequest, env: Env<'_>, txn: &throng_txn::Txn) -> Result<Locked> {
+    let policy = match request.wait {
+        LockWait::Wait => WaitPolicy::Block,
+        LockWait::SkipLocked | LockWait::NoWait => WaitPolicy::NoWait,
+    };
+    let heap = env.store.relations.heap(request.file);
+    let row = RowRef { tid: request.tid, root: request.tid };
+    let outcome = lock_row(txn, &heap, row, request.mode, policy, &mut RowTurn::default()).await?;
+    Ok(match outcome {
+        RowOutcome::Done(()) => Locked::Done,
+        RowOutcome::Updated(newest) => Locked::Changed(newest.tid),
+        RowOutcome::Deleted | RowOutcome::SelfModified => Locked::Gone,
+        RowOutcome::Busy if request.wait == LockWait::SkipLocked => Locked::Skipped,
+        RowOutcome::Busy => {
+            let table = env.catalog.tables().into_iter().find(|t| t.file == request.file);
+            let name = table.map_or("", |t| t.name.as_str());
+            return Err(Error::new(
+                state::LOCK_NOT_AVAILABLE,
+                format!("could not obtain lock on row in relation \"{name}\""),
+            ));
+        }
+    })
+}
+
+fn lock_mode(mode: TableLock) -> LockMode {
+    match mode {
+        TableLock::AccessShare => LockMode::AccessShare,
+        TableLock::RowShare => LockMode::RowShare,
+        TableLock::RowExclusive => LockMode::RowExclusive,
+        TableLock::ShareUpdateExclusive => LockMode::ShareUpdateExclusive,
+        TableLock::Share => LockMode::Share,
+        TableLock::ShareRowExclusive => LockMode::ShareRowExclusive,
+        TableLock::Exclusive => LockMode::Exclusive,
+        TableLock::AccessExclusive => LockMode::AccessExclusive,
+    }
+}
+
+/// The columns of a plan's result; None where it gives no rows to the client.
+pub(super) fn fields(plan: &PlannedStatement) -> Option<Vec<Field>> {
+    if plan.tag != StatementTag::Select && plan.output.is_empty() {
+        return None;
+    }
+    let fields = plan.output.iter().map(|column| Field {
+        name: column.name.clone(),
+        table: column.table,
+        column: column.attnum,
+        ty: column.ty,
+        size: column.ty.info().map_or(-1, |info| info.len),
+    });
+    Some(fields.collect())
+}
+
+/// The columns of a plan's result with the formats asked for: none is text for all, one is for all.
+pub(super) fn shape(plan: &PlannedStatement, formats: &[i16]) -> Result<Option<RowShape>> {
+    fields(plan).map(|fields| shape_of(fields, formats)).transpose()
+}
+
+pub(super) fn shape_of(fields: Vec<Field>, formats: &[i16]) -> Result<RowShape> {
+    let format = |code: i16| match code {
+        0 => Ok(Format::Text),
+        1 => Ok(Format::Binary),
+        other => Err(Error::new(
+            state::PROTOCOL_VIOLATION,
+            format!("unsupported format code: {other}"),
+        )),
+    };
+    let formats = match formats {
+        [] => vec![Format::Text; fields.len()],
+        [one] => vec![format(*one)?; fields.len()],
+        many if many.len() == fields.len() => {
+            many.iter().map(|code| format(*code)).collect::<Result<_>>()?
+        }
+        many => {
+            return Err(Error::new(
+                state::PROTOCOL_VIOLATION,
+                format!(
+                    "bind message has {} result formats but query has {} columns",
+                    many.len(),
+                    fields.len()
+                ),
+            ));
+        }
+    };
+    Ok(RowShape { fields, formats })
+}
+
+/// What CommandComplete says.
+pub(super) fn tag(tag: StatementTag, rows: u64) -> String {
+    match tag {
+        StatementTag::Select => format!("SELECT {rows}"),
+        StatementTag::Insert => format!("INSERT 0 {rows}"),
+        StatementTag::Update => format!("UPDATE {rows}"),
+        StatementTag::Delete => format!("DELETE {rows}"),
+    }
+}
+
+/// Whether a bound statement gives rows, and which; plans queries to know.
+pub(super) fn gives_rows(statement: &BoundStatement) -> bool {
+    matches!(statement, BoundStatement::Query(_) | BoundStatement::Explain { .. })
+}
+

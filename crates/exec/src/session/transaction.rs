@@ -1,0 +1,385 @@
+//! Transactions as SQL sees them: blocks, savepoints, what happens after an error.
+//!
+//! ```text
+//!            statement            BEGIN              error
+//!   None ──────────────► None    None ──► Open      Open ──► Failed ── ROLLBACK, COMMIT ──► None
+//!         (its own, ended by                ▲                  │
+//!          the end of the string or Sync)   └── ROLLBACK TO ───┘
+//! ```
+
+use std::sync::Arc;
+
+use throng_sql::catalog::{Catalog, Change};
+use throng_sql::command::{Isolation as SqlIsolation, TransactionModes};
+use throng_sql::parse::ast::Statement;
+use throng_sql::settings::Id;
+use throng_txn::{Isolation, Txn};
+use throng_types::error::{Severity, state};
+use throng_types::{Error, Result};
+
+use super::{Session, now};
+use crate::objects;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    /// No BEGIN: a transaction, if there is one, ends with the string or at Sync.
+    None,
+    Open,
+    /// An error in a block: only its end, or a savepoint, helps.
+    Failed,
+}
+
+/// A transaction under way.
+pub(super) struct Transaction {
+    pub txn: Txn,
+    /// The catalog with this transaction's own changes, once it has made some.
+    pub catalog: Option<Arc<Catalog>>,
+    pub changes: Vec<Change>,
+    pub savepoints: Vec<Savepoint>,
+    pub read_only: bool,
+    /// What SHOW transaction_isolation says; READ UNCOMMITTED runs as READ COMMITTED.
+    pub isolation: SqlIsolation,
+    pub began: i64,
+    /// A statement has run in it: SET TRANSACTION comes too late.
+    pub used: bool,
+}
+
+pub(super) struct Savepoint {
+    pub name: String,
+    pub settings_mark: usize,
+    catalog: Option<Arc<Catalog>>,
+    changes: usize,
+}
+
+fn level(isolation: SqlIsolation) -> Result<Isolation> {
+    match isolation {
+        SqlIsolation::ReadUncommitted | SqlIsolation::ReadCommitted => Ok(Isolation::ReadCommitted),
+        SqlIsolation::RepeatableRead => Ok(Isolation::RepeatableRead),
+        SqlIsolation::Serializable => {
+            Err(Error::unsupported("the isolation level SERIALIZABLE").hint("REPEATABLE READ is."))
+        }
+    }
+}
+
+pub(super) fn parse_isolation(text: &str) -> SqlIsolation {
+    match text {
+        "serializable" => SqlIsolation::Serializable,
+        "repeatable read" => SqlIsolation::RepeatableRead,
+        "read uncommitted" => SqlIsolation::ReadUncommitted,
+        _ => SqlIsolation::ReadCommitted,
+    }
+}
+
+pub(super) fn isolation_name(isolation: SqlIsolation) -> &'static str {
+    match isolation {
+        SqlIsolation::ReadUncommitted => "read uncommitted",
+        SqlIsolation::ReadCommitted => "read committed",
+        SqlIsolation::RepeatableRead => "repeatable read",
+        SqlIsolation::Serializable => "serializable",
+    }
+}
+
+fn warning(code: throng_types::SqlState, message: &str) -> Error {
+    Error::new(code, message).severity(Severity::Warning)
+}
+
+impl Session {
+    /// Begins a transaction if none is under way.
+    pub(super) fn begin_if_idle(&mut self) {
+        if self.transaction.is_some() || self.block == Block::Failed {
+            return;
+        }
+        let settings = self.settings.borrow();
+        let isolation = parse_isolation(settings.text(Id::DefaultTransactionIsolation));
+        let read_only = settings.bool(Id::DefaultTransactionReadOnly);
+        // A default that is not supported is refused where it is set.
+        let level = level(isolation).unwrap_or(Isolation::ReadCommitted);
+        drop(settings);
+        self.transaction = Some(Transaction {
+            txn: self.handle.begin(level),
+            catalog: None,
+            changes: Vec::new(),
+            savepoints: Vec::new(),
+            read_only,
+            isolation,
+            began: self.statement_time,
+            used: false,
+        });
+    }
+
+    /// The transaction under way.
+    pub(super) fn transaction(&self) -> Result<&Transaction> {
+        self.transaction.as_ref().ok_or_else(|| Error::internal("no transaction is under way"))
+    }
+
+    pub(super) fn transaction_mut(&mut self) -> Result<&mut Transaction> {
+        self.transaction.as_mut().ok_or_else(|| Error::internal("no transaction is under way"))
+    }
+
+    /// In a failed block, everything but its end is refused.
+    pub(super) fn refuse_if_failed(&self, statement: &Statement) -> Result<()> {
+        let ends = matches!(
+            statement,
+            Statement::Commit { .. } | Statement::Rollback { .. } | Statement::RollbackTo(_)
+        );
+        if self.block != Block::Failed || ends {
+            return Ok(());
+        }
+        Err(Error::new(
+            state::IN_FAILED_SQL_TRANSACTION,
+            "current transaction is aborted, commands ignored until end of transaction block",
+        ))
+    }
+
+    /// Commits what is in no block.
+    pub(super) async fn end_implicit(&mut self) -> Result<()> {
+        if self.block == Block::None && self.transaction.is_some() {
+            self.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// An error: outside a block everything is rolled back, in one up to the last savepoint.
+    pub(super) fn statement_failed(&mut self) {
+        match self.block {
+            Block::None => self.rollback(),
+            Block::Open | Block::Failed => {
+                self.block = Block::Failed;
+                let inner = self.transaction.as_ref().map_or(0, |t| t.savepoints.len());
+                if inner > 0 {
+                    self.undo_to(inner - 1);
+                } else {
+                    self.portals.clear();
+                    self.transaction = None;
+                }
+            }
+        }
+    }
+
+    /// Rolls everything back.
+    pub(super) fn rollback(&mut self) {
+        self.portals.clear();
+        self.transaction = None;
+        self.block = Block::None;
+        self.settings.borrow_mut().rollback_to(0);
+    }
+
+    /// Commits. Afterwards there is no transaction, whatever came of it.
+    pub(super) async fn commit(&mut self) -> Result<()> {
+        self.block = Block::None;
+        self.portals.retain(|_, portal| portal.is_held());
+        let Some(transaction) = self.transaction.take() else { return Ok(()) };
+        if !transaction.changes.is_empty() {
+            let changes = transaction.changes;
+            if let Err(e) = objects::write(&self.engine.store, &transaction.txn, &changes).await {
+                self.rollback();
+                return Err(e);
+            }
+            let engine = self.engine.clone();
+            transaction.txn.on_commit(move |_| {
+                // The definitions were made by this server from the same text a moment ago.
+                engine.publish(&changes).expect("a definition that was written can be read");
+            });
+        }
+        let sync = self.settings.borrow().text(Id::SynchronousCommit) != "off";
+        match transaction.txn.commit(sync).await {
+            Ok(()) => {
+                self.settings.borrow_mut().commit();
+                Ok(())
+            }
+            Err(e) => {
+                self.rollback();
+                Err(e)
+            }
+        }
+    }
+
+    pub(super) fn begin_block(&mut self, modes: TransactionModes) -> Result<Option<Error>> {
+        if self.block == Block::Open {
+            self.set_transaction_modes(modes)?;
+            return Ok(Some(warning(
+                state::ACTIVE_SQL_TRANSACTION,
+                "there is already a transaction in progress",
+            )));
+        }
+        self.begin_if_idle();
+        self.set_transaction_modes(modes)?;
+        self.block = Block::Open;
+        Ok(None)
+    }
+
+    pub(super) fn set_transaction_modes(&mut self, modes: TransactionModes) -> Result<()> {
+        let transaction = self.transaction_mut()?;
+        if let Some(isolation) = modes.isolation {
+            let changes = level(isolation)? != level(transaction.isolation)?;
+            if changes && (transaction.used || !transaction.txn.set_isolation(level(isolation)?)) {
+                return Err(Error::new(
+                    state::ACTIVE_SQL_TRANSACTION,
+                    "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+                ));
+            }
+            transaction.isolation = isolation;
+        }
+        if let Some(read_only) = modes.read_only {
+            if !read_only && transaction.read_only && transaction.used {
+                return Err(Error::new(
+                    state::ACTIVE_SQL_TRANSACTION,
+                    "transaction read-write mode must be set before any query",
+                ));
+            }
+            transaction.read_only = read_only;
+        }
+        if modes.deferrable == Some(true) {
+            return Err(Error::unsupported("a DEFERRABLE transaction"));
+        }
+        Ok(())
+    }
+
+    /// COMMIT. The tag, and a warning where there was nothing to commit.
+    pub(super) async fn commit_block(&mut self, chain: bool) -> Result<(&'static str, Option<Error>)> {
+        match self.block {
+            Block::Failed => {
+                self.rollback_block(chain)?;
+                Ok(("ROLLBACK", None))
+            }
+            Block::None => {
+                if chain {
+                    return Err(not_in_block("COMMIT AND CHAIN"));
+                }
+                self.commit().await?;
+                Ok(("COMMIT", Some(no_transaction())))
+            }
+            Block::Open => {
+                let modes = self.chained_modes();
+                self.commit().await?;
+                if chain {
+                    self.begin_block(modes)?;
+                }
+                Ok(("COMMIT", None))
+            }
+        }
+    }
+
+    pub(super) fn rollback_block(&mut self, chain: bool) -> Result<Option<Error>> {
+        let was = self.block;
+        if was == Block::None && chain {
+            return Err(not_in_block("ROLLBACK AND CHAIN"));
+        }
+        let modes = self.chained_modes();
+        self.rollback();
+        if chain {
+            self.begin_block(modes)?;
+        }
+        Ok((was == Block::None).then(no_transaction))
+    }
+
+    /// What AND CHAIN carries over.
+    fn chained_modes(&self) -> TransactionModes {
+        let transaction = self.transaction.as_ref();
+        TransactionModes {
+            isolation: transaction.map(|t| t.isolation),
+            read_only: transaction.map(|t| t.read_only),
+            deferrable: None,
+        }
+    }
+
+    pub(super) fn savepoint(&mut self, name: String) -> Result<()> {
+        if self.block == Block::None {
+            return Err(not_in_block("SAVEPOINT"));
+        }
+        let settings_mark = self.settings.borrow().mark();
+        let transaction = self.transaction_mut()?;
+        transaction.txn.savepoint();
+        let (catalog, changes) = (transaction.catalog.clone(), transaction.changes.len());
+        transaction.savepoints.push(Savepoint { name, settings_mark, catalog, changes });
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        let savepoints = self.transaction.as_ref().map_or(&[][..], |t| &t.savepoints);
+        savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
+            Error::new(state::INVALID_SAVEPOINT, format!("savepoint \"{name}\" does not exist"))
+        })
+    }
+
+    pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        if self.block == Block::None {
+            return Err(not_in_block("RELEASE SAVEPOINT"));
+        }
+        let at = self.find_savepoint(name)?;
+        let transaction = self.transaction_mut()?;
+        transaction.txn.release(at);
+        transaction.savepoints.truncate(at);
+        Ok(())
+    }
+
+    pub(super) fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
+        if self.block == Block::None {
+            return Err(not_in_block("ROLLBACK TO SAVEPOINT"));
+        }
+        let at = self.find_savepoint(name)?;
+        self.undo_to(at);
+        self.block = Block::Open;
+        Ok(())
+    }
+
+    /// Undoes what came after savepoint `at`, which stays.
+    fn undo_to(&mut self, at: usize) {
+        self.portals.clear();
+        let Some(transaction) = &mut self.transaction else { return };
+        transaction.txn.rollback_to(at);
+        transaction.savepoints.truncate(at + 1);
+        let savepoint = &transaction.savepoints[at];
+        transaction.catalog = savepoint.catalog.clone();
+        transaction.changes.truncate(savepoint.changes);
+        self.settings.borrow_mut().rollback_to(savepoint.settings_mark);
+    }
+
+    /// The catalog as the running statement sees it.
+    pub(super) fn catalog(&mut self) -> Arc<Catalog> {
+        if let Some(own) = self.transaction.as_ref().and_then(|t| t.catalog.clone()) {
+            return own;
+        }
+        if self.published.version() != self.engine.catalog_version() {
+            self.published = self.engine.catalog();
+        }
+        self.published.clone()
+    }
+
+    /// Refuses a write in a read-only transaction.
+    pub(super) fn must_be_writable(&self, what: &str) -> Result<()> {
+        if self.transaction.as_ref().is_some_and(|t| t.read_only) {
+            return Err(Error::new(
+                state::READ_ONLY_SQL_TRANSACTION,
+                format!("cannot execute {what} in a read-only transaction"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses what cannot run inside a block.
+    pub(super) fn must_be_outside_block(&self, what: &str) -> Result<()> {
+        if self.block == Block::None {
+            return Ok(());
+        }
+        Err(Error::new(
+            state::ACTIVE_SQL_TRANSACTION,
+            format!("{what} cannot run inside a transaction block"),
+        ))
+    }
+
+    pub(super) fn transaction_time(&self) -> i64 {
+        self.transaction.as_ref().map_or_else(now, |t| t.began)
+    }
+}
+
+fn not_in_block(what: &str) -> Error {
+    Error::new(
+        state::NO_ACTIVE_SQL_TRANSACTION,
+        format!("{what} can only be used in transaction blocks"),
+    )
+}
+
+fn no_transaction() -> Error {
+    warning(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
+}

@@ -1,0 +1,417 @@
+//! How one table is read: all of it, or through the index that the conditions make cheapest.
+
+use std::sync::Arc;
+
+use throng_types::{Oid, Result, SqlType, oid};
+
+use super::cost::{self, at_least_one};
+use super::{
+    Built, Columns, Cost, IndexScan, KeyBound, KeyMatch, Node, OrderedBy, Planner, SeqScan, TableLock,
+};
+use crate::catalog::{IndexDef, TableDef};
+use crate::expr::{Expr, RelId, system};
+use crate::func::Strategy;
+
+/// What would be good to have of a scan's order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    pub order: Vec<OrderedBy>,
+    /// Rows after which the reader stops.
+    pub limit: Option<f64>,
+}
+
+/// A table to read.
+pub(super) struct TableRef<'q> {
+    pub rel: RelId,
+    pub alias: &'q str,
+    pub table: &'q Arc<TableDef>,
+}
+
+/// A way through one index.
+struct Path {
+    index: Arc<IndexDef>,
+    /// The conditions used for each prefix column, and for the bounds after them: places in the list of conditions.
+    used: Vec<usize>,
+    prefix: Vec<Match>,
+    lower: Option<(Expr, bool)>,
+    upper: Option<(Expr, bool)>,
+    reverse: bool,
+    ordered: bool,
+    /// Entries read.
+    rows: f64,
+    cost: f64,
+}
+
+enum Match {
+    Eq(Expr),
+    Any(Expr),
+    IsNull,
+}
+
+/// Values that one key encoding serves.
+fn key_family(ty: Oid) -> Oid {
+    match ty {
+        oid::INT2 | oid::INT4 | oid::INT8 => oid::INT8,
+        oid::FLOAT4 | oid::FLOAT8 => oid::FLOAT8,
+        oid::VARCHAR | oid::TEXT | oid::NAME => oid::TEXT,
+        other => other,
+    }
+}
+
+/// Whether keys made from values of one type find values of the other.
+pub(super) fn same_keys(a: SqlType, b: SqlType) -> bool {
+    key_family(a.oid) == key_family(b.oid)
+}
+
+/// The column under conversions that leave the key as it is (`varchar` to `text`).
+fn column_of(expr: &Expr, rel: RelId) -> Option<i16> {
+    match expr {
+        Expr::Var(var) if var.rel == rel => Some(var.column),
+        Expr::Cast { arg, to, .. } if to.typmod < 0 && same_keys(arg.ty(), *to) => column_of(arg, rel),
+        _ => None,
+    }
+}
+
+fn mentions(expr: &Expr, rel: RelId) -> bool {
+    let mut found = false;
+    expr.for_each_var(&mut |var| found |= var.rel == rel);
+    found
+}
+
+fn is_fixed(expr: &Expr, rel: RelId) -> bool {
+    !mentions(expr, rel) && !expr.any(&mut super::fold::is_volatile)
+}
+
+/// `column op value`, whichever side the column is on.
+fn comparison(condition: &Expr, rel: RelId) -> Option<(i16, Strategy, &Expr)> {
+    let Expr::Op { op, args, .. } = condition else { return None };
+    let strategy = op.strategy?;
+    let [left, right] = &args[..] else { return None };
+    if let Some(column) = column_of(left, rel).filter(|_| is_fixed(right, rel)) {
+        return same_keys(left.ty(), right.ty()).then_some((column, strategy, right));
+    }
+    let column = column_of(right, rel).filter(|_| is_fixed(left, rel))?;
+    same_keys(left.ty(), right.ty()).then_some((column, strategy.commuted(), left))
+}
+
+impl Planner<'_> {
+    /// Reads a table under conditions that may speak of variables from outside.
+    pub(super) fn table(
+        &mut self,
+        source: &TableRef<'_>,
+        conditions: Vec<Expr>,
+        wanted: &Wanted,
+    ) -> Result<Built> {
+        self.lock(source.table.oid, TableLock::AccessShare);
+        let size = self.ctx.stats.table_size(source.table.oid);
+        let selectivity: f64 = conditions.iter().map(|c| self.selectivity(c, source)).product();
+        let rows = at_least_one(size.rows * selectivity);
+        let seq_cost = f64::from(size.pages) * cost::SEQ_PAGE
+            + size.rows * (cost::TUPLE + cost::OPERATOR * conditions.len() as f64)
+            + if self.ctx.enable_seqscan { 0.0 } else { cost::DISABLED };
+
+        let mut best: Option<(f64, Path)> = None;
+        for index in self.ctx.catalog.indexes_of(source.table.oid) {
+            for path in self.index_paths(source, index, &conditions, wanted, size.rows) {
+                let effective = self.effective_cost(path.cost, path.ordered, rows, wanted);
+                if best.as_ref().is_none_or(|(cost, _)| effective < *cost) {
+                    best = Some((effective, path));
+                }
+            }
+        }
+        let seq_effective = self.effective_cost(seq_cost, false, rows, wanted);
+        let columns = self.needed_columns(source.rel);
+        let types: Vec<SqlType> = columns.iter().map(|c| column_type(source.table, *c)).collect();
+        let places = Columns::of(source.rel, columns.iter().copied());
+        let width = cost::width(&types);
+        match best.filter(|(cost, _)| *cost < seq_effective) {
+            Some((_, path)) => {
+                let total = path.cost;
+                let cost = Cost { startup: cost::DESCENT, total, rows, width };
+                self.index_scan(source, path, conditions, columns, types, places, cost)
+            }
+            None => {
+                let placed = self.place_all(conditions, &places)?;
+                let scan = SeqScan {
+                    rel: source.rel,
+                    alias: source.alias.to_owned(),
+                    table: source.table.clone(),
+                    columns,
+                    filter: Expr::all_of(placed),
+                };
+                let cost = Cost { startup: 0.0, total: seq_cost, rows, width };
+                let plan = self.node(Node::SeqScan(scan), types, cost);
+                Ok(Built { plan, columns: places, order: Vec::new() })
+            }
+        }
+    }
+
+    /// What a path costs its reader: a sort after it where it is not in order, only a part of it under a limit.
+    fn effective_cost(&self, cost: f64, ordered: bool, rows: f64, wanted: &Wanted) -> f64 {
+        if wanted.order.is_empty() || ordered {
+            let part = wanted.limit.map_or(1.0, |limit| (limit / rows).min(1.0));
+            return cost * part + cost::DESCENT;
+        }
+        cost::sort(&Cost { startup: 0.0, total: cost, rows, width: 0 }).total
+    }
+
+    /// Share of the table's rows that a condition lets through.
+    fn selectivity(&self, condition: &Expr, source: &TableRef<'_>) -> f64 {
+        match comparison(condition, source.rel) {
+            Some((column, Strategy::Equal, _)) if column > 0 => {
+                self.equality(source.table.oid, column as u16)
+            }
+            _ => cost::selectivity(condition),
+        }
+    }
+
+    /// Share of rows that have one value of a column.
+    fn equality(&self, table: Oid, attnum: u16) -> f64 {
+        let unique = self.ctx.catalog.indexes_of(table).iter().any(|index| {
+            index.unique && index.columns.len() == 1 && index.columns[0].attnum == attnum
+        });
+        let rows = self.ctx.stats.table_size(table).rows.max(1.0);
+        if unique {
+            return 1.0 / rows;
+        }
+        let stats = self.ctx.catalog.stats_of(table);
+        match stats.and_then(|s| s.columns.get(usize::from(attnum) - 1)) {
+            Some(column) if column.distinct >= 1.0 => 1.0 / column.distinct,
+            // PostgreSQL's default number of distinct values.
+            _ => (1.0 / 200.0_f64).max(1.0 / rows),
+        }
+    }
+
+    fn index_paths(
+        &self,
+        source: &TableRef<'_>,
+        index: &Arc<IndexDef>,
+        conditions: &[Expr],
+        wanted: &Wanted,
+        table_rows: f64,
+    ) -> Vec<Path> {
+        let mut used = Vec::new();
+        let mut prefix = Vec::new();
+        let mut rows = table_rows;
+        let mut ranges = 1.0;
+        let mut equalities = 0;
+        for key in &index.columns {
+            let column = key.attnum as i16;
+            let Some((at, matching)) = find_match(conditions, source.rel, column) else { break };
+            let share = self.equality(source.table.oid, key.attnum);
+            match &matching {
+                Match::Eq(_) => rows *= share,
+                Match::Any(array) => {
+                    let items = match array {
+                        Expr::Const(throng_types::Datum::Array(items), _) => items.items.len() as f64,
+                        _ => 10.0,
+                    };
+                    ranges *= items;
+                    rows *= (share * items).min(1.0);
+                }
+                Match::IsNull => rows *= cost::EQUALITY,
+            }
+            equalities += 1;
+            used.push(at);
+            prefix.push(matching);
+        }
+        if index.unique && equalities == index.columns.len() {
+            rows = ranges;
+        }
+        let (mut lower, mut upper) = (None, None);
+        if let Some(key) = index.columns.get(equalities) {
+            for (at, condition) in conditions.iter().enumerate() {
+                let Some((column, strategy, value)) = comparison(condition, source.rel) else { continue };
+                if column != key.attnum as i16 || used.contains(&at) {
+                    continue;
+                }
+                let (end, inclusive) = match strategy {
+                    Strategy::Greater => (&mut lower, false),
+                    Strategy::GreaterEqual => (&mut lower, true),
+                    Strategy::Less => (&mut upper, false),
+                    Strategy::LessEqual => (&mut upper, true),
+                    Strategy::Equal => continue,
+                };
+                if end.is_none() {
+                    *end = Some((value.clone(), inclusive));
+                    used.push(at);
+                }
+            }
+            rows *= match (&lower, &upper) {
+                (Some(_), Some(_)) => cost::EQUALITY,
+                (None, None) => 1.0,
+                _ => cost::INEQUALITY,
+            };
+        }
+        // Several ranges come one after another: the order within each is not the order of all.
+        let single = !prefix.iter().any(|m| matches!(m, Match::Any(_)));
+        let order = if single { order_given(index, equalities, wanted) } else { None };
+        if used.is_empty() && order.is_none() {
+            return Vec::new();
+        }
+        let rows = rows.max(ranges.min(table_rows.max(1.0)));
+        let disabled = if self.ctx.enable_indexscan { 0.0 } else { cost::DISABLED };
+        let cost = disabled
+            + ranges * cost::DESCENT
+            + rows * (cost::RANDOM_PAGE * 0.5 + cost::INDEX_TUPLE + cost::TUPLE);
+        vec![Path {
+            index: index.clone(),
+            used,
+            prefix,
+            lower,
+            upper,
+            reverse: order == Some(true),
+            ordered: order.is_some(),
+            rows,
+            cost,
+        }]
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one scan, each used once")]
+    fn index_scan(
+        &mut self,
+        source: &TableRef<'_>,
+        path: Path,
+        conditions: Vec<Expr>,
+        columns: Vec<i16>,
+        types: Vec<SqlType>,
+        places: Columns,
+        mut cost: Cost,
+    ) -> Result<Built> {
+        let nothing = Columns::default();
+        let mut filter = Vec::new();
+        let mut condition = Vec::new();
+        for (at, expr) in conditions.into_iter().enumerate() {
+            if path.used.contains(&at) { condition.push(expr) } else { filter.push(expr) }
+        }
+        // The condition is looked at again when a row has changed, so its columns must be in the row; where they are
+        // not (nothing else asks for them), they are added at the end.
+        let mut columns = columns;
+        let mut types = types;
+        let mut places = places;
+        for expr in &condition {
+            let mut missing = Vec::new();
+            expr.for_each_var(&mut |var| {
+                if var.rel == source.rel && places.get(var.rel, var.column).is_none() {
+                    missing.push(var.column);
+                }
+            });
+            for column in missing {
+                if places.get(source.rel, column).is_none() {
+                    places.push(Some((source.rel, column)));
+                    columns.push(column);
+                    types.push(column_type(source.table, column));
+                }
+            }
+        }
+        let filter = Expr::all_of(self.place_all(filter, &places)?);
+        let condition = Expr::all_of(self.place_all(condition, &places)?);
+        let mut prefix = Vec::with_capacity(path.prefix.len());
+        for matching in path.prefix {
+            prefix.push(match matching {
+                Match::Eq(e) => KeyMatch::Eq(self.place(e, &nothing)?),
+                Match::Any(e) => KeyMatch::Any(self.place(e, &nothing)?),
+                Match::IsNull => KeyMatch::IsNull,
+            });
+        }
+        let mut bound = |end: Option<(Expr, bool)>| -> Result<Option<KeyBound>> {
+            end.map(|(value, inclusive)| Ok(KeyBound { value: self.place(value, &nothing)?, inclusive }))
+                .transpose()
+        };
+        let (lower, upper) = (bound(path.lower)?, bound(path.upper)?);
+        let order = path
+            .index
+            .columns
+            .iter()
+            .skip(if path.ordered { prefix.len() } else { usize::MAX })
+            .map(|key| OrderedBy {
+                rel: source.rel,
+                column: key.attnum as i16,
+                descending: key.descending != path.reverse,
+                nulls_first: key.nulls_first != path.reverse,
+            })
+            .collect();
+        let keys: Vec<i16> = path.index.columns.iter().map(|k| k.attnum as i16).collect();
+        let index_only = columns.iter().all(|c| keys.contains(c));
+        cost.rows = cost.rows.min(at_least_one(path.rows));
+        let scan = IndexScan {
+            rel: source.rel,
+            alias: source.alias.to_owned(),
+            table: source.table.clone(),
+            index: path.index,
+            prefix,
+            lower,
+            upper,
+            reverse: path.reverse,
+            columns,
+            condition,
+            filter,
+            index_only,
+        };
+        let plan = self.node(Node::IndexScan(scan), types, cost);
+        Ok(Built { plan, columns: places, order })
+    }
+}
+
+/// The condition that fixes a column, and how.
+fn find_match(conditions: &[Expr], rel: RelId, column: i16) -> Option<(usize, Match)> {
+    let mut found = None;
+    for (at, condition) in conditions.iter().enumerate() {
+        match condition {
+            Expr::Op { .. } => {
+                if let Some((c, Strategy::Equal, value)) = comparison(condition, rel) {
+                    if c == column {
+                        return Some((at, Match::Eq(value.clone())));
+                    }
+                }
+            }
+            Expr::ArrayCompare { op, left, array, all: false } => {
+                let fits = op.strategy == Some(Strategy::Equal)
+                    && column_of(left, rel) == Some(column)
+                    && is_fixed(array, rel)
+                    && throng_types::sqltype::element_of(array.type_oid())
+                        .is_some_and(|e| same_keys(SqlType::plain(e), left.ty()));
+                if fits && found.is_none() {
+                    found = Some((at, Match::Any((**array).clone())));
+                }
+            }
+            Expr::IsNull(arg) if found.is_none() && column_of(arg, rel) == Some(column) => {
+                found = Some((at, Match::IsNull));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether an index whose first `fixed` columns have one value each gives the wanted order: read forward (false) or
+/// backward (true).
+fn order_given(index: &IndexDef, fixed: usize, wanted: &Wanted) -> Option<bool> {
+    if wanted.order.is_empty() || wanted.order.len() > index.columns.len() - fixed.min(index.columns.len()) {
+        return None;
+    }
+    let mut direction = None;
+    for (key, want) in index.columns[fixed..].iter().zip(&wanted.order) {
+        if key.attnum as i16 != want.column {
+            return None;
+        }
+        let reverse = key.descending != want.descending;
+        if (key.nulls_first != want.nulls_first) != reverse {
+            return None;
+        }
+        if *direction.get_or_insert(reverse) != reverse {
+            return None;
+        }
+    }
+    direction
+}
+
+fn column_type(table: &TableDef, column: i16) -> SqlType {
+    match column {
+        n if n > 0 => table.columns[n as usize - 1].ty,
+        system::CTID => SqlType::plain(oid::TID),
+        system::TABLEOID => SqlType::plain(oid::OID),
+        system::CMIN | system::CMAX => SqlType::plain(oid::CID),
+        _ => SqlType::plain(oid::XID),
+    }
+}

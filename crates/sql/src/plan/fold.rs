@@ -1,0 +1,84 @@
+//! Computing while planning what cannot change: immutable functions of constants.
+
+use throng_types::{Datum, Oid, oid};
+use throng_types::datum::Array;
+use throng_types::sqltype::element_of;
+
+use crate::expr::Expr;
+use crate::func::{EvalContext, EvalResult, Volatility, typmod};
+
+fn constant(expr: &Expr) -> Option<&Datum> {
+    match expr {
+        Expr::Const(value, _) => Some(value),
+        _ => None,
+    }
+}
+
+fn constants(exprs: &[Expr]) -> Option<Vec<Datum>> {
+    exprs.iter().map(|e| constant(e).cloned()).collect()
+}
+
+/// The same expression, as a constant if it is one. What fails stays as it is: the error is for the one who runs it.
+pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
+    let ty = expr.ty();
+    let computed: Option<EvalResult> = match &expr {
+        Expr::Op { op, args, .. } if op.volatility == Volatility::Immutable => {
+            constants(args).map(|args| op.call(ctx, &args))
+        }
+        Expr::Call { func, args, .. } if func.volatility == Volatility::Immutable => {
+            constants(args).map(|args| func.call(ctx, &args))
+        }
+        Expr::Cast { arg, cast, to, context } => match constant(arg) {
+            Some(value) if cast.is_none_or(|c| is_immutable(c.from, c.to)) => {
+                let converted = match cast {
+                    Some(cast) if !value.is_null() => cast.apply(ctx, value),
+                    _ => Ok(value.clone()),
+                };
+                Some(converted.and_then(|value| {
+                    let explicit = *context == crate::func::CastContext::Explicit;
+                    if to.typmod < 0 || value.is_null() {
+                        return Ok(value);
+                    }
+                    Ok(typmod::apply(ctx, value, *to, explicit)?)
+                }))
+            }
+            _ => None,
+        },
+        Expr::Array(items, ty) => element_of(ty.oid).filter(|element| {
+            items.iter().all(|item| item.type_oid() == *element)
+        }).and_then(|element| {
+            constants(items).map(|items| Ok(Datum::array(Array::from_items(element, items))))
+        }),
+        Expr::Not(arg) => match constant(arg) {
+            Some(Datum::Bool(b)) => Some(Ok(Datum::Bool(!b))),
+            _ => None,
+        },
+        _ => None,
+    };
+    match computed {
+        Some(Ok(value)) => Expr::Const(value, ty),
+        _ => expr,
+    }
+}
+
+/// Whether a conversion depends on nothing but its input: not on DateStyle, the time zone or the catalog.
+fn is_immutable(from: Oid, to: Oid) -> bool {
+    let zoned = |ty| matches!(ty, oid::TIMESTAMPTZ | oid::TIMETZ);
+    let text = |ty| matches!(ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::NAME);
+    let dated = |ty| matches!(ty, oid::DATE | oid::TIME | oid::TIMESTAMP | oid::INTERVAL);
+    let named = |ty| crate::io::object_kind(ty).is_some();
+    !(zoned(from) || zoned(to) || named(from) || named(to))
+        && !(text(from) && dated(to))
+        && !(dated(from) && text(to))
+}
+
+/// Whether this node by itself may give another value for the same row.
+pub(super) fn is_volatile(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call { func, .. } | Expr::SetCall { func, .. } => {
+            func.volatility == Volatility::Volatile
+        }
+        Expr::Op { op, .. } => op.volatility == Volatility::Volatile,
+        _ => false,
+    }
+}

@@ -1,0 +1,467 @@
+//! From a bound query to a tree of row operators.
+//!
+//! Rules, not search: filters sink to the lowest operator that has their columns; a table is read
+//! by the index whose leading columns are met by equalities, then by a range, if that is estimated
+//! cheaper than reading it all; joins are ordered greedily from the smallest; an inner side with a
+//! usable index is probed by key, otherwise hashed.
+//!
+//! A [`Var`] is placed by [`Columns`]: which slot of an operator's row holds it. One that is in none belongs to
+//! an enclosing query or to the left side of a nested loop: it becomes a parameter, and the place where the inner plan
+//! is attached ([`Planner::attached`]) says how the parameter is computed.
+
+mod access;
+mod cost;
+mod fold;
+mod grouping;
+mod join;
+mod node;
+mod select;
+mod subquery;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use foldhash::fast::FixedState;
+use throng_types::{Error, Oid, Result, SqlType};
+
+use crate::catalog::Catalog;
+use crate::expr::{Expr, ParamId, RelId, Var};
+use crate::func::EvalContext;
+use crate::query::{BoundQuery, Cte, QueryKind};
+
+pub use node::*;
+
+/// What the planner is told about tables' sizes.
+pub trait Stats {
+    /// Blocks and estimated rows of a table's heap now.
+    fn table_size(&self, table: Oid) -> TableSize;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TableSize {
+    pub pages: u32,
+    pub rows: f64,
+}
+
+/// What a plan is made from besides the query.
+pub struct PlanContext<'a> {
+    pub catalog: &'a Catalog,
+    pub stats: &'a dyn Stats,
+    /// For folding constants.
+    pub eval: EvalContext<'a>,
+    pub enable_seqscan: bool,
+    pub enable_indexscan: bool,
+    pub enable_hashjoin: bool,
+    pub enable_nestloop: bool,
+}
+
+/// Plans a data statement.
+///
+/// # Errors
+/// 0A000 for what the row operators do not do.
+pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement> {
+    let BoundQuery { kind, ctes, params, rel_count } = query;
+    let mut planner = Planner {
+        ctx,
+        needed: HashMap::default(),
+        frames: Vec::new(),
+        subplans: Vec::new(),
+        cte_slots: vec![None; ctes.len()],
+        ctes,
+        next_param: 0,
+        next_plan: 0,
+        next_rel: rel_count,
+        locks: BTreeMap::new(),
+    };
+    planner.note_needed(&kind);
+    let (tag, root, output) = match kind {
+        QueryKind::Select(query) => {
+            let built = planner.query(&query)?;
+            (StatementTag::Select, built.plan, planner.output_columns(&query))
+        }
+        QueryKind::Insert(insert) => planner.insert(*insert)?,
+        QueryKind::Update(update) => planner.update(*update)?,
+        QueryKind::Delete(delete) => planner.delete(*delete)?,
+    };
+    Ok(PlannedStatement {
+        tag,
+        root,
+        subplans: planner.subplans,
+        outer_params: planner.next_param,
+        params,
+        output,
+        locks: planner.locks.into_iter().collect(),
+    })
+}
+
+type Map<K, V> = HashMap<K, V, FixedState>;
+
+/// Which slot of a row holds which column; one slot may go by several names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Columns {
+    slots: Map<(RelId, i16), u32>,
+    width: u32,
+}
+
+impl Columns {
+    /// A row of a relation's columns by these numbers.
+    fn of(rel: RelId, numbers: impl IntoIterator<Item = i16>) -> Columns {
+        let mut columns = Columns::default();
+        for number in numbers {
+            columns.push(Some((rel, number)));
+        }
+        columns
+    }
+
+    /// Adds a slot at the end.
+    fn push(&mut self, name: Option<(RelId, i16)>) {
+        if let Some(name) = name {
+            self.slots.insert(name, self.width);
+        }
+        self.width += 1;
+    }
+
+    fn also(&mut self, name: (RelId, i16), slot: u32) {
+        self.slots.insert(name, slot);
+    }
+
+    fn get(&self, rel: RelId, column: i16) -> Option<u32> {
+        self.slots.get(&(rel, column)).copied()
+    }
+
+    fn has_rel(&self, rel: RelId) -> bool {
+        self.slots.keys().any(|(r, _)| *r == rel)
+    }
+
+    /// The columns of a joined row.
+    fn join(mut self, right: &Columns) -> Columns {
+        for (name, slot) in &right.slots {
+            self.slots.insert(*name, self.width + slot);
+        }
+        self.width += right.width;
+        self
+    }
+}
+
+/// A plan with the meaning of its output row.
+pub(super) struct Built {
+    plan: Plan,
+    columns: Columns,
+    /// The order its rows come in, as far as it is known.
+    order: Vec<OrderedBy>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OrderedBy {
+    rel: RelId,
+    column: i16,
+    descending: bool,
+    nulls_first: bool,
+}
+
+impl Built {
+    fn rows(&self) -> f64 {
+        self.plan.cost.rows
+    }
+    fn types(&self) -> &[SqlType] {
+        &self.plan.types
+    }
+}
+
+/// Variables from outside that a plan under construction has asked for.
+#[derive(Default)]
+struct Frame {
+    params: Map<(RelId, i16), ParamId>,
+    free: Vec<(ParamId, Var)>,
+}
+
+pub(super) struct Planner<'a> {
+    ctx: &'a PlanContext<'a>,
+    /// The columns of each relation that anything in the statement looks at.
+    needed: Map<RelId, BTreeSet<i16>>,
+    frames: Vec<Frame>,
+    subplans: Vec<Plan>,
+    ctes: Vec<Cte>,
+
+    /// The subplan of each WITH query that has been planned.
+    cte_slots: Vec<Option<u32>>,
+    next_param: u32,
+    next_plan: u32,
+    next_rel: u32,
+    locks: BTreeMap<Oid, TableLock>,
+}
+
+impl Planner<'_> {
+    fn node(&mut self, node: Node, types: Vec<SqlType>, cost: Cost) -> Plan {
+        let id = self.next_plan;
+        self.next_plan += 1;
+        Plan { id, node, types, cost }
+    }
+
+    fn new_rel(&mut self) -> RelId {
+        self.next_rel += 1;
+        RelId(self.next_rel - 1)
+    }
+
+    fn lock(&mut self, table: Oid, mode: TableLock) {
+        let held = self.locks.entry(table).or_insert(mode);
+        *held = (*held).max(mode);
+    }
+
+    /// Columns asked for, whole rows of what is written included.
+    fn note_needed(&mut self, kind: &QueryKind) {
+        let mut needed: Map<RelId, BTreeSet<i16>> = Map::default();
+        kind.for_each_var(&mut |var| {
+            needed.entry(var.rel).or_default().insert(var.column);
+        });
+        for cte in &self.ctes {
+            cte.query.for_each_var(&mut |var| {
+                needed.entry(var.rel).or_default().insert(var.column);
+            });
+        }
+        let whole = match kind {
+            QueryKind::Update(update) => Some((update.rel, update.table.columns.len())),
+            QueryKind::Delete(delete) => Some((delete.rel, delete.table.columns.len())),
+            _ => None,
+        };
+        if let Some((rel, columns)) = whole {
+            let set = needed.entry(rel).or_default();
+            set.extend(1..=columns as i16);
+            set.insert(crate::expr::system::CTID);
+        }
+        self.needed = needed;
+    }
+
+    fn needed_columns(&self, rel: RelId) -> Vec<i16> {
+        let mut columns: Vec<i16> =
+            self.needed.get(&rel).map(|set| set.iter().copied().collect()).unwrap_or_default();
+        // Ordinary columns first, so that a row's prefix is often just what is stored.
+        columns.sort_by_key(|c| (*c < 0, *c));
+        columns
+    }
+
+    /// Builds an inner plan; gives it with the variables from outside that it needs, by parameter.
+    fn attached<T>(
+        &mut self,
+        build: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, Vec<(ParamId, Var)>)> {
+        self.frames.push(Frame::default());
+        let built = build(self);
+        let frame = self.frames.pop().unwrap_or_default();
+        Ok((built?, frame.free))
+    }
+
+    /// How the parameters of an inner plan are computed from a row of the outer one.
+    fn arguments(&mut self, free: Vec<(ParamId, Var)>, columns: &Columns) -> Result<Vec<(ParamId, Expr)>> {
+        free.into_iter().map(|(param, var)| Ok((param, self.place(Expr::Var(var), columns)?))).collect()
+    }
+
+    /// The expression over a row of `columns`: variables placed, subqueries planned, constants folded.
+    fn place(&mut self, expr: Expr, columns: &Columns) -> Result<Expr> {
+        match expr {
+            Expr::Var(var) => self.place_var(var, columns),
+            Expr::Subquery(subquery) => self.place_subquery(*subquery, columns),
+            Expr::Aggregate(_) => Err(Error::internal("an aggregate where there is no grouping")),
+            Expr::SetCall { .. } => Err(Error::unsupported(
+                "a set-returning function inside another expression",
+            )),
+            mut other => {
+                let mut failed = None;
+                other.for_each_child_mut(&mut |child| {
+                    if failed.is_none() {
+                        match self.place(std::mem::replace(child, Expr::bool(true)), columns) {
+                            Ok(placed) => *child = placed,
+                            Err(e) => failed = Some(e),
+                        }
+                    }
+                });
+                match failed {
+                    Some(e) => Err(e),
+                    None => Ok(fold::fold(other, &self.ctx.eval)),
+                }
+            }
+        }
+    }
+
+    fn place_all(&mut self, exprs: Vec<Expr>, columns: &Columns) -> Result<Vec<Expr>> {
+        exprs.into_iter().map(|e| self.place(e, columns)).collect()
+    }
+
+    fn place_var(&mut self, var: Var, columns: &Columns) -> Result<Expr> {
+        if let Some(slot) = columns.get(var.rel, var.column) {
+            return Ok(Expr::Slot(slot, var.ty));
+        }
+        let next = ParamId(self.next_param);
+        let Some(frame) = self.frames.last_mut() else {
+            return Err(Error::internal(format!(
+                "column {} of relation {} is not in the row",
+                var.column, var.rel.0
+            )));
+        };
+        let ty = var.ty;
+        let param = *frame.params.entry((var.rel, var.column)).or_insert_with(|| {
+            frame.free.push((next, var));
+            next
+        });
+        if param == next {
+            self.next_param += 1;
+        }
+        Ok(Expr::Outer(param, ty))
+    }
+
+    /// Adds a condition over the rows of a plan.
+    fn filter(&mut self, input: Built, conditions: Vec<Expr>) -> Result<Built> {
+        if conditions.is_empty() {
+            return Ok(input);
+        }
+        let Built { plan, columns, order } = input;
+        let conditions = self.place_all(conditions, &columns)?;
+        let Some(condition) = Expr::all_of(conditions) else {
+            return Ok(Built { plan, columns, order });
+        };
+        let once = !condition.any(&mut |e| matches!(e, Expr::Slot(..)) || fold::is_volatile(e));
+        let cost = cost::filter(&plan.cost, &condition);
+        let types = plan.types.clone();
+        let node = Node::Filter { input: Box::new(plan), condition, once };
+        Ok(Built { plan: self.node(node, types, cost), columns, order })
+    }
+
+    /// A plan that computes `exprs` from each row.
+    fn project(&mut self, input: Plan, exprs: Vec<Expr>) -> Plan {
+        let identity = exprs.len() == input.types.len()
+            && exprs.iter().enumerate().all(|(i, e)| matches!(e, Expr::Slot(s, _) if *s as usize == i));
+        if identity {
+            return input;
+        }
+        let types: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
+        let cost = Cost { width: cost::width(&types), ..cost::per_row(&input.cost, exprs.len() as f64) };
+        self.node(Node::Project { input: Box::new(input), exprs }, types, cost)
+    }
+}
+
+impl QueryKind {
+    fn for_each_var(&self, f: &mut dyn FnMut(&Var)) {
+        let mut expr = |e: &Expr| e.for_each_var(f);
+        match self {
+            QueryKind::Select(query) => query.for_each_var(f),
+            QueryKind::Insert(insert) => {
+                insert.values.iter().for_each(&mut expr);
+                insert.checks.iter().for_each(|c| expr(&c.expr));
+                insert.returning.iter().for_each(|t| expr(&t.expr));
+                if let Some(crate::query::ConflictAction::Update { set, filter, .. }) =
+                    insert.on_conflict.as_ref().map(|c| &c.action)
+                {
+                    set.iter().for_each(|(_, e)| expr(e));
+                    filter.iter().for_each(expr);
+                }
+                insert.source.for_each_var(f);
+            }
+            QueryKind::Update(update) => {
+                update.filter.iter().for_each(&mut expr);
+                update.set.iter().for_each(|(_, e)| expr(e));
+                update.checks.iter().for_each(|c| expr(&c.expr));
+                update.returning.iter().for_each(|t| expr(&t.expr));
+                update.from.iter().for_each(|item| item.for_each_expr(&mut |e| e.for_each_var(f)));
+            }
+            QueryKind::Delete(delete) => {
+                delete.filter.iter().for_each(&mut expr);
+                delete.returning.iter().for_each(|t| expr(&t.expr));
+                delete.from.iter().for_each(|item| item.for_each_expr(&mut |e| e.for_each_var(f)));
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// The plans below this one, subplans of expressions not included.
+    pub fn children(&self) -> Vec<&Plan> {
+        match &self.node {
+            Node::Values { .. }
+            | Node::SeqScan(_)
+            | Node::IndexScan(_)
+            | Node::VirtualScan { .. }
+            | Node::FunctionScan(_)
+            | Node::CteScan { .. } => vec![],
+            Node::Filter { input, .. }
+            | Node::Project { input, .. }
+            | Node::ProjectSet { input, .. }
+            | Node::Sort { input, .. }
+            | Node::Limit { input, .. }
+            | Node::Distinct { input, .. }
+            | Node::LockRows { input, .. }
+            | Node::Materialize { input } => vec![input],
+            Node::Aggregate(node) => vec![&node.input],
+            Node::NestedLoop(node) => vec![&node.left, &node.right],
+            Node::HashJoin(node) => vec![&node.left, &node.right],
+            Node::SetOp { left, right, .. } => vec![left, right],
+            Node::Insert(node) => vec![&node.input],
+            Node::Update(node) => vec![&node.input],
+            Node::Delete(node) => vec![&node.input],
+        }
+    }
+
+    /// Calls `f` on every expression of this plan and those below it.
+    pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        self.own_exprs(f);
+        for child in self.children() {
+            child.for_each_expr(f);
+        }
+    }
+
+    fn own_exprs<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match &self.node {
+            Node::Values { rows } => rows.iter().flatten().for_each(f),
+            Node::SeqScan(scan) => scan.filter.iter().for_each(f),
+            Node::IndexScan(scan) => {
+                for matching in &scan.prefix {
+                    match matching {
+                        KeyMatch::Eq(e) | KeyMatch::Any(e) => f(e),
+                        KeyMatch::IsNull => {}
+                    }
+                }
+                scan.lower.iter().chain(&scan.upper).for_each(|b| f(&b.value));
+                scan.condition.iter().chain(&scan.filter).for_each(f);
+            }
+            Node::VirtualScan { filter, .. } | Node::CteScan { filter, .. } => {
+                filter.iter().for_each(f)
+            }
+            Node::FunctionScan(scan) => scan.args.iter().chain(&scan.filter).for_each(f),
+            Node::Filter { condition, .. } => f(condition),
+            Node::Project { exprs, .. } => exprs.iter().for_each(f),
+            Node::ProjectSet { exprs, .. } => exprs.iter().for_each(|e| match e {
+                SetExpr::Scalar(e) => f(e),
+                SetExpr::Set { args, .. } => args.iter().for_each(&mut *f),
+            }),
+            Node::NestedLoop(join) => {
+                join.params.iter().for_each(|(_, e)| f(e));
+                join.on.iter().chain(&join.filter).for_each(f);
+            }
+            Node::HashJoin(join) => {
+                join.left_keys.iter().chain(&join.right_keys).for_each(&mut *f);
+                join.on.iter().chain(&join.filter).for_each(f);
+            }
+            Node::Sort { keys, .. } => keys.iter().for_each(|k| f(&k.expr)),
+            Node::Limit { limit, offset, .. } => limit.iter().chain(offset).for_each(f),
+            Node::Aggregate(node) => {
+                node.group.iter().for_each(&mut *f);
+                for call in &node.aggs {
+                    call.args.iter().chain(&call.filter).for_each(&mut *f);
+                    call.order.iter().for_each(|k| f(&k.expr));
+                }
+                node.having.iter().for_each(f);
+            }
+            Node::Distinct { keys, .. } => keys.iter().for_each(f),
+            Node::SetOp { .. } | Node::LockRows { .. } | Node::Materialize { .. } => {}
+            Node::Insert(node) => {
+                node.checks.iter().for_each(|c| f(&c.expr));
+                node.returning.iter().for_each(f);
+            }
+            Node::Update(node) => {
+                node.set.iter().for_each(|(_, e)| f(e));
+                node.checks.iter().for_each(|c| f(&c.expr));
+                node.returning.iter().for_each(f);
+            }
+            Node::Delete(node) => node.returning.iter().for_each(f),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The physical plan: a tree of row operators, each giving rows of datums.
+//!
+//! Every expression of an operator reads its *input row* by [`Expr::Slot`]. What that row is:
+//!
+//! | operator | input row of its expressions | output row |
+//! | --- | --- | --- |
+//! | scans | the scan's `columns` in order | the same |
+//! | `Filter`, `Sort`, `Limit`, `LockRows`, `Distinct`, `Materialize` | child's | child's |
+//! | `Project` | child's | `exprs` |
+//! | joins | left's then right's | the same; semi and anti: left's |
+//! | `Aggregate` | child's (`having`: output) | `group` values, then aggregates |
+//! | `Insert`, `Update`, `Delete` | see each | `returning` |
+//!
+//! Values from outside (correlation, nested-loop parameters) are [`Expr::Outer`].
+
+use std::sync::Arc;
+
+use throng_types::{Oid, SqlType};
+
+use crate::catalog::{IndexDef, TableDef, VirtualTable};
+use crate::expr::{AggCall, Expr, ParamId, RelId, SortKey};
+use crate::func::Function;
+use crate::query::{JoinKind, LockWait, RowLockStrength, SetOp};
+
+/// A statement ready to run. Nothing in it depends on the session, so it can be cached by
+/// (text, parameter types, catalog version) and shared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedStatement {
+    pub tag: StatementTag,
+    pub root: Plan,
+    /// Subqueries in expressions ([`crate::expr::SubPlanRef`]) and shared WITH queries
+    /// ([`Node::CteScan`]).
+    pub subplans: Vec<Plan>,
+    /// Size of the array of [`ParamId`] values.
+    pub outer_params: u32,
+    /// Types of `$1`, ….
+    pub params: Vec<SqlType>,
+    /// What the client is told about the rows; empty where there are none.
+    pub output: Vec<OutputColumn>,
+    /// Tables to lock before running, strongest mode each, by oid.
+    pub locks: Vec<(Oid, TableLock)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementTag {
+    Select,
+    Insert,
+    Update,
+    Delete,
+}
+
+/// PostgreSQL's table lock modes, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TableLock {
+    AccessShare,
+    RowShare,
+    RowExclusive,
+    ShareUpdateExclusive,
+    Share,
+    ShareRowExclusive,
+    Exclusive,
+    AccessExclusive,
+}
+
+/// A column of the result as RowDescription tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputColumn {
+    pub name: String,
+    pub ty: SqlType,
+    /// Where it comes from, when it is a table's column as it is; else 0.
+    pub table: Oid,
+    pub attnum: i16,
+}
+
+/// An operator with its estimates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Number within the statement, for EXPLAIN ANALYZE's counters; subplans go on counting.
+    pub id: u32,
+    pub node: Node,
+    /// Types of the output row.
+    pub types: Vec<SqlType>,
+    pub cost: Cost,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    pub startup: f64,
+    pub total: f64,
+    pub rows: f64,
+    /// Mean bytes of an output row.
+    pub width: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// Rows of constants and expressions (no input row). `SELECT 1` is one row of them.
+    Values { rows: Vec<Vec<Expr>> },
+    SeqScan(SeqScan),
+    IndexScan(IndexScan),
+    VirtualScan { rel: RelId, alias: String, table: &'static VirtualTable, columns: Vec<i16>, filter: Option<Expr> },
+    FunctionScan(FunctionScan),
+    /// Reads a shared WITH query: the subplan is run once and its rows kept.
+    CteScan { rel: RelId, alias: String, subplan: u32, filter: Option<Expr> },
+    /// A condition; `once` where it does not depend on the row (PostgreSQL's One-Time Filter).
+    Filter { input: Box<Plan>, condition: Expr, once: bool },
+    Project { input: Box<Plan>, exprs: Vec<Expr> },
+    /// As `Project` where some expressions are set-returning functions at the top: each input row
+    /// gives as many rows as the longest of them, the others NULL when exhausted.
+    ProjectSet { input: Box<Plan>, exprs: Vec<SetExpr> },
+    NestedLoop(NestedLoop),
+    HashJoin(HashJoin),
+    Sort { input: Box<Plan>, keys: Vec<SortKey> },
+    Limit { input: Box<Plan>, limit: Option<Expr>, offset: Option<Expr> },
+    Aggregate(AggregateNode),
+    Distinct { input: Box<Plan>, keys: Vec<Expr>, sorted: bool },
+    SetOp { op: SetOp, all: bool, left: Box<Plan>, right: Box<Plan> },
+    LockRows { input: Box<Plan>, rows: Vec<LockTarget> },
+    /// Keeps its rows so that it can be read again cheaply.
+    Materialize { input: Box<Plan> },
+    Insert(Box<InsertNode>),
+    Update(Box<UpdateNode>),
+    Delete(Box<DeleteNode>),
+}
+
+/// `columns` are attribute numbers, from 1; negative: [`crate::expr::system`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeqScan {
+    /// Which entry of the range table: to re-check one row after a concurrent update, the plan is
+    /// run with this entry's scan giving just that row.
+    pub rel: RelId,
+    pub alias: String,
+    pub table: Arc<TableDef>,
+    pub columns: Vec<i16>,
+    pub filter: Option<Expr>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexScan {
+    pub rel: RelId,
+    pub alias: String,
+    pub table: Arc<TableDef>,
+    pub index: Arc<IndexDef>,
+    /// Conditions on the first key columns, in order.
+    pub prefix: Vec<KeyMatch>,
+    /// Bounds on the key column after the prefix, in terms of values (not of index order).
+    pub lower: Option<KeyBound>,
+    pub upper: Option<KeyBound>,
+    /// Read the index backwards.
+    pub reverse: bool,
+    pub columns: Vec<i16>,
+    /// What `prefix`, `lower` and `upper` say, as conditions on the row: for the re-check of a row
+    /// that changed, and for EXPLAIN.
+    pub condition: Option<Expr>,
+    pub filter: Option<Expr>,
+    /// All wanted columns are key columns. A hint: the heap still decides visibility.
+    pub index_only: bool,
+}
+
+/// Expressions have no input row: they are constants, parameters and `Outer` values. They are of
+/// the key column's type, but an integer column may be met by any integer type: a value the
+/// column cannot hold matches nothing (or bounds nothing). NULL matches nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KeyMatch {
+    Eq(Expr),
+    /// Any element of an array: several ranges, in index order, each once.
+    Any(Expr),
+    IsNull,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyBound {
+    pub value: Expr,
+    pub inclusive: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionScan {
+    pub rel: RelId,
+    pub alias: String,
+    pub func: &'static Function,
+    /// No input row.
+    pub args: Vec<Expr>,
+    /// Adds a bigint column counting rows from 1.
+    pub ordinality: bool,
+    pub filter: Option<Expr>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetExpr {
+    Scalar(Expr),
+    Set { func: &'static Function, args: Vec<Expr>, ty: SqlType },
+}
+
+/// For each left row: set `params` from it, run the right side, keep pairs that satisfy `on`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NestedLoop {
+    pub kind: JoinKind,
+    pub left: Box<Plan>,
+    pub right: Box<Plan>,
+    /// Over the left row. Empty: the right side is the same each time.
+    pub params: Vec<(ParamId, Expr)>,
+    pub on: Option<Expr>,
+    /// Applied to joined rows (null-extended ones too); distinct from `on` for outer joins.
+    pub filter: Option<Expr>,
+}
+
+/// Builds a table of the right side, probes with the left. Keys compare with their type's own
+/// equality; both sides of a pair have the same type. NULL keys match nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HashJoin {
+    pub kind: JoinKind,
+    pub left: Box<Plan>,
+    pub right: Box<Plan>,
+    /// Over the left row.
+    pub left_keys: Vec<Expr>,
+    /// Over the right row.
+    pub right_keys: Vec<Expr>,
+    /// Further join condition, over both.
+    pub on: Option<Expr>,
+    pub filter: Option<Expr>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateNode {
+    pub input: Box<Plan>,
+    pub group: Vec<Expr>,
+    pub aggs: Vec<AggCall>,
+    pub strategy: AggStrategy,
+    /// Over the output row.
+    pub having: Option<Expr>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggStrategy {
+    /// No GROUP BY: one row, also from nothing.
+    Plain,
+    Hashed,
+    /// The input comes ordered by the group.
+    Sorted,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockTarget {
+    pub rel: RelId,
+    pub table: Arc<TableDef>,
+    /// Where the input row has the row's ctid.
+    pub tid: u32,
+    pub strength: RowLockStrength,
+    pub wait: LockWait,
+}
+
+/// A CHECK constraint over the new row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckExpr {
+    pub name: String,
+    pub expr: Expr,
+}
+
+/// The input gives whole new rows: one value for each of the table's columns by attribute number,
+/// dropped ones NULL.
+///
+/// Row of `checks`: the new row. Row of `returning`: the new row, then its ctid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InsertNode {
+    pub table: Arc<TableDef>,
+    pub input: Plan,
+    pub on_conflict: Option<ConflictNode>,
+    pub checks: Vec<CheckExpr>,
+    pub returning: Vec<Expr>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConflictNode {
+    /// Unique indexes whose conflict is taken care of; empty: all of the table's.
+    pub arbiters: Vec<Oid>,
+    pub update: Option<ConflictUpdate>,
+}
+
+/// Row of both: the row that is there (all columns), its ctid, then the row proposed (all columns).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConflictUpdate {
+    pub set: Vec<(u16, Expr)>,
+    pub filter: Option<Expr>,
+}
+
+/// Row of `set`: the input row. Row of `checks`: the new row (all columns). Row of `returning`:
+/// the new row, its ctid, then the input row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateNode {
+    pub rel: RelId,
+    pub table: Arc<TableDef>,
+    pub input: Plan,
+    /// Where the input row has the old row's ctid.
+    pub tid: u32,
+    /// Where it has the old row's columns, by attribute number - 1 (dropped ones too).
+    pub old: Vec<u32>,
+    /// Attribute numbers and new values.
+    pub set: Vec<(u16, Expr)>,
+    pub checks: Vec<CheckExpr>,
+    pub returning: Vec<Expr>,
+}
+
+/// Row of `returning`: the input row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeleteNode {
+    pub rel: RelId,
+    pub table: Arc<TableDef>,
+    pub input: Plan,
+    pub tid: u32,
+    /// Where the input row has the old row's columns, by attribute number - 1.
+    pub old: Vec<u32>,
+    pub returning: Vec<Expr>,
+}

@@ -1,0 +1,339 @@
+//! Queries: SELECT, VALUES, set operations, with what comes after them.
+//!
+//! ```text
+//! FROM, WHERE ─► Aggregate ─► HAVING ─► Project (targets, then sort keys that are none, then tids to lock)
+//!             ─► Distinct ─► Sort ─► LockRows ─► Limit ─► Project (targets alone)
+//! ```
+
+use throng_types::{Result, SqlType, oid};
+
+use super::access::Wanted;
+use super::cost;
+use super::grouping::Grouped;
+use super::{
+    Built, Columns, Cost, LockTarget, Node, OrderedBy, OutputColumn, Planner, SetExpr, TableLock,
+};
+use crate::expr::{Expr, SortKey, Var, system};
+use crate::query::{Body, Distinct, FromItem, Query, RelKind, RowLock, Select, SetOp};
+
+impl Planner<'_> {
+    pub(super) fn query(&mut self, query: &Query) -> Result<Built> {
+        match &query.body {
+            Body::Select(select) => self.select(query, select),
+            Body::Values { rows, columns } => {
+                let nothing = Columns::default();
+                let rows: Vec<Vec<Expr>> = rows
+                    .iter()
+                    .map(|row| self.place_all(row.clone(), &nothing))
+                    .collect::<Result<_>>()?;
+                let types: Vec<SqlType> = columns.iter().map(|t| t.expr.ty()).collect();
+                let count = rows.len() as f64;
+                let total = count * cost::TUPLE;
+                let cost = Cost { startup: 0.0, total, rows: count, width: cost::width(&types) };
+                let plan = self.node(Node::Values { rows }, types, cost);
+                self.finish_set(plan, query)
+            }
+            Body::SetOp { op, all, left, right, columns } => {
+                let types: Vec<SqlType> = columns.iter().map(|t| t.expr.ty()).collect();
+                let left = self.query(left)?.plan;
+                let right = self.query(right)?.plan;
+                let rows = match op {
+                    SetOp::Union => left.cost.rows + right.cost.rows,
+                    SetOp::Intersect => left.cost.rows.min(right.cost.rows),
+                    SetOp::Except => left.cost.rows,
+                };
+                let total = left.cost.total + right.cost.total + rows * cost::TUPLE;
+                let cost = Cost { startup: 0.0, total, rows, width: cost::width(&types) };
+                let (left, right) = (Box::new(left), Box::new(right));
+                let node = Node::SetOp { op: *op, all: *all, left, right };
+                let plan = self.node(node, types, cost);
+                self.finish_set(plan, query)
+            }
+        }
+    }
+
+    /// ORDER BY and LIMIT over VALUES and set operations: keys are output columns.
+    fn finish_set(&mut self, plan: super::Plan, query: &Query) -> Result<Built> {
+        let columns = Columns::of(query.output, 1..=plan.types.len() as i16);
+        let built = Built { plan, columns, order: Vec::new() };
+        let mut keys = Vec::new();
+        for key in &query.order {
+            let expr = self.place(key.expr.clone(), &built.columns)?;
+            keys.push(SortKey { expr, ..key.clone() });
+        }
+        let sorted = self.sort(built, keys);
+        self.limit(sorted, query)
+    }
+
+    fn select(&mut self, query: &Query, select: &Select) -> Result<Built> {
+        for lock in &query.locks {
+            self.needed.entry(lock.rel).or_default().insert(system::CTID);
+        }
+        let mut conditions = Vec::new();
+        if let Some(filter) = &select.filter {
+            filter.clone().conjuncts(&mut conditions);
+        }
+        let wanted = self.wanted(query, select);
+        let mut built = self.from(&select.from, conditions, &wanted)?;
+
+        let mut targets: Vec<Expr> = select.targets.iter().map(|t| t.expr.clone()).collect();
+        let mut order = query.order.clone();
+        let mut distinct_on = match &select.distinct {
+            Distinct::On(exprs) => exprs.clone(),
+            _ => Vec::new(),
+        };
+        if select.grouped {
+            let mut grouped = Grouped::new(self.new_rel(), select.group_by.clone());
+            let mut rewrite = |e: &mut Expr| {
+                *e = grouped.rewrite(std::mem::replace(e, Expr::bool(true)));
+            };
+            targets.iter_mut().for_each(&mut rewrite);
+            order.iter_mut().for_each(|k| rewrite(&mut k.expr));
+            distinct_on.iter_mut().for_each(&mut rewrite);
+            let mut having = Vec::new();
+            if let Some(condition) = &select.having {
+                let mut condition = condition.clone();
+                rewrite(&mut condition);
+                condition.conjuncts(&mut having);
+            }
+            built = self.aggregate(built, grouped)?;
+            built = self.filter(built, having)?;
+        }
+        let sorted = is_sorted(&built.order, &order);
+        let width = targets.len();
+        let mut exprs = targets;
+        let place = |exprs: &mut Vec<Expr>, wanted: Expr| match exprs.iter().position(|e| *e == wanted) {
+            Some(at) => at,
+            None => {
+                exprs.push(wanted);
+                exprs.len() - 1
+            }
+        };
+        let keys: Vec<(usize, SortKey)> =
+            order.into_iter().map(|key| (place(&mut exprs, key.expr.clone()), key)).collect();
+        let distinct_on: Vec<usize> =
+            distinct_on.into_iter().map(|expr| place(&mut exprs, expr)).collect();
+        let tids: Vec<usize> = query
+            .locks
+            .iter()
+            .map(|lock| {
+                let ty = SqlType::plain(oid::TID);
+                place(&mut exprs, Expr::Var(Var { rel: lock.rel, column: system::CTID, ty }))
+            })
+            .collect();
+
+        let Built { plan, columns, .. } = built;
+        let mut plan = self.targets(plan, exprs, &columns)?;
+        let slot = |plan: &super::Plan, at: usize| Expr::Slot(at as u32, plan.types[at]);
+        let sort_keys = |plan: &super::Plan| -> Vec<SortKey> {
+            keys.iter().map(|(at, key)| SortKey { expr: slot(plan, *at), ..key.clone() }).collect()
+        };
+        let mut built = Built { plan, columns: Columns::default(), order: Vec::new() };
+        match &select.distinct {
+            Distinct::No if sorted => {}
+            Distinct::No => {
+                let keys = sort_keys(&built.plan);
+                built = self.sort(built, keys);
+            }
+            Distinct::All => {
+                let all: Vec<Expr> = (0..width).map(|at| slot(&built.plan, at)).collect();
+                built = self.distinct(built, all);
+                let keys = sort_keys(&built.plan);
+                built = self.sort(built, keys);
+            }
+            // The first row of each group in the order asked for.
+            Distinct::On(_) => {
+                let keys = sort_keys(&built.plan);
+                built = self.sort(built, keys);
+                let on = distinct_on.iter().map(|at| slot(&built.plan, *at)).collect();
+                built = self.distinct(built, on);
+            }
+        }
+        plan = built.plan;
+        if !query.locks.is_empty() {
+            plan = self.lock_rows(plan, select, &query.locks, &tids);
+        }
+        let built = self.limit(Built { plan, columns: Columns::default(), order: Vec::new() }, query)?;
+        let exprs = (0..width).map(|at| slot(&built.plan, at)).collect();
+        let plan = self.project(built.plan, exprs);
+        let columns = Columns::of(query.output, 1..=width as i16);
+        Ok(Built { plan, columns, order: Vec::new() })
+    }
+
+    /// The order that would spare a sort: of plain columns of a single table.
+    fn wanted(&self, query: &Query, select: &Select) -> Wanted {
+        let plain = !select.grouped && select.distinct == Distinct::No;
+        let limit = match &query.limit {
+            Some(Expr::Const(value, _)) => value.as_i64().map(|n| n.max(1) as f64),
+            Some(_) => Some(100.0),
+            None => None,
+        };
+        let mut order = Vec::new();
+        for key in &query.order {
+            let Expr::Var(var) = &key.expr else { return Wanted::default() };
+            order.push(OrderedBy {
+                rel: var.rel,
+                column: var.column,
+                descending: key.descending,
+                nulls_first: key.nulls_first,
+            });
+        }
+        let has_sets =
+            select.targets.iter().any(|t| t.expr.any(&mut |e| matches!(e, Expr::SetCall { .. })));
+        if plain && !has_sets { Wanted { order, limit } } else { Wanted::default() }
+    }
+
+    /// The select list, set-returning functions included.
+    fn targets(&mut self, input: super::Plan, exprs: Vec<Expr>, columns: &Columns) -> Result<super::Plan> {
+        if !exprs.iter().any(|e| matches!(e, Expr::SetCall { .. })) {
+            let exprs = self.place_all(exprs, columns)?;
+            return Ok(self.project(input, exprs));
+        }
+        let mut set_exprs = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            set_exprs.push(match expr {
+                Expr::SetCall { func, args, ty } => {
+                    SetExpr::Set { func, args: self.place_all(args, columns)?, ty }
+                }
+                scalar => SetExpr::Scalar(self.place(scalar, columns)?),
+            });
+        }
+        let types: Vec<SqlType> = set_exprs
+            .iter()
+            .map(|e| match e {
+                SetExpr::Scalar(e) => e.ty(),
+                SetExpr::Set { ty, .. } => *ty,
+            })
+            .collect();
+        let rows = input.cost.rows * 1000.0;
+        let total = input.cost.total + rows * cost::TUPLE;
+        let cost = Cost { startup: input.cost.startup, total, rows, width: cost::width(&types) };
+        Ok(self.node(Node::ProjectSet { input: Box::new(input), exprs: set_exprs }, types, cost))
+    }
+
+    fn sort(&mut self, input: Built, keys: Vec<SortKey>) -> Built {
+        if keys.is_empty() {
+            return input;
+        }
+        let Built { plan, columns, .. } = input;
+        let cost = cost::sort(&plan.cost);
+        let types = plan.types.clone();
+        let plan = self.node(Node::Sort { input: Box::new(plan), keys }, types, cost);
+        Built { plan, columns, order: Vec::new() }
+    }
+
+    fn distinct(&mut self, input: Built, keys: Vec<Expr>) -> Built {
+        let Built { plan, columns, order } = input;
+        let types = plan.types.clone();
+        let cost = cost::per_row(&plan.cost, keys.len() as f64);
+        let node = Node::Distinct { input: Box::new(plan), keys, sorted: false };
+        Built { plan: self.node(node, types, cost), columns, order }
+    }
+
+    fn limit(&mut self, input: Built, query: &Query) -> Result<Built> {
+        if query.limit.is_none() && query.offset.is_none() {
+            return Ok(input);
+        }
+        let nothing = Columns::default();
+        let limit = query.limit.clone().map(|e| self.place(e, &nothing)).transpose()?;
+        let offset = query.offset.clone().map(|e| self.place(e, &nothing)).transpose()?;
+        let Built { plan, columns, order } = input;
+        let rows = match &limit {
+            Some(Expr::Const(value, _)) => value.as_i64().map_or(plan.cost.rows, |n| n.max(0) as f64),
+            _ => plan.cost.rows * 0.1,
+        };
+        let part = (rows / plan.cost.rows.max(1.0)).min(1.0);
+        let total = plan.cost.startup + (plan.cost.total - plan.cost.startup) * part;
+        let cost = Cost { total, rows: rows.min(plan.cost.rows), ..plan.cost };
+        let types = plan.types.clone();
+        let node = Node::Limit { input: Box::new(plan), limit, offset };
+        Ok(Built { plan: self.node(node, types, cost), columns, order })
+    }
+
+    fn lock_rows(
+        &mut self,
+        input: super::Plan,
+        select: &Select,
+        locks: &[RowLock],
+        tids: &[usize],
+    ) -> super::Plan {
+        let mut rows = Vec::new();
+        for (lock, tid) in locks.iter().zip(tids) {
+            let Some(table) = select.from.iter().find_map(|item| find_table(item, lock)) else {
+                continue;
+            };
+            self.lock(table.oid, TableLock::RowShare);
+            rows.push(LockTarget {
+                rel: lock.rel,
+                table,
+                tid: *tid as u32,
+                strength: lock.strength,
+                wait: lock.wait,
+            });
+        }
+        let (types, cost) = (input.types.clone(), input.cost);
+        self.node(Node::LockRows { input: Box::new(input), rows }, types, cost)
+    }
+
+    pub(super) fn output_columns(&self, query: &Query) -> Vec<OutputColumn> {
+        let targets = match &query.body {
+            Body::Select(select) => &select.targets,
+            Body::Values { columns, .. } | Body::SetOp { columns, .. } => columns,
+        };
+        let from = match &query.body {
+            Body::Select(select) => &select.from[..],
+            _ => &[],
+        };
+        targets.iter().map(|t| output_column(&t.name, &t.expr, from)).collect()
+    }
+}
+
+/// What a client is told of an output column: where it comes from, if it is a table's column as it is.
+pub(super) fn output_column(name: &str, expr: &Expr, from: &[FromItem]) -> OutputColumn {
+    let mut column = OutputColumn {
+        name: name.to_owned(),
+        ty: expr.ty(),
+        table: throng_types::Oid::NONE,
+        attnum: 0,
+    };
+    if let Expr::Var(var) = expr {
+        let table = from.iter().find_map(|item| table_of(item, var.rel));
+        if let Some(table) = table {
+            column.table = table;
+            column.attnum = var.column;
+        }
+    }
+    column
+}
+
+fn table_of(item: &FromItem, wanted: crate::expr::RelId) -> Option<throng_types::Oid> {
+    match item {
+        FromItem::Rel(rel) if rel.id == wanted => match &rel.kind {
+            RelKind::Table(table) => Some(table.oid),
+            RelKind::Virtual(table) => Some(table.oid),
+            _ => None,
+        },
+        FromItem::Rel(_) => None,
+        FromItem::Join { left, right, .. } => table_of(left, wanted).or_else(|| table_of(right, wanted)),
+    }
+}
+
+fn find_table(item: &FromItem, lock: &RowLock) -> Option<std::sync::Arc<crate::catalog::TableDef>> {
+    match item {
+        FromItem::Rel(rel) if rel.id == lock.rel => match &rel.kind {
+            RelKind::Table(table) => Some(table.clone()),
+            _ => None,
+        },
+        FromItem::Rel(_) => None,
+        FromItem::Join { left, right, .. } => find_table(left, lock).or_else(|| find_table(right, lock)),
+    }
+}
+
+fn is_sorted(given: &[OrderedBy], wanted: &[SortKey]) -> bool {
+    wanted.len() <= given.len()
+        && wanted.iter().zip(given).all(|(want, have)| {
+            matches!(&want.expr, Expr::Var(var) if var.rel == have.rel && var.column == have.column)
+                && want.descending == have.descending
+                && want.nulls_first == have.nulls_first
+        })
+}

@@ -1,0 +1,137 @@
+//! Subqueries in conditions: joins where SQL's three values allow it, else plans that expressions call.
+
+use throng_types::Result;
+
+use super::join::rels_of;
+use super::{Columns, Planner};
+use crate::expr::{Expr, RelId, SubPlanKind, SubPlanRef, Subquery, SubqueryKind, Var};
+use crate::query::{Body, Distinct, FromItem, JoinKind, Query, Select};
+
+/// A condition that keeps rows with (or without) a partner in a subquery.
+pub(super) struct SemiJoin {
+    pub kind: JoinKind,
+    pub right: Inner,
+    /// Conditions on the inner side alone.
+    pub own: Vec<Expr>,
+    /// Conditions on both sides.
+    pub on: Vec<Expr>,
+}
+
+/// The inner side of a semi-join.
+pub(super) enum Inner {
+    From(Vec<FromItem>),
+    Query(Box<Query>),
+}
+
+/// A SELECT of which only whether it has rows matters: its FROM and WHERE are all of it.
+fn bare_select(query: &Query) -> Option<&Select> {
+    let Body::Select(select) = &query.body else { return None };
+    let plain = !select.grouped
+        && select.distinct == Distinct::No
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.locks.is_empty()
+        && !select.from.is_empty()
+        && !select.targets.iter().any(|t| t.expr.any(&mut |e| matches!(e, Expr::SetCall { .. })));
+    plain.then_some(select)
+}
+
+impl Planner<'_> {
+    /// Takes out of the conjuncts those that can be semi- and anti-joins of the relations in `local`.
+    pub(super) fn semi_joins(
+        &self,
+        conditions: Vec<Expr>,
+        local: &[RelId],
+    ) -> (Vec<SemiJoin>, Vec<Expr>) {
+        let mut joins = Vec::new();
+        let mut rest = Vec::new();
+        for condition in conditions {
+            match semi_join(&condition, local) {
+                Some(join) => joins.push(join),
+                None => rest.push(condition),
+            }
+        }
+        (joins, rest)
+    }
+
+    /// A subquery in an expression, as a plan of its own.
+    pub(super) fn place_subquery(&mut self, subquery: Subquery, columns: &Columns) -> Result<Expr> {
+        let Subquery { query, kind, ty } = subquery;
+        let (built, free) = self.attached(|p| p.query(&query))?;
+        self.subplans.push(built.plan);
+        let plan = self.subplans.len() as u32 - 1;
+        let args = self.arguments(free, columns)?;
+        let kind = match kind {
+            SubqueryKind::Exists => SubPlanKind::Exists,
+            SubqueryKind::Scalar => SubPlanKind::Scalar,
+            SubqueryKind::Array => SubPlanKind::Array,
+            SubqueryKind::Any { left, compare } => {
+                SubPlanKind::Any { left: self.place_all(left, columns)?, compare }
+            }
+            SubqueryKind::All { left, compare } => {
+                SubPlanKind::All { left: self.place_all(left, columns)?, compare }
+            }
+        };
+        Ok(Expr::SubPlan(Box::new(SubPlanRef { plan, kind, args, ty })))
+    }
+}
+
+fn semi_join(condition: &Expr, local: &[RelId]) -> Option<SemiJoin> {
+    match condition {
+        Expr::Subquery(sub) => match &sub.kind {
+            SubqueryKind::Exists => exists(&sub.query, JoinKind::Semi, local),
+            SubqueryKind::Any { left, compare } => {
+                let mut correlated = false;
+                sub.query.for_each_var(&mut |var| correlated |= local.contains(&var.rel));
+                let about_us = left.iter().all(|e| rels_of(e).iter().any(|rel| local.contains(rel)));
+                if correlated || !about_us {
+                    return None;
+                }
+                let columns = sub.query.columns();
+                let on = left
+                    .iter()
+                    .zip(compare)
+                    .zip(columns.iter().zip(1..))
+                    .map(|((left, op), (column, number))| Expr::Op {
+                        op,
+                        args: vec![
+                            left.clone(),
+                            Expr::Var(Var { rel: sub.query.output, column: number, ty: column.ty }),
+                        ],
+                        ty: throng_types::SqlType::BOOL,
+                    })
+                    .collect();
+                let right = Inner::Query(Box::new(sub.query.clone()));
+                Some(SemiJoin { kind: JoinKind::Semi, right, own: Vec::new(), on })
+            }
+            _ => None,
+        },
+        Expr::Not(inner) => match &**inner {
+            Expr::Subquery(sub) if sub.kind == SubqueryKind::Exists => {
+                exists(&sub.query, JoinKind::Anti, local)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn exists(query: &Query, kind: JoinKind, local: &[RelId]) -> Option<SemiJoin> {
+    let select = bare_select(query)?;
+    // A lateral reference from inside FROM would have to be computed for each row: a subplan does that.
+    let mut from_refers = false;
+    for item in &select.from {
+        item.for_each_expr(&mut |e| e.for_each_var(&mut |var| from_refers |= local.contains(&var.rel)));
+    }
+    let mut conditions = Vec::new();
+    if let Some(filter) = &select.filter {
+        filter.clone().conjuncts(&mut conditions);
+    }
+    let (on, own): (Vec<Expr>, Vec<Expr>) = conditions
+        .into_iter()
+        .partition(|c| rels_of(c).iter().any(|rel| local.contains(rel)));
+    if from_refers || on.is_empty() {
+        return None;
+    }
+    Some(SemiJoin { kind, right: Inner::From(select.from.clone()), own, on })
+}
