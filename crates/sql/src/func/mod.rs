@@ -12,10 +12,19 @@ pub mod compare;
 mod compare_table;
 pub mod context;
 pub mod conversion;
+mod datetime;
 mod math;
 mod number;
 mod registry;
 pub mod resolve;
+mod set;
+mod system;
+mod system_table;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+pub(crate) mod testing_sql;
+mod timezone;
 pub mod typmod;
 
 pub use cast::{Cast, CastContext, CastMethod, find_cast};
@@ -51,6 +60,11 @@ pub static FAMILIES: &[Family] = &[
     Family { functions: math::FUNCTIONS, ..Family::NONE },
     Family { functions: cast_table::FUNCTIONS, casts: cast_table::CASTS, ..Family::NONE },
     Family { aggregates: aggregate::AGGREGATES, ..Family::NONE },
+    Family { operators: datetime::OPERATORS, ..Family::NONE },
+    Family { functions: timezone::FUNCTIONS, ..Family::NONE },
+    Family { functions: set::FUNCTIONS, ..Family::NONE },
+    Family { functions: system::FUNCTIONS, ..Family::NONE },
+    Family { functions: system_table::FUNCTIONS, ..Family::NONE },
 ];
 
 /// Computes one value. A strict function is never called with a NULL.
