@@ -6,11 +6,11 @@
 
 use std::ops::Bound;
 
-use throng_buffer::{PageRef, Try};
+use throng_buffer::Try;
 use throng_types::Tid;
 
 use super::node::{KeyBytes, Node};
-use super::tree::{Goal, LowKey};
+use super::tree::{Goal, Leaf, LowKey};
 use super::{BTree, ROOT};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl BTree {
         let mut high = Vec::new();
         loop {
             let (taken, goal) = (out.len(), if from.is_empty() { prefix } else { &from[..] });
-            let more = self.read_leaf(Goal::Covering(goal), None, |node, _| {
+            let more = self.read_leaf(Goal::Covering(goal), None, |Leaf { node, .. }| {
                 out.truncate(taken);
                 let mut at = node.lower_bound(goal);
                 while at < node.count() && node.starts_with(at, prefix) {
@@ -236,28 +236,29 @@ impl Cursor {
             bound,
             ..
         } = self;
-        let (reached, right) = tree.read_leaf(Goal::Covering(start), None, |node, _| {
-            sink.clear();
-            let from = node.lower_bound(start);
-            let to = end
-                .as_deref()
-                .map_or(node.count(), |end| node.lower_bound(end))
-                .max(from);
-            let stop = to.min(from.saturating_add(*batch));
-            (from..stop).for_each(|at| sink.take(node, at));
-            if stop < to {
-                node.key_into(stop, bound);
-                return (Reached::Bound, 0);
-            }
-            let beyond = end
-                .as_deref()
-                .is_some_and(|end| node.compare_high(end).is_ge());
-            if beyond || !node.high_into(bound) {
-                (Reached::End, 0)
-            } else {
-                (Reached::Bound, node.right())
-            }
-        })?;
+        let (reached, right) =
+            tree.read_leaf(Goal::Covering(start), None, |Leaf { node, .. }| {
+                sink.clear();
+                let from = node.lower_bound(start);
+                let to = end
+                    .as_deref()
+                    .map_or(node.count(), |end| node.lower_bound(end))
+                    .max(from);
+                let stop = to.min(from.saturating_add(*batch));
+                (from..stop).for_each(|at| sink.take(&node, at));
+                if stop < to {
+                    node.key_into(stop, bound);
+                    return (Reached::Bound, 0);
+                }
+                let beyond = end
+                    .as_deref()
+                    .is_some_and(|end| node.compare_high(end).is_ge());
+                if beyond || !node.high_into(bound) {
+                    (Reached::End, 0)
+                } else {
+                    (Reached::Bound, node.right())
+                }
+            })?;
         match reached {
             Reached::End => self.done = true,
             Reached::Bound => std::mem::swap(&mut self.start, &mut self.bound),
@@ -278,7 +279,7 @@ impl Cursor {
             low,
             ..
         } = self;
-        let read = |node: &Node<'_, PageRef<'_>>, low: Option<&LowKey>| {
+        let read = |Leaf { node, low, .. }: Leaf<'_>| {
             sink.clear();
             let from = node.lower_bound(start);
             let to = end
@@ -286,12 +287,12 @@ impl Cursor {
                 .map_or(node.count(), |end| node.lower_bound(end))
                 .max(from);
             let stop = from.max(to.saturating_sub(*batch));
-            (stop..to).rev().for_each(|at| sink.take(node, at));
+            (stop..to).rev().for_each(|at| sink.take(&node, at));
             if stop > from {
                 node.key_into(stop, bound);
                 return Reached::Bound;
             }
-            match low.and_then(LowKey::get) {
+            match low {
                 Some(low) if low > &start[..] => {
                     bound.clear();
                     bound.extend_from_slice(low);

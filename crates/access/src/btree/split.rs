@@ -51,6 +51,9 @@ struct Taker {
     room: Room,
 }
 
+/// The pages that are split, leaf first, and the one above them that takes the last separator: none when the root is split.
+type Plan = (Vec<Split>, Option<Taker>);
+
 impl BTree {
     /// Splits the leaf that `entry` belongs on, unless there is room by now.
     pub(super) fn make_room(&self, entry: &[u8], xid: Xid) -> Try<()> {
@@ -206,18 +209,13 @@ impl BTree {
         }]))
     }
 
-    /// Which pages above are split too, and which one takes the last separator: none when the root is split.
-    /// `None` when that cannot be said, because the path does not reach high enough.
-    #[allow(
-        clippy::type_complexity,
-        reason = "the pair is taken apart where it is made"
-    )]
+    /// Goes on with the pages above. `None` when the path does not reach high enough.
     fn plan_above(
         &self,
         path: &[ExclusiveGuard<'_>],
         mut splits: Vec<Split>,
         entry: &[u8],
-    ) -> Try<Option<(Vec<Split>, Option<Taker>)>> {
+    ) -> Try<Option<Plan>> {
         let (leaf, above) = path.split_last().expect("a path ends at a leaf");
         let append = Node::read(&**leaf).high().is_none();
         for (depth, page) in above.iter().enumerate().rev() {

@@ -45,12 +45,30 @@ pub(super) struct LowKey {
 }
 
 impl LowKey {
-    pub fn get(&self) -> Option<&[u8]> {
+    fn get(&self) -> Option<&[u8]> {
         self.known.then_some(&self.bytes)
     }
     fn forget(low: Option<&mut LowKey>) {
         if let Some(low) = low {
             low.known = false;
+        }
+    }
+}
+
+/// A leaf as [`BTree::read_leaf`] shows it.
+pub(super) struct Leaf<'a> {
+    pub block: BlockNo,
+    pub node: Node<'a, PageRef<'a>>,
+    /// Where its range begins, if that was asked for; `None` at the tree's left edge, too.
+    pub low: Option<&'a [u8]>,
+}
+
+impl<'a> Leaf<'a> {
+    fn new(page: PageId, bytes: &'a PageRef<'a>, low: Option<&'a LowKey>) -> Leaf<'a> {
+        Leaf {
+            block: page.block(),
+            node: Node::read(bytes),
+            low: low.and_then(LowKey::get),
         }
     }
 }
@@ -193,20 +211,24 @@ impl BTree {
         &self,
         goal: Goal<'_>,
         mut low: Option<&mut LowKey>,
-        mut read: impl FnMut(&Node<'_, PageRef<'_>>, Option<&LowKey>) -> R,
+        mut read: impl FnMut(Leaf<'_>) -> R,
     ) -> Try<R> {
         let mut turn = 0;
         while turn < OPTIMISTIC_READS {
             relax(&mut turn);
             if let Some(page) = self.try_descend(goal, low.as_deref_mut())? {
-                let result = read(&Node::read(page.page()), low.as_deref());
+                let result = read(Leaf::new(page.page_id(), page.page(), low.as_deref()));
                 if page.validate() {
                     return Ok(result);
                 }
             }
         }
-        let leaf = self.leaf_latched(goal, low.as_deref_mut(), |page| self.pool.shared(page))?;
-        Ok(read(&Node::read(&leaf.page()), low.as_deref()))
+        let page = self.leaf_latched(goal, low.as_deref_mut(), |page| self.pool.shared(page))?;
+        Ok(read(Leaf::new(
+            page.page_id(),
+            &page.page(),
+            low.as_deref(),
+        )))
     }
 
     /// Adds an entry. One that is there already is left alone.

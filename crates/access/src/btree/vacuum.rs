@@ -28,7 +28,7 @@ use throng_types::{BlockNo, Tid, Xid};
 
 use super::edit::{self, Bytes, Keys, Shape};
 use super::node::Node;
-use super::tree::{Goal, Step};
+use super::tree::{Goal, Leaf, Step};
 use super::{BTree, META, MtrPage, ROOT};
 use crate::admit::admit_write;
 
@@ -39,27 +39,41 @@ pub struct Vacuumed {
     pub entries_left: u64,
     pub leaves: u64,
     pub pages_freed: u64,
+    /// Pages of zeros that a crash or an interrupted split has left, now free.
+    pub pages_found: u64,
 }
 
 /// A pass over an index. Holds nothing of the tree between steps, and steps may be hours apart.
 pub struct Vacuum {
     tree: BTree,
-    /// The key from which leaves are still to be visited.
-    from: Vec<u8>,
-    done: bool,
+    phase: Phase,
     so_far: Vacuumed,
+    /// Blocks that were leaves when they were visited, one bit each.
+    visited: Vec<u64>,
     high: Vec<u8>,
+    slots: Vec<usize>,
 }
+
+enum Phase {
+    /// Leaves are still to be visited from this key on.
+    Leaves(Vec<u8>),
+    /// Other pages are still to be looked at from this block on: one of zeros may be nobody's.
+    Others(BlockNo),
+    Done,
+}
+
+/// Pages other than leaves that one step looks at, at most.
+const OTHERS: usize = 16;
 
 impl BTree {
     pub fn vacuum(&self) -> Vacuum {
-        let (from, high) = Default::default();
         Vacuum {
             tree: self.clone(),
-            from,
-            done: false,
+            phase: Phase::Leaves(Vec::new()),
             so_far: Vacuumed::default(),
-            high,
+            visited: Vec::new(),
+            high: Vec::new(),
+            slots: Vec::new(),
         }
     }
 }
@@ -69,51 +83,106 @@ impl Vacuum {
         self.so_far
     }
 
-    /// Visits one leaf and takes out the entries that `dead` names. False when that was the last one.
+    /// Visits one leaf and takes out the entries that `dead` names, or, after the last one, looks at a few other pages.
+    /// False when there is no more to do. Interrupted, it is to be called again.
     ///
-    /// `dead` is called under no latch that it could mind, possibly more than once for an entry, and possibly for tids
-    /// that are none.
+    /// `dead` is called under the leaf's latch, so it must touch no page and wait for nothing; possibly more than once for an
+    /// entry, and possibly for tids that are none.
     pub fn step(&mut self, dead: &dyn Fn(Tid) -> bool) -> Try<bool> {
-        if self.done {
-            return Ok(false);
+        match &mut self.phase {
+            Phase::Leaves(from) => {
+                let from = std::mem::take(from);
+                let visited = self.visit_leaf(&from, dead);
+                self.phase = match visited {
+                    Ok(true) => Phase::Leaves(std::mem::replace(&mut self.high, from)),
+                    Ok(false) => Phase::Others(ROOT + 1),
+                    Err(_) => Phase::Leaves(from),
+                };
+                visited.map(|_| true)
+            }
+            Phase::Others(from) => {
+                let next = self
+                    .tree
+                    .adopt_some(*from, &self.visited, &mut self.so_far)?;
+                self.phase = next.map_or(Phase::Done, Phase::Others);
+                Ok(next.is_some())
+            }
+            Phase::Done => Ok(false),
         }
-        let (tree, high) = (&self.tree, &mut self.high);
-        let mut found = Vec::new();
-        let (count, mut more) = tree.read_leaf(Goal::Covering(&self.from), None, |node, _| {
-            found.clear();
-            found.extend((0..node.count()).filter(|at| dead(node.tid(*at))));
-            (node.count(), node.high_into(high))
-        })?;
-        if !found.is_empty() || count == 0 {
+    }
+
+    /// Visits the leaf that covers `from`; false when it is the last. Its high key is then in `self.high`.
+    fn visit_leaf(&mut self, from: &[u8], dead: &dyn Fn(Tid) -> bool) -> Try<bool> {
+        let Vacuum {
+            tree,
+            high,
+            slots,
+            visited,
+            so_far,
+            ..
+        } = self;
+        let (block, mut left, mut more) = tree.read_leaf(
+            Goal::Covering(from),
+            None,
+            |Leaf { node, block, .. }| {
+                slots.clear();
+                slots.extend((0..node.count()).filter(|at| dead(node.tid(*at))));
+                (block, node.count(), node.high_into(high))
+            },
+        )?;
+        if !slots.is_empty() {
             admit_write(&tree.pool)?;
-        }
-        let mut left = count;
-        let mut removed = 0;
-        if !found.is_empty() {
-            let leaf = tree.leaf_exclusive(&self.from)?;
+            let leaf = tree.leaf_exclusive(from)?;
             let node = Node::read(&*leaf);
-            found.clear();
-            found.extend((0..node.count()).filter(|at| dead(node.tid(*at))));
-            (removed, left) = (found.len(), node.count() - found.len());
+            slots.clear();
+            slots.extend((0..node.count()).filter(|at| dead(node.tid(*at))));
+            left = node.count() - slots.len();
             // It may have been split since: what went to the right is the next step's.
             more = node.high_into(high);
-            if removed > 0 {
+            if !slots.is_empty() {
                 let mut mtr = Mtr::new(&tree.pool, Xid::NONE);
                 let page = mtr.add(leaf);
-                edit::remove(&mut MtrPage::new(&mut mtr, page), &found);
+                edit::remove(&mut MtrPage::new(&mut mtr, page), slots);
                 mtr.commit();
             }
+            // Counted here, since what follows may be interrupted.
+            so_far.entries_removed += slots.len() as u64;
         }
-        // What was removed is gone whatever happens below: count it now, and once.
-        self.so_far.entries_removed += removed as u64;
         if left == 0 {
-            self.so_far.pages_freed += tree.remove_leaf(&self.from)?;
+            admit_write(&tree.pool)?;
+            so_far.pages_freed += tree.remove_leaf(from)?;
         }
-        self.so_far.entries_left += left as u64;
-        self.so_far.leaves += 1;
-        self.done = !more;
-        std::mem::swap(&mut self.from, &mut self.high);
+        so_far.entries_left += left as u64;
+        so_far.leaves += 1;
+        let word = block as usize / 64;
+        visited.resize(visited.len().max(word + 1), 0);
+        visited[word] |= 1 << (block % 64);
         Ok(more)
+    }
+}
+
+impl BTree {
+    /// Looks at a few of the blocks that were not visited as leaves, from `from` on, and puts those of zeros on the free
+    /// list. Returns where to go on.
+    fn adopt_some(
+        &self,
+        from: BlockNo,
+        visited: &[u64],
+        so_far: &mut Vacuumed,
+    ) -> Try<Option<BlockNo>> {
+        let unvisited = |block: &BlockNo| {
+            visited
+                .get(*block as usize / 64)
+                .is_none_or(|word| word >> (block % 64) & 1 == 0)
+        };
+        let mut others = (from..self.blocks()?).filter(unvisited);
+        for block in others.by_ref().take(OTHERS) {
+            admit_write(&self.pool)?;
+            if self.adopt(block)? {
+                so_far.pages_found += 1;
+            }
+        }
+        Ok(others.next())
     }
 }
 
