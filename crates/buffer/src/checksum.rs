@@ -27,7 +27,11 @@ pub(crate) fn stamp(id: PageId, page: &mut [u8; PAGE_SIZE]) {
 
 #[cold]
 pub(crate) fn damaged(id: PageId) -> Error {
-    Error::corrupted(format!("invalid page in block {} of relation base/{}", id.block(), id.file()))
+    Error::corrupted(format!(
+        "invalid page in block {} of relation base/{}",
+        id.block(),
+        id.file()
+    ))
 }
 
 fn stored(page: &[u8; PAGE_SIZE]) -> u32 {
@@ -52,7 +56,10 @@ mod tests {
         assert!(page_is_intact(id, &page));
         assert!(!page_is_intact(PageId::new(FileId(7), 8), &page));
         assert!(!page_is_intact(PageId::new(FileId(6), 9), &page));
-        for bit in (0..PAGE_SIZE * 8).step_by(97).chain(OFF_CHECKSUM * 8..OFF_CHECKSUM * 8 + 32) {
+        for bit in (0..PAGE_SIZE * 8)
+            .step_by(97)
+            .chain(OFF_CHECKSUM * 8..OFF_CHECKSUM * 8 + 32)
+        {
             page[bit / 8] ^= 1 << (bit % 8);
             assert!(!page_is_intact(id, &page), "bit {bit}");
             page[bit / 8] ^= 1 << (bit % 8);

@@ -4,7 +4,7 @@
 //! not is taken if it is clean, and written first if it is dirty. The phases of taking are in `Frames::claim`.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use throng_observe::{Counter, count};
 use throng_types::{Error, Result, error::state};
@@ -17,10 +17,12 @@ use crate::write::{Latching, WriteBatch};
 const FOREGROUND_STEPS: usize = 256;
 /// Dirty pages the page writer writes together, after one look at the log.
 const BATCH: usize = 32;
-/// How long to leave a disk alone that does not take pages, and pins that do not go away.
+/// How long to leave pins alone that do not go away.
 const PAUSE: Duration = Duration::from_millis(1);
-/// After so many pauses without a single free frame, whoever needs one is told so.
-const MAX_PAUSES: usize = 5000;
+/// How long to leave a disk alone that does not take pages.
+const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
+/// After so long without a single free frame, whoever needs one is told so.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl PoolCore {
     /// The next frame under the hand.
@@ -62,32 +64,47 @@ impl PoolCore {
     /// 53000 when for seconds every page was in use or could not be written.
     pub(crate) fn free_frame(&self) -> Result<FreeFrame> {
         let mut batch = WriteBatch::default();
-        for _ in 0..MAX_PAUSES {
+        let started = Instant::now();
+        loop {
             if let Some(free) = self.frames.stock.take() {
                 return Ok(free);
             }
-            // Twice round: once to take the reference bits, once to find what stayed unused.
-            for _ in 0..2 * self.frames.len() {
-                let number = self.advance();
-                if self.frames.at(number).pass() {
-                    continue;
-                }
-                if self.frames.at(number).only_dirty() && self.prepare_write(number, Latching::Try, &mut batch) {
-                    Totals::add(&self.totals.foreground_writes, 1);
-                    self.finish_writes(&mut batch);
-                }
-                if let Some(free) = self.claim(number) {
-                    return Ok(free);
-                }
+            if let Some(free) = self.take_any(&mut batch) {
+                return Ok(free);
             }
-            if self.is_stopping() {
+            if self.is_stopping() || started.elapsed() > PATIENCE {
                 break;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(batch.pause_after(PAUSE, PAUSE_AFTER_ERROR));
         }
-        Err(Error::new(state::INSUFFICIENT_RESOURCES, "no unpinned buffers available")
-            .detail("Every page in memory is in use or cannot be written to disk.")
-            .hint("Increase shared_buffers, or see the server's log for write errors."))
+        Err(Error::new(
+            state::INSUFFICIENT_RESOURCES,
+            "no unpinned buffers available",
+        )
+        .detail("Every page in memory is in use or cannot be written to disk.")
+        .hint("Increase shared_buffers, or see the server's log for write errors."))
+    }
+
+    /// Turns the clock twice round (once to take the uses back, once to find what stayed unused), writing dirty pages on the
+    /// way, until one is free. `None` also after a failed write.
+    fn take_any(&self, batch: &mut WriteBatch) -> Option<FreeFrame> {
+        for _ in 0..2 * self.frames.len() {
+            let number = self.advance();
+            let frame = self.frames.at(number);
+            if frame.pass() {
+                continue;
+            }
+            if frame.only_dirty() && self.prepare_write(number, Latching::Try, batch) {
+                Totals::add(&self.totals.foreground_writes, 1);
+                if self.finish_writes(batch).is_empty() {
+                    return None;
+                }
+            }
+            if let Some(free) = self.claim(number) {
+                return Some(free);
+            }
+        }
+        None
     }
 
     /// The page writer's life.
@@ -99,12 +116,15 @@ impl PoolCore {
                 self.frames.stock.writer().park();
             } else if !self.refill_stock(&mut batch) {
                 // Nothing to be had just now: pages are in use, or the disk refuses them.
-                self.frames.stock.writer().park_timeout(PAUSE);
+                self.frames
+                    .stock
+                    .writer()
+                    .park_timeout(batch.pause_after(PAUSE, PAUSE_AFTER_ERROR));
             }
         }
     }
 
-    /// Brings the stock up to its full size. False when a whole search found nothing.
+    /// Brings the stock up to its full size. False when a whole search found nothing, or a write failed.
     fn refill_stock(&self, batch: &mut WriteBatch) -> bool {
         let mut found = false;
         let mut steps = 2 * self.frames.len();
@@ -132,6 +152,9 @@ impl PoolCore {
                     self.frames.stock.put(free);
                     found = true;
                 }
+            }
+            if batch.has_failed() {
+                return false;
             }
         }
         found

@@ -48,7 +48,11 @@ impl PoolCore {
     /// As [`extend`](Self::extend).
     pub fn new_page(&self, file: FileId) -> Try<ExclusiveGuard<'_>> {
         let (new, frame) = self.grow(file, 1)?;
-        Ok(ExclusiveGuard::of_latched(self, frame, PageId::new(file, new.start)))
+        Ok(ExclusiveGuard::of_latched(
+            self,
+            frame,
+            PageId::new(file, new.start),
+        ))
     }
 
     /// The new blocks and the frame of the first, which is left latched exclusively.
@@ -94,7 +98,11 @@ impl PoolCore {
         let mut free = Vec::with_capacity(wanted);
         self.frames_for_session(wanted, &mut free);
         if free.is_empty() {
-            return Err(Interrupt::Wait(Wait::for_frames(self.frames.stock.clone(), file, seen)));
+            return Err(Interrupt::Wait(Wait::for_frames(
+                self.frames.stock.clone(),
+                file,
+                seen,
+            )));
         }
         for frame in &free {
             // No latch: a free frame has no tag that a reader could believe.
@@ -115,17 +123,26 @@ impl PoolCore {
     fn room_for(&self, file: FileId, pages: u32) -> Result<BlockNo> {
         let first = self.blocks(file)?;
         // The last number means "no block" to others, and its page id "no page" to a frame.
-        if first.checked_add(pages).is_none_or(|end| end == BlockNo::MAX) {
+        if first
+            .checked_add(pages)
+            .is_none_or(|end| end == BlockNo::MAX)
+        {
             return Err(Error::new(
                 state::PROGRAM_LIMIT_EXCEEDED,
-                format!("cannot extend relation base/{file} beyond {} blocks", BlockNo::MAX - 1),
+                format!(
+                    "cannot extend relation base/{file} beyond {} blocks",
+                    BlockNo::MAX - 1
+                ),
             ));
         }
         Ok(first)
     }
 
     fn publish_new(&self, file: FileId, first: BlockNo, free: Vec<FreeFrame>) -> Vec<FrameNo> {
-        let entrance = Entrance { referenced: true, pins: 0 };
+        let entrance = Entrance {
+            referenced: true,
+            pins: 0,
+        };
         let publish = |(block, frame): (BlockNo, FreeFrame)| {
             let page = PageId::new(file, block);
             let number = self.frames.publish_latched(frame, page, entrance, |_| ());
@@ -198,5 +215,9 @@ impl PoolCore {
 #[cold]
 fn extension_error(error: std::io::Error) -> Error {
     let error = Error::from(error);
-    if error.code() == state::DISK_FULL { error.hint("Check free disk space.") } else { error }
+    if error.code() == state::DISK_FULL {
+        error.hint("Check free disk space.")
+    } else {
+        error
+    }
 }

@@ -82,7 +82,10 @@ pub(crate) struct Frame {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Frame>() == 64, "a look at a frame costs one cache line");
+const _: () = assert!(
+    size_of::<Frame>() == 64,
+    "a look at a frame costs one cache line"
+);
 
 impl Frame {
     fn new() -> Frame {
@@ -162,7 +165,10 @@ impl Frame {
             // One step, so that a checkpoint always sees DIRTY or WRITING. Acquire and release: everything that went into
             // and came of the last write is settled.
             let next = state & !DIRTY | WRITING;
-            match self.state.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
+            match self
+                .state
+                .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => return true,
                 Err(now) => state = now,
             }
@@ -212,7 +218,10 @@ impl Frames {
     /// # Errors
     /// 53200 when there is not that much memory.
     pub(crate) fn new(count: usize) -> Result<Frames> {
-        assert!(count < FrameNo::MAX as usize, "frames are numbered by 32 bits, one of which means none");
+        assert!(
+            count < FrameNo::MAX as usize,
+            "frames are numbered by 32 bits, one of which means none"
+        );
         let frames = Frames {
             frames: (0..count).map(|_| Frame::new()).collect(),
             memory: FrameMemory::reserve(count)?,
@@ -221,7 +230,9 @@ impl Frames {
             priority: AtomicBool::new(false),
         };
         // Handed out from the back: low addresses first, so that a pool that is not filled touches few huge pages.
-        frames.stock.put_all((0..count as FrameNo).rev().map(FreeFrame));
+        frames
+            .stock
+            .put_all((0..count as FrameNo).rev().map(FreeFrame));
         Ok(frames)
     }
 
@@ -281,7 +292,10 @@ impl Frames {
         fill(self.words(number));
         frame.tag.store(page.raw(), Ordering::Relaxed);
         let referenced = if entrance.referenced { REFERENCED } else { 0 };
-        frame.state.store(VALID | referenced | u64::from(entrance.pins), Ordering::Release);
+        frame.state.store(
+            VALID | referenced | u64::from(entrance.pins),
+            Ordering::Release,
+        );
         // 3. From here on it is found.
         self.table.insert(page, number, &self.frames);
         number
@@ -346,8 +360,16 @@ impl Frames {
         }
         self.vacate(number);
         // Pins may be going meanwhile, but none can come: the latch is ours.
-        let clear = |state: u64| Some(if is::pinned(state) { state & PINS | DISCARDED } else { 0 });
-        let before = frame.state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, clear);
+        let clear = |state: u64| {
+            Some(if is::pinned(state) {
+                state & PINS | DISCARDED
+            } else {
+                0
+            })
+        };
+        let before = frame
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, clear);
         frame.latch.unlock_exclusive();
         if !is::pinned(before.expect("always an update")) {
             self.stock.put(FreeFrame(number));
@@ -361,7 +383,9 @@ impl Frames {
         let before = self.at(number).state.fetch_sub(ONE_PIN, Ordering::AcqRel);
         assert!(is::pinned(before), "more pins were returned than taken");
         if before & DISCARDED != 0 && before & PINS == ONE_PIN {
-            self.at(number).state.fetch_and(!DISCARDED, Ordering::Relaxed);
+            self.at(number)
+                .state
+                .fetch_and(!DISCARDED, Ordering::Relaxed);
             self.stock.put(FreeFrame(number));
         }
     }
@@ -383,9 +407,15 @@ impl Frames {
 
     /// How many frames are valid, and how many of those are dirty, at a glance.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let states = self.frames.iter().map(|frame| frame.state.load(Ordering::Relaxed));
+        let states = self
+            .frames
+            .iter()
+            .map(|frame| frame.state.load(Ordering::Relaxed));
         states.fold((0, 0), |(valid, dirty), state| {
-            (valid + usize::from(state & VALID != 0), dirty + usize::from(state & DIRTY != 0))
+            (
+                valid + usize::from(state & VALID != 0),
+                dirty + usize::from(state & DIRTY != 0),
+            )
         })
     }
 }

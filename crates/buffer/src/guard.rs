@@ -31,7 +31,13 @@ pub struct OptimisticPage<'p> {
 
 impl<'p> OptimisticPage<'p> {
     pub(crate) fn new(pool: &'p PoolCore, frame: FrameNo, page: PageId, version: Version) -> Self {
-        OptimisticPage { pool, frame, page, version, view: PageRef::new(pool.frames.words(frame)) }
+        OptimisticPage {
+            pool,
+            frame,
+            page,
+            version,
+            view: PageRef::new(pool.frames.words(frame)),
+        }
     }
 
     pub fn page_id(&self) -> PageId {
@@ -58,10 +64,11 @@ impl<'p> OptimisticPage<'p> {
             .then(|| SharedGuard::of_latched(self.pool, self.frame, self.page))
     }
 
-    /// An exclusive guard on the same version; `None` when it has changed. Waits for readers to leave.
+    /// An exclusive guard on the same version; `None` when it has changed or is latched. Never
+    /// waits, so that it can be used against the order of latches.
     pub fn try_exclusive(&self) -> Option<ExclusiveGuard<'p>> {
         let frame = self.pool.frames.at(self.frame);
-        (!self.view.strayed() && frame.latch.exclusive_if(self.version))
+        (!self.view.strayed() && frame.latch.try_exclusive_if(self.version))
             .then(|| ExclusiveGuard::of_latched(self.pool, self.frame, self.page))
     }
 }
@@ -78,7 +85,12 @@ pub struct SharedGuard<'p> {
 impl<'p> SharedGuard<'p> {
     /// For a caller that holds the frame's latch shared, has seen `page` in it, and hands the latch over.
     pub(crate) fn of_latched(pool: &'p PoolCore, frame: FrameNo, page: PageId) -> Self {
-        SharedGuard { pool, frame, page, _not_send: PhantomData }
+        SharedGuard {
+            pool,
+            frame,
+            page,
+            _not_send: PhantomData,
+        }
     }
 
     pub fn page_id(&self) -> PageId {
@@ -136,7 +148,13 @@ pub struct ExclusiveGuard<'p> {
 impl<'p> ExclusiveGuard<'p> {
     /// For a caller that holds the frame's latch exclusively, has seen `page` in it, and hands the latch over.
     pub(crate) fn of_latched(pool: &'p PoolCore, frame: FrameNo, page: PageId) -> Self {
-        ExclusiveGuard { pool, frame, page, changed: false, _not_send: PhantomData }
+        ExclusiveGuard {
+            pool,
+            frame,
+            page,
+            changed: false,
+            _not_send: PhantomData,
+        }
     }
 
     pub fn page_id(&self) -> PageId {
@@ -203,7 +221,11 @@ impl Drop for ExclusiveGuard<'_> {
 #[inline]
 pub(crate) fn release_exclusive(pool: &PoolCore, frame: FrameNo, changed: bool) {
     let latch = &pool.frames.at(frame).latch;
-    if changed { latch.unlock_exclusive() } else { latch.unlock_exclusive_unchanged() }
+    if changed {
+        latch.unlock_exclusive()
+    } else {
+        latch.unlock_exclusive_unchanged()
+    }
 }
 
 /// A page's LSN.

@@ -83,7 +83,12 @@ impl PoolCore {
         stop_point!("buffer.page_read", page.raw());
         // 3. Published with a pin for those who wait, so that it is still there when they come.
         let free = self.free_frame()?;
-        let entrance = Entrance { referenced: !transient, pins: 1 };
-        Ok(self.frames.publish(free, page, entrance, |words| words::store_bytes(words, 0, buffer)))
+        let entrance = Entrance {
+            referenced: !transient,
+            pins: 1,
+        };
+        Ok(self.frames.publish(free, page, entrance, |words| {
+            words::store_bytes(words, 0, buffer)
+        }))
     }
 }

@@ -30,17 +30,27 @@ impl FrameMemory {
     pub(crate) fn reserve(frames: usize) -> Result<FrameMemory> {
         assert!(frames > 0, "a pool has frames");
         let refused = |reason: &dyn std::fmt::Display| {
-            Error::new(state::OUT_OF_MEMORY, format!("could not reserve {frames} pages of memory: {reason}"))
-                .hint("Reduce shared_buffers.")
+            Error::new(
+                state::OUT_OF_MEMORY,
+                format!("could not reserve {frames} pages of memory: {reason}"),
+            )
+            .hint("Reduce shared_buffers.")
         };
         let base = imp::reserve(frames * PAGE_SIZE).map_err(|error| refused(&error))?;
-        Ok(FrameMemory { base: base.cast(), frames })
+        Ok(FrameMemory {
+            base: base.cast(),
+            frames,
+        })
     }
 
     /// A frame's memory as anyone may use it.
     #[inline]
     pub(crate) fn words(&self, frame: u32) -> &PageWords {
-        assert!((frame as usize) < self.frames, "frame {frame} of {}", self.frames);
+        assert!(
+            (frame as usize) < self.frames,
+            "frame {frame} of {}",
+            self.frames
+        );
         // SAFETY: the frame lies within the reservation (just checked), which is readable and writable, page-aligned, and
         // alive as long as `self`. Any bytes are valid atomics. Nobody has a `&mut` to this memory: it is written through
         // these atomics only.

@@ -14,7 +14,10 @@ use throng_types::{FileId, PageId};
 use crate::frame::{Entrance, FrameNo, Frames, FreeFrame};
 use crate::request::{Begun, Registry};
 
-const UNUSED: Entrance = Entrance { referenced: false, pins: 0 };
+const UNUSED: Entrance = Entrance {
+    referenced: false,
+    pins: 0,
+};
 
 fn page(block: u32) -> PageId {
     PageId::new(FileId(1), block)
@@ -37,16 +40,22 @@ impl World {
     }
 
     fn set(&self, value: u64) {
-        self.content.iter().for_each(|word| word.store(value, Ordering::Relaxed));
+        self.content
+            .iter()
+            .for_each(|word| word.store(value, Ordering::Relaxed));
     }
 
     fn get(&self) -> [u64; 2] {
-        [self.content[0].load(Ordering::Relaxed), self.content[1].load(Ordering::Relaxed)]
+        [
+            self.content[0].load(Ordering::Relaxed),
+            self.content[1].load(Ordering::Relaxed),
+        ]
     }
 
     /// Page `block`, whose content is its number.
     fn publish(&self, free: FreeFrame, block: u32, entrance: Entrance) -> FrameNo {
-        self.frames.publish(free, page(block), entrance, |_| self.set(block.into()))
+        self.frames
+            .publish(free, page(block), entrance, |_| self.set(block.into()))
     }
 
     fn with_page_one(entrance: Entrance) -> Arc<World> {
@@ -58,7 +67,9 @@ impl World {
 
     /// Evicts whatever is in the frame and brings page `block` in.
     fn replace(&self, block: u32) -> bool {
-        let Some(free) = self.frames.claim(0) else { return false };
+        let Some(free) = self.frames.claim(0) else {
+            return false;
+        };
         self.publish(free, block, UNUSED);
         true
     }
@@ -83,7 +94,10 @@ fn loom_an_optimistic_read_is_of_one_page_or_thrown_away() {
                 }
             }
         }
-        assert!(evictor.join().unwrap(), "an optimistic reader keeps nobody out");
+        assert!(
+            evictor.join().unwrap(),
+            "an optimistic reader keeps nobody out"
+        );
         assert_eq!(world.frames.find(page(2)), Some(0));
         assert_eq!(world.frames.find(page(1)), None);
     });
@@ -112,13 +126,20 @@ fn loom_a_guard_keeps_its_page() {
 #[test]
 fn loom_a_pinned_page_is_not_claimed() {
     loom::model(|| {
-        let world = World::with_page_one(Entrance { referenced: false, pins: 1 });
+        let world = World::with_page_one(Entrance {
+            referenced: false,
+            pins: 1,
+        });
         let unpinned = Arc::new(AtomicU64::new(0));
         let evictor = {
             let (world, unpinned) = (world.clone(), unpinned.clone());
             thread::spawn(move || {
                 if world.replace(2) {
-                    assert_eq!(unpinned.load(Ordering::Relaxed), 1, "taken under its holder");
+                    assert_eq!(
+                        unpinned.load(Ordering::Relaxed),
+                        1,
+                        "taken under its holder"
+                    );
                 }
             })
         };
@@ -137,7 +158,10 @@ fn loom_a_pinned_page_is_not_claimed() {
 #[test]
 fn loom_a_discarded_frame_is_freed_once_by_the_last_pin_or_by_who_discards() {
     loom::model(|| {
-        let world = World::with_page_one(Entrance { referenced: false, pins: 1 });
+        let world = World::with_page_one(Entrance {
+            referenced: false,
+            pins: 1,
+        });
         let holder = {
             let world = world.clone();
             thread::spawn(move || world.frames.unpin(0))
@@ -145,7 +169,10 @@ fn loom_a_discarded_frame_is_freed_once_by_the_last_pin_or_by_who_discards() {
         assert!(world.frames.discard(0, page(1)));
         holder.join().unwrap();
         assert!(world.frames.stock.take().is_some(), "the frame is lost");
-        assert!(world.frames.stock.take().is_none(), "the frame is there twice");
+        assert!(
+            world.frames.stock.take().is_none(),
+            "the frame is there twice"
+        );
         assert_eq!(world.frames.find(page(1)), None);
     });
 }
@@ -182,7 +209,10 @@ fn change(world: &World, value: u64) {
 #[test]
 fn loom_a_change_is_written_before_its_frame_is_taken() {
     loom::model(|| {
-        let world = World::with_page_one(Entrance { referenced: false, pins: 1 });
+        let world = World::with_page_one(Entrance {
+            referenced: false,
+            pins: 1,
+        });
         change(&world, 5);
         let changer = {
             let world = world.clone();
@@ -217,7 +247,11 @@ fn loom_a_checkpoint_never_takes_an_unwritten_page_for_written() {
                 thread::spawn(move || write_out(&world, succeeds))
             };
             if !world.frames.at(0).owes_write() {
-                assert_eq!(world.disk.load(Ordering::Relaxed), 5, "the checkpoint missed a page");
+                assert_eq!(
+                    world.disk.load(Ordering::Relaxed),
+                    5,
+                    "the checkpoint missed a page"
+                );
             }
             writer.join().unwrap();
             assert_eq!(world.frames.at(0).owes_write(), !succeeds);
@@ -248,7 +282,10 @@ fn loom_sessions_that_miss_the_same_page_share_one_read() {
                     Begun::Mine(request) => {
                         reads.fetch_add(1, Ordering::Relaxed);
                         let free = world.frames.stock.take().expect("one read, one frame");
-                        let entrance = Entrance { referenced: true, pins: 1 };
+                        let entrance = Entrance {
+                            referenced: true,
+                            pins: 1,
+                        };
                         let number = world.publish(free, 1, entrance);
                         registry.finish(&request, Ok(number));
                         request
@@ -258,13 +295,21 @@ fn loom_sessions_that_miss_the_same_page_share_one_read() {
                 let unpark = Arc::new(Unpark(Parker::new()));
                 let waker = Waker::from(unpark.clone());
                 let mut slot = None;
-                while let Poll::Pending =
-                    request.poll(&mut slot, &mut Context::from_waker(&waker)).map(|r| r.unwrap())
+                while let Poll::Pending = request
+                    .poll(&mut slot, &mut Context::from_waker(&waker))
+                    .map(|r| r.unwrap())
                 {
                     unpark.0.park();
                 }
-                assert_eq!(world.frames.find(page(1)), Some(0), "the page waited for is there");
-                assert!(world.frames.claim(0).is_none(), "and stays while it is held");
+                assert_eq!(
+                    world.frames.find(page(1)),
+                    Some(0),
+                    "the page waited for is there"
+                );
+                assert!(
+                    world.frames.claim(0).is_none(),
+                    "and stays while it is held"
+                );
             }
         };
         let other = thread::spawn(session.clone());

@@ -78,7 +78,12 @@ impl<'p> Mtr<'p> {
     /// is edited.
     pub fn new(pool: &'p PoolCore, xid: Xid) -> Mtr<'p> {
         let scratch = SPARE.take().unwrap_or_default();
-        Mtr { pool, xid, ticket: None, scratch: Some(scratch) }
+        Mtr {
+            pool,
+            xid,
+            ticket: None,
+            scratch: Some(scratch),
+        }
     }
 
     /// Takes a page in; edits name it by the index returned, counting from 0.
@@ -86,12 +91,23 @@ impl<'p> Mtr<'p> {
     /// # Panics
     /// When it is the 65th, or of another pool.
     pub fn add(&mut self, guard: ExclusiveGuard<'p>) -> usize {
-        assert!(std::ptr::eq(guard.pool(), self.pool), "a mini-transaction has pages of one pool");
+        assert!(
+            std::ptr::eq(guard.pool(), self.pool),
+            "a mini-transaction has pages of one pool"
+        );
         let pages = &mut self.scratch_mut().pages;
-        assert!(pages.len() < MAX_MTR_PAGES, "a mini-transaction has too many pages");
+        assert!(
+            pages.len() < MAX_MTR_PAGES,
+            "a mini-transaction has too many pages"
+        );
         let page = guard.page_id();
         let (frame, hinted) = guard.into_latched();
-        pages.push(HeldPage { frame, page, hinted, logged: Logged::No });
+        pages.push(HeldPage {
+            frame,
+            page,
+            hinted,
+            logged: Logged::No,
+        });
         pages.len() - 1
     }
 
@@ -166,7 +182,10 @@ impl<'p> Mtr<'p> {
     /// Makes the page an empty one of `kind`, with `special` bytes at its end for its structure's own use. The page is logged
     /// whole, so filling it in the same mini-transaction costs no more log than the result.
     pub fn init(&mut self, index: usize, kind: u8, special: u16) {
-        assert!(usize::from(special) <= PAGE_SIZE - HEADER, "a page has room for its header");
+        assert!(
+            usize::from(special) <= PAGE_SIZE - HEADER,
+            "a page has room for its header"
+        );
         self.log_image(index);
         let upper = (PAGE_SIZE as u16 - special).to_le_bytes();
         self.zero(index, 0, PAGE_SIZE);
@@ -215,7 +234,9 @@ impl<'p> Mtr<'p> {
     }
 
     fn scratch_mut(&mut self) -> &mut Scratch {
-        self.scratch.as_deref_mut().expect("a scratch until the end")
+        self.scratch
+            .as_deref_mut()
+            .expect("a scratch until the end")
     }
 
     /// Sees to it that the page's change will be logged, and says where it is.
@@ -237,10 +258,17 @@ impl<'p> Mtr<'p> {
             self.scratch_mut().record.pages(xid);
         }
         let lsn = page_lsn(self.page(index));
-        let image = self.ticket.as_ref().is_some_and(|ticket| ticket.needs_image(lsn));
+        let image = self
+            .ticket
+            .as_ref()
+            .is_some_and(|ticket| ticket.needs_image(lsn));
         let scratch = self.scratch_mut();
         let at = scratch.record.add_page(scratch.pages[index].page);
-        scratch.pages[index].logged = if image { Logged::Image(at) } else { Logged::Edits(at) };
+        scratch.pages[index].logged = if image {
+            Logged::Image(at)
+        } else {
+            Logged::Edits(at)
+        };
     }
 
     /// Phases a to d and the ticket's end.
@@ -275,7 +303,9 @@ impl<'p> Mtr<'p> {
     }
 
     fn release(&mut self) {
-        let Some(mut scratch) = self.scratch.take() else { return };
+        let Some(mut scratch) = self.scratch.take() else {
+            return;
+        };
         for held in scratch.pages.drain(..) {
             let changed = held.hinted || held.logged != Logged::No;
             release_exclusive(self.pool, held.frame, changed);

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use throng_disk::RelFiles;
@@ -42,7 +43,12 @@ impl PoolConfig {
     pub const MIN_FRAMES: usize = 16;
 
     pub fn new(bytes: usize) -> PoolConfig {
-        PoolConfig { bytes, io_threads: 4, report: Arc::new(report_to_stderr), redo: Lsn::MAX }
+        PoolConfig {
+            bytes,
+            io_threads: 4,
+            report: Arc::new(report_to_stderr),
+            redo: Lsn::MAX,
+        }
     }
 }
 
@@ -107,6 +113,7 @@ pub struct PoolCore {
     /// Told when a write ends.
     pub(crate) write_ended: (Mutex<()>, Condvar),
     pub(crate) report: ErrorReport,
+    pub(crate) last_report: Mutex<Option<Instant>>,
     pub(crate) stopping: AtomicBool,
     pub(crate) totals: Totals,
 }
@@ -120,7 +127,9 @@ impl Pool {
     /// # Errors
     /// 53200 when memory or threads cannot be had.
     pub fn open(config: PoolConfig, files: Arc<RelFiles>, wal: Arc<Wal>) -> Result<Arc<Pool>> {
-        let frames = Arc::new(Frames::new((config.bytes / PAGE_SIZE).max(PoolConfig::MIN_FRAMES))?);
+        let frames = Arc::new(Frames::new(
+            (config.bytes / PAGE_SIZE).max(PoolConfig::MIN_FRAMES),
+        )?);
         let core = Arc::new(PoolCore {
             registry: Registry::new(frames.clone()),
             frames,
@@ -133,10 +142,14 @@ impl Pool {
             extensions: (0..64).map(|_| Mutex::new(())).collect(),
             write_ended: Default::default(),
             report: config.report,
+            last_report: Mutex::new(None),
             stopping: AtomicBool::new(false),
             totals: Totals::default(),
         });
-        let mut pool = Pool { core, threads: Vec::new() };
+        let mut pool = Pool {
+            core,
+            threads: Vec::new(),
+        };
         pool.start("page-writer".into(), PoolCore::run_page_writer)?;
         for i in 0..config.io_threads.max(1) {
             pool.start(format!("page-reader-{i}"), PoolCore::run_reader)?;
@@ -146,7 +159,9 @@ impl Pool {
 
     fn start(&mut self, name: String, run: fn(&PoolCore)) -> Result<()> {
         let core = self.core.clone();
-        let thread = std::thread::Builder::new().name(name).spawn(move || run(&core));
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .spawn(move || run(&core));
         self.threads.push(thread?);
         Ok(())
     }
@@ -183,7 +198,9 @@ impl PoolCore {
     #[inline]
     pub fn read<R>(&self, page: PageId, mut look: impl FnMut(&PageRef<'_>) -> R) -> Try<R> {
         for _ in 0..OPTIMISTIC_ATTEMPTS {
-            let Some(optimistic) = self.try_optimistic(page, true)? else { continue };
+            let Some(optimistic) = self.try_optimistic(page, true)? else {
+                continue;
+            };
             let answer = look(optimistic.page());
             if optimistic.validate() {
                 return Ok(answer);
@@ -370,18 +387,23 @@ impl PoolCore {
         }
         match self.begin_read(page, transient) {
             Begun::Resident => Ok(()),
-            Begun::Joined(request) => {
-                Err(Interrupt::Wait(Wait::for_read(request, WaitEvent::PageArrival)))
-            }
+            Begun::Joined(request) => Err(Interrupt::Wait(Wait::for_read(
+                request,
+                WaitEvent::PageArrival,
+            ))),
             Begun::Mine(request) => {
                 self.queue.push(request.clone());
-                Err(Interrupt::Wait(Wait::for_read(request, WaitEvent::PageRead)))
+                Err(Interrupt::Wait(Wait::for_read(
+                    request,
+                    WaitEvent::PageRead,
+                )))
             }
         }
     }
 
     pub(crate) fn begin_read(&self, page: PageId, transient: bool) -> Begun {
-        self.registry.begin(page, transient, || self.frames.find(page).is_some())
+        self.registry
+            .begin(page, transient, || self.frames.find(page).is_some())
     }
 
     #[cold]

@@ -23,7 +23,11 @@ impl PoolCore {
     /// XX001 when the page is damaged and the record does not replace it.
     pub fn redo_apply(&self, page: PageId, end: Lsn, ops: Ops<'_>) -> Result<()> {
         let replaces = ops.replaces_page();
-        let mut guard = if replaces { self.page_to_replace(page)? } else { self.redo_page(page)? };
+        let mut guard = if replaces {
+            self.page_to_replace(page)?
+        } else {
+            self.redo_page(page)?
+        };
         if !replaces && page_lsn(&guard) >= end {
             return Ok(());
         }
@@ -68,9 +72,14 @@ impl PoolCore {
                     continue;
                 }
             };
-            let entrance = Entrance { referenced: true, pins: 1 };
+            let entrance = Entrance {
+                referenced: true,
+                pins: 1,
+            };
             let zero = |words: &PageWords| words::store_zeros(words, 0, PAGE_SIZE);
-            let arrived = self.free_frame().map(|free| self.frames.publish(free, page, entrance, zero));
+            let arrived = self
+                .free_frame()
+                .map(|free| self.frames.publish(free, page, entrance, zero));
             let failed = arrived.as_ref().err().cloned();
             self.registry.finish(&request, arrived);
             if let Some(error) = failed {

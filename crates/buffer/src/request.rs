@@ -39,7 +39,12 @@ enum Outcome {
 
 impl ReadRequest {
     fn new(page: PageId, transient: bool, frames: Arc<Frames>) -> ReadRequest {
-        ReadRequest { page, transient, frames, outcome: Spinlock::new(Outcome::Pending(Vec::new())) }
+        ReadRequest {
+            page,
+            transient,
+            frames,
+            outcome: Spinlock::new(Outcome::Pending(Vec::new())),
+        }
     }
 
     pub(crate) fn page(&self) -> PageId {
@@ -55,7 +60,11 @@ impl ReadRequest {
     }
 
     /// `slot` is the caller's own memory of where its waker is kept.
-    pub(crate) fn poll(&self, slot: &mut Option<usize>, context: &mut Context<'_>) -> Poll<Result<()>> {
+    pub(crate) fn poll(
+        &self,
+        slot: &mut Option<usize>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
         let mut outcome = self.outcome.lock();
         match &mut *outcome {
             Outcome::Arrived(_) => Poll::Ready(Ok(())),
@@ -120,7 +129,10 @@ const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 impl Registry {
     pub(crate) fn new(frames: Arc<Frames>) -> Registry {
         let shards = (0..SHARDS).map(|_| CachePadded::new(Spinlock::new(Shard::default())));
-        Registry { frames, shards: shards.collect() }
+        Registry {
+            frames,
+            shards: shards.collect(),
+        }
     }
 
     fn shard(&self, page: PageId) -> &Spinlock<Shard> {
@@ -159,7 +171,12 @@ impl Registry {
         let mut found = Vec::new();
         for shard in &self.shards {
             let shard = shard.lock();
-            found.extend(shard.iter().filter(|(page, _)| wanted(page)).map(|(_, r)| r.clone()));
+            found.extend(
+                shard
+                    .iter()
+                    .filter(|(page, _)| wanted(page))
+                    .map(|(_, r)| r.clone()),
+            );
         }
         found
     }

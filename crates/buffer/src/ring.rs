@@ -42,13 +42,22 @@ pub struct Ring {
 
 impl Ring {
     pub fn new(strategy: AccessStrategy) -> Ring {
-        Ring { strategy, recent: VecDeque::new(), last: None, ahead: 0 }
+        Ring {
+            strategy,
+            recent: VecDeque::new(),
+            last: None,
+            ahead: 0,
+        }
     }
 
     /// For reading a file through: a ring if it would take more than a quarter of the pool.
     pub fn for_scan(pool: &PoolCore, blocks: BlockNo) -> Ring {
         let large = blocks as usize > pool.frames.len() / 4;
-        Ring::new(if large { AccessStrategy::BulkRead } else { AccessStrategy::Normal })
+        Ring::new(if large {
+            AccessStrategy::BulkRead
+        } else {
+            AccessStrategy::Normal
+        })
     }
 
     pub fn strategy(&self) -> AccessStrategy {
@@ -56,7 +65,11 @@ impl Ring {
     }
 
     fn capacity(&self, pool: &PoolCore) -> usize {
-        let full = if self.strategy == AccessStrategy::BulkWrite { WRITE_RING } else { READ_RING };
+        let full = if self.strategy == AccessStrategy::BulkWrite {
+            WRITE_RING
+        } else {
+            READ_RING
+        };
         full.min(pool.frames.len() / 8).max(1)
     }
 
@@ -73,7 +86,10 @@ impl Ring {
         if transient {
             self.recent.push_back(page);
             if self.recent.len() > self.capacity(pool) {
-                let left = self.recent.pop_front().expect("a ring over its capacity has pages");
+                let left = self
+                    .recent
+                    .pop_front()
+                    .expect("a ring over its capacity has pages");
                 pool.give_up(left, self.strategy);
             }
         }
@@ -82,8 +98,9 @@ impl Ring {
 
     /// Once two pages in a row were neighbours, has the next ones read, half of [`READ_AHEAD`] at a time.
     fn read_ahead(&mut self, pool: &PoolCore, page: PageId, transient: bool) {
-        let follows =
-            |last: PageId| last.file() == page.file() && last.block().checked_add(1) == Some(page.block());
+        let follows = |last: PageId| {
+            last.file() == page.file() && last.block().checked_add(1) == Some(page.block())
+        };
         if !self.last.is_some_and(follows) {
             self.ahead = 0;
             return;
@@ -92,7 +109,9 @@ impl Ring {
         if self.ahead > next.saturating_add(READ_AHEAD / 2) {
             return;
         }
-        let Ok(end) = pool.blocks(page.file()) else { return };
+        let Ok(end) = pool.blocks(page.file()) else {
+            return;
+        };
         let until = next.saturating_add(READ_AHEAD).min(end);
         for block in self.ahead.max(next)..until {
             pool.prefetch_entering(PageId::new(page.file(), block), transient);
@@ -108,9 +127,13 @@ pub(crate) struct BehindQueue(parking_lot::Mutex<VecDeque<PageId>>);
 impl PoolCore {
     /// A ring has moved on from this page.
     fn give_up(&self, page: PageId, strategy: AccessStrategy) {
-        let Some(number) = self.frames.find(page) else { return };
+        let Some(number) = self.frames.find(page) else {
+            return;
+        };
         let frame = self.frames.at(number);
         if strategy == AccessStrategy::BulkWrite && frame.only_dirty() {
+            // New pages count as used; from here on only others' uses do.
+            frame.pass();
             let mut behind = self.behind.0.lock();
             if behind.len() < MAX_BEHIND {
                 behind.push_back(page);

@@ -89,7 +89,10 @@ impl Stock {
         if self.epoch() != seen {
             return Poll::Ready(());
         }
-        if !waiters.iter().any(|waiter| waiter.will_wake(context.waker())) {
+        if !waiters
+            .iter()
+            .any(|waiter| waiter.will_wake(context.waker()))
+        {
             waiters.push(context.waker().clone());
         }
         drop(waiters);

@@ -46,11 +46,17 @@ fn linked(link: u32) -> Option<FrameNo> {
 
 impl PageTable {
     pub(crate) fn new(frames: usize) -> PageTable {
-        let buckets = if cfg!(loom) { 1 } else { (frames * 2).next_power_of_two() };
+        let buckets = if cfg!(loom) {
+            1
+        } else {
+            (frames * 2).next_power_of_two()
+        };
         let stripes = buckets.min(MAX_STRIPES);
         PageTable {
             buckets: (0..buckets).map(|_| AtomicU32::new(0)).collect(),
-            stripes: (0..stripes).map(|_| CachePadded::new(Spinlock::new(()))).collect(),
+            stripes: (0..stripes)
+                .map(|_| CachePadded::new(Spinlock::new(())))
+                .collect(),
         }
     }
 
@@ -104,7 +110,10 @@ impl PageTable {
         let head = self.buckets[bucket].load(Ordering::Relaxed);
         let mut at = linked(head);
         while let Some(other) = at {
-            assert!(!frames[other as usize].holds(page), "page {page:?} is in the pool twice");
+            assert!(
+                !frames[other as usize].holds(page),
+                "page {page:?} is in the pool twice"
+            );
             at = linked(frames[other as usize].next.load(Ordering::Relaxed));
         }
         frames[number as usize].next.store(head, Ordering::Release);

@@ -57,8 +57,14 @@ pub struct Wait {
 }
 
 enum Source {
-    Read { request: Arc<ReadRequest>, slot: Option<usize> },
-    Frames { stock: Arc<Stock>, seen: u64 },
+    Read {
+        request: Arc<ReadRequest>,
+        slot: Option<usize>,
+    },
+    Frames {
+        stock: Arc<Stock>,
+        seen: u64,
+    },
     Other(Pin<Box<dyn Future<Output = Result<()>> + Send>>),
 }
 
@@ -70,7 +76,10 @@ impl Wait {
             event,
             object,
             since: None,
-            source: Source::Read { request, slot: None },
+            source: Source::Read {
+                request,
+                slot: None,
+            },
         }
     }
 
@@ -90,7 +99,12 @@ impl Wait {
         object: u64,
         future: impl Future<Output = Result<()>> + Send + 'static,
     ) -> Wait {
-        Wait { event, object, since: None, source: Source::Other(Box::pin(future)) }
+        Wait {
+            event,
+            object,
+            since: None,
+            source: Source::Other(Box::pin(future)),
+        }
     }
 
     /// What `pg_stat_activity` shows while this lasts.
@@ -104,7 +118,9 @@ impl Wait {
     }
 
     fn try_priority(&self) -> Option<Priority> {
-        let Source::Read { request, .. } = &self.source else { return None };
+        let Source::Read { request, .. } = &self.source else {
+            return None;
+        };
         let frames = request.frames();
         frames.try_priority().then(|| Priority(frames.clone()))
     }
@@ -164,7 +180,7 @@ impl std::fmt::Debug for Wait {
 /// As a rule that is the last wait: a caller that kept more, and waited for yet another page, could be one of many that hold
 /// all frames and wait for one. But a call that needs several pages at once may then, in a pool much too small for
 /// its sessions, find each time that one of them has gone. So after [`FAIR_WAITS`](Self::FAIR_WAITS) it tries for the pool's
-/// one priority, and with that keeps everything until it is done.
+/// one priority, and with that keeps the last [`MOST_HELD`](Self::MOST_HELD) until it is done.
 #[derive(Default)]
 pub struct Patience {
     held: Vec<Wait>,
@@ -175,6 +191,10 @@ pub struct Patience {
 impl Patience {
     /// Waits after which a call no longer relies on luck.
     pub const FAIR_WAITS: u32 = 12;
+
+    /// Pages kept at most: half of the smallest pool. A call that goes through many pages and keeps its progress waits for
+    /// each of them, and needs none but the last.
+    pub const MOST_HELD: usize = crate::PoolConfig::MIN_FRAMES / 2;
 
     /// Waits for what the last attempt lacked.
     ///
@@ -199,6 +219,8 @@ impl Patience {
         }
         if self.priority.is_none() {
             self.held.clear();
+        } else if self.held.len() == Patience::MOST_HELD {
+            self.held.remove(0);
         }
         self.held.push(wait);
         self.held.last_mut().expect("just pushed")

@@ -45,7 +45,10 @@ fn byte_mask(from: usize, to: usize) -> u64 {
 /// # Panics
 /// When the range does not lie within the page.
 pub(crate) fn store_bytes(words: &PageWords, offset: usize, bytes: &[u8]) {
-    assert!(offset <= PAGE_SIZE && bytes.len() <= PAGE_SIZE - offset, "an edit lies within its page");
+    assert!(
+        offset <= PAGE_SIZE && bytes.len() <= PAGE_SIZE - offset,
+        "an edit lies within its page"
+    );
     let mut index = offset / 8;
     let start = offset % 8;
     let mut rest = bytes;
@@ -57,7 +60,11 @@ pub(crate) fn store_bytes(words: &PageWords, offset: usize, bytes: &[u8]) {
     }
     let mut chunks = rest.chunks_exact(8);
     for chunk in &mut chunks {
-        store(words, index, u64::from_le_bytes(chunk.try_into().expect("eight bytes")));
+        store(
+            words,
+            index,
+            u64::from_le_bytes(chunk.try_into().expect("eight bytes")),
+        );
         index += 1;
     }
     if !chunks.remainder().is_empty() {
@@ -70,17 +77,28 @@ fn merge(words: &PageWords, index: usize, start: usize, bytes: &[u8]) {
     let mut raw = [0u8; 8];
     raw[start..start + bytes.len()].copy_from_slice(bytes);
     let mask = byte_mask(start, start + bytes.len());
-    store(words, index, (load(words, index) & !mask) | u64::from_le_bytes(raw));
+    store(
+        words,
+        index,
+        (load(words, index) & !mask) | u64::from_le_bytes(raw),
+    );
 }
 
 /// Zeroes `len` bytes at `offset`. The caller holds the page's latch exclusively.
 pub(crate) fn store_zeros(words: &PageWords, offset: usize, len: usize) {
-    assert!(offset <= PAGE_SIZE && len <= PAGE_SIZE - offset, "an edit lies within its page");
+    assert!(
+        offset <= PAGE_SIZE && len <= PAGE_SIZE - offset,
+        "an edit lies within its page"
+    );
     let (mut at, end) = (offset, offset + len);
     while at < end {
         let (index, start) = (at / 8, at % 8);
         let stop = (end - index * 8).min(8);
-        let kept = if stop - start == 8 { 0 } else { load(words, index) & !byte_mask(start, stop) };
+        let kept = if stop - start == 8 {
+            0
+        } else {
+            load(words, index) & !byte_mask(start, stop)
+        };
         store(words, index, kept);
         at = index * 8 + stop;
     }
@@ -104,7 +122,10 @@ pub struct PageRef<'a> {
 
 impl<'a> PageRef<'a> {
     pub(crate) fn new(words: &'a PageWords) -> PageRef<'a> {
-        PageRef { words, strayed: Cell::new(false) }
+        PageRef {
+            words,
+            strayed: Cell::new(false),
+        }
     }
 
     /// Whether a read left the page: what was read cannot have belonged together.
@@ -138,7 +159,11 @@ impl<'a> PageRef<'a> {
         }
         let (index, byte) = (offset / 8, offset % 8);
         let low = load(self.words, index) >> (8 * byte);
-        let both = if byte + N > 8 { low | load(self.words, index + 1) << (64 - 8 * byte) } else { low };
+        let both = if byte + N > 8 {
+            low | load(self.words, index + 1) << (64 - 8 * byte)
+        } else {
+            low
+        };
         both & byte_mask(0, N)
     }
 
@@ -243,9 +268,19 @@ impl<'a> Unaligned<'a> {
     fn new(words: &'a PageWords, offset: usize) -> Unaligned<'a> {
         let (index, shift) = (offset / 8, 8 * (offset % 8) as u32);
         if shift == 0 {
-            return Unaligned { words, index, shift, carry: 0 };
+            return Unaligned {
+                words,
+                index,
+                shift,
+                carry: 0,
+            };
         }
-        Unaligned { words, index: index + 1, shift, carry: load(words, index) >> shift }
+        Unaligned {
+            words,
+            index: index + 1,
+            shift,
+            carry: load(words, index) >> shift,
+        }
     }
 
     /// The next eight bytes. They lie within the page: the caller has checked the range.
@@ -264,7 +299,11 @@ impl<'a> Unaligned<'a> {
     /// The last `len < 8` bytes in the low end; what is above them is not to be used. Loads no word beyond them.
     #[inline(always)]
     fn last(&mut self, len: usize) -> u64 {
-        if self.shift != 0 && (64 - self.shift) as usize >= 8 * len { self.carry } else { self.next() }
+        if self.shift != 0 && (64 - self.shift) as usize >= 8 * len {
+            self.carry
+        } else {
+            self.next()
+        }
     }
 }
 
@@ -291,12 +330,19 @@ mod tests {
 
     fn edits() -> impl Strategy<Value = Vec<Edit>> {
         let offset = prop_oneof![0usize..40, PAGE_SIZE - 40..=PAGE_SIZE, 0..=PAGE_SIZE];
-        let edit = (offset, proptest::collection::vec(any::<u8>(), 0..40), any::<bool>()).prop_map(
-            |(offset, mut bytes, zero)| {
+        let edit = (
+            offset,
+            proptest::collection::vec(any::<u8>(), 0..40),
+            any::<bool>(),
+        )
+            .prop_map(|(offset, mut bytes, zero)| {
                 bytes.truncate(PAGE_SIZE - offset);
-                if zero { Edit::Zero(offset, bytes.len()) } else { Edit::Write(offset, bytes) }
-            },
-        );
+                if zero {
+                    Edit::Zero(offset, bytes.len())
+                } else {
+                    Edit::Write(offset, bytes)
+                }
+            });
         proptest::collection::vec(edit, 1..60)
     }
 
@@ -363,7 +409,10 @@ mod tests {
             probe(&page);
             page.strayed()
         };
-        assert!(!strays(&|page| assert_eq!(page.u64(PAGE_SIZE - 8), 0x0707070707070707)));
+        assert!(!strays(&|page| assert_eq!(
+            page.u64(PAGE_SIZE - 8),
+            0x0707070707070707
+        )));
         assert!(strays(&|page| assert_eq!(page.u64(PAGE_SIZE - 7), 0)));
         assert!(strays(&|page| assert_eq!(page.u8(PAGE_SIZE), 0)));
         assert!(strays(&|page| assert_eq!(page.u16(usize::MAX), 0)));
@@ -377,6 +426,9 @@ mod tests {
             page.append_to(1, PAGE_SIZE, &mut out);
             assert!(out.is_empty());
         }));
-        assert!(strays(&|page| assert_eq!(page.compare(8190, 3, &[7, 7, 7]), Ordering::Less)));
+        assert!(strays(&|page| assert_eq!(
+            page.compare(8190, 3, &[7, 7, 7]),
+            Ordering::Less
+        )));
     }
 }

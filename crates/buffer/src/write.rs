@@ -9,6 +9,8 @@
 //!   6. WRITING → (clean)     on failure dirty again, and reported
 //! ```
 
+use std::time::{Duration, Instant};
+
 use throng_observe::{Counter, count, stop_point};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{Error, Lsn, PageId, Result, error::state};
@@ -25,11 +27,15 @@ pub(crate) enum Latching {
     Wait,
 }
 
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Pages between step 3 and step 4. Reuses its memory.
 #[derive(Default)]
 pub(crate) struct WriteBatch {
     pending: Vec<Pending>,
     spare: Vec<Box<[u8; PAGE_SIZE]>>,
+    /// A write of the last round has failed.
+    failed: bool,
 }
 
 struct Pending {
@@ -42,6 +48,15 @@ struct Pending {
 impl WriteBatch {
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// How long to wait before the next round, by how the last one went.
+    pub(crate) fn pause_after(&self, success: Duration, failure: Duration) -> Duration {
+        if self.failed { failure } else { success }
     }
 }
 
@@ -64,10 +79,18 @@ impl PoolCore {
             return false;
         }
         let page = frame.page().expect("a dirty frame has a page");
-        let mut copy = batch.spare.pop().unwrap_or_else(|| Box::new([0; PAGE_SIZE]));
+        let mut copy = batch
+            .spare
+            .pop()
+            .unwrap_or_else(|| Box::new([0; PAGE_SIZE]));
         self.frames.copy_page(number, &mut copy);
         frame.latch.unlock_shared();
-        batch.pending.push(Pending { page, frame: number, lsn: page_lsn(&copy), copy });
+        batch.pending.push(Pending {
+            page,
+            frame: number,
+            lsn: page_lsn(&copy),
+            copy,
+        });
         true
     }
 
@@ -78,15 +101,21 @@ impl PoolCore {
         let Some(lsn) = batch.pending.iter().map(|pending| pending.lsn).max() else {
             return written;
         };
+        batch.failed = false;
         batch.pending.sort_unstable_by_key(|pending| pending.page);
         // One flush for all: the log is flushed in order. Without it no page goes anywhere.
         let flushed = self.wal.flush_blocking(lsn);
         for mut pending in batch.pending.drain(..) {
-            let result = flushed.clone().and_then(|_| self.write_copy(pending.page, &mut pending.copy));
+            let result = flushed
+                .clone()
+                .and_then(|_| self.write_copy(pending.page, &mut pending.copy));
             self.frames.at(pending.frame).end_write(result.is_ok());
             match result {
                 Ok(()) => written.push(pending.frame),
-                Err(error) => self.report_write_error(pending.page, error),
+                Err(error) => {
+                    batch.failed = true;
+                    self.report_write_error(pending.page, error);
+                }
             }
             batch.spare.push(pending.copy);
         }
@@ -105,9 +134,16 @@ impl PoolCore {
         Ok(())
     }
 
+    /// Counts every failure and reports one a second: a disk that fails, fails for every page.
     #[cold]
     fn report_write_error(&self, page: PageId, error: Error) {
         Totals::add(&self.totals.write_errors, 1);
+        let mut last = self.last_report.lock();
+        if last.is_some_and(|last| last.elapsed() < REPORT_INTERVAL) {
+            return;
+        }
+        *last = Some(Instant::now());
+        drop(last);
         (self.report)(&error.context(format!("writing {}", name(page))));
     }
 
@@ -150,7 +186,10 @@ impl PoolCore {
         while frame.holds(page) {
             if self.prepare_write(number, Latching::Wait, batch) {
                 if self.finish_writes(batch).is_empty() {
-                    return Err(Error::new(state::IO_ERROR, format!("could not write {}", name(page))));
+                    return Err(Error::new(
+                        state::IO_ERROR,
+                        format!("could not write {}", name(page)),
+                    ));
                 }
                 break;
             }

@@ -272,6 +272,19 @@ impl Latch {
         false
     }
 
+    /// As [`exclusive_if`](Latch::exclusive_if), but waits for nobody: false also while it is held shared.
+    #[inline]
+    pub fn try_exclusive_if(&self, version: Version) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while is::at(word, version) && is::free(word) {
+            match self.enter_exclusive(word, word | EXCLUSIVE) {
+                Ok(()) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
     /// Enters shared if nothing has been written since `version` was taken: from optimistic to shared.
     ///
     /// Never waits for a writer; false also when one is waiting.

@@ -35,7 +35,11 @@ fn what_is_written_is_read_back_in_every_way_also_after_eviction() {
             let want = block as u8 + 10;
             assert_eq!(world.value(page), want);
             assert_eq!(world.exclusive(page)[5000], want);
-            let read = retry_blocking(|| world.pool.read(page, |bytes| (bytes.u8(24), bytes.u64(8184))));
+            let read = retry_blocking(|| {
+                world
+                    .pool
+                    .read(page, |bytes| (bytes.u8(24), bytes.u64(8184)))
+            });
             assert_eq!(read.unwrap(), (want, u64::from_le_bytes([want; 8])));
             let optimistic = retry_blocking(|| world.pool.read_with_version(page)).unwrap();
             assert_eq!(optimistic.page().u8(100), want);
@@ -68,7 +72,10 @@ fn a_version_is_stale_after_a_change_and_only_then() {
     let before = look();
     world.exclusive(page).hint(24, 0x40);
     assert!(!before.validate(), "a hint is a change too");
-    assert_eq!(retry_blocking(|| world.pool.read(page, |p| p.u8(24))).unwrap(), 0x42);
+    assert_eq!(
+        retry_blocking(|| world.pool.read(page, |p| p.u8(24))).unwrap(),
+        0x42
+    );
 
     let astray = look();
     assert_eq!(astray.page().u32(PAGE_SIZE), 0);
@@ -202,8 +209,16 @@ fn log_of(world: &World, from: Lsn) -> Vec<Vec<(u32, usize, bool)>> {
     let mut reader = Reader::new(Arc::new(world.disk.clone()), SEGMENT, from);
     let mut records = Vec::new();
     while let Some(entry) = reader.next().unwrap() {
-        let Record::Pages { edits, .. } = entry.record else { panic!("only pages were logged") };
-        let one = |edit: throng_wal::Edit<'_>| (edit.page.block(), edit.ops.count(), edit.ops.replaces_page());
+        let Record::Pages { edits, .. } = entry.record else {
+            panic!("only pages were logged")
+        };
+        let one = |edit: throng_wal::Edit<'_>| {
+            (
+                edit.page.block(),
+                edit.ops.count(),
+                edit.ops.replaces_page(),
+            )
+        };
         records.push(edits.map(one).collect());
     }
     records
@@ -217,7 +232,10 @@ fn the_first_change_after_a_checkpoint_is_an_image_and_later_ones_are_edits() {
     let from = world.wal.inserted();
     let edit = |at: usize| {
         let mut mtr = Mtr::new(&world.pool, Xid(3));
-        let (a, b) = (mtr.add(world.exclusive(page_of(1, 0))), mtr.add(world.exclusive(page_of(1, 1))));
+        let (a, b) = (
+            mtr.add(world.exclusive(page_of(1, 0))),
+            mtr.add(world.exclusive(page_of(1, 1))),
+        );
         mtr.write(a, at, b"hello");
         mtr.move_within(a, at, at + 100, 5);
         assert_eq!(&mtr.page(a)[at + 100..at + 105], b"hello");
@@ -225,13 +243,19 @@ fn the_first_change_after_a_checkpoint_is_an_image_and_later_ones_are_edits() {
         assert_eq!(mtr.page_id(b), page_of(1, 1));
         let lsn = mtr.commit();
         assert_eq!(world.exclusive(page_of(1, 0)).lsn(), lsn);
-        assert!(world.exclusive(page_of(1, 1)).lsn() < lsn, "it was not edited");
+        assert!(
+            world.exclusive(page_of(1, 1)).lsn() < lsn,
+            "it was not edited"
+        );
     };
     edit(200);
     edit(300);
     world.checkpoint().unwrap();
     edit(400);
-    assert_eq!(log_of(&world, from), [vec![(0, 1, true)], vec![(0, 3, false)], vec![(0, 1, true)]]);
+    assert_eq!(
+        log_of(&world, from),
+        [vec![(0, 1, true)], vec![(0, 3, false)], vec![(0, 1, true)]]
+    );
 }
 
 #[test]
@@ -248,13 +272,18 @@ fn init_logs_one_image_of_the_result() {
     assert_eq!(guards.len(), 1);
     assert_eq!(guards[0].lsn(), lsn);
     let header = |at: usize| u16::from_le_bytes([guards[0][at], guards[0][at + 1]]);
-    assert_eq!((guards[0][12], header(14), header(16), header(18)), (KIND_HEAP, 24, 8176, 8176));
+    assert_eq!(
+        (guards[0][12], header(14), header(16), header(18)),
+        (KIND_HEAP, 24, 8176, 8176)
+    );
     drop(guards);
     world.wal.flush_blocking(lsn).unwrap();
     let mut reader = Reader::new(Arc::new(world.disk.clone()), SEGMENT, from);
     let entry = reader.next().unwrap().expect("one record");
     assert!(entry.end.0 - entry.start.0 < 150, "the hole is left out");
-    let Record::Pages { mut edits, .. } = entry.record else { panic!() };
+    let Record::Pages { mut edits, .. } = entry.record else {
+        panic!()
+    };
     let ops: Vec<_> = edits.next().unwrap().ops.collect();
     assert!(matches!(ops[..], [PageOp::Image { .. }]));
 }
@@ -273,7 +302,10 @@ fn a_mini_transaction_without_edits_logs_nothing() {
     dropped.add(world.exclusive(page_of(1, 0)));
     drop(dropped);
     assert_eq!(world.wal.inserted(), before);
-    assert!(matches!(world.pool.try_exclusive(page_of(1, 0)), Ok(Some(_))), "both let go");
+    assert!(
+        matches!(world.pool.try_exclusive(page_of(1, 0)), Ok(Some(_))),
+        "both let go"
+    );
     assert!(before > Wal::FIRST);
 }
 

@@ -43,7 +43,10 @@ fn work(world: &World, seed: u64, durable: &[AtomicU64], done: &AtomicU64, over:
         blocks.sort_unstable();
         blocks.dedup();
         let guards = retry_blocking(|| {
-            blocks.iter().map(|&block| world.pool.exclusive(page_of(1, block as BlockNo))).collect::<Result<Vec<_>, _>>()
+            blocks
+                .iter()
+                .map(|&block| world.pool.exclusive(page_of(1, block as BlockNo)))
+                .collect::<Result<Vec<_>, _>>()
         });
         let mut mtr = Mtr::new(&world.pool, Xid(3));
         guards.unwrap().into_iter().for_each(|guard| {
@@ -52,7 +55,11 @@ fn work(world: &World, seed: u64, durable: &[AtomicU64], done: &AtomicU64, over:
         let mut edits = Vec::new();
         let mut owed = 0u64;
         for index in 0..blocks.len() {
-            let amount = if index + 1 == blocks.len() { owed.wrapping_neg() } else { rng.next() };
+            let amount = if index + 1 == blocks.len() {
+                owed.wrapping_neg()
+            } else {
+                rng.next()
+            };
             owed = owed.wrapping_add(amount);
             let balance = number(mtr.page(index), BALANCE).wrapping_add(amount);
             let count = number(mtr.page(index), EDITS) + 1;
@@ -82,8 +89,16 @@ fn check(world: &World, at_least: &[u64]) -> Vec<u64> {
         let page = retry_blocking(|| world.pool.shared(page_of(1, block))).unwrap();
         let count = number(&page, EDITS);
         let known = at_least[block as usize];
-        assert!(count >= known, "block {block} has {count} changes, {known} were durable");
-        assert!(page[PATTERN..PATTERN + 2 * HALF].iter().all(|&b| b == count as u8), "block {block} is torn");
+        assert!(
+            count >= known,
+            "block {block} has {count} changes, {known} were durable"
+        );
+        assert!(
+            page[PATTERN..PATTERN + 2 * HALF]
+                .iter()
+                .all(|&b| b == count as u8),
+            "block {block} is torn"
+        );
         sum = sum.wrapping_add(number(&page, BALANCE));
         edits.push(count);
     }
@@ -112,7 +127,10 @@ fn run(world: &World, start: &[u64], images: u64, seed: u64) -> (SimDisk, Vec<u6
             while done.load(Ordering::Relaxed) < target {
                 std::thread::yield_now();
             }
-            let known: Vec<u64> = durable.iter().map(|count| count.load(Ordering::SeqCst)).collect();
+            let known: Vec<u64> = durable
+                .iter()
+                .map(|count| count.load(Ordering::SeqCst))
+                .collect();
             let disk = world.disk.crash_image(seed * 1000 + image);
             let recovered = World::recover(disk.clone(), PoolConfig::MIN_FRAMES);
             check(&recovered, &known);

@@ -19,7 +19,10 @@ fn a_damaged_page_is_reported_and_the_others_go_on() {
     file.write_at(&[0xFF], 3 * PAGE_SIZE as u64 + 4000).unwrap();
     let error = retry_blocking(|| world.pool.shared(page_of(1, 3)).map(drop)).unwrap_err();
     assert_eq!(error.code(), state::DATA_CORRUPTED);
-    assert_eq!(error.message(), "invalid page in block 3 of relation base/1");
+    assert_eq!(
+        error.message(),
+        "invalid page in block 3 of relation base/1"
+    );
     assert_eq!(world.value(page_of(1, 2)), 2);
     // Repaired, it is read like any other: the failure was not remembered.
     file.write_at(&[3], 3 * PAGE_SIZE as u64 + 4000).unwrap();
@@ -45,14 +48,20 @@ fn a_page_that_cannot_be_written_stays_and_is_written_later() {
     let world = World::new(16);
     world.make_file(1, 64, |_| 0);
     world.checkpoint().unwrap();
-    world.disk.inject(Fault::new(FaultOp::Write, "base/1").times(25));
+    world
+        .disk
+        .inject(Fault::new(FaultOp::Write, "base/1").times(25));
     for block in 0..64 {
         world.fill(page_of(1, block), block as u8 + 1);
     }
     (0..64).for_each(|block| assert_eq!(world.value(page_of(1, block)), block as u8 + 1));
     assert!(world.pool.stats().write_errors >= 25);
     let reports = world.reports.lock().unwrap();
-    assert!(reports[0].contains("could not write to file \"base/1\": Input/output error"), "{}", reports[0]);
+    assert!(
+        reports[0].contains("could not write to file \"base/1\": Input/output error"),
+        "{}",
+        reports[0]
+    );
     drop(reports);
     world.checkpoint().unwrap();
     let recovered = World::recover(world.disk.crash_image(1), 16);
@@ -63,7 +72,9 @@ fn a_page_that_cannot_be_written_stays_and_is_written_later() {
 fn a_checkpoint_that_cannot_write_fails_and_the_next_one_does_it() {
     let world = World::new(64);
     world.make_file(1, 8, |_| 1);
-    world.disk.inject(Fault::new(FaultOp::Write, "base/1").times(1));
+    world
+        .disk
+        .inject(Fault::new(FaultOp::Write, "base/1").times(1));
     let error = world.checkpoint().unwrap_err();
     assert_eq!(error.code(), state::IO_ERROR);
     world.checkpoint().unwrap();
@@ -82,8 +93,14 @@ fn a_full_disk_refuses_extension_and_nothing_else() {
             Ok(_) => panic!("the disk is full"),
         };
         assert_eq!(error.code(), state::DISK_FULL);
-        assert_eq!(error.message(), "could not extend file \"base/1\": No space left on device");
-        assert_eq!(error.fields().hint.as_deref(), Some("Check free disk space."));
+        assert_eq!(
+            error.message(),
+            "could not extend file \"base/1\": No space left on device"
+        );
+        assert_eq!(
+            error.fields().hint.as_deref(),
+            Some("Check free disk space.")
+        );
     }
     assert_eq!(world.pool.blocks(FileId(1)).unwrap(), 4);
     world.fill(page_of(1, 2), 9);

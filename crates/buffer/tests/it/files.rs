@@ -16,11 +16,18 @@ fn many_threads_extend_one_file_and_every_block_is_given_out_once() {
     let extend = |thread: u32| {
         let mut mine = Vec::new();
         while mine.len() < 100 {
-            let blocks = retry_blocking(|| world.pool.extend(FileId(1), 1 + (thread + mine.len() as u32) % 7));
+            let blocks = retry_blocking(|| {
+                world
+                    .pool
+                    .extend(FileId(1), 1 + (thread + mine.len() as u32) % 7)
+            });
             for block in blocks.unwrap() {
                 let mut mtr = Mtr::new(&world.pool, Xid(3));
                 mtr.add(world.exclusive(page_of(1, block)));
-                assert!(mtr.page(0).iter().all(|&byte| byte == 0), "block {block} is somebody else's");
+                assert!(
+                    mtr.page(0).iter().all(|&byte| byte == 0),
+                    "block {block} is somebody else's"
+                );
                 mtr.init(0, KIND_HEAP, 0);
                 mtr.write(0, 100, &thread.to_le_bytes());
                 mtr.commit();
@@ -30,8 +37,13 @@ fn many_threads_extend_one_file_and_every_block_is_given_out_once() {
         mine
     };
     let mut all: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || extend(thread))).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        let threads: Vec<_> = (0..4)
+            .map(|thread| scope.spawn(move || extend(thread)))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
     });
     all.sort_unstable();
     assert_eq!(all.len() as u32, world.pool.blocks(FileId(1)).unwrap());
@@ -80,7 +92,9 @@ fn dropping_a_file_waits_for_the_page_that_is_being_written() {
     let world = World::new(32);
     // A file of this test's own: stop points are the process's.
     world.make_file(31, 4, |_| 1);
-    let stop = stop::arm("buffer.page_write").object(page_of(31, 2).raw()).block();
+    let stop = stop::arm("buffer.page_write")
+        .object(page_of(31, 2).raw())
+        .block();
     let dropped = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| world.pool.flush_for_checkpoint(&mut |_, _| ()));

@@ -50,7 +50,9 @@ impl Model {
     }
 
     fn read(&mut self) {
-        let Some((file, block)) = self.any_page() else { return };
+        let Some((file, block)) = self.any_page() else {
+            return;
+        };
         let page = page_of(file, block);
         let pool = &self.world.pool;
         let mut seen = Box::new([0; PAGE_SIZE]);
@@ -59,7 +61,10 @@ impl Model {
         } else {
             seen.copy_from_slice(&*retry_blocking(|| pool.shared(page)).unwrap());
         }
-        assert!(comparable(&seen) == comparable(self.expected(file, block)), "page {page} is not as it was left");
+        assert!(
+            comparable(&seen) == comparable(self.expected(file, block)),
+            "page {page} is not as it was left"
+        );
     }
 
     fn edit(&mut self) {
@@ -70,8 +75,13 @@ impl Model {
         pages.sort_unstable();
         pages.dedup();
         let Model { world, files, rng } = self;
-        let guards: Vec<ExclusiveGuard<'_>> =
-            retry_blocking(|| pages.iter().map(|&page| world.pool.exclusive(page)).collect()).unwrap();
+        let guards: Vec<ExclusiveGuard<'_>> = retry_blocking(|| {
+            pages
+                .iter()
+                .map(|&page| world.pool.exclusive(page))
+                .collect()
+        })
+        .unwrap();
         let mut mtr = Mtr::new(&world.pool, Xid(3));
         guards.into_iter().for_each(|guard| {
             mtr.add(guard);
@@ -81,7 +91,9 @@ impl Model {
                 break;
             }
             let index = rng.below(pages.len() as u64) as usize;
-            let blocks = files.get_mut(&pages[index].file().0).expect("the page exists");
+            let blocks = files
+                .get_mut(&pages[index].file().0)
+                .expect("the page exists");
             let model = &mut blocks[pages[index].block() as usize];
             // Clear of the header: what lies between `lower` and `upper` is nobody's.
             let offset = 24 + rng.below(PAGE_SIZE as u64 - 24) as usize;
@@ -130,7 +142,9 @@ impl Model {
 
     fn scan(&mut self) {
         let file = self.rng.below(FILES) as u32;
-        let Some(blocks) = self.files.get(&file) else { return };
+        let Some(blocks) = self.files.get(&file) else {
+            return;
+        };
         let mut ring = Ring::new(AccessStrategy::BulkRead);
         for (block, expected) in blocks.iter().enumerate() {
             let page = page_of(file, block as BlockNo);
@@ -146,9 +160,14 @@ impl Model {
     }
 
     fn truncate(&mut self) {
-        let Some((file, block)) = self.any_page() else { return };
+        let Some((file, block)) = self.any_page() else {
+            return;
+        };
         self.world.pool.truncate(FileId(file), block).unwrap();
-        self.files.get_mut(&file).expect("it has pages").truncate(block as usize);
+        self.files
+            .get_mut(&file)
+            .expect("it has pages")
+            .truncate(block as usize);
         // The log has no word of it here: a checkpoint makes it lasting.
         self.world.checkpoint().unwrap();
     }
@@ -168,7 +187,12 @@ impl Model {
         for (&file, blocks) in &mut self.files {
             let there = self.world.pool.blocks(FileId(file)).unwrap() as usize;
             assert!(there <= blocks.len());
-            assert!(blocks[there..].iter().all(|page| page.iter().all(|&byte| byte == 0)), "data was lost");
+            assert!(
+                blocks[there..]
+                    .iter()
+                    .all(|page| page.iter().all(|&byte| byte == 0)),
+                "data was lost"
+            );
             blocks.truncate(there);
         }
     }
@@ -193,7 +217,11 @@ impl Model {
 fn the_pool_behaves_as_a_map_of_pages() {
     for seed in 0..12 {
         let world = World::new(PoolConfig::MIN_FRAMES);
-        let mut model = Model { world, files: HashMap::new(), rng: Rng(seed) };
+        let mut model = Model {
+            world,
+            files: HashMap::new(),
+            rng: Rng(seed),
+        };
         (0..600).for_each(|_| model.step());
         model.check_all();
     }

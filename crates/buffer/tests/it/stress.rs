@@ -38,12 +38,19 @@ fn write_pattern(mtr: &mut Mtr<'_>, index: usize, word: u64) {
 /// The pattern's word, if all words are the same.
 fn read_pattern(page: &PageRef<'_>) -> Option<u64> {
     let first = page.u64(FIRST);
-    (FIRST..PAGE_SIZE).step_by(8).all(|at| page.u64(at) == first).then_some(first)
+    (FIRST..PAGE_SIZE)
+        .step_by(8)
+        .all(|at| page.u64(at) == first)
+        .then_some(first)
 }
 
 fn edits_of(page: PageId, pattern: Option<u64>) -> u32 {
     let word = pattern.unwrap_or_else(|| panic!("page {page} is torn"));
-    assert_eq!((word >> 32) as BlockNo, page.block(), "page {page} is another");
+    assert_eq!(
+        (word >> 32) as BlockNo,
+        page.block(),
+        "page {page} is another"
+    );
     word as u32
 }
 
@@ -61,13 +68,18 @@ fn no_edit_is_lost_and_no_read_is_torn() {
         let mut rng = Rng(seed);
         for _ in 0..1500 {
             // Some pages are hot.
-            let block = if rng.below(2) == 0 { rng.below(8) } else { rng.below(BLOCKS) };
+            let block = if rng.below(2) == 0 {
+                rng.below(8)
+            } else {
+                rng.below(BLOCKS)
+            };
             let page = page_of(1, block as BlockNo);
             match rng.below(4) {
                 0 | 1 => {
                     let mut mtr = Mtr::new(pool, Xid(3));
                     mtr.add(retry_blocking(|| pool.exclusive(page)).unwrap());
-                    let edits = u32::from_le_bytes(mtr.page(0)[FIRST..FIRST + 4].try_into().unwrap());
+                    let edits =
+                        u32::from_le_bytes(mtr.page(0)[FIRST..FIRST + 4].try_into().unwrap());
                     write_pattern(&mut mtr, 0, word(page.block(), edits + 1));
                     mtr.commit();
                     done[block as usize].fetch_add(1, Ordering::Relaxed);
@@ -91,13 +103,18 @@ fn no_edit_is_lost_and_no_read_is_torn() {
                 let page = page_of(1, block);
                 let guard = retry_blocking(|| pool.shared_with(page, &mut ring)).unwrap();
                 let edits = edits_of(page, read_pattern(&guard.page()));
-                assert!(edits >= last[block as usize], "page {page} went back in time");
+                assert!(
+                    edits >= last[block as usize],
+                    "page {page} went back in time"
+                );
                 last[block as usize] = edits;
             }
         }
     };
     std::thread::scope(|scope| {
-        let editors: Vec<_> = (0..THREADS).map(|seed| scope.spawn(move || editor(seed))).collect();
+        let editors: Vec<_> = (0..THREADS)
+            .map(|seed| scope.spawn(move || editor(seed)))
+            .collect();
         scope.spawn(scanner);
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
@@ -111,10 +128,17 @@ fn no_edit_is_lost_and_no_read_is_torn() {
     for (block, done) in done.iter().enumerate() {
         let page = page_of(1, block as BlockNo);
         let seen = retry_blocking(|| pool.read(page, read_pattern)).unwrap();
-        assert_eq!(u64::from(edits_of(page, seen)), done.load(Ordering::Relaxed), "page {page}");
+        assert_eq!(
+            u64::from(edits_of(page, seen)),
+            done.load(Ordering::Relaxed),
+            "page {page}"
+        );
     }
     assert!(world.reports.lock().unwrap().is_empty());
-    assert!(world.pool.stats().evictions > 1000, "the pool was too large to prove anything");
+    assert!(
+        world.pool.stats().evictions > 1000,
+        "the pool was too large to prove anything"
+    );
 }
 
 /// Every attempt needs four pages at once, and there are four times as many threads as fit.
@@ -129,13 +153,16 @@ fn sessions_that_need_several_pages_get_on_in_the_smallest_pool() {
             scope.spawn(move || {
                 let mut rng = Rng(seed);
                 for _ in 0..40 {
-                    let mut pages: Vec<PageId> =
-                        (0..4).map(|_| page_of(1, rng.below(BLOCKS) as BlockNo)).collect();
+                    let mut pages: Vec<PageId> = (0..4)
+                        .map(|_| page_of(1, rng.below(BLOCKS) as BlockNo))
+                        .collect();
                     pages.sort_unstable();
                     pages.dedup();
                     let attempt = || -> Try<()> {
-                        let guards: Vec<_> =
-                            pages.iter().map(|&page| pool.exclusive(page)).collect::<Try<_>>()?;
+                        let guards: Vec<_> = pages
+                            .iter()
+                            .map(|&page| pool.exclusive(page))
+                            .collect::<Try<_>>()?;
                         for guard in &guards {
                             edits_of(guard.page_id(), read_pattern(&guard.page()));
                         }

@@ -32,7 +32,11 @@ impl World {
 
     fn open(disk: SimDisk, frames: usize, log_end: Lsn, redo: Lsn) -> World {
         let files = Arc::new(RelFiles::new(Arc::new(disk.clone())).expect("base can be made"));
-        let config = WalConfig { segment_size: SEGMENT, buffer: 1 << 20, ..WalConfig::default() };
+        let config = WalConfig {
+            segment_size: SEGMENT,
+            buffer: 1 << 20,
+            ..WalConfig::default()
+        };
         let wal = Wal::open(Arc::new(disk.clone()), config, log_end).expect("the log opens");
         let reports = Arc::new(Mutex::new(Vec::new()));
         let sink = reports.clone();
@@ -42,7 +46,13 @@ impl World {
             ..PoolConfig::new(frames * PAGE_SIZE)
         };
         let pool = Pool::open(config, files.clone(), wal.clone()).expect("the pool opens");
-        World { disk, files, wal, pool, reports }
+        World {
+            disk,
+            files,
+            wal,
+            pool,
+            reports,
+        }
     }
 
     /// Opens what a crash has left, redoing the log from the last checkpoint.
@@ -56,7 +66,10 @@ impl World {
         while let Some(entry) = second.next().expect("the log is readable") {
             if let Record::Pages { edits, .. } = entry.record {
                 for edit in edits {
-                    world.pool.redo_apply(edit.page, entry.end, edit.ops).expect("redo of a page");
+                    world
+                        .pool
+                        .redo_apply(edit.page, entry.end, edit.ops)
+                        .expect("redo of a page");
                 }
             }
         }
@@ -103,7 +116,10 @@ impl World {
     /// One byte of the page's data, after a look that they are all the same.
     pub fn value(&self, page: PageId) -> u8 {
         let guard = retry_blocking(|| self.pool.shared(page)).expect("a page");
-        assert!(guard[24..].iter().all(|&byte| byte == guard[24]), "page {page} is torn");
+        assert!(
+            guard[24..].iter().all(|&byte| byte == guard[24]),
+            "page {page} is torn"
+        );
         guard[24]
     }
 }
@@ -121,7 +137,10 @@ fn read_control(disk: &SimDisk) -> Lsn {
         return Wal::FIRST;
     }
     let mut bytes = [0; 8];
-    disk.open(CONTROL, false).unwrap().read_at(&mut bytes, 0).unwrap();
+    disk.open(CONTROL, false)
+        .unwrap()
+        .read_at(&mut bytes, 0)
+        .unwrap();
     Lsn(u64::from_le_bytes(bytes))
 }
 
