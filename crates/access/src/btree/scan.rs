@@ -159,6 +159,9 @@ enum Reached {
 
 impl BTree {
     /// The tids of all entries that begin with `prefix`, in order, into `out`, which is emptied first.
+    ///
+    /// An interrupted call starts over, so what may have very many entries is better read with a cursor. By the time a tid
+    /// is used its row may have gone and another come in its place: one that no snapshot taken before can see.
     pub fn get(&self, prefix: &[u8], out: &mut Vec<Tid>) -> Try<()> {
         out.clear();
         let mut from = Vec::new();
