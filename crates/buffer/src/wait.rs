@@ -220,7 +220,7 @@ impl Patience {
         if self.priority.is_none() {
             self.held.clear();
         } else if self.held.len() == Patience::MOST_HELD {
-            self.held.remove(0);
+            drop(self.held.remove(0));
         }
         self.held.push(wait);
         self.held.last_mut().expect("just pushed")
