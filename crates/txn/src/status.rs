@@ -28,9 +28,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use throng_types::{Csn, Xid};
 
 use crate::growvec::GrowVec;
@@ -301,10 +301,10 @@ impl StatusLog {
         while matches!(self.read(xid), Found::Word(COMMITTING)) {
             tries += 1;
             if tries < 64 {
-                std::hint::spin_loop();
+                throng_sync::hint::spin_loop();
             } else {
                 // The committer was put off its core between two instructions: let it on.
-                std::thread::yield_now();
+                throng_sync::thread::yield_now();
             }
         }
     }
@@ -388,7 +388,7 @@ impl StatusLog {
         }
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     fn is_old(&self, xid: Xid) -> bool {
         matches!(self.read(xid), Found::Old(_))
     }
@@ -472,7 +472,7 @@ impl StatusBuilder {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -536,7 +536,7 @@ mod tests {
         let mut csn = 0;
         let end = |log: &StatusLog, x: u64, csn: &mut u64| {
             log.begin(Xid(x));
-            if x % 5 == 0 {
+            if x.is_multiple_of(5) {
                 log.abort(Xid(x));
             } else {
                 *csn += 1;
@@ -606,5 +606,41 @@ mod tests {
                 "xid {x}"
             );
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+
+    /// A snapshot sees a transaction and its subtransaction both or not at all, and sticks to it.
+    #[test]
+    fn loom_a_commit_and_a_snapshot() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let log = Arc::new(StatusLog::new([]));
+            let last = Arc::new(AtomicU64::new(0));
+            log.begin(Xid(3));
+            log.begin(Xid(4));
+            log.set_sub(Xid(4), Xid(3));
+            let committer = {
+                let (log, last) = (log.clone(), last.clone());
+                loom::thread::spawn(move || {
+                    log.commit(Xid(3), &[Xid(4)], || {
+                        Csn(last.fetch_add(1, Ordering::AcqRel) + 1)
+                    });
+                })
+            };
+            let snapshot = Csn(last.load(Ordering::Acquire));
+            let sees =
+                |xid| matches!(log.standing(xid), Standing::Committed(csn) if csn <= snapshot);
+            let (sub, top) = (sees(Xid(4)), sees(Xid(3)));
+            assert_eq!(sub, top, "half a transaction is seen");
+            committer.join().unwrap();
+            assert_eq!(sees(Xid(3)), top, "a snapshot changes its mind");
+            assert_eq!(sees(Xid(4)), sub, "a snapshot changes its mind");
+        });
     }
 }

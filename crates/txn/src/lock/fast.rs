@@ -23,8 +23,7 @@
 //! both. The words are as many as the session has needed at once: there is no limit past which a statement
 //! that touches many partitions falls off.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
+use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use throng_types::Oid;
 
 use super::table::LockTable;
@@ -42,7 +41,7 @@ impl StrongLocks {
     }
 
     fn counter(&self, relation: Oid) -> &AtomicU32 {
-        &self.0[(relation.0.wrapping_mul(0x9E37_79B1) >> 20) as usize % COUNTERS]
+        &self.0[(relation.0.wrapping_mul(0x9E37_79B1) >> 20) as usize % self.0.len()]
     }
 
     /// From here on nobody takes a weak lock on the relation without the table.
@@ -167,18 +166,26 @@ impl FastWords {
 
     /// A strong locker's second step, for the session `pid` whose words these are.
     pub(crate) fn move_to(&self, table: &LockTable, pid: u32, relation: Oid) {
+        self.take(relation, |mask, taken| {
+            table.adopt(pid, LockTag::Relation(relation), mask, taken);
+        });
+    }
+
+    /// Calls `adopt` for every word of the relation, with its modes and how to take them from the word: `false` from
+    /// that if the owner was quicker.
+    fn take(&self, relation: Oid, mut adopt: impl FnMut(ModeMask, &dyn Fn() -> bool)) {
         for word in self.used() {
-            let seen = word.load(Ordering::SeqCst);
-            let mut held = unpack(seen);
-            while held.0 == relation && held.1 != 0 {
-                let (oid, mask) = held;
-                let taken = || {
-                    word.compare_exchange(pack(oid, mask), 0, Ordering::SeqCst, Ordering::Relaxed)
+            // Again, if the owner changed it meanwhile.
+            loop {
+                let seen = word.load(Ordering::SeqCst);
+                let (oid, mask) = unpack(seen);
+                if oid != relation || mask == 0 {
+                    break;
+                }
+                adopt(mask, &|| {
+                    word.compare_exchange(seen, 0, Ordering::SeqCst, Ordering::Relaxed)
                         .is_ok()
-                };
-                table.adopt(pid, LockTag::Relation(relation), mask, taken);
-                // Again, if the owner changed it meanwhile.
-                held = unpack(word.load(Ordering::SeqCst));
+                });
             }
         }
     }
@@ -195,5 +202,49 @@ impl FastWords {
                 wait_start: None,
             }));
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+
+    /// Whatever the order, a weak lock that is held is found by the strong locker, in the table or on its way there.
+    #[test]
+    fn loom_a_weak_lock_and_a_strong_one() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let relation = Oid(7);
+            let strong = Arc::new(StrongLocks(vec![AtomicU32::new(0)].into()));
+            let words = Arc::new(FastWords::default());
+            words.grow(0);
+            let locker = {
+                let (strong, words) = (strong.clone(), words.clone());
+                loom::thread::spawn(move || {
+                    strong.raise(relation);
+                    let mut moved = 0;
+                    words.take(relation, |mask, taken| {
+                        if taken() {
+                            moved |= mask;
+                        }
+                    });
+                    moved
+                })
+            };
+            let outcome = words.acquire(0, relation, 0, LockMode::AccessShare, &strong);
+            let moved = locker.join().unwrap();
+            match outcome {
+                // Still held: the strong locker must have found it, and the word is empty.
+                Fast::Held => {
+                    assert_eq!(moved, LockMode::AccessShare.bit());
+                    assert!(!words.release(0, relation, moved, 0));
+                }
+                Fast::Moved => assert_eq!(moved, LockMode::AccessShare.bit()),
+                Fast::Refused => assert_eq!(moved, 0),
+                Fast::RefusedAndMoved => panic!("there was nothing to move"),
+            }
+        });
     }
 }
