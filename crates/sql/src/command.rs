@@ -158,6 +158,8 @@ pub struct NewColumn {
     pub def: ColumnDef,
     /// `serial` or identity: the sequence to make with it.
     pub sequence: Option<SequenceOptions>,
+    /// The default bound and cast to the column's type, to fill rows that are there already.
+    pub default: Option<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -175,7 +177,8 @@ pub enum NewConstraintKind {
     Unique { columns: Vec<String>, nulls_not_distinct: bool, options: Vec<(String, String)> },
     /// `ALTER TABLE … ADD … USING INDEX`.
     UsingIndex { index: Oid, primary: bool },
-    Check { expr: String, columns: Vec<String> },
+    /// `bound` is over the row by `Slot(attnum - 1)`.
+    Check { expr: String, columns: Vec<String>, bound: Expr },
     ForeignKey {
         columns: Vec<String>,
         /// None: the table being made.
@@ -190,7 +193,7 @@ pub enum NewConstraintKind {
 
 #[derive(Clone, Debug)]
 pub enum AlterTable {
-    AddColumn { column: NewColumn, if_not_exists: bool, constraints: Vec<NewConstraint> },
+    AddColumn { column: NewColumn, constraints: Vec<NewConstraint> },
     DropColumn { attnum: u16, cascade: bool },
     /// `sequence`: the default is its next value.
     SetDefault { attnum: u16, default: Option<String>, sequence: Option<Oid> },
@@ -210,7 +213,8 @@ pub enum AlterTable {
     DropIdentity { attnum: u16 },
     AddConstraint(NewConstraint),
     DropConstraint { constraint: Oid, cascade: bool },
-    ValidateConstraint(Oid),
+    /// `check`: a CHECK's condition over the row by `Slot(attnum - 1)`.
+    ValidateConstraint { constraint: Oid, check: Option<Expr> },
     SetOptions(Vec<(String, String)>),
     ResetOptions(Vec<String>),
     SetPersistence(Persistence),

@@ -2,7 +2,7 @@
 
 use throng_types::error::state;
 use throng_types::sqltype::{type_by_name, type_name};
-use throng_types::{Error, Result, SqlType, oid};
+use throng_types::{Datum, Error, Result, SqlType, oid};
 
 use super::scope::Scope;
 use super::{Binder, Clause, at};
@@ -31,6 +31,11 @@ impl Binder<'_> {
         match resolved.callee {
             Callee::Scalar(func) => {
                 self.plain_call(call, pos)?;
+                if func.name == "pg_typeof" {
+                    // A value does not know all of its type; the expression does.
+                    let ty = resolved.args.first().map_or(oid::UNKNOWN, |a| a.type_oid());
+                    return Ok(Expr::Const(Datum::Oid(ty.0), SqlType::plain(oid::REGTYPE)));
+                }
                 Ok(Expr::Call { func, args: resolved.args, ty: resolved.ty })
             }
             Callee::Set(func) => {

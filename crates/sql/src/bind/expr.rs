@@ -383,7 +383,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let arg = self.expr(arg, scope)?;
         let (low, high) = (self.expr(low, scope)?, self.expr(high, scope)?);
-        let mut range = |b: &mut Self, low: &Expr, high: &Expr| -> Result<Expr> {
+        let range = |b: &mut Self, low: &Expr, high: &Expr| -> Result<Expr> {
             let lower = b.operator(">=", Some(arg.clone()), low.clone(), pos)?;
             let upper = b.operator("<=", Some(arg.clone()), high.clone(), pos)?;
             Ok(Expr::And(vec![lower, upper]))

@@ -9,12 +9,12 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use super::dml::row_names;
 use super::scope::Scope;
 use super::{Binder, Clause, slots_of_row};
-use crate::catalog::{ColumnDef, Identity, Persistence, Relation, TableDef};
+use crate::catalog::{ColumnDef, ConstraintKind, Identity, Persistence, Relation, TableDef};
 use crate::command::{
     AlterTable, CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
 };
 use crate::expr::Expr;
-use crate::func::CastContext;
+use crate::func::{CastContext, find_cast};
 use crate::parse::ast::{
     self, AlterAction, ColumnConstraintKind as C, Pos, TableConstraintKind as T,
 };
@@ -116,7 +116,8 @@ impl Binder<'_> {
                 return Err(Error::new(state::DUPLICATE_COLUMN, message));
             }
             check_storable(name, column.ty.oid)?;
-            columns.push(NewColumn { def: ColumnDef::new(name, column.ty), sequence: None });
+            let def = ColumnDef::new(name, column.ty);
+            columns.push(NewColumn { def, sequence: None, default: None });
         }
         let bound = match ast.with_data {
             true => Some(Box::new(self.bound(QueryKind::Select(query))?)),
@@ -198,7 +199,7 @@ impl Binder<'_> {
         };
         let sequence =
             serial.map(|ty| SequenceOptions { ty: Some(ty.oid), ..SequenceOptions::default() });
-        Ok(NewColumn { def, sequence })
+        Ok(NewColumn { def, sequence, default: None })
     }
 
     fn column_collation(&self, name: &ast::Name, ty: SqlType) -> Result<Option<String>> {
@@ -254,7 +255,7 @@ impl Binder<'_> {
                             Error::new(state::SYNTAX_ERROR, message).position(pos + 1)
                         );
                     }
-                    self.set_default(&mut new.def, source)?;
+                    new.default = Some(self.set_default(&mut new.def, source)?);
                     continue;
                 }
                 C::Identity { always, options } => {
@@ -311,7 +312,7 @@ impl Binder<'_> {
     }
 
     /// Checks a default and puts it into the column: as a sequence where it is `nextval('…')`.
-    fn set_default(&mut self, column: &mut ColumnDef, source: &ast::Source) -> Result<()> {
+    fn set_default(&mut self, column: &mut ColumnDef, source: &ast::Source) -> Result<Expr> {
         let bound = self.default_expr(&source.expr)?;
         if bound.any(&mut |e| matches!(e, Expr::Var(_))) {
             let message = "cannot use column reference in DEFAULT expression";
@@ -337,7 +338,7 @@ impl Binder<'_> {
             (None, false) => Some(source.text.clone()),
             _ => None,
         };
-        Ok(())
+        Ok(cast)
     }
 
     fn default_expr(&mut self, ast: &ast::Expr) -> Result<Expr> {
@@ -416,8 +417,8 @@ impl Binder<'_> {
                 NewConstraintKind::UsingIndex { index: found.oid, primary: *primary }
             }
             T::Check(source) => {
-                let (expr, columns) = self.check_source(source, table)?;
-                NewConstraintKind::Check { expr, columns }
+                let (bound, columns) = self.check_source(source, table)?;
+                NewConstraintKind::Check { expr: source.text.clone(), columns, bound }
             }
             T::ForeignKey { columns, references } => {
                 self.foreign_key(columns, references, table, ast.pos)?
@@ -460,12 +461,12 @@ impl Binder<'_> {
         Ok(list.to_vec())
     }
 
-    /// A CHECK's text, tried on the table, and the columns it uses.
+    /// A CHECK's condition over the table's row, and the columns it uses.
     fn check_source(
         &mut self,
         source: &ast::Source,
         table: &TableDef,
-    ) -> Result<(String, Vec<String>)> {
+    ) -> Result<(Expr, Vec<String>)> {
         let table = Arc::new(table.clone());
         let rel = self.new_rel();
         let names = row_names(&table, &table.name, rel);
@@ -488,7 +489,7 @@ impl Binder<'_> {
                 }
             }
         });
-        Ok((source.text.clone(), columns))
+        Ok((slots_of_row(bound), columns))
     }
 
     fn foreign_key(
@@ -592,11 +593,7 @@ impl Binder<'_> {
                     *last = new.def.clone();
                 }
                 let constraints = std::mem::take(&mut draft.constraints);
-                out.push(AlterTable::AddColumn {
-                    column: new,
-                    if_not_exists: *if_not_exists,
-                    constraints,
-                });
+                out.push(AlterTable::AddColumn { column: new, constraints });
             }
             AlterAction::DropColumn { column: name, if_exists, cascade } => {
                 let Some(attnum) = draft.table.attnum(name) else {
@@ -731,7 +728,8 @@ impl Binder<'_> {
             }
             AlterAction::ValidateConstraint(name) => {
                 let constraint = self.table_constraint_named(&draft.table, name)?;
-                out.push(AlterTable::ValidateConstraint(constraint));
+                let check = self.stored_check(&draft.table, constraint)?;
+                out.push(AlterTable::ValidateConstraint { constraint, check });
             }
             AlterAction::SetOptions(options) => {
                 out.push(AlterTable::SetOptions(self.table_options(options)?));
@@ -749,6 +747,15 @@ impl Binder<'_> {
             AlterAction::Nothing => out.push(AlterTable::Nothing),
         }
         Ok(())
+    }
+
+    /// A CHECK constraint's condition over the row; None for other constraints.
+    fn stored_check(&mut self, table: &TableDef, constraint: Oid) -> Result<Option<Expr>> {
+        let kind = self.catalog().constraint(constraint).map(|c| &c.kind);
+        let Some(ConstraintKind::Check { expr, .. }) = kind else { return Ok(None) };
+        let ast = crate::parse::parse_expr(expr)?;
+        let bound = self.expr_over_table(&ast, table, None)?;
+        Ok(Some(slots_of_row(bound)))
     }
 
     pub(super) fn table_constraint_named(&self, table: &TableDef, name: &str) -> Result<Oid> {
@@ -805,9 +812,39 @@ impl Binder<'_> {
             };
             return Err(Error::new(state::DATATYPE_MISMATCH, message).hint(hint));
         };
+        self.check_default_fits(column, to)?;
         let same_bytes = using.is_none() && same_bytes(column.ty, to);
         let using = Box::new(slots_of_row(cast));
         Ok(AlterTable::SetType { attnum, ty: to, collation, using, same_bytes })
+    }
+}
+
+impl Binder<'_> {
+    /// A column's default must go into its new type.
+    fn check_default_fits(&mut self, column: &ColumnDef, to: SqlType) -> Result<()> {
+        let misfit = || {
+            let message = format!(
+                "default for column \"{}\" cannot be cast automatically to type {}",
+                column.name,
+                type_name(to.oid)
+            );
+            Err(Error::new(state::DATATYPE_MISMATCH, message))
+        };
+        if column.sequence.is_some() {
+            return match find_cast(oid::INT8, to.oid, CastContext::Assignment).is_some()
+                || to.oid == oid::INT8
+            {
+                true => Ok(()),
+                false => misfit(),
+            };
+        }
+        let Some(text) = &column.default else { return Ok(()) };
+        let ast = crate::parse::parse_expr(text)?;
+        let bound = self.default_expr(&ast).map_err(no_position)?;
+        match self.try_coerce(bound, to, CastContext::Assignment, 0).map_err(no_position)? {
+            Some(_) => Ok(()),
+            None => misfit(),
+        }
     }
 }
 

@@ -8,7 +8,6 @@
 
 pub mod ddl;
 mod def;
-mod depend;
 mod edit;
 mod lookup;
 pub mod system;

@@ -85,6 +85,31 @@ pub fn parse_name(sql: &str) -> Result<Name> {
     if parser.at_end() { Ok(name) } else { Err(invalid()) }
 }
 
+/// A token of a text, for changing names in it.
+pub(crate) struct Symbol<'a> {
+    /// As written.
+    pub text: &'a str,
+    /// The identifier it is, folded; none for keywords that cannot be names and for the rest.
+    pub name: Option<String>,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// The tokens of a text.
+pub(crate) fn symbols(sql: &str) -> Result<Vec<Symbol<'_>>> {
+    let tokens = lexer::tokenize(sql)?;
+    let symbol = |token: Token| {
+        let (start, end) = (token.start as usize, token.end as usize);
+        let name = match token.kind {
+            Kind::Quoted(name) => Some(name),
+            Kind::Word(word) if category(&word) != Category::Reserved => Some(word),
+            _ => None,
+        };
+        Symbol { text: &sql[start..end], name, start, end }
+    };
+    Ok(tokens.into_iter().filter(|t| t.kind != Kind::End).map(symbol).collect())
+}
+
 /// Positions in errors are made with byte offsets; clients count characters.
 pub fn locate(mut error: Error, sql: &str) -> Error {
     if let Some(position) = error.fields().position {

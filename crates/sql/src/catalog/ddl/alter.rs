@@ -1,0 +1,476 @@
+//! ALTER TABLE, ALTER SEQUENCE, RENAME, SET SCHEMA, OWNER TO.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+
+use super::create::{exists, set_sequence};
+use super::names::rename_in_text;
+use super::rows::slots_replaced;
+use super::{Run, Work};
+use crate::catalog::{
+    ConstraintDef, ConstraintKind, IndexDef, Object, Relation, RoleDef, SchemaDef, SequenceDef,
+    TableDef,
+};
+use crate::command::{AlterTable, NewColumn, SequenceOptions, Target, TargetKind};
+use crate::expr::Expr;
+use crate::func::{CastContext, Volatility, find_cast, functions_named};
+
+/// What an ALTER TABLE does to the rows, gathered so that they are copied once.
+pub(super) struct Rows {
+    pub old: Arc<TableDef>,
+    /// The new row's columns over the old row.
+    pub values: Vec<Expr>,
+    pub copy: bool,
+}
+
+impl Run<'_> {
+    pub(super) fn alter_table(&mut self, oid: Oid, actions: &[AlterTable]) -> Result<()> {
+        let old = self.table(oid)?;
+        let slot = |(i, c): (usize, &crate::catalog::ColumnDef)| Expr::Slot(i as u32, c.ty);
+        let values = old.columns.iter().enumerate().map(slot).collect();
+        let mut rows = Rows { old, values, copy: false };
+        // Checks of rows come after they have been copied.
+        let mut checks = Vec::new();
+        for action in actions {
+            let before = self.out.work.len();
+            self.alter_action(oid, action, &mut rows)?;
+            let later = |w: &Work| {
+                matches!(
+                    w,
+                    Work::CheckNotNull { .. }
+                        | Work::CheckRows { .. }
+                        | Work::CheckForeignKey { .. }
+                        | Work::CreateIndex { .. }
+                )
+            };
+            let new: Vec<Work> = self.out.work.drain(before..).collect();
+            for work in new {
+                if later(&work) { checks.push(work) } else { self.out.work.push(work) }
+            }
+        }
+        if rows.copy {
+            self.copy_rows(oid, rows, &mut checks)?;
+        }
+        // Nothing to check of what a later action dropped again.
+        let alive = |w: &Work| match w {
+            Work::CreateIndex { index, .. } => self.catalog().index(*index).is_some(),
+            Work::CheckForeignKey { constraint } => {
+                self.catalog().constraint(*constraint).is_some()
+            }
+            Work::CheckNotNull { table, attnum } => {
+                self.catalog().table(*table).is_some_and(|t| !t.column(*attnum).dropped)
+            }
+            _ => true,
+        };
+        let checks: Vec<Work> = checks.into_iter().filter(alive).collect();
+        self.out.work.extend(checks);
+        Ok(())
+    }
+
+    fn alter_action(&mut self, oid: Oid, action: &AlterTable, rows: &mut Rows) -> Result<()> {
+        let mut def = (*self.table(oid)?).clone();
+        let index = |attnum: u16| attnum as usize - 1;
+        match action {
+            AlterTable::AddColumn { column, constraints } => {
+                self.add_column(def, column, rows)?;
+                for constraint in constraints {
+                    self.add_constraint(oid, constraint, false)?;
+                }
+                return Ok(());
+            }
+            AlterTable::DropColumn { attnum, cascade } => {
+                return self.drop_column(oid, *attnum, *cascade);
+            }
+            AlterTable::SetDefault { attnum, default, sequence } => {
+                let column = &mut def.columns[index(*attnum)];
+                column.default = default.clone();
+                column.sequence = *sequence;
+            }
+            AlterTable::SetNotNull(attnum) => {
+                let column = &mut def.columns[index(*attnum)];
+                if !column.not_null {
+                    column.not_null = true;
+                    self.work(Work::CheckNotNull { table: oid, attnum: *attnum });
+                }
+            }
+            AlterTable::DropNotNull(attnum) => {
+                let in_key = self
+                    .catalog()
+                    .primary_key(oid)
+                    .is_some_and(|key| key.columns.iter().any(|c| c.attnum == *attnum));
+                let column = &mut def.columns[index(*attnum)];
+                if in_key {
+                    let message = format!("column \"{}\" is in a primary key", column.name);
+                    return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
+                }
+                column.not_null = false;
+            }
+            AlterTable::SetType { attnum, ty, collation, using, same_bytes } => {
+                let column = &mut def.columns[index(*attnum)];
+                column.ty = *ty;
+                column.collation = collation.clone();
+                let identity = column.sequence.filter(|_| column.identity.is_some());
+                // Columns this statement added are not in the old row.
+                let known = rows.old.columns.len() as u32;
+                let added: Vec<Expr> = rows.values.clone();
+                rows.values[index(*attnum)] = slots_replaced((**using).clone(), &mut |slot| {
+                    (slot >= known).then(|| added[slot as usize].clone())
+                });
+                rows.copy |= !same_bytes;
+                if let Some(sequence) = identity {
+                    let changes = SequenceOptions {
+                        ty: Some(ty.oid),
+                        ..SequenceOptions::default()
+                    };
+                    self.alter_sequence(sequence, &changes, None)?;
+                }
+            }
+            AlterTable::AddIdentity { attnum, identity, options } => {
+                def.columns[index(*attnum)].identity = Some(*identity);
+                let sequence = self.column_sequence(&def, *attnum, options)?;
+                def.columns[index(*attnum)].sequence = Some(sequence);
+            }
+            AlterTable::SetIdentity { attnum, identity, options } => {
+                let column = &mut def.columns[index(*attnum)];
+                column.identity = identity.or(column.identity);
+                let sequence = column.sequence;
+                self.put_table(def);
+                if let Some(sequence) = sequence {
+                    self.alter_sequence(sequence, options, None)?;
+                }
+                return Ok(());
+            }
+            AlterTable::DropIdentity { attnum } => {
+                let column = &mut def.columns[index(*attnum)];
+                column.identity = None;
+                let sequence = column.sequence.take();
+                self.put_table(def);
+                if let Some(sequence) = sequence {
+                    self.remove_sequence(sequence);
+                }
+                return Ok(());
+            }
+            AlterTable::AddConstraint(new) => return self.add_constraint(oid, new, false),
+            AlterTable::DropConstraint { constraint, cascade } => {
+                let target = Target { kind: TargetKind::Constraint, oid: *constraint };
+                return self.drop_targets(&[target], *cascade);
+            }
+            AlterTable::ValidateConstraint { constraint, check } => {
+                return self.validate(oid, *constraint, check.as_ref());
+            }
+            AlterTable::SetOptions(options) => {
+                for (name, value) in options {
+                    def.options.retain(|(n, _)| n != name);
+                    def.options.push((name.clone(), value.clone()));
+                }
+            }
+            AlterTable::ResetOptions(names) => {
+                def.options.retain(|(n, _)| !names.contains(n));
+            }
+            AlterTable::SetPersistence(persistence) => def.persistence = *persistence,
+            AlterTable::SetOwner(owner) => {
+                return self.set_owner(Target { kind: TargetKind::Table, oid }, *owner);
+            }
+            AlterTable::Nothing => {}
+        }
+        self.put_table(def);
+        Ok(())
+    }
+
+    /// Rows that are there get the default: as a value kept beside the table where it is the same
+    /// for all of them, else by copying.
+    fn add_column(&mut self, mut def: TableDef, new: &NewColumn, rows: &mut Rows) -> Result<()> {
+        let (oid, attnum) = (def.oid, def.columns.len() as u16 + 1);
+        let mut column = new.def.clone();
+        let mut value = new.default.clone();
+        def.columns.push(column.clone());
+        if let Some(options) = &new.sequence {
+            self.put_table(def.clone());
+            let sequence = self.column_sequence(&def, attnum, options)?;
+            column.sequence = Some(sequence);
+            value = Some(next_value(sequence, column.ty)?);
+        }
+        match &value {
+            None => {}
+            Some(expr) if is_volatile(expr) => rows.copy = true,
+            Some(expr) => column.missing = self.host.evaluate(expr)?,
+        }
+        let empty = value.is_none() || value.as_ref().is_some_and(Expr::is_null_const);
+        if column.not_null && empty {
+            self.work(Work::CheckNotNull { table: oid, attnum });
+        }
+        rows.values.push(value.unwrap_or(Expr::null(column.ty)));
+        if let Some(last) = def.columns.last_mut() {
+            *last = column;
+        }
+        self.put_table(def);
+        Ok(())
+    }
+
+    fn validate(&mut self, table: Oid, oid: Oid, check: Option<&Expr>) -> Result<()> {
+        let Some(constraint) = self.catalog().constraint(oid).cloned() else { return Ok(()) };
+        if constraint.validated {
+            return Ok(());
+        }
+        self.edit.put(ConstraintDef { validated: true, ..(*constraint).clone() });
+        match (&constraint.kind, check) {
+            (ConstraintKind::ForeignKey(_), _) => {
+                self.work(Work::CheckForeignKey { constraint: oid })
+            }
+            (_, Some(expr)) => {
+                let (name, expr) = (constraint.name.clone(), expr.clone());
+                self.work(Work::CheckRows { table, name, expr });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn alter_sequence(
+        &mut self,
+        oid: Oid,
+        changes: &SequenceOptions,
+        owned_by: Option<&Option<(Oid, u16)>>,
+    ) -> Result<()> {
+        let Some(def) = self.catalog().sequence(oid) else {
+            return Err(Error::new(state::UNDEFINED_TABLE, "sequence does not exist"));
+        };
+        let mut def: SequenceDef = (**def).clone();
+        if let Some(owner) = owned_by {
+            if def.identity {
+                let message = "cannot change ownership of identity sequence";
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+            if let Some((table, _)) = owner {
+                let table = self.table(*table)?;
+                if table.schema != def.schema {
+                    let message = "sequence must be in same schema as table it is linked to";
+                    return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+                }
+            }
+            def.owned_by = *owner;
+        }
+        set_sequence(&mut def, changes, false)?;
+        if let Some(restart) = changes.restart {
+            let value = restart.unwrap_or(def.start);
+            self.work(Work::RestartSequence { sequence: oid, value });
+        }
+        self.edit.put(def);
+        Ok(())
+    }
+
+    fn name_is_free(&self, schema: Oid, name: &str) -> Result<()> {
+        match self.catalog().relation_in(schema, name) {
+            Some(_) => Err(exists(name)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn rename(&mut self, target: Target, name: &str) -> Result<()> {
+        let missing = || Err(Error::new(state::UNDEFINED_OBJECT, "object does not exist"));
+        match target.kind {
+            TargetKind::Table => {
+                let mut def = (*self.table(target.oid)?).clone();
+                self.name_is_free(def.schema, name)?;
+                let old = std::mem::replace(&mut def.name, name.to_string());
+                self.put_table(def);
+                self.rename_in_checks(target.oid, (&old, name), ("", ""));
+            }
+            TargetKind::Index => {
+                let Some(def) = self.catalog().index(target.oid).cloned() else { return missing() };
+                self.name_is_free(def.schema, name)?;
+                self.rename_index(&def, name);
+            }
+            TargetKind::Sequence => {
+                let Some(def) = self.catalog().sequence(target.oid).cloned() else {
+                    return missing();
+                };
+                self.name_is_free(def.schema, name)?;
+                self.edit.put(SequenceDef { name: name.to_string(), ..(*def).clone() });
+            }
+            TargetKind::Schema => {
+                let Some(def) = self.catalog().schema(target.oid).cloned() else { return missing() };
+                if self.catalog().schema_by_name(name).is_some() {
+                    let message = format!("schema \"{name}\" already exists");
+                    return Err(Error::new(state::DUPLICATE_SCHEMA, message));
+                }
+                if name.starts_with("pg_") {
+                    let message = format!("unacceptable schema name \"{name}\"");
+                    return Err(Error::new(state::RESERVED_NAME, message)
+                        .detail("The prefix \"pg_\" is reserved for system schemas."));
+                }
+                self.edit.put(SchemaDef { name: name.to_string(), ..(*def).clone() });
+            }
+            TargetKind::Role => {
+                let Some(def) = self.catalog().role(target.oid).cloned() else { return missing() };
+                if self.catalog().role_by_name(name).is_some() {
+                    let message = format!("role \"{name}\" already exists");
+                    return Err(Error::new(state::DUPLICATE_OBJECT, message));
+                }
+                self.edit.put(RoleDef { name: name.to_string(), ..(*def).clone() });
+            }
+            TargetKind::Constraint => self.rename_constraint(target.oid, name)?,
+            TargetKind::Column(attnum) => {
+                let mut def = (*self.table(target.oid)?).clone();
+                if def.attnum(name).is_some() {
+                    let message =
+                        format!("column \"{name}\" of relation \"{}\" already exists", def.name);
+                    return Err(Error::new(state::DUPLICATE_COLUMN, message));
+                }
+                let column = &mut def.columns[attnum as usize - 1];
+                let old = std::mem::replace(&mut column.name, name.to_string());
+                let table = def.name.clone();
+                self.put_table(def);
+                self.rename_in_checks(target.oid, (&table, &table), (&old, name));
+            }
+            TargetKind::Database => return Err(Error::unsupported("ALTER DATABASE RENAME")),
+        }
+        Ok(())
+    }
+
+    fn rename_index(&mut self, def: &IndexDef, name: &str) {
+        self.edit.put(IndexDef { name: name.to_string(), ..def.clone() });
+        let owner = def.constraint.and_then(|oid| self.catalog().constraint(oid)).cloned();
+        if let Some(constraint) = owner {
+            self.edit.put(ConstraintDef { name: name.to_string(), ..(*constraint).clone() });
+        }
+    }
+
+    fn rename_constraint(&mut self, oid: Oid, name: &str) -> Result<()> {
+        let Some(def) = self.catalog().constraint(oid).cloned() else { return Ok(()) };
+        let table = self.table(def.table)?;
+        if self.catalog().constraint_by_name(table.oid, name).is_some() {
+            let message =
+                format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
+            return Err(Error::new(state::DUPLICATE_OBJECT, message));
+        }
+        match def.index().and_then(|index| self.catalog().index(index)).cloned() {
+            Some(index) => {
+                self.name_is_free(index.schema, name)?;
+                self.rename_index(&index, name);
+            }
+            None => self.edit.put(ConstraintDef { name: name.to_string(), ..(*def).clone() }),
+        }
+        Ok(())
+    }
+
+    /// CHECKs are kept as text over names.
+    fn rename_in_checks(&mut self, table: Oid, names: (&str, &str), columns: (&str, &str)) {
+        for constraint in self.catalog().constraints_of(table).to_vec() {
+            let ConstraintKind::Check { expr, columns: used } = &constraint.kind else { continue };
+            let text = rename_in_text(expr, names, columns);
+            if text != *expr {
+                let kind = ConstraintKind::Check { expr: text, columns: used.clone() };
+                self.edit.put(ConstraintDef { kind, ..(*constraint).clone() });
+            }
+        }
+    }
+
+    pub(super) fn set_schema(&mut self, target: Target, schema: Oid) -> Result<()> {
+        let Some(relation) = self.catalog().relation(target.oid) else { return Ok(()) };
+        if relation.schema() == schema {
+            return Ok(());
+        }
+        let name = relation.name().to_string();
+        let taken = |run: &Self, name: &str| {
+            if run.catalog().relation_in(schema, name).is_none() {
+                return Ok(());
+            }
+            let into = run.catalog().schema(schema).map_or(String::new(), |s| s.name.clone());
+            let message = format!("relation \"{name}\" already exists in schema \"{into}\"");
+            Err(Error::new(state::DUPLICATE_TABLE, message))
+        };
+        taken(self, &name)?;
+        match relation {
+            Relation::Table(def) => {
+                for index in self.catalog().indexes_of(def.oid).to_vec() {
+                    taken(self, &index.name)?;
+                    self.edit.put(IndexDef { schema, ..(*index).clone() });
+                }
+                for sequence in self.catalog().sequences_of(def.oid).to_vec() {
+                    if let Some(sequence) = self.catalog().sequence(sequence).cloned() {
+                        taken(self, &sequence.name)?;
+                        self.edit.put(SequenceDef { schema, ..(*sequence).clone() });
+                    }
+                }
+                self.put_table(TableDef { schema, ..(*def).clone() });
+            }
+            Relation::Sequence(def) => {
+                if let Some((table, _)) = def.owned_by {
+                    let table = self.table(table)?;
+                    let message = "cannot move an owned sequence into another schema";
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(format!(
+                        "Sequence \"{}\" is linked to table \"{}\".",
+                        def.name, table.name
+                    )));
+                }
+                self.edit.put(SequenceDef { schema, ..(*def).clone() });
+            }
+            Relation::Index(_) | Relation::Virtual(_) => {
+                let message = format!("cannot change schema of index \"{name}\"");
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                    .hint("Change the schema of the table instead."));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_owner(&mut self, target: Target, owner: Oid) -> Result<()> {
+        match self.catalog().object(target.oid).cloned() {
+            Some(Object::Table(def)) => {
+                for sequence in self.catalog().sequences_of(def.oid).to_vec() {
+                    if let Some(sequence) = self.catalog().sequence(sequence).cloned() {
+                        self.edit.put(SequenceDef { owner, ..(*sequence).clone() });
+                    }
+                }
+                self.put_table(TableDef { owner, ..(*def).clone() });
+            }
+            Some(Object::Sequence(def)) => {
+                if let Some((table, _)) = def.owned_by {
+                    let table = self.table(table)?;
+                    let message = format!("cannot change owner of sequence \"{}\"", def.name);
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(format!(
+                        "Sequence \"{}\" is linked to table \"{}\".",
+                        def.name, table.name
+                    )));
+                }
+                self.edit.put(SequenceDef { owner, ..(*def).clone() });
+            }
+            Some(Object::Schema(def)) => self.edit.put(SchemaDef { owner, ..(*def).clone() }),
+            Some(Object::Index(def)) => {
+                let message = format!("cannot change owner of index \"{}\"", def.name);
+                self.notice(
+                    Error::new(state::WARNING, message)
+                        .hint("Change the ownership of the index's table instead."),
+                );
+            }
+            _ => return Err(Error::unsupported("OWNER TO of this object")),
+        }
+        Ok(())
+    }
+}
+
+/// `nextval` of a sequence, in a column's type.
+fn next_value(sequence: Oid, ty: SqlType) -> Result<Expr> {
+    let func = functions_named("nextval")
+        .first()
+        .copied()
+        .ok_or_else(|| Error::internal("there is no function nextval"))?;
+    let arg = Expr::Const(Datum::Oid(sequence.0), SqlType::plain(oid::REGCLASS));
+    let call = Expr::Call { func, args: vec![arg], ty: SqlType::INT8 };
+    if ty.oid == oid::INT8 {
+        return Ok(call);
+    }
+    let cast = find_cast(oid::INT8, ty.oid, CastContext::Assignment);
+    Ok(Expr::Cast { arg: Box::new(call), cast, to: ty, context: CastContext::Assignment })
+}
+
+fn is_volatile(expr: &Expr) -> bool {
+    expr.any(&mut |e| match e {
+        Expr::Call { func, .. } => func.volatility == Volatility::Volatile,
+        Expr::Op { op, .. } => op.volatility == Volatility::Volatile,
+        _ => false,
+    })
+}

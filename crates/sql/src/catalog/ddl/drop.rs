@@ -1,0 +1,287 @@
+//! DROP, with what goes along and what stands in the way.
+//!
+//! Some things are parts (a table's indexes, a serial's sequence): they go silently. Others merely
+//! depend (a foreign key on the table it references): they need CASCADE. The collector walks from
+//! the targets over both kinds and only then is anything deleted.
+
+use std::collections::BTreeSet;
+
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result};
+
+use super::{Run, Work};
+use crate::catalog::{ConstraintDef, IndexDef, Object, Relation, builtin};
+use crate::command::{Target, TargetKind};
+use crate::parse::quote_ident;
+
+/// What a drop takes along.
+#[derive(Default)]
+struct Collector {
+    /// Objects to delete.
+    gone: BTreeSet<Oid>,
+    /// Defaults to forget: table and attribute number.
+    defaults: Vec<(Oid, u16)>,
+    /// Dependents that need CASCADE: what they are, and what of.
+    dependents: Vec<(String, String)>,
+    /// Those dropped by name; no complaint about them.
+    named: BTreeSet<Oid>,
+    queue: Vec<Oid>,
+}
+
+impl Collector {
+    fn part(&mut self, oid: Oid) {
+        if self.gone.insert(oid) {
+            self.queue.push(oid);
+        }
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn drop_targets(&mut self, targets: &[Target], cascade: bool) -> Result<()> {
+        let mut found = Collector::default();
+        for target in targets {
+            self.may_drop(*target)?;
+            found.named.insert(target.oid);
+        }
+        for target in targets {
+            // Parts of named objects are no surprise to them.
+            found.part(target.oid);
+        }
+        self.collect(&mut found);
+        let what = match targets {
+            [one] => format!("cannot drop {} because other objects depend on it", self.describe(one.oid)),
+            _ => "cannot drop desired object(s) because other objects depend on them".to_string(),
+        };
+        self.finish_drop(found, cascade, what)
+    }
+
+    /// Things that go only with what they belong to.
+    fn may_drop(&self, target: Target) -> Result<()> {
+        let requires = |what: String, owner: String| {
+            let message = format!("cannot drop {what} because {owner} requires it");
+            Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .hint(format!("You can drop {owner} instead.")))
+        };
+        let system = [builtin::PG_CATALOG, builtin::INFORMATION_SCHEMA, builtin::PG_TOAST];
+        if target.kind == TargetKind::Schema && system.contains(&target.oid) {
+            let message = format!(
+                "cannot drop {} because it is required by the database system",
+                self.describe(target.oid)
+            );
+            return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
+        }
+        if let Some(IndexDef { constraint: Some(constraint), .. }) =
+            self.catalog().index(target.oid).map(|d| &**d)
+        {
+            return requires(self.describe(target.oid), self.describe(*constraint));
+        }
+        if let Some(sequence) = self.catalog().sequence(target.oid)
+            && sequence.identity
+            && let Some((table, attnum)) = sequence.owned_by
+        {
+            let owner = self.describe_column(table, attnum);
+            return requires(self.describe(target.oid), owner);
+        }
+        Ok(())
+    }
+
+    fn describe_column(&self, table: Oid, attnum: u16) -> String {
+        let name = self.catalog().table(table).map_or("?", |t| &t.column(attnum).name);
+        format!("column {} of {}", quote_ident(name), self.describe(table))
+    }
+
+    fn collect(&self, found: &mut Collector) {
+        while let Some(oid) = found.queue.pop() {
+            match self.catalog().object(oid).cloned() {
+                Some(Object::Schema(schema)) => self.collect_schema(schema.oid, found),
+                Some(Object::Table(table)) => {
+                    let catalog = self.catalog();
+                    catalog.indexes_of(oid).iter().for_each(|i| found.part(i.oid));
+                    catalog.constraints_of(oid).iter().for_each(|c| found.part(c.oid));
+                    catalog.sequences_of(oid).iter().for_each(|s| found.part(*s));
+                    catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
+                    for fk in catalog.referencing(table.oid) {
+                        self.dependent(fk, oid, found);
+                    }
+                }
+                Some(Object::Constraint(constraint)) => {
+                    if let Some(index) = constraint.index() {
+                        found.part(index);
+                    }
+                }
+                Some(Object::Index(index)) => {
+                    for fk in self.catalog().referencing(index.table) {
+                        if fk.foreign_key().is_some_and(|k| k.ref_index == oid) {
+                            self.dependent(fk, oid, found);
+                        }
+                    }
+                }
+                Some(Object::Sequence(_)) => self.collect_defaults(oid, found),
+                _ => {}
+            }
+        }
+    }
+
+    /// A foreign key that depends on `on`.
+    fn dependent(&self, fk: &ConstraintDef, on: Oid, found: &mut Collector) {
+        let with_its_table = found.gone.contains(&fk.table)
+            || found.named.contains(&fk.table)
+            || found.gone.contains(&fk.oid)
+            || found.named.contains(&fk.oid);
+        if !with_its_table {
+            found.dependents.push((self.describe(fk.oid), self.describe(on)));
+        }
+        found.part(fk.oid);
+    }
+
+    fn collect_schema(&self, schema: Oid, found: &mut Collector) {
+        let catalog = self.catalog();
+        let mut members: Vec<Relation> = Vec::new();
+        members.extend(
+            catalog.tables().iter().filter(|t| t.schema == schema).map(|t| Relation::Table((*t).clone())),
+        );
+        let free = |s: &&&std::sync::Arc<crate::catalog::SequenceDef>| {
+            s.schema == schema
+                && s.owned_by.is_none_or(|(t, _)| catalog.table(t).is_none_or(|t| t.schema != schema))
+        };
+        members.extend(
+            catalog.sequences().iter().filter(free).map(|s| Relation::Sequence((*s).clone())),
+        );
+        for member in members {
+            if !found.gone.contains(&member.oid()) {
+                found.dependents.push((self.describe(member.oid()), self.describe(schema)));
+            }
+            found.part(member.oid());
+        }
+    }
+
+    /// Defaults that take a sequence's next value, of columns that stay.
+    fn collect_defaults(&self, sequence: Oid, found: &mut Collector) {
+        for table in self.catalog().tables() {
+            if found.gone.contains(&table.oid) {
+                continue;
+            }
+            for (attnum, column) in table.live_columns() {
+                if column.sequence != Some(sequence) {
+                    continue;
+                }
+                let name = quote_ident(&column.name);
+                let of = format!(
+                    "default value for column {name} of {}",
+                    self.describe(table.oid)
+                );
+                found.dependents.push((of, self.describe(sequence)));
+                found.defaults.push((table.oid, attnum));
+            }
+        }
+    }
+
+    fn finish_drop(&mut self, found: Collector, cascade: bool, what: String) -> Result<()> {
+        let lines = |f: &dyn Fn(&(String, String)) -> String| {
+            found.dependents.iter().map(f).collect::<Vec<_>>().join("\n")
+        };
+        if !found.dependents.is_empty() && !cascade {
+            return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, what)
+                .detail(lines(&|(a, b)| format!("{a} depends on {b}")))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        match found.dependents.as_slice() {
+            [] => {}
+            [(one, _)] => {
+                let message = format!("drop cascades to {one}");
+                self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+            }
+            many => {
+                let message = format!("drop cascades to {} other objects", many.len());
+                let detail = lines(&|(a, _)| format!("drop cascades to {a}"));
+                self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message).detail(detail));
+            }
+        }
+        for (table, attnum) in &found.defaults {
+            let mut def = (*self.table(*table)?).clone();
+            let column = &mut def.columns[*attnum as usize - 1];
+            column.sequence = None;
+            column.default = None;
+            self.touch(*table);
+            self.put_table(def);
+        }
+        for oid in found.gone {
+            self.remove(oid);
+        }
+        Ok(())
+    }
+
+    /// Deletes one object and what is only about it.
+    fn remove(&mut self, oid: Oid) {
+        let file = match self.catalog().object(oid) {
+            Some(Object::Table(d)) => Some(d.file),
+            Some(Object::Index(d)) => Some(d.file),
+            Some(Object::Sequence(d)) => Some(d.file),
+            Some(Object::Constraint(d)) => {
+                let table = d.table;
+                self.touch(table);
+                None
+            }
+            _ => None,
+        };
+        if let Some(file) = file {
+            self.work(Work::DropFile(file));
+        }
+        self.drop_comments(oid, None);
+        self.edit.delete(oid);
+    }
+
+    pub(super) fn remove_sequence(&mut self, oid: Oid) {
+        self.remove(oid);
+    }
+
+    /// ALTER TABLE … DROP COLUMN: the column stays as a gap; its indexes, constraints and sequences go.
+    pub(super) fn drop_column(&mut self, table: Oid, attnum: u16, cascade: bool) -> Result<()> {
+        let mut found = Collector::default();
+        let catalog = self.catalog();
+        for index in catalog.indexes_of(table) {
+            if index.columns.iter().any(|c| c.attnum == attnum) {
+                index.constraint.iter().for_each(|c| found.part(*c));
+                found.part(index.oid);
+            }
+        }
+        for constraint in catalog.constraints_of(table) {
+            let uses = match &constraint.kind {
+                crate::catalog::ConstraintKind::Check { columns, .. } => columns.contains(&attnum),
+                crate::catalog::ConstraintKind::ForeignKey(fk) => fk.columns.contains(&attnum),
+                _ => false,
+            };
+            if uses {
+                found.part(constraint.oid);
+            }
+        }
+        let column = self.describe_column(table, attnum);
+        // The column's own default goes with it; it is nothing that depends on its sequence.
+        let mut def = (*self.table(table)?).clone();
+        let sequences: Vec<Oid> = catalog
+            .sequences_of(table)
+            .iter()
+            .copied()
+            .filter(|s| catalog.sequence(*s).is_some_and(|s| s.owned_by == Some((table, attnum))))
+            .collect();
+        let gap = &mut def.columns[attnum as usize - 1];
+        gap.name = format!("........pg.dropped.{attnum}........");
+        gap.dropped = true;
+        gap.not_null = false;
+        gap.default = None;
+        gap.sequence = None;
+        gap.identity = None;
+        gap.missing = None;
+        self.put_table(def);
+        sequences.into_iter().for_each(|s| found.part(s));
+        self.collect(&mut found);
+        // What is said to be depended on is the column.
+        for (_, on) in &mut found.dependents {
+            *on = column.clone();
+        }
+        let what = format!("cannot drop {column} because other objects depend on it");
+        self.finish_drop(found, cascade, what)?;
+        self.drop_comments(table, Some(attnum));
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! Carrying out definitions on a catalog being edited.
+//!
+//! [`apply`] changes the catalog only. What has to happen to files and rows is the [`Work`] it
+//! hands back, in order; the caller does it in the same transaction, before it publishes the
+//! catalog, so that an error in it undoes everything.
+
+mod alter;
+mod create;
+mod drop;
+mod names;
+mod role;
+mod rows;
+
+use std::sync::Arc;
+
+use throng_types::error::{Severity, state};
+use throng_types::{Error, FileId, Oid, Result};
+
+use super::{Catalog, CatalogEdit, CommentDef, Object, TableDef, builtin};
+use crate::command::{Ddl, Target, TargetKind};
+use crate::expr::Expr;
+use crate::query::BoundQuery;
+
+/// What definitions need from the engine.
+pub trait DdlHost {
+    fn next_oid(&mut self) -> Oid;
+    fn next_file(&mut self) -> FileId;
+    /// Evaluates an expression without input row and gives its text form (None: NULL): the
+    /// default of a column added to rows that are already there.
+    fn evaluate(&mut self, expr: &Expr) -> Result<Option<String>>;
+    /// A password's stored form (a SCRAM verifier). One that is a verifier already stays.
+    fn password_verifier(&mut self, password: &str) -> Result<String>;
+    /// The session's schemas, for names in messages.
+    fn search_path(&self) -> &[Oid];
+    fn current_user(&self) -> Oid;
+}
+
+/// Files and rows to see to. Definitions are found in the edited catalog.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Make the empty heap of a table, in its definition's file.
+    CreateHeap(Oid),
+    /// Make an index's file; `build`: and fill it from the table's rows (23505 on a duplicate).
+    CreateIndex { index: Oid, build: bool },
+    /// Make a sequence's file, at its start value.
+    CreateSequence(Oid),
+    /// Set a sequence's counter: `value` comes next.
+    RestartSequence { sequence: Oid, value: i64 },
+    /// Remove at commit.
+    DropFile(FileId),
+    /// Copy all rows of the file `from`, which are rows of `old`, into the table's heap (made by
+    /// the `CreateHeap` before), through `values`: one for each column, over the old row by
+    /// `Slot(attnum - 1)`. Indexes follow as `CreateIndex`.
+    Rewrite { table: Oid, from: FileId, old: Arc<TableDef>, values: Vec<Expr> },
+    /// Check rows that are there: 23502 for a NULL.
+    CheckNotNull { table: Oid, attnum: u16 },
+    /// 23514 for a row for which `expr` (over `Slot(attnum - 1)`) is false.
+    CheckRows { table: Oid, name: String, expr: Expr },
+    /// 23503 for a row of the constraint's table without its referenced row.
+    CheckForeignKey { constraint: Oid },
+    /// CREATE TABLE AS: insert the query's rows.
+    Fill { table: Oid, query: Box<BoundQuery> },
+}
+
+/// What [`apply`] did.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub work: Vec<Work>,
+    pub notices: Vec<Error>,
+    /// Tables beyond those the command names that CASCADE or a foreign key reached; the caller
+    /// locks them before it does the work.
+    pub touched: Vec<Oid>,
+}
+
+/// Carries out a definition. The named objects are locked by the caller, and still there.
+pub fn apply(edit: &mut CatalogEdit, ddl: &Ddl, host: &mut dyn DdlHost) -> Result<Outcome> {
+    let mut ddl_run = Run { edit, host, out: Outcome::default() };
+    ddl_run.apply(ddl)?;
+    Ok(ddl_run.out)
+}
+
+/// A definition being carried out.
+struct Run<'a> {
+    edit: &'a mut CatalogEdit,
+    host: &'a mut dyn DdlHost,
+    out: Outcome,
+}
+
+impl Run<'_> {
+    fn catalog(&self) -> &Catalog {
+        self.edit.catalog()
+    }
+    fn work(&mut self, work: Work) {
+        self.out.work.push(work);
+    }
+    fn notice(&mut self, error: Error) {
+        self.out.notices.push(error.severity(Severity::Notice));
+    }
+    fn touch(&mut self, table: Oid) {
+        if !self.out.touched.contains(&table) {
+            self.out.touched.push(table);
+        }
+    }
+    /// A table the command was bound to.
+    fn table(&self, oid: Oid) -> Result<Arc<TableDef>> {
+        self.catalog().table(oid).cloned().ok_or_else(|| {
+            let message = format!("relation with OID {oid} does not exist");
+            Error::new(state::UNDEFINED_TABLE, message)
+        })
+    }
+    fn put_table(&mut self, table: TableDef) -> Arc<TableDef> {
+        let table = Arc::new(table);
+        self.edit.put(Object::Table(table.clone()));
+        table
+    }
+
+    fn apply(&mut self, ddl: &Ddl) -> Result<()> {
+        match ddl {
+            Ddl::Nothing { .. } => Ok(()),
+            Ddl::CreateSchema { name, owner, if_not_exists } => {
+                self.create_schema(name, *owner, *if_not_exists)
+            }
+            Ddl::CreateTable(create) => self.create_table(create),
+            Ddl::CreateIndex(create) => self.create_index(create),
+            Ddl::CreateSequence { sequence, if_not_exists } => {
+                self.create_sequence(sequence, *if_not_exists)
+            }
+            Ddl::AlterSequence { sequence, changes, owned_by } => {
+                self.alter_sequence(*sequence, changes, owned_by.as_ref())
+            }
+            Ddl::AlterTable { table, actions } => self.alter_table(*table, actions),
+            Ddl::Rename { target, name } => self.rename(*target, name),
+            Ddl::SetSchema { target, schema } => self.set_schema(*target, *schema),
+            Ddl::SetOwner { target, owner } => self.set_owner(*target, *owner),
+            Ddl::Drop { targets, cascade } => self.drop_targets(targets, *cascade),
+            Ddl::Truncate { tables, restart_identity, cascade } => {
+                self.truncate(tables, *restart_identity, *cascade)
+            }
+            Ddl::CreateRole { name, changes } => self.create_role(name, changes),
+            Ddl::AlterRole { role, changes } => self.alter_role(*role, changes),
+            Ddl::AlterRoleSet { role, name, value } => {
+                self.alter_role_set(*role, name.as_deref(), value.as_deref())
+            }
+            Ddl::DropRole { roles } => self.drop_roles(roles),
+            Ddl::GrantRole { roles, members, revoke } => self.grant_role(roles, members, *revoke),
+            Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
+        }
+    }
+
+    fn comment(&mut self, target: Target, text: Option<&str>) -> Result<()> {
+        let (class, column) = match target.kind {
+            TargetKind::Table | TargetKind::Index | TargetKind::Sequence => {
+                (builtin::class::RELATION, 0)
+            }
+            TargetKind::Column(attnum) => (builtin::class::RELATION, attnum),
+            TargetKind::Schema => (builtin::class::NAMESPACE, 0),
+            TargetKind::Role => (builtin::class::ROLE, 0),
+            TargetKind::Database => (builtin::class::DATABASE, 0),
+            TargetKind::Constraint => (builtin::class::CONSTRAINT, 0),
+        };
+        let old = self.catalog().comment(class, target.oid, column).map(|c| c.oid);
+        match text.filter(|t| !t.is_empty()) {
+            None => old.into_iter().for_each(|oid| self.edit.delete(oid)),
+            Some(text) => {
+                let oid = old.unwrap_or_else(|| self.host.next_oid());
+                let text = text.to_string();
+                self.edit.put(CommentDef { oid, class, object: target.oid, column, text });
+            }
+        }
+        Ok(())
+    }
+
+    /// Comments on an object, or on a column, that is going.
+    fn drop_comments(&mut self, object: Oid, column: Option<u16>) {
+        let comments = self.catalog().comments();
+        let gone: Vec<Oid> = comments
+            .iter()
+            .filter(|c| c.object == object && column.is_none_or(|n| n == c.column))
+            .map(|c| c.oid)
+            .collect();
+        gone.into_iter().for_each(|oid| self.edit.delete(oid));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! What happens to rows: copied by ALTER TABLE, gone by TRUNCATE.
+
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result};
+
+use super::alter::Rows;
+use super::{Run, Work};
+use crate::catalog::{IndexDef, StatsDef, TableDef};
+use crate::expr::Expr;
+
+/// The expression with some of its slots replaced.
+pub(super) fn slots_replaced(mut expr: Expr, f: &mut dyn FnMut(u32) -> Option<Expr>) -> Expr {
+    if let Expr::Slot(slot, _) = &expr {
+        return f(*slot).unwrap_or(expr);
+    }
+    expr.for_each_child_mut(&mut |e| {
+        *e = slots_replaced(std::mem::replace(e, Expr::bool(true)), f);
+    });
+    expr
+}
+
+impl Run<'_> {
+    /// Gives the table a new heap with all rows copied, and its indexes new files.
+    pub(super) fn copy_rows(
+        &mut self,
+        oid: Oid,
+        rows: Rows,
+        checks: &mut Vec<Work>,
+    ) -> Result<()> {
+        let mut def = (*self.table(oid)?).clone();
+        let from = def.file;
+        def.file = self.host.next_file();
+        // Copied rows have every column.
+        def.columns.iter_mut().for_each(|c| c.missing = None);
+        self.put_table(def);
+        self.work(Work::CreateHeap(oid));
+        self.work(Work::Rewrite { table: oid, from, old: rows.old, values: rows.values });
+        self.work(Work::DropFile(from));
+        let planned = |checks: &[Work], index: Oid| {
+            checks.iter().any(|w| matches!(w, Work::CreateIndex { index: i, .. } if *i == index))
+        };
+        for index in self.catalog().indexes_of(oid).to_vec() {
+            if planned(checks, index.oid) {
+                continue;
+            }
+            self.work(Work::DropFile(index.file));
+            let file = self.host.next_file();
+            self.edit.put(IndexDef { file, ..(*index).clone() });
+            self.work(Work::CreateIndex { index: index.oid, build: true });
+        }
+        Ok(())
+    }
+
+    pub(super) fn truncate(
+        &mut self,
+        tables: &[Oid],
+        restart_identity: bool,
+        cascade: bool,
+    ) -> Result<()> {
+        let mut all = tables.to_vec();
+        let mut next = 0;
+        while next < all.len() {
+            let oid = all[next];
+            next += 1;
+            for fk in self.catalog().referencing(oid).to_vec() {
+                if all.contains(&fk.table) {
+                    continue;
+                }
+                let (table, by) = (self.table(oid)?, self.table(fk.table)?);
+                if !cascade {
+                    let message =
+                        "cannot truncate a table referenced in a foreign key constraint";
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
+                        .detail(format!("Table \"{}\" references \"{}\".", by.name, table.name))
+                        .hint(format!(
+                            "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
+                            by.name
+                        )));
+                }
+                let message = format!("truncate cascades to table \"{}\"", by.name);
+                self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+                self.touch(by.oid);
+                all.push(by.oid);
+            }
+        }
+        for oid in all {
+            self.truncate_one(oid, restart_identity)?;
+        }
+        Ok(())
+    }
+
+    /// New, empty files for the table and its indexes.
+    fn truncate_one(&mut self, oid: Oid, restart_identity: bool) -> Result<()> {
+        let def = self.table(oid)?;
+        self.work(Work::DropFile(def.file));
+        let file = self.host.next_file();
+        self.put_table(TableDef { file, ..(*def).clone() });
+        self.work(Work::CreateHeap(oid));
+        for index in self.catalog().indexes_of(oid).to_vec() {
+            self.work(Work::DropFile(index.file));
+            let file = self.host.next_file();
+            self.edit.put(IndexDef { file, ..(*index).clone() });
+            self.work(Work::CreateIndex { index: index.oid, build: false });
+        }
+        if let Some(stats) = self.catalog().stats_of(oid).cloned() {
+            self.edit.put(StatsDef { rows: 0.0, pages: 0, ..(*stats).clone() });
+        }
+        if restart_identity {
+            for sequence in self.catalog().sequences_of(oid).to_vec() {
+                let Some(def) = self.catalog().sequence(sequence) else { continue };
+                let value = def.start;
+                self.work(Work::RestartSequence { sequence, value });
+            }
+        }
+        Ok(())
+    }
+}
