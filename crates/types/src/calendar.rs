@@ -46,7 +46,11 @@ pub fn days_in_month(year: i32, month: i32) -> i32 {
 /// Julian day of a date. Year is astronomical; the month must be 1 to 12.
 pub fn date_to_julian(year: i32, month: i32, day: i32) -> i64 {
     // Years are counted from March, so that the leap day ends one.
-    let (y, m) = if month > 2 { (i64::from(year), month - 3) } else { (i64::from(year) - 1, month + 9) };
+    let (y, m) = if month > 2 {
+        (i64::from(year), month - 3)
+    } else {
+        (i64::from(year) - 1, month + 9)
+    };
     let era = y.div_euclid(400);
     let year_of_era = y.rem_euclid(400);
     let day_of_year = i64::from((153 * m + 2) / 5 + day - 1);
@@ -90,12 +94,23 @@ pub fn timestamp_in_range(micros: i64) -> bool {
 }
 
 impl Interval {
-    pub const INFINITY: Interval = Interval { micros: i64::MAX, days: i32::MAX, months: i32::MAX };
-    pub const NEG_INFINITY: Interval =
-        Interval { micros: i64::MIN, days: i32::MIN, months: i32::MIN };
+    pub const INFINITY: Interval = Interval {
+        micros: i64::MAX,
+        days: i32::MAX,
+        months: i32::MAX,
+    };
+    pub const NEG_INFINITY: Interval = Interval {
+        micros: i64::MIN,
+        days: i32::MIN,
+        months: i32::MIN,
+    };
 
     pub const fn new(months: i32, days: i32, micros: i64) -> Interval {
-        Interval { micros, days, months }
+        Interval {
+            micros,
+            days,
+            months,
+        }
     }
     pub fn is_finite(&self) -> bool {
         *self != Interval::INFINITY && *self != Interval::NEG_INFINITY
@@ -126,7 +141,13 @@ mod tests {
     #[test]
     fn range_edges() {
         assert_eq!(days_from_date(5_874_898, 1, 1), i64::from(END_DATE));
-        assert_eq!(days_from_date(294_277, 1, 1) * MICROS_PER_DAY, END_TIMESTAMP);
-        assert_eq!(days_from_date(-4713, 11, 24) * MICROS_PER_DAY, MIN_TIMESTAMP);
+        assert_eq!(
+            days_from_date(294_277, 1, 1) * MICROS_PER_DAY,
+            END_TIMESTAMP
+        );
+        assert_eq!(
+            days_from_date(-4713, 11, 24) * MICROS_PER_DAY,
+            MIN_TIMESTAMP
+        );
     }
 }

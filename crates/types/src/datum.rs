@@ -94,14 +94,28 @@ impl Array {
     pub fn from_items(element: Oid, items: Vec<Datum>) -> Array {
         let dims = match items.len() {
             0 => vec![],
-            n => vec![Dim { len: n as i32, lower: 1 }],
+            n => vec![Dim {
+                len: n as i32,
+                lower: 1,
+            }],
         };
-        Array { element, dims, items }
+        Array {
+            element,
+            dims,
+            items,
+        }
     }
     /// One dimension, from 0, as `int2vector` and `oidvector` count.
     pub fn vector(element: Oid, items: Vec<Datum>) -> Array {
-        let dims = vec![Dim { len: items.len() as i32, lower: 0 }];
-        Array { element, dims, items }
+        let dims = vec![Dim {
+            len: items.len() as i32,
+            lower: 0,
+        }];
+        Array {
+            element,
+            dims,
+            items,
+        }
     }
     /// The item at these subscripts, or None outside the bounds or with the wrong number of them.
     pub fn get(&self, subscripts: &[i32]) -> Option<&Datum> {

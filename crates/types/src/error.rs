@@ -82,7 +82,10 @@ impl Error {
     /// What the server does not do (yet), by name.
     #[cold]
     pub fn unsupported(what: impl fmt::Display) -> Error {
-        Error::new(state::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
+        Error::new(
+            state::FEATURE_NOT_SUPPORTED,
+            format!("{what} is not supported"),
+        )
     }
     /// A broken invariant that was caught before it did harm.
     #[cold]

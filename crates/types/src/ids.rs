@@ -115,7 +115,10 @@ pub struct Tid {
 
 impl Tid {
     /// No tuple: the `next` of a version that has none.
-    pub const NONE: Tid = Tid { block: u32::MAX, slot: 0 };
+    pub const NONE: Tid = Tid {
+        block: u32::MAX,
+        slot: 0,
+    };
     pub const fn new(block: BlockNo, slot: u16) -> Tid {
         Tid { block, slot }
     }
@@ -127,7 +130,10 @@ impl Tid {
         (self.block as u64) << 16 | self.slot as u64
     }
     pub const fn from_u64(raw: u64) -> Tid {
-        Tid { block: (raw >> 16) as u32, slot: raw as u16 }
+        Tid {
+            block: (raw >> 16) as u32,
+            slot: raw as u16,
+        }
     }
 }
 

@@ -37,11 +37,18 @@ pub struct KeyOrder {
 
 impl KeyOrder {
     /// PostgreSQL's default: ascending, NULLs last.
-    pub const ASCENDING: KeyOrder =
-        KeyOrder { descending: false, nulls_first: false, blank_padded: false };
+    pub const ASCENDING: KeyOrder = KeyOrder {
+        descending: false,
+        nulls_first: false,
+        blank_padded: false,
+    };
 
     pub fn new(column_type: Oid, descending: bool, nulls_first: bool) -> KeyOrder {
-        KeyOrder { descending, nulls_first, blank_padded: column_type == oid::BPCHAR }
+        KeyOrder {
+            descending,
+            nulls_first,
+            blank_padded: column_type == oid::BPCHAR,
+        }
     }
 }
 
@@ -92,7 +99,11 @@ pub fn encode(values: &[Datum], orders: &[KeyOrder], out: &mut Vec<u8>) -> Resul
 pub fn encode_one(value: &Datum, order: KeyOrder, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     if value.is_null() {
-        out.push(if order.nulls_first { NULL_FIRST } else { NULL_LAST });
+        out.push(if order.nulls_first {
+            NULL_FIRST
+        } else {
+            NULL_LAST
+        });
         return Ok(());
     }
     encode_value(value, order.blank_padded, out)?;
@@ -186,7 +197,11 @@ fn float(value: f64, out: &mut Vec<u8>) {
         value
     };
     let bits = value.to_bits();
-    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    let ordered = if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    };
     out.push(PLAIN);
     out.extend_from_slice(&ordered.to_be_bytes());
 }
@@ -212,4 +227,230 @@ pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut next = prefix[..=keep].to_vec();
     next[keep] += 1;
     Some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Interval, Numeric, TimeTz};
+    use proptest::prelude::*;
+    use std::cmp::Ordering;
+
+    /// SQL's order, written independently of the encoding.
+    fn order(a: &Datum, b: &Datum) -> Ordering {
+        match (a, b) {
+            (Datum::Float8(a), Datum::Float8(b)) => match (a.is_nan(), b.is_nan()) {
+                (false, false) => a.partial_cmp(b).unwrap(),
+                (a, b) => a.cmp(&b),
+            },
+            (Datum::Numeric(a), Datum::Numeric(b)) => a.compare(b),
+            (Datum::Text(a), Datum::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+            (Datum::Bytea(a), Datum::Bytea(b)) => a.cmp(b),
+            (Datum::Bool(a), Datum::Bool(b)) => a.cmp(b),
+            (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
+            (Datum::Char(a), Datum::Char(b)) => a.cmp(b),
+            (Datum::Interval(a), Datum::Interval(b)) => a.comparable().cmp(&b.comparable()),
+            (Datum::TimeTz(a), Datum::TimeTz(b)) => {
+                let moment = |t: &TimeTz| t.micros + i64::from(t.zone) * 1_000_000;
+                moment(a).cmp(&moment(b)).then(a.zone.cmp(&b.zone))
+            }
+            (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
+            (Datum::Timestamp(a), Datum::Timestamp(b)) => a.cmp(b),
+            _ => a.as_i64().unwrap().cmp(&b.as_i64().unwrap()),
+        }
+    }
+
+    fn key(values: &[Datum], orders: &[KeyOrder]) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode(values, orders, &mut out).unwrap();
+        out
+    }
+
+    /// Every order a column may have keeps SQL's order of two rows, and a row's first column is a prefix of its key.
+    fn check_pair(a: &Datum, b: &Datum) {
+        for descending in [false, true] {
+            for nulls_first in [false, true] {
+                let order_of = KeyOrder {
+                    descending,
+                    nulls_first,
+                    blank_padded: false,
+                };
+                let null = |d: &Datum| d.is_null();
+                let expected = match (null(a), null(b)) {
+                    (true, true) => Ordering::Equal,
+                    (true, false) => {
+                        if nulls_first {
+                            Ordering::Less
+                        } else {
+                            Ordering::Greater
+                        }
+                    }
+                    (false, true) => {
+                        if nulls_first {
+                            Ordering::Greater
+                        } else {
+                            Ordering::Less
+                        }
+                    }
+                    (false, false) if descending => order(b, a),
+                    (false, false) => order(a, b),
+                };
+                let (ka, kb) = (
+                    key(std::slice::from_ref(a), &[order_of]),
+                    key(std::slice::from_ref(b), &[order_of]),
+                );
+                assert_eq!(ka.cmp(&kb), expected, "{a:?} {b:?} {order_of:?}");
+                // A second column decides only between equals.
+                let two = [order_of, KeyOrder::ASCENDING];
+                let (ka, kb) = (
+                    key(&[a.clone(), Datum::Int4(1)], &two),
+                    key(&[b.clone(), Datum::Int4(0)], &two),
+                );
+                let second = if expected.is_eq() {
+                    Ordering::Greater
+                } else {
+                    expected
+                };
+                assert_eq!(ka.cmp(&kb), second, "{a:?} {b:?} {order_of:?}");
+                assert!(ka.starts_with(&key(std::slice::from_ref(a), &[order_of])));
+            }
+        }
+    }
+
+    fn pairs(one: impl Fn() -> BoxedStrategy<Datum>) -> BoxedStrategy<(Datum, Datum)> {
+        let nullable = || prop_oneof![8 => one(), 1 => Just(Datum::Null)];
+        (nullable(), nullable()).boxed()
+    }
+
+    fn any_numeric() -> BoxedStrategy<Datum> {
+        let text = prop_oneof![
+            "-?[0-9]{1,6}(\\.[0-9]{1,4})?",
+            "-?[0-9]{1,40}(\\.[0-9]{1,40})?",
+            "-?[0-9]{1,3}e-?[0-9]{1,2}",
+            "-?[1-9]0{0,6}",
+            Just("NaN".to_string()),
+            Just("Infinity".to_string()),
+            Just("-Infinity".to_string()),
+            Just("0.00".to_string()),
+        ];
+        text.prop_map(|t| Datum::Numeric(t.parse::<Numeric>().unwrap()))
+            .boxed()
+    }
+
+    fn any_pair() -> BoxedStrategy<(Datum, Datum)> {
+        let int = || {
+            prop_oneof![any::<i64>(), -300..300i64]
+                .prop_map(Datum::Int8)
+                .boxed()
+        };
+        let mixed = || {
+            prop_oneof![
+                any::<i16>().prop_map(Datum::Int2),
+                any::<i32>().prop_map(Datum::Int4),
+                (-300..300i64).prop_map(Datum::Int8)
+            ]
+            .boxed()
+        };
+        let float = || {
+            prop_oneof![
+                any::<f64>(),
+                Just(0.0),
+                Just(-0.0),
+                Just(f64::NAN),
+                Just(-f64::NAN),
+                Just(f64::INFINITY)
+            ]
+            .prop_map(Datum::Float8)
+            .boxed()
+        };
+        let text = || "[ab\u{1}é]{0,4}".prop_map(Datum::text).boxed();
+        let bytes = || {
+            proptest::collection::vec(
+                prop_oneof![Just(0u8), Just(1), Just(255), any::<u8>()],
+                0..5,
+            )
+            .prop_map(Datum::bytea)
+            .boxed()
+        };
+        let interval = || {
+            (-3..3i32, -90..90i32, prop_oneof![any::<i64>(), -5..5i64])
+                .prop_map(|(m, d, u)| Interval::new(m, d, u).into())
+                .boxed()
+        };
+        let timetz = || {
+            (0..3i64, -2..2i32)
+                .prop_map(|(t, z)| {
+                    Datum::TimeTz(TimeTz {
+                        micros: t * 1_000_000,
+                        zone: z,
+                    })
+                })
+                .boxed()
+        };
+        prop_oneof![
+            pairs(int),
+            pairs(mixed),
+            pairs(float),
+            pairs(any_numeric),
+            pairs(text),
+            pairs(bytes),
+            pairs(interval),
+            pairs(timetz),
+            pairs(|| any::<bool>().prop_map(Datum::Bool).boxed()),
+            pairs(|| any::<i32>().prop_map(Datum::Date).boxed()),
+            pairs(|| any::<i64>().prop_map(Datum::Timestamp).boxed()),
+            pairs(|| any::<u32>().prop_map(Datum::Oid).boxed()),
+            pairs(|| any::<u8>().prop_map(Datum::Char).boxed()),
+            pairs(|| any::<[u8; 16]>().prop_map(Datum::Uuid).boxed()),
+        ]
+        .boxed()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+        #[test]
+        fn key_order_is_sql_order((a, b) in any_pair()) {
+            check_pair(&a, &b);
+        }
+    }
+
+    #[test]
+    fn equal_values_have_equal_keys() {
+        let same = |a: Datum, b: Datum| {
+            assert_eq!(
+                key(&[a], &[KeyOrder::ASCENDING]),
+                key(&[b], &[KeyOrder::ASCENDING])
+            );
+        };
+        let numeric = |s: &str| Datum::Numeric(s.parse().unwrap());
+        same(numeric("1.50"), numeric("1.5"));
+        same(numeric("100"), numeric("1e2"));
+        same(
+            numeric("12345678901234567890.0"),
+            numeric("12345678901234567890"),
+        );
+        same(Datum::Float8(-0.0), Datum::Float8(0.0));
+        same(Datum::Float4(1.5), Datum::Float8(1.5));
+        same(Datum::Int2(7), Datum::Int8(7));
+        same(
+            Interval::new(1, 0, 0).into(),
+            Interval::new(0, 30, 0).into(),
+        );
+        let padded = KeyOrder::new(oid::BPCHAR, false, false);
+        assert_eq!(
+            key(&["a ".into()], &[padded]),
+            key(&["a".into()], &[padded])
+        );
+    }
+
+    #[test]
+    fn bounds_after_a_prefix() {
+        assert_eq!(after_prefix(&[1, 0xff]), Some(vec![2]));
+        assert_eq!(after_prefix(&[0xff, 0xff]), None);
+        let prefix = key(&[Datum::Int4(5)], &[KeyOrder::ASCENDING]);
+        let row = key(&[Datum::Int4(5), "zzz".into()], &[KeyOrder::ASCENDING; 2]);
+        let next = key(&[Datum::Int4(6)], &[KeyOrder::ASCENDING]);
+        let bound = after_prefix(&prefix).unwrap();
+        assert!(row < bound && bound <= next);
+    }
 }

@@ -67,7 +67,10 @@ pub struct TypeInfo {
 impl TypeInfo {
     /// A true array (not `oidvector` and `int2vector`, which only look like ones).
     pub fn is_array(&self) -> bool {
-        self.element != Oid::NONE && self.category == b'A' && self.len == -1 && self.name.starts_with('_')
+        self.element != Oid::NONE
+            && self.category == b'A'
+            && self.len == -1
+            && self.name.starts_with('_')
     }
     pub fn is_pseudo(&self) -> bool {
         self.kind == b'p'
@@ -177,12 +180,19 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         });
     }
     for (vector, element) in [(oid::INT2VECTOR, oid::INT2), (oid::OIDVECTOR, oid::OID)] {
-        let info = all.iter_mut().find(|t| t.oid == vector).expect("the vectors are built in");
+        let info = all
+            .iter_mut()
+            .find(|t| t.oid == vector)
+            .expect("the vectors are built in");
         info.element = element;
     }
     let by_oid = all.iter().enumerate().map(|(i, t)| (t.oid, i)).collect();
     let by_name = all.iter().enumerate().map(|(i, t)| (t.name, i)).collect();
-    Registry { all, by_oid, by_name }
+    Registry {
+        all,
+        by_oid,
+        by_name,
+    }
 });
 
 /// Every built-in type, array types included.
@@ -221,18 +231,26 @@ pub fn type_by_name(name: &str) -> Option<&'static TypeInfo> {
 
 /// The array type over an element type.
 pub fn array_of(element: Oid) -> Option<Oid> {
-    type_info(element).map(|t| t.array).filter(|&a| a != Oid::NONE)
+    type_info(element)
+        .map(|t| t.array)
+        .filter(|&a| a != Oid::NONE)
 }
 
 /// The element type of an array (or vector) type.
 pub fn element_of(array: Oid) -> Option<Oid> {
-    type_info(array).map(|t| t.element).filter(|&e| e != Oid::NONE)
+    type_info(array)
+        .map(|t| t.element)
+        .filter(|&e| e != Oid::NONE)
 }
 
 /// A type as PostgreSQL's messages and `\d` spell it: `integer`, `character varying(5)`, `numeric(10,2)[]`.
 pub fn format_type(ty: SqlType) -> String {
     let Some(info) = type_info(ty.oid) else {
-        return if ty.oid == Oid::NONE { "-".into() } else { "???".into() };
+        return if ty.oid == Oid::NONE {
+            "-".into()
+        } else {
+            "???".into()
+        };
     };
     if info.is_array() {
         return format_type(SqlType::new(info.element, ty.typmod)) + "[]";
@@ -275,7 +293,11 @@ pub fn type_name(oid: Oid) -> String {
 }
 
 fn timed(base: &str, typmod: i32, zone: &str) -> String {
-    if typmod < 0 { format!("{base}{zone}") } else { format!("{base}({typmod}){zone}") }
+    if typmod < 0 {
+        format!("{base}{zone}")
+    } else {
+        format!("{base}({typmod}){zone}")
+    }
 }
 
 /// The fields of an interval modifier, as bits of its high half.
@@ -342,13 +364,31 @@ mod tests {
         let cases = [
             (SqlType::INT4, "integer"),
             (SqlType::new(oid::VARCHAR, 9), "character varying(5)"),
-            (SqlType::new(oid::NUMERIC, SqlType::numeric_modifier(10, 2)), "numeric(10,2)"),
-            (SqlType::new(oid::NUMERIC, SqlType::numeric_modifier(3, -2)), "numeric(3,-2)"),
-            (SqlType::new(oid::TIMESTAMPTZ, 3), "timestamp(3) with time zone"),
+            (
+                SqlType::new(oid::NUMERIC, SqlType::numeric_modifier(10, 2)),
+                "numeric(10,2)",
+            ),
+            (
+                SqlType::new(oid::NUMERIC, SqlType::numeric_modifier(3, -2)),
+                "numeric(3,-2)",
+            ),
+            (
+                SqlType::new(oid::TIMESTAMPTZ, 3),
+                "timestamp(3) with time zone",
+            ),
             (SqlType::plain(oid::TEXT_ARRAY), "text[]"),
             (SqlType::plain(oid::OIDVECTOR), "oidvector"),
             (SqlType::CHAR, "\"char\""),
-            (SqlType::new(oid::INTERVAL, SqlType::interval_modifier(interval_field::YEAR | interval_field::MONTH, 0xffff)), "interval year to month"),
+            (
+                SqlType::new(
+                    oid::INTERVAL,
+                    SqlType::interval_modifier(
+                        interval_field::YEAR | interval_field::MONTH,
+                        0xffff,
+                    ),
+                ),
+                "interval year to month",
+            ),
         ];
         for (ty, name) in cases {
             assert_eq!(format_type(ty), name);

@@ -2,6 +2,7 @@
 
 use super::Aggregate;
 use super::aggregate::*;
+use super::aggregate_other::*;
 use throng_types::Oid;
 use throng_types::oid::*;
 

@@ -58,24 +58,44 @@ impl PartialEq for Cast {
 type Map = HashMap<(Oid, Oid), &'static Cast, FixedState>;
 
 static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
-    let mut map: Map = FAMILIES.iter().flat_map(|f| f.casts).map(|c| ((c.from, c.to), c)).collect();
+    let mut map: Map = FAMILIES
+        .iter()
+        .flat_map(|f| f.casts)
+        .map(|c| ((c.from, c.to), c))
+        .collect();
     // Rules made rows: every type reads from and writes to strings; arrays cast like their elements.
     let types = throng_types::sqltype::all_types();
     let mut add = |cast: Cast| {
-        map.entry((cast.from, cast.to)).or_insert_with(|| Box::leak(Box::new(cast)));
+        map.entry((cast.from, cast.to))
+            .or_insert_with(|| Box::leak(Box::new(cast)));
     };
     const STRINGS: [Oid; 4] = [oid::TEXT, oid::VARCHAR, oid::BPCHAR, oid::NAME];
-    for ty in types.iter().filter(|t| !t.is_pseudo() || t.oid == oid::RECORD) {
+    for ty in types
+        .iter()
+        .filter(|t| !t.is_pseudo() || t.oid == oid::RECORD)
+    {
         for string in STRINGS {
             if ty.oid == string {
                 continue;
             }
             let method = CastMethod::Text;
             let to_string = CastContext::Assignment;
-            add(Cast { from: ty.oid, to: string, context: to_string, method, function: Oid::NONE });
+            add(Cast {
+                from: ty.oid,
+                to: string,
+                context: to_string,
+                method,
+                function: Oid::NONE,
+            });
             if ty.oid != oid::RECORD {
                 let context = CastContext::Explicit;
-                add(Cast { from: string, to: ty.oid, context, method, function: Oid::NONE });
+                add(Cast {
+                    from: string,
+                    to: ty.oid,
+                    context,
+                    method,
+                    function: Oid::NONE,
+                });
             }
         }
         add(Cast {
@@ -113,17 +133,32 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
 
 /// How a value of one type is cast to another in this context; None where it may not be (or need not: equal types).
 pub fn find_cast(from: Oid, to: Oid, context: CastContext) -> Option<&'static Cast> {
-    BY_TYPES.get(&(from, to)).copied().filter(|c| c.context <= context)
+    BY_TYPES
+        .get(&(from, to))
+        .copied()
+        .filter(|c| c.context <= context)
 }
 
 impl Cast {
     /// A cast that changes nothing in the value.
     pub const fn binary(from: Oid, to: Oid, context: CastContext) -> Cast {
-        Cast { from, to, context, method: CastMethod::Binary, function: Oid::NONE }
+        Cast {
+            from,
+            to,
+            context,
+            method: CastMethod::Binary,
+            function: Oid::NONE,
+        }
     }
     /// A cast by a function, with the function's oid.
     pub const fn by(from: Oid, to: Oid, context: CastContext, function: u32, eval: EvalFn) -> Cast {
-        Cast { from, to, context, method: CastMethod::Function(eval), function: Oid(function) }
+        Cast {
+            from,
+            to,
+            context,
+            method: CastMethod::Function(eval),
+            function: Oid(function),
+        }
     }
     /// Casts a value. The target's modifier is applied separately: [`super::typmod::apply`].
     pub fn apply(&self, ctx: &EvalContext<'_>, value: &Datum) -> EvalResult {

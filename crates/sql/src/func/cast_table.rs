@@ -1,10 +1,17 @@
 //! PostgreSQL's casts, as `pg_cast` lists them, and their functions under their own names.
 
+use super::Function;
 use super::cast::{Cast, CastContext};
 use super::conversion::{
-    bool_int4, booltext, bpchar_name, bytea_int2, bytea_int4, bytea_int8, char_text, chartoi4, date_timestamp, date_timestamptz, dtof, float4_numeric, float8_numeric, float_int2, float_int4, float_int8, ftod, i4tochar, int4_bool, int_bytea, interval_time, numeric_float4, numeric_float8, numeric_int2, numeric_int4, numeric_int8, rtrim1, same, text_char, text_name, text_regclass, time_interval, time_timetz, timestamp_date, timestamp_time, timestamp_timestamptz, timestamptz_date, timestamptz_time, timestamptz_timestamp, timestamptz_timetz, timetz_time, to_float4, to_float8, to_int2, to_int4, to_int8, to_numeric, to_oid, xid8toxid,
+    bool_int4, booltext, bpchar_name, bytea_int2, bytea_int4, bytea_int8, char_text, chartoi4,
+    date_timestamp, date_timestamptz, dtof, float_int2, float_int4, float_int8, float4_numeric,
+    float8_numeric, ftod, i4tochar, int_bytea, int4_bool, interval_time, numeric_float4,
+    numeric_float8, numeric_int2, numeric_int4, numeric_int8, rtrim1, same, text_char, text_name,
+    text_regclass, time_interval, time_timetz, timestamp_date, timestamp_time,
+    timestamp_timestamptz, timestamptz_date, timestamptz_time, timestamptz_timestamp,
+    timestamptz_timetz, timetz_time, to_float4, to_float8, to_int2, to_int4, to_int8, to_numeric,
+    to_oid, xid8toxid,
 };
-use super::Function;
 use throng_types::oid::*;
 
 /// One row a cast: from, to, where it may happen, and how: a function's oid and what computes it, or `0 binary`.

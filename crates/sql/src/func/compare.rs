@@ -62,7 +62,8 @@ fn compare_other(a: &Datum, b: &Datum) -> Ordering {
 
 /// NaN above everything, -0 as 0.
 pub fn floats(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+    a.partial_cmp(&b)
+        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 /// By the moment, then by zone.
@@ -99,16 +100,21 @@ fn arrays(a: &Array, b: &Array) -> Ordering {
 /// Strings without their trailing blanks.
 pub fn compare_padded(a: &Datum, b: &Datum) -> Ordering {
     match (a, b) {
-        (Datum::Text(a), Datum::Text(b)) => {
-            a.trim_end_matches(' ').as_bytes().cmp(b.trim_end_matches(' ').as_bytes())
-        }
+        (Datum::Text(a), Datum::Text(b)) => a
+            .trim_end_matches(' ')
+            .as_bytes()
+            .cmp(b.trim_end_matches(' ').as_bytes()),
         _ => compare(a, b),
     }
 }
 
 /// The order of a type's values: for sorting, grouping, min and max.
 pub fn comparator(ty: Oid) -> fn(&Datum, &Datum) -> Ordering {
-    if ty == oid::BPCHAR { compare_padded } else { compare }
+    if ty == oid::BPCHAR {
+        compare_padded
+    } else {
+        compare
+    }
 }
 
 /// Two values that may be NULL, as ORDER BY wants them.
@@ -135,7 +141,9 @@ pub fn date_to_timestamp(days: i32) -> i64 {
     match days {
         DATE_INFINITY => TIMESTAMP_INFINITY,
         DATE_NEG_INFINITY => TIMESTAMP_NEG_INFINITY,
-        _ => i64::from(days).checked_mul(MICROS_PER_DAY).unwrap_or(TIMESTAMP_INFINITY - 1),
+        _ => i64::from(days)
+            .checked_mul(MICROS_PER_DAY)
+            .unwrap_or(TIMESTAMP_INFINITY - 1),
     }
 }
 

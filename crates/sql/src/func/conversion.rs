@@ -2,8 +2,8 @@
 
 use super::cast::Cast;
 use super::number::{
-    bigint_out_of_range, float, float_overflow, float_underflow, int, integer_out_of_range, numeric,
-    smallint_out_of_range,
+    bigint_out_of_range, float, float_overflow, float_underflow, int, integer_out_of_range,
+    numeric, smallint_out_of_range,
 };
 use super::{EvalContext, EvalResult};
 use crate::io::scalar;
@@ -32,16 +32,26 @@ pub fn relabel(value: &Datum, to: Oid) -> Datum {
 
 /// Casts each item of an array.
 pub fn array_items(ctx: &EvalContext<'_>, value: &Datum, cast: &Cast) -> EvalResult {
-    let Datum::Array(array) = value else { return Ok(value.clone()) };
+    let Datum::Array(array) = value else {
+        return Ok(value.clone());
+    };
     let items: Result<Vec<Datum>, _> = array.items.iter().map(|i| cast.apply(ctx, i)).collect();
-    Ok(Datum::array(Array { element: cast.to, dims: array.dims.clone(), items: items? }))
+    Ok(Datum::array(Array {
+        element: cast.to,
+        dims: array.dims.clone(),
+        items: items?,
+    }))
 }
 
 pub(super) fn to_int2(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(i16::try_from(int(&args[0])).map_err(|_| smallint_out_of_range())?.into())
+    Ok(i16::try_from(int(&args[0]))
+        .map_err(|_| smallint_out_of_range())?
+        .into())
 }
 pub(super) fn to_int4(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(i32::try_from(int(&args[0])).map_err(|_| integer_out_of_range())?.into())
+    Ok(i32::try_from(int(&args[0]))
+        .map_err(|_| integer_out_of_range())?
+        .into())
 }
 pub(super) fn to_int8(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(int(&args[0]).into())
@@ -82,7 +92,9 @@ pub(super) fn float_int4(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 pub(super) fn float_int8(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let limit = 2f64.powi(63);
-    Ok(rounded(&args[0], -limit, limit).ok_or_else(bigint_out_of_range)?.into())
+    Ok(rounded(&args[0], -limit, limit)
+        .ok_or_else(bigint_out_of_range)?
+        .into())
 }
 pub(super) fn ftod(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(float(&args[0]).into())
@@ -141,7 +153,10 @@ fn whole<T: TryFrom<i64>>(value: &Datum, name: &str, overflow: fn() -> Error) ->
             format!("cannot convert {what} to {name}"),
         ));
     }
-    value.to_i64().and_then(|v| T::try_from(v).ok()).ok_or_else(overflow)
+    value
+        .to_i64()
+        .and_then(|v| T::try_from(v).ok())
+        .ok_or_else(overflow)
 }
 pub(super) fn numeric_int2(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(whole::<i16>(&args[0], "smallint", smallint_out_of_range)?.into())
@@ -160,7 +175,11 @@ pub(super) fn int4_bool(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok((int(&args[0]) != 0).into())
 }
 pub(super) fn booltext(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(Datum::text(if args[0].is_true() { "true" } else { "false" }))
+    Ok(Datum::text(if args[0].is_true() {
+        "true"
+    } else {
+        "false"
+    }))
 }
 
 /// An integer's bytes, most significant first.
@@ -172,7 +191,9 @@ pub(super) fn int_bytea(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     })
 }
 fn bytea_int<const N: usize>(value: &Datum, overflow: fn() -> Error) -> Result<[u8; N], Error> {
-    let Datum::Bytea(bytes) = value else { unreachable!("not bytes: {value:?}") };
+    let Datum::Bytea(bytes) = value else {
+        unreachable!("not bytes: {value:?}")
+    };
     if bytes.len() > N {
         return Err(overflow());
     }
@@ -202,25 +223,35 @@ pub(super) fn same(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 pub(super) fn rtrim1(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let s = text(&args[0]);
     let trimmed = s.trim_end_matches(' ');
-    Ok(if trimmed.len() == s.len() { args[0].clone() } else { Datum::text(trimmed) })
+    Ok(if trimmed.len() == s.len() {
+        args[0].clone()
+    } else {
+        Datum::text(trimmed)
+    })
 }
 pub(super) fn text_name(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::text(scalar::clip_name(text(&args[0]))))
 }
 pub(super) fn bpchar_name(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(Datum::text(scalar::clip_name(text(&args[0]).trim_end_matches(' '))))
+    Ok(Datum::text(scalar::clip_name(
+        text(&args[0]).trim_end_matches(' '),
+    )))
 }
 pub(super) fn text_char(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::Char(scalar::parse_char(text(&args[0]))))
 }
 pub(super) fn char_text(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let Datum::Char(c) = args[0] else { unreachable!("not a \"char\": {:?}", args[0]) };
+    let Datum::Char(c) = args[0] else {
+        unreachable!("not a \"char\": {:?}", args[0])
+    };
     let mut out = Vec::new();
     scalar::write_char(c, &mut out);
     Ok(String::from_utf8_lossy(&out).into_owned().into())
 }
 pub(super) fn chartoi4(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let Datum::Char(c) = args[0] else { unreachable!("not a \"char\": {:?}", args[0]) };
+    let Datum::Char(c) = args[0] else {
+        unreachable!("not a \"char\": {:?}", args[0])
+    };
     Ok(Datum::Int4((c as i8).into()))
 }
 pub(super) fn i4tochar(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -229,7 +260,10 @@ pub(super) fn i4tochar(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::Char(value as u8))
 }
 pub(super) fn text_regclass(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(ctx.host.object_oid(super::ObjectKind::Class, text(&args[0]))?.into())
+    Ok(ctx
+        .host
+        .object_oid(super::ObjectKind::Class, text(&args[0]))?
+        .into())
 }
 pub(super) fn xid8toxid(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::Oid(int(&args[0]) as u32))
@@ -258,7 +292,10 @@ pub fn date_midnight(days: i32) -> Result<i64, Error> {
             .checked_mul(MICROS_PER_DAY)
             .filter(|&t| timestamp_in_range(t))
             .ok_or_else(|| {
-                Error::new(state::DATETIME_FIELD_OVERFLOW, "date out of range for timestamp")
+                Error::new(
+                    state::DATETIME_FIELD_OVERFLOW,
+                    "date out of range for timestamp",
+                )
             }),
     }
 }
@@ -271,14 +308,22 @@ fn day_of(local: i64) -> i32 {
     }
 }
 fn local(ctx: &EvalContext<'_>, utc: i64) -> i64 {
-    if is_infinite(utc) { utc } else { ctx.format.time_zone.to_local(utc) }
+    if is_infinite(utc) {
+        utc
+    } else {
+        ctx.format.time_zone.to_local(utc)
+    }
 }
 fn moment(ctx: &EvalContext<'_>, local: i64) -> Result<Datum, Error> {
     if is_infinite(local) {
         return Ok(Datum::TimestampTz(local));
     }
     let utc = ctx.format.time_zone.to_utc(local);
-    if timestamp_in_range(utc) { Ok(Datum::TimestampTz(utc)) } else { Err(timestamp_out_of_range()) }
+    if timestamp_in_range(utc) {
+        Ok(Datum::TimestampTz(utc))
+    } else {
+        Err(timestamp_out_of_range())
+    }
 }
 fn days(value: &Datum) -> i32 {
     match *value {
@@ -301,11 +346,19 @@ pub(super) fn timestamptz_date(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalRes
 }
 pub(super) fn timestamp_time(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let t = micros(&args[0]);
-    Ok(if is_infinite(t) { Datum::Null } else { Datum::Time(t.rem_euclid(MICROS_PER_DAY)) })
+    Ok(if is_infinite(t) {
+        Datum::Null
+    } else {
+        Datum::Time(t.rem_euclid(MICROS_PER_DAY))
+    })
 }
 pub(super) fn timestamptz_time(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let t = local(ctx, micros(&args[0]));
-    Ok(if is_infinite(t) { Datum::Null } else { Datum::Time(t.rem_euclid(MICROS_PER_DAY)) })
+    Ok(if is_infinite(t) {
+        Datum::Null
+    } else {
+        Datum::Time(t.rem_euclid(MICROS_PER_DAY))
+    })
 }
 pub(super) fn timestamp_timestamptz(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(moment(ctx, micros(&args[0]))?)
@@ -319,13 +372,18 @@ pub(super) fn timestamptz_timetz(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalR
         return Ok(Datum::Null);
     }
     let micros = local(ctx, utc).rem_euclid(MICROS_PER_DAY);
-    Ok(Datum::TimeTz(TimeTz { micros, zone: -ctx.format.time_zone.east_at(utc) }))
+    Ok(Datum::TimeTz(TimeTz {
+        micros,
+        zone: -ctx.format.time_zone.east_at(utc),
+    }))
 }
 pub(super) fn time_interval(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Interval::new(0, 0, micros(&args[0])).into())
 }
 pub(super) fn interval_time(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let Datum::Interval(value) = args[0] else { unreachable!("not an interval: {:?}", args[0]) };
+    let Datum::Interval(value) = args[0] else {
+        unreachable!("not an interval: {:?}", args[0])
+    };
     if !value.is_finite() {
         return Err(Error::new(
             state::DATETIME_FIELD_OVERFLOW,
@@ -336,10 +394,18 @@ pub(super) fn interval_time(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::Time(value.micros.rem_euclid(MICROS_PER_DAY)))
 }
 pub(super) fn time_timetz(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let east = ctx.format.time_zone.east_at(ctx.host.transaction_timestamp());
-    Ok(Datum::TimeTz(TimeTz { micros: micros(&args[0]), zone: -east }))
+    let east = ctx
+        .format
+        .time_zone
+        .east_at(ctx.host.transaction_timestamp());
+    Ok(Datum::TimeTz(TimeTz {
+        micros: micros(&args[0]),
+        zone: -east,
+    }))
 }
 pub(super) fn timetz_time(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let Datum::TimeTz(value) = args[0] else { unreachable!("not a timetz: {:?}", args[0]) };
+    let Datum::TimeTz(value) = args[0] else {
+        unreachable!("not a timetz: {:?}", args[0])
+    };
     Ok(Datum::Time(value.micros))
 }

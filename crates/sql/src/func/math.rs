@@ -1,9 +1,9 @@
 //! Mathematical functions.
 
 use super::number::{
-    W2, W4, W8, bigint_out_of_range, checked_float, checked_product, float, float_abs, float_overflow,
-    float_underflow, int, int_abs, int_rem, integer_out_of_range, numeric, numeric_abs, numeric_mod,
-    numeric_power,
+    W2, W4, W8, bigint_out_of_range, checked_float, checked_product, float, float_abs,
+    float_overflow, float_underflow, int, int_abs, int_rem, integer_out_of_range, numeric,
+    numeric_abs, numeric_mod, numeric_power,
 };
 use super::{EvalContext, EvalResult, Function};
 use rand::Rng;
@@ -22,7 +22,10 @@ fn power_error(message: &str) -> Error {
 #[cold]
 fn log_error(zero: bool) -> Error {
     let what = if zero { "zero" } else { "a negative number" };
-    Error::new(state::INVALID_ARGUMENT_FOR_LOG, format!("cannot take logarithm of {what}"))
+    Error::new(
+        state::INVALID_ARGUMENT_FOR_LOG,
+        format!("cannot take logarithm of {what}"),
+    )
 }
 
 /// Beyond this a double's square has no room for one more.
@@ -110,10 +113,18 @@ fn sind(degrees: f64) -> f64 {
 
 /// Inverse functions on 0 to 1, scaled so that one half gives its angle exactly.
 fn asind(x: f64) -> f64 {
-    if x <= 0.5 { x.asin() / 0.5f64.asin() * 30.0 } else { 90.0 - x.acos() / 0.5f64.acos() * 60.0 }
+    if x <= 0.5 {
+        x.asin() / 0.5f64.asin() * 30.0
+    } else {
+        90.0 - x.acos() / 0.5f64.acos() * 60.0
+    }
 }
 fn acosd(x: f64) -> f64 {
-    if x <= 0.5 { 90.0 - x.asin() / 0.5f64.asin() * 30.0 } else { x.acos() / 0.5f64.acos() * 60.0 }
+    if x <= 0.5 {
+        90.0 - x.asin() / 0.5f64.asin() * 30.0
+    } else {
+        x.acos() / 0.5f64.acos() * 60.0
+    }
 }
 
 fn radians(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -216,11 +227,15 @@ fn gcd(a: i64, b: i64) -> u64 {
 }
 fn int4gcd(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let value = gcd(int(&args[0]), int(&args[1]));
-    Ok(i32::try_from(value).map_err(|_| integer_out_of_range())?.into())
+    Ok(i32::try_from(value)
+        .map_err(|_| integer_out_of_range())?
+        .into())
 }
 fn int8gcd(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let value = gcd(int(&args[0]), int(&args[1]));
-    Ok(i64::try_from(value).map_err(|_| bigint_out_of_range())?.into())
+    Ok(i64::try_from(value)
+        .map_err(|_| bigint_out_of_range())?
+        .into())
 }
 fn lcm(a: i64, b: i64) -> Option<i64> {
     if a == 0 || b == 0 {
@@ -234,7 +249,9 @@ fn int4lcm(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(value.ok_or_else(integer_out_of_range)?.into())
 }
 fn int8lcm(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(lcm(int(&args[0]), int(&args[1])).ok_or_else(bigint_out_of_range)?.into())
+    Ok(lcm(int(&args[0]), int(&args[1]))
+        .ok_or_else(bigint_out_of_range)?
+        .into())
 }
 
 /// Functions of numerics.
@@ -287,7 +304,11 @@ fn wrong_bounds() -> Error {
 }
 fn random_between(args: &[Datum]) -> Result<i64, Error> {
     let (low, high) = (int(&args[0]), int(&args[1]));
-    if low > high { Err(wrong_bounds()) } else { Ok(rand::rng().random_range(low..=high)) }
+    if low > high {
+        Err(wrong_bounds())
+    } else {
+        Ok(rand::rng().random_range(low..=high))
+    }
 }
 fn int4random(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::Int4(random_between(args)? as i32))
@@ -317,7 +338,9 @@ fn bucket(
         _ if above => count + 1,
         _ => inside()?,
     };
-    Ok(i32::try_from(number).map_err(|_| integer_out_of_range())?.into())
+    Ok(i32::try_from(number)
+        .map_err(|_| integer_out_of_range())?
+        .into())
 }
 fn width_bucket_float8(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (x, low, high) = (float(&args[0]), float(&args[1]), float(&args[2]));
@@ -329,10 +352,18 @@ fn width_bucket_float8(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
     let count = int(&args[3]);
     let rising = low < high;
-    let (below, above) = if rising { (x < low, x >= high) } else { (x > low, x <= high) };
-    bucket(count, low.partial_cmp(&high).unwrap_or(Ordering::Equal), below, above, || {
-        Ok(((count as f64 * ((x - low) / (high - low))) as i64 + 1).min(count))
-    })
+    let (below, above) = if rising {
+        (x < low, x >= high)
+    } else {
+        (x > low, x <= high)
+    };
+    bucket(
+        count,
+        low.partial_cmp(&high).unwrap_or(Ordering::Equal),
+        below,
+        above,
+        || Ok(((count as f64 * ((x - low) / (high - low))) as i64 + 1).min(count)),
+    )
 }
 fn width_bucket_numeric(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (x, low, high) = (numeric(&args[0]), numeric(&args[1]), numeric(&args[2]));

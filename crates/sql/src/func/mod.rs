@@ -5,6 +5,7 @@
 //! operators call `eval` directly; analytics lifts the same function to columns.
 
 pub mod aggregate;
+mod aggregate_other;
 mod aggregate_table;
 pub mod cast;
 mod cast_table;
@@ -12,12 +13,19 @@ pub mod compare;
 mod compare_table;
 pub mod context;
 pub mod conversion;
+mod array;
+mod array_edit;
 mod datetime;
+mod digest;
+mod format;
+mod like;
 mod math;
 mod number;
 mod registry;
 pub mod resolve;
 mod set;
+mod string;
+mod string_bytes;
 mod system;
 mod system_table;
 #[cfg(test)]
@@ -50,21 +58,63 @@ pub struct Family {
 }
 
 impl Family {
-    const NONE: Family = Family { functions: &[], operators: &[], aggregates: &[], casts: &[] };
+    const NONE: Family = Family {
+        functions: &[],
+        operators: &[],
+        aggregates: &[],
+        casts: &[],
+    };
 }
 
 /// Every family.
 pub static FAMILIES: &[Family] = &[
-    Family { operators: compare_table::OPERATORS, ..Family::NONE },
-    Family { operators: number::OPERATORS, ..Family::NONE },
-    Family { functions: math::FUNCTIONS, ..Family::NONE },
-    Family { functions: cast_table::FUNCTIONS, casts: cast_table::CASTS, ..Family::NONE },
-    Family { aggregates: aggregate::AGGREGATES, ..Family::NONE },
-    Family { operators: datetime::OPERATORS, ..Family::NONE },
-    Family { functions: timezone::FUNCTIONS, ..Family::NONE },
-    Family { functions: set::FUNCTIONS, ..Family::NONE },
-    Family { functions: system::FUNCTIONS, ..Family::NONE },
-    Family { functions: system_table::FUNCTIONS, ..Family::NONE },
+    Family {
+        operators: compare_table::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        operators: number::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: math::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: cast_table::FUNCTIONS,
+        casts: cast_table::CASTS,
+        ..Family::NONE
+    },
+    Family {
+        aggregates: aggregate::AGGREGATES,
+        ..Family::NONE
+    },
+    Family {
+        operators: datetime::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: timezone::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: set::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: system::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: system_table::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family { functions: array::FUNCTIONS, operators: array::OPERATORS, ..Family::NONE },
+    Family { functions: array_edit::FUNCTIONS, operators: array_edit::OPERATORS, ..Family::NONE },
+    Family { functions: string::FUNCTIONS, operators: string::OPERATORS, ..Family::NONE },
+    Family { functions: string_bytes::FUNCTIONS, operators: string_bytes::OPERATORS, ..Family::NONE },
+    Family { functions: format::FUNCTIONS, ..Family::NONE },
+    Family { functions: like::FUNCTIONS, operators: like::OPERATORS, ..Family::NONE },
 ];
 
 /// Computes one value. A strict function is never called with a NULL.
@@ -142,25 +192,43 @@ impl Function {
         ret: Oid,
         rows: SetFn,
     ) -> Function {
-        Function { body: Body::Set(rows), ..Function::new(oid, name, args, ret, never) }
+        Function {
+            body: Body::Set(rows),
+            ..Function::new(oid, name, args, ret, never)
+        }
     }
     pub const fn stable(self) -> Function {
-        Function { volatility: Volatility::Stable, ..self }
+        Function {
+            volatility: Volatility::Stable,
+            ..self
+        }
     }
     pub const fn volatile(self) -> Function {
-        Function { volatility: Volatility::Volatile, ..self }
+        Function {
+            volatility: Volatility::Volatile,
+            ..self
+        }
     }
     /// Called with NULLs too.
     pub const fn lenient(self) -> Function {
-        Function { strict: false, ..self }
+        Function {
+            strict: false,
+            ..self
+        }
     }
     /// The last argument repeats; `element` is its type, `oid::ANY` for any.
     pub const fn variadic(self, element: Oid) -> Function {
-        Function { variadic: element, ..self }
+        Function {
+            variadic: element,
+            ..self
+        }
     }
     /// So many trailing arguments may be left out.
     pub const fn defaults(self, count: u8) -> Function {
-        Function { defaults: count, ..self }
+        Function {
+            defaults: count,
+            ..self
+        }
     }
     pub fn returns_set(&self) -> bool {
         matches!(self.body, Body::Set(_))
@@ -268,13 +336,23 @@ impl Operator {
     }
     /// The operator with its operands exchanged, and the one that is its negation; 0 for none.
     pub const fn related(self, commutator: u32, negator: u32) -> Operator {
-        Operator { commutator: Oid(commutator), negator: Oid(negator), ..self }
+        Operator {
+            commutator: Oid(commutator),
+            negator: Oid(negator),
+            ..self
+        }
     }
     pub const fn orders(self, strategy: Strategy) -> Operator {
-        Operator { strategy: Some(strategy), ..self }
+        Operator {
+            strategy: Some(strategy),
+            ..self
+        }
     }
     pub const fn stable(self) -> Operator {
-        Operator { volatility: Volatility::Stable, ..self }
+        Operator {
+            volatility: Volatility::Stable,
+            ..self
+        }
     }
     /// Evaluates it; every operator but `||` between arrays and elements is strict.
     #[inline]
@@ -285,7 +363,10 @@ impl Operator {
         (self.eval)(ctx, args)
     }
     pub fn is_strict(&self) -> bool {
-        !matches!(self.code_name, "array_append" | "array_prepend" | "array_cat")
+        !matches!(
+            self.code_name,
+            "array_append" | "array_prepend" | "array_cat"
+        )
     }
 }
 

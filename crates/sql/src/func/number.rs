@@ -24,11 +24,17 @@ pub fn bigint_out_of_range() -> Error {
 }
 #[cold]
 pub fn float_overflow() -> Error {
-    Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: overflow")
+    Error::new(
+        state::NUMERIC_VALUE_OUT_OF_RANGE,
+        "value out of range: overflow",
+    )
 }
 #[cold]
 pub fn float_underflow() -> Error {
-    Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range: underflow")
+    Error::new(
+        state::NUMERIC_VALUE_OUT_OF_RANGE,
+        "value out of range: underflow",
+    )
 }
 
 /// The argument as an integer, widened.
@@ -152,7 +158,11 @@ fn plus(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 /// A double result of operands: an infinity from finite ones is an error.
 pub fn checked_float(result: f64, finite: bool) -> EvalResult {
-    if result.is_infinite() && finite { Err(float_overflow().into()) } else { Ok(result.into()) }
+    if result.is_infinite() && finite {
+        Err(float_overflow().into())
+    } else {
+        Ok(result.into())
+    }
 }
 /// The same; and a zero from what should not give one.
 pub fn checked_product(result: f64, finite: bool, nonzero: bool) -> EvalResult {

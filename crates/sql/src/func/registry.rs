@@ -32,12 +32,27 @@ impl<T> Index<T> {
     }
 }
 
-static FUNCTION_INDEX: LazyLock<Index<Function>> =
-    LazyLock::new(|| Index::new(FAMILIES.iter().flat_map(|f| f.functions), |f| f.name, |f| f.oid));
-static OPERATOR_INDEX: LazyLock<Index<Operator>> =
-    LazyLock::new(|| Index::new(FAMILIES.iter().flat_map(|f| f.operators), |o| o.name, |o| o.oid));
-static AGGREGATE_INDEX: LazyLock<Index<Aggregate>> =
-    LazyLock::new(|| Index::new(FAMILIES.iter().flat_map(|f| f.aggregates), |a| a.name, |a| a.oid));
+static FUNCTION_INDEX: LazyLock<Index<Function>> = LazyLock::new(|| {
+    Index::new(
+        FAMILIES.iter().flat_map(|f| f.functions),
+        |f| f.name,
+        |f| f.oid,
+    )
+});
+static OPERATOR_INDEX: LazyLock<Index<Operator>> = LazyLock::new(|| {
+    Index::new(
+        FAMILIES.iter().flat_map(|f| f.operators),
+        |o| o.name,
+        |o| o.oid,
+    )
+});
+static AGGREGATE_INDEX: LazyLock<Index<Aggregate>> = LazyLock::new(|| {
+    Index::new(
+        FAMILIES.iter().flat_map(|f| f.aggregates),
+        |a| a.name,
+        |a| a.oid,
+    )
+});
 
 /// All overloads of a name (in lower case).
 pub fn functions_named(name: &str) -> &'static [&'static Function] {

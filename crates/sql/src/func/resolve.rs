@@ -8,9 +8,7 @@
 //! 5. If all known arguments are of one type, the unknown ones are taken to be of it too.
 
 use super::cast::{CastContext, find_cast};
-use super::{
-    Aggregate, Function, Operator, aggregates_named, functions_named, operators_named,
-};
+use super::{Aggregate, Function, Operator, aggregates_named, functions_named, operators_named};
 use throng_types::error::state;
 use throng_types::sqltype::{array_of, element_of, type_info, type_name};
 use throng_types::{Error, Oid, Result, oid};
@@ -83,8 +81,7 @@ fn spread(
     n: usize,
 ) -> Option<(Vec<Oid>, Option<usize>)> {
     if variadic == Oid::NONE {
-        return (n <= args.len() && n + defaults >= args.len())
-            .then(|| (args[..n].to_vec(), None));
+        return (n <= args.len() && n + defaults >= args.len()).then(|| (args[..n].to_vec(), None));
     }
     let fixed = args.len() - 1;
     if n <= fixed {
@@ -102,13 +99,25 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
         if let Some((types, variadic_from)) =
             spread(f.args, f.variadic, f.defaults.into(), args.len())
         {
-            let item = if f.returns_set() { Callee::Set(f) } else { Callee::Scalar(f) };
-            candidates.push(Candidate { args: types, variadic_from, item });
+            let item = if f.returns_set() {
+                Callee::Set(f)
+            } else {
+                Callee::Scalar(f)
+            };
+            candidates.push(Candidate {
+                args: types,
+                variadic_from,
+                item,
+            });
         }
     }
     for a in aggregates_named(name) {
         if let Some((types, variadic_from)) = spread(a.args, a.variadic, 0, args.len()) {
-            candidates.push(Candidate { args: types, variadic_from, item: Callee::Aggregate(a) });
+            candidates.push(Candidate {
+                args: types,
+                variadic_from,
+                item: Callee::Aggregate(a),
+            });
         }
     }
     let undefined = || {
@@ -121,7 +130,9 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
         )
     };
     // A variadic form that spreads to the same types gives way to a plain one.
-    let exact = candidates.iter().position(|c| c.args == args && c.variadic_from.is_none());
+    let exact = candidates
+        .iter()
+        .position(|c| c.args == args && c.variadic_from.is_none());
     let exact = exact.or_else(|| candidates.iter().position(|c| c.args == args));
     let index = match exact {
         Some(index) => index,
@@ -146,8 +157,12 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
     };
     let mut arg_types = chosen.args;
     let ret = actualize(&mut arg_types, args, ret).ok_or_else(undefined)?;
-    let resolved =
-        Resolved { callee: chosen.item, arg_types, ret, variadic_from: chosen.variadic_from };
+    let resolved = Resolved {
+        callee: chosen.item,
+        arg_types,
+        ret,
+        variadic_from: chosen.variadic_from,
+    };
     if ret == oid::ANYELEMENT || ret == oid::ANYARRAY {
         return Err(Error::new(
             state::DATATYPE_MISMATCH,
@@ -164,11 +179,7 @@ fn signature(name: &str, args: &[Oid]) -> String {
 }
 
 /// Chooses the operator for these operands; `left` is None for a prefix operator.
-pub fn resolve_operator(
-    name: &str,
-    left: Option<Oid>,
-    right: Oid,
-) -> Result<ResolvedOperator> {
+pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<ResolvedOperator> {
     // `<>` has an old spelling.
     let table_name = if name == "!=" { "<>" } else { name };
     let operands: Vec<Oid> = left.into_iter().chain([right]).collect();
@@ -176,7 +187,11 @@ pub fn resolve_operator(
         .iter()
         .filter(|o| (o.left == Oid::NONE) == left.is_none())
         .map(|o| Candidate {
-            args: if left.is_some() { vec![o.left, o.right] } else { vec![o.right] },
+            args: if left.is_some() {
+                vec![o.left, o.right]
+            } else {
+                vec![o.right]
+            },
             variadic_from: None,
             item: *o,
         })
@@ -225,8 +240,17 @@ pub fn resolve_operator(
     let mut types = candidates[index].args.clone();
     let ret = actualize(&mut types, &operands, operator.ret).ok_or_else(undefined)?;
     let right = types[types.len() - 1];
-    let left = if types.len() == 2 { types[0] } else { Oid::NONE };
-    Ok(ResolvedOperator { operator, left, right, ret })
+    let left = if types.len() == 2 {
+        types[0]
+    } else {
+        Oid::NONE
+    };
+    Ok(ResolvedOperator {
+        operator,
+        left,
+        right,
+        ret,
+    })
 }
 
 enum Choice {
@@ -241,7 +265,9 @@ fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
     let mut left: Vec<usize> = (0..candidates.len())
         .filter(|&i| {
             let pairs = given.iter().zip(&candidates[i].args);
-            pairs.into_iter().all(|(&g, &a)| can_coerce(g, a, CastContext::Implicit))
+            pairs
+                .into_iter()
+                .all(|(&g, &a)| can_coerce(g, a, CastContext::Implicit))
         })
         .collect();
     // A polymorphic candidate must also have one consistent answer.
@@ -252,9 +278,14 @@ fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
         _ => {}
     }
     // 3. Most exact matches; then most exact or preferred.
-    let known: Vec<usize> = (0..given.len()).filter(|&p| given[p] != oid::UNKNOWN).collect();
+    let known: Vec<usize> = (0..given.len())
+        .filter(|&p| given[p] != oid::UNKNOWN)
+        .collect();
     keep_best(&mut left, |i| {
-        known.iter().filter(|&&p| candidates[i].args[p] == given[p]).count()
+        known
+            .iter()
+            .filter(|&&p| candidates[i].args[p] == given[p])
+            .count()
     });
     if let [one] = left[..] {
         return Choice::One(one);
@@ -271,7 +302,9 @@ fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
     if let [one] = left[..] {
         return Choice::One(one);
     }
-    let unknown: Vec<usize> = (0..given.len()).filter(|&p| given[p] == oid::UNKNOWN).collect();
+    let unknown: Vec<usize> = (0..given.len())
+        .filter(|&p| given[p] == oid::UNKNOWN)
+        .collect();
     if unknown.is_empty() {
         return Choice::Many;
     }
@@ -320,7 +353,9 @@ fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
             .iter()
             .copied()
             .filter(|&i| {
-                unknown.iter().all(|&p| can_coerce(first, candidates[i].args[p], CastContext::Implicit))
+                unknown
+                    .iter()
+                    .all(|&p| can_coerce(first, candidates[i].args[p], CastContext::Implicit))
             })
             .collect();
         if let [one] = like[..] {
@@ -363,7 +398,10 @@ fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
         }
     }
     let needs_compatible = params.iter().any(|&p| {
-        matches!(p, oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY)
+        matches!(
+            p,
+            oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY
+        )
     });
     let common = if needs_compatible {
         if compatible.is_empty() {
@@ -432,14 +470,22 @@ pub fn select_common_type(types: &[Oid], context: &str) -> Result<Oid> {
             ));
         }
     }
-    Ok(if common == oid::UNKNOWN { oid::TEXT } else { common })
+    Ok(if common == oid::UNKNOWN {
+        oid::TEXT
+    } else {
+        common
+    })
 }
 
 /// Of two types of a category: the one the other goes to implicitly, unless the first is preferred or it goes both ways.
 fn wider(common: Oid, ty: Oid) -> Oid {
     let to_new = can_coerce(common, ty, CastContext::Implicit);
     let to_old = can_coerce(ty, common, CastContext::Implicit);
-    if !is_preferred(common) && to_new && !to_old { ty } else { common }
+    if !is_preferred(common) && to_new && !to_old {
+        ty
+    } else {
+        common
+    }
 }
 
 fn common_type(types: &[Oid]) -> Option<Oid> {

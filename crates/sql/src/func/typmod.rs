@@ -19,16 +19,26 @@ pub fn apply(ctx: &EvalContext<'_>, value: Datum, ty: SqlType, explicit: bool) -
         (Datum::Timestamp(t), oid::TIMESTAMP) => Datum::Timestamp(timestamp(t, ty.typmod)),
         (Datum::TimestampTz(t), oid::TIMESTAMPTZ) => Datum::TimestampTz(timestamp(t, ty.typmod)),
         (Datum::Time(t), oid::TIME) => Datum::Time(round_micros(t, ty.typmod)),
-        (Datum::TimeTz(t), oid::TIMETZ) => {
-            Datum::TimeTz(TimeTz { micros: round_micros(t.micros, ty.typmod), ..t })
-        }
+        (Datum::TimeTz(t), oid::TIMETZ) => Datum::TimeTz(TimeTz {
+            micros: round_micros(t.micros, ty.typmod),
+            ..t
+        }),
         (Datum::Interval(i), oid::INTERVAL) => Datum::Interval(interval(i, ty.typmod)?),
         (Datum::Array(a), array) => {
-            let Some(element) = element_of(array) else { return Ok(Datum::Array(a)) };
+            let Some(element) = element_of(array) else {
+                return Ok(Datum::Array(a));
+            };
             let ty = SqlType::new(element, ty.typmod);
-            let items: Result<Vec<Datum>> =
-                a.items.iter().map(|i| apply(ctx, i.clone(), ty, explicit)).collect();
-            Datum::Array(Arc::new(Array { element, dims: a.dims.clone(), items: items? }))
+            let items: Result<Vec<Datum>> = a
+                .items
+                .iter()
+                .map(|i| apply(ctx, i.clone(), ty, explicit))
+                .collect();
+            Datum::Array(Arc::new(Array {
+                element,
+                dims: a.dims.clone(),
+                items: items?,
+            }))
         }
         (value, _) => value,
     })
@@ -43,7 +53,9 @@ fn char_limit(s: &str, n: usize) -> Option<usize> {
 }
 
 fn string(s: throng_types::Text, ty: SqlType, explicit: bool) -> Result<Datum> {
-    let Some(limit) = SqlType::string_length(ty.typmod) else { return Ok(Datum::Text(s)) };
+    let Some(limit) = SqlType::string_length(ty.typmod) else {
+        return Ok(Datum::Text(s));
+    };
     let limit = limit as usize;
     if let Some(end) = char_limit(&s, limit) {
         if !explicit && s[end..].bytes().any(|b| b != b' ') {
@@ -68,7 +80,9 @@ fn string(s: throng_types::Text, ty: SqlType, explicit: bool) -> Result<Datum> {
 
 /// Rounds microseconds to so many digits of a second, halves away from zero.
 pub fn round_micros(micros: i64, digits: i32) -> i64 {
-    let Ok(drop @ 1..) = u32::try_from(6 - digits) else { return micros };
+    let Ok(drop @ 1..) = u32::try_from(6 - digits) else {
+        return micros;
+    };
     let step = 10i64.pow(drop.min(6));
     let half = step / 2;
     if micros >= 0 {
@@ -92,7 +106,11 @@ fn interval(value: Interval, typmod: i32) -> Result<Interval> {
         return Ok(value);
     }
     let (range, precision) = ((typmod >> 16) & FULL_RANGE, typmod & FULL_PRECISION);
-    let Interval { mut months, mut days, mut micros } = value;
+    let Interval {
+        mut months,
+        mut days,
+        mut micros,
+    } = value;
     // What is below the smallest field named is cut off; only YEAR and YEAR TO MONTH drop days.
     const YEAR_MONTH: i32 = YEAR | MONTH;
     match range {
@@ -108,5 +126,9 @@ fn interval(value: Interval, typmod: i32) -> Result<Interval> {
     if precision != FULL_PRECISION {
         micros = round_micros(micros, precision);
     }
-    Ok(Interval { months, days, micros })
+    Ok(Interval {
+        months,
+        days,
+        micros,
+    })
 }

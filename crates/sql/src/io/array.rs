@@ -22,7 +22,14 @@ fn malformed(text: &str, detail: &str) -> Error {
 
 /// `{…}`, perhaps with bounds before: `[0:1]={…}`.
 pub fn parse(ctx: &EvalContext<'_>, text: &str, element: Oid) -> Result<Datum> {
-    let mut reader = Reader { ctx, text, rest: text.trim_start_matches(is_space), element, items: vec![], dims: vec![] };
+    let mut reader = Reader {
+        ctx,
+        text,
+        rest: text.trim_start_matches(is_space),
+        element,
+        items: vec![],
+        dims: vec![],
+    };
     let bounds = reader.bounds()?;
     if !reader.rest.starts_with('{') {
         return Err(malformed(
@@ -38,18 +45,27 @@ pub fn parse(ctx: &EvalContext<'_>, text: &str, element: Oid) -> Result<Datum> {
     if !reader.rest.trim_matches(is_space).is_empty() {
         return Err(malformed(text, "Junk after closing right brace."));
     }
-    let Reader { items, dims: lens, .. } = reader;
+    let Reader {
+        items, dims: lens, ..
+    } = reader;
     let mut dims: Vec<Dim> = lens.iter().map(|&len| Dim { len, lower: 1 }).collect();
     if items.is_empty() {
         dims.clear();
     }
     if !bounds.is_empty() {
         if bounds.len() != dims.len() || bounds.iter().zip(&dims).any(|(b, d)| b.len != d.len) {
-            return Err(malformed(text, "Specified array dimensions do not match array contents."));
+            return Err(malformed(
+                text,
+                "Specified array dimensions do not match array contents.",
+            ));
         }
         dims = bounds;
     }
-    Ok(Datum::array(Array { element, dims, items }))
+    Ok(Datum::array(Array {
+        element,
+        dims,
+        items,
+    }))
 }
 
 struct Reader<'a> {
@@ -70,11 +86,15 @@ impl Reader<'_> {
     fn bounds(&mut self) -> Result<Vec<Dim>> {
         let mut dims = Vec::new();
         let wrong = |text: &str| {
-            malformed(text, "\"[\" must introduce explicitly-specified array dimensions.")
+            malformed(
+                text,
+                "\"[\" must introduce explicitly-specified array dimensions.",
+            )
         };
         while let Some(rest) = self.rest.strip_prefix('[') {
-            let (inside, after) =
-                rest.split_once(']').ok_or_else(|| malformed(self.text, "Missing \"]\" after array dimensions."))?;
+            let (inside, after) = rest
+                .split_once(']')
+                .ok_or_else(|| malformed(self.text, "Missing \"]\" after array dimensions."))?;
             let (low, high) = inside.split_once(':').unwrap_or(("1", inside));
             let (low, high): (i32, i32) = match (low.trim().parse(), high.trim().parse()) {
                 (Ok(low), Ok(high)) => (low, high),
@@ -87,7 +107,10 @@ impl Reader<'_> {
                     "upper bound cannot be less than lower bound",
                 ));
             }
-            dims.push(Dim { len: len as i32, lower: low });
+            dims.push(Dim {
+                len: len as i32,
+                lower: low,
+            });
             self.rest = after.trim_start_matches(is_space);
         }
         if !dims.is_empty() {
@@ -108,7 +131,10 @@ impl Reader<'_> {
             ));
         }
         let uneven = |text: &str| {
-            malformed(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
+            malformed(
+                text,
+                "Multidimensional arrays must have sub-arrays with matching dimensions.",
+            )
         };
         self.rest = &self.rest[1..];
         let (mut count, mut nested) = (0i32, None);
@@ -205,15 +231,19 @@ impl Reader<'_> {
             value.truncate(trimmed);
             if value.is_empty() {
                 let found = self.rest.chars().next().unwrap_or('}');
-                return Err(malformed(self.text, &format!("Unexpected \"{found}\" character.")));
+                return Err(malformed(
+                    self.text,
+                    &format!("Unexpected \"{found}\" character."),
+                ));
             }
             (value, keep > 0)
         };
-        self.items.push(if !quoted && value.eq_ignore_ascii_case("null") {
-            Datum::Null
-        } else {
-            input_plain(self.ctx, &value, self.element, -1)?
-        });
+        self.items
+            .push(if !quoted && value.eq_ignore_ascii_case("null") {
+                Datum::Null
+            } else {
+                input_plain(self.ctx, &value, self.element, -1)?
+            });
         Ok(())
     }
 }
@@ -280,10 +310,15 @@ fn write_level<'a>(
             Some(item) => {
                 let start = out.len();
                 output_text(ctx, item, element, out);
-                quote_from(out, start, |text| {
-                    text.eq_ignore_ascii_case(b"null")
-                        || text.iter().any(|b| matches!(b, b'{' | b'}' | b','))
-                }, false);
+                quote_from(
+                    out,
+                    start,
+                    |text| {
+                        text.eq_ignore_ascii_case(b"null")
+                            || text.iter().any(|b| matches!(b, b'{' | b'}' | b','))
+                    },
+                    false,
+                );
             }
         }
     }
@@ -291,16 +326,13 @@ fn write_level<'a>(
 }
 
 /// Puts what was written since `start` in quotes if it needs them. Records double what arrays escape.
-fn quote_from(
-    out: &mut Vec<u8>,
-    start: usize,
-    special: impl Fn(&[u8]) -> bool,
-    doubled: bool,
-) {
+fn quote_from(out: &mut Vec<u8>, start: usize, special: impl Fn(&[u8]) -> bool, doubled: bool) {
     let text = &out[start..];
     let plain = !text.is_empty()
         && !special(text)
-        && !text.iter().any(|&b| matches!(b, b'"' | b'\\') || is_space(b as char));
+        && !text
+            .iter()
+            .any(|&b| matches!(b, b'"' | b'\\') || is_space(b as char));
     if plain {
         return;
     }
@@ -327,7 +359,12 @@ pub fn write_record(ctx: &EvalContext<'_>, record: &Record, out: &mut Vec<u8>) {
         if !value.is_null() {
             let start = out.len();
             output_text(ctx, value, SqlType::plain(*ty), out);
-            quote_from(out, start, |t| t.iter().any(|b| matches!(b, b'(' | b')' | b',')), true);
+            quote_from(
+                out,
+                start,
+                |t| t.iter().any(|b| matches!(b, b'(' | b')' | b',')),
+                true,
+            );
         }
     }
     out.push(b')');

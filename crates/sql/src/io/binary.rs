@@ -75,12 +75,7 @@ pub fn output_binary(
 }
 
 /// A length, -1 for NULL, and the value.
-fn write_sized(
-    ctx: &EvalContext<'_>,
-    value: &Datum,
-    ty: SqlType,
-    out: &mut Vec<u8>,
-) -> Result<()> {
+fn write_sized(ctx: &EvalContext<'_>, value: &Datum, ty: SqlType, out: &mut Vec<u8>) -> Result<()> {
     if value.is_null() {
         out.extend_from_slice(&(-1i32).to_be_bytes());
         return Ok(());
@@ -138,7 +133,10 @@ impl<'a> Reader<'a> {
 
 #[cold]
 fn too_short() -> Error {
-    Error::new(state::PROTOCOL_VIOLATION, "insufficient data left in message")
+    Error::new(
+        state::PROTOCOL_VIOLATION,
+        "insufficient data left in message",
+    )
 }
 #[cold]
 fn invalid(message: impl Into<String>) -> Error {
@@ -152,17 +150,27 @@ pub fn input_binary(ctx: &EvalContext<'_>, bytes: &[u8], ty: SqlType) -> Result<
     if !reader.0.is_empty() {
         return Err(invalid("incorrect binary data format"));
     }
-    if ty.typmod < 0 { Ok(datum) } else { crate::func::typmod::apply(ctx, datum, ty, false) }
+    if ty.typmod < 0 {
+        Ok(datum)
+    } else {
+        crate::func::typmod::apply(ctx, datum, ty, false)
+    }
 }
 
 /// UTF-8 without NUL, or 22021.
 pub fn check_text(bytes: &[u8]) -> Result<&str> {
     let wrong = |at: usize| {
-        let shown: Vec<String> =
-            bytes[at..].iter().take(wrong_length(&bytes[at..])).map(|b| format!("0x{b:02x}")).collect();
+        let shown: Vec<String> = bytes[at..]
+            .iter()
+            .take(wrong_length(&bytes[at..]))
+            .map(|b| format!("0x{b:02x}"))
+            .collect();
         Error::new(
             state::CHARACTER_NOT_IN_REPERTOIRE,
-            format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
+            format!(
+                "invalid byte sequence for encoding \"UTF8\": {}",
+                shown.join(" ")
+            ),
         )
     };
     let text = std::str::from_utf8(bytes).map_err(|e| wrong(e.valid_up_to()))?;
@@ -191,14 +199,21 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         oid::FLOAT4 => Datum::Float4(f32::from_be_bytes(r.take()?)),
         oid::FLOAT8 => Datum::Float8(f64::from_be_bytes(r.take()?)),
         oid::NUMERIC => Datum::Numeric(read_numeric(r)?),
-        oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::CSTRING | oid::PG_NODE_TREE
+        oid::TEXT
+        | oid::VARCHAR
+        | oid::BPCHAR
+        | oid::UNKNOWN
+        | oid::CSTRING
+        | oid::PG_NODE_TREE
         | oid::ACLITEM => {
             let n = r.0.len();
             Datum::Text(Text::new(check_text(r.bytes(n)?)?))
         }
         oid::NAME => {
             let n = r.0.len();
-            Datum::Text(Text::new(super::scalar::clip_name(check_text(r.bytes(n)?)?)))
+            Datum::Text(Text::new(super::scalar::clip_name(check_text(
+                r.bytes(n)?,
+            )?)))
         }
         oid::BYTEA => {
             let n = r.0.len();
@@ -211,7 +226,10 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         oid::DATE => {
             let days = r.i32()?;
             if days != i32::MIN && days != i32::MAX && !date_in_range(days.into()) {
-                return Err(Error::new(state::DATETIME_FIELD_OVERFLOW, "date out of range"));
+                return Err(Error::new(
+                    state::DATETIME_FIELD_OVERFLOW,
+                    "date out of range",
+                ));
             }
             Datum::Date(days)
         }
@@ -232,7 +250,11 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         oid::INTERVAL => {
             let micros = r.i64()?;
             let days = r.i32()?;
-            Datum::Interval(Interval { micros, days, months: r.i32()? })
+            Datum::Interval(Interval {
+                micros,
+                days,
+                months: r.i32()?,
+            })
         }
         oid::RECORD => read_record(ctx, r)?,
         _ if object_kind(ty).is_some() => Datum::Oid(u32::from_be_bytes(r.take()?)),
@@ -241,7 +263,10 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             None => {
                 return Err(Error::new(
                     state::UNDEFINED_FUNCTION,
-                    format!("no binary input function available for type {}", type_name(ty)),
+                    format!(
+                        "no binary input function available for type {}",
+                        type_name(ty)
+                    ),
                 ));
             }
         },
@@ -261,8 +286,13 @@ fn read_numeric(r: &mut Reader<'_>) -> Result<Numeric> {
     for _ in 0..count {
         digits.push(i16::from_be_bytes(r.take()?));
     }
-    Numeric::from_groups(&Groups { sign, weight, scale, digits })
-        .ok_or_else(|| invalid("invalid digit in external \"numeric\" value"))
+    Numeric::from_groups(&Groups {
+        sign,
+        weight,
+        scale,
+        digits,
+    })
+    .ok_or_else(|| invalid("invalid digit in external \"numeric\" value"))
 }
 
 fn read_time(r: &mut Reader<'_>) -> Result<i64> {
@@ -270,7 +300,10 @@ fn read_time(r: &mut Reader<'_>) -> Result<i64> {
     if (0..=MICROS_PER_DAY).contains(&micros) {
         Ok(micros)
     } else {
-        Err(Error::new(state::DATETIME_FIELD_OVERFLOW, "time out of range"))
+        Err(Error::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            "time out of range",
+        ))
     }
 }
 
@@ -323,7 +356,10 @@ fn read_array(ctx: &EvalContext<'_>, r: &mut Reader<'_>, element: Oid, ty: Oid) 
     let mut dims = Vec::with_capacity(ndims as usize);
     let mut count = if ndims == 0 { 0i64 } else { 1 };
     for _ in 0..ndims {
-        let dim = Dim { len: r.i32()?, lower: r.i32()? };
+        let dim = Dim {
+            len: r.i32()?,
+            lower: r.i32()?,
+        };
         count = count.saturating_mul(i64::from(dim.len.max(0)));
         dims.push(dim);
     }
@@ -333,12 +369,21 @@ fn read_array(ctx: &EvalContext<'_>, r: &mut Reader<'_>, element: Oid, ty: Oid) 
     }
     let mut items = Vec::with_capacity(count as usize);
     for i in 0..count {
-        items.push(read_sized(ctx, r, element, &format!("array element {}", i + 1))?);
+        items.push(read_sized(
+            ctx,
+            r,
+            element,
+            &format!("array element {}", i + 1),
+        )?);
     }
     if items.is_empty() && !matches!(ty, oid::INT2VECTOR | oid::OIDVECTOR) {
         dims.clear();
     }
-    Ok(Datum::array(Array { element, dims, items }))
+    Ok(Datum::array(Array {
+        element,
+        dims,
+        items,
+    }))
 }
 
 fn read_record(ctx: &EvalContext<'_>, r: &mut Reader<'_>) -> Result<Datum> {
@@ -349,5 +394,8 @@ fn read_record(ctx: &EvalContext<'_>, r: &mut Reader<'_>) -> Result<Datum> {
         types.push(ty);
         values.push(read_sized(ctx, r, ty, &format!("record column {}", i + 1))?);
     }
-    Ok(Datum::Record(std::sync::Arc::new(Record { types: types.into(), values })))
+    Ok(Datum::Record(std::sync::Arc::new(Record {
+        types: types.into(),
+        values,
+    })))
 }

@@ -63,7 +63,10 @@ pub struct FormatSettings {
 impl Default for FormatSettings {
     fn default() -> FormatSettings {
         FormatSettings {
-            date_style: DateStyle { format: DateFormat::Iso, order: DateOrder::Mdy },
+            date_style: DateStyle {
+                format: DateFormat::Iso,
+                order: DateOrder::Mdy,
+            },
             interval_style: IntervalStyle::Postgres,
             time_zone: Zone::utc(),
             extra_float_digits: 1,
@@ -77,7 +80,10 @@ impl Default for FormatSettings {
 pub fn invalid_syntax(ty: Oid, text: &str) -> Error {
     Error::new(
         state::INVALID_TEXT_REPRESENTATION,
-        format!("invalid input syntax for type {}: \"{text}\"", type_name(ty)),
+        format!(
+            "invalid input syntax for type {}: \"{text}\"",
+            type_name(ty)
+        ),
     )
 }
 
@@ -86,7 +92,10 @@ pub fn invalid_syntax(ty: Oid, text: &str) -> Error {
 pub fn out_of_range(ty: Oid, text: &str) -> Error {
     Error::new(
         state::NUMERIC_VALUE_OUT_OF_RANGE,
-        format!("value \"{text}\" is out of range for type {}", type_name(ty)),
+        format!(
+            "value \"{text}\" is out of range for type {}",
+            type_name(ty)
+        ),
     )
 }
 
@@ -109,7 +118,11 @@ pub fn object_kind(ty: Oid) -> Option<ObjectKind> {
 /// Reads a value of a type, its modifier applied as an assignment would (`varchar(5)` refuses six characters).
 pub fn input_text(ctx: &EvalContext<'_>, text: &str, ty: SqlType) -> Result<Datum> {
     let datum = input_plain(ctx, text, ty.oid, ty.typmod)?;
-    if ty.typmod < 0 { Ok(datum) } else { crate::func::typmod::apply(ctx, datum, ty, false) }
+    if ty.typmod < 0 {
+        Ok(datum)
+    } else {
+        crate::func::typmod::apply(ctx, datum, ty, false)
+    }
 }
 
 fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Result<Datum> {
@@ -117,7 +130,12 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
         oid::INT4 => Datum::Int4(scalar::parse_int(text, ty)?),
         oid::INT8 => Datum::Int8(scalar::parse_int(text, ty)?),
         oid::INT2 => Datum::Int2(scalar::parse_int(text, ty)?),
-        oid::TEXT | oid::VARCHAR | oid::UNKNOWN | oid::CSTRING | oid::BPCHAR | oid::PG_NODE_TREE
+        oid::TEXT
+        | oid::VARCHAR
+        | oid::UNKNOWN
+        | oid::CSTRING
+        | oid::BPCHAR
+        | oid::PG_NODE_TREE
         | oid::ACLITEM => Datum::Text(Text::new(text)),
         oid::NAME => Datum::Text(Text::new(scalar::clip_name(text))),
         oid::BOOL => Datum::Bool(scalar::parse_bool(text)?),
@@ -135,7 +153,11 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
         oid::TIMETZ => Datum::TimeTz(datetime::parse_timetz(ctx, text)?),
         oid::TIMESTAMP => Datum::Timestamp(datetime::parse_timestamp(ctx, text)?),
         oid::TIMESTAMPTZ => Datum::TimestampTz(datetime::parse_timestamptz(ctx, text)?),
-        oid::INTERVAL => Datum::Interval(datetime::interval::parse(text, ctx.format.interval_style, typmod)?),
+        oid::INTERVAL => Datum::Interval(datetime::interval::parse(
+            text,
+            ctx.format.interval_style,
+            typmod,
+        )?),
         oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ctx, text, ty)?,
         oid::VOID => Datum::Null,
         _ => {
@@ -163,7 +185,10 @@ fn parse_object(ctx: &EvalContext<'_>, text: &str, kind: ObjectKind) -> Result<D
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         return Ok(Datum::Oid(scalar::parse_oid(text, oid::OID)?));
     }
-    let found = ctx.host.object_oid(kind, text).map_err(|stop| stop.into_error())?;
+    let found = ctx
+        .host
+        .object_oid(kind, text)
+        .map_err(|stop| stop.into_error())?;
     Ok(Datum::Oid(found.0))
 }
 

@@ -24,7 +24,9 @@ pub fn parse_int<T: TryFrom<i64>>(text: &str, ty: Oid) -> Result<T> {
             _ => (false, bytes),
         };
         if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
-            let magnitude = digits.iter().fold(0i64, |v, d| v * 10 + i64::from(d - b'0'));
+            let magnitude = digits
+                .iter()
+                .fold(0i64, |v, d| v * 10 + i64::from(d - b'0'));
             let value = if negative { -magnitude } else { magnitude };
             return T::try_from(value).map_err(|_| out_of_range(ty, text));
         }
@@ -64,7 +66,10 @@ fn parse_int_slow(text: &str, ty: Oid) -> Result<i64> {
         return Err(invalid_syntax(ty, text));
     }
     let value = if negative { -value } else { value };
-    i64::try_from(value).ok().filter(|_| !overflow).ok_or_else(|| out_of_range(ty, text))
+    i64::try_from(value)
+        .ok()
+        .filter(|_| !overflow)
+        .ok_or_else(|| out_of_range(ty, text))
 }
 
 /// Appends an integer in decimal.
@@ -141,7 +146,9 @@ fn parse_float_text<T: std::str::FromStr>(text: &str, ty: Oid) -> Result<(T, &st
     let body = text.trim_matches(is_space);
     let unsigned = body.strip_prefix(['+', '-']).unwrap_or(body);
     let word = unsigned.to_ascii_lowercase();
-    let plain = unsigned.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let plain = unsigned
+        .bytes()
+        .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     let named = matches!(word.as_str(), "nan" | "inf" | "infinity");
     if body.is_empty() || !(plain || named) {
         return Err(invalid_syntax(ty, text));
@@ -151,7 +158,9 @@ fn parse_float_text<T: std::str::FromStr>(text: &str, ty: Oid) -> Result<(T, &st
 }
 
 fn has_nonzero_digit(body: &str) -> bool {
-    body.bytes().take_while(|b| !matches!(b, b'e' | b'E')).any(|b| (b'1'..=b'9').contains(&b))
+    body.bytes()
+        .take_while(|b| !matches!(b, b'e' | b'E'))
+        .any(|b| (b'1'..=b'9').contains(&b))
 }
 
 pub fn parse_float8(text: &str) -> Result<f64> {
@@ -181,8 +190,17 @@ pub fn parse_float4(text: &str) -> Result<f32> {
 /// Appends a double: the shortest text that reads back the same, or rounded to `15 + extra` digits.
 pub fn write_float8(value: f64, extra: i32, out: &mut Vec<u8>) {
     if extra > 0 {
-        let spacing = (value.abs().next_up() - value.abs(), value.abs() - value.abs().next_down());
-        write_shortest(value, |buffer| write!(buffer, "{value:e}"), &DOUBLE, spacing, out);
+        let spacing = (
+            value.abs().next_up() - value.abs(),
+            value.abs() - value.abs().next_down(),
+        );
+        write_shortest(
+            value,
+            |buffer| write!(buffer, "{value:e}"),
+            &DOUBLE,
+            spacing,
+            out,
+        );
     } else {
         write_general(value, (15 + extra).max(1) as usize, out);
     }
@@ -191,9 +209,19 @@ pub fn write_float8(value: f64, extra: i32, out: &mut Vec<u8>) {
 /// Appends a float4 likewise; 6 digits without extra ones.
 pub fn write_float4(value: f32, extra: i32, out: &mut Vec<u8>) {
     if extra > 0 {
-        let (wide, up, down) = (f64::from(value), value.abs().next_up(), value.abs().next_down());
+        let (wide, up, down) = (
+            f64::from(value),
+            value.abs().next_up(),
+            value.abs().next_down(),
+        );
         let spacing = (f64::from(up) - wide.abs(), wide.abs() - f64::from(down));
-        write_shortest(wide, |buffer| write!(buffer, "{value:e}"), &SINGLE, spacing, out);
+        write_shortest(
+            wide,
+            |buffer| write!(buffer, "{value:e}"),
+            &SINGLE,
+            spacing,
+            out,
+        );
     } else {
         write_general(f64::from(value), (6 + extra).max(1) as usize, out);
     }
@@ -222,8 +250,16 @@ struct FloatWidth {
     /// From here on all values are integers, and one halfway between two of them may have few digits.
     integers: f64,
 }
-const DOUBLE: FloatWidth = FloatWidth { limit: 15, tie: 16, integers: 9_007_199_254_740_992.0 };
-const SINGLE: FloatWidth = FloatWidth { limit: 6, tie: 7, integers: 16_777_216.0 };
+const DOUBLE: FloatWidth = FloatWidth {
+    limit: 15,
+    tie: 16,
+    integers: 9_007_199_254_740_992.0,
+};
+const SINGLE: FloatWidth = FloatWidth {
+    limit: 6,
+    tie: 7,
+    integers: 16_777_216.0,
+};
 
 /// Lays out the digits that Rust's `{:e}` chose (`1.234e5`) as PostgreSQL does: plain from 1e-4 to below 10^limit. `spacing` is how far
 /// the neighbours above and below are.
@@ -284,28 +320,44 @@ fn past_boundary(value: f64, text: &[u8], spacing: (f64, f64)) -> Option<String>
     if !halfway(text) {
         return None;
     }
-    let digits = text.bytes().take_while(|&b| b != b'e').filter(u8::is_ascii_digit).count();
-    (digits..=17).map(|n| format!("{value:.n$e}")).find(|t| !halfway(t.trim_start_matches('-')))
+    let digits = text
+        .bytes()
+        .take_while(|&b| b != b'e')
+        .filter(u8::is_ascii_digit)
+        .count();
+    (digits..=17)
+        .map(|n| format!("{value:.n$e}"))
+        .find(|t| !halfway(t.trim_start_matches('-')))
 }
 
 /// Rust rounds a value halfway between two shortest texts up, PostgreSQL to the even last digit.
 fn prefer_even(value: f64, text: &mut [u8], tie: usize) {
-    let Some(e) = text.iter().position(|&b| b == b'e') else { return };
+    let Some(e) = text.iter().position(|&b| b == b'e') else {
+        return;
+    };
     let last = e - 1;
     let digits = text[..e].iter().filter(|b| b.is_ascii_digit()).count();
     if digits < tie || (text[last] - b'0').is_multiple_of(2) {
         return;
     }
-    let exponent: i32 =
-        std::str::from_utf8(&text[e + 1..]).ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    let exponent: i32 = std::str::from_utf8(&text[e + 1..])
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(0);
     // Halfway means that one more decimal is exact, so that many binary places are enough.
     let places = digits as i32 - exponent;
     if places > 64 || (places > 0 && (value * 2f64.powi(places)).fract() != 0.0) {
         return;
     }
     let longer = format!("{:.*e}", digits + 20, value.abs());
-    let after = longer.bytes().filter(u8::is_ascii_digit).skip(digits).take(20);
-    let halfway = after.enumerate().all(|(i, d)| d == if i == 0 { b'5' } else { b'0' });
+    let after = longer
+        .bytes()
+        .filter(u8::is_ascii_digit)
+        .skip(digits)
+        .take(20);
+    let halfway = after
+        .enumerate()
+        .all(|(i, d)| d == if i == 0 { b'5' } else { b'0' });
     if halfway {
         // An odd digit is never 0: no borrow.
         text[last] -= 1;
@@ -323,7 +375,11 @@ fn write_general(value: f64, digits: usize, out: &mut Vec<u8>) {
         true => mantissa.trim_end_matches('0').trim_end_matches('.'),
         false => mantissa,
     };
-    layout_digits(format!("{mantissa}e{exponent}").as_bytes(), digits as i32, out);
+    layout_digits(
+        format!("{mantissa}e{exponent}").as_bytes(),
+        digits as i32,
+        out,
+    );
 }
 
 fn layout_digits(scientific: &[u8], limit: i32, out: &mut Vec<u8>) {
@@ -335,8 +391,10 @@ fn layout_digits(scientific: &[u8], limit: i32, out: &mut Vec<u8>) {
         out.push(b'-');
     }
     let e = body.iter().position(|&b| b == b'e').unwrap_or(body.len());
-    let exponent: i32 =
-        std::str::from_utf8(body.get(e + 1..).unwrap_or(b"0")).ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    let exponent: i32 = std::str::from_utf8(body.get(e + 1..).unwrap_or(b"0"))
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(0);
     let mut digits = [0u8; 24];
     let mut n = 0;
     for &b in body[..e].iter().filter(|&&b| b != b'.') {
@@ -375,9 +433,10 @@ fn layout_digits(scientific: &[u8], limit: i32, out: &mut Vec<u8>) {
 pub fn parse_numeric(text: &str) -> Result<Numeric> {
     text.parse().map_err(|e| match e {
         ParseError::Syntax => invalid_syntax(oid::NUMERIC, text),
-        ParseError::Overflow => {
-            Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
-        }
+        ParseError::Overflow => Error::new(
+            state::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value overflows numeric format",
+        ),
     })
 }
 
@@ -409,7 +468,9 @@ pub fn decode_hex(text: &[u8]) -> Result<Vec<u8>> {
         let character_end = (i + 1..=text.len())
             .find(|&j| j == text.len() || text[j] & 0xc0 != 0x80)
             .unwrap_or(i + 1);
-        c.to_digit(16).map(|d| d as u8).ok_or_else(|| invalid(&text[i..character_end]))
+        c.to_digit(16)
+            .map(|d| d as u8)
+            .ok_or_else(|| invalid(&text[i..character_end]))
     };
     let mut out = Vec::with_capacity(text.len() / 2);
     let mut i = 0;
@@ -502,7 +563,9 @@ pub fn parse_char(text: &str) -> u8 {
 pub fn write_char(c: u8, out: &mut Vec<u8>) {
     match c {
         0 => {}
-        0x80.. => out.extend_from_slice(&[b'\\', b'0' + (c >> 6), b'0' + (c >> 3 & 7), b'0' + (c & 7)]),
+        0x80.. => {
+            out.extend_from_slice(&[b'\\', b'0' + (c >> 6), b'0' + (c >> 3 & 7), b'0' + (c & 7)])
+        }
         _ => out.push(c),
     }
 }
@@ -527,14 +590,23 @@ pub fn parse_uuid(text: &str) -> Result<[u8; 16]> {
     let (mut uuid, mut at) = ([0u8; 16], 0);
     for (i, byte) in uuid.iter_mut().enumerate() {
         let pair = bytes.get(at..at + 2).ok_or_else(invalid)?;
-        let digit = |c: u8| (c as char).to_digit(16).map(|d| d as u8).ok_or_else(invalid);
+        let digit = |c: u8| {
+            (c as char)
+                .to_digit(16)
+                .map(|d| d as u8)
+                .ok_or_else(invalid)
+        };
         *byte = digit(pair[0])? << 4 | digit(pair[1])?;
         at += 2;
         if i % 2 == 1 && i < 15 && bytes.get(at) == Some(&b'-') {
             at += 1;
         }
     }
-    if at == bytes.len() { Ok(uuid) } else { Err(invalid()) }
+    if at == bytes.len() {
+        Ok(uuid)
+    } else {
+        Err(invalid())
+    }
 }
 
 pub fn write_uuid(uuid: &[u8; 16], out: &mut Vec<u8>) {
@@ -558,16 +630,24 @@ pub fn parse_oid(text: &str, ty: Oid) -> Result<u32> {
 /// `xid8` and `pg_lsn`.
 pub fn parse_wide(text: &str, ty: Oid) -> Result<Datum> {
     if ty == oid::XID8 {
-        let value: u64 = text.trim_matches(is_space).parse().map_err(|_| invalid_syntax(ty, text))?;
+        let value: u64 = text
+            .trim_matches(is_space)
+            .parse()
+            .map_err(|_| invalid_syntax(ty, text))?;
         return Ok(Datum::Int8(value as i64));
     }
     let parsed = text.split_once('/').and_then(|(high, low)| {
         let part = |s: &str| {
-            (1..=8).contains(&s.len()).then(|| u32::from_str_radix(s, 16).ok()).flatten()
+            (1..=8)
+                .contains(&s.len())
+                .then(|| u32::from_str_radix(s, 16).ok())
+                .flatten()
         };
         Some(u64::from(part(high)?) << 32 | u64::from(part(low)?))
     });
-    parsed.map(|v| Datum::Int8(v as i64)).ok_or_else(|| invalid_syntax(ty, text))
+    parsed
+        .map(|v| Datum::Int8(v as i64))
+        .ok_or_else(|| invalid_syntax(ty, text))
 }
 
 pub fn write_lsn(value: u64, out: &mut Vec<u8>) {

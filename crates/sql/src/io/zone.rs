@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use throng_types::Text;
 use throng_types::calendar::{
-    MICROS_PER_DAY, MICROS_PER_SECOND, UNIX_EPOCH_MICROS, date_from_days, days_from_date, is_leap_year,
+    MICROS_PER_DAY, MICROS_PER_SECOND, UNIX_EPOCH_MICROS, date_from_days, days_from_date,
+    is_leap_year,
 };
 
 /// A session's or an expression's time zone.
@@ -14,7 +15,10 @@ use throng_types::calendar::{
 pub enum Zone {
     Named(Tz),
     /// Seconds EAST of Greenwich, and the name SHOW tells.
-    Fixed { east: i32, name: Text },
+    Fixed {
+        east: i32,
+        name: Text,
+    },
 }
 
 /// The largest displacement: below 16 hours.
@@ -75,8 +79,12 @@ const ABBREVIATIONS: &[(&str, i32)] = &[
 ];
 
 /// Every zone of the database by its name in lower case.
-static BY_NAME: LazyLock<HashMap<String, Tz>> =
-    LazyLock::new(|| TZ_VARIANTS.iter().map(|tz| (tz.name().to_ascii_lowercase(), *tz)).collect());
+static BY_NAME: LazyLock<HashMap<String, Tz>> = LazyLock::new(|| {
+    TZ_VARIANTS
+        .iter()
+        .map(|tz| (tz.name().to_ascii_lowercase(), *tz))
+        .collect()
+});
 
 impl Zone {
     pub fn utc() -> Zone {
@@ -99,7 +107,10 @@ impl Zone {
         }
         // POSIX counts west, hence the other sign behind the name.
         let posix = shown.replacen(sign, if east < 0 { "+" } else { "-" }, 1);
-        Some(Zone::Fixed { east, name: format!("<{shown}>{posix}").into() })
+        Some(Zone::Fixed {
+            east,
+            name: format!("<{shown}>{posix}").into(),
+        })
     }
 
     /// A zone by a name of the tz database, whatever its case, or a POSIX form such as `EST5` or `<+03>-03`. Not abbreviations.
@@ -116,7 +127,10 @@ impl Zone {
 
     /// The displacement an abbreviation stands for, in seconds east.
     pub fn abbreviation(name: &str) -> Option<i32> {
-        ABBREVIATIONS.iter().find(|(a, _)| a.eq_ignore_ascii_case(name)).map(|&(_, east)| east)
+        ABBREVIATIONS
+            .iter()
+            .find(|(a, _)| a.eq_ignore_ascii_case(name))
+            .map(|&(_, east)| east)
     }
 
     /// As SHOW tells it.
@@ -132,9 +146,10 @@ impl Zone {
         match self {
             Zone::Fixed { east, .. } => *east,
             Zone::Named(Tz::UTC) => 0,
-            Zone::Named(tz) => {
-                tz.offset_from_utc_datetime(&naive(utc)).fix().local_minus_utc()
-            }
+            Zone::Named(tz) => tz
+                .offset_from_utc_datetime(&naive(utc))
+                .fix()
+                .local_minus_utc(),
         }
     }
 
@@ -142,9 +157,10 @@ impl Zone {
     pub fn abbreviation_at(&self, utc: i64) -> Option<String> {
         match self {
             Zone::Fixed { .. } => None,
-            Zone::Named(tz) => {
-                tz.offset_from_utc_datetime(&naive(utc)).abbreviation().map(str::to_string)
-            }
+            Zone::Named(tz) => tz
+                .offset_from_utc_datetime(&naive(utc))
+                .abbreviation()
+                .map(str::to_string),
         }
     }
 
@@ -153,9 +169,10 @@ impl Zone {
         use chrono_tz::OffsetComponents;
         match self {
             Zone::Fixed { .. } => false,
-            Zone::Named(tz) => {
-                !tz.offset_from_utc_datetime(&naive(utc)).dst_offset().is_zero()
-            }
+            Zone::Named(tz) => !tz
+                .offset_from_utc_datetime(&naive(utc))
+                .dst_offset()
+                .is_zero(),
         }
     }
 
@@ -191,7 +208,8 @@ fn naive(micros: i64) -> NaiveDateTime {
     let (year, month, day) = date_from_days(micros.div_euclid(MICROS_PER_DAY));
     let micros = if year > LAST {
         let weekday = |y| days_from_date(y, 1, 1).rem_euclid(7);
-        let alike = |y: &i32| is_leap_year(*y) == is_leap_year(year) && weekday(*y) == weekday(year);
+        let alike =
+            |y: &i32| is_leap_year(*y) == is_leap_year(year) && weekday(*y) == weekday(year);
         // Within 28 years without a century every calendar comes.
         let year = (LAST - 27..=LAST).find(alike).unwrap_or(LAST);
         days_from_date(year, month, day) * MICROS_PER_DAY + micros.rem_euclid(MICROS_PER_DAY)
@@ -216,7 +234,10 @@ fn posix_zone(name: &str) -> Option<Zone> {
         return None;
     }
     let west = parse_displacement(&name[digits_from..])?;
-    Some(Zone::Fixed { east: -west, name: name.into() })
+    Some(Zone::Fixed {
+        east: -west,
+        name: name.into(),
+    })
 }
 
 /// `[±]h[h][:mm[:ss]]` in seconds.
@@ -229,10 +250,15 @@ pub fn parse_displacement(text: &str) -> Option<i32> {
     let mut parts = body.split(':');
     let number = |s: &str, limit: i32| -> Option<i32> {
         let fits = (1..=2).contains(&s.len()) && s.bytes().all(|b| b.is_ascii_digit());
-        fits.then(|| s.parse().ok()).flatten().filter(|&v| v <= limit)
+        fits.then(|| s.parse().ok())
+            .flatten()
+            .filter(|&v| v <= limit)
     };
     let h = number(parts.next()?, 15)?;
     let m = parts.next().map_or(Some(0), |s| number(s, 59))?;
     let s = parts.next().map_or(Some(0), |s| number(s, 59))?;
-    parts.next().is_none().then_some(sign * (h * 3600 + m * 60 + s))
+    parts
+        .next()
+        .is_none()
+        .then_some(sign * (h * 3600 + m * 60 + s))
 }

@@ -30,14 +30,22 @@ fn align(a: &Numeric, b: &Numeric) -> Option<(i128, i128, u16)> {
         return None;
     }
     let power = POWERS[usize::from(lift)];
-    Some(if sa < sb { (ca * power, cb, sb) } else { (ca, cb * power, sa) })
+    Some(if sa < sb {
+        (ca * power, cb, sb)
+    } else {
+        (ca, cb * power, sa)
+    })
 }
 
 /// The quotient nearest to the exact one, halves away from zero. `divisor` is not zero.
 pub(super) fn divide_rounding(dividend: &BigInt, divisor: &BigInt) -> BigInt {
     let (quotient, remainder) = dividend.div_rem(divisor);
     if remainder.abs() * 2 >= divisor.abs() {
-        let away = if dividend.is_negative() == divisor.is_negative() { 1 } else { -1 };
+        let away = if dividend.is_negative() == divisor.is_negative() {
+            1
+        } else {
+            -1
+        };
         quotient + away
     } else {
         quotient
@@ -111,12 +119,14 @@ impl Numeric {
             return Some(Ok(Numeric::NAN));
         }
         if self.is_infinite() {
-            return Some(match (divisor.is_infinite(), divisor.signum() * self.signum()) {
-                (true, _) => Ok(Numeric::NAN),
-                (_, 0) => Err(division_by_zero()),
-                (_, 1) => Ok(Numeric::INFINITY),
-                _ => Ok(Numeric::NEG_INFINITY),
-            });
+            return Some(
+                match (divisor.is_infinite(), divisor.signum() * self.signum()) {
+                    (true, _) => Ok(Numeric::NAN),
+                    (_, 0) => Err(division_by_zero()),
+                    (_, 1) => Ok(Numeric::INFINITY),
+                    _ => Ok(Numeric::NEG_INFINITY),
+                },
+            );
         }
         if divisor.is_infinite() {
             return Some(Ok(Numeric::ZERO));
@@ -158,7 +168,11 @@ impl Numeric {
             let b = i128::from(b);
             let (quotient, remainder) = (dividend / b, dividend % b);
             let away = if (dividend < 0) == (b < 0) { 1 } else { -1 };
-            let up = if remainder.abs() * 2 >= b.abs() { away } else { 0 };
+            let up = if remainder.abs() * 2 >= b.abs() {
+                away
+            } else {
+                0
+            };
             return Ok(Numeric::from_i128(quotient + up, scale as u16));
         }
         let (mut dividend, mut by) = (self.coefficient(), divisor.coefficient());
@@ -280,7 +294,11 @@ impl Numeric {
 
     /// Without trailing zeros after the point.
     pub fn trim_scale(&self) -> Numeric {
-        if self.is_finite() { self.trunc(self.min_scale()) } else { self.clone() }
+        if self.is_finite() {
+            self.trunc(self.min_scale())
+        } else {
+            self.clone()
+        }
     }
 
     pub fn is_integral(&self) -> bool {
@@ -320,7 +338,10 @@ fn field_overflow() -> Error {
     Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow")
 }
 
-const _: () = assert!(MAX_PRECISION <= 1000, "precision and scale fit a type modifier's halves");
+const _: () = assert!(
+    MAX_PRECISION <= 1000,
+    "precision and scale fit a type modifier's halves"
+);
 
 /// `coefficient × 10^-from` with `to` digits after the point.
 pub(super) fn rescale(coefficient: BigInt, from: i32, to: i32) -> Result<Numeric> {

@@ -12,16 +12,17 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, Signed, Zero};
 use std::cmp::Ordering;
+use std::f64::consts::{LN_10, LOG10_E};
 
 /// Results whose natural logarithm is beyond this overflow (or are zero).
 const MAX_EXPONENT: f64 = 6000.0;
-const LOG10_E: f64 = 0.434_294_481_903_252;
-const LN_10: f64 = 2.302_585_092_994_046;
 /// Decimal digits computed beyond those given.
 const GUARD: i32 = 12;
 
 fn scale_for(significant_from: i32, shown: i32) -> i32 {
-    (MIN_SIGNIFICANT_DIGITS - significant_from).max(shown).clamp(0, MAX_DISPLAY_SCALE)
+    (MIN_SIGNIFICANT_DIGITS - significant_from)
+        .max(shown)
+        .clamp(0, MAX_DISPLAY_SCALE)
 }
 
 /// Binary digits that hold this many decimal ones.
@@ -30,8 +31,15 @@ fn bits_for(decimal: i32) -> u64 {
 }
 
 fn log_error(value: &Numeric) -> Error {
-    let what = if value.is_zero() { "zero" } else { "a negative number" };
-    Error::new(state::INVALID_ARGUMENT_FOR_LOG, format!("cannot take logarithm of {what}"))
+    let what = if value.is_zero() {
+        "zero"
+    } else {
+        "a negative number"
+    };
+    Error::new(
+        state::INVALID_ARGUMENT_FOR_LOG,
+        format!("cannot take logarithm of {what}"),
+    )
 }
 
 /// A finite numeric as fixed point with `bits` after the point.
@@ -44,7 +52,14 @@ fn from_fixed(fixed: &BigInt, bits: u64, scale: i32) -> Result<Numeric> {
     let scaled: BigInt = fixed * power_of_ten(scale as u32) * 2;
     let half: BigInt = (scaled.abs() >> bits) + 1;
     let magnitude: BigInt = half >> 1;
-    Numeric::from_big(if fixed.is_negative() { -magnitude } else { magnitude }, scale as u16)
+    Numeric::from_big(
+        if fixed.is_negative() {
+            -magnitude
+        } else {
+            magnitude
+        },
+        scale as u16,
+    )
 }
 
 /// `2 × atanh(numerator/denominator)` in fixed point, for a ratio well below one.
@@ -103,7 +118,7 @@ fn exp_fixed(x: &BigInt, bits: u64) -> BigInt {
     let one = BigInt::one() << wide;
     let (mut term, mut sum, mut n) = (rest.clone(), one + &rest, 2u32);
     while !term.is_zero() {
-        term = (term * &rest >> wide) / n;
+        term = ((term * &rest) >> wide) / n;
         sum += &term;
         n += 1;
     }
@@ -112,7 +127,11 @@ fn exp_fixed(x: &BigInt, bits: u64) -> BigInt {
     }
     let k = i64::try_from(k).expect("exponents are limited before");
     let shift = k - (wide - bits) as i64;
-    if shift >= 0 { sum << shift } else { sum >> shift.unsigned_abs() }
+    if shift >= 0 {
+        sum << shift
+    } else {
+        sum >> shift.unsigned_abs()
+    }
 }
 
 impl Numeric {
@@ -129,7 +148,11 @@ impl Numeric {
         if self.is_infinite() {
             return Ok(self.clone());
         }
-        let scale = scale_for(self.weight() * 2 + 1, self.scale());
+        self.sqrt_to_scale(scale_for(self.weight() * 2 + 1, self.scale()))
+    }
+
+    /// The root of a finite value that is not negative, to so many digits after the point.
+    pub fn sqrt_to_scale(&self, scale: i32) -> Result<Numeric> {
         // One digit more than wanted, then round; an exact tie shows in that digit.
         let work = scale + 1;
         let lift = 2 * work - self.scale();
@@ -147,7 +170,11 @@ impl Numeric {
             return Ok(Numeric::NAN);
         }
         if self.is_infinite() {
-            return Ok(if self.signum() > 0 { Numeric::INFINITY } else { Numeric::ZERO });
+            return Ok(if self.signum() > 0 {
+                Numeric::INFINITY
+            } else {
+                Numeric::ZERO
+            });
         }
         let weight = (self.to_f64() * LOG10_E).clamp(-2000.0, 2000.0) as i32;
         self.exp_to_scale(scale_for(weight, self.scale()))
@@ -190,7 +217,9 @@ impl Numeric {
         let (low, high) = (Numeric::new(9, 1), Numeric::new(11, 1));
         if self.compare(&low) != Ordering::Less && self.compare(&high) != Ordering::Greater {
             // ln(1 + x) is about x.
-            let Ok(x) = self.sub(&Numeric::ONE) else { return 0 };
+            let Ok(x) = self.sub(&Numeric::ONE) else {
+                return 0;
+            };
             if x.is_zero() {
                 return 0;
             }
@@ -211,7 +240,9 @@ impl Numeric {
         }
         // Beside an infinity a negative argument is reported before a zero one.
         let negative_first = base.is_infinite() || self.is_infinite();
-        let negative = [base, self].into_iter().find(|v| negative_first && v.signum() < 0);
+        let negative = [base, self]
+            .into_iter()
+            .find(|v| negative_first && v.signum() < 0);
         if let Some(wrong) = negative.or([base, self].into_iter().find(|v| v.signum() <= 0)) {
             return Err(log_error(wrong));
         }
@@ -236,7 +267,11 @@ impl Numeric {
     /// This value to a power.
     pub fn power(&self, exponent: &Numeric) -> Result<Numeric> {
         if self.is_nan() {
-            return Ok(if exponent.is_zero() { Numeric::ONE } else { Numeric::NAN });
+            return Ok(if exponent.is_zero() {
+                Numeric::ONE
+            } else {
+                Numeric::NAN
+            });
         }
         if exponent.is_nan() {
             let one = self.compare(&Numeric::ONE) == Ordering::Equal;
@@ -275,7 +310,11 @@ impl Numeric {
                 Ordering::Greater => exponent.signum() > 0,
                 Ordering::Less => exponent.signum() < 0,
             };
-            return if grows { Numeric::INFINITY } else { Numeric::ZERO };
+            return if grows {
+                Numeric::INFINITY
+            } else {
+                Numeric::ZERO
+            };
         }
         match exponent.signum() {
             0 => Numeric::ONE,
@@ -320,7 +359,8 @@ impl Numeric {
         let mut shift = (0i64, 0i64);
         loop {
             if n & 1 == 1 {
-                (result, shift.0) = multiply_floating(&result, shift.0, &base, shift.1, significant)?;
+                (result, shift.0) =
+                    multiply_floating(&result, shift.0, &base, shift.1, significant)?;
             }
             n >>= 1;
             if n == 0 {
@@ -351,7 +391,11 @@ impl Numeric {
         let (ln, bits) = ln_fixed(&base, decimals);
         let product: BigInt = ln * exponent.coefficient() / power_of_ten(exponent.scale() as u32);
         if rough.abs() >= MAX_EXPONENT {
-            return if rough > 0.0 { Err(overflow()) } else { Ok(Numeric::ZERO.round(scale)) };
+            return if rough > 0.0 {
+                Err(overflow())
+            } else {
+                Ok(Numeric::ZERO.round(scale))
+            };
         }
         let result_bits = bits_for(scale + weight.max(0) + GUARD).max(bits);
         let power = exp_fixed(&(product << (result_bits - bits)), result_bits);
@@ -393,12 +437,21 @@ impl Numeric {
             return Ok(Numeric::NAN);
         }
         let scale = self.scale().max(other.scale());
-        Numeric::from_big(f(&self.coefficient_at(scale), &other.coefficient_at(scale)), scale as u16)
+        Numeric::from_big(
+            f(&self.coefficient_at(scale), &other.coefficient_at(scale)),
+            scale as u16,
+        )
     }
 }
 
 /// `a × 10^x` times `b × 10^y`, its coefficient kept to so many digits; the value is an integer and its power of ten.
-fn multiply_floating(a: &Numeric, x: i64, b: &Numeric, y: i64, digits: i32) -> Result<(Numeric, i64)> {
+fn multiply_floating(
+    a: &Numeric,
+    x: i64,
+    b: &Numeric,
+    y: i64,
+    digits: i32,
+) -> Result<(Numeric, i64)> {
     let mut product = a.coefficient() * b.coefficient();
     let mut exponent = x + y - i64::from(a.scale()) - i64::from(b.scale());
     let excess = super::decimal_digits(&product) - i64::from(digits);
@@ -419,7 +472,10 @@ fn place_floating(value: &Numeric, exponent: i64, reciprocal: bool, scale: i32) 
             return Ok(Numeric::ZERO.round(scale));
         }
         let dividend = power_of_ten(lift as u32);
-        return Numeric::from_big(super::arith::divide_rounding(&dividend, &coefficient), scale as u16);
+        return Numeric::from_big(
+            super::arith::divide_rounding(&dividend, &coefficient),
+            scale as u16,
+        );
     }
     let lift = i64::from(scale) + exponent;
     if super::decimal_digits(&coefficient) + exponent > MAX_INTEGER_DIGITS {

@@ -37,7 +37,10 @@ pub struct Numeric(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    Small { coefficient: i64, scale: u16 },
+    Small {
+        coefficient: i64,
+        scale: u16,
+    },
     /// Only coefficients that do not fit `Small`.
     Big(Arc<Big>),
     NaN,
@@ -74,12 +77,21 @@ fn power_of_ten(exponent: u32) -> BigInt {
 
 #[cold]
 pub(crate) fn overflow() -> Error {
-    Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format")
+    Error::new(
+        state::NUMERIC_VALUE_OUT_OF_RANGE,
+        "value overflows numeric format",
+    )
 }
 
 impl Numeric {
-    pub const ZERO: Numeric = Numeric(Repr::Small { coefficient: 0, scale: 0 });
-    pub const ONE: Numeric = Numeric(Repr::Small { coefficient: 1, scale: 0 });
+    pub const ZERO: Numeric = Numeric(Repr::Small {
+        coefficient: 0,
+        scale: 0,
+    });
+    pub const ONE: Numeric = Numeric(Repr::Small {
+        coefficient: 1,
+        scale: 0,
+    });
     pub const NAN: Numeric = Numeric(Repr::NaN);
     pub const INFINITY: Numeric = Numeric(Repr::Infinity);
     pub const NEG_INFINITY: Numeric = Numeric(Repr::NegInfinity);
@@ -92,9 +104,10 @@ impl Numeric {
     pub fn from_i128(coefficient: i128, scale: u16) -> Numeric {
         match i64::try_from(coefficient) {
             Ok(coefficient) => Numeric::new(coefficient, scale),
-            Err(_) => {
-                Numeric(Repr::Big(Arc::new(Big { coefficient: coefficient.into(), scale })))
-            }
+            Err(_) => Numeric(Repr::Big(Arc::new(Big {
+                coefficient: coefficient.into(),
+                scale,
+            }))),
         }
     }
     /// `coefficient × 10^-scale`; 22003 for more digits than the format has.
@@ -163,8 +176,16 @@ impl Numeric {
 
     /// SQL's order: by value whatever the scale; NaN equals itself and is above everything.
     pub fn compare(&self, other: &Numeric) -> Ordering {
-        if let (Repr::Small { coefficient: a, scale: s }, Repr::Small { coefficient: b, scale: t }) =
-            (&self.0, &other.0)
+        if let (
+            Repr::Small {
+                coefficient: a,
+                scale: s,
+            },
+            Repr::Small {
+                coefficient: b,
+                scale: t,
+            },
+        ) = (&self.0, &other.0)
         {
             if s == t {
                 return a.cmp(b);
@@ -174,7 +195,11 @@ impl Numeric {
             if more - less <= 19 {
                 let lift = POWERS[usize::from(more - less)];
                 let (a, b) = (i128::from(*a), i128::from(*b));
-                return if s < t { (a * lift).cmp(&b) } else { a.cmp(&(b * lift)) };
+                return if s < t {
+                    (a * lift).cmp(&b)
+                } else {
+                    a.cmp(&(b * lift))
+                };
             }
         }
         self.compare_slow(other)
@@ -199,7 +224,11 @@ impl Numeric {
         // Far-apart magnitudes are told by their digits alone.
         let magnitudes = self.exponent().cmp(&other.exponent());
         if magnitudes != Ordering::Equal {
-            return if self.signum() < 0 { magnitudes.reverse() } else { magnitudes };
+            return if self.signum() < 0 {
+                magnitudes.reverse()
+            } else {
+                magnitudes
+            };
         }
         let scale = self.scale().max(other.scale());
         self.coefficient_at(scale).cmp(&other.coefficient_at(scale))
@@ -209,16 +238,18 @@ impl Numeric {
     fn coefficient_at(&self, scale: i32) -> BigInt {
         let lift = (scale - self.scale()) as u32;
         let coefficient = self.coefficient();
-        if lift == 0 { coefficient } else { coefficient * power_of_ten(lift) }
+        if lift == 0 {
+            coefficient
+        } else {
+            coefficient * power_of_ten(lift)
+        }
     }
 
     /// Decimal exponent of the leading digit: 0 for 1 to 9.99…, -1 for 0.1. `i64::MIN` for zero.
     pub fn exponent(&self) -> i64 {
         let digits = match &self.0 {
             Repr::Small { coefficient: 0, .. } => return i64::MIN,
-            Repr::Small { coefficient, .. } => {
-                i64::from(coefficient.unsigned_abs().ilog10()) + 1
-            }
+            Repr::Small { coefficient, .. } => i64::from(coefficient.unsigned_abs().ilog10()) + 1,
             Repr::Big(big) => decimal_digits(&big.coefficient),
             _ => return i64::MIN,
         };
@@ -227,7 +258,11 @@ impl Numeric {
 
     /// Where the first nonzero group of four digits stands: 0 for 1 to 9999, -1 for 0.0001 to 0.9999. 0 for zero.
     fn weight(&self) -> i32 {
-        if self.is_zero() { 0 } else { self.exponent().div_euclid(4) as i32 }
+        if self.is_zero() {
+            0
+        } else {
+            self.exponent().div_euclid(4) as i32
+        }
     }
 
     /// The first nonzero group of four digits, 1 to 9999; 0 for zero.
@@ -276,7 +311,10 @@ impl Numeric {
     /// The nearest double; too large a value is an infinity.
     pub fn to_f64(&self) -> f64 {
         match &self.0 {
-            Repr::Small { coefficient, scale: 0 } => *coefficient as f64,
+            Repr::Small {
+                coefficient,
+                scale: 0,
+            } => *coefficient as f64,
             Repr::NaN => f64::NAN,
             Repr::Infinity => f64::INFINITY,
             Repr::NegInfinity => f64::NEG_INFINITY,
@@ -298,7 +336,11 @@ impl Numeric {
             return Numeric::NAN;
         }
         if value.is_infinite() {
-            return if value > 0.0 { Numeric::INFINITY } else { Numeric::NEG_INFINITY };
+            return if value > 0.0 {
+                Numeric::INFINITY
+            } else {
+                Numeric::NEG_INFINITY
+            };
         }
         let shown = format!("{value:.*e}", digits - 1);
         let parsed: Numeric = shown.parse().unwrap_or(Numeric::ZERO);
@@ -326,7 +368,11 @@ impl Numeric {
     }
     /// -1, 0 or 1, or NaN.
     pub fn sign(&self) -> Numeric {
-        if self.is_nan() { Numeric::NAN } else { Numeric::new(self.signum().into(), 0) }
+        if self.is_nan() {
+            Numeric::NAN
+        } else {
+            Numeric::new(self.signum().into(), 0)
+        }
     }
 }
 
@@ -372,8 +418,14 @@ impl PartialEq for Numeric {
     fn eq(&self, other: &Numeric) -> bool {
         match (&self.0, &other.0) {
             (
-                Repr::Small { coefficient: a, scale: s },
-                Repr::Small { coefficient: b, scale: t },
+                Repr::Small {
+                    coefficient: a,
+                    scale: s,
+                },
+                Repr::Small {
+                    coefficient: b,
+                    scale: t,
+                },
             ) => a == b && s == t,
             (Repr::Big(a), Repr::Big(b)) => a.scale == b.scale && a.coefficient == b.coefficient,
             (Repr::NaN, Repr::NaN)
@@ -384,3 +436,78 @@ impl PartialEq for Numeric {
     }
 }
 impl Eq for Numeric {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn n(text: &str) -> Numeric {
+        text.parse().unwrap()
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "-?[0-9]{1,12}(\\.[0-9]{1,9})?",
+            "-?[0-9]{1,45}(\\.[0-9]{1,45})?"
+        ]
+    }
+
+    proptest! {
+        /// The inline form and the long form compute alike: moved far away and back, sums and products agree.
+        #[test]
+        fn small_and_large_agree(a in text(), b in text()) {
+            let (a, b) = (n(&a), n(&b));
+            let far = n("1e60");
+            let moved = a.add(&far).unwrap().add(&b).unwrap().sub(&far).unwrap();
+            prop_assert_eq!(a.add(&b).unwrap().compare(&moved), Ordering::Equal);
+            let product = a.mul(&far).unwrap().mul(&b).unwrap();
+            prop_assert_eq!(a.mul(&b).unwrap().mul(&far).unwrap().compare(&product), Ordering::Equal);
+        }
+
+        #[test]
+        fn division_and_remainder_fit(a in text(), b in text()) {
+            let (a, b) = (n(&a), n(&b));
+            prop_assume!(!b.is_zero());
+            let back = a.div_trunc(&b).unwrap().mul(&b).unwrap().add(&a.rem(&b).unwrap()).unwrap();
+            prop_assert_eq!(back.compare(&a), Ordering::Equal);
+        }
+
+        #[test]
+        fn text_groups_and_stored_bytes_come_back(a in text()) {
+            let a = n(&a);
+            prop_assert_eq!(&n(&a.to_string()), &a);
+            prop_assert_eq!(&Numeric::from_groups(&a.to_groups()).unwrap(), &a);
+            let mut stored = Vec::new();
+            a.write_stored(&mut stored);
+            prop_assert_eq!(&Numeric::read_stored(&stored).unwrap(), &a);
+        }
+    }
+
+    #[test]
+    fn scales_of_results() {
+        let shown = |r: Result<Numeric>| r.unwrap().to_string();
+        assert_eq!(shown(n("1").div(&n("3"))), "0.33333333333333333333");
+        assert_eq!(shown(n("10000").div(&n("3"))), "3333.3333333333333333");
+        assert_eq!(shown(n("1.10").mul(&n("2.0"))), "2.200");
+        assert_eq!(shown(n("2").sqrt()), "1.414213562373095");
+        assert_eq!(shown(n("2").power(&n("0.5"))), "1.4142135623730950");
+        assert_eq!(shown(n("1").exp()), "2.7182818284590452");
+        assert_eq!(n("2.5").round(0).to_string(), "3");
+        assert_eq!(n("-1250").round(-2).to_string(), "-1300");
+        assert_eq!(n("NaN").compare(&n("Infinity")), Ordering::Greater);
+    }
+
+    #[test]
+    fn limits() {
+        assert!("1e131071".parse::<Numeric>().is_ok());
+        assert_eq!("1e131072".parse::<Numeric>(), Err(ParseError::Overflow));
+        let precise = |v: &str, p, s| n(v).apply_modifier(crate::SqlType::numeric_modifier(p, s));
+        assert_eq!(precise("999.994", 5, 2).unwrap().to_string(), "999.99");
+        let error = precise("999.995", 5, 2).unwrap_err();
+        assert_eq!(error.message(), "numeric field overflow");
+        let detail =
+            "A field with precision 5, scale 2 must round to an absolute value less than 10^3.";
+        assert_eq!(error.fields().detail.as_deref(), Some(detail));
+    }
+}

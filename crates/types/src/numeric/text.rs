@@ -25,7 +25,11 @@ impl FromStr for Numeric {
             Some(b'+') => (false, &s[1..]),
             _ => (false, s),
         };
-        if body.as_bytes().first().is_some_and(|b| b.is_ascii_alphabetic()) {
+        if body
+            .as_bytes()
+            .first()
+            .is_some_and(|b| b.is_ascii_alphabetic())
+        {
             return special(body, negative, body.len() != s.len());
         }
         if let [b'0', radix @ (b'x' | b'X' | b'o' | b'O' | b'b' | b'B'), ..] = body.as_bytes() {
@@ -40,7 +44,11 @@ fn special(body: &str, negative: bool, signed: bool) -> Result<Numeric, ParseErr
         return Ok(Numeric::NAN);
     }
     if body.eq_ignore_ascii_case("infinity") || body.eq_ignore_ascii_case("inf") {
-        return Ok(if negative { Numeric::NEG_INFINITY } else { Numeric::INFINITY });
+        return Ok(if negative {
+            Numeric::NEG_INFINITY
+        } else {
+            Numeric::INFINITY
+        });
     }
     Err(ParseError::Syntax)
 }
@@ -80,7 +88,11 @@ impl Digits {
             return;
         }
         let value = u64::from(digit - b'0');
-        match self.small.checked_mul(10).and_then(|v| v.checked_add(value)) {
+        match self
+            .small
+            .checked_mul(10)
+            .and_then(|v| v.checked_add(value))
+        {
             Some(next) if next <= i64::MAX as u64 => self.small = next,
             _ => {
                 let mut long = self.small.to_string();
@@ -136,7 +148,10 @@ fn decimal(body: &str, negative: bool) -> Result<Numeric, ParseError> {
         if !shaped {
             return Err(ParseError::Syntax);
         }
-        exponent = text.replace('_', "").parse().map_err(|_| ParseError::Overflow)?;
+        exponent = text
+            .replace('_', "")
+            .parse()
+            .map_err(|_| ParseError::Overflow)?;
         if exponent.abs() > i64::from(i32::MAX / 2) {
             return Err(ParseError::Overflow);
         }

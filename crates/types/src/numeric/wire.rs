@@ -27,17 +27,33 @@ pub enum WireSign {
 
 impl Numeric {
     pub fn to_groups(&self) -> Groups {
-        let special = |sign| Groups { sign, weight: 0, scale: 0, digits: vec![] };
+        // PostgreSQL sends the infinities with this scale; it means nothing.
+        const INFINITE: u16 = 0x20;
+        let special = |sign, scale| Groups {
+            sign,
+            weight: 0,
+            scale,
+            digits: vec![],
+        };
         match &self.0 {
-            Repr::NaN => return special(WireSign::NaN),
-            Repr::Infinity => return special(WireSign::Infinity),
-            Repr::NegInfinity => return special(WireSign::NegInfinity),
+            Repr::NaN => return special(WireSign::NaN, 0),
+            Repr::Infinity => return special(WireSign::Infinity, INFINITE),
+            Repr::NegInfinity => return special(WireSign::NegInfinity, INFINITE),
             _ => {}
         }
         let scale = self.scale();
-        let sign = if self.signum() < 0 { WireSign::Negative } else { WireSign::Positive };
+        let sign = if self.signum() < 0 {
+            WireSign::Negative
+        } else {
+            WireSign::Positive
+        };
         if self.is_zero() {
-            return Groups { sign, weight: 0, scale: scale as u16, digits: vec![] };
+            return Groups {
+                sign,
+                weight: 0,
+                scale: scale as u16,
+                digits: vec![],
+            };
         }
         // Digits aligned so that the point falls between groups.
         let text = self.coefficient().abs().to_str_radix(10);
@@ -50,7 +66,10 @@ impl Numeric {
         padded.append(&mut aligned);
         let mut digits: Vec<i16> = padded
             .chunks_exact(4)
-            .map(|c| c.iter().fold(0i16, |acc, &d| acc * 10 + i16::from(d - b'0')))
+            .map(|c| {
+                c.iter()
+                    .fold(0i16, |acc, &d| acc * 10 + i16::from(d - b'0'))
+            })
             .collect();
         let weight = digits.len() as i32 - fraction_groups - 1;
         let leading = digits.iter().take_while(|&&d| d == 0).count();
@@ -58,7 +77,12 @@ impl Numeric {
         while digits.last() == Some(&0) {
             digits.pop();
         }
-        Groups { sign, weight: (weight - leading as i32) as i16, scale: scale as u16, digits }
+        Groups {
+            sign,
+            weight: (weight - leading as i32) as i16,
+            scale: scale as u16,
+            digits,
+        }
     }
 
     /// None where a group is not 0 to 9999 or the value is out of the format's range. Digits beyond the scale are cut off.
@@ -74,7 +98,10 @@ impl Numeric {
             return None;
         }
         if groups.digits.len() <= 4 {
-            let small = groups.digits.iter().fold(0i64, |acc, &d| acc * 10_000 + i64::from(d));
+            let small = groups
+                .digits
+                .iter()
+                .fold(0i64, |acc, &d| acc * 10_000 + i64::from(d));
             coefficient += small;
         } else {
             let text: String = groups.digits.iter().map(|d| format!("{d:04}")).collect();
@@ -108,11 +135,12 @@ impl Numeric {
             Repr::Small { coefficient: 0, .. } => {}
             Repr::Small { coefficient, .. } => {
                 // One sign bit must stay.
-                let significant = 65 - if *coefficient < 0 {
-                    coefficient.leading_ones()
-                } else {
-                    coefficient.leading_zeros()
-                };
+                let significant = 65
+                    - if *coefficient < 0 {
+                        coefficient.leading_ones()
+                    } else {
+                        coefficient.leading_zeros()
+                    };
                 let len = significant.div_ceil(8) as usize;
                 out.extend_from_slice(&coefficient.to_le_bytes()[..len]);
             }

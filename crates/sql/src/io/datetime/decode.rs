@@ -34,11 +34,28 @@ impl Moment {
 }
 
 const MONTHS: [&str; 12] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
     "december",
 ];
-const DAYS: [&str; 7] =
-    ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+const DAYS: [&str; 7] = [
+    "sunday",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Word {
@@ -60,7 +77,9 @@ enum Word {
 fn word(text: &str) -> Option<Word> {
     // Months and days by name or their first three letters.
     let named = |names: &[&str]| {
-        names.iter().position(|n| *n == text || (text.len() == 3 && n.starts_with(text)))
+        names
+            .iter()
+            .position(|n| *n == text || (text.len() == 3 && n.starts_with(text)))
     };
     if let Some(m) = named(&MONTHS) {
         return Some(Word::Month(m as i32 + 1));
@@ -189,7 +208,10 @@ fn date_token(
     time_only: bool,
 ) -> Result<(), Fault> {
     let starts_with_digit = token.text.as_bytes()[0].is_ascii_digit();
-    if fields.has_date() || fields.time_next || (time_only && fields.time.is_some() && !starts_with_digit) {
+    if fields.has_date()
+        || fields.time_next
+        || (time_only && fields.time.is_some() && !starts_with_digit)
+    {
         if starts_with_digit || fields.time_next {
             // A run-together time with its displacement: 040506-08.
             let cut = token.text.rfind(['+', '-']).ok_or(Fault::Format)?;
@@ -202,7 +224,11 @@ fn date_token(
     }
     if !starts_with_digit {
         // A zone's name may come before the date.
-        let first = token.text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or("");
+        let first = token
+            .text
+            .split(|c: char| !c.is_ascii_alphabetic())
+            .next()
+            .unwrap_or("");
         if !matches!(word(first), Some(Word::Month(_) | Word::Weekday))
             && let Some(zone) = Zone::by_name(&token.text)
         {
@@ -214,8 +240,11 @@ fn date_token(
         return Err(Fault::Format);
     }
     // First the month by name, then the numbers in order.
-    let parts: Vec<&str> =
-        token.text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|p| !p.is_empty()).collect();
+    let parts: Vec<&str> = token
+        .text
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|p| !p.is_empty())
+        .collect();
     let is_word = |p: &&&str| p.as_bytes()[0].is_ascii_alphabetic();
     for part in parts.iter().filter(is_word) {
         match word(part) {
@@ -257,7 +286,11 @@ fn date_number(fields: &mut Fields, text: &str, order: DateOrder) -> Result<(), 
         fields.year = Some(value);
         fields.short_year = text.len() <= 2;
     };
-    match (fields.year.is_some(), fields.month.is_some(), fields.day.is_some()) {
+    match (
+        fields.year.is_some(),
+        fields.month.is_some(),
+        fields.day.is_some(),
+    ) {
         (false, false, false) if wide || order == DateOrder::Ymd => set_year(fields),
         (false, false, false) if order == DateOrder::Dmy => fields.day = Some(small),
         (false, false, false) => fields.month = Some(small),
@@ -309,7 +342,11 @@ fn number_token(
         for part in text.split('.').filter(|p| !p.is_empty()) {
             date_number(fields, part, order)?;
         }
-        return if fields.has_date() { Ok(()) } else { Err(Fault::Format) };
+        return if fields.has_date() {
+            Ok(())
+        } else {
+            Err(Fault::Format)
+        };
     }
     if time_only && fields.time.is_none() && !fields.has_any_date() {
         return run_together_time(fields, text);
@@ -372,7 +409,11 @@ fn clock(text: &str) -> Result<(i64, i64), Fault> {
     }
     let time = hour
         .checked_mul(MICROS_PER_HOUR)
-        .and_then(|h| h.checked_add(minute.min(60) * MICROS_PER_MINUTE + second.min(61) * MICROS_PER_SECOND + micros))
+        .and_then(|h| {
+            h.checked_add(
+                minute.min(60) * MICROS_PER_MINUTE + second.min(61) * MICROS_PER_SECOND + micros,
+            )
+        })
         .ok_or(Fault::FieldOverflow)?;
     if minute > 59 || second > 60 || time > MICROS_PER_DAY {
         return Err(Fault::FieldOverflow);
@@ -419,8 +460,12 @@ fn signed_token(fields: &mut Fields, tokens: &[Token], i: usize) -> Result<(), F
     let zone = displacement(&tokens[i].text)?;
     // After a zone's name the sign is POSIX's: `UTC+3` is west.
     if i > 0 && tokens[i - 1].kind == Kind::Word && fields.zone.is_some() {
-        let Zone::Fixed { east, .. } = zone else { return Err(Fault::Format) };
-        let Some(Zone::Fixed { east: base, .. }) = fields.zone else { return Err(Fault::Format) };
+        let Zone::Fixed { east, .. } = zone else {
+            return Err(Fault::Format);
+        };
+        let Some(Zone::Fixed { east: base, .. }) = fields.zone else {
+            return Err(Fault::Format);
+        };
         fields.zone = Zone::fixed(base - east);
         return Ok(());
     }
@@ -468,17 +513,26 @@ fn word_token(
             }
         }
         Word::Now => {
-            let now = ctx.format.time_zone.to_local(ctx.host.transaction_timestamp());
+            let now = ctx
+                .format
+                .time_zone
+                .to_local(ctx.host.transaction_timestamp());
             fields.days = Some(now.div_euclid(MICROS_PER_DAY));
             let time = now.rem_euclid(MICROS_PER_DAY);
             fields.set_time(time, time / MICROS_PER_HOUR)?;
             if fields.zone.is_none() {
-                let east = ctx.format.time_zone.east_at(ctx.host.transaction_timestamp());
+                let east = ctx
+                    .format
+                    .time_zone
+                    .east_at(ctx.host.transaction_timestamp());
                 fields.zone = Zone::fixed(east);
             }
         }
         Word::Day(offset) => {
-            let now = ctx.format.time_zone.to_local(ctx.host.transaction_timestamp());
+            let now = ctx
+                .format
+                .time_zone
+                .to_local(ctx.host.transaction_timestamp());
             fields.days = Some(now.div_euclid(MICROS_PER_DAY) + i64::from(offset));
         }
         Word::Epoch => {
@@ -493,15 +547,17 @@ fn word_token(
         }
         Word::Julian => fields.julian_next = true,
         Word::IsoTime => {
-            let next_is_time = tokens.get(i + 1).is_some_and(|t| {
-                matches!(t.kind, Kind::Time | Kind::Number | Kind::Date)
-            });
+            let next_is_time = tokens
+                .get(i + 1)
+                .is_some_and(|t| matches!(t.kind, Kind::Time | Kind::Number | Kind::Date));
             if !next_is_time {
                 return Err(Fault::Format);
             }
             fields.time_next = true;
         }
-        Word::Displacement(east) => fields.set_zone(Zone::fixed(east).ok_or(Fault::ZoneOverflow)?)?,
+        Word::Displacement(east) => {
+            fields.set_zone(Zone::fixed(east).ok_or(Fault::ZoneOverflow)?)?
+        }
     }
     Ok(())
 }
@@ -532,7 +588,11 @@ fn finish(mut fields: Fields, time_only: bool) -> Result<Moment, Fault> {
     if time_only && (fields.time.is_none() || (changing && days.is_none())) {
         return Err(Fault::Format);
     }
-    Ok(Moment { days, time: fields.time, zone: fields.zone })
+    Ok(Moment {
+        days,
+        time: fields.time,
+        zone: fields.zone,
+    })
 }
 
 fn calendar_days(fields: &Fields) -> Result<i64, Fault> {
@@ -547,7 +607,10 @@ fn calendar_days(fields: &Fields) -> Result<i64, Fault> {
     } else if year <= 0 {
         return Err(Fault::FieldOverflow);
     }
-    let year = i32::try_from(year).ok().filter(|y| *y < 10_000_000).ok_or(Fault::FieldOverflow)?;
+    let year = i32::try_from(year)
+        .ok()
+        .filter(|y| *y < 10_000_000)
+        .ok_or(Fault::FieldOverflow)?;
     if let Some(day) = fields.day_of_year {
         return Ok(days_from_date(year, 1, 1) + i64::from(day) - 1);
     }

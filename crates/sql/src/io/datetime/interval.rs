@@ -46,12 +46,10 @@ const CLOCK_UNITS: u16 = 0b1_1111;
 
 fn unit(word: &str) -> Option<Unit> {
     Some(match word {
-        "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" | "microsecon" => {
-            Unit::Microsecond
-        }
-        "ms" | "msec" | "msecs" | "mseconds" | "msecond" | "millisecond" | "milliseconds" | "millisecon" => {
-            Unit::Millisecond
-        }
+        "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds"
+        | "microsecon" => Unit::Microsecond,
+        "ms" | "msec" | "msecs" | "mseconds" | "msecond" | "millisecond" | "milliseconds"
+        | "millisecon" => Unit::Millisecond,
         "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
         "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
         "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,
@@ -79,7 +77,9 @@ struct Sum {
 
 impl Sum {
     fn micros(&mut self, value: i64, fraction: f64, scale: i64) -> Result<(), Fault> {
-        let whole = value.checked_mul(scale).and_then(|v| self.micros.checked_add(v));
+        let whole = value
+            .checked_mul(scale)
+            .and_then(|v| self.micros.checked_add(v));
         self.micros = whole.ok_or(Fault::FieldOverflow)?;
         self.fraction_micros(fraction, scale)
     }
@@ -92,12 +92,19 @@ impl Sum {
         } else if rest < -0.5 {
             rounded -= 1;
         }
-        self.micros = self.micros.checked_add(rounded).ok_or(Fault::FieldOverflow)?;
+        self.micros = self
+            .micros
+            .checked_add(rounded)
+            .ok_or(Fault::FieldOverflow)?;
         Ok(())
     }
     fn days(&mut self, value: i64, scale: i64) -> Result<(), Fault> {
-        let sum = value.checked_mul(scale).and_then(|v| self.days.checked_add(v));
-        self.days = sum.filter(|d| i32::try_from(*d).is_ok()).ok_or(Fault::FieldOverflow)?;
+        let sum = value
+            .checked_mul(scale)
+            .and_then(|v| self.days.checked_add(v));
+        self.days = sum
+            .filter(|d| i32::try_from(*d).is_ok())
+            .ok_or(Fault::FieldOverflow)?;
         Ok(())
     }
     fn fraction_days(&mut self, fraction: f64, scale: i64) -> Result<(), Fault> {
@@ -107,12 +114,18 @@ impl Sum {
     }
     fn months(&mut self, value: i64) -> Result<(), Fault> {
         let sum = self.months.checked_add(value);
-        self.months = sum.filter(|m| i32::try_from(*m).is_ok()).ok_or(Fault::FieldOverflow)?;
+        self.months = sum
+            .filter(|m| i32::try_from(*m).is_ok())
+            .ok_or(Fault::FieldOverflow)?;
         Ok(())
     }
     fn years(&mut self, value: i64, scale: i64) -> Result<(), Fault> {
-        let sum = value.checked_mul(scale).and_then(|v| self.years.checked_add(v));
-        self.years = sum.filter(|y| i32::try_from(*y).is_ok()).ok_or(Fault::FieldOverflow)?;
+        let sum = value
+            .checked_mul(scale)
+            .and_then(|v| self.years.checked_add(v));
+        self.years = sum
+            .filter(|y| i32::try_from(*y).is_ok())
+            .ok_or(Fault::FieldOverflow)?;
         Ok(())
     }
     /// Notes units; one that was there before is an error.
@@ -130,7 +143,11 @@ impl Sum {
 
     fn add(&mut self, value: i64, fraction: f64, unit: Unit) -> Result<(), Fault> {
         // Seconds with a fraction take the smaller units too.
-        let small = if unit == Unit::Second && fraction != 0.0 { SECOND_UNITS } else { 0 };
+        let small = if unit == Unit::Second && fraction != 0.0 {
+            SECOND_UNITS
+        } else {
+            0
+        };
         self.mark(unit.bit() | small)?;
         match unit {
             Unit::Microsecond => self.micros(value, fraction, 1),
@@ -167,7 +184,11 @@ impl Sum {
         ) else {
             return Err(Fault::IntervalRange);
         };
-        Ok(Interval { months, days, micros })
+        Ok(Interval {
+            months,
+            days,
+            micros,
+        })
     }
 }
 
@@ -179,7 +200,11 @@ pub fn parse(text: &str, style: IntervalStyle, typmod: i32) -> Result<Interval> 
         result => result,
     };
     result.map_err(|fault| {
-        let fault = if fault == Fault::FieldOverflow { Fault::IntervalOverflow } else { fault };
+        let fault = if fault == Fault::FieldOverflow {
+            Fault::IntervalOverflow
+        } else {
+            fault
+        };
         fault.error(oid::INTERVAL, text)
     })
 }
@@ -215,7 +240,10 @@ fn decode(text: &str, style: IntervalStyle, typmod: i32) -> Result<Interval, Fau
     // In SQL's style a leading sign is every field's, unless others have their own.
     let all_negative = style == IntervalStyle::SqlStandard
         && text.trim_start().starts_with('-')
-        && tokens.iter().skip(1).all(|t| !matches!(t.kind, Kind::Signed | Kind::Special));
+        && tokens
+            .iter()
+            .skip(1)
+            .all(|t| !matches!(t.kind, Kind::Signed | Kind::Special));
     let minutes_to_seconds = {
         use interval_field::*;
         typmod >= 0 && (typmod >> 16) & FULL_RANGE == MINUTE | SECOND
@@ -229,7 +257,11 @@ fn decode(text: &str, style: IntervalStyle, typmod: i32) -> Result<Interval, Fau
                 match token.text.as_str() {
                     "ago" if i + 1 == tokens.len() && i > 0 => ago = true,
                     "infinity" | "inf" if i == 0 && !any => {
-                        return Ok(if ago { Interval::NEG_INFINITY } else { Interval::INFINITY });
+                        return Ok(if ago {
+                            Interval::NEG_INFINITY
+                        } else {
+                            Interval::INFINITY
+                        });
                     }
                     word => {
                         next = Some(unit(word).ok_or(Fault::Format)?);
@@ -254,7 +286,11 @@ fn decode(text: &str, style: IntervalStyle, typmod: i32) -> Result<Interval, Fau
             }
             Kind::Signed if token.text[1..].contains(':') => {
                 let micros = clock(&token.text[1..], minutes_to_seconds)?;
-                sum.clock(if token.text.starts_with('-') { -micros } else { micros })?;
+                sum.clock(if token.text.starts_with('-') {
+                    -micros
+                } else {
+                    micros
+                })?;
                 (any, next) = (true, Some(Unit::Day));
             }
             Kind::Signed | Kind::Number | Kind::Date => {
@@ -267,7 +303,11 @@ fn decode(text: &str, style: IntervalStyle, typmod: i32) -> Result<Interval, Fau
                 waiting = false;
                 any = true;
                 // After hours come days; any other unit stays in force only for its own number.
-                next = if unit == Unit::Hour { Some(Unit::Day) } else { next };
+                next = if unit == Unit::Hour {
+                    Some(Unit::Day)
+                } else {
+                    next
+                };
             }
         }
     }
@@ -279,7 +319,9 @@ fn decode(text: &str, style: IntervalStyle, typmod: i32) -> Result<Interval, Fau
 
 /// A number with its fraction, or SQL's `years-months`.
 fn number(body: &str, unit: Unit) -> Result<(i64, f64, Unit), Fault> {
-    let digits = body.find(|c: char| !c.is_ascii_digit()).unwrap_or(body.len());
+    let digits = body
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(body.len());
     let (whole, rest) = body.split_at(digits);
     let value: i64 = if whole.is_empty() {
         0
@@ -330,7 +372,9 @@ fn clock(text: &str, minutes_to_seconds: bool) -> Result<i64, Fault> {
         return Err(Fault::FieldOverflow);
     }
     hour.checked_mul(MICROS_PER_HOUR)
-        .and_then(|h| h.checked_add(minute * MICROS_PER_MINUTE + second * MICROS_PER_SECOND + micros))
+        .and_then(|h| {
+            h.checked_add(minute * MICROS_PER_MINUTE + second * MICROS_PER_SECOND + micros)
+        })
         .ok_or(Fault::FieldOverflow)
 }
 
@@ -345,11 +389,16 @@ fn decode_iso(text: &str) -> Result<Interval, Fault> {
         None => (body, None),
     };
     let mut sum = Sum::default();
-    let dashes = date.get(1..).is_some_and(|d| d.contains('-')) && !date.contains(|c: char| c.is_ascii_alphabetic());
+    let dashes = date.get(1..).is_some_and(|d| d.contains('-'))
+        && !date.contains(|c: char| c.is_ascii_alphabetic());
     if dashes {
-        let parts: Vec<i64> =
-            date.split('-').map(|p| p.parse().map_err(|_| Fault::Format)).collect::<Result<_, _>>()?;
-        let [y, m, d] = parts[..] else { return Err(Fault::Format) };
+        let parts: Vec<i64> = date
+            .split('-')
+            .map(|p| p.parse().map_err(|_| Fault::Format))
+            .collect::<Result<_, _>>()?;
+        let [y, m, d] = parts[..] else {
+            return Err(Fault::Format);
+        };
         sum.add(y, 0.0, Unit::Years(1))?;
         sum.add(m, 0.0, Unit::Month)?;
         sum.add(d, 0.0, Unit::Day)?;
@@ -368,7 +417,9 @@ fn iso_fields(mut text: &str, time: bool, sum: &mut Sum) -> Result<(), Fault> {
     while !text.is_empty() {
         let negative = text.starts_with('-');
         let body = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let end = body.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(Fault::Format)?;
+        let end = body
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .ok_or(Fault::Format)?;
         let unit = match (body.as_bytes()[end], time) {
             (b'Y', false) => Unit::Years(1),
             (b'M', false) => Unit::Month,
@@ -390,8 +441,11 @@ fn iso_fields(mut text: &str, time: bool, sum: &mut Sum) -> Result<(), Fault> {
 /// Appends an interval in a style.
 pub fn write(value: Interval, style: IntervalStyle, out: &mut Vec<u8>) {
     if !value.is_finite() {
-        let name: &[u8] =
-            if value == Interval::INFINITY { b"infinity" } else { b"-infinity" };
+        let name: &[u8] = if value == Interval::INFINITY {
+            b"infinity"
+        } else {
+            b"-infinity"
+        };
         out.extend_from_slice(name);
         return;
     }

@@ -78,12 +78,17 @@ pub fn parse_date(ctx: &EvalContext<'_>, text: &str) -> Result<i32> {
         return Ok(days);
     }
     let out_of_range = || {
-        Error::new(state::DATETIME_FIELD_OVERFLOW, format!("date out of range: \"{text}\""))
+        Error::new(
+            state::DATETIME_FIELD_OVERFLOW,
+            format!("date out of range: \"{text}\""),
+        )
     };
     match decode(ctx, text, oid::DATE).map_err(|f| f.error(oid::DATE, text))? {
         Decoded::Infinity => Ok(DATE_INFINITY),
         Decoded::NegInfinity => Ok(DATE_NEG_INFINITY),
-        Decoded::At(Moment { days: Some(days), .. }) => {
+        Decoded::At(Moment {
+            days: Some(days), ..
+        }) => {
             if !date_in_range(days) {
                 return Err(out_of_range());
             }
@@ -95,14 +100,21 @@ pub fn parse_date(ctx: &EvalContext<'_>, text: &str) -> Result<i32> {
 
 /// `YYYY-MM-DD` and nothing else: what nearly all dates look like.
 fn iso_date(text: &[u8]) -> Option<i32> {
-    let [a, b, c, d, b'-', m, n, b'-', x, y] = *text else { return None };
+    let [a, b, c, d, b'-', m, n, b'-', x, y] = *text else {
+        return None;
+    };
     let digits = [a, b, c, d, m, n, x, y];
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
     let number = |s: &[u8]| s.iter().fold(0i32, |v, d| v * 10 + i32::from(d - b'0'));
-    let (year, month, day) = (number(&digits[..4]), number(&digits[4..6]), number(&digits[6..]));
-    let valid = year > 0 && (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
+    let (year, month, day) = (
+        number(&digits[..4]),
+        number(&digits[4..6]),
+        number(&digits[6..]),
+    );
+    let valid =
+        year > 0 && (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
     valid.then(|| days_from_date(year, month, day) as i32)
 }
 
@@ -111,7 +123,9 @@ pub fn parse_timestamp(ctx: &EvalContext<'_>, text: &str) -> Result<i64> {
         Decoded::Infinity => Ok(TIMESTAMP_INFINITY),
         Decoded::NegInfinity => Ok(TIMESTAMP_NEG_INFINITY),
         Decoded::At(moment) => {
-            let local = moment.local().ok_or_else(|| Fault::Format.error(oid::TIMESTAMP, text))?;
+            let local = moment
+                .local()
+                .ok_or_else(|| Fault::Format.error(oid::TIMESTAMP, text))?;
             checked_timestamp(local, text)
         }
     }
@@ -122,40 +136,60 @@ pub fn parse_timestamptz(ctx: &EvalContext<'_>, text: &str) -> Result<i64> {
         Decoded::Infinity => Ok(TIMESTAMP_INFINITY),
         Decoded::NegInfinity => Ok(TIMESTAMP_NEG_INFINITY),
         Decoded::At(moment) => {
-            let local = moment.local().ok_or_else(|| Fault::Format.error(oid::TIMESTAMPTZ, text))?;
+            let local = moment
+                .local()
+                .ok_or_else(|| Fault::Format.error(oid::TIMESTAMPTZ, text))?;
             let near = i64::try_from(local).unwrap_or(0);
             let east = match &moment.zone {
                 Some(zone) => zone.east_of_local(near),
                 None => ctx.format.time_zone.east_of_local(near),
             };
-            checked_timestamp(local - i128::from(east) * i128::from(MICROS_PER_SECOND), text)
+            checked_timestamp(
+                local - i128::from(east) * i128::from(MICROS_PER_SECOND),
+                text,
+            )
         }
     }
 }
 
 fn checked_timestamp(micros: i128, text: &str) -> Result<i64> {
-    i64::try_from(micros).ok().filter(|&t| timestamp_in_range(t)).ok_or_else(|| {
-        Error::new(state::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{text}\""))
-    })
+    i64::try_from(micros)
+        .ok()
+        .filter(|&t| timestamp_in_range(t))
+        .ok_or_else(|| {
+            Error::new(
+                state::DATETIME_FIELD_OVERFLOW,
+                format!("timestamp out of range: \"{text}\""),
+            )
+        })
 }
 
 pub fn parse_time(ctx: &EvalContext<'_>, text: &str) -> Result<i64> {
     match decode(ctx, text, oid::TIME).map_err(|f| f.error(oid::TIME, text))? {
-        Decoded::At(Moment { time: Some(time), .. }) => Ok(time),
+        Decoded::At(Moment {
+            time: Some(time), ..
+        }) => Ok(time),
         _ => Err(Fault::Format.error(oid::TIME, text)),
     }
 }
 
 pub fn parse_timetz(ctx: &EvalContext<'_>, text: &str) -> Result<TimeTz> {
     match decode(ctx, text, oid::TIMETZ).map_err(|f| f.error(oid::TIMETZ, text))? {
-        Decoded::At(Moment { time: Some(time), days, zone }) => {
+        Decoded::At(Moment {
+            time: Some(time),
+            days,
+            zone,
+        }) => {
             let zone = zone.as_ref().unwrap_or(&ctx.format.time_zone);
             // A zone with changing rules takes today's unless the text has a date.
             let east = match days {
                 Some(days) => zone.east_of_local(days * MICROS_PER_DAY + time),
                 None => zone.east_at(ctx.host.transaction_timestamp()),
             };
-            Ok(TimeTz { micros: time, zone: -east })
+            Ok(TimeTz {
+                micros: time,
+                zone: -east,
+            })
         }
         _ => Err(Fault::Format.error(oid::TIMETZ, text)),
     }

@@ -16,7 +16,11 @@ fn infinite(negative: bool, out: &mut Vec<u8>) {
 
 /// Year shown, with its era: 0 is 1 BC.
 fn shown_year(year: i32) -> (u64, bool) {
-    if year > 0 { (year as u64, false) } else { (u64::from(year.unsigned_abs()) + 1, true) }
+    if year > 0 {
+        (year as u64, false)
+    } else {
+        (u64::from(year.unsigned_abs()) + 1, true)
+    }
 }
 
 pub fn date(days: i32, style: DateStyle, out: &mut Vec<u8>) {

@@ -34,7 +34,10 @@ pub fn tokenize(text: &str, is_word: impl Fn(&str) -> bool) -> Result<Vec<Token>
     let mut tokens = Vec::new();
     let mut at = 0;
     let run = |from: usize, f: &dyn Fn(u8) -> bool| {
-        from + bytes[from.min(bytes.len())..].iter().take_while(|&&b| f(b)).count()
+        from + bytes[from.min(bytes.len())..]
+            .iter()
+            .take_while(|&&b| f(b))
+            .count()
     };
     let digit = |b: u8| b.is_ascii_digit();
     while at < bytes.len() {
@@ -88,7 +91,8 @@ pub fn tokenize(text: &str, is_word: impl Fn(&str) -> bool) -> Result<Vec<Token>
             };
             if joined {
                 at = run(at, &|b| {
-                    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'/' | b'_' | b'.' | b':')
+                    b.is_ascii_alphanumeric()
+                        || matches!(b, b'+' | b'-' | b'/' | b'_' | b'.' | b':')
                 });
                 Kind::Date
             } else {
@@ -122,7 +126,10 @@ pub fn tokenize(text: &str, is_word: impl Fn(&str) -> bool) -> Result<Vec<Token>
         } else {
             return Err(Fault::Format);
         };
-        tokens.push(Token { kind, text: text[start..at].to_ascii_lowercase() });
+        tokens.push(Token {
+            kind,
+            text: text[start..at].to_ascii_lowercase(),
+        });
         if tokens.len() > MAX_FIELDS {
             return Err(Fault::Format);
         }

@@ -11,12 +11,16 @@
 //! Nothing is aligned. A row may have fewer attributes than its table has now: the missing ones read as NULL
 //! here, and the caller puts in the column's missing value.
 
-use crate::datum::{Array, Datum, Dim, Interval, Record, Text, TimeTz};
+mod nested;
+#[cfg(test)]
+mod tests;
+
+use crate::datum::{Datum, Interval, Text, TimeTz};
 use crate::numeric::Numeric;
 use crate::sqltype::oid;
 use crate::{Error, Oid, Result, Tid};
+use nested::{read_array, read_record, write_array, write_record};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Columns a table may have.
 pub const MAX_COLUMNS: usize = 1600;
@@ -80,11 +84,26 @@ impl Phys {
             oid::UUID => Phys::Uuid,
             oid::TID => Phys::Tid,
             oid::RECORD => Phys::Record,
-            oid::NAME | oid::TEXT | oid::BPCHAR | oid::VARCHAR | oid::UNKNOWN | oid::CSTRING
-            | oid::PG_NODE_TREE | oid::ACLITEM => Phys::Text,
-            oid::OID | oid::XID | oid::CID | oid::REGPROC | oid::REGPROCEDURE | oid::REGOPER
-            | oid::REGOPERATOR | oid::REGCLASS | oid::REGTYPE | oid::REGNAMESPACE
-            | oid::REGROLE | oid::REGCOLLATION => Phys::Oid,
+            oid::NAME
+            | oid::TEXT
+            | oid::BPCHAR
+            | oid::VARCHAR
+            | oid::UNKNOWN
+            | oid::CSTRING
+            | oid::PG_NODE_TREE
+            | oid::ACLITEM => Phys::Text,
+            oid::OID
+            | oid::XID
+            | oid::CID
+            | oid::REGPROC
+            | oid::REGPROCEDURE
+            | oid::REGOPER
+            | oid::REGOPERATOR
+            | oid::REGCLASS
+            | oid::REGTYPE
+            | oid::REGNAMESPACE
+            | oid::REGROLE
+            | oid::REGCOLLATION => Phys::Oid,
             _ if crate::sqltype::element_of(ty).is_some() => Phys::Array,
             _ => return None,
         })
@@ -119,7 +138,10 @@ fn damaged() -> Error {
 
 impl RowLayout {
     pub fn new(columns: &[Phys]) -> RowLayout {
-        assert!(columns.len() <= MAX_COLUMNS, "checked when the table is made");
+        assert!(
+            columns.len() <= MAX_COLUMNS,
+            "checked when the table is made"
+        );
         let mut at = Some(2u32);
         let fixed_offsets = columns
             .iter()
@@ -129,7 +151,10 @@ impl RowLayout {
                 here
             })
             .collect();
-        RowLayout { columns: columns.into(), fixed_offsets }
+        RowLayout {
+            columns: columns.into(),
+            fixed_offsets,
+        }
     }
 
     pub fn columns(&self) -> &[Phys] {
@@ -192,7 +217,8 @@ impl RowLayout {
 
     /// Does the row refer to values outside of it?
     pub fn has_external(row: &[u8]) -> bool {
-        row.get(1).is_some_and(|high| u16::from(*high) << 8 & HAS_EXTERNAL != 0)
+        row.get(1)
+            .is_some_and(|high| u16::from(*high) << 8 & HAS_EXTERNAL != 0)
     }
 
     /// The references a row holds, with their columns.
@@ -312,7 +338,9 @@ struct Parsed<'a> {
 impl<'a> Parsed<'a> {
     #[inline]
     fn new(bytes: &'a [u8]) -> Result<Parsed<'a>> {
-        let Some(head) = bytes.first_chunk::<2>() else { return Err(damaged()) };
+        let Some(head) = bytes.first_chunk::<2>() else {
+            return Err(damaged());
+        };
         let head = u16::from_le_bytes(*head);
         let count = usize::from(head & COUNT_MASK);
         let (bitmap, start) = if head & HAS_NULLS != 0 {
@@ -321,7 +349,12 @@ impl<'a> Parsed<'a> {
         } else {
             (None, 2)
         };
-        Ok(Parsed { bytes, count, bitmap, start })
+        Ok(Parsed {
+            bytes,
+            count,
+            bitmap,
+            start,
+        })
     }
     #[inline]
     fn is_null(&self, i: usize) -> bool {
@@ -416,10 +449,14 @@ fn read_varying(phys: Phys, bytes: &[u8]) -> Result<Datum> {
             Ok(Datum::Text(Text::new(text)))
         }
         Phys::Bytea => Ok(Datum::Bytea(bytes.into())),
-        Phys::Numeric => Numeric::read_stored(bytes).map(Datum::Numeric).ok_or_else(damaged),
+        Phys::Numeric => Numeric::read_stored(bytes)
+            .map(Datum::Numeric)
+            .ok_or_else(damaged),
         Phys::Array => read_array(bytes),
         Phys::Record => read_record(bytes),
-        _ => Err(Error::internal("a fixed-width column is never stored outside its row")),
+        _ => Err(Error::internal(
+            "a fixed-width column is never stored outside its row",
+        )),
     }
 }
 
@@ -483,7 +520,9 @@ fn write_value(value: &Datum, phys: Phys, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(reference);
         }
         (value, phys) => {
-            return Err(Error::internal(format_args!("{value:?} stored in a {phys:?} column")));
+            return Err(Error::internal(format_args!(
+                "{value:?} stored in a {phys:?} column"
+            )));
         }
     }
     Ok(())
@@ -499,75 +538,4 @@ fn write_varying(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
     }
     out.extend_from_slice(bytes);
     Ok(())
-}
-
-/// Items and fields lie as in a row: a bitmap would save little, so each has a byte that says NULL (0) or not (1).
-fn write_items<'a>(items: impl Iterator<Item = (&'a Datum, Oid)>, out: &mut Vec<u8>) -> Result<()> {
-    for (item, ty) in items {
-        let phys = Phys::of(ty).ok_or_else(|| Error::internal("an item without a stored form"))?;
-        out.push(u8::from(!item.is_null()));
-        write_value(item, phys, out)?;
-    }
-    Ok(())
-}
-
-fn read_item(bytes: &[u8], at: usize, ty: Oid) -> Result<(Datum, usize)> {
-    match bytes.get(at) {
-        Some(0) => Ok((Datum::Null, at + 1)),
-        Some(_) => read_value(bytes, at + 1, Phys::of(ty).ok_or_else(damaged)?),
-        None => Err(damaged()),
-    }
-}
-
-fn write_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
-    out.extend_from_slice(&array.element.0.to_le_bytes());
-    out.push(array.dims.len() as u8);
-    for dim in &array.dims {
-        out.extend_from_slice(&dim.len.to_le_bytes());
-        out.extend_from_slice(&dim.lower.to_le_bytes());
-    }
-    write_items(array.items.iter().map(|i| (i, array.element)), out)
-}
-
-fn read_array(bytes: &[u8]) -> Result<Datum> {
-    let element = Oid(u32::from_le_bytes(take(bytes, 0)?));
-    let ndims = usize::from(*bytes.get(4).ok_or_else(damaged)?);
-    let mut at = 5;
-    let mut dims = Vec::with_capacity(ndims);
-    for _ in 0..ndims {
-        let (len, lower) = (take(bytes, at)?, take(bytes, at + 4)?);
-        dims.push(Dim { len: i32::from_le_bytes(len), lower: i32::from_le_bytes(lower) });
-        at += 8;
-    }
-    let mut items = Vec::new();
-    while at < bytes.len() {
-        let (item, next) = read_item(bytes, at, element)?;
-        items.push(item);
-        at = next;
-    }
-    Ok(Datum::Array(Arc::new(Array { element, dims, items })))
-}
-
-fn write_record(record: &Record, out: &mut Vec<u8>) -> Result<()> {
-    out.extend_from_slice(&(record.types.len() as u16).to_le_bytes());
-    for ty in record.types.iter() {
-        out.extend_from_slice(&ty.0.to_le_bytes());
-    }
-    write_items(record.values.iter().zip(record.types.iter().copied()), out)
-}
-
-fn read_record(bytes: &[u8]) -> Result<Datum> {
-    let count = usize::from(u16::from_le_bytes(take(bytes, 0)?));
-    let mut types = Vec::with_capacity(count);
-    for i in 0..count {
-        types.push(Oid(u32::from_le_bytes(take(bytes, 2 + i * 4)?)));
-    }
-    let mut at = 2 + count * 4;
-    let mut values = Vec::with_capacity(count);
-    for ty in &types {
-        let (value, next) = read_item(bytes, at, *ty)?;
-        values.push(value);
-        at = next;
-    }
-    Ok(Datum::Record(Arc::new(Record { types: types.into(), values })))
 }
