@@ -69,6 +69,18 @@ fn server_settings(given: &[(String, String)], source: Source) -> Result<ServerS
     Ok(settings)
 }
 
+/// A catalog with changed definitions.
+pub(crate) fn with_changes(catalog: &Catalog, changes: &[Change]) -> Result<Catalog> {
+    let mut edit = CatalogEdit::new(catalog);
+    for change in changes {
+        match change {
+            Change::Put { kind, json, .. } => edit.put(Object::from_json(*kind, json)?),
+            Change::Delete { oid, .. } => edit.delete(*oid),
+        }
+    }
+    Ok(edit.finish().0)
+}
+
 impl Engine {
     /// Opens a data directory, made at first start; recovers it if need be.
     ///
@@ -170,14 +182,7 @@ impl Engine {
     /// Makes a committed transaction's definitions everybody's. To be called while its locks are held.
     pub(crate) fn publish(&self, changes: &[Change]) -> Result<()> {
         let mut current = self.catalog.write();
-        let mut edit = CatalogEdit::new(&current);
-        for change in changes {
-            match change {
-                Change::Put { kind, json, .. } => edit.put(Object::from_json(*kind, json)?),
-                Change::Delete { oid, .. } => edit.delete(*oid),
-            }
-        }
-        let (catalog, _) = edit.finish();
+        let catalog = with_changes(&current, changes)?;
         let version = catalog.version();
         *current = Arc::new(catalog);
         self.catalog_version.store(version, Ordering::Release);

@@ -9,8 +9,8 @@ use throng_buffer::{Try, retry};
 use throng_types::row::{REFERENCE_LEN, RowLayout, encode_row};
 use throng_types::{Datum, Result};
 
-/// A row longer than this gives up values, so that at least four rows fit a page (PostgreSQL's TOAST_TUPLE_THRESHOLD).
-const LONGEST_ROW: usize = 2000;
+/// The longest row a page takes; a longer one gives up values. Each value outside takes whole pages, so none is moved early.
+const LONGEST_ROW: usize = 8128;
 /// Values shorter than this stay: a reference would save little.
 const SHORTEST_MOVED: usize = 4 * REFERENCE_LEN;
 

@@ -1,6 +1,16 @@
 //! Running statements: row operators, writes, COPY and analytics.
 
+mod cleaner;
 pub mod client;
+pub mod copy;
+mod engine;
+mod large;
+mod objects;
 pub mod run;
+mod session;
 pub mod store;
 pub mod table;
+pub mod write;
+
+pub use engine::{Engine, EngineConfig, RoleLogin};
+pub use session::{Login, Session};

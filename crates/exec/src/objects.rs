@@ -5,7 +5,7 @@
 //! through for a row to change.
 
 use throng_access::{Heap, RowLockMode, TupleBatch, TxContext, Visibility};
-use throng_buffer::{retry, retry_blocking};
+use throng_buffer::{Ring, retry, retry_blocking};
 use throng_sql::catalog::{Catalog, Change, Object, ObjectKind};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, update_row};
 use throng_txn::{Isolation, SessionInfo, Txn, TxnSystem};
@@ -67,11 +67,13 @@ pub fn load(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
     let snapshot = txn.snapshot();
     let heap = store.relations.heap(OBJECTS_FILE);
     let mut objects = Vec::new();
-    for block in 0..retry_blocking(|| heap.blocks())? {
+    let blocks = retry_blocking(|| heap.blocks())?;
+    let mut ring = Ring::for_scan(&store.pool, blocks);
+    for block in 0..blocks {
         let mut batch = TupleBatch::new();
         retry_blocking(|| {
             batch.clear();
-            heap.scan_page(block, &snapshot, &mut batch)
+            heap.scan_page(block, &snapshot, &mut ring, &mut batch)
         })?;
         for (_, bytes) in batch.iter() {
             objects.push(read(&heap, bytes)?);
@@ -126,11 +128,13 @@ async fn find(heap: &Heap, txn: &Txn, oid: Oid) -> Result<Option<RowRef>> {
     // What earlier commands of this transaction wrote is seen; others' changes are kept out by the object's lock.
     let snapshot = txn.latest_snapshot();
     let vis: &dyn Visibility = &snapshot;
-    for block in 0..retry(|| heap.blocks()).await? {
+    let blocks = retry(|| heap.blocks()).await?;
+    let mut ring = Ring::for_scan(heap.pool(), blocks);
+    for block in 0..blocks {
         let mut batch = TupleBatch::new();
         retry(|| {
             batch.clear();
-            heap.scan_page(block, vis, &mut batch)
+            heap.scan_page(block, vis, &mut ring, &mut batch)
         })
         .await?;
         for i in 0..batch.len() {

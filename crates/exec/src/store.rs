@@ -5,8 +5,11 @@ use std::sync::Arc;
 use throng_access::RelationStore;
 use throng_buffer::Pool;
 
+use crate::session::sequences::Counters;
+
 #[derive(Clone)]
 pub struct Store {
     pub pool: Arc<Pool>,
     pub relations: Arc<RelationStore>,
+    pub sequences: Arc<Counters>,
 }

@@ -70,6 +70,11 @@ impl Table {
         Ok(table)
     }
 
+    /// One of its own, for a definition that is not published and may never be.
+    pub fn unshared(def: &Arc<TableDef>, store: &Store, ctx: &EvalContext<'_>) -> Result<Table> {
+        Table::new(def, store, ctx)
+    }
+
     fn new(def: &Arc<TableDef>, store: &Store, ctx: &EvalContext<'_>) -> Result<Table> {
         let phys: Vec<Phys> = def.columns.iter().map(phys_of).collect::<Result<_>>()?;
         let missing: Vec<Option<Datum>> = def

@@ -3,7 +3,7 @@
 
 use throng_sql::expr::AggCall;
 use throng_sql::func::aggregate::AggState;
-use throng_sql::plan::node::{AggStrategy, AggregateNode};
+use throng_sql::plan::{AggStrategy, AggregateNode};
 
 use super::eval::{eval, holds};
 use super::hashed::{self, Key, RowTable};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_sql::expr::{Expr, RelId};
-use throng_sql::plan::{Node, Plan, PlannedStatement};
+use throng_sql::plan::{Cost, Node, Plan, PlannedStatement, StatementTag};
 use throng_types::{Datum, Error, Result, Tid};
 
 use super::aggregate::AggregateOp;
@@ -35,6 +35,31 @@ impl Execution {
     pub fn new(plan: Arc<PlannedStatement>, work_mem: usize) -> Execution {
         let memory = Memory::new(plan.outer_params, plan.subplans.len(), work_mem);
         Execution { root: None, memory, plan }
+    }
+
+    /// A run that gives one row, the value of an expression without input row.
+    pub fn of_expression(expr: Expr) -> Execution {
+        Execution::of_expressions(vec![expr])
+    }
+
+    pub fn of_expressions(exprs: Vec<Expr>) -> Execution {
+        let types = exprs.iter().map(Expr::ty).collect();
+        let root = Plan {
+            id: 0,
+            node: Node::Values { rows: vec![exprs] },
+            types,
+            cost: Cost::default(),
+        };
+        let plan = PlannedStatement {
+            tag: StatementTag::Select,
+            root,
+            subplans: Vec::new(),
+            outer_params: 0,
+            params: Vec::new(),
+            output: Vec::new(),
+            locks: Vec::new(),
+        };
+        Execution::new(Arc::new(plan), usize::MAX)
     }
 
     pub fn plan(&self) -> &Arc<PlannedStatement> {

@@ -229,7 +229,7 @@ pub fn cast(value: &Datum, from: SqlType, to: SqlType, how: CastHow, cx: &mut Cx
     if to.typmod < 0 {
         return Ok(converted);
     }
-    Ok(throng_sql::func::typmod::apply(&cx.eval, converted, to, how == CastHow::Explicit)?)
+    Ok(throng_sql::func::typmod::apply(converted, to, how == CastHow::Explicit)?)
 }
 
 /// `left op ANY (array)` and `left op ALL (array)`, with SQL's three values.

@@ -1,7 +1,7 @@
 //! Set-returning functions: in FROM, and at the top of a select list.
 
 use throng_sql::func::{Body, Function, SetIterator};
-use throng_sql::plan::node::{FunctionScan, SetExpr};
+use throng_sql::plan::{FunctionScan, SetExpr};
 use throng_types::Datum;
 
 use super::eval::{eval, holds};

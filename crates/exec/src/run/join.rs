@@ -1,7 +1,7 @@
 //! Joins: nested loop (with parameters for the inner side) and hash join, all of SQL's kinds.
 
 use throng_sql::expr::Expr;
-use throng_sql::plan::node::{HashJoin, NestedLoop};
+use throng_sql::plan::{HashJoin, NestedLoop};
 use throng_sql::query::JoinKind;
 use throng_types::Datum;
 

@@ -10,7 +10,7 @@
 
 use throng_access::RowLockMode;
 use throng_sql::plan::Plan;
-use throng_sql::plan::node::LockTarget;
+use throng_sql::plan::LockTarget;
 use throng_sql::query::RowLockStrength;
 use throng_types::{Datum, Error, Tid};
 

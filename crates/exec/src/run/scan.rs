@@ -6,7 +6,7 @@ use std::rc::Rc;
 use throng_access::TupleBatch;
 use throng_access::btree::{Cursor, Direction, KeyRange};
 use throng_sql::expr::{Expr, system};
-use throng_sql::plan::node::{IndexScan, KeyMatch, SeqScan};
+use throng_sql::plan::{IndexScan, KeyMatch, SeqScan};
 use throng_types::key::{self, KeyOrder};
 use throng_types::{BlockNo, Datum, Tid};
 

@@ -40,6 +40,7 @@ use prepared::Prepared;
 use transaction::{Block, Transaction};
 
 pub use host::format_settings;
+pub(crate) use query::{Returning, next, wait};
 
 /// Who wants a session.
 pub struct Login {

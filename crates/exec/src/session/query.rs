@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use throng_buffer::Patience;
+use throng_sql::catalog::Catalog;
 use throng_sql::bind::{self, BindContext};
 use throng_sql::command::{Bound, BoundStatement};
 use throng_sql::parse::ast::Statement;
@@ -26,7 +28,7 @@ use crate::write;
 /// Sizes for the planner, from the storage itself.
 struct StoreStats<'a> {
     store: &'a Store,
-    catalog: &'a throng_sql::catalog::Catalog,
+    catalog: &'a Catalog,
 }
 
 impl Stats for StoreStats<'_> {
@@ -141,7 +143,26 @@ impl Session {
         let transaction = self.transaction_mut()?;
         transaction.used = true;
         let snapshot = transaction.txn.snapshot();
-        Ok(Run { execution: Execution::new(plan, work_mem), params, snapshot, write: None, row: Row::new() })
+        Ok(Run { execution: Execution::new(plan, work_mem), params, snapshot, row: Row::new() })
+    }
+
+    /// What operators and expressions run in.
+    pub(super) fn env<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        host: &'a SessionHost<'a>,
+        snapshot: &'a Snapshot,
+        params: &'a [Datum],
+    ) -> Env<'a> {
+        Env {
+            store: &self.engine.store,
+            catalog,
+            snapshot,
+            eval: host.eval(),
+            cancel: self.handle.cancel_flag(),
+            params,
+            system: host,
+        }
     }
 
     /// Runs until `limit` rows have been given, or to the end.
@@ -154,19 +175,12 @@ impl Session {
     ) -> Result<Ran> {
         let catalog = self.catalog();
         let host = self.host(&catalog);
-        let env = Env {
-            store: &self.engine.store,
-            catalog: &catalog,
-            snapshot: &run.snapshot,
-            eval: host.eval(),
-            cancel: self.handle.cancel_flag(),
-            params: &run.params,
-            system: &host,
-        };
+        let env = self.env(&catalog, &host, &run.snapshot, &run.params);
         let txn = &self.transaction()?.txn;
         if run.execution.plan().tag != StatementTag::Select {
             let mut returning = Returning { client, shape };
-            let write = write::Context { env, txn, session: self };
+            let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+            let write = write::Context { env, txn, work_mem };
             let rows = write::run(&mut run.execution, &write, &mut returning).await?;
             txn.next_command()?;
             return Ok(Ran { rows, complete: true });
@@ -193,8 +207,7 @@ impl Session {
 pub(super) struct Run {
     pub execution: Execution,
     params: Vec<Datum>,
-    snapshot: Snapshot,
-    write: Option<()>,
+    pub snapshot: Snapshot,
     row: Row,
 }
 
@@ -212,6 +225,11 @@ pub(crate) struct Returning<'a> {
 }
 
 impl Returning<'_> {
+    /// Whether anybody looks at the rows.
+    pub fn is_wanted(&self) -> bool {
+        self.shape.is_some()
+    }
+
     pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<()> {
         if let Some(shape) = self.shape {
             self.client.row(row, shape, &env.eval)?;
@@ -230,30 +248,29 @@ pub(crate) async fn next(
     txn: &throng_txn::Txn,
     row: &mut Row,
 ) -> Result<bool> {
-    // What was waited for keeps its page until the next attempt has looked at it.
-    let mut kept = None;
+    let mut patience = Patience::default();
     loop {
-        let stop = match execution.next(env, row) {
+        match execution.next(env, row) {
             Ok(more) => return Ok(more),
-            Err(stop) => stop,
-        };
-        match stop {
-            Stop::Wait(mut wait) => {
-                env.cancel.guard(&mut wait).await?;
-                kept = Some(wait);
-            }
-            Stop::Lock(request) => {
+            Err(Stop::Lock(request)) => {
                 let locked = lock(request, env, txn).await?;
                 execution.answer(locked);
-                kept = None;
             }
-            Stop::Yield => {
-                tokio::task::yield_now().await;
-                kept = None;
-            }
-            Stop::Error(e) => return Err(e),
+            Err(stop) => wait(stop, env, &mut patience).await?,
         }
-        let _ = &kept;
+    }
+}
+
+/// Waits for what stopped an evaluation that locks no rows. `patience` keeps what was waited for until the next attempt.
+pub(crate) async fn wait(stop: Stop, env: Env<'_>, patience: &mut Patience) -> Result<()> {
+    match stop {
+        Stop::Wait(wait) => env.cancel.guard(patience.wait(wait)).await,
+        Stop::Yield => {
+            tokio::task::yield_now().await;
+            Ok(())
+        }
+        Stop::Lock(_) => Err(Error::internal("an expression that locks rows")),
+        Stop::Error(e) => Err(e),
     }
 }
 

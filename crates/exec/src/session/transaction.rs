@@ -335,15 +335,25 @@ impl Session {
         self.settings.borrow_mut().rollback_to(savepoint.settings_mark);
     }
 
-    /// The catalog as the running statement sees it.
+    /// The catalog as the running statement sees it: what is published, with this transaction's own changes.
     pub(super) fn catalog(&mut self) -> Arc<Catalog> {
-        if let Some(own) = self.transaction.as_ref().and_then(|t| t.catalog.clone()) {
-            return own;
-        }
-        if self.published.version() != self.engine.catalog_version() {
+        let stale = self.published.version() != self.engine.catalog_version();
+        if stale {
             self.published = self.engine.catalog();
         }
-        self.published.clone()
+        let Some(transaction) = self.transaction.as_mut() else { return self.published.clone() };
+        match &transaction.catalog {
+            None => self.published.clone(),
+            Some(own) if !stale => own.clone(),
+            Some(_) => {
+                // Others published meanwhile: the own changes go on top of theirs.
+                let rebased = crate::engine::with_changes(&self.published, &transaction.changes)
+                    .expect("a definition that was made can be read");
+                let rebased = Arc::new(rebased);
+                transaction.catalog = Some(rebased.clone());
+                rebased
+            }
+        }
     }
 
     /// Refuses a write in a read-only transaction.

@@ -1,0 +1,54 @@
+//! Reading a whole table outside a plan: to build an index, to rewrite, to check what is there.
+
+use throng_access::TupleBatch;
+use throng_buffer::{Ring, retry};
+use throng_txn::rows::RowRef;
+use throng_types::{BlockNo, Datum, Result};
+
+use crate::large;
+use crate::run::Row;
+use crate::table::Table;
+
+/// A table's rows, page by page, as a snapshot shows them.
+pub struct PageRows<'a> {
+    table: &'a Table,
+    snapshot: throng_txn::Snapshot,
+    block: BlockNo,
+    end: BlockNo,
+    ring: Ring,
+    batch: TupleBatch,
+}
+
+impl<'a> PageRows<'a> {
+    pub async fn new(table: &'a Table, snapshot: throng_txn::Snapshot) -> Result<PageRows<'a>> {
+        let end = retry(|| table.heap.blocks()).await?;
+        let ring = Ring::for_scan(table.heap.pool(), end);
+        Ok(PageRows { table, snapshot, block: 0, end, ring, batch: TupleBatch::new() })
+    }
+
+    /// Replaces `out` by the rows of the next page, values kept elsewhere fetched; false at the end.
+    pub async fn next(&mut self, out: &mut Vec<(RowRef, Row)>) -> Result<bool> {
+        out.clear();
+        if self.block >= self.end {
+            return Ok(false);
+        }
+        let PageRows { table, snapshot, block, ring, batch, .. } = self;
+        retry(|| {
+            batch.clear();
+            table.heap.scan_page(*block, &*snapshot, ring, batch)
+        })
+        .await?;
+        self.block += 1;
+        let columns = self.table.def.columns.len();
+        for i in 0..self.batch.len() {
+            let mut row: Vec<Datum> = Vec::with_capacity(columns);
+            self.table.decode(self.batch.row(i), columns, &mut row)?;
+            let mut fetch = large::Fetch::default();
+            retry(|| self.table.fetch_external(&mut row, &mut fetch)).await?;
+            out.push((RowRef { tid: self.batch.tid(i), root: self.batch.root(i) }, row));
+        }
+        // Others on this core get their turn after each page.
+        tokio::task::yield_now().await;
+        Ok(true)
+    }
+}

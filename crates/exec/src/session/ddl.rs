@@ -1,0 +1,506 @@
+//! Definitions: changed in a copy of the catalog, carried out on files and rows, published when the transaction commits.
+//!
+//! 1. Lock what is named. 2. Apply to a copy; lock what the change reached and the names it takes. 3. If others published
+//! meanwhile, begin again from their catalog. 4. Do the work on files and rows. 5. Keep the copy as this transaction's
+//! catalog; commit writes the changed objects and publishes them.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use throng_access::admit_write;
+use throng_access::btree::BTree;
+use throng_buffer::retry;
+use throng_sql::catalog::ddl::{self, DdlHost, Work};
+use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object, TableDef, builtin};
+use throng_sql::command::{Ddl, TargetKind};
+use throng_sql::expr::Expr;
+use throng_sql::io::output_text;
+use throng_sql::settings::Id;
+use throng_txn::rows::RowRef;
+use throng_txn::{LockMode, LockTag, WaitPolicy};
+use throng_types::error::state;
+use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
+
+use super::{Session, sequences};
+use crate::client::Client;
+use crate::engine::Engine;
+use crate::rows::PageRows;
+use crate::run::Row;
+use crate::run::context::Env;
+use crate::table::{Index, Table};
+use crate::write;
+
+/// What carrying out a definition asks of the engine.
+struct Host<'a> {
+    engine: &'a Engine,
+    txn: &'a throng_txn::Txn,
+    env: Env<'a>,
+    search_path: &'a [Oid],
+    user: Oid,
+    /// The first error in making a file; the definition fails with it.
+    failed: Option<Error>,
+}
+
+impl DdlHost for Host<'_> {
+    fn next_oid(&mut self) -> Oid {
+        self.engine.sys.new_oid()
+    }
+
+    fn next_file(&mut self) -> FileId {
+        match self.txn.create_file() {
+            Ok(file) => file,
+            Err(e) => {
+                self.failed.get_or_insert(e);
+                FileId(0)
+            }
+        }
+    }
+
+    fn evaluate(&mut self, expr: &Expr) -> Result<Option<String>> {
+        let value = write::constant_blocking(expr.clone(), self.env)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        output_text(&self.env.eval, &value, expr.ty(), &mut text);
+        Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    fn password_verifier(&mut self, password: &str) -> Result<String> {
+        if password.starts_with("SCRAM-SHA-256$") {
+            return Ok(password.to_owned());
+        }
+        Ok((self.engine.password_verifier)(password))
+    }
+
+    fn search_path(&self) -> &[Oid] {
+        self.search_path
+    }
+
+    fn current_user(&self) -> Oid {
+        self.user
+    }
+}
+
+/// The tables a definition is about, and how they are locked.
+fn tables_of(ddl: &Ddl, catalog: &Catalog) -> (Vec<Oid>, LockMode) {
+    let of_target = |kind: TargetKind, oid: Oid| match kind {
+        TargetKind::Table | TargetKind::Column(_) => Some(oid),
+        TargetKind::Index => catalog.index(oid).map(|index| index.table),
+        TargetKind::Constraint => catalog.constraint(oid).map(|constraint| constraint.table),
+        _ => None,
+    };
+    let tables = match ddl {
+        Ddl::CreateIndex(create) => return (vec![create.table], LockMode::Share),
+        Ddl::AlterTable { table, .. } => vec![*table],
+        Ddl::Truncate { tables, .. } => tables.clone(),
+        Ddl::Drop { targets, .. } => {
+            targets.iter().filter_map(|t| of_target(t.kind, t.oid)).collect()
+        }
+        Ddl::Rename { target, .. }
+        | Ddl::SetSchema { target, .. }
+        | Ddl::SetOwner { target, .. } => of_target(target.kind, target.oid).into_iter().collect(),
+        _ => Vec::new(),
+    };
+    (tables, LockMode::AccessExclusive)
+}
+
+/// The lock that stands for a relation's name: two sessions that take one name come one after the other.
+fn name_lock(schema: Oid, name: &str) -> LockTag {
+    let hash = FixedState::default().hash_one((schema.0, name)) as u32;
+    LockTag::Object { class: builtin::class::NAMESPACE, object: Oid(hash) }
+}
+
+fn relation_name(object: &Object) -> Option<(Oid, &str)> {
+    match object {
+        Object::Table(def) => Some((def.schema, &def.name)),
+        Object::Index(def) => Some((def.schema, &def.name)),
+        Object::Sequence(def) => Some((def.schema, &def.name)),
+        Object::Schema(def) => Some((Oid::NONE, &def.name)),
+        Object::Role(def) => Some((Oid(1), &def.name)),
+        _ => None,
+    }
+}
+
+impl Session {
+    pub(super) async fn run_ddl(&mut self, ddl: Ddl, client: &mut dyn Client) -> Result<()> {
+        self.must_be_writable(&ddl.tag())?;
+        let (rows, notices) = self.define(&ddl).await?;
+        self.notices(notices, client);
+        let tag = match rows {
+            Some(rows) => format!("SELECT {rows}"),
+            None => ddl.tag(),
+        };
+        client.command_complete(&tag);
+        Ok(())
+    }
+
+    /// Carries out a definition; the rows of CREATE TABLE AS, and notices.
+    async fn define(&mut self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
+        loop {
+            let catalog = self.catalog();
+            let seen = self.engine.catalog_version();
+            let transaction = self.transaction_mut()?;
+            transaction.used = true;
+            let txn = &self.transaction()?.txn;
+            let (tables, mode) = tables_of(ddl, &catalog);
+            for table in tables {
+                txn.lock_relation(table, mode).await?;
+            }
+            let mut edit = CatalogEdit::new(&catalog);
+            let outcome = self.apply(&mut edit, ddl, &catalog)?;
+            let txn = &self.transaction()?.txn;
+            for table in &outcome.touched {
+                txn.lock_relation(*table, LockMode::AccessExclusive).await?;
+            }
+            let (edited, changes) = edit.finish();
+            for change in &changes {
+                let Change::Put { oid, .. } = change else { continue };
+                let new_name = edited.object(*oid).and_then(relation_name);
+                let old_name = catalog.object(*oid).and_then(relation_name);
+                if let Some((schema, name)) = new_name.filter(|n| Some(*n) != old_name) {
+                    txn.lock(name_lock(schema, name), LockMode::Exclusive, WaitPolicy::Block).await?;
+                }
+            }
+            // What others published while we waited for a lock may be about the same things.
+            if self.engine.catalog_version() != seen {
+                continue;
+            }
+            let edited = Arc::new(edited);
+            let mut filled = None;
+            for work in outcome.work {
+                if let Some(rows) = self.work(work, &catalog, &edited).await? {
+                    filled = Some(rows);
+                }
+            }
+            let transaction = self.transaction_mut()?;
+            transaction.changes.extend(changes);
+            transaction.catalog = Some(edited);
+            transaction.txn.next_command()?;
+            return Ok((filled, outcome.notices));
+        }
+    }
+
+    fn apply(&self, edit: &mut CatalogEdit, ddl: &Ddl, catalog: &Arc<Catalog>) -> Result<ddl::Outcome> {
+        let path_setting = self.settings.borrow().search_path();
+        let search_path = catalog.search_path(&path_setting, &self.role.name);
+        let txn = &self.transaction()?.txn;
+        let snapshot = txn.latest_snapshot();
+        let host = self.host(catalog);
+        let mut host = Host {
+            engine: &self.engine,
+            txn,
+            env: self.env(catalog, &host, &snapshot, &[]),
+            search_path: &search_path,
+            user: self.role.oid,
+            failed: None,
+        };
+        let outcome = ddl::apply(edit, ddl, &mut host)?;
+        match host.failed {
+            Some(e) => Err(e),
+            None => Ok(outcome),
+        }
+    }
+
+    /// One piece of work; rows, if it filled a table.
+    async fn work(&mut self, work: Work, before: &Arc<Catalog>, edited: &Arc<Catalog>) -> Result<Option<u64>> {
+        match work {
+            // The file was made with its number.
+            Work::CreateHeap(_) => {}
+            Work::CreateIndex { index, build } => self.create_index(index, build, edited).await?,
+            Work::CreateSequence(oid) => {
+                let def = edited.sequence(oid).ok_or_else(|| gone("sequence"))?;
+                sequences::create(&self.engine.store, &self.transaction()?.txn, def).await?;
+            }
+            Work::RestartSequence { sequence, value } => {
+                let def = edited.sequence(sequence).ok_or_else(|| gone("sequence"))?;
+                sequences::set(&self.engine.store, &self.transaction()?.txn, def, value, false).await?;
+            }
+            Work::DropFile(file) => self.drop_file(file)?,
+            Work::Rewrite { table, from, old, values } => {
+                self.rewrite(table, from, &old, values, edited).await?;
+            }
+            Work::CheckNotNull { table, attnum } => self.check_not_null(table, attnum, edited).await?,
+            Work::CheckRows { table, name, expr } => {
+                self.check_rows(table, &name, expr, edited).await?;
+            }
+            Work::CheckForeignKey { constraint } => {
+                self.check_foreign_key(constraint, before, edited).await?;
+            }
+            Work::Fill { table, query } => return self.fill(table, *query, edited).await.map(Some),
+        }
+        Ok(None)
+    }
+
+    fn drop_file(&self, file: FileId) -> Result<()> {
+        let txn = &self.transaction()?.txn;
+        txn.drop_file(file);
+        let relations = self.engine.store.relations.clone();
+        txn.on_commit(move |_| relations.forget(file));
+        Ok(())
+    }
+
+    async fn create_index(&self, index: Oid, build: bool, catalog: &Arc<Catalog>) -> Result<()> {
+        let def = catalog.index(index).ok_or_else(|| gone("index"))?;
+        let table_def = catalog.table(def.table).ok_or_else(|| gone("table"))?;
+        let store = &self.engine.store;
+        let txn = &self.transaction()?.txn;
+        let xid = txn.assign_top_xid();
+        retry(|| admit_write(&store.pool)).await?;
+        if !build {
+            retry(|| BTree::create(store.pool.clone(), def.file, xid)).await?;
+            return Ok(());
+        }
+        let host = self.host(catalog);
+        let ctx = host.eval();
+        let table = Table::of(table_def, store, &ctx)?;
+        let index = Index::of(def, table_def, store);
+        let mut keys = Keys::default();
+        let mut scan = PageRows::new(&table, txn.latest_snapshot()).await?;
+        let mut page = Vec::new();
+        let mut key = Vec::new();
+        while scan.next(&mut page).await? {
+            self.handle.cancel_flag().check()?;
+            for (at, row) in &page {
+                let any_null = index.key(row, &mut key)?;
+                keys.push(&key, at.root, any_null);
+            }
+        }
+        // Sorting many keys takes long: on a thread that serves nobody else.
+        let keys = tokio::task::spawn_blocking(move || keys.sorted())
+            .await
+            .map_err(|e| Error::internal(format!("sorting keys: {e}")))?;
+        if def.unique {
+            if let Some(root) = keys.first_duplicate(def.nulls_not_distinct) {
+                let mut bytes = Vec::new();
+                let mut row = Row::new();
+                let snapshot = txn.latest_snapshot();
+                if retry(|| table.heap.fetch(root, &snapshot, &mut bytes)).await?.is_some() {
+                    table.decode(&bytes, table.def.columns.len(), &mut row)?;
+                }
+                let message = format!("could not create unique index \"{}\"", def.name);
+                let key = write::row::key_text(table_def, &index.columns, &row, &ctx);
+                return Err(Error::new(state::UNIQUE_VIOLATION, message)
+                    .detail(format!("Key {key} is duplicated."))
+                    .constraint(&def.name));
+            }
+        }
+        let mut builder = index.tree.builder(xid);
+        for (i, (key, tid)) in keys.iter().enumerate() {
+            retry(|| builder.push(key, tid)).await?;
+            if i % 1000 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        retry(|| builder.finish()).await?;
+        Ok(())
+    }
+
+    /// Copies a table's rows into its new heap.
+    async fn rewrite(
+        &self,
+        table: Oid,
+        from: FileId,
+        old: &Arc<TableDef>,
+        values: Vec<Expr>,
+        catalog: &Arc<Catalog>,
+    ) -> Result<()> {
+        let new_def = catalog.table(table).ok_or_else(|| gone("table"))?;
+        let old_def = Arc::new(TableDef { file: from, ..old.as_ref().clone() });
+        let store = &self.engine.store;
+        let txn = &self.transaction()?.txn;
+        let host = self.host(catalog);
+        let ctx = host.eval();
+        let source = Table::unshared(&old_def, store, &ctx)?;
+        let target = Table::unshared(new_def, store, &ctx)?;
+        let mut compute = write::Compute::new(values);
+        let mut scan = PageRows::new(&source, txn.latest_snapshot()).await?;
+        let mut page = Vec::new();
+        txn.assign_top_xid();
+        while scan.next(&mut page).await? {
+            self.handle.cancel_flag().check()?;
+            let snapshot = txn.latest_snapshot();
+            let env = self.env(catalog, &host, &snapshot, &[]);
+            for (_, row) in &page {
+                let new = compute.row(row, env).await?;
+                write::row::check_not_null(new_def, &new, &ctx)?;
+                let bytes = crate::large::encode(&target.heap, txn, &target.layout, &new).await?;
+                retry(|| target.heap.insert(txn, &bytes)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_not_null(&self, table: Oid, attnum: u16, catalog: &Arc<Catalog>) -> Result<()> {
+        let def = catalog.table(table).ok_or_else(|| gone("table"))?;
+        let column = &def.columns[usize::from(attnum) - 1].name;
+        let message =
+            format!("column \"{column}\" of relation \"{}\" contains null values", def.name);
+        self.each_row(def, catalog, |row, _| {
+            if row[usize::from(attnum) - 1].is_null() {
+                return Err(Error::new(state::NOT_NULL_VIOLATION, message.clone()).column(column));
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn check_rows(&self, table: Oid, name: &str, expr: Expr, catalog: &Arc<Catalog>) -> Result<()> {
+        let def = catalog.table(table).ok_or_else(|| gone("table"))?;
+        let store = &self.engine.store;
+        let txn = &self.transaction()?.txn;
+        let host = self.host(catalog);
+        let table = Table::unshared(def, store, &host.eval())?;
+        let mut compute = write::Compute::new(vec![expr]);
+        let mut scan = PageRows::new(&table, txn.latest_snapshot()).await?;
+        let mut page = Vec::new();
+        while scan.next(&mut page).await? {
+            self.handle.cancel_flag().check()?;
+            let snapshot = txn.latest_snapshot();
+            let env = self.env(catalog, &host, &snapshot, &[]);
+            for (_, row) in &page {
+                if compute.row(row, env).await?[0] == Datum::Bool(false) {
+                    let message = format!(
+                        "check constraint \"{name}\" of relation \"{}\" is violated by some row",
+                        def.name
+                    );
+                    return Err(Error::new(state::CHECK_VIOLATION, message).constraint(name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_foreign_key(
+        &self,
+        constraint: Oid,
+        _before: &Arc<Catalog>,
+        catalog: &Arc<Catalog>,
+    ) -> Result<()> {
+        let constraint = catalog.constraint(constraint).ok_or_else(|| gone("constraint"))?;
+        let def = catalog.table(constraint.table).ok_or_else(|| gone("table"))?;
+        let store = &self.engine.store;
+        let txn = &self.transaction()?.txn;
+        let host = self.host(catalog);
+        let table = Table::unshared(def, store, &host.eval())?;
+        let mut scan = PageRows::new(&table, txn.latest_snapshot()).await?;
+        let mut page: Vec<(RowRef, Row)> = Vec::new();
+        let mut last: Option<Row> = None;
+        while scan.next(&mut page).await? {
+            self.handle.cancel_flag().check()?;
+            let snapshot = txn.latest_snapshot();
+            let cx = write::Context {
+                env: self.env(catalog, &host, &snapshot, &[]),
+                txn,
+                work_mem: self.settings.borrow().int(Id::WorkMem) as usize * 1024,
+            };
+            for (_, row) in &page {
+                let key = write::foreign::key(constraint, row)?;
+                // Rows that follow each other often point at the same.
+                if last.as_ref() != Some(&key) {
+                    write::foreign::check_exists(def, constraint, row, &cx).await?;
+                    last = Some(key);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn each_row(
+        &self,
+        def: &Arc<TableDef>,
+        catalog: &Arc<Catalog>,
+        mut check: impl FnMut(&[Datum], Tid) -> Result<()>,
+    ) -> Result<()> {
+        let host = self.host(catalog);
+        let table = Table::unshared(def, &self.engine.store, &host.eval())?;
+        let mut scan = PageRows::new(&table, self.transaction()?.txn.latest_snapshot()).await?;
+        let mut page = Vec::new();
+        while scan.next(&mut page).await? {
+            self.handle.cancel_flag().check()?;
+            for (at, row) in &page {
+                check(row, at.tid)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// CREATE TABLE AS: the query's rows into the new table.
+    async fn fill(
+        &mut self,
+        table: Oid,
+        query: throng_sql::query::BoundQuery,
+        catalog: &Arc<Catalog>,
+    ) -> Result<u64> {
+        let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
+        let planned = Arc::new(self.plan(query)?);
+        self.lock_tables(&planned.locks).await?;
+        let mut run = self.start(planned, Vec::new())?;
+        let txn = &self.transaction()?.txn;
+        let host = self.host(catalog);
+        let target = Table::unshared(&def, &self.engine.store, &host.eval())?;
+        let mut row = Row::new();
+        let mut count = 0;
+        txn.assign_top_xid();
+        loop {
+            let env = self.env(catalog, &host, &run.snapshot, &[]);
+            if !super::next(&mut run.execution, env, txn, &mut row).await? {
+                return Ok(count);
+            }
+            let bytes = crate::large::encode(&target.heap, txn, &target.layout, &row).await?;
+            retry(|| target.heap.insert(txn, &bytes)).await?;
+            count += 1;
+        }
+    }
+}
+
+fn gone(what: &str) -> Error {
+    Error::internal(format!("a {what} that was just defined is gone"))
+}
+
+/// Index keys gathered for sorting: their bytes in one arena.
+#[derive(Default)]
+struct Keys {
+    arena: Vec<u8>,
+    entries: Vec<KeyAt>,
+}
+
+#[derive(Clone, Copy)]
+struct KeyAt {
+    start: u64,
+    len: u16,
+    any_null: bool,
+    tid: Tid,
+}
+
+impl Keys {
+    fn push(&mut self, key: &[u8], tid: Tid, any_null: bool) {
+        let start = self.arena.len() as u64;
+        self.arena.extend_from_slice(key);
+        self.entries.push(KeyAt { start, len: key.len() as u16, any_null, tid });
+    }
+
+    fn key(&self, at: &KeyAt) -> &[u8] {
+        &self.arena[at.start as usize..][..at.len.into()]
+    }
+
+    fn sorted(mut self) -> Keys {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_unstable_by(|a, b| (self.key(a), a.tid).cmp(&(self.key(b), b.tid)));
+        self.entries = entries;
+        self
+    }
+
+    /// The row that has the key of the one before it.
+    fn first_duplicate(&self, nulls_too: bool) -> Option<Tid> {
+        let same = |pair: &&[KeyAt]| {
+            self.key(&pair[0]) == self.key(&pair[1]) && (nulls_too || !pair[1].any_null)
+        };
+        self.entries.windows(2).find(same).map(|pair| pair[1].tid)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&[u8], Tid)> {
+        self.entries.iter().map(|at| (self.key(at), at.tid))
+    }
+}

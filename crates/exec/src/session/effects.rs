@@ -1,0 +1,70 @@
+//! What a function has done that must not be done twice when its row is evaluated again.
+//!
+//! An expression that stops (see [`crate::run`]) is evaluated again from its start. A function that had an effect before
+//! the stop finds here that it had it:
+//!
+//! ```text
+//! pg_sleep(1), pg_sleep(2)   log: [until 1]                    stop, wait
+//! again                      1 is over, [until 1, until 3]     stop, wait
+//! again                      1 is over, 3 is over              the row is done: the log is emptied
+//! ```
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use throng_txn::{LockMode, LockScope, LockTag};
+
+/// One effect.
+#[derive(Clone)]
+pub enum Effect {
+    Sleep { until: Instant },
+    /// `granted` is set by the wait, or at once.
+    Lock { tag: LockTag, mode: LockMode, scope: LockScope, granted: Arc<AtomicBool> },
+}
+
+/// The effects of the evaluation in hand, in order.
+#[derive(Default)]
+pub struct Effects {
+    log: RefCell<Vec<Effect>>,
+    at: Cell<usize>,
+}
+
+impl Effects {
+    /// The evaluation begins again.
+    pub fn again(&self) {
+        self.at.set(0);
+    }
+
+    /// The evaluation is complete: what follows is another row's.
+    #[inline]
+    pub fn done(&self) {
+        if self.at.get() > 0 {
+            self.at.set(0);
+            self.log.borrow_mut().clear();
+        }
+    }
+
+    /// The effect that was had at this place, if it fits; else `make` is had now.
+    pub fn had_or<E>(
+        &self,
+        fits: impl FnOnce(&Effect) -> bool,
+        make: impl FnOnce() -> Result<Effect, E>,
+    ) -> Result<Effect, E> {
+        let at = self.at.get();
+        let had = self.log.borrow().get(at).filter(|e| fits(e)).cloned();
+        let effect = match had {
+            Some(effect) => effect,
+            None => {
+                let effect = make()?;
+                let mut log = self.log.borrow_mut();
+                log.truncate(at);
+                log.push(effect.clone());
+                effect
+            }
+        };
+        self.at.set(at + 1);
+        Ok(effect)
+    }
+}

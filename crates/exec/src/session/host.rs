@@ -1,0 +1,308 @@
+//! The session and the catalog, as functions and casts ask for them.
+
+use throng_sql::catalog::{Catalog, Relation};
+use throng_sql::func::{self, EvalContext, EvalResult, EvalStop, Host, ObjectKind};
+use throng_sql::io::{
+    ByteaOutput, DateFormat, DateOrder, DateStyle, FormatSettings, IntervalStyle, Zone,
+};
+use throng_sql::parse::{parse_name, quote_ident};
+use throng_sql::settings::{Id, Scope, SessionSettings};
+use throng_types::error::state;
+use throng_types::sqltype::{format_type, type_by_name};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+
+use super::Session;
+
+/// What reading and writing values depends on, from the settings.
+pub fn format_settings(settings: &SessionSettings) -> FormatSettings {
+    let date_style = settings.text(Id::DateStyle);
+    let order = match date_style.rsplit(", ").next() {
+        Some("YMD") => DateOrder::Ymd,
+        Some("DMY") => DateOrder::Dmy,
+        _ => DateOrder::Mdy,
+    };
+    FormatSettings {
+        date_style: DateStyle { format: DateFormat::Iso, order },
+        interval_style: match settings.text(Id::IntervalStyle) {
+            "postgres_verbose" => IntervalStyle::PostgresVerbose,
+            "sql_standard" => IntervalStyle::SqlStandard,
+            "iso_8601" => IntervalStyle::Iso8601,
+            _ => IntervalStyle::Postgres,
+        },
+        time_zone: Zone::by_name(settings.text(Id::TimeZone)).unwrap_or_else(Zone::utc),
+        extra_float_digits: settings.int(Id::ExtraFloatDigits) as i32,
+        bytea_output: match settings.text(Id::ByteaOutput) {
+            "escape" => ByteaOutput::Escape,
+            _ => ByteaOutput::Hex,
+        },
+    }
+}
+
+/// A session with the catalog its statement sees.
+#[derive(Clone, Copy)]
+pub struct SessionHost<'a> {
+    pub(super) session: &'a Session,
+    pub(super) catalog: &'a Catalog,
+}
+
+impl Session {
+    pub(crate) fn host<'a>(&'a self, catalog: &'a Catalog) -> SessionHost<'a> {
+        SessionHost { session: self, catalog }
+    }
+}
+
+impl<'a> SessionHost<'a> {
+    pub fn eval(&'a self) -> EvalContext<'a> {
+        EvalContext { host: self, format: &self.session.format }
+    }
+
+    /// The schemas that unqualified names are sought in.
+    pub fn search_path(&self) -> Vec<Oid> {
+        let setting = self.session.settings.borrow().search_path();
+        self.catalog.search_path(&setting, &self.session.role.name)
+    }
+
+    /// A relation by its name as SQL writes it.
+    pub fn relation(&self, name: &str) -> Result<Relation> {
+        let parsed = parse_name(name)?;
+        let found = match parsed.schema() {
+            None => self.catalog.find_relation(&self.search_path(), parsed.last()),
+            Some(schema) => match self.catalog.schema_by_name(schema) {
+                Some(schema) => self.catalog.relation_in(schema.oid, parsed.last()),
+                None => None,
+            },
+        };
+        found.ok_or_else(|| {
+            Error::new(state::UNDEFINED_TABLE, format!("relation \"{parsed}\" does not exist"))
+        })
+    }
+
+    /// A relation's name, qualified where the search path needs it.
+    pub fn relation_name(&self, relation: Oid) -> Option<String> {
+        let relation = self.catalog.relation(relation)?;
+        Some(self.catalog.display_name(&self.search_path(), &relation))
+    }
+
+    fn named_type(&self, name: &str) -> Result<Oid> {
+        let lower = name.trim().to_lowercase();
+        let lower = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
+        // A modifier says nothing about which type it is.
+        let plain = match (lower.find('('), lower.find(')')) {
+            (Some(open), Some(close)) if open < close => {
+                format!("{}{}", lower[..open].trim_end(), &lower[close + 1..])
+            }
+            _ => lower.to_owned(),
+        };
+        type_by_name(plain.trim_matches('"')).map(|info| info.oid).ok_or_else(|| {
+            Error::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
+        })
+    }
+
+    fn procedure(&self, name: &str) -> Result<Oid> {
+        let (plain, args) = match name.split_once('(') {
+            Some((plain, args)) => (plain, Some(args.trim_end_matches(')'))),
+            None => (name, None),
+        };
+        let plain = plain.trim().strip_prefix("pg_catalog.").unwrap_or(plain.trim()).to_lowercase();
+        let args: Option<Vec<Oid>> = match args {
+            None => None,
+            Some(args) => Some(
+                args.split(',')
+                    .map(str::trim)
+                    .filter(|a| !a.is_empty())
+                    .map(|a| self.named_type(a))
+                    .collect::<Result<_>>()?,
+            ),
+        };
+        let mut found = func::functions_named(&plain)
+            .iter()
+            .map(|f| (f.oid, f.args))
+            .chain(func::aggregates_named(&plain).iter().map(|a| (a.oid, a.args)))
+            .filter(|(_, declared)| args.as_deref().is_none_or(|args| *declared == args));
+        let missing = || {
+            Error::new(state::UNDEFINED_FUNCTION, format!("function \"{name}\" does not exist"))
+        };
+        let first = found.next().ok_or_else(missing)?;
+        if found.next().is_some() {
+            return Err(Error::new(
+                state::AMBIGUOUS_FUNCTION,
+                format!("more than one function named \"{plain}\""),
+            ));
+        }
+        Ok(first.0)
+    }
+
+    fn operator(&self, name: &str) -> Result<Oid> {
+        let (plain, args) = match name.split_once('(') {
+            Some((plain, args)) => (plain.trim(), Some(args.trim_end_matches(')'))),
+            None => (name.trim(), None),
+        };
+        let types: Option<Vec<Oid>> = match args {
+            None => None,
+            Some(args) => Some(
+                args.split(',')
+                    .map(|a| match a.trim() {
+                        "none" | "NONE" => Ok(Oid::NONE),
+                        a => self.named_type(a),
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+        };
+        let fits = |o: &&&func::Operator| {
+            types.as_deref().is_none_or(|types| types == [o.left, o.right])
+        };
+        let found: Vec<_> = func::operators_named(plain).iter().filter(fits).collect();
+        match found.as_slice() {
+            [one] => Ok(one.oid),
+            [] => Err(Error::new(
+                state::UNDEFINED_FUNCTION,
+                format!("operator does not exist: {name}"),
+            )),
+            _ => Err(Error::new(
+                state::AMBIGUOUS_FUNCTION,
+                format!("more than one operator named {plain}"),
+            )),
+        }
+    }
+
+    pub fn role_oid(&self, name: &str) -> Result<Oid> {
+        self.catalog.role_by_name(name).map(|role| role.oid).ok_or_else(|| {
+            Error::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+        })
+    }
+
+    fn schema_oid(&self, name: &str) -> Result<Oid> {
+        self.catalog.schema_by_name(name).map(|schema| schema.oid).ok_or_else(|| {
+            Error::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
+        })
+    }
+}
+
+/// The collations there are.
+const COLLATIONS: [(&str, u32); 3] = [("default", 100), ("C", 950), ("POSIX", 951)];
+
+/// `integer,text` as `regprocedure` lists arguments.
+fn type_list(types: &[Oid]) -> String {
+    let names: Vec<String> = types.iter().map(|t| format_type(SqlType::plain(*t))).collect();
+    names.join(",")
+}
+
+/// A single identifier, unquoted.
+fn identifier(name: &str) -> Result<String> {
+    Ok(parse_name(name)?.last().to_owned())
+}
+
+impl Host for SessionHost<'_> {
+    fn transaction_timestamp(&self) -> i64 {
+        self.session.transaction_time()
+    }
+    fn statement_timestamp(&self) -> i64 {
+        self.session.statement_time
+    }
+    fn current_user(&self) -> String {
+        self.session.role.name.clone()
+    }
+    fn session_user(&self) -> String {
+        self.session.session_role.name.clone()
+    }
+    fn current_database(&self) -> String {
+        self.session.database.clone()
+    }
+    fn current_schemas(&self, implicit: bool) -> Vec<String> {
+        let setting = self.session.settings.borrow().search_path();
+        let names_catalog = setting.iter().any(|name| name == "pg_catalog");
+        let path = self.catalog.search_path(&setting, &self.session.role.name);
+        let schemas = path.iter().filter_map(|oid| self.catalog.schema(*oid));
+        schemas
+            .map(|schema| schema.name.clone())
+            .filter(|name| implicit || names_catalog || name != "pg_catalog")
+            .collect()
+    }
+    fn backend_pid(&self) -> i32 {
+        self.session.pid()
+    }
+    fn show_setting(&self, name: &str) -> Option<String> {
+        self.session.show(name).ok()
+    }
+    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, EvalStop> {
+        let scope = if local { Scope::Local } else { Scope::Session };
+        let mut settings = self.session.settings.borrow_mut();
+        settings.set(name, value, scope, self.session.caller())?;
+        Ok(settings.show(name)?)
+    }
+    fn transaction_id(&self, assign: bool) -> Result<Option<u64>, EvalStop> {
+        let txn = &self.session.transaction()?.txn;
+        let xid = if assign { Some(txn.assign_top_xid()) } else { txn.top_xid() };
+        Ok(xid.map(|xid| xid.0))
+    }
+    fn nextval(&self, sequence: Oid) -> Result<i64, EvalStop> {
+        self.next_value(sequence)
+    }
+    fn currval(&self, sequence: Oid) -> Result<i64, EvalStop> {
+        Ok(self.current_value(sequence)?)
+    }
+    fn lastval(&self) -> Result<i64, EvalStop> {
+        Ok(self.last_value()?)
+    }
+    fn setval(&self, sequence: Oid, value: i64, is_called: bool) -> Result<i64, EvalStop> {
+        self.set_value(sequence, value, is_called)
+    }
+
+    fn object_oid(&self, kind: ObjectKind, name: &str) -> Result<Oid, EvalStop> {
+        Ok(match kind {
+            ObjectKind::Class => self.relation(name)?.oid(),
+            ObjectKind::Type => self.named_type(name)?,
+            ObjectKind::Procedure | ObjectKind::ProcedureWithArguments => self.procedure(name)?,
+            ObjectKind::Operator | ObjectKind::OperatorWithArguments => self.operator(name)?,
+            ObjectKind::Namespace => self.schema_oid(&identifier(name)?)?,
+            ObjectKind::Role => self.role_oid(&identifier(name)?)?,
+            ObjectKind::Collation => {
+                let plain = identifier(name)?;
+                let found = COLLATIONS.iter().find(|(n, _)| *n == plain);
+                let missing = || {
+                    let message =
+                        format!("collation \"{plain}\" for encoding \"UTF8\" does not exist");
+                    Error::new(state::UNDEFINED_OBJECT, message)
+                };
+                found.map(|(_, oid)| Oid(*oid)).ok_or_else(missing)?
+            }
+        })
+    }
+
+    fn object_name(&self, kind: ObjectKind, object: Oid) -> Option<String> {
+        match kind {
+            ObjectKind::Class => self.relation_name(object),
+            ObjectKind::Type => SqlType::plain(object).info().map(|info| match info.oid {
+                oid::BPCHAR => "character".to_owned(),
+                _ => format_type(SqlType::plain(object)),
+            }),
+            ObjectKind::Procedure => match func::function_by_oid(object) {
+                Some(f) => Some(f.name.to_owned()),
+                None => func::aggregate_by_oid(object).map(|a| a.name.to_owned()),
+            },
+            ObjectKind::ProcedureWithArguments => match func::function_by_oid(object) {
+                Some(f) => Some(format!("{}({})", f.name, type_list(f.args))),
+                None => func::aggregate_by_oid(object)
+                    .map(|a| format!("{}({})", a.name, type_list(a.args))),
+            },
+            ObjectKind::Operator => func::operator_by_oid(object).map(|o| o.name.to_owned()),
+            ObjectKind::OperatorWithArguments => func::operator_by_oid(object).map(|o| {
+                let left = match o.left {
+                    Oid::NONE => "NONE".to_owned(),
+                    left => format_type(SqlType::plain(left)),
+                };
+                format!("{}({left},{})", o.name, format_type(SqlType::plain(o.right)))
+            }),
+            ObjectKind::Namespace => self.catalog.schema(object).map(|s| quote_ident(&s.name)),
+            ObjectKind::Role => self.catalog.role(object).map(|r| quote_ident(&r.name)),
+            ObjectKind::Collation => COLLATIONS
+                .iter()
+                .find(|(_, oid)| Oid(*oid) == object)
+                .map(|(name, _)| quote_ident(name)),
+        }
+    }
+
+    fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult {
+        self.function(name, args)
+    }
+}

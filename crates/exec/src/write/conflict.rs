@@ -1,0 +1,152 @@
+//! INSERT … ON CONFLICT.
+//!
+//! ```text
+//! look in the arbiter indexes ── a live row has the key ──► Conflict
+//!        │ nobody has                     (somebody is about to: wait for him, look again)
+//!        ▼
+//! insert under a savepoint ── meanwhile somebody has ──► roll back to it, look again
+//!        │
+//!        ▼ Inserted
+//! ```
+
+use std::rc::Rc;
+
+use throng_access::RowLockMode;
+use throng_access::btree::{Conflict, Inserted};
+use throng_access::TxContext;
+use throng_buffer::retry;
+use throng_sql::plan::ConflictNode;
+use throng_txn::WaitPolicy;
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, wait_for_unique};
+use throng_types::{Datum, Result, Tid};
+
+use super::row::{conflict_with, enter_unique, is_unique_for};
+use super::{Context, Target};
+use crate::large;
+use crate::run::Row;
+use crate::table::Index;
+
+pub enum Outcome {
+    Inserted(Tid),
+    /// This row has the key.
+    Conflict(Tid),
+}
+
+fn arbiters<'t>(target: &'t Target, node: &ConflictNode) -> Vec<&'t Rc<Index>> {
+    target
+        .indexes
+        .iter()
+        .filter(|i| i.def.unique && (node.arbiters.is_empty() || node.arbiters.contains(&i.def.oid)))
+        .collect()
+}
+
+/// Inserts the row unless one with the same key is there.
+pub async fn insert(target: &Target, node: &ConflictNode, row: &[Datum], cx: &Context<'_>) -> Result<Outcome> {
+    let arbiters = arbiters(target, node);
+    loop {
+        if let Some(existing) = find(target, &arbiters, row, cx).await? {
+            return Ok(Outcome::Conflict(existing));
+        }
+        let level = cx.txn.savepoint();
+        match insert_unless(target, &arbiters, row, cx).await {
+            Ok(Some(tid)) => {
+                cx.txn.release(level);
+                return Ok(Outcome::Inserted(tid));
+            }
+            Ok(None) => {
+                cx.txn.rollback_to(level);
+                cx.txn.release(level);
+            }
+            Err(e) => {
+                cx.txn.release(level);
+                return Err(e);
+            }
+        }
+        cx.env.cancel.check()?;
+    }
+}
+
+/// A live row that has the key in one of the indexes; waits for those that may come to have it.
+async fn find(
+    target: &Target,
+    arbiters: &[&Rc<Index>],
+    row: &[Datum],
+    cx: &Context<'_>,
+) -> Result<Option<Tid>> {
+    let mut key = Vec::new();
+    let mut tids = Vec::new();
+    for index in arbiters {
+        let any_null = index.key(row, &mut key)?;
+        if !is_unique_for(index, any_null) {
+            continue;
+        }
+        'again: loop {
+            retry(|| index.tree.get(&key, &mut tids)).await?;
+            for &tid in &tids {
+                match retry(|| conflict_with(&target.table, tid, None, cx.txn)).await? {
+                    Conflict::Live(found) => return Ok(Some(found)),
+                    Conflict::Busy(holder) => {
+                        wait_for_unique(cx.txn, holder).await?;
+                        continue 'again;
+                    }
+                    Conflict::None | Conflict::Dead => {}
+                }
+            }
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// Inserts the row; `None` if another got its key in first. What was written is then to be rolled back.
+async fn insert_unless(
+    target: &Target,
+    arbiters: &[&Rc<Index>],
+    row: &[Datum],
+    cx: &Context<'_>,
+) -> Result<Option<Tid>> {
+    let heap = &target.table.heap;
+    cx.env.store.pool.wal().check_space()?;
+    cx.txn.xid();
+    let bytes = large::encode(heap, cx.txn, &target.table.layout, row).await?;
+    let tid = retry(|| heap.insert(cx.txn, &bytes)).await?;
+    let mut key = Vec::new();
+    for index in &target.indexes {
+        let any_null = index.key(row, &mut key)?;
+        if !is_unique_for(index, any_null) {
+            retry(|| index.tree.insert(&key, tid, cx.txn.xid())).await?;
+            continue;
+        }
+        match enter_unique(target, index, &key, tid, cx).await? {
+            Inserted::Done => {}
+            _ if arbiters.iter().any(|a| a.def.oid == index.def.oid) => return Ok(None),
+            _ => return Err(super::row::unique_violation(target, index, row, &cx.env.eval)),
+        }
+    }
+    Ok(Some(tid))
+}
+
+/// Locks the newest version of the row in the way and reads it; `None` if it is gone.
+pub async fn lock(target: &Target, existing: Tid, cx: &Context<'_>) -> Result<Option<(RowRef, Row)>> {
+    let heap = &target.table.heap;
+    let mut at = RowRef { tid: existing, root: retry(|| heap.root_of(existing)).await? };
+    let mut turn = RowTurn::default();
+    loop {
+        let mode = RowLockMode::NoKeyUpdate;
+        match lock_row(cx.txn, heap, at, mode, WaitPolicy::Block, &mut turn).await? {
+            RowOutcome::Done(()) => break,
+            RowOutcome::Updated(newest) => at = newest,
+            RowOutcome::SelfModified => break,
+            RowOutcome::Deleted | RowOutcome::Busy => return Ok(None),
+        }
+    }
+    let mut bytes = Vec::new();
+    if retry(|| heap.read_version(at.tid, &mut bytes)).await?.is_none() {
+        return Ok(None);
+    }
+    let mut row = Row::new();
+    target.table.decode(&bytes, target.def().columns.len(), &mut row)?;
+    let mut fetch = large::Fetch::default();
+    retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
+    Ok(Some((at, row)))
+}

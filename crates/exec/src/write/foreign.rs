@@ -1,0 +1,508 @@
+//! Foreign keys: a row that points must find what it points at; a row pointed at takes its action before it goes.
+//!
+//! | what happened | what is checked or done |
+//! | --- | --- |
+//! | a referencing row came or changed its key | the referenced row exists now, and is locked FOR KEY SHARE until we end |
+//! | a referenced row went or changed its key | CASCADE, SET NULL, SET DEFAULT change the referencing rows; RESTRICT and NO ACTION refuse if there are any |
+//!
+//! Everything is looked for in what is committed now and what this transaction did, not in the statement's snapshot, and at the
+//! statement's end, so that one statement may bring a row and what it points at, or take both away.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use throng_access::{RowLockMode, TupleBatch};
+use throng_buffer::{Ring, retry};
+use throng_sql::bind;
+use throng_sql::func::compare::comparator;
+use throng_sql::catalog::{ConstraintDef, FkAction, ForeignKey, TableDef};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, lock_row};
+use throng_txn::{LockMode, Snapshot, WaitPolicy};
+use throng_types::error::state;
+use throng_types::{Datum, Error, Oid, Result};
+
+use super::{Context, Target, store_update};
+use crate::large;
+use crate::run::Row;
+use crate::table::{Index, Table};
+
+/// Checks waiting for the statement's end before some are made early, so that a bulk load's list stays short.
+const MOST_PENDING: usize = 10_000;
+
+/// The foreign keys around one table, for one statement.
+pub struct ForeignKeys {
+    table: Arc<TableDef>,
+    /// This table points at others.
+    outgoing: Vec<Arc<ConstraintDef>>,
+    /// Others (or itself) point at this one.
+    incoming: Vec<Arc<ConstraintDef>>,
+    /// Rows whose outgoing keys are to be checked.
+    to_check: Vec<(usize, Row)>,
+    /// Referenced rows that went or changed: the constraint, the old row, and the new one if there is one.
+    departed: Vec<(usize, Row, Option<Row>)>,
+}
+
+fn places(columns: &[u16]) -> Vec<usize> {
+    columns.iter().map(|attnum| usize::from(*attnum) - 1).collect()
+}
+
+fn key_of(row: &[Datum], columns: &[u16]) -> Row {
+    places(columns).into_iter().map(|at| row[at].clone()).collect()
+}
+
+fn foreign(constraint: &ConstraintDef) -> Result<&ForeignKey> {
+    constraint.foreign_key().ok_or_else(|| Error::internal("a constraint that is no foreign key"))
+}
+
+impl ForeignKeys {
+    pub fn new(table: &Arc<TableDef>, cx: &Context<'_>) -> Result<ForeignKeys> {
+        let catalog = cx.env.catalog;
+        let outgoing = catalog
+            .constraints_of(table.oid)
+            .iter()
+            .filter(|c| c.foreign_key().is_some())
+            .cloned()
+            .collect();
+        Ok(ForeignKeys {
+            table: table.clone(),
+            outgoing,
+            incoming: catalog.referencing(table.oid).to_vec(),
+            to_check: Vec::new(),
+            departed: Vec::new(),
+        })
+    }
+
+    pub async fn inserted(&mut self, row: &[Datum], cx: &Context<'_>) -> Result<()> {
+        for at in 0..self.outgoing.len() {
+            self.note(at, row, cx).await?;
+        }
+        Ok(())
+    }
+
+    async fn note(&mut self, at: usize, row: &[Datum], cx: &Context<'_>) -> Result<()> {
+        let fk = foreign(&self.outgoing[at])?;
+        // What another table holds cannot be brought by this statement: no need to wait for its end.
+        if fk.ref_table != self.table.oid {
+            return check(&self.table, &self.outgoing[at], row, cx).await;
+        }
+        self.to_check.push((at, row.to_vec()));
+        if self.to_check.len() > MOST_PENDING {
+            let pending = std::mem::take(&mut self.to_check);
+            for (at, row) in pending {
+                if check(&self.table, &self.outgoing[at], &row, cx).await.is_err() {
+                    self.to_check.push((at, row));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn updated(&mut self, old: &[Datum], new: &[Datum], cx: &Context<'_>) -> Result<()> {
+        for at in 0..self.outgoing.len() {
+            let columns = &foreign(&self.outgoing[at])?.columns;
+            if key_of(old, columns) != key_of(new, columns) {
+                self.note(at, new, cx).await?;
+            }
+        }
+        for (at, constraint) in self.incoming.iter().enumerate() {
+            let columns = &foreign(constraint)?.ref_columns;
+            if key_of(old, columns) != key_of(new, columns) {
+                self.departed.push((at, old.to_vec(), Some(new.to_vec())));
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn deleted(&mut self, old: &[Datum], _cx: &Context<'_>) -> Result<()> {
+        for at in 0..self.incoming.len() {
+            self.departed.push((at, old.to_vec(), None));
+        }
+        Ok(())
+    }
+
+    /// The statement has changed its rows: actions, then the checks that were put off.
+    pub async fn finish(mut self, cx: &Context<'_>) -> Result<()> {
+        if self.departed.is_empty() && self.to_check.is_empty() {
+            return Ok(());
+        }
+        // What this statement did is to be seen by the looks that follow.
+        cx.txn.next_command()?;
+        for (at, old, new) in std::mem::take(&mut self.departed) {
+            act(&self.table, &self.incoming[at], &old, new.as_deref(), cx).await?;
+        }
+        cx.txn.next_command()?;
+        for (at, row) in self.to_check {
+            check(&self.table, &self.outgoing[at], &row, cx).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The values by which a row points at another.
+pub fn key(constraint: &ConstraintDef, row: &[Datum]) -> Result<Row> {
+    Ok(key_of(row, &foreign(constraint)?.columns))
+}
+
+/// As the check of a row that was written, for one that was there: the referenced table is locked, no row need be.
+pub async fn check_exists(
+    table: &TableDef,
+    constraint: &ConstraintDef,
+    row: &[Datum],
+    cx: &Context<'_>,
+) -> Result<()> {
+    find_referenced(table, constraint, row, false, cx).await
+}
+
+/// 23503 unless the row that `row` points at exists; it is locked so that it stays.
+pub async fn check(
+    table: &TableDef,
+    constraint: &ConstraintDef,
+    row: &[Datum],
+    cx: &Context<'_>,
+) -> Result<()> {
+    find_referenced(table, constraint, row, true, cx).await
+}
+
+async fn find_referenced(
+    table: &TableDef,
+    constraint: &ConstraintDef,
+    row: &[Datum],
+    lock: bool,
+    cx: &Context<'_>,
+) -> Result<()> {
+    let fk = foreign(constraint)?;
+    let key = key_of(row, &fk.columns);
+    let nulls = key.iter().filter(|v| v.is_null()).count();
+    if nulls > 0 {
+        if fk.match_full && nulls < key.len() {
+            let message = format!(
+                "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+                table.name, constraint.name
+            );
+            return Err(Error::new(state::FOREIGN_KEY_VIOLATION, message)
+                .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
+                .constraint(&constraint.name));
+        }
+        return Ok(());
+    }
+    let catalog = cx.env.catalog;
+    let referenced = catalog
+        .table(fk.ref_table)
+        .ok_or_else(|| Error::internal("a foreign key to a table that is gone"))?;
+    let index = catalog
+        .index(fk.ref_index)
+        .ok_or_else(|| Error::internal("a foreign key to an index that is gone"))?;
+    cx.txn.lock_relation(referenced.oid, LockMode::RowShare).await?;
+    let target = Table::of(referenced, cx.env.store, &cx.env.eval)?;
+    let index = Index::of(index, referenced, cx.env.store);
+    // The index's columns may stand in another order than the constraint's.
+    let mut values = vec![Datum::Null; referenced.columns.len()];
+    for (value, attnum) in key.iter().zip(&fk.ref_columns) {
+        values[usize::from(*attnum) - 1] = value.clone();
+    }
+    let mut bytes = Vec::new();
+    index.key(&values, &mut bytes)?;
+    if lock_by_key(&target, &index, &bytes, &values, lock, cx).await? {
+        return Ok(());
+    }
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        table.name, constraint.name
+    );
+    let key = super::row::key_text(table, &places(&fk.columns), row, &cx.env.eval);
+    let mut error = Error::new(state::FOREIGN_KEY_VIOLATION, message)
+        .detail(format!("Key {key} is not present in table \"{}\".", referenced.name))
+        .constraint(&constraint.name);
+    error.fields_mut().table = Some(table.name.clone());
+    Err(error)
+}
+
+/// Finds the row with this key and, with `lock`, locks it FOR KEY SHARE; false if there is none.
+async fn lock_by_key(
+    table: &Table,
+    index: &Index,
+    key: &[u8],
+    values: &[Datum],
+    lock: bool,
+    cx: &Context<'_>,
+) -> Result<bool> {
+    let mut tids = Vec::new();
+    let mut bytes = Vec::new();
+    loop {
+        let snapshot = cx.txn.latest_snapshot();
+        retry(|| index.tree.get(key, &mut tids)).await?;
+        let mut found = None;
+        for &root in &tids {
+            if let Some(tid) = retry(|| table.heap.fetch(root, &snapshot, &mut bytes)).await? {
+                found = Some(RowRef { tid, root });
+                break;
+            }
+        }
+        let Some(at) = found else { return Ok(false) };
+        if !lock {
+            return Ok(true);
+        }
+        let mode = RowLockMode::KeyShare;
+        let turn = &mut RowTurn::default();
+        match lock_row(cx.txn, &table.heap, at, mode, WaitPolicy::Block, turn).await? {
+            RowOutcome::Done(()) => return Ok(true),
+            RowOutcome::SelfModified => return Ok(false),
+            // Its newest version is locked: it counts if it still has the key.
+            RowOutcome::Updated(newest) => {
+                let mut row = Row::new();
+                if retry(|| table.heap.read_version(newest.tid, &mut bytes)).await?.is_some() {
+                    table.decode(&bytes, table.def.columns.len(), &mut row)?;
+                    if index.columns.iter().all(|c| row[*c] == values[*c]) {
+                        return Ok(true);
+                    }
+                }
+            }
+            RowOutcome::Deleted | RowOutcome::Busy => {}
+        }
+        cx.env.cancel.check()?;
+    }
+}
+
+/// What a referenced row's departure does to the rows that point at it.
+fn act<'a>(
+    table: &'a Arc<TableDef>,
+    constraint: &'a Arc<ConstraintDef>,
+    old: &'a [Datum],
+    new: Option<&'a [Datum]>,
+    cx: &'a Context<'_>,
+) -> std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+    // Boxed: a cascade leads back here.
+    Box::pin(async move {
+        let fk = foreign(constraint)?;
+        let key = key_of(old, &fk.ref_columns);
+        if key.iter().any(Datum::is_null) {
+            return Ok(());
+        }
+        // The key may have come back in another row: then nobody is left pointing at nothing.
+        let action = if new.is_some() { fk.on_update } else { fk.on_delete };
+        let referencing = cx
+            .env
+            .catalog
+            .table(constraint.table)
+            .ok_or_else(|| Error::internal("a foreign key of a table that is gone"))?;
+        cx.txn.lock_relation(referencing.oid, LockMode::RowExclusive).await?;
+        let target = Target::of(referencing, cx)?;
+        let mut rows = Matching::new(&target, fk, &key);
+        let mut keys = ForeignKeys::new(referencing, cx)?;
+        while let Some((at, row)) = rows.next(cx).await? {
+            match action {
+                FkAction::NoAction if replaced(table, fk, &key, cx).await? => return Ok(()),
+                FkAction::NoAction | FkAction::Restrict => {
+                    return Err(still_referenced(table, constraint, referencing, fk, old, action, cx));
+                }
+                FkAction::Cascade if new.is_none() => {
+                    let turn = &mut RowTurn::default();
+                    match delete_row(cx.txn, &target.table.heap, at, turn).await? {
+                        RowOutcome::Done(()) => keys.deleted(&row, cx).await?,
+                        RowOutcome::Updated(_) => rows.again(),
+                        _ => {}
+                    }
+                }
+                FkAction::Cascade | FkAction::SetNull | FkAction::SetDefault => {
+                    let mut changed = row.clone();
+                    for (place, attnum) in places(&fk.columns).into_iter().zip(&fk.ref_columns) {
+                        changed[place] = match (action, new) {
+                            (FkAction::Cascade, Some(new)) => new[usize::from(*attnum) - 1].clone(),
+                            (FkAction::SetDefault, _) => default_of(referencing, place, cx).await?,
+                            _ => Datum::Null,
+                        };
+                    }
+                    super::row::check_not_null(referencing, &changed, &cx.env.eval)?;
+                    let turn = &mut RowTurn::default();
+                    match store_update(&target, at, &row, &changed, turn, cx).await? {
+                        RowOutcome::Done(_) => keys.updated(&row, &changed, cx).await?,
+                        RowOutcome::Updated(_) => rows.again(),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        keys.finish(cx).await
+    })
+}
+
+/// Whether another row of the referenced table has the key now.
+async fn replaced(table: &Arc<TableDef>, fk: &ForeignKey, key: &[Datum], cx: &Context<'_>) -> Result<bool> {
+    let Some(index) = cx.env.catalog.index(fk.ref_index) else { return Ok(false) };
+    let target = Table::of(table, cx.env.store, &cx.env.eval)?;
+    let index = Index::of(index, table, cx.env.store);
+    let mut values = vec![Datum::Null; table.columns.len()];
+    for (value, attnum) in key.iter().zip(&fk.ref_columns) {
+        values[usize::from(*attnum) - 1] = value.clone();
+    }
+    let mut bytes = Vec::new();
+    index.key(&values, &mut bytes)?;
+    let snapshot = cx.txn.latest_snapshot();
+    let mut tids = Vec::new();
+    retry(|| index.tree.get(&bytes, &mut tids)).await?;
+    let mut row = Vec::new();
+    for root in tids {
+        if retry(|| target.heap.fetch(root, &snapshot, &mut row)).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn still_referenced(
+    table: &TableDef,
+    constraint: &ConstraintDef,
+    referencing: &TableDef,
+    fk: &ForeignKey,
+    old: &[Datum],
+    action: FkAction,
+    cx: &Context<'_>,
+) -> Error {
+    let message = format!(
+        "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
+        table.name, constraint.name, referencing.name
+    );
+    let (code, message) = match action {
+        FkAction::Restrict => (
+            state::RESTRICT_VIOLATION,
+            message.replacen("violates foreign", "violates RESTRICT setting of foreign", 1),
+        ),
+        _ => (state::FOREIGN_KEY_VIOLATION, message),
+    };
+    let key = super::row::key_text(table, &places(&fk.ref_columns), old, &cx.env.eval);
+    let verb = if action == FkAction::Restrict { "is" } else { "is still" };
+    let mut error = Error::new(code, message)
+        .detail(format!("Key {key} {verb} referenced from table \"{}\".", referencing.name))
+        .constraint(&constraint.name);
+    error.fields_mut().table = Some(referencing.name.clone());
+    error
+}
+
+/// A column's default, for SET DEFAULT.
+async fn default_of(def: &TableDef, at: usize, cx: &Context<'_>) -> Result<Datum> {
+    let column = &def.columns[at];
+    let Some(text) = &column.default else { return Ok(Datum::Null) };
+    let search_path = cx.env.catalog.search_path(&[], "");
+    let bind = bind::BindContext {
+        catalog: cx.env.catalog,
+        search_path: &search_path,
+        creation_schema: None,
+        user: Oid::NONE,
+        params: &[],
+        eval: cx.env.eval,
+        prepared: &|_| None,
+    };
+    let expr = bind::row_expr(&bind, def, text, Some(column.ty))?;
+    super::constant(expr, cx.env).await
+}
+
+/// The rows of a table that point at a key: by an index that begins with the key's columns if there is one, else by
+/// reading all.
+struct Matching<'t> {
+    target: &'t Target,
+    columns: Vec<usize>,
+    key: Row,
+    by_index: Option<(Rc<Index>, Vec<u8>)>,
+    snapshot: Option<Snapshot>,
+    block: u32,
+    found: Vec<(RowRef, Row)>,
+    started: bool,
+}
+
+impl<'t> Matching<'t> {
+    fn new(target: &'t Target, fk: &ForeignKey, key: &[Datum]) -> Matching<'t> {
+        let columns = places(&fk.columns);
+        let by_index = target.indexes.iter().find_map(|index| {
+            let lead = index.columns.get(..columns.len())?;
+            if !columns.iter().all(|c| lead.contains(c)) {
+                return None;
+            }
+            let mut bytes = Vec::new();
+            for (at, order) in lead.iter().zip(&index.orders) {
+                let place = columns.iter().position(|c| c == at)?;
+                throng_types::key::encode_one(&key[place], *order, &mut bytes).ok()?;
+            }
+            Some((index.clone(), bytes))
+        });
+        Matching {
+            target,
+            columns,
+            key: key.to_vec(),
+            by_index,
+            snapshot: None,
+            block: 0,
+            found: Vec::new(),
+            started: false,
+        }
+    }
+
+    /// A row changed under us: look again from the beginning, in what is committed by then.
+    fn again(&mut self) {
+        self.snapshot = None;
+        self.block = 0;
+        self.found.clear();
+        self.started = false;
+    }
+
+    fn take(&mut self, at: RowRef, bytes: &[u8]) -> Result<bool> {
+        let mut row = Row::new();
+        self.target.table.decode(bytes, self.target.def().columns.len(), &mut row)?;
+        let matches = self.columns.iter().zip(&self.key).all(|(c, k)| {
+            let compare = comparator(self.target.table.column_type(*c).oid);
+            !row[*c].is_null() && compare(&row[*c], k).is_eq()
+        });
+        if matches {
+            self.found.push((at, row));
+        }
+        Ok(matches)
+    }
+
+    async fn next(&mut self, cx: &Context<'_>) -> Result<Option<(RowRef, Row)>> {
+        let heap = &self.target.table.heap;
+        loop {
+            if let Some((at, mut row)) = self.found.pop() {
+                let mut fetch = large::Fetch::default();
+                retry(|| self.target.table.fetch_external(&mut row, &mut fetch)).await?;
+                return Ok(Some((at, row)));
+            }
+            let snapshot = match &self.snapshot {
+                Some(snapshot) => snapshot.clone(),
+                None => self.snapshot.insert(cx.txn.latest_snapshot()).clone(),
+            };
+            if let Some((index, key)) = &self.by_index {
+                if self.started {
+                    return Ok(None);
+                }
+                self.started = true;
+                let mut tids = Vec::new();
+                retry(|| index.tree.get(key, &mut tids)).await?;
+                let mut bytes = Vec::new();
+                for root in tids {
+                    if let Some(tid) = retry(|| heap.fetch(root, &snapshot, &mut bytes)).await? {
+                        self.take(RowRef { tid, root }, &bytes)?;
+                    }
+                }
+                if self.found.is_empty() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            if self.block >= retry(|| heap.blocks()).await? {
+                return Ok(None);
+            }
+            let mut batch = TupleBatch::new();
+            let block = self.block;
+            let mut ring = Ring::for_scan(heap.pool(), block);
+            retry(|| {
+                batch.clear();
+                heap.scan_page(block, &snapshot, &mut ring, &mut batch)
+            })
+            .await?;
+            self.block += 1;
+            for i in 0..batch.len() {
+                self.take(RowRef { tid: batch.tid(i), root: batch.root(i) }, batch.row(i))?;
+            }
+            cx.env.cancel.check()?;
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! INSERT, UPDATE and DELETE: rows from the plan's input become versions in the heap and entries in the indexes.
+//!
+//! ```text
+//! row from input ─► new row ─► NOT NULL, CHECK ─► heap ─► indexes (23505) ─► foreign keys ─► RETURNING
+//!                      ▲                            │
+//!                      └── the input, run again ◄── row changed meanwhile (READ COMMITTED)
+//! ```
+//! A row that others hold is waited for without holding the core; what was changed meanwhile is checked again against the
+//! statement's conditions, as PostgreSQL does.
+
+pub mod conflict;
+pub mod foreign;
+pub mod row;
+
+use std::rc::Rc;
+
+use throng_access::RowLockMode;
+use throng_buffer::{Patience, retry};
+use throng_sql::catalog::TableDef;
+use throng_sql::expr::Expr;
+use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, PlannedStatement, UpdateNode};
+use throng_txn::Txn;
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, update_row};
+use throng_types::error::state;
+use throng_types::{Datum, Error, Result, Tid};
+
+use crate::large;
+use crate::run::build::Execution;
+use crate::run::context::{Cx, Env};
+use crate::run::eval::{eval, holds};
+use crate::run::{Row, Step, Stop};
+use crate::session::{Returning, next, wait};
+use crate::table::{Index, Table};
+use foreign::ForeignKeys;
+
+/// What a write works in.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    pub env: Env<'a>,
+    pub txn: &'a Txn,
+    /// `work_mem` in bytes.
+    pub work_mem: usize,
+}
+
+/// A table with its indexes, as a write needs it.
+pub struct Target {
+    pub table: Rc<Table>,
+    pub indexes: Vec<Rc<Index>>,
+    /// Whether the column, by place, is in some index.
+    indexed: Vec<bool>,
+    /// Whether it is in a unique one: a foreign key may point at it.
+    key: Vec<bool>,
+}
+
+impl Target {
+    pub fn of(def: &std::sync::Arc<TableDef>, cx: &Context<'_>) -> Result<Target> {
+        let env = &cx.env;
+        let table = Table::of(def, env.store, &env.eval)?;
+        let indexes: Vec<Rc<Index>> = env
+            .catalog
+            .indexes_of(def.oid)
+            .iter()
+            .map(|index| Index::of(index, def, env.store))
+            .collect();
+        let mut indexed = vec![false; def.columns.len()];
+        let mut key = vec![false; def.columns.len()];
+        for index in &indexes {
+            for &at in &index.columns {
+                indexed[at] = true;
+                key[at] |= index.def.unique;
+            }
+        }
+        Ok(Target { table, indexes, indexed, key })
+    }
+
+    pub fn def(&self) -> &TableDef {
+        &self.table.def
+    }
+}
+
+/// Runs a write to its end; the number of rows changed.
+pub async fn run(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    returning: &mut Returning<'_>,
+) -> Result<u64> {
+    let plan = execution.plan().clone();
+    match &plan.root.node {
+        Node::Insert(node) => insert(execution, &plan, node, cx, returning).await,
+        Node::Update(node) => update(execution, &plan, node, cx, returning).await,
+        Node::Delete(node) => delete(execution, node, cx, returning).await,
+        _ => Err(Error::internal("a statement that writes nothing")),
+    }
+}
+
+/// Evaluates expressions of a write, waiting for what they need.
+async fn evaluate<T>(
+    execution: &mut Execution,
+    env: Env<'_>,
+    mut f: impl FnMut(&'static PlannedStatement, &mut Cx) -> Step<T>,
+) -> Result<T> {
+    let mut patience = Patience::default();
+    loop {
+        match execution.evaluate(env, &mut f) {
+            Ok(value) => return Ok(value),
+            Err(stop) => wait(stop, env, &mut patience).await?,
+        }
+    }
+}
+
+async fn give(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    row: &[Datum],
+    returning: &mut Returning<'_>,
+) -> Result<()> {
+    if !returning.is_wanted() {
+        return Ok(());
+    }
+    let mut out = Row::new();
+    evaluate(execution, cx.env, |plan, cx| {
+        let exprs: &'static [Expr] = match &plan.root.node {
+            Node::Insert(node) => &node.returning,
+            Node::Update(node) => &node.returning,
+            Node::Delete(node) => &node.returning,
+            _ => &[],
+        };
+        crate::run::build::evaluate_all(exprs, row, cx, &mut out)
+    })
+    .await?;
+    returning.row(&out, cx.env).await
+}
+
+/// 23502 and 23514: what a row must be before it is stored.
+async fn check_row(execution: &mut Execution, cx: &Context<'_>, def: &TableDef, row: &[Datum]) -> Result<()> {
+    row::check_not_null(def, row, &cx.env.eval)?;
+    let failed = evaluate(execution, cx.env, |plan, cx| {
+        let checks: &'static [CheckExpr] = match &plan.root.node {
+            Node::Insert(node) => &node.checks,
+            Node::Update(node) => &node.checks,
+            _ => &[],
+        };
+        for check in checks {
+            // A check that is NULL is satisfied.
+            if eval(&check.expr, row, cx)? == Datum::Bool(false) {
+                return Ok(Some(check.name.as_str()));
+            }
+        }
+        Ok(None)
+    })
+    .await?;
+    match failed {
+        None => Ok(()),
+        Some(name) => Err(row::check_violation(def, name, row, &cx.env.eval)),
+    }
+}
+
+async fn insert(
+    execution: &mut Execution,
+    _plan: &PlannedStatement,
+    node: &InsertNode,
+    cx: &Context<'_>,
+    returning: &mut Returning<'_>,
+) -> Result<u64> {
+    let target = Target::of(&node.table, cx)?;
+    let mut keys = ForeignKeys::new(&node.table, cx)?;
+    let mut row = Row::new();
+    let mut count = 0;
+    while next(execution, cx.env, cx.txn, &mut row).await? {
+        check_row(execution, cx, target.def(), &row).await?;
+        let stored = match &node.on_conflict {
+            None => Some(insert_row(&target, &row, cx).await?),
+            Some(conflict) => {
+                match conflict::insert(&target, conflict, &row, cx).await? {
+                    conflict::Outcome::Inserted(tid) => Some(tid),
+                    conflict::Outcome::Conflict(existing) => {
+                        if conflict.update.is_some() {
+                            let updated =
+                                update_conflicting(execution, &target, existing, &row, &mut keys, cx).await?;
+                            match updated {
+                                Updated::Done(new_row) => {
+                                    count += 1;
+                                    give(execution, cx, &new_row, returning).await?;
+                                }
+                                Updated::Skipped => {}
+                                // The row went away while we looked: the insert is tried anew.
+                                Updated::Gone => {
+                                    let again = conflict::insert(&target, conflict, &row, cx).await?;
+                                    if let conflict::Outcome::Inserted(tid) = again {
+                                        keys.inserted(&row, cx).await?;
+                                        row.push(Datum::Tid(tid));
+                                        give(execution, cx, &row, returning).await?;
+                                        count += 1;
+                                    }
+                                }
+                            }
+                        }
+                        None
+                    }
+                }
+            }
+        };
+        if let Some(tid) = stored {
+            keys.inserted(&row, cx).await?;
+            count += 1;
+            row.push(Datum::Tid(tid));
+            give(execution, cx, &row, returning).await?;
+        }
+    }
+    keys.finish(cx).await?;
+    Ok(count)
+}
+
+enum Updated {
+    /// The new row, then its ctid.
+    Done(Row),
+    /// The WHERE of DO UPDATE kept it out.
+    Skipped,
+    Gone,
+}
+
+/// ON CONFLICT DO UPDATE: locks the row that is in the way, whatever our snapshot says of it, and updates it.
+async fn update_conflicting(
+    execution: &mut Execution,
+    target: &Target,
+    existing: Tid,
+    proposed: &[Datum],
+    keys: &mut ForeignKeys,
+    cx: &Context<'_>,
+) -> Result<Updated> {
+    let Some((at, old)) = conflict::lock(target, existing, cx).await? else { return Ok(Updated::Gone) };
+    let mut both = old.clone();
+    both.push(Datum::Tid(at.tid));
+    both.extend_from_slice(proposed);
+    let new = evaluate(execution, cx.env, |plan, cx| {
+        let Node::Insert(node) = &plan.root.node else { return Ok(None) };
+        let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
+            return Ok(None);
+        };
+        if let Some(filter) = &update.filter {
+            if !holds(filter, &both, cx)? {
+                return Ok(None);
+            }
+        }
+        let mut new = old.clone();
+        for (attnum, expr) in &update.set {
+            new[usize::from(*attnum) - 1] = eval(expr, &both, cx)?;
+        }
+        Ok(Some(new))
+    })
+    .await?;
+    let Some(mut new) = new else { return Ok(Updated::Skipped) };
+    check_row(execution, cx, target.def(), &new).await?;
+    let mut turn = RowTurn::default();
+    match store_update(target, at, &old, &new, &mut turn, cx).await? {
+        RowOutcome::Done(tid) => {
+            keys.updated(&old, &new, cx).await?;
+            new.push(Datum::Tid(tid));
+            Ok(Updated::Done(new))
+        }
+        RowOutcome::SelfModified => Err(Error::new(
+            state::CARDINALITY_VIOLATION,
+            "ON CONFLICT DO UPDATE command cannot affect row a second time",
+        )
+        .hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")),
+        _ => Ok(Updated::Gone),
+    }
+}
+
+/// Stores a new row and its index entries.
+pub async fn insert_row(target: &Target, row: &[Datum], cx: &Context<'_>) -> Result<Tid> {
+    let heap = &target.table.heap;
+    cx.env.store.pool.wal().check_space()?;
+    cx.txn.xid();
+    let bytes = large::encode(heap, cx.txn, &target.table.layout, row).await?;
+    let tid = retry(|| heap.insert(cx.txn, &bytes)).await?;
+    row::enter(target, row, tid, cx).await?;
+    Ok(tid)
+}
+
+/// Replaces a row by `new`; the tid of the new version.
+pub async fn store_update(
+    target: &Target,
+    at: RowRef,
+    old: &[Datum],
+    new: &[Datum],
+    turn: &mut RowTurn,
+    cx: &Context<'_>,
+) -> Result<RowOutcome<Tid>> {
+    let changed = |columns: &[bool]| {
+        columns.iter().zip(old.iter().zip(new)).any(|(is_in, (old, new))| *is_in && old != new)
+    };
+    let mode = if changed(&target.key) { RowLockMode::Update } else { RowLockMode::NoKeyUpdate };
+    let hot = !changed(&target.indexed);
+    let heap = &target.table.heap;
+    cx.env.store.pool.wal().check_space()?;
+    let bytes = large::encode(heap, cx.txn, &target.table.layout, new).await?;
+    Ok(match update_row(cx.txn, heap, at, &bytes, mode, hot, turn).await? {
+        RowOutcome::Done(version) => {
+            if !version.hot {
+                row::enter(target, new, version.tid, cx).await?;
+            }
+            RowOutcome::Done(version.tid)
+        }
+        RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
+        RowOutcome::Deleted => RowOutcome::Deleted,
+        RowOutcome::SelfModified => RowOutcome::SelfModified,
+        RowOutcome::Busy => RowOutcome::Busy,
+    })
+}
+
+/// The row that a tid of the input names, with its chain's root.
+pub async fn row_ref(target: &Target, tid: &Datum) -> Result<Option<RowRef>> {
+    match tid {
+        Datum::Tid(tid) => {
+            let root = retry(|| target.table.heap.root_of(*tid)).await?;
+            Ok(Some(RowRef { tid: *tid, root }))
+        }
+        // The nullable side of an outer join has no row here.
+        _ => Ok(None),
+    }
+}
+
+async fn update(
+    execution: &mut Execution,
+    _plan: &PlannedStatement,
+    node: &UpdateNode,
+    cx: &Context<'_>,
+    returning: &mut Returning<'_>,
+) -> Result<u64> {
+    let target = Target::of(&node.table, cx)?;
+    let mut keys = ForeignKeys::new(&node.table, cx)?;
+    let mut input = Row::new();
+    let mut count = 0;
+    while next(execution, cx.env, cx.txn, &mut input).await? {
+        let Some(mut at) = row_ref(&target, &input[node.tid as usize]).await? else { continue };
+        let mut turn = RowTurn::default();
+        loop {
+            let old: Row = node.old.iter().map(|slot| input[*slot as usize].clone()).collect();
+            let mut new = old.clone();
+            evaluate(execution, cx.env, |plan, cx| {
+                let Node::Update(node) = &plan.root.node else { return Ok(()) };
+                for (attnum, expr) in &node.set {
+                    new[usize::from(*attnum) - 1] = eval(expr, &input, cx)?;
+                }
+                Ok(())
+            })
+            .await?;
+            check_row(execution, cx, target.def(), &new).await?;
+            match store_update(&target, at, &old, &new, &mut turn, cx).await? {
+                RowOutcome::Done(tid) => {
+                    drop(turn);
+                    keys.updated(&old, &new, cx).await?;
+                    count += 1;
+                    new.push(Datum::Tid(tid));
+                    new.extend_from_slice(&input);
+                    give(execution, cx, &new, returning).await?;
+                    break;
+                }
+                RowOutcome::Updated(newest) => {
+                    // Others were first: does the newest version still qualify?
+                    let mut recheck = execution.recheck(node.rel, newest.tid, cx.work_mem);
+                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
+                        break;
+                    }
+                    at = newest;
+                }
+                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
+            }
+        }
+    }
+    keys.finish(cx).await?;
+    Ok(count)
+}
+
+/// The value of an expression without input row.
+pub async fn constant(expr: Expr, env: Env<'_>) -> Result<Datum> {
+    let mut run = Execution::of_expression(expr);
+    let mut row = Row::new();
+    wait_for(env, || run.next(env, &mut row)).await?;
+    row.pop().ok_or_else(|| Error::internal("an expression without a value"))
+}
+
+/// As [`constant`], waiting on this thread: for the rare default that a definition evaluates.
+pub fn constant_blocking(expr: Expr, env: Env<'_>) -> Result<Datum> {
+    let mut run = Execution::of_expression(expr);
+    let mut row = Row::new();
+    loop {
+        match run.next(env, &mut row) {
+            Ok(_) => break,
+            Err(Stop::Wait(wait)) => wait.block()?,
+            Err(Stop::Yield) => {}
+            Err(Stop::Lock(_)) => return Err(Error::internal("an expression that locks rows")),
+            Err(Stop::Error(e)) => return Err(e),
+        }
+    }
+    row.pop().ok_or_else(|| Error::internal("an expression without a value"))
+}
+
+/// Expressions over rows that come from no plan.
+pub struct Compute {
+    run: Execution,
+}
+
+impl Compute {
+    /// `exprs` speak of the row by [`Expr::Slot`].
+    pub fn new(exprs: Vec<Expr>) -> Compute {
+        Compute { run: Execution::of_expressions(exprs) }
+    }
+
+    /// Their values over `row`.
+    pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<Row> {
+        let mut out = Row::new();
+        evaluate(&mut self.run, env, |plan, cx| {
+            let Node::Values { rows } = &plan.root.node else { return Ok(()) };
+            crate::run::build::evaluate_all(&rows[0], row, cx, &mut out)
+        })
+        .await?;
+        Ok(out)
+    }
+}
+
+/// Calls until there is an answer, waiting for what each call asks for.
+async fn wait_for<T>(env: Env<'_>, mut f: impl FnMut() -> Result<T, Stop>) -> Result<T> {
+    let mut patience = Patience::default();
+    loop {
+        match f() {
+            Ok(value) => return Ok(value),
+            Err(stop) => wait(stop, env, &mut patience).await?,
+        }
+    }
+}
+
+async fn delete(
+    execution: &mut Execution,
+    node: &DeleteNode,
+    cx: &Context<'_>,
+    returning: &mut Returning<'_>,
+) -> Result<u64> {
+    let target = Target::of(&node.table, cx)?;
+    let mut keys = ForeignKeys::new(&node.table, cx)?;
+    let mut input = Row::new();
+    let mut count = 0;
+    while next(execution, cx.env, cx.txn, &mut input).await? {
+        let Some(mut at) = row_ref(&target, &input[node.tid as usize]).await? else { continue };
+        let mut turn = RowTurn::default();
+        loop {
+            match delete_row(cx.txn, &target.table.heap, at, &mut turn).await? {
+                RowOutcome::Done(()) => {
+                    drop(turn);
+                    let old: Row = node.old.iter().map(|slot| input[*slot as usize].clone()).collect();
+                    keys.deleted(&old, cx).await?;
+                    count += 1;
+                    give(execution, cx, &input, returning).await?;
+                    break;
+                }
+                RowOutcome::Updated(newest) => {
+                    let mut recheck = execution.recheck(node.rel, newest.tid, cx.work_mem);
+                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
+                        break;
+                    }
+                    at = newest;
+                }
+                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
+            }
+        }
+    }
+    keys.finish(cx).await?;
+    Ok(count)
+}

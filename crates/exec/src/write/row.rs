@@ -1,0 +1,156 @@
+//! One row's constraints and index entries, with PostgreSQL's complaints.
+
+use throng_access::Liveness;
+use throng_access::btree::{Conflict, Inserted};
+use throng_access::TxContext;
+use throng_buffer::{Try, retry};
+use throng_sql::catalog::TableDef;
+use throng_sql::func::EvalContext;
+use throng_sql::io::output_text;
+use throng_txn::rows::wait_for_unique;
+use throng_types::error::state;
+use throng_types::{Datum, Error, Result, Tid};
+
+use super::{Context, Target};
+use crate::table::{Index, Table};
+
+/// Values longer than this are cut in error details, as in PostgreSQL.
+const LONGEST_SHOWN: usize = 64;
+
+fn text(value: &Datum, def: &TableDef, at: usize, ctx: &EvalContext<'_>) -> String {
+    if value.is_null() {
+        return "null".to_owned();
+    }
+    let mut bytes = Vec::new();
+    output_text(ctx, value, def.columns[at].ty, &mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// `Failing row contains (1, null, …).`
+pub fn failing_row(def: &TableDef, row: &[Datum], ctx: &EvalContext<'_>) -> String {
+    let values: Vec<String> = def
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| !column.dropped)
+        .map(|(at, _)| {
+            let mut shown = text(&row[at], def, at, ctx);
+            if shown.len() > LONGEST_SHOWN {
+                shown.truncate(shown.floor_char_boundary(LONGEST_SHOWN));
+                shown.push_str("...");
+            }
+            shown
+        })
+        .collect();
+    format!("Failing row contains ({}).", values.join(", "))
+}
+
+fn about(error: Error, def: &TableDef) -> Error {
+    let mut error = error;
+    error.fields_mut().table = Some(def.name.clone());
+    error
+}
+
+/// 23502 for the first NULL that may not be.
+pub fn check_not_null(def: &TableDef, row: &[Datum], ctx: &EvalContext<'_>) -> Result<()> {
+    for (column, value) in def.columns.iter().zip(row) {
+        if column.not_null && value.is_null() && !column.dropped {
+            let message = format!(
+                "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+                column.name, def.name
+            );
+            let error = Error::new(state::NOT_NULL_VIOLATION, message)
+                .detail(failing_row(def, row, ctx))
+                .column(&column.name);
+            return Err(about(error, def));
+        }
+    }
+    Ok(())
+}
+
+/// 23514.
+pub fn check_violation(def: &TableDef, name: &str, row: &[Datum], ctx: &EvalContext<'_>) -> Error {
+    let message =
+        format!("new row for relation \"{}\" violates check constraint \"{name}\"", def.name);
+    let error = Error::new(state::CHECK_VIOLATION, message)
+        .detail(failing_row(def, row, ctx))
+        .constraint(name);
+    about(error, def)
+}
+
+/// `(a, b)=(1, 2)`: key columns and a row's values of them.
+pub fn key_text(def: &TableDef, columns: &[usize], row: &[Datum], ctx: &EvalContext<'_>) -> String {
+    let names: Vec<&str> = columns.iter().map(|at| def.columns[*at].name.as_str()).collect();
+    let values: Vec<String> = columns.iter().map(|at| text(&row[*at], def, *at, ctx)).collect();
+    format!("({})=({})", names.join(", "), values.join(", "))
+}
+
+/// 23505.
+pub fn unique_violation(target: &Target, index: &Index, row: &[Datum], ctx: &EvalContext<'_>) -> Error {
+    let message =
+        format!("duplicate key value violates unique constraint \"{}\"", index.def.name);
+    let key = key_text(target.def(), &index.columns, row, ctx);
+    let error = Error::new(state::UNIQUE_VIOLATION, message)
+        .detail(format!("Key {key} already exists."))
+        .constraint(&index.def.name);
+    about(error, target.def())
+}
+
+/// What the heap says of another row with the same key.
+pub fn conflict_with(table: &Table, root: Tid, own: Option<Tid>, ctx: &dyn TxContext) -> Try<Conflict> {
+    if own == Some(root) {
+        return Ok(Conflict::None);
+    }
+    Ok(match table.heap.liveness(root, ctx)? {
+        Liveness::Dead => Conflict::None,
+        Liveness::Live(tid) => Conflict::Live(tid),
+        Liveness::InProgress(xid) => Conflict::Busy(xid),
+    })
+}
+
+/// Makes a row's entries in all indexes.
+///
+/// # Errors
+/// 23505 where a unique index has its key already; 54000 for a key too long.
+pub async fn enter(target: &Target, row: &[Datum], tid: Tid, cx: &Context<'_>) -> Result<()> {
+    let mut key = Vec::new();
+    for index in &target.indexes {
+        let any_null = index.key(row, &mut key)?;
+        if !is_unique_for(index, any_null) {
+            retry(|| index.tree.insert(&key, tid, cx.txn.xid())).await?;
+            continue;
+        }
+        match enter_unique(target, index, &key, tid, cx).await? {
+            Inserted::Done => {}
+            _ => return Err(unique_violation(target, index, row, &cx.env.eval)),
+        }
+    }
+    Ok(())
+}
+
+/// Whether the index lets in one row only with this key: NULLs are different from each other unless it says otherwise.
+pub fn is_unique_for(index: &Index, any_null: bool) -> bool {
+    index.def.unique && (!any_null || index.def.nulls_not_distinct)
+}
+
+/// Enters a key that must be the only one, waiting for transactions on whose end that hangs.
+pub async fn enter_unique(
+    target: &Target,
+    index: &Index,
+    key: &[u8],
+    tid: Tid,
+    cx: &Context<'_>,
+) -> Result<Inserted> {
+    loop {
+        let inserted = retry(|| {
+            index.tree.insert_unique(key, tid, cx.txn.xid(), &mut |other| {
+                conflict_with(&target.table, other, Some(tid), cx.txn)
+            })
+        })
+        .await?;
+        match inserted {
+            Inserted::Busy(holder) => wait_for_unique(cx.txn, holder).await?,
+            decided => return Ok(decided),
+        }
+    }
+}
