@@ -61,7 +61,8 @@ macro_rules! limited {
             if $x.is_nan() {
                 return Ok(Datum::Float8(f64::NAN));
             }
-            if !$allowed {
+            let allowed: bool = $allowed;
+            if !allowed {
                 return Err(out_of_input_range().into());
             }
             checked_float($value, $x.is_finite())
@@ -152,7 +153,7 @@ fn dtand(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn datanh(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let x = float(&args[0]);
-    if x < -1.0 || x > 1.0 {
+    if !(-1.0..=1.0).contains(&x) && !x.is_nan() {
         return Err(out_of_input_range().into());
     }
     Ok(x.atanh().into())

@@ -7,14 +7,14 @@
 pub mod aggregate;
 mod aggregate_other;
 mod aggregate_table;
+mod array;
+mod array_edit;
 pub mod cast;
 mod cast_table;
 pub mod compare;
 mod compare_table;
 pub mod context;
 pub mod conversion;
-mod array;
-mod array_edit;
 mod datetime;
 mod digest;
 mod format;
@@ -109,12 +109,35 @@ pub static FAMILIES: &[Family] = &[
         functions: system_table::FUNCTIONS,
         ..Family::NONE
     },
-    Family { functions: array::FUNCTIONS, operators: array::OPERATORS, ..Family::NONE },
-    Family { functions: array_edit::FUNCTIONS, operators: array_edit::OPERATORS, ..Family::NONE },
-    Family { functions: string::FUNCTIONS, operators: string::OPERATORS, ..Family::NONE },
-    Family { functions: string_bytes::FUNCTIONS, operators: string_bytes::OPERATORS, ..Family::NONE },
-    Family { functions: format::FUNCTIONS, ..Family::NONE },
-    Family { functions: like::FUNCTIONS, operators: like::OPERATORS, ..Family::NONE },
+    Family {
+        functions: array::FUNCTIONS,
+        operators: array::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: array_edit::FUNCTIONS,
+        operators: array_edit::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: string::FUNCTIONS,
+        operators: string::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: string_bytes::FUNCTIONS,
+        operators: string_bytes::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: format::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: like::FUNCTIONS,
+        operators: like::OPERATORS,
+        ..Family::NONE
+    },
 ];
 
 /// Computes one value. A strict function is never called with a NULL.
@@ -301,11 +324,17 @@ pub struct Operator {
     /// The function behind it (`oprcode`).
     pub code: Oid,
     pub code_name: &'static str,
+    /// NULL in, NULL out: all but the concatenations of arrays.
+    pub strict: bool,
     pub volatility: Volatility,
     pub eval: EvalFn,
     /// Set for the comparisons a B-tree over the operand types answers.
     pub strategy: Option<Strategy>,
 }
+
+const ARRAY_APPEND: u32 = 378;
+const ARRAY_PREPEND: u32 = 379;
+const ARRAY_CAT: u32 = 383;
 
 impl Operator {
     /// An immutable operator without commutator, negator or index use; the methods below add those. `left` is `Oid::NONE` for a
@@ -329,6 +358,7 @@ impl Operator {
             negator: Oid::NONE,
             code: Oid(code.0),
             code_name: code.1,
+            strict: !matches!(code.0, ARRAY_APPEND | ARRAY_PREPEND | ARRAY_CAT),
             volatility: Volatility::Immutable,
             eval,
             strategy: None,
@@ -354,19 +384,13 @@ impl Operator {
             ..self
         }
     }
-    /// Evaluates it; every operator but `||` between arrays and elements is strict.
+    /// Evaluates it, NULL rule included.
     #[inline]
     pub fn call(&self, ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-        if self.is_strict() && args.iter().any(Datum::is_null) {
+        if self.strict && args.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
         }
         (self.eval)(ctx, args)
-    }
-    pub fn is_strict(&self) -> bool {
-        !matches!(
-            self.code_name,
-            "array_append" | "array_prepend" | "array_cat"
-        )
     }
 }
 

@@ -184,7 +184,7 @@ pub fn evaluate(
                 None => values[0].clone(),
             };
             Ok((
-                typmod::apply(ctx, value, to, kind == "mod")?,
+                typmod::apply(value, to, kind == "mod")?,
                 SqlType::plain(to.oid),
             ))
         }

@@ -1,6 +1,5 @@
 //! Making a value fit its type's modifier: lengths, precisions, fields.
 
-use super::EvalContext;
 use std::sync::Arc;
 use throng_types::calendar::*;
 use throng_types::error::state;
@@ -8,7 +7,7 @@ use throng_types::sqltype::{element_of, interval_field, type_name};
 use throng_types::{Array, Datum, Error, Interval, Result, SqlType, TimeTz, oid};
 
 /// Applies the type's modifier. An explicit cast cuts strings; an assignment refuses what is too long (22001), blanks at the end aside.
-pub fn apply(ctx: &EvalContext<'_>, value: Datum, ty: SqlType, explicit: bool) -> Result<Datum> {
+pub fn apply(value: Datum, ty: SqlType, explicit: bool) -> Result<Datum> {
     if ty.typmod < 0 {
         return Ok(value);
     }
@@ -32,7 +31,7 @@ pub fn apply(ctx: &EvalContext<'_>, value: Datum, ty: SqlType, explicit: bool) -
             let items: Result<Vec<Datum>> = a
                 .items
                 .iter()
-                .map(|i| apply(ctx, i.clone(), ty, explicit))
+                .map(|i| apply(i.clone(), ty, explicit))
                 .collect();
             Datum::Array(Arc::new(Array {
                 element,
