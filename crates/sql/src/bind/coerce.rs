@@ -120,7 +120,8 @@ impl Binder<'_> {
         };
         match expr {
             Expr::Const(Datum::Null, _) => Ok(Some(Expr::Const(Datum::Null, to))),
-            Expr::Const(Datum::Text(text), _) => {
+            Expr::Const(Datum::Text(text), written) => {
+                let pos = if written.typmod >= 0 { written.typmod as Pos } else { pos };
                 let datum = self.read_constant(&text, to, context).map_err(|e| at(e, pos))?;
                 Ok(Some(Expr::Const(datum, to)))
             }
@@ -155,7 +156,7 @@ impl Binder<'_> {
             return Ok(datum);
         }
         let explicit = context == CastContext::Explicit;
-        crate::func::typmod::apply(eval, datum, to, explicit)
+        crate::func::typmod::apply(datum, to, explicit)
     }
 
     /// An implicit cast that must succeed.

@@ -153,7 +153,7 @@ pub fn input_binary(ctx: &EvalContext<'_>, bytes: &[u8], ty: SqlType) -> Result<
     if ty.typmod < 0 {
         Ok(datum)
     } else {
-        crate::func::typmod::apply(ctx, datum, ty, false)
+        crate::func::typmod::apply(datum, ty, false)
     }
 }
 

@@ -121,7 +121,7 @@ pub fn input_text(ctx: &EvalContext<'_>, text: &str, ty: SqlType) -> Result<Datu
     if ty.typmod < 0 {
         Ok(datum)
     } else {
-        crate::func::typmod::apply(ctx, datum, ty, false)
+        crate::func::typmod::apply(datum, ty, false)
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
                     if to.typmod < 0 || value.is_null() {
                         return Ok(value);
                     }
-                    Ok(typmod::apply(ctx, value, *to, explicit)?)
+                    Ok(typmod::apply(value, *to, explicit)?)
                 }))
             }
             _ => None,

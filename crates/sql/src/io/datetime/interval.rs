@@ -559,13 +559,13 @@ fn write_sql(value: Interval, out: &mut Vec<u8>) {
     let negative = months < 0 || days < 0 || micros < 0;
     let positive = months > 0 || days > 0 || micros > 0;
     let (year_month, day_time) = (months != 0, days != 0 || micros != 0);
-    let plain = !(negative && positive) && !(year_month && day_time);
+    let mixed = (negative && positive) || (year_month && day_time);
     if !year_month && !day_time {
         out.push(b'0');
         return;
     }
     let sign = |negative: bool| if negative { b'-' } else { b'+' };
-    if !plain {
+    if mixed {
         out.push(sign(months < 0));
         write_int(i64::from((months / 12).abs()), out);
         out.push(b'-');
