@@ -6,6 +6,7 @@ pub mod copy;
 mod engine;
 mod large;
 mod objects;
+mod rows;
 pub mod run;
 mod session;
 pub mod store;

@@ -3,8 +3,8 @@
 //! One walk of the tree, no compilation: what a row costs here is small beside fetching it. An evaluation that stops
 //! (a subquery that waits for a page, a sequence) is simply done again from the start when its row is asked for again.
 
-use throng_sql::expr::{CastHow, Expr};
-use throng_sql::func::{CastContext, Function, find_cast};
+use throng_sql::expr::Expr;
+use throng_sql::func::{Cast, CastContext, EvalResult, Operator, typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
@@ -25,10 +25,18 @@ pub fn eval(expr: &'static Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
         Expr::Slot(at, _) => row[*at as usize].clone(),
         Expr::Param(at, _) => cx.params[*at as usize].clone(),
         Expr::Outer(param, _) => cx.outer[param.0 as usize].clone(),
-        Expr::Call { func, args, .. } => return call(func, args, row, cx),
-        Expr::Cast { arg, to, how } => {
+        Expr::Call { func, args, .. } => {
+            return call(args, row, cx, |cx, args| func.call(&cx.eval, args));
+        }
+        Expr::Op { op, args, .. } => {
+            return call(args, row, cx, |cx, args| op.call(&cx.eval, args));
+        }
+        Expr::SetCall { .. } => {
+            return Err(Error::internal("a set-returning function as a value").into());
+        }
+        Expr::Cast { arg, cast: how, to, context } => {
             let value = eval(arg, row, cx)?;
-            return cast(&value, arg.ty(), *to, *how, cx);
+            return cast(value, *how, *to, *context, cx);
         }
         Expr::And(parts) => return connective(parts, row, cx, false),
         Expr::Or(parts) => return connective(parts, row, cx, true),
@@ -106,10 +114,10 @@ pub fn eval(expr: &'static Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             }
             best
         }
-        Expr::ArrayCompare { func, left, array, all } => {
+        Expr::ArrayCompare { op, left, array, all } => {
             let left = eval(left, row, cx)?;
             let array = eval(array, row, cx)?;
-            return array_compare(func, left, &array, *all, cx);
+            return array_compare(op, left, &array, *all, cx);
         }
         Expr::Array(items, ty) => return array(items, *ty, row, cx),
         Expr::Subscript { array, index, .. } => {
@@ -137,33 +145,33 @@ pub fn eval(expr: &'static Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     })
 }
 
-/// Evaluates the arguments without a heap allocation where there are three or fewer.
+/// Evaluates the arguments, without a heap allocation where there are three or fewer, and calls.
 fn call(
-    func: &'static Function,
     args: &'static [Expr],
     row: &[Datum],
     cx: &mut Cx,
+    f: impl FnOnce(&Cx, &[Datum]) -> EvalResult,
 ) -> Step<Datum> {
     Ok(match args {
-        [] => func.call(&cx.eval, &[])?,
+        [] => f(cx, &[])?,
         [a] => {
             let args = [eval(a, row, cx)?];
-            func.call(&cx.eval, &args)?
+            f(cx, &args)?
         }
         [a, b] => {
             let args = [eval(a, row, cx)?, eval(b, row, cx)?];
-            func.call(&cx.eval, &args)?
+            f(cx, &args)?
         }
         [a, b, c] => {
             let args = [eval(a, row, cx)?, eval(b, row, cx)?, eval(c, row, cx)?];
-            func.call(&cx.eval, &args)?
+            f(cx, &args)?
         }
         many => {
             let mut values = Vec::with_capacity(many.len());
             for arg in many {
                 values.push(eval(arg, row, cx)?);
             }
-            func.call(&cx.eval, &values)?
+            f(cx, &values)?
         }
     })
 }
@@ -209,32 +217,29 @@ fn branches(
 }
 
 /// Converts a value, then fits it to the target's modifier.
-pub fn cast(value: &Datum, from: SqlType, to: SqlType, how: CastHow, cx: &mut Cx) -> Step<Datum> {
+fn cast(
+    value: Datum,
+    how: Option<&'static Cast>,
+    to: SqlType,
+    context: CastContext,
+    cx: &mut Cx,
+) -> Step<Datum> {
     if value.is_null() {
         return Ok(Datum::Null);
     }
-    let context = match how {
-        CastHow::Implicit => CastContext::Implicit,
-        CastHow::Assignment => CastContext::Assignment,
-        CastHow::Explicit => CastContext::Explicit,
-    };
-    let converted = if from.oid == to.oid {
-        value.clone()
-    } else {
-        let cast = find_cast(from.oid, to.oid, context).ok_or_else(|| {
-            Error::internal(format!("no cast from type {} to type {}", from.oid, to.oid))
-        })?;
-        cast.apply(&cx.eval, value)?
+    let converted = match how {
+        Some(cast) => cast.apply(&cx.eval, &value)?,
+        None => value,
     };
     if to.typmod < 0 {
         return Ok(converted);
     }
-    Ok(throng_sql::func::typmod::apply(converted, to, how == CastHow::Explicit)?)
+    Ok(typmod::apply(converted, to, context == CastContext::Explicit)?)
 }
 
 /// `left op ANY (array)` and `left op ALL (array)`, with SQL's three values.
 fn array_compare(
-    func: &'static Function,
+    op: &'static Operator,
     left: Datum,
     array: &Datum,
     all: bool,
@@ -245,7 +250,7 @@ fn array_compare(
     let mut pair = [left, Datum::Null];
     for item in &array.items {
         pair[1] = item.clone();
-        match func.call(&cx.eval, &pair)? {
+        match op.call(&cx.eval, &pair)? {
             Datum::Bool(b) if b != all => return Ok(Datum::Bool(b)),
             Datum::Bool(_) => {}
             _ => unknown = true,

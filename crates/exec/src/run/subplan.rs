@@ -5,7 +5,7 @@
 //! expression is evaluated again.
 
 use throng_sql::expr::{SubPlanKind, SubPlanRef};
-use throng_sql::func::Function;
+use throng_sql::func::Operator as SqlOperator;
 use throng_sql::expr::Expr;
 use throng_types::datum::Array;
 use throng_types::error::state;
@@ -123,7 +123,7 @@ fn answer(sub: &'static SubPlanRef, rows: &[Row], row: &[Datum], cx: &mut Cx) ->
 /// `left compare ANY/ALL (rows)`, pairwise and ANDed within a row, with SQL's three values over the rows.
 fn quantified(
     left: &'static [Expr],
-    compare: &'static [&'static Function],
+    compare: &'static [&'static SqlOperator],
     rows: &[Row],
     row: &[Datum],
     cx: &mut Cx,

@@ -211,11 +211,11 @@ impl Session {
             Work::CreateIndex { index, build } => self.create_index(index, build, edited).await?,
             Work::CreateSequence(oid) => {
                 let def = edited.sequence(oid).ok_or_else(|| gone("sequence"))?;
-                sequences::create(&self.engine.store, &self.transaction()?.txn, def).await?;
+                sequences::create(&self.engine.store, &self.transaction()?.txn, def.file, def).await?;
             }
             Work::RestartSequence { sequence, value } => {
                 let def = edited.sequence(sequence).ok_or_else(|| gone("sequence"))?;
-                sequences::set(&self.engine.store, &self.transaction()?.txn, def, value, false).await?;
+                sequences::set(&self.engine.store, def.file, value, false).await?;
             }
             Work::DropFile(file) => self.drop_file(file)?,
             Work::Rewrite { table, from, old, values } => {
@@ -258,7 +258,7 @@ impl Session {
         let index = Index::of(def, table_def, store);
         let mut keys = Keys::default();
         let mut scan = PageRows::new(&table, txn.latest_snapshot()).await?;
-        let mut page = Vec::new();
+        let mut page: Vec<(RowRef, Row)> = Vec::new();
         let mut key = Vec::new();
         while scan.next(&mut page).await? {
             self.handle.cancel_flag().check()?;
@@ -316,7 +316,7 @@ impl Session {
         let target = Table::unshared(new_def, store, &ctx)?;
         let mut compute = write::Compute::new(values);
         let mut scan = PageRows::new(&source, txn.latest_snapshot()).await?;
-        let mut page = Vec::new();
+        let mut page: Vec<(RowRef, Row)> = Vec::new();
         txn.assign_top_xid();
         while scan.next(&mut page).await? {
             self.handle.cancel_flag().check()?;
@@ -354,7 +354,7 @@ impl Session {
         let table = Table::unshared(def, store, &host.eval())?;
         let mut compute = write::Compute::new(vec![expr]);
         let mut scan = PageRows::new(&table, txn.latest_snapshot()).await?;
-        let mut page = Vec::new();
+        let mut page: Vec<(RowRef, Row)> = Vec::new();
         while scan.next(&mut page).await? {
             self.handle.cancel_flag().check()?;
             let snapshot = txn.latest_snapshot();
@@ -416,7 +416,7 @@ impl Session {
         let host = self.host(catalog);
         let table = Table::unshared(def, &self.engine.store, &host.eval())?;
         let mut scan = PageRows::new(&table, self.transaction()?.txn.latest_snapshot()).await?;
-        let mut page = Vec::new();
+        let mut page: Vec<(RowRef, Row)> = Vec::new();
         while scan.next(&mut page).await? {
             self.handle.cancel_flag().check()?;
             for (at, row) in &page {

@@ -1,0 +1,391 @@
+//! Functions that the session answers: privileges, sizes, signals, advisory locks, sleep, server facts.
+//!
+//! What describes catalog objects as SQL is in [`super::describe`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use throng_buffer::Wait;
+use throng_observe::WaitEvent;
+use throng_sql::catalog::{Relation, builtin};
+use throng_sql::func::{EvalResult, EvalStop};
+use throng_sql::settings::SERVER_VERSION;
+use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
+use throng_types::error::state;
+use throng_types::page::PAGE_SIZE;
+use throng_types::{Array, Datum, Error, FileId, Oid, Result, oid};
+
+use super::effects::Effect;
+use super::host::SessionHost;
+use super::system::block_count;
+use crate::run::Stop;
+
+fn int(value: &Datum) -> i64 {
+    value.as_i64().unwrap_or_default()
+}
+
+fn text(value: &Datum) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn object(value: &Datum) -> Oid {
+    Oid(int(value) as u32)
+}
+
+/// The longest pause: a year; PostgreSQL's callers that want more loop.
+const LONGEST_SLEEP: f64 = 365.0 * 24.0 * 3600.0;
+
+impl SessionHost<'_> {
+    pub(super) fn function(&self, name: &str, args: &[Datum]) -> EvalResult {
+        if let Some(what) = name.strip_prefix("has_").and_then(|n| n.strip_suffix("_privilege")) {
+            return self.has_privilege(what, args);
+        }
+        if name.contains("advisory") {
+            return self.advisory(name, args);
+        }
+        if name.ends_with("_is_visible") {
+            return Ok(self.is_visible(name, object(&args[0])));
+        }
+        Ok(match name {
+            "version" => format!("PostgreSQL {SERVER_VERSION}").into(),
+            "system_user" => Datum::Null,
+            "inet_client_addr" => self.own_info(|info| info.client_addr.clone()).into(),
+            "inet_client_port" => {
+                self.own_info(|info| info.client_port).map(i32::from).into()
+            }
+            "inet_server_addr" => {
+                let addresses = self.session.show("listen_addresses")?;
+                self.own_info(|info| info.client_addr.clone()).map(|_| addresses).into()
+            }
+            "inet_server_port" => {
+                let port = self.session.show("port")?.parse::<i32>().ok();
+                self.own_info(|info| info.client_addr.clone()).and(port).into()
+            }
+            "current_query" => self.session.handle.entry().status().query.into(),
+            "pg_postmaster_start_time" => Datum::TimestampTz(self.session.engine.started),
+            "pg_conf_load_time" => Datum::TimestampTz(self.session.engine.loaded()),
+            "pg_my_temp_schema" => Datum::Oid(0),
+            "pg_is_other_temp_schema" => false.into(),
+            "pg_jit_available" => false.into(),
+            "pg_trigger_depth" => 0.into(),
+            "pg_stat_clear_snapshot" => Datum::Null,
+            "pg_has_role" => self.has_role(args)?,
+
+            "pg_relation_size" => self.relation_size(object(&args[0]), args.get(1).map(text)),
+            "pg_table_size" => self.table_size(object(&args[0])).into(),
+            "pg_indexes_size" => self.indexes_size(object(&args[0])).into(),
+            "pg_total_relation_size" => self.total_size(object(&args[0])),
+            "pg_database_size" | "pg_tablespace_size" => self.database_size().into(),
+            "pg_relation_filenode" => {
+                self.file_of(object(&args[0])).map(|file| Oid(file.0)).into()
+            }
+            "pg_relation_filepath" => {
+                self.file_of(object(&args[0])).map(|file| format!("base/{file}")).into()
+            }
+            "pg_sequence_last_value" => match self.catalog.sequence(object(&args[0])) {
+                Some(def) => super::sequences::peek(&self.session.engine.store, def.file)
+                    .map_err(Stop::from)?
+                    .into(),
+                None => Datum::Null,
+            },
+            "pg_stat_get_live_tuples" => {
+                self.counts(object(&args[0])).map(|c| c.live.max(0)).unwrap_or(0).into()
+            }
+            "pg_stat_get_dead_tuples" => {
+                self.counts(object(&args[0])).map(|c| c.dead.max(0)).unwrap_or(0).into()
+            }
+            "pg_relation_is_updatable" => match self.catalog.table(object(&args[0])) {
+                // PostgreSQL's bits for INSERT, UPDATE and DELETE.
+                Some(_) => (4 | 8 | 16).into(),
+                None => 0.into(),
+            },
+            "pg_column_is_updatable" => self.catalog.table(object(&args[0])).is_some().into(),
+
+            "pg_current_wal_lsn" | "pg_current_wal_flush_lsn" => {
+                (self.session.engine.sys.wal().flushed().0 as i64).into()
+            }
+            "pg_current_wal_insert_lsn" => {
+                (self.session.engine.sys.wal().inserted().0 as i64).into()
+            }
+            "pg_xact_status" | "txid_status" => {
+                let xid = throng_types::Xid(int(&args[0]) as u64);
+                if xid >= self.session.engine.sys.next_xid() {
+                    let message = format!("transaction ID {xid} is in the future");
+                    return Err(Error::new(state::INVALID_PARAMETER_VALUE, message).into());
+                }
+                match self.session.engine.sys.status(xid) {
+                    throng_access::XidStatus::InProgress => "in progress".into(),
+                    throng_access::XidStatus::Committed(_) => "committed".into(),
+                    throng_access::XidStatus::Aborted => "aborted".into(),
+                }
+            }
+
+            "pg_cancel_backend" => self.signal(&args[0], CancelReason::UserRequest),
+            "pg_terminate_backend" => self.signal(&args[0], CancelReason::Terminate),
+            "pg_blocking_pids" => self.blocking_pids(int(&args[0]) as u32),
+            "pg_sleep" => {
+                let Datum::Float8(seconds) = args[0] else { return Ok(Datum::Null) };
+                return self.sleep(seconds);
+            }
+            "pg_sleep_until" => {
+                let Datum::TimestampTz(at) = args[0] else { return Ok(Datum::Null) };
+                return self.sleep((at.saturating_sub(super::now())) as f64 / 1e6);
+            }
+            _ => return self.describe(name, args),
+        })
+    }
+
+    fn own_info<T>(&self, f: impl FnOnce(&throng_txn::SessionInfo) -> Option<T>) -> Option<T> {
+        f(&self.session.handle.entry().status().info)
+    }
+
+    fn is_visible(&self, name: &str, object: Oid) -> Datum {
+        match name {
+            "pg_table_is_visible" => match self.catalog.relation(object) {
+                Some(relation) => {
+                    self.catalog.is_visible(&self.search_path(), &relation).into()
+                }
+                None => Datum::Null,
+            },
+            "pg_statistics_obj_is_visible" => Datum::Null,
+            // Everything else there is lives in pg_catalog.
+            _ => true.into(),
+        }
+    }
+
+    // Privileges: roles own what they make, superusers may do everything, the rest is everybody's to read.
+
+    fn role_named(&self, value: &Datum) -> Result<Oid> {
+        match value {
+            Datum::Text(name) => self.role_oid(name),
+            oid => Ok(object(oid)),
+        }
+    }
+
+    fn is_superuser(&self, role: Oid) -> bool {
+        self.catalog.role(role).is_some_and(|r| r.superuser)
+    }
+
+    /// `has_…_privilege([role,] object, …, privilege)`: the object is looked up, so that a wrong name is an error.
+    fn has_privilege(&self, what: &str, args: &[Datum]) -> EvalResult {
+        let columns = usize::from(what == "column");
+        let own_role = args.len() == 2 + columns;
+        let (role, rest) = match own_role {
+            true => (self.session.role.oid, args),
+            false => (self.role_named(&args[0])?, &args[1..]),
+        };
+        let owner = match (what, &rest[0]) {
+            ("table" | "column" | "any_column" | "sequence", Datum::Text(name)) => {
+                Some(self.owner_of(self.relation(name)?))
+            }
+            ("table" | "column" | "any_column" | "sequence", oid) => {
+                match self.catalog.relation(object(oid)) {
+                    Some(relation) => Some(self.owner_of(relation)),
+                    None => return Ok(Datum::Null),
+                }
+            }
+            ("schema", Datum::Text(name)) => match self.catalog.schema_by_name(name) {
+                Some(schema) => Some(schema.owner),
+                None => {
+                    let message = format!("schema \"{name}\" does not exist");
+                    return Err(Error::new(state::INVALID_SCHEMA_NAME, message).into());
+                }
+            },
+            ("database", Datum::Text(name)) if self.catalog.database_by_name(name).is_none() => {
+                let message = format!("database \"{name}\" does not exist");
+                return Err(Error::new(state::INVALID_CATALOG_NAME, message).into());
+            }
+            _ => None,
+        };
+        let wanted = rest.last().map(text).unwrap_or_default().to_ascii_lowercase();
+        let harmless = wanted.split(',').all(|w| {
+            matches!(w.trim(), "select" | "usage" | "execute" | "connect" | "references")
+        });
+        Ok((self.is_superuser(role) || owner == Some(role) || harmless).into())
+    }
+
+    fn owner_of(&self, relation: Relation) -> Oid {
+        match relation {
+            Relation::Table(def) => def.owner,
+            Relation::Sequence(def) => def.owner,
+            Relation::Index(def) => {
+                self.catalog.table(def.table).map_or(builtin::SUPERUSER, |t| t.owner)
+            }
+            Relation::Virtual(_) => builtin::SUPERUSER,
+        }
+    }
+
+    fn has_role(&self, args: &[Datum]) -> Result<Datum> {
+        let (member, group) = match args {
+            [member, group, _] => (self.role_named(member)?, self.role_named(group)?),
+            [group, _] => (self.session.role.oid, self.role_named(group)?),
+            _ => return Ok(Datum::Null),
+        };
+        Ok((self.is_superuser(member) || self.is_member(member, group)).into())
+    }
+
+    /// Whether `member` is `group` or in it, over any number of steps.
+    pub(super) fn is_member(&self, member: Oid, group: Oid) -> bool {
+        let mut open = vec![member];
+        let mut seen = Vec::new();
+        while let Some(role) = open.pop() {
+            if role == group {
+                return true;
+            }
+            if !seen.contains(&role) {
+                seen.push(role);
+                open.extend(self.catalog.role(role).iter().flat_map(|r| r.member_of.clone()));
+            }
+        }
+        false
+    }
+
+    // Sizes
+
+    fn file_of(&self, relation: Oid) -> Option<FileId> {
+        match self.catalog.relation(relation)? {
+            Relation::Table(def) => Some(def.file),
+            Relation::Index(def) => Some(def.file),
+            Relation::Sequence(def) => Some(def.file),
+            Relation::Virtual(_) => None,
+        }
+    }
+
+    fn file_size(&self, file: FileId) -> i64 {
+        i64::from(block_count(&self.session.engine.store, file)) * PAGE_SIZE as i64
+    }
+
+    fn relation_size(&self, relation: Oid, fork: Option<&str>) -> Datum {
+        let size = match (self.catalog.relation(relation), fork) {
+            (None, _) => None,
+            (Some(_), Some(fork)) if fork != "main" => Some(0),
+            _ => Some(self.file_of(relation).map_or(0, |file| self.file_size(file))),
+        };
+        size.into()
+    }
+
+    fn table_size(&self, relation: Oid) -> Option<i64> {
+        self.catalog.relation(relation)?;
+        Some(self.file_of(relation).map_or(0, |file| self.file_size(file)))
+    }
+
+    fn indexes_size(&self, relation: Oid) -> Option<i64> {
+        self.catalog.relation(relation)?;
+        let indexes = self.catalog.indexes_of(relation).iter();
+        Some(indexes.map(|index| self.file_size(index.file)).sum())
+    }
+
+    fn total_size(&self, relation: Oid) -> Datum {
+        let table = self.table_size(relation);
+        table.map(|size| size + self.indexes_size(relation).unwrap_or(0)).into()
+    }
+
+    fn database_size(&self) -> i64 {
+        let tables = self.catalog.tables().into_iter().map(|t| t.file);
+        let indexes = self.catalog.indexes().into_iter().map(|i| i.file);
+        let sequences = self.catalog.sequences().into_iter().map(|s| s.file);
+        let files = tables.chain(indexes).chain(sequences);
+        files.chain([crate::objects::OBJECTS_FILE]).map(|file| self.file_size(file)).sum()
+    }
+
+    fn counts(&self, table: Oid) -> Option<throng_access::RelCounts> {
+        let def = self.catalog.table(table)?;
+        Some(self.session.engine.store.relations.rel(def.file).counts())
+    }
+
+    // Other sessions
+
+    fn signal(&self, pid: &Datum, reason: CancelReason) -> Datum {
+        self.session.engine.sys.cancel(int(pid) as u32, reason).into()
+    }
+
+    /// Who holds, or waits for longer, what the session waits for.
+    fn blocking_pids(&self, pid: u32) -> Datum {
+        let locks = self.session.engine.sys.locks();
+        let mut pids = Vec::new();
+        for waits in locks.iter().filter(|l| l.pid == pid && !l.granted) {
+            let in_the_way = locks.iter().filter(|l| {
+                let earlier = l.granted || l.wait_start < waits.wait_start;
+                l.pid != pid && l.tag == waits.tag && earlier && l.mode.conflicts(waits.mode)
+            });
+            pids.extend(in_the_way.map(|l| l.pid as i32));
+        }
+        pids.sort_unstable();
+        pids.dedup();
+        let items = pids.into_iter().map(Datum::Int4).collect();
+        Datum::array(Array::from_items(oid::INT4, items))
+    }
+
+    // Waiting
+
+    fn sleep(&self, seconds: f64) -> EvalResult {
+        let effects = &self.session.effects;
+        let effect = effects.had_or(
+            |e| matches!(e, Effect::Sleep { .. }),
+            || {
+                let seconds = if seconds > 0.0 { seconds.min(LONGEST_SLEEP) } else { 0.0 };
+                Ok::<_, EvalStop>(Effect::Sleep {
+                    until: Instant::now() + Duration::from_secs_f64(seconds),
+                })
+            },
+        )?;
+        let Effect::Sleep { until } = effect else { return Ok(Datum::Null) };
+        if Instant::now() >= until {
+            return Ok(Datum::Null);
+        }
+        let wait = Wait::for_future(WaitEvent::Sleep, 0, async move {
+            tokio::time::sleep_until(until.into()).await;
+            Ok(())
+        });
+        Err(Stop::Wait(wait).into())
+    }
+
+    /// `pg_[try_]advisory_[xact_]lock[_shared]` and `pg_advisory_unlock[_shared|_all]`.
+    fn advisory(&self, name: &str, args: &[Datum]) -> EvalResult {
+        let entry = self.session.handle.entry();
+        if name == "pg_advisory_unlock_all" {
+            entry.release_session_locks();
+            return Ok(Datum::Null);
+        }
+        let tag = match args {
+            [key] => LockTag::Advisory(int(key)),
+            [a, b] => LockTag::AdvisoryPair(int(a) as i32, int(b) as i32),
+            _ => return Err(Error::internal("an advisory lock without a key").into()),
+        };
+        let mode = match name.ends_with("_shared") {
+            true => LockMode::Share,
+            false => LockMode::Exclusive,
+        };
+        if name.starts_with("pg_advisory_unlock") {
+            return Ok(entry.unlock(tag, mode).into());
+        }
+        let scope = match name.contains("_xact_") {
+            true => LockScope::Transaction,
+            false => LockScope::Session,
+        };
+        let tries = name.starts_with("pg_try_");
+        let effect = self.session.effects.had_or(
+            |e| matches!(e, Effect::Lock { tag: t, mode: m, scope: s, .. } if (*t, *m, *s) == (tag, mode, scope)),
+            || {
+                let granted = Arc::new(AtomicBool::new(entry.try_lock(tag, mode, scope)));
+                Ok::<_, EvalStop>(Effect::Lock { tag, mode, scope, granted })
+            },
+        )?;
+        let Effect::Lock { granted, .. } = effect else { return Ok(Datum::Null) };
+        let is_granted = granted.load(Ordering::Acquire);
+        if tries {
+            return Ok(is_granted.into());
+        }
+        if is_granted {
+            return Ok(Datum::Null);
+        }
+        let entry = entry.clone();
+        let wait = Wait::for_future(WaitEvent::LockAdvisory, args[0].as_i64().unwrap_or(0) as u64, async move {
+            entry.lock(tag, mode, scope, throng_txn::WaitPolicy::Block).await?;
+            granted.store(true, Ordering::Release);
+            Ok(())
+        });
+        Err(Stop::Wait(wait).into())
+    }
+}

@@ -1,0 +1,190 @@
+//! The running system as `pg_stat_activity`, `pg_locks` and the other virtual relations show it.
+
+use throng_sql::catalog::system::{
+    LockInfo, PreparedInfo, SessionInfo, SettingInfo, SystemState, TableActivity,
+};
+use throng_sql::catalog::Relation;
+use throng_sql::settings::value::{Kind, raw};
+use throng_sql::settings::Id;
+use throng_txn::{LockTag, SessionStatus};
+use throng_types::{FileId, Oid};
+
+use super::host::SessionHost;
+use super::sequences;
+use crate::store::Store;
+
+/// From microseconds since 1970 to microseconds since 2000.
+pub(super) fn from_unix(micros: i64) -> i64 {
+    const EPOCH: i64 = 946_684_800_000_000;
+    micros - EPOCH
+}
+
+/// Blocks of a file; none where it cannot be told.
+pub(super) fn block_count(store: &Store, file: FileId) -> u32 {
+    store.pool.blocks(file).unwrap_or(0)
+}
+
+impl SystemState for SessionHost<'_> {
+    fn current_user(&self) -> Oid {
+        self.session.role.oid
+    }
+
+    fn sessions(&self) -> Vec<SessionInfo> {
+        self.session.engine.sys.sessions().into_iter().map(session_row).collect()
+    }
+
+    fn locks(&self) -> Vec<LockInfo> {
+        let locks = self.session.engine.sys.locks();
+        locks.into_iter().map(|lock| self.lock_row(lock)).collect()
+    }
+
+    fn settings(&self) -> Vec<SettingInfo> {
+        let settings = self.session.settings.borrow();
+        let server = self.session.engine.settings();
+        settings
+            .all()
+            .zip(Id::ALL)
+            .map(|((setting, value, source), id)| {
+                let (unit, min_val, max_val, enum_vals) = match &setting.kind {
+                    Kind::Int { min, max, unit } => {
+                        let unit = unit.name().map(str::to_owned);
+                        (unit, Some(min.to_string()), Some(max.to_string()), None)
+                    }
+                    Kind::Real { min, max } => {
+                        (None, Some(min.to_string()), Some(max.to_string()), None)
+                    }
+                    Kind::Enum(words) => {
+                        (None, None, None, Some(words.iter().map(|w| (*w).to_owned()).collect()))
+                    }
+                    Kind::Bool | Kind::Text(_) => (None, None, None, None),
+                };
+                SettingInfo {
+                    name: setting.name.to_owned(),
+                    setting: raw(value),
+                    unit,
+                    category: setting.category.to_owned(),
+                    short_desc: setting.description.to_owned(),
+                    context: setting.context.name().to_owned(),
+                    var_type: setting.kind.type_name().to_owned(),
+                    source: source.name().to_owned(),
+                    min_val,
+                    max_val,
+                    enum_vals,
+                    boot_val: Some(setting.default.to_owned()),
+                    reset_val: Some(raw(server.get(*id))),
+                }
+            })
+            .collect()
+    }
+
+    fn prepared(&self) -> Vec<PreparedInfo> {
+        let named = self.session.prepared.iter().filter(|(name, _)| !name.is_empty());
+        let mut rows: Vec<PreparedInfo> = named
+            .map(|(name, prepared)| PreparedInfo {
+                name: name.clone(),
+                statement: prepared.sql.clone(),
+                prepare_time: prepared.made_at,
+                parameter_types: prepared.params.iter().map(|t| t.oid).collect(),
+                from_sql: prepared.from_sql,
+            })
+            .collect();
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        rows
+    }
+
+    fn relation_size(&self, oid: Oid) -> (u32, f64) {
+        let store = &self.session.engine.store;
+        match self.catalog.relation(oid) {
+            Some(Relation::Table(def)) => {
+                let pages = block_count(store, def.file);
+                // What was counted since the start, or what ANALYZE found.
+                let counted = store.relations.rel(def.file).counts().live.max(0) as f64;
+                let analyzed = self.catalog.stats_of(oid).map_or(0.0, |stats| stats.rows);
+                (pages, if counted > 0.0 { counted } else { analyzed })
+            }
+            Some(Relation::Index(def)) => (block_count(store, def.file), 0.0),
+            Some(Relation::Sequence(_)) => (1, 1.0),
+            Some(Relation::Virtual(_)) | None => (0, 0.0),
+        }
+    }
+
+    fn sequence_value(&self, oid: Oid) -> Option<i64> {
+        let def = self.catalog.sequence(oid)?;
+        // A page that is not in memory is not waited for here: it is that of a sequence nobody uses.
+        sequences::peek(&self.session.engine.store, def.file).ok().flatten()
+    }
+
+    fn table_activity(&self, oid: Oid) -> TableActivity {
+        let Some(def) = self.catalog.table(oid) else { return TableActivity::default() };
+        let counts = self.session.engine.store.relations.rel(def.file).counts();
+        TableActivity {
+            seq_scan: 0,
+            idx_scan: 0,
+            inserted: counts.inserted,
+            updated: counts.updated,
+            hot_updated: counts.hot_updated,
+            deleted: counts.deleted,
+            live_rows: counts.live.max(0) as u64,
+            dead_rows: counts.dead.max(0) as u64,
+        }
+    }
+}
+
+fn session_row(status: SessionStatus) -> SessionInfo {
+    let event = status.wait_event;
+    SessionInfo {
+        pid: status.pid as i32,
+        user: Oid(status.info.user_oid),
+        application_name: status.info.application_name,
+        client_addr: status.info.client_addr,
+        client_port: status.info.client_port.map_or(-1, i32::from),
+        backend_start: from_unix(status.backend_start),
+        xact_start: status.xact_start.map(from_unix),
+        query_start: status.query_start.map(from_unix),
+        state_change: Some(from_unix(status.state_change)),
+        wait_event_type: event.map(|e| e.class().name().to_owned()),
+        wait_event: event.map(|e| e.name().to_owned()),
+        state: Some(status.state.name().to_owned()),
+        xid: status.xid.map(|xid| xid.0),
+        query: status.query,
+        backend_type: status.info.backend_type.to_owned(),
+    }
+}
+
+impl SessionHost<'_> {
+    fn lock_row(&self, lock: throng_txn::LockInfo) -> LockInfo {
+        let mut row = LockInfo {
+            lock_type: lock.tag.kind().to_owned(),
+            virtual_transaction: format!("{}/0", lock.pid),
+            pid: lock.pid as i32,
+            mode: lock.mode.name().to_owned(),
+            granted: lock.granted,
+            fast_path: lock.fast_path,
+            wait_start: lock.wait_start.map(from_unix),
+            ..LockInfo::default()
+        };
+        match lock.tag {
+            LockTag::Relation(oid) => row.relation = Some(oid),
+            LockTag::Object { class, object } => {
+                row.class = Some(class.0);
+                row.object = Some(object.0);
+            }
+            LockTag::Tuple { file, tid } => {
+                let tables = self.catalog.tables();
+                row.relation = tables.iter().find(|t| t.file == file).map(|t| t.oid);
+                row.page = Some(tid.block as i32);
+                row.tuple = Some(tid.slot as i16);
+            }
+            LockTag::Advisory(key) => {
+                row.class = Some((key as u64 >> 32) as u32);
+                row.object = Some(key as u32);
+            }
+            LockTag::AdvisoryPair(a, b) => {
+                row.class = Some(a as u32);
+                row.object = Some(b as u32);
+            }
+            LockTag::Transaction(xid) => row.transaction = Some(xid.0),
+        }
+        row
+    }
+}
