@@ -349,13 +349,15 @@ fn choose<T>(candidates: &[Candidate<T>], given: &[Oid]) -> Choice {
     if let Some(first) = kinds.next()
         && kinds.all(|k| k == first)
     {
+        let alike = vec![first; given.len()];
         let like: Vec<usize> = left
             .iter()
             .copied()
             .filter(|&i| {
-                unknown
-                    .iter()
-                    .all(|&p| can_coerce(first, candidates[i].args[p], CastContext::Implicit))
+                let args = &candidates[i].args;
+                unknown.iter().all(|&p| can_coerce(first, args[p], CastContext::Implicit))
+                    // `integer[] || '{3}'` joins arrays: an array is no item of itself.
+                    && actualize(&mut args.clone(), &alike, oid::VOID).is_some()
             })
             .collect();
         if let [one] = like[..] {
