@@ -224,3 +224,11 @@ fn sets_and_session() {
 fn time_arithmetic_and_zones() {
     check(include_str!("cases/timezone.tsv"));
 }
+#[test]
+fn arrays() {
+    check(include_str!("cases/arrays.tsv"));
+}
+#[test]
+fn strings() {
+    check(include_str!("cases/strings.tsv"));
+}
