@@ -15,6 +15,9 @@ pub struct PageRows<'a> {
     snapshot: throng_txn::Snapshot,
     block: BlockNo,
     end: BlockNo,
+    /// Blocks from one page read to the next.
+    step: BlockNo,
+    read: BlockNo,
     ring: Ring,
     batch: TupleBatch,
 }
@@ -23,7 +26,24 @@ impl<'a> PageRows<'a> {
     pub async fn new(table: &'a Table, snapshot: throng_txn::Snapshot) -> Result<PageRows<'a>> {
         let end = retry(|| table.heap.blocks()).await?;
         let ring = Ring::for_scan(table.heap.pool(), end);
-        Ok(PageRows { table, snapshot, block: 0, end, ring, batch: TupleBatch::new() })
+        Ok(PageRows { table, snapshot, block: 0, end, step: 1, read: 0, ring, batch: TupleBatch::new() })
+    }
+
+    /// The table's pages.
+    pub fn pages(&self) -> BlockNo {
+        self.end
+    }
+
+    /// Pages read so far.
+    pub fn pages_read(&self) -> BlockNo {
+        self.read
+    }
+
+    /// Reads pages spread evenly over the table, enough for about `rows` rows.
+    pub fn spread(&mut self, rows: f64) {
+        /// Rows a page holds at least, but for very wide ones.
+        const ROWS_A_PAGE: f64 = 10.0;
+        self.step = (f64::from(self.end) * ROWS_A_PAGE / rows).max(1.0) as BlockNo;
     }
 
     /// Replaces `out` by the rows of the next page, values kept elsewhere fetched; false at the end.
@@ -38,7 +58,8 @@ impl<'a> PageRows<'a> {
             table.heap.scan_page(*block, &*snapshot, ring, batch)
         })
         .await?;
-        self.block += 1;
+        self.block += self.step;
+        self.read += 1;
         let columns = self.table.def.columns.len();
         for i in 0..self.batch.len() {
             let mut row: Vec<Datum> = Vec::with_capacity(columns);

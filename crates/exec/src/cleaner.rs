@@ -1,0 +1,133 @@
+//! The background cleaner: takes away what updates and deletes leave behind, before anybody asks for it.
+//!
+//! It looks at every table's counters each `autovacuum_naptime` and cleans those that PostgreSQL's rule says are worth it
+//! (`autovacuum_vacuum_threshold`, `autovacuum_vacuum_scale_factor`), pausing by `vacuum_cost_delay` and
+//! `vacuum_cost_limit`. A table that somebody redefines is left for the next round.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use throng_access::btree::BTree;
+use throng_sql::catalog::{Catalog, TableDef};
+use throng_sql::settings::Id;
+use throng_sync::Parker;
+use throng_txn::clean::{Cleaned, CostDelay, vacuum_table};
+use throng_txn::{Isolation, LockMode, LockTag, SessionInfo};
+use throng_types::Result;
+
+use crate::engine::Engine;
+
+/// The cleaner's thread.
+pub struct Cleaner {
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    parker: Parker,
+}
+
+impl Cleaner {
+    pub fn start(engine: &Arc<Engine>) -> Result<Cleaner> {
+        let shared = Arc::new(Shared::default());
+        let (for_thread, engine) = (shared.clone(), Arc::downgrade(engine));
+        let thread = std::thread::Builder::new()
+            .name("cleaner".to_owned())
+            .spawn(move || run(&for_thread, &engine))?;
+        Ok(Cleaner { shared, thread })
+    }
+
+    pub fn stop(self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.parker.unpark();
+        // A cleaner that has panicked has said so.
+        let _ = self.thread.join();
+    }
+}
+
+fn run(shared: &Shared, engine: &Weak<Engine>) {
+    loop {
+        let Some(engine) = engine.upgrade() else { return };
+        let nap = Duration::from_secs(engine.settings().int(Id::AutovacuumNaptime) as u64);
+        let enabled = engine.settings().bool(Id::Autovacuum);
+        if enabled {
+            if let Err(e) = round(shared, &engine) {
+                tracing::error!(error = %e, "the background cleaner met an error");
+            }
+        }
+        drop(engine);
+        if shared.stop.load(Ordering::Acquire) {
+            return;
+        }
+        shared.parker.park_timeout(nap);
+        if shared.stop.load(Ordering::Acquire) {
+            return;
+        }
+    }
+}
+
+fn round(shared: &Shared, engine: &Engine) -> Result<()> {
+    let settings = engine.settings();
+    let threshold = settings.int(Id::AutovacuumVacuumThreshold) as u64;
+    let scale = settings.real(Id::AutovacuumVacuumScaleFactor);
+    let limit = settings.int(Id::VacuumCostLimit) as u32;
+    let delay = Duration::from_secs_f64(settings.real(Id::VacuumCostDelay) / 1000.0);
+    let catalog = engine.catalog();
+    for table in catalog.tables() {
+        let counts = engine.store.relations.rel(table.file).counts();
+        if !counts.wants_cleaning(threshold, scale) {
+            continue;
+        }
+        let stop = || shared.stop.load(Ordering::Acquire);
+        clean_if_free(engine, &catalog, table, &mut CostDelay::new(limit, delay, stop))?;
+        if stop() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Cleans a table unless somebody has it locked against that.
+fn clean_if_free<F: FnMut() -> bool>(
+    engine: &Engine,
+    catalog: &Catalog,
+    table: &TableDef,
+    pacing: &mut CostDelay<F>,
+) -> Result<()> {
+    let session =
+        engine.sys.register(SessionInfo { backend_type: "autovacuum worker", ..SessionInfo::default() });
+    let txn = session.begin(Isolation::ReadCommitted);
+    let tag = LockTag::Relation(table.oid);
+    if txn.try_lock(tag, LockMode::ShareUpdateExclusive)? {
+        // The table may have been dropped or given a new file before the lock was ours.
+        let current = engine.catalog();
+        if current.table(table.oid).is_some_and(|now| now.file == table.file) {
+            session.entry().statement_began(&format!("autovacuum: VACUUM {}", table.name));
+            clean(engine, catalog, table, pacing)?;
+        }
+    }
+    txn.abort();
+    Ok(())
+}
+
+/// Cleans a table and its indexes on this thread; the caller holds it locked.
+pub fn clean<F: FnMut() -> bool>(
+    engine: &Engine,
+    catalog: &Catalog,
+    table: &TableDef,
+    pacing: &mut CostDelay<F>,
+) -> Result<Cleaned> {
+    let store = &engine.store;
+    let heap = store.relations.heap(table.file);
+    let trees: Vec<BTree> = catalog
+        .indexes_of(table.oid)
+        .iter()
+        .map(|index| BTree::open(store.pool.clone(), index.file))
+        .collect();
+    engine.sys.advance_horizon(true)?;
+    vacuum_table(&engine.sys.cleaner_context(), &heap, &trees, pacing)
+}

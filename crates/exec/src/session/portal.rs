@@ -1,0 +1,504 @@
+//! Portals and cursors: statements under way whose rows are asked for in parts.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use throng_sql::command::FetchDirection;
+use throng_sql::func::EvalContext;
+use throng_sql::plan::{PlannedStatement, StatementTag};
+use throng_sql::query::BoundQuery;
+use throng_types::error::state;
+use throng_types::{Datum, Error, Result};
+
+use super::prepared::{Prepared, is_data};
+use super::query::{Run, fields, shape_of, tag};
+use super::transaction::Block;
+use super::{Session, now};
+use crate::client::{Client, ClientFuture, Format, RowShape};
+use crate::run::Row;
+
+/// A statement with its parameters, run as far as was asked.
+pub(crate) struct Portal {
+    pub sql: String,
+    /// None: a cursor, whose plan is in `state` from the start.
+    pub prepared: Option<Rc<Prepared>>,
+    pub shape: Option<Arc<RowShape>>,
+    pub made_at: i64,
+    pub kind: CursorKind,
+    values: Vec<Datum>,
+    state: State,
+    /// Rows given so far; the current row's number.
+    given: u64,
+    /// WITH HOLD, and the transaction that made it has committed.
+    outlives: bool,
+}
+
+/// What DECLARE said; the protocol's portals are none of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CursorKind {
+    pub scroll: bool,
+    pub hold: bool,
+    pub is_cursor: bool,
+}
+
+enum State {
+    Ready,
+    Running(Box<Run>),
+    /// All rows are there: SCROLL and WITH HOLD, and writes that were asked for a part of their rows.
+    Stored(Stored),
+    Done,
+}
+
+struct Stored {
+    rows: Vec<Row>,
+    /// The current row, counting from 1; 0 is before the first.
+    at: usize,
+    tag: Option<String>,
+}
+
+impl Portal {
+    /// WITH HOLD: it stays when its transaction commits.
+    pub fn is_held(&self) -> bool {
+        self.kind.hold
+    }
+
+    /// It was made by a transaction that has committed, so that a rollback does not concern it.
+    pub fn outlives_rollback(&self) -> bool {
+        self.outlives
+    }
+
+    pub fn committed(&mut self) {
+        self.outlives = true;
+    }
+
+    /// Whether the whole result is there already.
+    fn is_stored(&self) -> bool {
+        matches!(self.state, State::Stored(_))
+    }
+}
+
+fn forward_only() -> Error {
+    Error::new(
+        state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "cursor can only scan forward",
+    )
+    .hint("Declare it with SCROLL option to enable backward scan.")
+}
+
+impl Session {
+    pub(super) fn make_portal(
+        &mut self,
+        prepared: Rc<Prepared>,
+        values: Vec<Datum>,
+        formats: &[i16],
+    ) -> Result<Portal> {
+        let shape = match &prepared.fields {
+            Some(fields) => Some(Arc::new(shape_of(fields.clone(), formats)?)),
+            None => None,
+        };
+        Ok(Portal {
+            sql: prepared.sql.clone(),
+            prepared: Some(prepared),
+            shape,
+            made_at: now(),
+            kind: CursorKind::default(),
+            values,
+            state: State::Ready,
+            given: 0,
+            outlives: false,
+        })
+    }
+
+    /// Runs a portal or goes on with it, giving at most `limit` rows, and says how it ended.
+    pub(super) async fn run_portal(
+        &mut self,
+        portal: &mut Portal,
+        limit: u64,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        if let Some(prepared) = portal.prepared.clone()
+            && matches!(portal.state, State::Ready)
+        {
+            let Some(statement) = prepared.statement.clone() else {
+                portal.state = State::Done;
+                client.empty_query();
+                return Ok(());
+            };
+            if !is_data(&statement) {
+                portal.state = State::Done;
+                let mut client = Described { inner: client, shape: portal.shape.clone() };
+                self.command_values = std::mem::take(&mut portal.values);
+                let bound = self.bind_statement(&statement, &prepared.sql, &prepared.params)?;
+                self.notices(bound.notices, &mut client);
+                return self.run_bound(bound.statement, &prepared.sql, &mut client).await;
+            }
+            let plan = self.plan_of(&prepared).await?;
+            let run = self.start(plan, std::mem::take(&mut portal.values))?;
+            portal.state = State::Running(Box::new(run));
+            let writes = self.tag_of(portal) != StatementTag::Select;
+            if writes && limit != u64::MAX && portal.shape.is_some() {
+                self.store_rows(portal, client).await?;
+            }
+        }
+        let ran = self.advance(portal, limit, client).await?;
+        match ran {
+            Advance::Complete(tag) => client.command_complete(&tag),
+            Advance::Suspended => client.portal_suspended(),
+        }
+        Ok(())
+    }
+
+    fn tag_of(&self, portal: &Portal) -> StatementTag {
+        match &portal.state {
+            State::Running(run) => run.execution.plan().tag,
+            _ => StatementTag::Select,
+        }
+    }
+
+    /// Gives up to `limit` further rows.
+    async fn advance(
+        &mut self,
+        portal: &mut Portal,
+        limit: u64,
+        client: &mut dyn Client,
+    ) -> Result<Advance> {
+        match &mut portal.state {
+            State::Ready | State::Done => Ok(Advance::Complete(tag(StatementTag::Select, 0))),
+            State::Running(run) => {
+                let statement = run.execution.plan().tag;
+                let ran = self.run_to(run, portal.shape.as_deref(), limit, client).await?;
+                portal.given += ran.rows;
+                if !ran.complete {
+                    return Ok(Advance::Suspended);
+                }
+                portal.state = State::Done;
+                Ok(Advance::Complete(tag(statement, ran.rows)))
+            }
+            State::Stored(stored) => {
+                let left = stored.rows.len() - stored.at.min(stored.rows.len());
+                let count = usize::try_from(limit).unwrap_or(usize::MAX).min(left);
+                let from = stored.at;
+                stored.at += count;
+                let complete = stored.at == stored.rows.len() && (count as u64) < limit;
+                let done = stored.tag.clone();
+                let rows = stored.rows[from..from + count].to_vec();
+                self.give_rows(&rows, portal.shape.as_deref(), client).await?;
+                portal.given += count as u64;
+                if !complete {
+                    return Ok(Advance::Suspended);
+                }
+                let done = done.unwrap_or_else(|| tag(StatementTag::Select, count as u64));
+                Ok(Advance::Complete(done))
+            }
+        }
+    }
+
+    async fn give_rows(
+        &mut self,
+        rows: &[Row],
+        shape: Option<&RowShape>,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let Some(shape) = shape else { return Ok(()) };
+        let catalog = self.catalog();
+        for row in rows {
+            let host = self.host(&catalog);
+            client.row(row, shape, &host.eval())?;
+            if client.backlog() > crate::client::HIGH_WATER {
+                client.flush().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a portal to its end, keeping its rows.
+    async fn store_rows(&mut self, portal: &mut Portal, client: &mut dyn Client) -> Result<()> {
+        let State::Running(run) = &mut portal.state else { return Ok(()) };
+        let statement = run.execution.plan().tag;
+        let mut collect = Collect { inner: client, rows: Vec::new() };
+        let ran = self.run_to(run, portal.shape.as_deref(), u64::MAX, &mut collect).await?;
+        let done = (statement != StatementTag::Select).then(|| tag(statement, ran.rows));
+        portal.state = State::Stored(Stored { rows: collect.rows, at: 0, tag: done });
+        Ok(())
+    }
+
+    /// DECLARE.
+    pub(super) async fn declare(
+        &mut self,
+        name: String,
+        query: BoundQuery,
+        kind: CursorKind,
+        sql: &str,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        if self.block == Block::None && !kind.hold {
+            return Err(Error::new(
+                state::NO_ACTIVE_SQL_TRANSACTION,
+                "DECLARE CURSOR can only be used in transaction blocks",
+            ));
+        }
+        if self.portals.contains_key(&name) {
+            return Err(Error::new(
+                state::DUPLICATE_CURSOR,
+                format!("cursor \"{name}\" already exists"),
+            ));
+        }
+        let plan: Arc<PlannedStatement> = Arc::new(self.plan(query)?);
+        self.lock_tables(&plan.locks).await?;
+        let shape = fields(&plan).map(|f| shape_of(f, &[])).transpose()?.map(Arc::new);
+        let values = std::mem::take(&mut self.command_values);
+        let run = self.start(plan, values)?;
+        let mut portal = Portal {
+            sql: sql.to_owned(),
+            prepared: None,
+            shape,
+            made_at: now(),
+            kind: CursorKind { is_cursor: true, ..kind },
+            values: Vec::new(),
+            state: State::Running(Box::new(run)),
+            given: 0,
+            outlives: false,
+        };
+        if kind.scroll || kind.hold {
+            self.store_rows(&mut portal, client).await?;
+        }
+        self.portals.insert(name, portal);
+        Ok(())
+    }
+
+    /// FETCH and MOVE: the number of rows given or passed.
+    pub(super) async fn fetch(
+        &mut self,
+        name: &str,
+        direction: FetchDirection,
+        moving: bool,
+        client: &mut dyn Client,
+    ) -> Result<u64> {
+        let no_cursor = || {
+            Error::new(state::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
+        };
+        let mut portal = self.portals.remove(name).ok_or_else(no_cursor)?;
+        if let (Some(shape), false) = (&portal.shape, moving) {
+            let text = RowShape {
+                fields: shape.fields.clone(),
+                formats: vec![Format::Text; shape.fields.len()],
+            };
+            client.row_description(&text);
+        }
+        let fetched = self.fetch_from(&mut portal, direction, moving, client).await;
+        self.portals.insert(name.to_owned(), portal);
+        fetched
+    }
+
+    async fn fetch_from(
+        &mut self,
+        portal: &mut Portal,
+        direction: FetchDirection,
+        moving: bool,
+        client: &mut dyn Client,
+    ) -> Result<u64> {
+        if portal.is_stored() {
+            return self.fetch_stored(portal, direction, moving, client).await;
+        }
+        // Rows to pass over, then rows to give.
+        let (skip, give) = match direction {
+            FetchDirection::Forward(n) if n > 0 => (0, n as u64),
+            FetchDirection::Backward(n) if n < 0 => (0, n.unsigned_abs()),
+            FetchDirection::Relative(n) if n > 0 => (n as u64 - 1, 1),
+            FetchDirection::Absolute(n) if n > 0 && n as u64 > portal.given => {
+                (n as u64 - portal.given - 1, 1)
+            }
+            FetchDirection::Absolute(0) if portal.given == 0 => (0, 0),
+            _ => return Err(forward_only()),
+        };
+        let limit_of = |n: u64| if n >= i64::MAX as u64 { u64::MAX } else { n };
+        let mut dropped = Collect { inner: client, rows: Vec::new() };
+        if skip > 0 {
+            self.advance_counted(portal, limit_of(skip), &mut dropped).await?;
+            dropped.rows.clear();
+        }
+        if moving {
+            return self.advance_counted(portal, limit_of(give), &mut dropped).await;
+        }
+        self.advance_counted(portal, limit_of(give), client).await
+    }
+
+    /// As [`Session::advance`]; the number of rows.
+    async fn advance_counted(
+        &mut self,
+        portal: &mut Portal,
+        limit: u64,
+        client: &mut dyn Client,
+    ) -> Result<u64> {
+        if limit == 0 {
+            return Ok(0);
+        }
+        let before = portal.given;
+        self.advance(portal, limit, client).await?;
+        Ok(portal.given - before)
+    }
+
+    /// All rows are there: any direction will do.
+    async fn fetch_stored(
+        &mut self,
+        portal: &mut Portal,
+        direction: FetchDirection,
+        moving: bool,
+        client: &mut dyn Client,
+    ) -> Result<u64> {
+        let State::Stored(stored) = &mut portal.state else { return Ok(0) };
+        let backward = matches!(direction, FetchDirection::Backward(_) | FetchDirection::Absolute(_))
+            || matches!(direction, FetchDirection::Forward(n) | FetchDirection::Relative(n) if n <= 0);
+        if backward && !portal.kind.scroll && direction != FetchDirection::Absolute(0) {
+            return Err(forward_only());
+        }
+        let rows = stored.picked(direction);
+        let count = rows.len() as u64;
+        if !moving {
+            self.give_rows(&rows, portal.shape.clone().as_deref(), client).await?;
+        }
+        Ok(count)
+    }
+
+    /// CLOSE.
+    pub(super) fn close_cursor(&mut self, name: Option<&str>) -> Result<()> {
+        match name {
+            None => self.portals.clear(),
+            Some(name) => {
+                if self.portals.remove(name).is_none() {
+                    return Err(Error::new(
+                        state::INVALID_CURSOR_NAME,
+                        format!("cursor \"{name}\" does not exist"),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stored {
+    /// The rows a direction names, the position moved accordingly.
+    fn picked(&mut self, direction: FetchDirection) -> Vec<Row> {
+        let count = self.rows.len();
+        // Rows are numbered from 1; 0 is before the first, count + 1 after the last.
+        let to = |n: i128| n.clamp(0, count as i128 + 1) as usize;
+        let at = self.at as i128;
+        let one = |target: usize, rows: &[Row]| match target {
+            0 => Vec::new(),
+            n => rows.get(n - 1).cloned().into_iter().collect(),
+        };
+        match direction {
+            FetchDirection::Forward(n) | FetchDirection::Backward(n) if n == 0 => {
+                one(self.at, &self.rows)
+            }
+            FetchDirection::Forward(n) | FetchDirection::Backward(n) => {
+                let forward = matches!(direction, FetchDirection::Forward(_)) == (n > 0);
+                let n = i128::from(n.unsigned_abs());
+                if forward {
+                    let end = to(at + n);
+                    let from = self.at.min(count);
+                    self.at = end;
+                    self.rows[from..end.min(count).max(from)].to_vec()
+                } else {
+                    let start = to(at - n);
+                    let until = self.at.saturating_sub(1).min(count);
+                    self.at = start;
+                    let mut rows = self.rows[start.saturating_sub(1).min(until)..until].to_vec();
+                    rows.reverse();
+                    rows
+                }
+            }
+            FetchDirection::Relative(n) => {
+                self.at = to(at + i128::from(n));
+                one(self.at, &self.rows)
+            }
+            FetchDirection::Absolute(n) => {
+                self.at = match n < 0 {
+                    true => to(count as i128 + 1 + i128::from(n)),
+                    false => to(n.into()),
+                };
+                one(self.at, &self.rows)
+            }
+        }
+    }
+}
+
+/// How far a portal came.
+enum Advance {
+    Complete(String),
+    Suspended,
+}
+
+/// Passes everything on but the rows, which it keeps.
+struct Collect<'a> {
+    inner: &'a mut dyn Client,
+    rows: Vec<Row>,
+}
+
+/// A client that has been told the result's columns, and in which formats it wants them.
+struct Described<'a> {
+    inner: &'a mut dyn Client,
+    shape: Option<Arc<RowShape>>,
+}
+
+macro_rules! pass_on {
+    () => {
+        fn command_complete(&mut self, tag: &str) {
+            self.inner.command_complete(tag);
+        }
+        fn empty_query(&mut self) {
+            self.inner.empty_query();
+        }
+        fn portal_suspended(&mut self) {
+            self.inner.portal_suspended();
+        }
+        fn notice(&mut self, notice: &Error) {
+            self.inner.notice(notice);
+        }
+        fn parameter_status(&mut self, name: &str, value: &str) {
+            self.inner.parameter_status(name, value);
+        }
+        fn copy_in_start(&mut self, format: Format, columns: usize) {
+            self.inner.copy_in_start(format, columns);
+        }
+        fn copy_read(&mut self) -> ClientFuture<'_, Option<Vec<u8>>> {
+            self.inner.copy_read()
+        }
+        fn copy_out_start(&mut self, format: Format, columns: usize) {
+            self.inner.copy_out_start(format, columns);
+        }
+        fn copy_data(&mut self, bytes: &[u8]) {
+            self.inner.copy_data(bytes);
+        }
+        fn copy_out_done(&mut self) {
+            self.inner.copy_out_done();
+        }
+        fn backlog(&self) -> usize {
+            self.inner.backlog()
+        }
+        fn flush(&mut self) -> ClientFuture<'_, ()> {
+            self.inner.flush()
+        }
+    };
+}
+
+impl Client for Collect<'_> {
+    fn row_description(&mut self, _: &RowShape) {}
+    fn row(&mut self, row: &[Datum], _: &RowShape, _: &EvalContext<'_>) -> Result<()> {
+        self.rows.push(row.to_vec());
+        Ok(())
+    }
+    pass_on!();
+}
+
+impl Client for Described<'_> {
+    fn row_description(&mut self, _: &RowShape) {}
+    fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()> {
+        match &self.shape {
+            Some(told) if told.fields.len() == shape.fields.len() => self.inner.row(row, told, ctx),
+            _ => self.inner.row(row, shape, ctx),
+        }
+    }
+    pass_on!();
+}
