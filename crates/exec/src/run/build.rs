@@ -1,13 +1,14 @@
 //! From a plan to its operators.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use throng_sql::expr::{Expr, RelId};
 use throng_sql::plan::{Cost, Node, Plan, PlannedStatement, StatementTag};
 use throng_types::{Datum, Error, Result, Tid};
 
 use super::aggregate::AggregateOp;
-use super::context::{Cx, Env, Memory};
+use super::context::{Cx, Env, Memory, NodeCounters};
 use super::distinct::Distinct;
 use super::function::{FunctionScanOp, ProjectSetOp};
 use super::join::{HashJoinOp, NestedLoopJoin};
@@ -17,7 +18,7 @@ use super::scan::{IndexScanOp, SeqScanOp, VirtualScanOp};
 use super::setop::SetOperation;
 use super::sort::Sort;
 use super::subplan::{CteScanOp, SubPlan};
-use super::{BoxOperator, Row, Step};
+use super::{BoxOperator, Operator, Row, Step};
 use crate::table::{Index, Table};
 
 /// A statement under way: its plan, its operators and what they keep.
@@ -72,6 +73,20 @@ impl Execution {
         // has it mutably: `Arc` gives shared access only). The reference goes into operators kept in `self.root` and
         // `self.memory`, which are private and dropped before `self.plan`, and into nothing else.
         unsafe { &*Arc::as_ptr(&self.plan) }
+    }
+
+    /// Counts what each operator does, from the start.
+    pub fn count(&mut self) {
+        fn highest(plan: &Plan) -> u32 {
+            plan.children().into_iter().map(highest).fold(plan.id, u32::max)
+        }
+        let plans = std::iter::once(&self.plan.root).chain(&self.plan.subplans);
+        let nodes = plans.map(highest).max().unwrap_or(0) as usize + 1;
+        self.memory.counters = Some(vec![NodeCounters::default(); nodes]);
+    }
+
+    pub fn take_counters(&mut self) -> Option<Vec<NodeCounters>> {
+        self.memory.counters.take()
     }
 
     /// What writes read their rows from: the input of the INSERT, UPDATE or DELETE, else the whole plan.
@@ -140,6 +155,46 @@ impl RecheckRun {
 
 /// Makes the operator of a node, its inputs included.
 pub fn operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
+    let plain = plain_operator(plan, cx)?;
+    if cx.counters.is_none() {
+        return Ok(plain);
+    }
+    Ok(Box::new(Counted { inner: plain, id: plan.id as usize, in_loop: false }))
+}
+
+/// An operator whose work is counted and timed.
+struct Counted {
+    inner: BoxOperator,
+    id: usize,
+    /// The current loop has begun.
+    in_loop: bool,
+}
+
+impl Operator for Counted {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        let started = Instant::now();
+        let next = self.inner.next(cx, row);
+        let nanos = started.elapsed().as_nanos() as u64;
+        if let Some(counters) = cx.counters.as_mut().and_then(|c| c.get_mut(self.id)) {
+            let first = !self.in_loop;
+            counters.loops += u64::from(first);
+            counters.nanos += nanos;
+            if first {
+                counters.first_nanos += nanos;
+            }
+            self.in_loop = true;
+            counters.rows += u64::from(matches!(next, Ok(true)));
+        }
+        next
+    }
+
+    fn rewind(&mut self, cx: &mut Cx) {
+        self.in_loop = false;
+        self.inner.rewind(cx);
+    }
+}
+
+fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
     let child = |plan: &'static Plan, cx: &mut Cx| operator(plan, cx);
     Ok(match &plan.node {
         Node::Values { rows } => Box::new(Values::new(rows)),

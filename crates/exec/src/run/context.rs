@@ -32,8 +32,20 @@ pub struct Env<'a> {
     pub system: &'a dyn throng_sql::catalog::SystemState,
 }
 
+/// What an operator did, for EXPLAIN ANALYZE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeCounters {
+    pub loops: u64,
+    pub rows: u64,
+    pub nanos: u64,
+    /// Until the first row of each loop.
+    pub first_nanos: u64,
+}
+
 /// What a statement keeps between calls.
 pub struct Memory {
+    /// By the number of the plan's node; None when nobody asked.
+    pub counters: Option<Vec<NodeCounters>>,
     pub outer: Vec<Datum>,
     /// None while one is running.
     pub subplans: Vec<Option<SubPlan>>,
@@ -47,6 +59,7 @@ impl Memory {
     /// `limit`: `work_mem` in bytes.
     pub fn new(outer_params: u32, subplans: usize, limit: usize) -> Memory {
         Memory {
+            counters: None,
             outer: vec![Datum::Null; outer_params as usize],
             subplans: std::iter::repeat_with(|| None).take(subplans).collect(),
             locked: None,
@@ -61,6 +74,7 @@ pub struct Cx<'a> {
     pub env: Env<'a>,
     pub eval: EvalContext<'a>,
     pub params: &'a [Datum],
+    pub counters: Option<&'a mut Vec<NodeCounters>>,
     pub outer: &'a mut Vec<Datum>,
     pub subplans: &'a mut Vec<Option<SubPlan>>,
     /// The answer to [`Stop::Lock`].
@@ -81,6 +95,7 @@ impl<'a> Cx<'a> {
             env,
             eval: env.eval,
             params: env.params,
+            counters: memory.counters.as_mut(),
             outer: &mut memory.outer,
             subplans: &mut memory.subplans,
             locked: &mut memory.locked,

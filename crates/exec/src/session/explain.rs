@@ -1,0 +1,422 @@
+//! EXPLAIN: a plan as PostgreSQL lays it out, in text or JSON; with ANALYZE, with what each operator did.
+
+mod deparse;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use throng_sql::command::{ExplainFormat, ExplainOptions};
+use throng_sql::plan::{Node, Plan, PlannedStatement, StatementTag};
+use throng_sql::query::{BoundQuery, JoinKind, SetOp};
+use throng_types::{Datum, Oid, Result, SqlType};
+
+use super::Session;
+use super::query::shape_of;
+use crate::client::{Client, ClientFuture, Field, Format, RowShape};
+use crate::run::context::NodeCounters;
+use deparse::Names;
+
+/// One operator as it is shown.
+struct Shown {
+    title: String,
+    details: Vec<(&'static str, String)>,
+    cost: throng_sql::plan::Cost,
+    counters: Option<NodeCounters>,
+    children: Vec<Shown>,
+    /// Written before the operator where it is a subquery of an expression.
+    label: Option<String>,
+}
+
+impl Session {
+    pub(super) async fn explain(
+        &mut self,
+        options: &ExplainOptions,
+        query: BoundQuery,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let shape = self.explain_shape(options)?;
+        client.row_description(&shape);
+        self.explain_rows(options, query, &shape, client).await?;
+        client.command_complete("EXPLAIN");
+        Ok(())
+    }
+
+    /// The columns of EXPLAIN's result.
+    pub(super) fn explain_shape(&self, options: &ExplainOptions) -> Result<RowShape> {
+        let ty = match options.format {
+            ExplainFormat::Text => SqlType::TEXT,
+            ExplainFormat::Json => SqlType::plain(throng_types::oid::JSON),
+        };
+        let name = "QUERY PLAN".to_owned();
+        shape_of(vec![Field { name, table: Oid::NONE, column: 0, ty, size: -1 }], &[])
+    }
+
+    pub(super) async fn explain_rows(
+        &mut self,
+        options: &ExplainOptions,
+        query: BoundQuery,
+        shape: &RowShape,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let planning = Instant::now();
+        let planned = Arc::new(self.plan(query)?);
+        let planning = planning.elapsed();
+        self.lock_tables(&planned.locks).await?;
+        let mut counters = None;
+        let mut execution = None;
+        if options.analyze {
+            let mut run = self.start(planned.clone(), Vec::new())?;
+            run.execution.count();
+            let started = Instant::now();
+            let given = {
+                let result_shape = super::query::shape(&planned, &[])?;
+                let mut nobody = Discard;
+                self.run_to(&mut run, result_shape.as_ref(), u64::MAX, &mut nobody).await?
+            };
+            execution = Some(started.elapsed());
+            counters = run.execution.take_counters();
+            if planned.tag != StatementTag::Select {
+                if let Some(top) = counters.as_mut().and_then(|c| c.get_mut(planned.root.id as usize)) {
+                    top.loops = 1;
+                    top.rows = if planned.output.is_empty() { 0 } else { given.rows };
+                    top.nanos = started.elapsed().as_nanos() as u64;
+                }
+            }
+        }
+        let tree = statement(&planned, counters.as_deref());
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let ctx = host.eval();
+        let mut give = |line: String| client.row(&[Datum::from(line)], shape, &ctx);
+        if options.format == ExplainFormat::Json {
+            let mut json = String::from("[\n  {\n    \"Plan\": ");
+            write_json(&tree, options, 2, &mut json);
+            if options.summary || options.analyze {
+                json.push_str(&format!(",\n    \"Planning Time\": {:.3}", millis(planning)));
+            }
+            if let Some(execution) = execution {
+                json.push_str(&format!(",\n    \"Execution Time\": {:.3}", millis(execution)));
+            }
+            json.push_str("\n  }\n]");
+            return give(json);
+        }
+        let mut lines = Vec::new();
+        write_text(&tree, options, 0, &mut lines);
+        if options.summary || options.analyze {
+            lines.push(format!("Planning Time: {:.3} ms", millis(planning)));
+        }
+        if let Some(execution) = execution {
+            lines.push(format!("Execution Time: {:.3} ms", millis(execution)));
+        }
+        lines.into_iter().try_for_each(give)
+    }
+}
+
+fn millis(duration: std::time::Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+fn statement(planned: &PlannedStatement, counters: Option<&[NodeCounters]>) -> Shown {
+    let mut root = show(&planned.root, counters).0;
+    for (number, plan) in planned.subplans.iter().enumerate() {
+        let mut shown = show(plan, counters).0;
+        shown.label = Some(format!("SubPlan {}", number + 1));
+        root.children.push(shown);
+    }
+    root
+}
+
+fn join_name(method: &str, kind: JoinKind) -> String {
+    match (method, kind) {
+        ("Hash", JoinKind::Inner) => "Hash Join".to_owned(),
+        ("Hash", kind) => format!("Hash {} Join", kind_name(kind)),
+        (method, JoinKind::Inner) => method.to_owned(),
+        (method, kind) => format!("{method} {} Join", kind_name(kind)),
+    }
+}
+
+fn kind_name(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Inner",
+        JoinKind::Left => "Left",
+        JoinKind::Right => "Right",
+        JoinKind::Full => "Full",
+        JoinKind::Semi => "Semi",
+        JoinKind::Anti => "Anti",
+    }
+}
+
+fn on_table(verb: &str, name: &str, alias: &str) -> String {
+    if name == alias { format!("{verb} on {name}") } else { format!("{verb} on {name} {alias}") }
+}
+
+/// An operator with those below it, and the names of its output columns.
+fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
+    let mut details = Vec::new();
+    let mut children = Vec::new();
+    let mut below = |plan: &Plan| {
+        let (shown, names) = show(plan, counters);
+        children.push(shown);
+        names
+    };
+    let (title, names) = match &plan.node {
+        Node::Values { rows } => {
+            let title = if rows.len() == 1 { "Result" } else { "Values Scan on \"*VALUES*\"" };
+            (title.to_owned(), Names::numbered(plan.types.len()))
+        }
+        Node::SeqScan(scan) => {
+            let names = Names::of_columns(&scan.table, &scan.columns);
+            details.extend(names.condition("Filter", scan.filter.as_ref()));
+            (on_table("Seq Scan", &scan.table.name, &scan.alias), names)
+        }
+        Node::IndexScan(scan) => {
+            let names = Names::of_columns(&scan.table, &scan.columns);
+            details.extend(names.condition("Index Cond", scan.condition.as_ref()));
+            details.extend(names.condition("Filter", scan.filter.as_ref()));
+            let direction = if scan.reverse { " Backward" } else { "" };
+            let verb = format!("Index Scan{direction} using {}", scan.index.name);
+            (on_table(&verb, &scan.table.name, &scan.alias), names)
+        }
+        Node::VirtualScan { alias, table, columns, filter, .. } => {
+            let names = Names::of_virtual(table, columns);
+            details.extend(names.condition("Filter", filter.as_ref()));
+            (on_table("Seq Scan", table.name, alias), names)
+        }
+        Node::FunctionScan(scan) => {
+            let names = Names::repeated(&scan.alias, plan.types.len());
+            details.extend(names.condition("Filter", scan.filter.as_ref()));
+            (on_table("Function Scan", scan.func.name, &scan.alias), names)
+        }
+        Node::CteScan { alias, filter, .. } => {
+            let names = Names::repeated(alias, plan.types.len());
+            details.extend(names.condition("Filter", filter.as_ref()));
+            (format!("CTE Scan on {alias}"), names)
+        }
+        Node::Filter { input, condition, once } => {
+            let names = below(input);
+            let label = if *once { "One-Time Filter" } else { "Filter" };
+            details.extend(names.condition(label, Some(condition)));
+            ("Result".to_owned(), names)
+        }
+        Node::Project { input, exprs } => {
+            // A projection is part of what is below it, as PostgreSQL shows it.
+            let (mut shown, names) = show(input, counters);
+            shown.cost = plan.cost;
+            return (shown, names.project(exprs));
+        }
+        Node::ProjectSet { input, .. } => {
+            below(input);
+            ("ProjectSet".to_owned(), Names::numbered(plan.types.len()))
+        }
+        Node::NestedLoop(join) => {
+            let left = below(&join.left);
+            let right = below(&join.right);
+            let both = left.join(right);
+            details.extend(both.condition("Join Filter", join.on.as_ref()));
+            details.extend(both.condition("Filter", join.filter.as_ref()));
+            (join_name("Nested Loop", join.kind), both)
+        }
+        Node::HashJoin(join) => {
+            let left = below(&join.left);
+            let right = below(&join.right);
+            let pairs = join.left_keys.iter().zip(&join.right_keys);
+            let keys: Vec<String> =
+                pairs.map(|(l, r)| format!("({} = {})", left.text(l), right.text(r))).collect();
+            let keys = match &keys[..] {
+                [one] => one.clone(),
+                many => format!("({})", many.join(" AND ")),
+            };
+            details.push(("Hash Cond", keys));
+            let both = left.join(right);
+            details.extend(both.condition("Join Filter", join.on.as_ref()));
+            details.extend(both.condition("Filter", join.filter.as_ref()));
+            (join_name("Hash", join.kind), both)
+        }
+        Node::Sort { input, keys } => {
+            let names = below(input);
+            let keys: Vec<String> = keys.iter().map(|key| names.sort_key(key)).collect();
+            details.push(("Sort Key", keys.join(", ")));
+            ("Sort".to_owned(), names)
+        }
+        Node::Limit { input, .. } => {
+            let names = below(input);
+            ("Limit".to_owned(), names)
+        }
+        Node::Aggregate(aggregate) => {
+            let names = below(&aggregate.input);
+            let title = if aggregate.group.is_empty() { "Aggregate" } else { "HashAggregate" };
+            if !aggregate.group.is_empty() {
+                let keys: Vec<String> = aggregate.group.iter().map(|e| names.text(e)).collect();
+                details.push(("Group Key", keys.join(", ")));
+            }
+            let output = names.aggregate(aggregate);
+            details.extend(output.condition("Filter", aggregate.having.as_ref()));
+            (title.to_owned(), output)
+        }
+        Node::Distinct { input, keys, .. } => {
+            let names = below(input);
+            let keys: Vec<String> = keys.iter().map(|e| names.text(e)).collect();
+            details.push(("Group Key", keys.join(", ")));
+            ("HashAggregate".to_owned(), names)
+        }
+        Node::SetOp { op, all, left, right } => {
+            let names = below(left);
+            below(right);
+            let title = match (op, all) {
+                (SetOp::Union, true) => "Append",
+                (SetOp::Union, false) => "HashSetOp Union",
+                (SetOp::Intersect, true) => "HashSetOp Intersect All",
+                (SetOp::Intersect, false) => "HashSetOp Intersect",
+                (SetOp::Except, true) => "HashSetOp Except All",
+                (SetOp::Except, false) => "HashSetOp Except",
+            };
+            (title.to_owned(), names)
+        }
+        Node::LockRows { input, .. } => {
+            let names = below(input);
+            ("LockRows".to_owned(), names)
+        }
+        Node::Materialize { input } => {
+            let names = below(input);
+            ("Materialize".to_owned(), names)
+        }
+        Node::Insert(node) => {
+            below(&node.input);
+            (format!("Insert on {}", node.table.name), Names::numbered(plan.types.len()))
+        }
+        Node::Update(node) => {
+            below(&node.input);
+            (format!("Update on {}", node.table.name), Names::numbered(plan.types.len()))
+        }
+        Node::Delete(node) => {
+            below(&node.input);
+            (format!("Delete on {}", node.table.name), Names::numbered(plan.types.len()))
+        }
+    };
+    let counters = counters.and_then(|c| c.get(plan.id as usize)).copied();
+    (Shown { title, details, cost: plan.cost, counters, children, label: None }, names)
+}
+
+fn write_text(node: &Shown, options: &ExplainOptions, depth: usize, lines: &mut Vec<String>) {
+    // Each level is six columns further in: two blanks, an arrow, two blanks.
+    let (lead, rest) = match depth {
+        0 => (String::new(), "  ".to_owned()),
+        n => (format!("{}->  ", " ".repeat(6 * n - 4)), " ".repeat(6 * n + 2)),
+    };
+    if let Some(label) = &node.label {
+        lines.push(format!("{}{label}", " ".repeat((6 * depth).saturating_sub(4))));
+    }
+    let mut line = format!("{lead}{}", node.title);
+    if options.costs {
+        let cost = node.cost;
+        line.push_str(&format!(
+            "  (cost={:.2}..{:.2} rows={:.0} width={})",
+            cost.startup, cost.total, cost.rows, cost.width
+        ));
+    }
+    if let Some(counters) = &node.counters {
+        line.push_str(&actual(counters, options));
+    }
+    lines.push(line);
+    for (label, text) in &node.details {
+        lines.push(format!("{rest}{label}: {text}"));
+    }
+    for child in &node.children {
+        write_text(child, options, depth + 1, lines);
+    }
+}
+
+fn actual(counters: &NodeCounters, options: &ExplainOptions) -> String {
+    if counters.loops == 0 {
+        return " (never executed)".to_owned();
+    }
+    let loops = counters.loops as f64;
+    let rows = counters.rows as f64 / loops;
+    let mut text = String::from(" (actual ");
+    if options.timing {
+        let first = counters.first_nanos as f64 / 1e6 / loops;
+        let total = counters.nanos as f64 / 1e6 / loops;
+        text.push_str(&format!("time={first:.3}..{total:.3} "));
+    }
+    text.push_str(&format!("rows={rows:.2} loops={})", counters.loops));
+    text
+}
+
+fn json_string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn write_json(node: &Shown, options: &ExplainOptions, depth: usize, out: &mut String) {
+    let pad = "  ".repeat(depth + 1);
+    let mut fields = vec![format!("\"Node Type\": {}", json_string(&node.title))];
+    if let Some(label) = &node.label {
+        fields.push(format!("\"Subplan Name\": {}", json_string(label)));
+    }
+    if options.costs {
+        let cost = node.cost;
+        fields.push(format!("\"Startup Cost\": {:.2}", cost.startup));
+        fields.push(format!("\"Total Cost\": {:.2}", cost.total));
+        fields.push(format!("\"Plan Rows\": {:.0}", cost.rows));
+        fields.push(format!("\"Plan Width\": {}", cost.width));
+    }
+    if let Some(counters) = &node.counters {
+        let loops = counters.loops.max(1) as f64;
+        if options.timing {
+            fields.push(format!("\"Actual Total Time\": {:.3}", counters.nanos as f64 / 1e6 / loops));
+        }
+        fields.push(format!("\"Actual Rows\": {:.2}", counters.rows as f64 / loops));
+        fields.push(format!("\"Actual Loops\": {}", counters.loops));
+    }
+    fields.extend(node.details.iter().map(|(label, text)| format!("\"{label}\": {}", json_string(text))));
+    out.push_str("{\n");
+    out.push_str(&fields.iter().map(|f| format!("{pad}{f}")).collect::<Vec<_>>().join(",\n"));
+    if !node.children.is_empty() {
+        out.push_str(&format!(",\n{pad}\"Plans\": ["));
+        for (i, child) in node.children.iter().enumerate() {
+            out.push_str(if i == 0 { "\n" } else { ",\n" });
+            out.push_str(&"  ".repeat(depth + 2));
+            write_json(child, options, depth + 2, out);
+        }
+        out.push_str(&format!("\n{pad}]"));
+    }
+    out.push_str(&format!("\n{}}}", "  ".repeat(depth)));
+}
+
+/// Takes a statement's rows and does nothing with them: EXPLAIN ANALYZE shows only how they came to be.
+struct Discard;
+
+impl Client for Discard {
+    fn row_description(&mut self, _: &RowShape) {}
+    fn row(&mut self, _: &[Datum], _: &RowShape, _: &throng_sql::func::EvalContext<'_>) -> Result<()> {
+        Ok(())
+    }
+    fn command_complete(&mut self, _: &str) {}
+    fn empty_query(&mut self) {}
+    fn portal_suspended(&mut self) {}
+    fn notice(&mut self, _: &throng_types::Error) {}
+    fn parameter_status(&mut self, _: &str, _: &str) {}
+    fn copy_in_start(&mut self, _: Format, _: usize) {}
+    fn copy_read(&mut self) -> ClientFuture<'_, Option<Vec<u8>>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+    fn copy_out_start(&mut self, _: Format, _: usize) {}
+    fn copy_data(&mut self, _: &[u8]) {}
+    fn copy_out_done(&mut self) {}
+    fn backlog(&self) -> usize {
+        0
+    }
+    fn flush(&mut self) -> ClientFuture<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

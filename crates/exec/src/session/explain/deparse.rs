@@ -1,0 +1,183 @@
+//! Expressions of a plan as SQL text, for people to read: slots by the names of the columns in them.
+
+use throng_sql::catalog::{TableDef, VirtualTable};
+use throng_sql::expr::{AggCall, Expr, SortKey, system};
+use throng_sql::plan::AggregateNode;
+use throng_types::Datum;
+use throng_types::sqltype::format_type;
+
+/// The names of a row's columns.
+pub(super) struct Names(Vec<String>);
+
+fn column_name(table: &TableDef, column: i16) -> String {
+    match column {
+        n if n > 0 => table.columns[n as usize - 1].name.clone(),
+        system::CTID => "ctid".to_owned(),
+        system::TABLEOID => "tableoid".to_owned(),
+        system::XMIN => "xmin".to_owned(),
+        system::XMAX => "xmax".to_owned(),
+        system::CMIN => "cmin".to_owned(),
+        _ => "cmax".to_owned(),
+    }
+}
+
+impl Names {
+    pub fn numbered(count: usize) -> Names {
+        Names((1..=count).map(|n| format!("column{n}")).collect())
+    }
+
+    pub fn repeated(name: &str, count: usize) -> Names {
+        match count {
+            1 => Names(vec![name.to_owned()]),
+            _ => Names((1..=count).map(|n| format!("{name}.column{n}")).collect()),
+        }
+    }
+
+    pub fn of_columns(table: &TableDef, columns: &[i16]) -> Names {
+        Names(columns.iter().map(|c| column_name(table, *c)).collect())
+    }
+
+    pub fn of_virtual(table: &VirtualTable, columns: &[i16]) -> Names {
+        let name = |c: &i16| match usize::try_from(*c - 1).ok().and_then(|at| table.columns.get(at)) {
+            Some((name, _)) => (*name).to_owned(),
+            None => "tableoid".to_owned(),
+        };
+        Names(columns.iter().map(name).collect())
+    }
+
+    pub fn join(mut self, right: Names) -> Names {
+        self.0.extend(right.0);
+        self
+    }
+
+    pub fn project(&self, exprs: &[Expr]) -> Names {
+        Names(exprs.iter().map(|e| self.text(e)).collect())
+    }
+
+    pub fn aggregate(&self, node: &AggregateNode) -> Names {
+        let group = node.group.iter().map(|e| self.text(e));
+        Names(group.chain(node.aggs.iter().map(|call| self.call(call))).collect())
+    }
+
+    pub fn condition(&self, label: &'static str, condition: Option<&Expr>) -> Option<(&'static str, String)> {
+        condition.map(|condition| (label, self.text(condition)))
+    }
+
+    pub fn sort_key(&self, key: &SortKey) -> String {
+        let mut text = self.text(&key.expr);
+        if key.descending {
+            text.push_str(" DESC");
+        }
+        // Each direction's own place for NULLs goes without saying.
+        if key.nulls_first != key.descending {
+            text.push_str(if key.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
+        }
+        text
+    }
+
+    fn call(&self, call: &AggCall) -> String {
+        let distinct = if call.distinct { "DISTINCT " } else { "" };
+        let args = if call.args.is_empty() { "*".to_owned() } else { self.list(&call.args, ", ") };
+        format!("{}({distinct}{args})", call.agg.name)
+    }
+
+    fn list(&self, exprs: &[Expr], separator: &str) -> String {
+        exprs.iter().map(|e| self.text(e)).collect::<Vec<_>>().join(separator)
+    }
+
+    pub fn text(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Const(value, ty) => constant(value, *ty),
+            Expr::Slot(at, _) => {
+                self.0.get(*at as usize).cloned().unwrap_or_else(|| format!("column{}", at + 1))
+            }
+            Expr::Param(at, _) => format!("${}", at + 1),
+            Expr::Outer(param, _) => format!("${}", param.0),
+            Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
+                format!("{}({})", func.name, self.list(args, ", "))
+            }
+            Expr::Op { op, args, .. } => match &args[..] {
+                [arg] => format!("({} {})", op.name, self.text(arg)),
+                [left, right] => format!("({} {} {})", self.text(left), op.name, self.text(right)),
+                _ => op.name.to_owned(),
+            },
+            Expr::Cast { arg, to, .. } => {
+                format!("({})::{}", self.text(arg), format_type(to.oid, Some(to.typmod)))
+            }
+            Expr::And(parts) => format!("({})", self.list(parts, " AND ")),
+            Expr::Or(parts) => format!("({})", self.list(parts, " OR ")),
+            Expr::Not(arg) => format!("(NOT {})", self.text(arg)),
+            Expr::IsNull(arg) => format!("({} IS NULL)", self.text(arg)),
+            Expr::IsNotNull(arg) => format!("({} IS NOT NULL)", self.text(arg)),
+            Expr::IsBool { arg, value, negated } => {
+                let not = if *negated { "NOT " } else { "" };
+                let value = match value {
+                    Some(true) => "TRUE",
+                    Some(false) => "FALSE",
+                    None => "UNKNOWN",
+                };
+                format!("({} IS {not}{value})", self.text(arg))
+            }
+            Expr::IsDistinct { left, right, negated, .. } => {
+                let not = if *negated { "NOT " } else { "" };
+                format!("({} IS {not}DISTINCT FROM {})", self.text(left), self.text(right))
+            }
+            Expr::Case { operand, whens, default, .. } => {
+                let operand = operand.as_ref().map(|e| format!(" {}", self.text(e))).unwrap_or_default();
+                let whens: String = whens
+                    .iter()
+                    .map(|(when, then)| format!(" WHEN {} THEN {}", self.text(when), self.text(then)))
+                    .collect();
+                format!("CASE{operand}{whens} ELSE {} END", self.text(default))
+            }
+            Expr::CaseOperand(_) => "CASE_TEST_EXPR".to_owned(),
+            Expr::Coalesce(args, _) => format!("COALESCE({})", self.list(args, ", ")),
+            Expr::NullIf { left, right, .. } => {
+                format!("NULLIF({}, {})", self.text(left), self.text(right))
+            }
+            Expr::MinMax { greatest, args, .. } => {
+                let name = if *greatest { "GREATEST" } else { "LEAST" };
+                format!("{name}({})", self.list(args, ", "))
+            }
+            Expr::ArrayCompare { op, left, array, all } => {
+                let word = if *all { "ALL" } else { "ANY" };
+                format!("({} {} {word} ({}))", self.text(left), op.name, self.text(array))
+            }
+            Expr::Array(items, _) => format!("ARRAY[{}]", self.list(items, ", ")),
+            Expr::Subscript { array, index, .. } => {
+                format!("({})[{}]", self.text(array), self.text(index))
+            }
+            Expr::Row(items, _) => format!("ROW({})", self.list(items, ", ")),
+            Expr::SubPlan(sub) => format!("(SubPlan {})", sub.plan + 1),
+            Expr::Var(_) | Expr::Aggregate(_) | Expr::Subquery(_) => "?".to_owned(),
+        }
+    }
+}
+
+/// A constant as it would be written: numbers and truth values bare, the rest quoted with their type.
+fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
+    let type_name = format_type(ty.oid, None);
+    match value {
+        Datum::Null => format!("NULL::{type_name}"),
+        Datum::Bool(b) => b.to_string(),
+        Datum::Int4(n) => n.to_string(),
+        Datum::Int2(_) | Datum::Int8(_) | Datum::Oid(_) => {
+            format!("'{}'::{type_name}", value.as_i64().unwrap_or_default())
+        }
+        Datum::Text(s) => format!("'{}'::{type_name}", s.replace('\'', "''")),
+        Datum::Numeric(n) => format!("'{n}'::{type_name}"),
+        Datum::Array(array) => {
+            let items: Vec<String> = array
+                .items
+                .iter()
+                .map(|item| match item {
+                    Datum::Text(s) => s.to_string(),
+                    Datum::Numeric(n) => n.to_string(),
+                    other => other.as_i64().map_or_else(|| "…".to_owned(), |n| n.to_string()),
+                })
+                .collect();
+            format!("'{{{}}}'::{type_name}", items.join(","))
+        }
+        _ => format!("'…'::{type_name}"),
+    }
+}
