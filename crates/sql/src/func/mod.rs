@@ -21,6 +21,8 @@ mod format;
 mod like;
 mod math;
 mod number;
+mod regex;
+mod regex_func;
 mod registry;
 pub mod resolve;
 mod set;
@@ -138,6 +140,7 @@ pub static FAMILIES: &[Family] = &[
         operators: like::OPERATORS,
         ..Family::NONE
     },
+    Family { functions: regex_func::FUNCTIONS, operators: regex_func::OPERATORS, ..Family::NONE },
 ];
 
 /// Computes one value. A strict function is never called with a NULL.

@@ -232,3 +232,7 @@ fn arrays() {
 fn strings() {
     check(include_str!("cases/strings.tsv"));
 }
+#[test]
+fn regular_expressions() {
+    check(include_str!("cases/regex.tsv"));
+}
