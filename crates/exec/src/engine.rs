@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -19,6 +19,7 @@ use throng_wal::WalConfig;
 
 use crate::cleaner::Cleaner;
 use crate::objects;
+use crate::session::{now, sequences};
 use crate::store::Store;
 
 /// What an engine is opened with.
@@ -49,6 +50,9 @@ pub struct Engine {
     pub(crate) sys: Arc<TxnSystem>,
     pub(crate) store: Store,
     pub(crate) password_verifier: fn(&str) -> String,
+    /// When the server started, and when the configuration was last read: microseconds since 2000-01-01 UTC.
+    pub(crate) started: i64,
+    loaded: AtomicI64,
     catalog: RwLock<Arc<Catalog>>,
     /// The published catalog's version: one load tells a session whether the catalog it has is the current one.
     catalog_version: AtomicU64,
@@ -97,7 +101,11 @@ impl Engine {
             txn: TxnConfig::default(),
         })?;
         let relations = Arc::new(RelationStore::new(sys.pool().clone()));
-        let store = Store { pool: sys.pool().clone(), relations };
+        let store = Store {
+            pool: sys.pool().clone(),
+            relations,
+            sequences: Arc::default(),
+        };
         let objects = if report.first_start {
             objects::create(&sys, &store)?
         } else {
@@ -113,6 +121,8 @@ impl Engine {
             sys,
             store,
             password_verifier: config.password_verifier,
+            started: now(),
+            loaded: AtomicI64::new(now()),
             settings: RwLock::new(settings),
             given: config.settings,
             secrets: Mutex::default(),
@@ -133,6 +143,7 @@ impl Engine {
         if let Some(cleaner) = self.cleaner.lock().take() {
             cleaner.stop();
         }
+        sequences::save(&self.store)?;
         self.sys.shutdown()
     }
 
@@ -143,8 +154,14 @@ impl Engine {
             settings.set(name, value, Source::CommandLine)?;
         }
         *self.settings.write() = settings;
+        self.loaded.store(now(), Ordering::Relaxed);
         self.apply_settings();
         Ok(())
+    }
+
+    /// When the configuration was last read.
+    pub(crate) fn loaded(&self) -> i64 {
+        self.loaded.load(Ordering::Relaxed)
     }
 
     /// Hands the server-wide settings to the rooms they steer.

@@ -10,7 +10,7 @@ use throng_types::row::{REFERENCE_LEN, RowLayout, encode_row};
 use throng_types::{Datum, Result};
 
 /// The longest row a page takes; a longer one gives up values. Each value outside takes whole pages, so none is moved early.
-const LONGEST_ROW: usize = 8128;
+pub const LONGEST_ROW: usize = 8128;
 /// Values shorter than this stay: a reference would save little.
 const SHORTEST_MOVED: usize = 4 * REFERENCE_LEN;
 

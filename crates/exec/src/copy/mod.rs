@@ -1,17 +1,31 @@
 //! COPY: rows as lines of text, as CSV, or in PostgreSQL's binary form, both ways.
 //!
-//! Input comes in pieces with no regard to rows; [`Splitter`] cuts it into records, a format turns a record into
-//! fields, and the session makes a row of them. Output goes the other way, one record at a time.
+//! ```text
+//! FROM: client or file ─► Splitter ─► record ─► fields ─► row ─► defaults, WHERE, checks ─► batch ─► heap, indexes
+//! TO:   plan ─► row ─► record ─► client or file
+//! ```
+//! Input comes in pieces with no regard to rows. Whatever the input, memory holds one piece, one record and one batch. The
+//! core is given back every millisecond, and a cancel is noticed as often.
 
+mod batch;
 pub mod binary;
+pub mod context;
+mod file;
+mod from;
 pub mod split;
 pub mod text;
+mod to;
+mod turn;
 
 use throng_sql::command::{CopyFormat, CopyOptions};
+use throng_sql::io::binary::check_text;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
+pub use file::{Sink, Source};
+pub use from::Load;
 pub use split::Splitter;
+pub use to::copy_to;
 
 /// The longest record we take: PostgreSQL's limit for a line, a gigabyte.
 pub const MAX_RECORD: usize = (1 << 30) - 1;
@@ -23,6 +37,8 @@ pub struct Fields {
     bytes: Vec<u8>,
     /// Where each ends, and whether it is NULL or stands for the column's default.
     ends: Vec<(usize, FieldKind)>,
+    /// An escape gave a byte by its number that may not be text.
+    odd: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +52,7 @@ impl Fields {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.odd = false;
     }
 
     pub fn len(&self) -> usize {
@@ -51,6 +68,22 @@ impl Fields {
         let start = if i == 0 { 0 } else { self.ends[i - 1].0 };
         let (end, kind) = self.ends[i];
         (kind, &self.bytes[start..end])
+    }
+
+    /// A byte given by its number.
+    fn numbered(&mut self, byte: u8) -> u8 {
+        self.odd |= byte == 0 || byte >= 0x80;
+        byte
+    }
+
+    /// 22021 where an escape made something that is no text.
+    fn check_text(&self) -> Result<()> {
+        if self.odd {
+            for i in 0..self.len() {
+                check_text(self.get(i).1)?;
+            }
+        }
+        Ok(())
     }
 
     fn end_field(&mut self, kind: FieldKind) {

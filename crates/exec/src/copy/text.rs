@@ -32,18 +32,16 @@ pub fn parse(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> Resul
         let start = at;
         let field_start = fields.bytes.len();
         loop {
-            match record.get(at) {
-                None => break,
-                Some(&b) if b == options.delimiter => break,
-                Some(b'\\') => {
-                    at += 1;
-                    unescape(record, &mut at, &mut fields.bytes);
-                }
-                Some(&b) => {
-                    fields.bytes.push(b);
-                    at += 1;
-                }
+            let rest = &record[at..];
+            let plain = rest.iter().position(|b| *b == options.delimiter || *b == b'\\');
+            let plain = plain.unwrap_or(rest.len());
+            fields.bytes.extend_from_slice(&rest[..plain]);
+            at += plain;
+            if record.get(at) != Some(&b'\\') {
+                break;
             }
+            at += 1;
+            unescape(record, &mut at, fields);
         }
         let kind = kind(options, &record[start..at]);
         if kind != FieldKind::Value {
@@ -51,18 +49,15 @@ pub fn parse(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> Resul
         }
         fields.end_field(kind);
         if at >= record.len() {
-            return Ok(());
+            return fields.check_text();
         }
         at += 1;
     }
 }
 
-/// Undoes the escape whose backslash has been passed.
-fn unescape(record: &[u8], at: &mut usize, out: &mut Vec<u8>) {
-    let Some(&b) = record.get(*at) else {
-        out.push(b'\\');
-        return;
-    };
+/// Undoes the escape whose backslash has been passed. At the end of the record it means nothing.
+fn unescape(record: &[u8], at: &mut usize, fields: &mut Fields) {
+    let Some(&b) = record.get(*at) else { return };
     *at += 1;
     let digits = |at: usize, most: usize, radix: u32| {
         record[at..]
@@ -73,27 +68,28 @@ fn unescape(record: &[u8], at: &mut usize, out: &mut Vec<u8>) {
                 (value * radix + (*b as char).to_digit(radix).unwrap_or(0), n + 1)
             })
     };
-    match b {
-        b'b' => out.push(8),
-        b'f' => out.push(12),
-        b'n' => out.push(b'\n'),
-        b'r' => out.push(b'\r'),
-        b't' => out.push(b'\t'),
-        b'v' => out.push(11),
+    let byte = match b {
+        b'b' => 8,
+        b'f' => 12,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'v' => 11,
         b'0'..=b'7' => {
             let (value, n) = digits(*at - 1, 3, 8);
             *at += n - 1;
-            out.push(value as u8);
+            fields.numbered(value as u8)
         }
         b'x' => match digits(*at, 2, 16) {
-            (_, 0) => out.push(b'x'),
+            (_, 0) => b'x',
             (value, n) => {
                 *at += n;
-                out.push(value as u8);
+                fields.numbered(value as u8)
             }
         },
-        other => out.push(other),
-    }
+        other => other,
+    };
+    fields.bytes.push(byte);
 }
 
 /// CSV: fields between delimiters, quotes around what needs them.
@@ -118,7 +114,11 @@ pub fn parse_csv(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> R
                     } else if b == quote {
                         in_quotes = false;
                     } else {
-                        fields.bytes.push(b);
+                        let rest = &record[at - 1..];
+                        let plain = rest[1..].iter().position(|b| *b == escape || *b == quote);
+                        let plain = plain.map_or(rest.len(), |n| n + 1);
+                        fields.bytes.extend_from_slice(&rest[..plain]);
+                        at += plain - 1;
                     }
                 }
                 Some(&b) if b == options.delimiter => break,
@@ -127,9 +127,12 @@ pub fn parse_csv(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> R
                     in_quotes = true;
                     at += 1;
                 }
-                Some(&b) => {
-                    fields.bytes.push(b);
-                    at += 1;
+                Some(_) => {
+                    let rest = &record[at..];
+                    let plain = rest.iter().position(|b| *b == options.delimiter || *b == quote);
+                    let plain = plain.unwrap_or(rest.len());
+                    fields.bytes.extend_from_slice(&rest[..plain]);
+                    at += plain;
                 }
             }
         }
@@ -161,23 +164,27 @@ pub fn write_field(options: &CopyOptions, value: Option<&[u8]>, out: &mut Vec<u8
         out.extend_from_slice(options.null.as_bytes());
         return;
     };
-    for &b in value {
-        let escaped = match b {
+    let mut rest = value;
+    let special = |b: &u8| *b < b' ' || *b == b'\\' || *b == options.delimiter;
+    while let Some(at) = rest.iter().position(special) {
+        out.extend_from_slice(&rest[..at]);
+        let escaped = match rest[at] {
             8 => b'b',
             12 => b'f',
             b'\n' => b'n',
             b'\r' => b'r',
             b'\t' => b't',
             11 => b'v',
-            b'\\' => b'\\',
-            b if b == options.delimiter => b,
-            b => {
-                out.push(b);
-                continue;
-            }
+            b => b,
         };
-        out.extend_from_slice(&[b'\\', escaped]);
+        let plain = escaped < b' ' && escaped != options.delimiter;
+        if !plain {
+            out.push(b'\\');
+        }
+        out.push(escaped);
+        rest = &rest[at + 1..];
     }
+    out.extend_from_slice(rest);
 }
 
 /// Appends one field of a CSV record. `column`: its place in the record from 1; `alone`: it is the only one.
@@ -216,7 +223,7 @@ pub fn write_csv_field(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use throng_sql::command::{CopyFormat, CopyHeader};
+    use throng_sql::command::{CopyFormat, CopyHeader, CopyVerbosity};
 
     /// PostgreSQL's defaults for a format.
     pub(crate) fn options(format: CopyFormat) -> CopyOptions {
@@ -235,7 +242,7 @@ pub(crate) mod tests {
             freeze: false,
             ignore_errors: false,
             reject_limit: None,
-            verbose: false,
+            verbosity: CopyVerbosity::Default,
         }
     }
 
@@ -259,6 +266,17 @@ pub(crate) mod tests {
         assert_eq!(read(CopyFormat::Text, b"a\\tb\t\\x41\\102\\\\\t"), some(&["a\tb", "AB\\", ""]));
         assert_eq!(read(CopyFormat::Text, b"\\N\t\\\\N"), [None, Some("\\N".into())]);
         assert_eq!(read(CopyFormat::Text, b""), some(&[""]));
+        assert_eq!(read(CopyFormat::Text, b"a\\"), some(&["a"]));
+        assert_eq!(read(CopyFormat::Text, b"\\303\\xa9"), some(&["é"]));
+    }
+
+    #[test]
+    fn escaped_bytes_are_text() {
+        for record in [&b"\\xff"[..], b"a\\0", b"\\xc3\t\\xa9"] {
+            let mut fields = Fields::default();
+            let error = parse(&options(CopyFormat::Text), record, &mut fields).expect_err("no text");
+            assert_eq!(error.code().as_str(), "22021");
+        }
     }
 
     #[test]
@@ -269,7 +287,8 @@ pub(crate) mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let values: [&[u8]; 6] = [b"plain", b"tab\there", b"quote\"d", b"line\nbreak\r", b"\\.", b""];
+        let values: [&[u8]; 7] =
+            [b"plain", b"tab\there", b"quote\"d", b"line\nbreak\r", b"\\.", b"\x01\x0b", b""];
         for format in [CopyFormat::Text, CopyFormat::Csv] {
             let options = options(format);
             let mut record = Vec::new();

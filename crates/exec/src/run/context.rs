@@ -12,6 +12,7 @@ use throng_types::{Datum, Error, Result, Tid};
 use super::lock::Locked;
 use super::subplan::SubPlan;
 use super::{Step, Stop};
+use crate::session::Effects;
 use crate::store::Store;
 
 /// Work between two looks at the clock. A unit is about a row; some tens of microseconds pass in all.
@@ -30,6 +31,8 @@ pub struct Env<'a> {
     pub params: &'a [Datum],
     /// Rows of a system catalog; see [`crate::system`].
     pub system: &'a dyn throng_sql::catalog::SystemState,
+    /// What functions have done in the evaluation in hand.
+    pub effects: &'a Effects,
 }
 
 /// What an operator did, for EXPLAIN ANALYZE.
@@ -120,6 +123,12 @@ impl<'a> Cx<'a> {
         self.ticks = TICKS;
         self.env.cancel.check()?;
         if Instant::now() >= self.until { Err(Stop::Yield) } else { Ok(()) }
+    }
+
+    /// The expressions of a row are evaluated: they will not be evaluated for it again.
+    #[inline]
+    pub fn evaluated(&self) {
+        self.env.effects.done();
     }
 
     /// Accounts for memory that an operator keeps.

@@ -105,6 +105,7 @@ impl Operator for Filter {
                 self.have_row = true;
             }
             let passes = holds(self.condition, &self.input_row, cx)?;
+            cx.evaluated();
             self.have_row = false;
             if passes {
                 std::mem::swap(row, &mut self.input_row);
@@ -147,6 +148,7 @@ impl Operator for Project {
         for expr in self.exprs {
             row.push(eval(expr, &self.input_row, cx)?);
         }
+        cx.evaluated();
         self.have_row = false;
         Ok(true)
     }
@@ -176,6 +178,7 @@ impl Operator for Values {
         for expr in exprs {
             row.push(eval(expr, &[], cx)?);
         }
+        cx.evaluated();
         self.at += 1;
         Ok(true)
     }

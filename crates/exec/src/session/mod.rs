@@ -9,12 +9,15 @@
 
 mod command;
 mod ddl;
+mod describe;
+mod effects;
 mod explain;
+mod functions;
 mod host;
 mod portal;
 mod prepared;
 mod query;
-mod sequences;
+pub(crate) mod sequences;
 mod system;
 mod transaction;
 mod vacuum;
@@ -31,14 +34,15 @@ use throng_sql::parse;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
 use throng_txn::{SessionInfo, SessionState};
 use throng_types::error::{Severity, state};
-use throng_types::{Error, Oid, Result, SqlType};
+use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use crate::client::{Client, Format, RowShape};
 use crate::engine::{Admission, Engine};
 use portal::Portal;
-use prepared::Prepared;
+use prepared::{Prepared, is_data};
 use transaction::{Block, Transaction};
 
+pub use effects::Effects;
 pub use host::format_settings;
 pub(crate) use query::{Returning, next, wait};
 
@@ -79,12 +83,18 @@ pub struct Session {
     format_version: u64,
     /// The catalog as this session last saw it published.
     published: Arc<Catalog>,
+    /// Who logged in, who SET SESSION AUTHORIZATION made of them, and who SET ROLE did.
+    login_role: Role,
     session_role: Role,
     role: Role,
     database: String,
     prepared: HashMap<String, Rc<Prepared>>,
     portals: HashMap<String, Portal>,
     sequences: RefCell<sequences::Used>,
+    effects: Effects,
+    plan_settings: prepared::SettingsSeen,
+    /// Parameters of the command that is about to run.
+    command_values: Vec<Datum>,
     secret: Arc<[u8]>,
     statement_time: i64,
     _admission: Admission,
@@ -143,12 +153,16 @@ impl Session {
             block: Block::None,
             handle,
             settings: RefCell::new(settings),
+            login_role: role.clone(),
             session_role: role.clone(),
             role,
             database: login.database,
             prepared: HashMap::new(),
             portals: HashMap::new(),
             sequences: RefCell::default(),
+            effects: Effects::default(),
+            plan_settings: prepared::SettingsSeen::default(),
+            command_values: Vec::new(),
             secret,
             statement_time: now(),
             _admission: admission,
@@ -217,14 +231,18 @@ impl Session {
         if statements.is_empty() {
             client.empty_query();
         }
-        let alone = statements.len() == 1;
         for parsed in statements {
             self.refuse_if_failed(&parsed.statement)?;
             self.begin_if_idle();
+            if is_data(&parsed.statement) {
+                self.run_data(&parsed.statement, sql, client).await?;
+                continue;
+            }
             let bound = self.bind_statement(&parsed.statement, sql, &[])?;
             self.notices(bound.notices, client);
-            let remember = alone.then_some(sql);
-            self.run_bound(bound.statement, remember, client).await?;
+            let text = &sql[parsed.start as usize..parsed.end as usize];
+            self.run_bound(bound.statement, text, client).await?;
+            self.settings_changed();
         }
         Ok(())
     }
@@ -363,8 +381,10 @@ impl Session {
     /// Runs a portal, or goes on with it: at most `max_rows` rows, 0 for all.
     pub async fn execute(&mut self, name: &str, max_rows: u32, client: &mut dyn Client) -> Result<()> {
         let Some(mut portal) = self.portals.remove(name) else { return Err(no_portal(name)) };
-        self.statement_began(&portal.prepared.sql.clone());
-        if let Some(ast) = &portal.prepared.statement {
+        self.statement_began(&portal.sql);
+        if let Some(prepared) = &portal.prepared
+            && let Some(ast) = &prepared.statement
+        {
             self.refuse_if_failed(ast)?;
         }
         self.begin_if_idle();
@@ -414,18 +434,18 @@ impl Session {
         self.portals.get(name).ok_or_else(|| no_portal(name))
     }
 
-    /// Runs one bound statement to its end. `text`: the whole string it came as, if it was alone in it.
+    /// Runs one bound command to its end; `text` is how it was written.
     async fn run_bound(
         &mut self,
         statement: BoundStatement,
-        text: Option<&str>,
+        text: &str,
         client: &mut dyn Client,
     ) -> Result<()> {
         match statement {
-            BoundStatement::Query(query) => self.run_query(*query, text, client).await,
+            BoundStatement::Query(_) => Err(Error::internal("a data statement among commands")),
             BoundStatement::Explain { options, query } => self.explain(&options, *query, client).await,
             BoundStatement::Ddl(ddl) => self.run_ddl(*ddl, client).await,
-            BoundStatement::Command(command) => self.run_command(*command, client).await,
+            BoundStatement::Command(command) => self.run_command(*command, text, client).await,
         }
     }
 }

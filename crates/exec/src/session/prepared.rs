@@ -104,12 +104,18 @@ impl Session {
         if number >= MOST_COMBINATIONS {
             // Plans kept under old numbers must not be found under new ones.
             list.clear();
-            for prepared in self.prepared.values() {
-                prepared.plan.take();
-            }
+            drop(settings);
+            self.forget_plans();
         }
         self.plan_settings.current = Some((version, number));
         number
+    }
+
+    /// Makes all statements plan anew when they run next.
+    pub(super) fn forget_plans(&self) {
+        for prepared in self.prepared.values() {
+            prepared.plan.take();
+        }
     }
 
     /// Makes a prepared statement: binds it to know its parameters, plans it to know its columns.

@@ -97,20 +97,42 @@ impl Session {
         })
     }
 
-    /// Plans and runs a statement of the simple protocol. `text`: remember the plan under this text.
-    pub(super) async fn run_query(
+    /// Binds, plans and runs a data statement of the simple protocol.
+    pub(super) async fn run_data(
         &mut self,
-        query: BoundQuery,
-        _text: Option<&str>,
+        statement: &Statement,
+        sql: &str,
         client: &mut dyn Client,
     ) -> Result<()> {
-        let planned = Arc::new(self.plan(query)?);
-        self.lock_tables(&planned.locks).await?;
+        let planned = loop {
+            let key = self.plan_key();
+            let bound = self.bind_statement(statement, sql, &[])?;
+            self.notices(bound.notices, client);
+            let BoundStatement::Query(query) = bound.statement else {
+                return Err(Error::internal("a data statement that is none"));
+            };
+            let planned = Arc::new(self.plan(*query)?);
+            self.lock_tables(&planned.locks).await?;
+            // While a lock was waited for, what it protects may have become another.
+            if self.plan_key() == key {
+                break planned;
+            }
+        };
+        self.run_planned(planned, Vec::new(), client).await
+    }
+
+    /// Runs a plan whose tables are locked, and tells its columns, rows and tag.
+    pub(super) async fn run_planned(
+        &mut self,
+        planned: Arc<PlannedStatement>,
+        values: Vec<Datum>,
+        client: &mut dyn Client,
+    ) -> Result<()> {
         let shape = shape(&planned, &[])?;
+        let mut run = self.start(planned, values)?;
         if let Some(shape) = &shape {
             client.row_description(shape);
         }
-        let mut run = self.start(planned, Vec::new())?;
         let ran = self.run_to(&mut run, shape.as_ref(), u64::MAX, client).await?;
         client.command_complete(&tag(run.execution.plan().tag, ran.rows));
         Ok(())
@@ -162,6 +184,7 @@ impl Session {
             cancel: self.handle.cancel_flag(),
             params,
             system: host,
+            effects: &self.effects,
         }
     }
 
@@ -250,8 +273,12 @@ pub(crate) async fn next(
 ) -> Result<bool> {
     let mut patience = Patience::default();
     loop {
+        env.effects.again();
         match execution.next(env, row) {
-            Ok(more) => return Ok(more),
+            Ok(more) => {
+                env.effects.done();
+                return Ok(more);
+            }
             Err(Stop::Lock(request)) => {
                 let locked = lock(request, env, txn).await?;
                 execution.answer(locked);
@@ -263,6 +290,7 @@ pub(crate) async fn next(
 
 /// Waits for what stopped an evaluation that locks no rows. `patience` keeps what was waited for until the next attempt.
 pub(crate) async fn wait(stop: Stop, env: Env<'_>, patience: &mut Patience) -> Result<()> {
+    env.effects.again();
     match stop {
         Stop::Wait(wait) => env.cancel.guard(patience.wait(wait)).await,
         Stop::Yield => {
@@ -298,7 +326,7 @@ async fn lock(request: LockRequest, env: Env<'_>, txn: &throng_txn::Txn) -> Resu
     })
 }
 
-fn lock_mode(mode: TableLock) -> LockMode {
+pub(super) fn lock_mode(mode: TableLock) -> LockMode {
     match mode {
         TableLock::AccessShare => LockMode::AccessShare,
         TableLock::RowShare => LockMode::RowShare,
@@ -308,6 +336,17 @@ fn lock_mode(mode: TableLock) -> LockMode {
         TableLock::ShareRowExclusive => LockMode::ShareRowExclusive,
         TableLock::Exclusive => LockMode::Exclusive,
         TableLock::AccessExclusive => LockMode::AccessExclusive,
+    }
+}
+
+/// A column that comes from no table.
+pub(super) fn field(name: &str, ty: SqlType) -> Field {
+    Field {
+        name: name.to_owned(),
+        table: Oid::NONE,
+        column: 0,
+        ty,
+        size: ty.info().map_or(-1, |info| info.len),
     }
 }
 
@@ -369,9 +408,3 @@ pub(super) fn tag(tag: StatementTag, rows: u64) -> String {
         StatementTag::Delete => format!("DELETE {rows}"),
     }
 }
-
-/// Whether a bound statement gives rows, and which; plans queries to know.
-pub(super) fn gives_rows(statement: &BoundStatement) -> bool {
-    matches!(statement, BoundStatement::Query(_) | BoundStatement::Explain { .. })
-}
-

@@ -4,6 +4,7 @@ use throng_sql::catalog::system::{
     LockInfo, PreparedInfo, SessionInfo, SettingInfo, SystemState, TableActivity,
 };
 use throng_sql::catalog::Relation;
+use throng_sql::io::datetime::parse_timestamptz;
 use throng_sql::settings::value::{Kind, raw};
 use throng_sql::settings::Id;
 use throng_txn::{LockTag, SessionStatus};
@@ -118,8 +119,6 @@ impl SystemState for SessionHost<'_> {
         let Some(def) = self.catalog.table(oid) else { return TableActivity::default() };
         let counts = self.session.engine.store.relations.rel(def.file).counts();
         TableActivity {
-            seq_scan: 0,
-            idx_scan: 0,
             inserted: counts.inserted,
             updated: counts.updated,
             hot_updated: counts.hot_updated,
@@ -127,6 +126,14 @@ impl SystemState for SessionHost<'_> {
             live_rows: counts.live.max(0) as u64,
             dead_rows: counts.dead.max(0) as u64,
         }
+    }
+
+    fn now(&self) -> i64 {
+        self.session.transaction_time()
+    }
+
+    fn moment(&self, text: &str) -> Option<i64> {
+        parse_timestamptz(&self.eval(), text).ok()
     }
 }
 
@@ -168,6 +175,7 @@ impl SessionHost<'_> {
             LockTag::Object { class, object } => {
                 row.class = Some(class.0);
                 row.object = Some(object.0);
+                row.part = Some(0);
             }
             LockTag::Tuple { file, tid } => {
                 let tables = self.catalog.tables();
@@ -178,10 +186,12 @@ impl SessionHost<'_> {
             LockTag::Advisory(key) => {
                 row.class = Some((key as u64 >> 32) as u32);
                 row.object = Some(key as u32);
+                row.part = Some(1);
             }
             LockTag::AdvisoryPair(a, b) => {
                 row.class = Some(a as u32);
                 row.object = Some(b as u32);
+                row.part = Some(2);
             }
             LockTag::Transaction(xid) => row.transaction = Some(xid.0),
         }

@@ -17,6 +17,7 @@ use throng_txn::{Isolation, Txn};
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
+use super::portal::Portal;
 use super::{Session, now};
 use crate::objects;
 
@@ -149,7 +150,7 @@ impl Session {
                 if inner > 0 {
                     self.undo_to(inner - 1);
                 } else {
-                    self.portals.clear();
+                    self.portals.retain(|_, portal| portal.outlives_rollback());
                     self.transaction = None;
                 }
             }
@@ -158,7 +159,7 @@ impl Session {
 
     /// Rolls everything back.
     pub(super) fn rollback(&mut self) {
-        self.portals.clear();
+        self.portals.retain(|_, portal| portal.outlives_rollback());
         self.transaction = None;
         self.block = Block::None;
         self.settings.borrow_mut().rollback_to(0);
@@ -168,6 +169,7 @@ impl Session {
     pub(super) async fn commit(&mut self) -> Result<()> {
         self.block = Block::None;
         self.portals.retain(|_, portal| portal.is_held());
+        self.portals.values_mut().for_each(Portal::committed);
         let Some(transaction) = self.transaction.take() else { return Ok(()) };
         if !transaction.changes.is_empty() {
             let changes = transaction.changes;
@@ -325,7 +327,7 @@ impl Session {
 
     /// Undoes what came after savepoint `at`, which stays.
     fn undo_to(&mut self, at: usize) {
-        self.portals.clear();
+        self.portals.retain(|_, portal| portal.outlives_rollback());
         let Some(transaction) = &mut self.transaction else { return };
         transaction.txn.rollback_to(at);
         transaction.savepoints.truncate(at + 1);

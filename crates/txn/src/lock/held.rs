@@ -201,7 +201,7 @@ fn strong_relation(tag: LockTag, mode: LockMode) -> Option<Oid> {
 
 impl SessionEntry {
     /// Takes a lock, waiting as `policy` says. `false`: it is not free, and the policy is not to wait.
-    pub(crate) async fn lock(
+    pub async fn lock(
         self: &Arc<Self>,
         tag: LockTag,
         mode: LockMode,
@@ -219,7 +219,7 @@ impl SessionEntry {
     }
 
     /// Takes a lock if it is free.
-    pub(crate) fn try_lock(&self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
+    pub fn try_lock(&self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
         if self.lock_short_way(tag, mode, scope) {
             return true;
         }
@@ -310,7 +310,7 @@ impl SessionEntry {
     }
 
     /// Gives a session-level lock back. `false`: it was not held.
-    pub(crate) fn unlock(&self, tag: LockTag, mode: LockMode) -> bool {
+    pub fn unlock(&self, tag: LockTag, mode: LockMode) -> bool {
         let mut locks = self.held.lock();
         let Some(held) = locks.by_tag.get_mut(&tag) else {
             return false;
@@ -344,7 +344,7 @@ impl SessionEntry {
     }
 
     /// Gives back what is held for the session (`pg_advisory_unlock_all`).
-    pub(crate) fn release_session_locks(&self) {
+    pub fn release_session_locks(&self) {
         let mut locks = self.held.lock();
         let tags: Vec<LockTag> = locks.by_tag.keys().copied().collect();
         for tag in tags {

@@ -1,0 +1,434 @@
+//! Statements that neither read rows nor define anything: transactions, settings, cursors, maintenance.
+
+use throng_sql::command::{Command, Discard, Isolation, TransactionModes};
+use throng_sql::expr::Expr;
+use throng_sql::plan::TableLock;
+use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
+use throng_types::error::{Severity, state};
+use throng_types::{Datum, Error, Oid, Result, SqlType};
+
+use super::portal::CursorKind;
+use super::query::{field, lock_mode, shape_of};
+use super::transaction::{Block, isolation_name, parse_isolation};
+use super::{Role, Session};
+use crate::client::{Client, Field};
+use crate::write;
+
+/// The columns of SHOW, and of SHOW ALL.
+pub(super) fn show_fields(name: Option<&str>) -> Vec<Field> {
+    match name {
+        Some(name) => vec![field(SessionSettings::canonical_name(name), SqlType::TEXT)],
+        None => ["name", "setting", "description"].map(|n| field(n, SqlType::TEXT)).into(),
+    }
+}
+
+fn not_in_block(what: &str) -> Error {
+    Error::new(
+        state::NO_ACTIVE_SQL_TRANSACTION,
+        format!("{what} can only be used in transaction blocks"),
+    )
+}
+
+impl Session {
+    /// Runs a command to its end and says so to the client.
+    pub(super) async fn run_command(
+        &mut self,
+        command: Command,
+        text: &str,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let tag: &str = match command {
+            Command::Empty => {
+                client.empty_query();
+                return Ok(());
+            }
+            Command::Begin(modes) => {
+                let warning = self.begin_block(modes)?;
+                self.notices(warning.into_iter().collect(), client);
+                match text.get(..5).is_some_and(|t| t.eq_ignore_ascii_case("start")) {
+                    true => "START TRANSACTION",
+                    false => "BEGIN",
+                }
+            }
+            Command::Commit { chain } => {
+                let (tag, warning) = self.commit_block(chain).await?;
+                self.notices(warning.into_iter().collect(), client);
+                tag
+            }
+            Command::Rollback { chain } => {
+                let warning = self.rollback_block(chain)?;
+                self.notices(warning.into_iter().collect(), client);
+                "ROLLBACK"
+            }
+            Command::Savepoint(name) => {
+                self.savepoint(name)?;
+                "SAVEPOINT"
+            }
+            Command::RollbackTo(name) => {
+                self.rollback_to_savepoint(&name)?;
+                "ROLLBACK"
+            }
+            Command::Release(name) => {
+                self.release_savepoint(&name)?;
+                "RELEASE"
+            }
+            Command::SetTransaction { modes, session } => {
+                self.set_modes(modes, session, client)?;
+                "SET"
+            }
+            Command::Set { name, value, local } => {
+                self.set(&name, value.as_deref(), local, client)?;
+                "SET"
+            }
+            Command::Reset(name) => {
+                self.reset(name.as_deref(), client)?;
+                "RESET"
+            }
+            Command::Show(name) => {
+                self.show_to(name.as_deref(), client)?;
+                "SHOW"
+            }
+            Command::SetRole { role, local: _ } => {
+                self.set_role(role.as_deref())?;
+                "SET"
+            }
+            Command::SetSessionAuthorization { role, local: _ } => {
+                self.set_session_authorization(role.as_deref())?;
+                "SET"
+            }
+            Command::Prepare { name, types, statement } => {
+                self.prepare_named(name, types, statement, text)?;
+                "PREPARE"
+            }
+            Command::Execute { name, args } => {
+                let values = self.values_of(args).await?;
+                return self.execute_prepared(&name, values, client).await;
+            }
+            Command::Deallocate(name) => {
+                self.deallocate(name.as_deref())?;
+                if name.is_none() { "DEALLOCATE ALL" } else { "DEALLOCATE" }
+            }
+            Command::Declare { name, query, scroll, hold } => {
+                let kind = CursorKind { scroll, hold, is_cursor: true };
+                self.declare(name, *query, kind, text, client).await?;
+                "DECLARE CURSOR"
+            }
+            Command::Fetch { name, direction, moving } => {
+                let rows = self.fetch(&name, direction, moving, client).await?;
+                let verb = if moving { "MOVE" } else { "FETCH" };
+                client.command_complete(&format!("{verb} {rows}"));
+                return Ok(());
+            }
+            Command::Close(name) => {
+                self.close_cursor(name.as_deref())?;
+                if name.is_none() { "CLOSE CURSOR ALL" } else { "CLOSE CURSOR" }
+            }
+            Command::Copy(copy) => {
+                let rows = self.run_copy(*copy, client).await?;
+                client.command_complete(&format!("COPY {rows}"));
+                return Ok(());
+            }
+            Command::LockTable { tables, mode, nowait } => {
+                self.lock_named(&tables, mode, nowait).await?;
+                "LOCK TABLE"
+            }
+            Command::Vacuum { tables, full, analyze, verbose: _ } => {
+                self.vacuum(tables, full, analyze).await?;
+                "VACUUM"
+            }
+            Command::Analyze { tables, verbose: _ } => {
+                self.analyze(tables).await?;
+                "ANALYZE"
+            }
+            Command::Reindex { indexes: _ } => {
+                return Err(Error::unsupported("REINDEX")
+                    .hint("DROP INDEX and CREATE INDEX make an index anew."));
+            }
+            Command::Checkpoint => {
+                self.checkpoint().await?;
+                "CHECKPOINT"
+            }
+            Command::Discard(what) => self.discard(what)?,
+            Command::Listen(_) => return Err(Error::unsupported("LISTEN")),
+            Command::Notify { .. } => return Err(Error::unsupported("NOTIFY")),
+            Command::Unlisten(_) => return Err(Error::unsupported("UNLISTEN")),
+        };
+        client.command_complete(tag);
+        Ok(())
+    }
+
+    // Settings
+
+    fn warn_outside_block(&self, what: &str, client: &mut dyn Client) {
+        if self.block == Block::None {
+            self.notices(vec![not_in_block(what).severity(Severity::Warning)], client);
+        }
+    }
+
+    fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        local: bool,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        if local {
+            self.warn_outside_block("SET LOCAL", client);
+        }
+        let modes = TransactionModes::default();
+        match name.to_ascii_lowercase().as_str() {
+            "transaction_isolation" if value.is_some() => {
+                let text = value.unwrap_or_default().to_ascii_lowercase();
+                let known = ["read uncommitted", "read committed", "repeatable read", "serializable"];
+                if !known.contains(&text.as_str()) {
+                    let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
+                    return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+                }
+                let isolation = Some(parse_isolation(&text));
+                return self.set_transaction_modes(TransactionModes { isolation, ..modes });
+            }
+            "transaction_read_only" if value.is_some() => {
+                let on = throng_sql::settings::value::parse_bool(value.unwrap_or_default());
+                let read_only = Some(on.ok_or_else(|| {
+                    let message = format!("parameter \"{name}\" requires a Boolean value");
+                    Error::new(state::INVALID_PARAMETER_VALUE, message)
+                })?);
+                return self.set_transaction_modes(TransactionModes { read_only, ..modes });
+            }
+            "default_transaction_isolation"
+                if value.is_some_and(|v| v.eq_ignore_ascii_case("serializable")) =>
+            {
+                return Err(Error::unsupported("the isolation level SERIALIZABLE")
+                    .hint("REPEATABLE READ is."));
+            }
+            "role" => return self.set_role(value.filter(|v| *v != "none")),
+            "session_authorization" => return self.set_session_authorization(value),
+            _ => {}
+        }
+        let scope = if local { Scope::Local } else { Scope::Session };
+        self.settings.borrow_mut().set(name, value, scope, self.caller())?;
+        self.settings_changed();
+        Ok(())
+    }
+
+    fn reset(&mut self, name: Option<&str>, client: &mut dyn Client) -> Result<()> {
+        match name {
+            Some(name) => self.set(name, None, false, client),
+            None => {
+                self.settings.borrow_mut().reset_all(self.caller())?;
+                self.settings_changed();
+                Ok(())
+            }
+        }
+    }
+
+    /// A setting as SHOW tells it, those that belong to the transaction or the session included.
+    pub(super) fn show(&self, name: &str) -> Result<String> {
+        let transaction = self.transaction.as_ref();
+        match name.to_ascii_lowercase().as_str() {
+            "transaction_isolation" => {
+                if let Some(transaction) = transaction {
+                    return Ok(isolation_name(transaction.isolation).to_owned());
+                }
+                self.settings.borrow().show("default_transaction_isolation")
+            }
+            "transaction_read_only" => {
+                if let Some(transaction) = transaction {
+                    return Ok(if transaction.read_only { "on" } else { "off" }.to_owned());
+                }
+                self.settings.borrow().show("default_transaction_read_only")
+            }
+            "role" => Ok(match self.role.oid == self.session_role.oid {
+                true => "none".to_owned(),
+                false => self.role.name.clone(),
+            }),
+            _ => self.settings.borrow().show(name),
+        }
+    }
+
+    fn show_to(&mut self, name: Option<&str>, client: &mut dyn Client) -> Result<()> {
+        let rows: Vec<Vec<Datum>> = match name {
+            Some(name) => vec![vec![self.show(name)?.into()]],
+            None => {
+                let settings = self.settings.borrow();
+                let mut rows: Vec<_> = settings.all().map(|(s, ..)| (s.name, s.description)).collect();
+                drop(settings);
+                rows.sort_by_key(|(name, _)| name.to_ascii_lowercase());
+                rows.into_iter()
+                    .map(|(name, about)| {
+                        Ok(vec![name.into(), self.show(name)?.into(), about.into()])
+                    })
+                    .collect::<Result<_>>()?
+            }
+        };
+        let shape = shape_of(show_fields(name), &[])?;
+        client.row_description(&shape);
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        for row in &rows {
+            client.row(row, &shape, &host.eval())?;
+        }
+        Ok(())
+    }
+
+    fn set_modes(
+        &mut self,
+        modes: TransactionModes,
+        session: bool,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        if !session {
+            self.warn_outside_block("SET TRANSACTION", client);
+            return self.set_transaction_modes(modes);
+        }
+        if let Some(isolation) = modes.isolation {
+            if isolation == Isolation::Serializable {
+                return Err(Error::unsupported("the isolation level SERIALIZABLE")
+                    .hint("REPEATABLE READ is."));
+            }
+            self.set_for_session("default_transaction_isolation", isolation_name(isolation))?;
+        }
+        if let Some(read_only) = modes.read_only {
+            let on = if read_only { "on" } else { "off" };
+            self.set_for_session("default_transaction_read_only", on)?;
+        }
+        if modes.deferrable == Some(true) {
+            return Err(Error::unsupported("a DEFERRABLE transaction"));
+        }
+        Ok(())
+    }
+
+    fn set_for_session(&mut self, name: &str, value: &str) -> Result<()> {
+        self.settings.borrow_mut().set(name, Some(value), Scope::Session, self.caller())
+    }
+
+    // Roles
+
+    fn set_role(&mut self, name: Option<&str>) -> Result<()> {
+        let role = match name {
+            None => self.session_role.clone(),
+            Some(name) => {
+                let role = self.role_named(name)?;
+                let catalog = self.catalog();
+                let may = self.session_role.superuser
+                    || self.host(&catalog).is_member(self.session_role.oid, role.oid);
+                if !may {
+                    let message = format!("permission denied to set role \"{name}\"");
+                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
+                }
+                role
+            }
+        };
+        self.become_role(role);
+        Ok(())
+    }
+
+    fn become_role(&mut self, role: Role) {
+        self.settings.borrow_mut().force(Id::IsSuperuser, Value::Bool(role.superuser));
+        self.role = role;
+    }
+
+    fn role_named(&mut self, name: &str) -> Result<Role> {
+        let catalog = self.catalog();
+        match catalog.role_by_name(name) {
+            Some(role) => Ok(role.as_ref().into()),
+            None => {
+                let message = format!("role \"{name}\" does not exist");
+                Err(Error::new(state::INVALID_PARAMETER_VALUE, message))
+            }
+        }
+    }
+
+    fn set_session_authorization(&mut self, name: Option<&str>) -> Result<()> {
+        let role = match name {
+            None => self.login_role.clone(),
+            Some(name) => {
+                let role = self.role_named(name)?;
+                if role.oid != self.login_role.oid && !self.login_role.superuser {
+                    let message = format!("permission denied to set session authorization \"{name}\"");
+                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
+                }
+                role
+            }
+        };
+        let name = Value::Text(role.name.clone());
+        self.settings.borrow_mut().force(Id::SessionAuthorization, name);
+        self.session_role = role.clone();
+        self.become_role(role);
+        Ok(())
+    }
+
+    // The rest
+
+    /// The values of expressions without input row.
+    async fn values_of(&mut self, exprs: Vec<Expr>) -> Result<Vec<Datum>> {
+        if exprs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let snapshot = self.transaction()?.txn.snapshot();
+        let env = self.env(&catalog, &host, &snapshot, &self.command_values);
+        let mut values = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            values.push(write::constant(expr, env).await?);
+        }
+        Ok(values)
+    }
+
+    async fn lock_named(&mut self, tables: &[Oid], mode: TableLock, nowait: bool) -> Result<()> {
+        if self.block == Block::None {
+            return Err(not_in_block("LOCK TABLE"));
+        }
+        let catalog = self.catalog();
+        let txn = &self.transaction()?.txn;
+        for table in tables {
+            let mode = lock_mode(mode);
+            if nowait {
+                let name = catalog.table(*table).map_or("", |t| t.name.as_str());
+                txn.lock_relation_nowait(*table, name, mode)?;
+            } else {
+                txn.lock_relation(*table, mode).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn checkpoint(&self) -> Result<()> {
+        if !self.role.superuser {
+            return Err(Error::new(
+                state::INSUFFICIENT_PRIVILEGE,
+                "permission denied to execute CHECKPOINT command",
+            ));
+        }
+        self.handle.cancel_flag().guard(self.engine.sys.checkpoint()).await
+    }
+
+    fn discard(&mut self, what: Discard) -> Result<&'static str> {
+        match what {
+            Discard::All => {
+                self.must_be_outside_block("DISCARD ALL")?;
+                self.portals.clear();
+                self.set_session_authorization(None)?;
+                self.settings.borrow_mut().reset_all(Caller {
+                    superuser: self.login_role.superuser,
+                    starting: false,
+                })?;
+                self.settings_changed();
+                self.prepared.clear();
+                self.handle.entry().release_session_locks();
+                self.sequences.borrow_mut().clear();
+                Ok("DISCARD ALL")
+            }
+            Discard::Plans => {
+                self.forget_plans();
+                Ok("DISCARD PLANS")
+            }
+            Discard::Sequences => {
+                self.sequences.borrow_mut().clear();
+                Ok("DISCARD SEQUENCES")
+            }
+            Discard::Temp => Ok("DISCARD TEMP"),
+        }
+    }
+}

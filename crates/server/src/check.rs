@@ -1,0 +1,101 @@
+//! `throng check`: every page of a data directory verified while no server uses it.
+//!
+//! After a crash pages may be behind the log, so the log is applied first, as the next start would do; after an orderly
+//! stop that changes nothing. Then each file is read from its first page to its last.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde::Serialize;
+use throng_access::XidStatus;
+use throng_access::check::{FileKind, check_file};
+use throng_buffer::PoolConfig;
+use throng_disk::{CheckedDisk, Disk, RealDisk, RelFiles};
+use throng_txn::{OpenConfig, TxnConfig, TxnSystem};
+use throng_types::error::state;
+use throng_types::{Error, FileId, Result, Xid};
+use throng_wal::WalConfig;
+
+use crate::config;
+
+/// Memory for applying the log.
+const POOL: usize = 64 << 20;
+
+#[derive(Serialize)]
+struct Report {
+    data: String,
+    files: usize,
+    pages: u64,
+    /// The log was applied first: the directory had not been closed in order.
+    recovered: bool,
+    faults: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    file: u32,
+    block: Option<u32>,
+    what: String,
+}
+
+/// # Errors
+/// Where there is no data directory, where another server uses it, and where its log cannot be applied.
+pub fn run(args: &config::Check) -> Result<ExitCode> {
+    if !args.data.join("base").is_dir() {
+        return Err(Error::new(
+            state::UNDEFINED_FILE,
+            format!("{} is no data directory", args.data.display()),
+        ));
+    }
+    let disk: Arc<dyn Disk> = Arc::new(CheckedDisk::new(RealDisk::new(&args.data)?));
+    let (sys, recovery) = TxnSystem::open(OpenConfig {
+        disk: disk.clone(),
+        pool: PoolConfig::new(POOL),
+        wal: WalConfig::default(),
+        txn: TxnConfig::default(),
+    })?;
+    sys.shutdown()?;
+    let rolled_back = |xid: Xid| matches!(sys.status(xid), XidStatus::Aborted);
+    let files = RelFiles::new(disk);
+    let mut report = Report {
+        data: args.data.display().to_string(),
+        files: 0,
+        pages: 0,
+        recovered: recovery.crashed,
+        faults: Vec::new(),
+    };
+    let mut list: Vec<FileId> = files.list()?;
+    list.sort_unstable();
+    for file in list {
+        report.files += 1;
+        report.pages += u64::from(files.blocks(file).unwrap_or(0));
+        for fault in check_file(&files, file, FileKind::Unknown, &rolled_back) {
+            report.faults.push(Finding { file: file.0, block: fault.block, what: fault.what });
+        }
+    }
+    print(&report, args.json)?;
+    Ok(match report.faults.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn print(report: &Report, json: bool) -> Result<()> {
+    if json {
+        let text = serde_json::to_string_pretty(report).map_err(|e| Error::internal(e))?;
+        println!("{text}");
+        return Ok(());
+    }
+    for fault in &report.faults {
+        match fault.block {
+            Some(block) => println!("base/{} block {block}: {}", fault.file, fault.what),
+            None => println!("base/{}: {}", fault.file, fault.what),
+        }
+    }
+    let counts = format!("{} files, {} pages", report.files, report.pages);
+    match report.faults.len() {
+        0 => println!("ok: {counts}"),
+        n => println!("{n} faults in {counts}"),
+    }
+    Ok(())
+}
