@@ -22,7 +22,10 @@ pub struct Bound {
 #[derive(Clone, Debug)]
 pub enum BoundStatement {
     Query(Box<BoundQuery>),
-    Explain { options: ExplainOptions, query: Box<BoundQuery> },
+    Explain {
+        options: ExplainOptions,
+        query: Box<BoundQuery>,
+    },
     Ddl(Box<Ddl>),
     Command(Box<Command>),
 }
@@ -48,26 +51,77 @@ pub enum ExplainFormat {
 /// [`crate::catalog::CatalogEdit`].
 #[derive(Clone, Debug)]
 pub enum Ddl {
-    CreateSchema { name: String, owner: Oid, if_not_exists: bool },
+    CreateSchema {
+        name: String,
+        owner: Oid,
+        if_not_exists: bool,
+    },
     CreateTable(CreateTable),
-    AlterTable { table: Oid, actions: Vec<AlterTable> },
+    AlterTable {
+        table: Oid,
+        actions: Vec<AlterTable>,
+    },
     CreateIndex(CreateIndex),
-    CreateSequence { sequence: NewSequence, if_not_exists: bool },
-    AlterSequence { sequence: Oid, changes: SequenceOptions, owned_by: Option<Option<(Oid, u16)>> },
-    Rename { target: Target, name: String },
-    SetSchema { target: Target, schema: Oid },
-    SetOwner { target: Target, owner: Oid },
-    Drop { targets: Vec<Target>, cascade: bool },
-    Truncate { tables: Vec<Oid>, restart_identity: bool, cascade: bool },
-    CreateRole { name: String, changes: RoleOptions },
-    AlterRole { role: Oid, changes: RoleOptions },
+    CreateSequence {
+        sequence: NewSequence,
+        if_not_exists: bool,
+    },
+    AlterSequence {
+        sequence: Oid,
+        changes: SequenceOptions,
+        owned_by: Option<Option<(Oid, u16)>>,
+    },
+    Rename {
+        target: Target,
+        name: String,
+    },
+    SetSchema {
+        target: Target,
+        schema: Oid,
+    },
+    SetOwner {
+        target: Target,
+        owner: Oid,
+    },
+    Drop {
+        targets: Vec<Target>,
+        cascade: bool,
+    },
+    Truncate {
+        tables: Vec<Oid>,
+        restart_identity: bool,
+        cascade: bool,
+    },
+    CreateRole {
+        name: String,
+        changes: RoleOptions,
+    },
+    AlterRole {
+        role: Oid,
+        changes: RoleOptions,
+    },
     /// `value` None: RESET; name None: RESET ALL.
-    AlterRoleSet { role: Option<Oid>, name: Option<String>, value: Option<String> },
-    DropRole { roles: Vec<Oid> },
-    GrantRole { roles: Vec<Oid>, members: Vec<Oid>, revoke: bool },
-    Comment { target: Target, text: Option<String> },
+    AlterRoleSet {
+        role: Option<Oid>,
+        name: Option<String>,
+        value: Option<String>,
+    },
+    DropRole {
+        roles: Vec<Oid>,
+    },
+    GrantRole {
+        roles: Vec<Oid>,
+        members: Vec<Oid>,
+        revoke: bool,
+    },
+    Comment {
+        target: Target,
+        text: Option<String>,
+    },
     /// What it was about is not there, and IF EXISTS said that this is fine.
-    Nothing { tag: &'static str },
+    Nothing {
+        tag: &'static str,
+    },
 }
 
 impl Ddl {
@@ -88,9 +142,9 @@ impl Ddl {
                 TargetKind::Column(_) | TargetKind::Constraint => "ALTER TABLE".into(),
                 _ => of("ALTER", target),
             },
-            Ddl::Drop { targets, .. } => {
-                targets.first().map_or("DROP TABLE".into(), |t| of("DROP", t))
-            }
+            Ddl::Drop { targets, .. } => targets
+                .first()
+                .map_or("DROP TABLE".into(), |t| of("DROP", t)),
             Ddl::Truncate { .. } => "TRUNCATE TABLE".into(),
             Ddl::CreateRole { .. } => "CREATE ROLE".into(),
             Ddl::AlterRole { .. } | Ddl::AlterRoleSet { role: Some(_), .. } => "ALTER ROLE".into(),
@@ -173,12 +227,23 @@ pub struct NewConstraint {
 #[derive(Clone, Debug)]
 pub enum NewConstraintKind {
     /// Column names, of the table being made or changed.
-    PrimaryKey { columns: Vec<String>, options: Vec<(String, String)> },
-    Unique { columns: Vec<String>, nulls_not_distinct: bool, options: Vec<(String, String)> },
+    PrimaryKey {
+        columns: Vec<String>,
+        options: Vec<(String, String)>,
+    },
+    Unique {
+        columns: Vec<String>,
+        nulls_not_distinct: bool,
+        options: Vec<(String, String)>,
+    },
     /// `ALTER TABLE … ADD … USING INDEX`.
     UsingIndex { index: Oid, primary: bool },
     /// `bound` is over the row by `Slot(attnum - 1)`.
-    Check { expr: String, columns: Vec<String>, bound: Expr },
+    Check {
+        expr: String,
+        columns: Vec<String>,
+        bound: Expr,
+    },
     ForeignKey {
         columns: Vec<String>,
         /// None: the table being made.
@@ -193,10 +258,20 @@ pub enum NewConstraintKind {
 
 #[derive(Clone, Debug)]
 pub enum AlterTable {
-    AddColumn { column: NewColumn, constraints: Vec<NewConstraint> },
-    DropColumn { attnum: u16, cascade: bool },
+    AddColumn {
+        column: NewColumn,
+        constraints: Vec<NewConstraint>,
+    },
+    DropColumn {
+        attnum: u16,
+        cascade: bool,
+    },
     /// `sequence`: the default is its next value.
-    SetDefault { attnum: u16, default: Option<String>, sequence: Option<Oid> },
+    SetDefault {
+        attnum: u16,
+        default: Option<String>,
+        sequence: Option<Oid>,
+    },
     SetNotNull(u16),
     DropNotNull(u16),
     SetType {
@@ -208,13 +283,29 @@ pub enum AlterTable {
         /// The stored bytes stay valid, as for `varchar(10)` to `varchar(20)`.
         same_bytes: bool,
     },
-    AddIdentity { attnum: u16, identity: Identity, options: SequenceOptions },
-    SetIdentity { attnum: u16, identity: Option<Identity>, options: SequenceOptions },
-    DropIdentity { attnum: u16 },
+    AddIdentity {
+        attnum: u16,
+        identity: Identity,
+        options: SequenceOptions,
+    },
+    SetIdentity {
+        attnum: u16,
+        identity: Option<Identity>,
+        options: SequenceOptions,
+    },
+    DropIdentity {
+        attnum: u16,
+    },
     AddConstraint(NewConstraint),
-    DropConstraint { constraint: Oid, cascade: bool },
+    DropConstraint {
+        constraint: Oid,
+        cascade: bool,
+    },
     /// `check`: a CHECK's condition over the row by `Slot(attnum - 1)`.
-    ValidateConstraint { constraint: Oid, check: Option<Expr> },
+    ValidateConstraint {
+        constraint: Oid,
+        check: Option<Expr>,
+    },
     SetOptions(Vec<(String, String)>),
     ResetOptions(Vec<String>),
     SetPersistence(Persistence),
@@ -286,41 +377,91 @@ pub enum Command {
     /// The empty statement.
     Empty,
     Begin(TransactionModes),
-    Commit { chain: bool },
-    Rollback { chain: bool },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
     Savepoint(String),
     RollbackTo(String),
     Release(String),
-    SetTransaction { modes: TransactionModes, session: bool },
+    SetTransaction {
+        modes: TransactionModes,
+        session: bool,
+    },
     /// `value` None: DEFAULT. Several words of a list come joined by `, `.
-    Set { name: String, value: Option<String>, local: bool },
+    Set {
+        name: String,
+        value: Option<String>,
+        local: bool,
+    },
     /// None: ALL.
     Reset(Option<String>),
     /// None: ALL.
     Show(Option<String>),
-    SetRole { role: Option<String>, local: bool },
-    SetSessionAuthorization { role: Option<String>, local: bool },
+    SetRole {
+        role: Option<String>,
+        local: bool,
+    },
+    SetSessionAuthorization {
+        role: Option<String>,
+        local: bool,
+    },
     /// `types` may be shorter than the parameters used; the rest is inferred.
-    Prepare { name: String, types: Vec<SqlType>, statement: Arc<ast::Statement> },
+    Prepare {
+        name: String,
+        types: Vec<SqlType>,
+        statement: Arc<ast::Statement>,
+    },
     /// Arguments are cast to the parameters' types and have no input row.
-    Execute { name: String, args: Vec<Expr> },
+    Execute {
+        name: String,
+        args: Vec<Expr>,
+    },
     /// None: ALL.
     Deallocate(Option<String>),
-    Declare { name: String, query: Box<BoundQuery>, scroll: bool, hold: bool },
-    Fetch { name: String, direction: FetchDirection, moving: bool },
+    Declare {
+        name: String,
+        query: Box<BoundQuery>,
+        scroll: bool,
+        hold: bool,
+    },
+    Fetch {
+        name: String,
+        direction: FetchDirection,
+        moving: bool,
+    },
     /// None: ALL.
     Close(Option<String>),
     Copy(Box<Copy>),
-    LockTable { tables: Vec<Oid>, mode: TableLock, nowait: bool },
+    LockTable {
+        tables: Vec<Oid>,
+        mode: TableLock,
+        nowait: bool,
+    },
     /// No tables: all of them.
-    Vacuum { tables: Vec<Oid>, full: bool, analyze: bool, verbose: bool },
-    Analyze { tables: Vec<Oid>, verbose: bool },
+    Vacuum {
+        tables: Vec<Oid>,
+        full: bool,
+        analyze: bool,
+        verbose: bool,
+    },
+    Analyze {
+        tables: Vec<Oid>,
+        verbose: bool,
+    },
     /// Indexes to build anew.
-    Reindex { indexes: Vec<Oid> },
+    Reindex {
+        indexes: Vec<Oid>,
+    },
     Checkpoint,
     Discard(Discard),
     Listen(String),
-    Notify { channel: String, payload: String },
+    Notify {
+        channel: String,
+        payload: String,
+    },
     Unlisten(Option<String>),
 }
 
@@ -399,14 +540,22 @@ pub struct CopyOptions {
     pub header: CopyHeader,
     pub quote: u8,
     pub escape: u8,
-    /// Positions in the file's columns; `All` for `*`.
+    /// The columns by their place in the file; `All` for `*`. So are the next two.
     pub force_quote: ColumnSet,
     pub force_not_null: ColumnSet,
     pub force_null: ColumnSet,
     pub freeze: bool,
     pub ignore_errors: bool,
     pub reject_limit: Option<i64>,
-    pub verbose: bool,
+    pub verbosity: CopyVerbosity,
+}
+
+/// How much is said of rows that ON_ERROR ignores: nothing, their number, or each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyVerbosity {
+    Silent,
+    Default,
+    Verbose,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -427,6 +576,6 @@ pub enum CopyHeader {
 pub enum ColumnSet {
     None,
     All,
-    /// Attribute numbers.
+    /// Places in the file, from 1.
     Some(Vec<u16>),
 }

@@ -176,9 +176,15 @@ pub enum SubqueryKind {
     /// `ARRAY(SELECT …)`.
     Array,
     /// `(left…) op ANY (SELECT …)`; IN is `= ANY`. Columns are compared pairwise and ANDed.
-    Any { left: Vec<Expr>, compare: Vec<&'static Operator> },
+    Any {
+        left: Vec<Expr>,
+        compare: Vec<&'static Operator>,
+    },
     /// `left op ALL (SELECT …)`; NOT IN is `NOT (= ANY)`.
-    All { left: Vec<Expr>, compare: Vec<&'static Operator> },
+    All {
+        left: Vec<Expr>,
+        compare: Vec<&'static Operator>,
+    },
 }
 
 /// A planned subquery.
@@ -199,8 +205,14 @@ pub enum SubPlanKind {
     Scalar,
     Array,
     /// `left[i] compare[i] column i`, ANDed over i, with SQL's three values over the rows.
-    Any { left: Vec<Expr>, compare: Vec<&'static Operator> },
-    All { left: Vec<Expr>, compare: Vec<&'static Operator> },
+    Any {
+        left: Vec<Expr>,
+        compare: Vec<&'static Operator>,
+    },
+    All {
+        left: Vec<Expr>,
+        compare: Vec<&'static Operator>,
+    },
 }
 
 impl Expr {
@@ -301,7 +313,12 @@ impl Expr {
                 f(left);
                 f(right);
             }
-            Expr::Case { operand, whens, default, .. } => {
+            Expr::Case {
+                operand,
+                whens,
+                default,
+                ..
+            } => {
                 operand.iter().for_each(|e| f(e));
                 for (when, then) in whens {
                     f(when);
@@ -367,7 +384,12 @@ impl Expr {
                 f(left);
                 f(right);
             }
-            Expr::Case { operand, whens, default, .. } => {
+            Expr::Case {
+                operand,
+                whens,
+                default,
+                ..
+            } => {
                 operand.iter_mut().for_each(|e| f(e));
                 for (when, then) in whens {
                     f(when);

@@ -12,3 +12,6 @@ pub mod parse;
 pub mod plan;
 pub mod query;
 pub mod settings;
+
+#[cfg(test)]
+pub(crate) mod testing;

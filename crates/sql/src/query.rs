@@ -25,8 +25,17 @@ pub struct Query {
 pub enum Body {
     Select(Box<Select>),
     /// Rows of expressions of the same types.
-    Values { rows: Vec<Vec<Expr>>, columns: Vec<Target> },
-    SetOp { op: SetOp, all: bool, left: Box<Query>, right: Box<Query>, columns: Vec<Target> },
+    Values {
+        rows: Vec<Vec<Expr>>,
+        columns: Vec<Target>,
+    },
+    SetOp {
+        op: SetOp,
+        all: bool,
+        left: Box<Query>,
+        right: Box<Query>,
+        columns: Vec<Target>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,9 +117,17 @@ pub enum RelKind {
     Table(Arc<TableDef>),
     Virtual(&'static VirtualTable),
     /// May refer to entries before it where `lateral`.
-    Subquery { query: Box<Query>, lateral: bool },
+    Subquery {
+        query: Box<Query>,
+        lateral: bool,
+    },
     /// A function in FROM. Set-returning ones give their rows, others one row.
-    Function { func: &'static Function, args: Vec<Expr>, ordinality: bool, lateral: bool },
+    Function {
+        func: &'static Function,
+        args: Vec<Expr>,
+        ordinality: bool,
+        lateral: bool,
+    },
     /// A WITH query that is run once and read by several.
     Cte(u32),
 }
@@ -137,6 +154,7 @@ pub struct Cte {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // One a statement, and held in a box.
 pub enum QueryKind {
     Select(Query),
     Insert(Box<Insert>),
@@ -177,7 +195,11 @@ pub struct OnConflict {
 pub enum ConflictAction {
     Nothing,
     /// Expressions over the row that is there (the INSERT's `rel`) and the one proposed.
-    Update { excluded: RelId, set: Vec<(u16, Expr)>, filter: Option<Expr> },
+    Update {
+        excluded: RelId,
+        set: Vec<(u16, Expr)>,
+        filter: Option<Expr>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -236,7 +258,13 @@ impl Query {
             Body::Select(select) => &select.targets,
             Body::Values { columns, .. } | Body::SetOp { columns, .. } => columns,
         };
-        targets.iter().map(|t| RelColumn { name: t.name.clone(), ty: t.expr.ty() }).collect()
+        targets
+            .iter()
+            .map(|t| RelColumn {
+                name: t.name.clone(),
+                ty: t.expr.ty(),
+            })
+            .collect()
     }
 }
 
@@ -293,7 +321,9 @@ impl FromItem {
                 RelKind::Function { args, .. } => args.iter().for_each(f),
                 RelKind::Table(_) | RelKind::Virtual(_) | RelKind::Cte(_) => {}
             },
-            FromItem::Join { left, right, on, .. } => {
+            FromItem::Join {
+                left, right, on, ..
+            } => {
                 left.for_each_expr(f);
                 right.for_each_expr(f);
                 on.iter().for_each(f);

@@ -7,7 +7,7 @@ use throng_types::{Datum, Error, Result, SqlType, oid};
 use super::scope::Scope;
 use super::{Binder, Clause, at};
 use crate::expr::{AggCall, Expr, SortKey};
-use crate::func::{Callee, CastContext, functions_named, resolve_function};
+use crate::func::{Callee, CastContext, resolve_function};
 use crate::parse::ast::{self, Node, Pos};
 
 /// A call with its function chosen and its arguments cast.
@@ -36,7 +36,11 @@ impl Binder<'_> {
                     let ty = resolved.args.first().map_or(oid::UNKNOWN, |a| a.type_oid());
                     return Ok(Expr::Const(Datum::Oid(ty.0), SqlType::plain(oid::REGTYPE)));
                 }
-                Ok(Expr::Call { func, args: resolved.args, ty: resolved.ty })
+                Ok(Expr::Call {
+                    func,
+                    args: resolved.args,
+                    ty: resolved.ty,
+                })
             }
             Callee::Set(func) => {
                 self.plain_call(call, pos)?;
@@ -45,11 +49,13 @@ impl Binder<'_> {
                         "set-returning functions are not allowed in {}",
                         self.clause.name()
                     );
-                    return Err(
-                        Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1)
-                    );
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1));
                 }
-                Ok(Expr::SetCall { func, args: resolved.args, ty: resolved.ty })
+                Ok(Expr::SetCall {
+                    func,
+                    args: resolved.args,
+                    ty: resolved.ty,
+                })
             }
             Callee::Aggregate(agg) => {
                 self.check_aggregate_place(pos)?;
@@ -82,8 +88,9 @@ impl Binder<'_> {
                     }
                     if order.iter().any(|k| !resolved.args.contains(&k.expr)) {
                         let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
-                        return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message)
-                            .position(pos + 1));
+                        return Err(
+                            Error::new(state::INVALID_COLUMN_REFERENCE, message).position(pos + 1)
+                        );
                     }
                 }
                 let agg = AggCall {
@@ -157,12 +164,6 @@ impl Binder<'_> {
         if call.variadic {
             return Err(Error::unsupported("VARIADIC in a call").position(pos + 1));
         }
-        if call.star && name != "count" {
-            let known = !functions_named(name).is_empty();
-            if known {
-                self.plain_call(call, pos)?;
-            }
-        }
         let types: Vec<_> = args.iter().map(|(e, _)| e.type_oid()).collect();
         let undefined = || {
             let list: Vec<_> = types.iter().map(|t| type_name(*t)).collect();
@@ -188,7 +189,11 @@ impl Binder<'_> {
             .map(|((e, pos), ty)| self.coerce(e, SqlType::plain(*ty), pos))
             .collect::<Result<Vec<_>>>()?;
         let ty = SqlType::plain(found.ret);
-        Ok(Some(ResolvedCall { callee: found.callee, args, ty }))
+        Ok(Some(ResolvedCall {
+            callee: found.callee,
+            args,
+            ty,
+        }))
     }
 
     /// `int4(x)`: a type's name called is a cast.
@@ -220,14 +225,20 @@ impl Binder<'_> {
             .map(|(e, ty)| self.coerce(e, SqlType::plain(*ty), pos))
             .collect::<Result<Vec<_>>>()?;
         match found.callee {
-            Callee::Scalar(func) => Ok(Expr::Call { func, args, ty: SqlType::plain(found.ret) }),
+            Callee::Scalar(func) => Ok(Expr::Call {
+                func,
+                args,
+                ty: SqlType::plain(found.ret),
+            }),
             _ => Err(Error::internal(format!("{name} is not a plain function"))),
         }
     }
 
     /// `CURRENT_DATE` and its kin, which are the transaction's time in some type.
     fn special_value(&mut self, call: &ast::Call, pos: Pos) -> Result<Option<Expr>> {
-        let Some(label) = call.label else { return Ok(None) };
+        let Some(label) = call.label else {
+            return Ok(None);
+        };
         let ty = match label {
             "current_date" => SqlType::DATE,
             "current_time" => SqlType::TIMETZ,
@@ -238,7 +249,11 @@ impl Binder<'_> {
         };
         let now = self.apply("now", vec![], pos)?;
         let mut to = ty;
-        if let Some(ast::Expr { node: Node::Integer(digits), .. }) = call.args.first() {
+        if let Some(ast::Expr {
+            node: Node::Integer(digits),
+            ..
+        }) = call.args.first()
+        {
             to.typmod = digits.parse().unwrap_or(6).clamp(0, 6);
         }
         Ok(Some(self.explicit_cast(now, to, pos)?))
@@ -252,13 +267,15 @@ impl Binder<'_> {
     /// 42883 for a type that has no order.
     pub(super) fn check_sortable(&self, expr: &Expr, pos: Pos) -> Result<()> {
         let ty = expr.type_oid();
-        let sortable = ty == oid::RECORD
-            || crate::func::resolve_operator("<", Some(ty), ty).is_ok();
+        let sortable =
+            ty == oid::RECORD || crate::func::resolve_operator("<", Some(ty), ty).is_ok();
         if sortable {
             return Ok(());
         }
-        let message =
-            format!("could not identify an ordering operator for type {}", type_name(ty));
+        let message = format!(
+            "could not identify an ordering operator for type {}",
+            type_name(ty)
+        );
         Err(Error::new(state::UNDEFINED_FUNCTION, message)
             .hint("Use an explicit ordering operator or modify the query.")
             .position(pos + 1))
@@ -273,9 +290,11 @@ fn label(node: &Node) -> Option<(String, bool)> {
         Node::Column(parts) => parts.last().map(|n| (n.clone(), STRONG)),
         Node::Field { name, .. } => Some((name.clone(), STRONG)),
         Node::Subscript { arg, .. } | Node::Collate { arg, .. } => label(&arg.node),
-        Node::Call(call) => {
-            Some((call.label.map_or(call.name.last().to_string(), str::to_string), STRONG))
-        }
+        Node::Call(call) => Some((
+            call.label
+                .map_or(call.name.last().to_string(), str::to_string),
+            STRONG,
+        )),
         Node::Cast { arg, ty } => match label(&arg.node) {
             Some((name, STRONG)) => Some((name, STRONG)),
             _ => Some((ty.name.last().to_string(), WEAK)),
@@ -288,7 +307,9 @@ fn label(node: &Node) -> Option<(String, bool)> {
         Node::Row { .. } => Some(("row".into(), STRONG)),
         Node::Coalesce(_) => Some(("coalesce".into(), STRONG)),
         Node::MinMax { greatest: true, .. } => Some(("greatest".into(), STRONG)),
-        Node::MinMax { greatest: false, .. } => Some(("least".into(), STRONG)),
+        Node::MinMax {
+            greatest: false, ..
+        } => Some(("least".into(), STRONG)),
         Node::NullIf(..) => Some(("nullif".into(), STRONG)),
         Node::Exists(_) => Some(("exists".into(), STRONG)),
         Node::Subquery(query) => subquery_label(query),

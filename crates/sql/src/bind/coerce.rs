@@ -27,7 +27,9 @@ impl Binder<'_> {
         let mut ty = SqlType::plain(info.oid);
         ty.typmod = match name.typmod {
             Some(typmod) => typmod,
-            None => self.type_modifier(info.oid, &name.modifiers).map_err(|e| at(e, pos))?,
+            None => self
+                .type_modifier(info.oid, &name.modifiers)
+                .map_err(|e| at(e, pos))?,
         };
         if name.array {
             ty.oid = throng_types::sqltype::array_of(ty.oid).ok_or_else(undefined)?;
@@ -41,17 +43,24 @@ impl Binder<'_> {
         match (ty, modifiers) {
             (_, []) => Ok(-1),
             (oid::VARCHAR | oid::BPCHAR, [n]) => {
-                let name = if ty == oid::VARCHAR { "varchar" } else { "char" };
+                let name = if ty == oid::VARCHAR {
+                    "varchar"
+                } else {
+                    "char"
+                };
                 match *n {
                     ..1 => Err(bad(format!("length for type {name} must be at least 1"))),
                     1..=MAX_LENGTH => Ok(SqlType::string_modifier(*n)),
-                    _ => Err(bad(format!("length for type {name} cannot exceed {MAX_LENGTH}"))),
+                    _ => Err(bad(format!(
+                        "length for type {name} cannot exceed {MAX_LENGTH}"
+                    ))),
                 }
             }
             (oid::NUMERIC, [precision, rest @ ..]) if rest.len() < 2 => {
                 let scale = rest.first().copied().unwrap_or(0);
                 if !(1..=1000).contains(precision) {
-                    let message = format!("NUMERIC precision {precision} must be between 1 and 1000");
+                    let message =
+                        format!("NUMERIC precision {precision} must be between 1 and 1000");
                     return Err(bad(message));
                 }
                 if !(-1000..=1000).contains(&scale) {
@@ -62,7 +71,10 @@ impl Binder<'_> {
             }
             (oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ, [digits]) => {
                 match *digits {
-                    ..0 => Err(bad(format!("{}({digits}) precision must not be negative", type_name(ty)))),
+                    ..0 => Err(bad(format!(
+                        "{}({digits}) precision must not be negative",
+                        type_name(ty)
+                    ))),
                     // More than six are taken as six, as in PostgreSQL (which warns).
                     _ => Ok((*digits).min(6)),
                 }
@@ -73,7 +85,10 @@ impl Binder<'_> {
             )),
             _ => Err(Error::new(
                 state::SYNTAX_ERROR,
-                format!("type modifier is not allowed for type \"{}\"", type_name(ty)),
+                format!(
+                    "type modifier is not allowed for type \"{}\"",
+                    type_name(ty)
+                ),
             )),
         }
     }
@@ -94,13 +109,25 @@ impl Binder<'_> {
             if to.typmod == -1 || to.typmod == from.typmod {
                 return Ok(Some(expr));
             }
-            return Ok(Some(Expr::Cast { arg: Box::new(expr), cast: None, to, context }));
+            return Ok(Some(Expr::Cast {
+                arg: Box::new(expr),
+                cast: None,
+                to,
+                context,
+            }));
         }
         if is_pseudo_target(to.oid) {
             return Ok(Some(expr));
         }
-        let Some(cast) = find_cast(from.oid, to.oid, context) else { return Ok(None) };
-        Ok(Some(Expr::Cast { arg: Box::new(expr), cast: Some(cast), to, context }))
+        let Some(cast) = find_cast(from.oid, to.oid, context) else {
+            return Ok(None);
+        };
+        Ok(Some(Expr::Cast {
+            arg: Box::new(expr),
+            cast: Some(cast),
+            to,
+            context,
+        }))
     }
 
     /// A constant without a type, or a parameter without one, gets its type here.
@@ -116,13 +143,24 @@ impl Binder<'_> {
         }
         let with_modifier = |arg: Expr| match to.typmod {
             -1 => arg,
-            _ => Expr::Cast { arg: Box::new(arg), cast: None, to, context },
+            _ => Expr::Cast {
+                arg: Box::new(arg),
+                cast: None,
+                to,
+                context,
+            },
         };
         match expr {
             Expr::Const(Datum::Null, _) => Ok(Some(Expr::Const(Datum::Null, to))),
             Expr::Const(Datum::Text(text), written) => {
-                let pos = if written.typmod >= 0 { written.typmod as Pos } else { pos };
-                let datum = self.read_constant(&text, to, context).map_err(|e| at(e, pos))?;
+                let pos = if written.typmod >= 0 {
+                    written.typmod as Pos
+                } else {
+                    pos
+                };
+                let datum = self
+                    .read_constant(&text, to, context)
+                    .map_err(|e| at(e, pos))?;
                 Ok(Some(Expr::Const(datum, to)))
             }
             Expr::Param(n, _) => {
@@ -142,7 +180,12 @@ impl Binder<'_> {
                 let Some(cast) = find_cast(oid::UNKNOWN, to.oid, context) else {
                     return Ok(None);
                 };
-                Ok(Some(Expr::Cast { arg: Box::new(expr), cast: Some(cast), to, context }))
+                Ok(Some(Expr::Cast {
+                    arg: Box::new(expr),
+                    cast: Some(cast),
+                    to,
+                    context,
+                }))
             }
         }
     }
@@ -150,7 +193,11 @@ impl Binder<'_> {
     fn read_constant(&self, text: &str, to: SqlType, context: CastContext) -> Result<Datum> {
         let eval = &self.ctx.eval;
         // An interval's fields decide how its text is read.
-        let read_as = if to.oid == oid::INTERVAL { to } else { SqlType::plain(to.oid) };
+        let read_as = if to.oid == oid::INTERVAL {
+            to
+        } else {
+            SqlType::plain(to.oid)
+        };
         let datum = crate::io::input_text(eval, text, read_as)?;
         if to.typmod == -1 || to.oid == oid::INTERVAL {
             return Ok(datum);
@@ -162,9 +209,8 @@ impl Binder<'_> {
     /// An implicit cast that must succeed.
     pub(super) fn coerce(&mut self, expr: Expr, to: SqlType, pos: Pos) -> Result<Expr> {
         let from = expr.type_oid();
-        self.try_coerce(expr, to, CastContext::Implicit, pos)?.ok_or_else(|| {
-            cannot_cast(from, to.oid, pos)
-        })
+        self.try_coerce(expr, to, CastContext::Implicit, pos)?
+            .ok_or_else(|| cannot_cast(from, to.oid, pos))
     }
 
     /// `CAST` and `::`.
@@ -183,26 +229,30 @@ impl Binder<'_> {
         pos: Pos,
     ) -> Result<Expr> {
         let from = expr.type_oid();
-        self.try_coerce(expr, to, CastContext::Assignment, pos)?.ok_or_else(|| {
-            let message = format!(
-                "column \"{column}\" is of type {} but expression is of type {}",
-                type_name(to.oid),
-                type_name(from)
-            );
-            Error::new(state::DATATYPE_MISMATCH, message)
-                .hint("You will need to rewrite or cast the expression.")
-                .position(pos + 1)
-        })
+        self.try_coerce(expr, to, CastContext::Assignment, pos)?
+            .ok_or_else(|| {
+                let message = format!(
+                    "column \"{column}\" is of type {} but expression is of type {}",
+                    type_name(to.oid),
+                    type_name(from)
+                );
+                Error::new(state::DATATYPE_MISMATCH, message)
+                    .hint("You will need to rewrite or cast the expression.")
+                    .position(pos + 1)
+            })
     }
 
     /// A condition: `argument of WHERE must be type boolean, not type integer`.
     pub(super) fn condition(&mut self, expr: Expr, of: &str, pos: Pos) -> Result<Expr> {
         let from = expr.type_oid();
-        self.try_coerce(expr, SqlType::BOOL, CastContext::Implicit, pos)?.ok_or_else(|| {
-            let message =
-                format!("argument of {of} must be type boolean, not type {}", type_name(from));
-            Error::new(state::DATATYPE_MISMATCH, message).position(pos + 1)
-        })
+        self.try_coerce(expr, SqlType::BOOL, CastContext::Implicit, pos)?
+            .ok_or_else(|| {
+                let message = format!(
+                    "argument of {of} must be type boolean, not type {}",
+                    type_name(from)
+                );
+                Error::new(state::DATATYPE_MISMATCH, message).position(pos + 1)
+            })
     }
 
     /// Brings expressions to the type PostgreSQL finds common to them (UNION, CASE, …).
@@ -213,23 +263,24 @@ impl Binder<'_> {
     ) -> Result<(Vec<Expr>, SqlType)> {
         let types: Vec<SqlType> = exprs.iter().map(|(e, _)| e.ty()).collect();
         let ty = self.common_type(&types, what).map_err(|e| {
-            let odd = exprs.iter().position(|(e, _)| {
-                e.type_oid() != oid::UNKNOWN && e.type_oid() != types[0].oid
-            });
+            let odd = exprs
+                .iter()
+                .position(|(e, _)| e.type_oid() != oid::UNKNOWN && e.type_oid() != types[0].oid);
             at(e, exprs[odd.unwrap_or(0)].1)
         })?;
         let exprs = exprs
             .into_iter()
             .map(|(e, pos)| {
                 let from = e.type_oid();
-                self.try_coerce(e, ty, CastContext::Implicit, pos)?.ok_or_else(|| {
-                    let message = format!(
-                        "{what} could not convert type {} to {}",
-                        type_name(from),
-                        type_name(ty.oid)
-                    );
-                    Error::new(state::CANNOT_COERCE, message).position(pos + 1)
-                })
+                self.try_coerce(e, ty, CastContext::Implicit, pos)?
+                    .ok_or_else(|| {
+                        let message = format!(
+                            "{what} could not convert type {} to {}",
+                            type_name(from),
+                            type_name(ty.oid)
+                        );
+                        Error::new(state::CANNOT_COERCE, message).position(pos + 1)
+                    })
             })
             .collect::<Result<Vec<_>>>()?;
         Ok((exprs, ty))

@@ -10,7 +10,7 @@ use super::scope::Scope;
 use super::{Binder, Clause, slots_of_row};
 use crate::catalog::{Relation, TableDef};
 use crate::command::{
-    ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject,
+    ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyVerbosity,
 };
 use crate::parse::ast::{self, CopyOption, CopyValue, Pos};
 use crate::parse::option_is_on;
@@ -33,7 +33,7 @@ struct Given {
     freeze: Option<bool>,
     ignore_errors: Option<bool>,
     reject_limit: Option<i64>,
-    verbose: Option<bool>,
+    verbosity: Option<CopyVerbosity>,
 }
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -46,19 +46,38 @@ impl Binder<'_> {
             ast::CopySubject::Query(query) => {
                 let query = self.query(query, None)?;
                 let bound = self.bound(QueryKind::Select(query))?;
-                (CopySubject::To { query: Box::new(bound) }, None, vec![])
+                (
+                    CopySubject::To {
+                        query: Box::new(bound),
+                    },
+                    None,
+                    vec![],
+                )
             }
             ast::CopySubject::Table { name, columns } => self.copy_table(ast, name, columns)?,
         };
         if let (Some(filter), false) = (&ast.filter, ast.from) {
             let message = "WHERE clause not allowed with COPY TO";
-            return Err(
-                Error::new(state::SYNTAX_ERROR, message).position(filter.pos + 1)
-            );
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(filter.pos + 1));
         }
         let given = self.copy_options(&ast.options)?;
-        let options = check(given, ast.from, table.as_deref(), &columns)?;
-        Ok(Copy { subject, target: ast.target.clone(), options })
+        let names: Vec<String> = match (&table, &subject) {
+            (Some(table), _) => columns
+                .iter()
+                .map(|n| table.column(*n).name.clone())
+                .collect(),
+            (None, CopySubject::To { query }) => match &query.kind {
+                QueryKind::Select(query) => query.columns().into_iter().map(|c| c.name).collect(),
+                _ => vec![],
+            },
+            (None, _) => vec![],
+        };
+        let options = check(given, ast.from, table.as_deref(), &names)?;
+        Ok(Copy {
+            subject,
+            target: ast.target.clone(),
+            options,
+        })
     }
 
     #[allow(clippy::type_complexity)] // Subject, table and columns, taken apart at once.
@@ -72,7 +91,7 @@ impl Binder<'_> {
             return self.copy_table_to(name, columns);
         }
         let table = match self.relation(name)? {
-            Relation::Table(table) => table,
+            Relation::Table(table) => self.check_access(table)?,
             Relation::Sequence(s) => {
                 let message = format!("cannot copy to sequence \"{}\"", s.name);
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
@@ -97,7 +116,10 @@ impl Binder<'_> {
         let checks = self
             .checks(&table, row)?
             .into_iter()
-            .map(|c| CheckExpr { name: c.name, expr: slots_of_row(c.expr) })
+            .map(|c| CheckExpr {
+                name: c.name,
+                expr: slots_of_row(c.expr),
+            })
             .collect();
         let filter = match &ast.filter {
             None => None,
@@ -111,8 +133,9 @@ impl Binder<'_> {
                 })?;
                 if bound.any(&mut |e| matches!(e, crate::expr::Expr::Subquery(_))) {
                     let message = "cannot use subquery in COPY FROM WHERE condition";
-                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
-                        .position(filter.pos + 1));
+                    return Err(
+                        Error::new(state::FEATURE_NOT_SUPPORTED, message).position(filter.pos + 1)
+                    );
                 }
                 Some(slots_of_row(bound))
             }
@@ -140,27 +163,43 @@ impl Binder<'_> {
             }
             Relation::Virtual(_) => (None, vec![]),
             other => {
-                let kind = if other.relkind() == b'S' { "sequence" } else { "index" };
+                let kind = if other.relkind() == b'S' {
+                    "sequence"
+                } else {
+                    "index"
+                };
                 let message = format!("cannot copy from {kind} \"{}\"", other.name());
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
             }
         };
         let item = |expr: ast::Node| ast::SelectItem {
-            expr: ast::Expr { node: expr, pos: name.pos },
+            expr: ast::Expr {
+                node: expr,
+                pos: name.pos,
+            },
             alias: None,
         };
         let named: Vec<String> = match &table {
-            Some(table) => listed.iter().map(|n| table.column(*n).name.clone()).collect(),
+            Some(table) => listed
+                .iter()
+                .map(|n| table.column(*n).name.clone())
+                .collect(),
             None => columns.iter().map(|(name, _)| name.clone()).collect(),
         };
         let targets = match named.is_empty() && table.is_none() {
             true => vec![item(ast::Node::Star(vec![]))],
-            false => named.into_iter().map(|n| item(ast::Node::Column(vec![n]))).collect(),
+            false => named
+                .into_iter()
+                .map(|n| item(ast::Node::Column(vec![n])))
+                .collect(),
         };
         let select = ast::Select {
             distinct: None,
             targets,
-            from: vec![ast::TableRef::Table { name: name.clone(), alias: None }],
+            from: vec![ast::TableRef::Table {
+                name: name.clone(),
+                alias: None,
+            }],
             filter: None,
             group_by: vec![],
             having: None,
@@ -177,7 +216,13 @@ impl Binder<'_> {
         };
         let query = self.query(&query, None)?;
         let bound = self.bound(QueryKind::Select(query))?;
-        Ok((CopySubject::To { query: Box::new(bound) }, table, listed))
+        Ok((
+            CopySubject::To {
+                query: Box::new(bound),
+            },
+            table,
+            listed,
+        ))
     }
 
     fn copy_columns(&self, table: &TableDef, columns: &[(String, Pos)]) -> Result<Vec<u16>> {
@@ -206,9 +251,7 @@ impl Binder<'_> {
             let name = option.name.as_str();
             if seen.contains(&name) {
                 let message = "conflicting or redundant options";
-                return Err(
-                    Error::new(state::SYNTAX_ERROR, message).position(option.pos + 1)
-                );
+                return Err(Error::new(state::SYNTAX_ERROR, message).position(option.pos + 1));
             }
             seen.push(name);
             given.take(option).map_err(|e| super::at(e, option.pos))?;
@@ -224,7 +267,10 @@ fn has_default_marker(options: &[CopyOption]) -> bool {
 fn text(option: &CopyOption) -> Result<String> {
     match &option.value {
         CopyValue::Text(text) => Ok(text.clone()),
-        _ => Err(Error::new(state::SYNTAX_ERROR, format!("{} requires a parameter", option.name))),
+        _ => Err(Error::new(
+            state::SYNTAX_ERROR,
+            format!("{} requires a parameter", option.name),
+        )),
     }
 }
 
@@ -264,7 +310,8 @@ impl Given {
             "quote" => self.quote = Some(text(option)?),
             "escape" => self.escape = Some(text(option)?),
             "header" => {
-                let matching = matches!(&option.value, CopyValue::Text(t) if t.eq_ignore_ascii_case("match"));
+                let matching =
+                    matches!(&option.value, CopyValue::Text(t) if t.eq_ignore_ascii_case("match"));
                 self.header = Some(match matching {
                     true => CopyHeader::Match,
                     false if switch(option)? => CopyHeader::Yes,
@@ -293,14 +340,14 @@ impl Given {
             }
             "reject_limit" => {
                 let limit = text(option)?.parse::<i64>().ok().filter(|n| *n > 0);
-                self.reject_limit = Some(limit.ok_or_else(|| {
-                    invalid("REJECT_LIMIT must be greater than zero")
-                })?);
+                self.reject_limit =
+                    Some(limit.ok_or_else(|| invalid("REJECT_LIMIT must be greater than zero"))?);
             }
             "log_verbosity" => {
-                self.verbose = Some(match text(option)?.as_str() {
-                    "default" | "silent" => false,
-                    "verbose" => true,
+                self.verbosity = Some(match text(option)?.as_str() {
+                    "silent" => CopyVerbosity::Silent,
+                    "default" => CopyVerbosity::Default,
+                    "verbose" => CopyVerbosity::Verbose,
                     other => {
                         let message = format!("COPY LOG_VERBOSITY \"{other}\" not recognized");
                         return Err(invalid(message));
@@ -342,7 +389,7 @@ fn check(
     given: Given,
     from: bool,
     table: Option<&TableDef>,
-    listed: &[u16],
+    listed: &[String],
 ) -> Result<CopyOptions> {
     let format = given.format.unwrap_or(CopyFormat::Text);
     let (csv, binary) = (format == CopyFormat::Csv, format == CopyFormat::Binary);
@@ -370,7 +417,9 @@ fn check(
         return syntax("only ON_ERROR STOP is allowed in BINARY mode");
     }
     if given.reject_limit.is_some() && given.ignore_errors != Some(true) {
-        return Err(invalid("COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE"));
+        return Err(invalid(
+            "COPY REJECT_LIMIT requires ON_ERROR to be set to IGNORE",
+        ));
     }
     let only_csv: [(bool, &str); 5] = [
         (given.quote.is_some(), "QUOTE"),
@@ -387,7 +436,11 @@ fn check(
     }
     let wrong_way: [(bool, &str, &str); 6] = [
         (given.force_quote.is_some() && from, "FORCE_QUOTE", "FROM"),
-        (given.force_not_null.is_some() && !from, "FORCE_NOT_NULL", "TO"),
+        (
+            given.force_not_null.is_some() && !from,
+            "FORCE_NOT_NULL",
+            "TO",
+        ),
         (given.force_null.is_some() && !from, "FORCE_NULL", "TO"),
         (given.freeze == Some(true) && !from, "FREEZE", "TO"),
         (given.default.is_some() && !from, "DEFAULT", "TO"),
@@ -397,14 +450,22 @@ fn check(
         let message = format!("COPY {what} cannot be used with COPY {way}");
         return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
     }
-    let delimiter = given.delimiter.unwrap_or(if csv { ",".into() } else { "\t".into() });
+    let delimiter = given
+        .delimiter
+        .unwrap_or(if csv { ",".into() } else { "\t".into() });
     let delimiter = one_byte("delimiter", &delimiter)?;
-    let null = given.null.unwrap_or(if csv { String::new() } else { "\\N".into() });
+    let null = given
+        .null
+        .unwrap_or(if csv { String::new() } else { "\\N".into() });
     if matches!(delimiter, b'\n' | b'\r') {
-        return Err(invalid("COPY delimiter cannot be newline or carriage return"));
+        return Err(invalid(
+            "COPY delimiter cannot be newline or carriage return",
+        ));
     }
     if null.contains(['\n', '\r']) {
-        return Err(invalid("COPY null representation cannot use newline or carriage return"));
+        return Err(invalid(
+            "COPY null representation cannot use newline or carriage return",
+        ));
     }
     const RESERVED: &[u8] = b"\\.abcdefghijklmnopqrstuvwxyz0123456789";
     if !csv && RESERVED.contains(&delimiter) {
@@ -420,14 +481,20 @@ fn check(
         return Err(invalid("COPY delimiter and quote must be different"));
     }
     if !binary && null.as_bytes().contains(&delimiter) {
-        return Err(invalid("COPY delimiter character must not appear in the NULL specification"));
+        return Err(invalid(
+            "COPY delimiter character must not appear in the NULL specification",
+        ));
     }
     if csv && null.as_bytes().contains(&quote) {
-        return Err(invalid("CSV quote character must not appear in the NULL specification"));
+        return Err(invalid(
+            "CSV quote character must not appear in the NULL specification",
+        ));
     }
     if let Some(default) = &given.default {
         if *default == null {
-            return Err(invalid("NULL specification and DEFAULT specification cannot be the same"));
+            return Err(invalid(
+                "NULL specification and DEFAULT specification cannot be the same",
+            ));
         }
         if default.as_bytes().contains(&delimiter) {
             return Err(invalid(
@@ -449,35 +516,44 @@ fn check(
         freeze: given.freeze.unwrap_or(false),
         ignore_errors: given.ignore_errors.unwrap_or(false),
         reject_limit: given.reject_limit,
-        verbose: given.verbose.unwrap_or(false),
+        verbosity: given.verbosity.unwrap_or(CopyVerbosity::Default),
     })
 }
 
+/// The places of columns named by an option among those that are copied.
 fn column_set(
     given: Option<CopyValue>,
     what: &str,
     table: Option<&TableDef>,
-    listed: &[u16],
+    listed: &[String],
 ) -> Result<ColumnSet> {
     let names = match given {
         None | Some(CopyValue::None | CopyValue::Text(_)) => return Ok(ColumnSet::None),
         Some(CopyValue::Star) => return Ok(ColumnSet::All),
         Some(CopyValue::List(names)) => names,
     };
-    let Some(table) = table else {
-        return Err(Error::unsupported(format!("{what} with columns of a query")));
-    };
     let mut set = Vec::with_capacity(names.len());
     for name in names {
-        let Some(attnum) = table.attnum(&name) else {
-            let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
-            return Err(Error::new(state::UNDEFINED_COLUMN, message));
+        let Some(place) = listed.iter().position(|l| *l == name) else {
+            return Err(match table {
+                Some(table) if table.attnum(&name).is_none() => Error::new(
+                    state::UNDEFINED_COLUMN,
+                    format!(
+                        "column \"{name}\" of relation \"{}\" does not exist",
+                        table.name
+                    ),
+                ),
+                Some(_) => Error::new(
+                    state::INVALID_COLUMN_REFERENCE,
+                    format!("{what} column \"{name}\" not referenced by COPY"),
+                ),
+                None => Error::new(
+                    state::UNDEFINED_COLUMN,
+                    format!("column \"{name}\" does not exist"),
+                ),
+            });
         };
-        if !listed.contains(&attnum) {
-            let message = format!("{what} column \"{name}\" not referenced by COPY");
-            return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message));
-        }
-        set.push(attnum);
+        set.push(place as u16 + 1);
     }
     Ok(ColumnSet::Some(set))
 }

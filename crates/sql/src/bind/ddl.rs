@@ -20,46 +20,75 @@ impl Binder<'_> {
     pub(super) fn ddl(&mut self, statement: &ast::Statement) -> Result<BoundStatement> {
         let ddl = match statement {
             S::CreateTable(create) => self.create_table(create)?,
-            S::AlterTable { name, if_exists, actions } => {
-                self.alter_table(name, *if_exists, actions)?
-            }
-            S::AlterObject { kind, name, if_exists, change } => {
-                self.alter_object(*kind, name, *if_exists, change)?
-            }
-            S::RenameColumn { table, if_exists, column, to } => {
-                match self.owned_table(table, *if_exists)? {
-                    None => Ddl::Nothing { tag: "ALTER TABLE" },
-                    Some(def) => {
-                        let attnum = def.attnum(column).ok_or_else(|| {
-                            let message = format!("column \"{column}\" does not exist");
-                            Error::new(state::UNDEFINED_COLUMN, message)
-                        })?;
-                        let target = Target { kind: TargetKind::Column(attnum), oid: def.oid };
-                        Ddl::Rename { target, name: to.clone() }
+            S::AlterTable {
+                name,
+                if_exists,
+                actions,
+            } => self.alter_table(name, *if_exists, actions)?,
+            S::AlterObject {
+                kind,
+                name,
+                if_exists,
+                change,
+            } => self.alter_object(*kind, name, *if_exists, change)?,
+            S::RenameColumn {
+                table,
+                if_exists,
+                column,
+                to,
+            } => match self.owned_table(table, *if_exists)? {
+                None => Ddl::Nothing { tag: "ALTER TABLE" },
+                Some(def) => {
+                    let attnum = def.attnum(column).ok_or_else(|| {
+                        let message = format!("column \"{column}\" does not exist");
+                        Error::new(state::UNDEFINED_COLUMN, message)
+                    })?;
+                    let target = Target {
+                        kind: TargetKind::Column(attnum),
+                        oid: def.oid,
+                    };
+                    Ddl::Rename {
+                        target,
+                        name: to.clone(),
                     }
                 }
-            }
-            S::RenameConstraint { table, if_exists, constraint, to } => {
-                match self.owned_table(table, *if_exists)? {
-                    None => Ddl::Nothing { tag: "ALTER TABLE" },
-                    Some(def) => {
-                        let message = format!(
-                            "constraint \"{constraint}\" for table \"{}\" does not exist",
-                            def.name
-                        );
-                        let found = self.catalog().constraint_by_name(def.oid, constraint);
-                        let found = found
-                            .ok_or_else(|| Error::new(state::UNDEFINED_OBJECT, message))?;
-                        let target = Target { kind: TargetKind::Constraint, oid: found.oid };
-                        Ddl::Rename { target, name: to.clone() }
+            },
+            S::RenameConstraint {
+                table,
+                if_exists,
+                constraint,
+                to,
+            } => match self.owned_table(table, *if_exists)? {
+                None => Ddl::Nothing { tag: "ALTER TABLE" },
+                Some(def) => {
+                    let message = format!(
+                        "constraint \"{constraint}\" for table \"{}\" does not exist",
+                        def.name
+                    );
+                    let found = self.catalog().constraint_by_name(def.oid, constraint);
+                    let found =
+                        found.ok_or_else(|| Error::new(state::UNDEFINED_OBJECT, message))?;
+                    let target = Target {
+                        kind: TargetKind::Constraint,
+                        oid: found.oid,
+                    };
+                    Ddl::Rename {
+                        target,
+                        name: to.clone(),
                     }
                 }
-            }
+            },
             S::CreateIndex(create) => self.create_index(create)?,
-            S::CreateSchema { name, owner, if_not_exists } => {
-                self.create_schema(name.as_deref(), owner.as_deref(), *if_not_exists)?
-            }
-            S::CreateSequence { name, if_not_exists, options } => {
+            S::CreateSchema {
+                name,
+                owner,
+                if_not_exists,
+            } => self.create_schema(name.as_deref(), owner.as_deref(), *if_not_exists)?,
+            S::CreateSequence {
+                name,
+                if_not_exists,
+                options,
+            } => {
                 let (options, owned_by) = self.sequence_options(options)?;
                 let sequence = NewSequence {
                     schema: self.creation_schema(name)?,
@@ -68,21 +97,55 @@ impl Binder<'_> {
                     options,
                     owned_by: owned_by.flatten(),
                 };
-                Ddl::CreateSequence { sequence, if_not_exists: *if_not_exists }
+                Ddl::CreateSequence {
+                    sequence,
+                    if_not_exists: *if_not_exists,
+                }
             }
-            S::AlterSequence { name, if_exists, options } => {
+            S::AlterSequence {
+                name,
+                if_exists,
+                options,
+            } => {
+                if self.find_relation(name)?.is_none() {
+                    let message = format!("relation \"{name}\" does not exist");
+                    if !if_exists {
+                        return Err(Error::new(state::UNDEFINED_TABLE, message));
+                    }
+                    self.notice(Error::new(
+                        state::SUCCESSFUL_COMPLETION,
+                        message + ", skipping",
+                    ));
+                    let nothing = Ddl::Nothing {
+                        tag: "ALTER SEQUENCE",
+                    };
+                    return Ok(BoundStatement::Ddl(Box::new(nothing)));
+                }
                 match self.owned(ObjectKind::Sequence, name, *if_exists)? {
-                    None => Ddl::Nothing { tag: "ALTER SEQUENCE" },
+                    None => Ddl::Nothing {
+                        tag: "ALTER SEQUENCE",
+                    },
                     Some(target) => {
                         let (changes, owned_by) = self.sequence_options(options)?;
-                        Ddl::AlterSequence { sequence: target.oid, changes, owned_by }
+                        Ddl::AlterSequence {
+                            sequence: target.oid,
+                            changes,
+                            owned_by,
+                        }
                     }
                 }
             }
-            S::Drop { kind, names, if_exists, cascade } => {
-                self.drop_objects(*kind, names, *if_exists, *cascade)?
-            }
-            S::Truncate { tables, restart_identity, cascade } => {
+            S::Drop {
+                kind,
+                names,
+                if_exists,
+                cascade,
+            } => self.drop_objects(*kind, names, *if_exists, *cascade)?,
+            S::Truncate {
+                tables,
+                restart_identity,
+                cascade,
+            } => {
                 let mut oids = Vec::with_capacity(tables.len());
                 for name in tables {
                     match self.owned_table(name, false)? {
@@ -96,9 +159,17 @@ impl Binder<'_> {
                     cascade: *cascade,
                 }
             }
-            S::Comment { kind, name, column, text } => {
+            S::Comment {
+                kind,
+                name,
+                column,
+                text,
+            } => {
                 let target = self.commented(*kind, name, column.as_deref())?;
-                Ddl::Comment { target, text: text.clone() }
+                Ddl::Comment {
+                    target,
+                    text: text.clone(),
+                }
             }
             S::CreateRole { name, options } => {
                 if name.starts_with("pg_") {
@@ -106,12 +177,21 @@ impl Binder<'_> {
                     return Err(Error::new(state::RESERVED_NAME, message)
                         .detail("Role names starting with \"pg_\" are reserved."));
                 }
-                Ddl::CreateRole { name: name.clone(), changes: self.role_options(options)? }
+                Ddl::CreateRole {
+                    name: name.clone(),
+                    changes: self.role_options(options)?,
+                }
             }
-            S::AlterRole { name, options } => {
-                Ddl::AlterRole { role: self.role(name)?, changes: self.role_options(options)? }
-            }
-            S::AlterRoleSet { role, database, name, value } => {
+            S::AlterRole { name, options } => Ddl::AlterRole {
+                role: self.role(name)?,
+                changes: self.role_options(options)?,
+            },
+            S::AlterRoleSet {
+                role,
+                database,
+                name,
+                value,
+            } => {
                 if let Some(database) = database
                     && self.catalog().database_by_name(database).is_none()
                 {
@@ -119,13 +199,28 @@ impl Binder<'_> {
                     return Err(Error::new(state::INVALID_CATALOG_NAME, message));
                 }
                 let role = role.as_ref().map(|r| self.role(r)).transpose()?;
-                Ddl::AlterRoleSet { role, name: name.clone(), value: value.clone() }
+                Ddl::AlterRoleSet {
+                    role,
+                    name: name.clone(),
+                    value: value.clone(),
+                }
             }
-            S::GrantRole { roles, members, revoke } => {
+            S::GrantRole {
+                roles,
+                members,
+                revoke,
+            } => {
                 let find = |names: &[String]| {
-                    names.iter().map(|n| self.role(n)).collect::<Result<Vec<_>>>()
+                    names
+                        .iter()
+                        .map(|n| self.role(n))
+                        .collect::<Result<Vec<_>>>()
                 };
-                Ddl::GrantRole { roles: find(roles)?, members: find(members)?, revoke: *revoke }
+                Ddl::GrantRole {
+                    roles: find(roles)?,
+                    members: find(members)?,
+                    revoke: *revoke,
+                }
             }
             _ => return Err(Error::internal("not a definition")),
         };
@@ -147,7 +242,10 @@ impl Binder<'_> {
             Ddl::AlterRole { role, changes } => {
                 let own_password = *role == self.ctx.user
                     && *changes
-                        == RoleOptions { password: changes.password.clone(), ..RoleOptions::default() };
+                        == RoleOptions {
+                            password: changes.password.clone(),
+                            ..RoleOptions::default()
+                        };
                 if own_password {
                     return Ok(());
                 }
@@ -166,10 +264,15 @@ impl Binder<'_> {
             role == of
                 || depth < 32
                     && catalog.role(role).is_some_and(|r| {
-                        r.member_of.iter().any(|m| member(catalog, *m, of, depth + 1))
+                        r.member_of
+                            .iter()
+                            .any(|m| member(catalog, *m, of, depth + 1))
                     })
         }
-        let superuser = self.catalog().role(self.ctx.user).is_some_and(|r| r.superuser);
+        let superuser = self
+            .catalog()
+            .role(self.ctx.user)
+            .is_some_and(|r| r.superuser);
         superuser || member(self.catalog(), self.ctx.user, owner, 0)
     }
 
@@ -185,9 +288,15 @@ impl Binder<'_> {
         if matches!(name, "current_user" | "current_role" | "session_user") {
             return Ok(self.ctx.user);
         }
-        self.catalog().role_by_name(name).map(|r| r.oid).ok_or_else(|| {
-            Error::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
-        })
+        self.catalog()
+            .role_by_name(name)
+            .map(|r| r.oid)
+            .ok_or_else(|| {
+                Error::new(
+                    state::UNDEFINED_OBJECT,
+                    format!("role \"{name}\" does not exist"),
+                )
+            })
     }
 
     /// The schema a new object's name puts it in.
@@ -203,11 +312,24 @@ impl Binder<'_> {
                 .position(name.pos + 1)
             })?,
         };
-        if [builtin::PG_CATALOG, builtin::INFORMATION_SCHEMA, builtin::PG_TOAST].contains(&schema) {
+        if [
+            builtin::PG_CATALOG,
+            builtin::INFORMATION_SCHEMA,
+            builtin::PG_TOAST,
+        ]
+        .contains(&schema)
+        {
             let schema = self.catalog().schema(schema).map_or("", |s| &s.name);
             let message = format!("permission denied to create \"{schema}.{}\"", name.last());
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)
                 .detail("System catalog modifications are currently disallowed."));
+        }
+        let pos = name.pos;
+        let owner = self.catalog().schema(schema).map_or(Oid::NONE, |s| s.owner);
+        if !self.acts_as(owner) {
+            let name = self.catalog().schema(schema).map_or("", |s| &s.name);
+            let message = format!("permission denied for schema {name}");
+            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).position(pos + 1));
         }
         Ok(schema)
     }
@@ -273,15 +395,28 @@ impl Binder<'_> {
                 let schema = self.catalog().schema(oid);
                 let owner = schema.map_or(Oid::NONE, |s| s.owner);
                 self.must_own(owner, "schema", last)?;
-                Ok(Target { kind: TargetKind::Schema, oid })
+                Ok(Target {
+                    kind: TargetKind::Schema,
+                    oid,
+                })
             }
-            ObjectKind::Role => Ok(Target { kind: TargetKind::Role, oid: self.role(last)? }),
+            ObjectKind::Role => Ok(Target {
+                kind: TargetKind::Role,
+                oid: self.role(last)?,
+            }),
             ObjectKind::Database => {
-                let oid = self.catalog().database_by_name(last).map(|d| d.oid).ok_or_else(|| {
-                    let message = format!("database \"{last}\" does not exist");
-                    Error::new(state::INVALID_CATALOG_NAME, message)
-                })?;
-                Ok(Target { kind: TargetKind::Database, oid })
+                let oid = self
+                    .catalog()
+                    .database_by_name(last)
+                    .map(|d| d.oid)
+                    .ok_or_else(|| {
+                        let message = format!("database \"{last}\" does not exist");
+                        Error::new(state::INVALID_CATALOG_NAME, message)
+                    })?;
+                Ok(Target {
+                    kind: TargetKind::Database,
+                    oid,
+                })
             }
             ObjectKind::Other(what) => {
                 let message = format!("{what} \"{name}\" does not exist");
@@ -298,8 +433,9 @@ impl Binder<'_> {
             ObjectKind::View => "view",
             _ => "table",
         };
-        let missing_schema =
-            name.schema().is_some_and(|s| self.catalog().schema_by_name(s).is_none());
+        let missing_schema = name
+            .schema()
+            .is_some_and(|s| self.catalog().schema_by_name(s).is_none());
         if missing_schema {
             let message = format!("schema \"{}\" does not exist", name.schema().unwrap_or(""));
             return Err(Error::new(state::INVALID_SCHEMA_NAME, message));
@@ -333,12 +469,19 @@ impl Binder<'_> {
                     Relation::Sequence(_) => "SEQUENCE",
                     Relation::Virtual(_) => "VIEW",
                 };
-                let hint = format!("Use DROP {is} to remove {} {}.", if is == "INDEX" { "an" } else { "a" }, is.to_lowercase());
+                let hint = format!(
+                    "Use DROP {is} to remove {} {}.",
+                    if is == "INDEX" { "an" } else { "a" },
+                    is.to_lowercase()
+                );
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message).hint(hint));
             }
         };
         self.must_own(owner, what, found.name())?;
-        Ok(Target { kind: target, oid: found.oid() })
+        Ok(Target {
+            kind: target,
+            oid: found.oid(),
+        })
     }
 
     fn alter_object(
@@ -357,7 +500,10 @@ impl Binder<'_> {
                 _ => kind,
             };
         }
-        let relation = matches!(kind, ObjectKind::Table | ObjectKind::Index | ObjectKind::Sequence);
+        let relation = matches!(
+            kind,
+            ObjectKind::Table | ObjectKind::Index | ObjectKind::Sequence
+        );
         let target = match self.owned(kind, name, if_exists) {
             Ok(Some(target)) => target,
             Ok(None) => {
@@ -376,11 +522,18 @@ impl Binder<'_> {
             Err(e) => return Err(e),
         };
         Ok(match change {
-            ObjectChange::Rename(to) => Ddl::Rename { target, name: to.clone() },
-            ObjectChange::SetSchema(schema) => {
-                Ddl::SetSchema { target, schema: self.schema(schema)? }
-            }
-            ObjectChange::Owner(role) => Ddl::SetOwner { target, owner: self.role(role)? },
+            ObjectChange::Rename(to) => Ddl::Rename {
+                target,
+                name: to.clone(),
+            },
+            ObjectChange::SetSchema(schema) => Ddl::SetSchema {
+                target,
+                schema: self.schema(schema)?,
+            },
+            ObjectChange::Owner(role) => Ddl::SetOwner {
+                target,
+                owner: self.role(role)?,
+            },
         })
     }
 
@@ -403,7 +556,9 @@ impl Binder<'_> {
             }
         }
         if kind == ObjectKind::Role {
-            return Ok(Ddl::DropRole { roles: targets.iter().map(|t| t.oid).collect() });
+            return Ok(Ddl::DropRole {
+                roles: targets.iter().map(|t| t.oid).collect(),
+            });
         }
         if targets.is_empty() {
             return Ok(Ddl::Nothing {
@@ -433,22 +588,34 @@ impl Binder<'_> {
                 let Some(table) = self.owned_table(name, false)? else {
                     return Err(Error::internal("a table that was found is gone"));
                 };
-                let attnum = self.target_column(&table, column.unwrap_or(""), name.pos)?;
-                Ok(Target { kind: TargetKind::Column(attnum), oid: table.oid })
+                let found = self.target_column(&table, column.unwrap_or(""), name.pos);
+                let attnum = found.map_err(|mut e| {
+                    e.fields_mut().position = None;
+                    e
+                })?;
+                Ok(Target {
+                    kind: TargetKind::Column(attnum),
+                    oid: table.oid,
+                })
             }
             ObjectKind::Constraint => {
                 let Some(table) = self.owned_table(name, false)? else {
                     return Err(Error::internal("a table that was found is gone"));
                 };
                 let constraint = column.unwrap_or("");
-                let oid = self.table_constraint_named(&table, constraint).map_err(|_| {
-                    let message = format!(
-                        "constraint \"{constraint}\" for table \"{}\" does not exist",
-                        table.name
-                    );
-                    Error::new(state::UNDEFINED_OBJECT, message)
-                })?;
-                Ok(Target { kind: TargetKind::Constraint, oid })
+                let oid = self
+                    .table_constraint_named(&table, constraint)
+                    .map_err(|_| {
+                        let message = format!(
+                            "constraint \"{constraint}\" for table \"{}\" does not exist",
+                            table.name
+                        );
+                        Error::new(state::UNDEFINED_OBJECT, message)
+                    })?;
+                Ok(Target {
+                    kind: TargetKind::Constraint,
+                    oid,
+                })
             }
             _ => match self.find_object(kind, name) {
                 Err(e) if e.code() == state::UNDEFINED_TABLE => {
@@ -464,8 +631,7 @@ impl Binder<'_> {
         let table = match self.relation(&ast.table) {
             Ok(Relation::Table(table)) => table,
             Ok(other) => {
-                let message =
-                    format!("cannot create index on relation \"{}\"", other.name());
+                let message = format!("cannot create index on relation \"{}\"", other.name());
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
             }
             Err(mut e) => {
@@ -516,14 +682,21 @@ impl Binder<'_> {
         };
         let name = match name {
             Some(name) => name.to_string(),
-            None => self.catalog().role(owner).map_or(String::new(), |r| r.name.clone()),
+            None => self
+                .catalog()
+                .role(owner)
+                .map_or(String::new(), |r| r.name.clone()),
         };
         if name.starts_with("pg_") {
             let message = format!("unacceptable schema name \"{name}\"");
             return Err(Error::new(state::RESERVED_NAME, message)
                 .detail("The prefix \"pg_\" is reserved for system schemas."));
         }
-        Ok(Ddl::CreateSchema { name, owner, if_not_exists })
+        Ok(Ddl::CreateSchema {
+            name,
+            owner,
+            if_not_exists,
+        })
     }
 
     /// A sequence's options, and `OWNED BY` where it was given (`Some(None)`: NONE).
@@ -582,18 +755,22 @@ impl Binder<'_> {
             return Err(Error::new(state::SYNTAX_ERROR, "invalid OWNED BY option")
                 .hint("Specify OWNED BY table.column or OWNED BY NONE."));
         };
-        let table = ast::Name { parts: table.to_vec(), pos: name.pos };
+        let table = ast::Name {
+            parts: table.to_vec(),
+            pos: name.pos,
+        };
         match self.relation(&table)? {
             Relation::Table(def) => {
-                let attnum = self.target_column(&def, column, name.pos).map_err(|mut e| {
-                    e.fields_mut().position = None;
-                    e
-                })?;
+                let attnum = self
+                    .target_column(&def, column, name.pos)
+                    .map_err(|mut e| {
+                        e.fields_mut().position = None;
+                        e
+                    })?;
                 Ok((def.oid, attnum))
             }
             other => {
-                let message =
-                    format!("sequence cannot be owned by relation \"{}\"", other.name());
+                let message = format!("sequence cannot be owned by relation \"{}\"", other.name());
                 Err(Error::new(state::WRONG_OBJECT_TYPE, message))
             }
         }
@@ -602,8 +779,12 @@ impl Binder<'_> {
     fn role_options(&self, list: &[ast::RoleOption]) -> Result<RoleOptions> {
         use ast::RoleOption as R;
         let mut options = RoleOptions::default();
-        let find =
-            |names: &[String]| names.iter().map(|n| self.role(n)).collect::<Result<Vec<_>>>();
+        let find = |names: &[String]| {
+            names
+                .iter()
+                .map(|n| self.role(n))
+                .collect::<Result<Vec<_>>>()
+        };
         for option in list {
             match option {
                 R::Superuser(on) => options.superuser = Some(*on),

@@ -20,8 +20,15 @@ pub(super) fn row_names(table: &Arc<TableDef>, alias: &str, rel: RelId) -> Names
     let columns: Vec<NamedColumn> = table
         .live_columns()
         .map(|(attnum, column)| {
-            let var = Var { rel, column: attnum as i16, ty: column.ty };
-            NamedColumn { name: column.name.clone(), expr: Expr::Var(var) }
+            let var = Var {
+                rel,
+                column: attnum as i16,
+                ty: column.ty,
+            };
+            NamedColumn {
+                name: column.name.clone(),
+                expr: Expr::Var(var),
+            }
         })
         .collect();
     let named = NamedTable {
@@ -32,17 +39,29 @@ pub(super) fn row_names(table: &Arc<TableDef>, alias: &str, rel: RelId) -> Names
         table: Some(table.clone()),
         function: false,
     };
-    Names { tables: vec![named], columns }
+    Names {
+        tables: vec![named],
+        columns,
+    }
 }
 
 impl Binder<'_> {
+    /// A table's rows are its owner's: privileges are not granted to others.
+    pub(super) fn check_access(&self, table: Arc<TableDef>) -> Result<Arc<TableDef>> {
+        if self.acts_as(table.owner) {
+            return Ok(table);
+        }
+        let message = format!("permission denied for table {}", table.name);
+        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
+    }
+
     /// The table a statement writes to.
     pub(super) fn target_table(&self, name: &ast::Name) -> Result<Arc<TableDef>> {
         let wrong = |message: String| {
             Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(name.pos + 1))
         };
         match self.relation(name)? {
-            Relation::Table(table) => Ok(table),
+            Relation::Table(table) => self.check_access(table),
             Relation::Virtual(table) => {
                 let message = format!("permission denied: \"{}\" is a system catalog", table.name);
                 Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
@@ -57,8 +76,10 @@ impl Binder<'_> {
     /// A column to be written.
     pub(super) fn target_column(&self, table: &TableDef, name: &str, pos: Pos) -> Result<u16> {
         table.attnum(name).ok_or_else(|| {
-            let message =
-                format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            let message = format!(
+                "column \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            );
             Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1)
         })
     }
@@ -74,7 +95,9 @@ impl Binder<'_> {
             let next = self.apply("nextval", vec![sequence], 0)?;
             return self.assign(next, &column.name, column.ty, 0);
         }
-        let Some(text) = &column.default else { return Ok(Expr::null(column.ty)) };
+        let Some(text) = &column.default else {
+            return Ok(Expr::null(column.ty));
+        };
         let ast = crate::parse::parse_expr(text)?;
         let stored = |mut e: Error| {
             e.fields_mut().position = None;
@@ -83,7 +106,8 @@ impl Binder<'_> {
         let bound = self
             .in_clause(Clause::Default, |b| b.expr(&ast, &Scope::empty()))
             .map_err(stored)?;
-        self.assign(bound, &column.name, column.ty, 0).map_err(stored)
+        self.assign(bound, &column.name, column.ty, 0)
+            .map_err(stored)
     }
 
     /// An expression over a table's columns, under entry 0.
@@ -110,13 +134,18 @@ impl Binder<'_> {
         let scope = Scope::within(&names, None);
         let mut checks = Vec::new();
         for constraint in self.catalog().constraints_of(table.oid) {
-            let ConstraintKind::Check { expr, .. } = &constraint.kind else { continue };
+            let ConstraintKind::Check { expr, .. } = &constraint.kind else {
+                continue;
+            };
             let ast = crate::parse::parse_expr(expr)?;
             let expr = self.in_clause(Clause::Check, |b| {
                 let bound = b.expr(&ast, &scope)?;
                 b.condition(bound, "CHECK", ast.pos)
             })?;
-            checks.push(Check { name: constraint.name.clone(), expr });
+            checks.push(Check {
+                name: constraint.name.clone(),
+                expr,
+            });
         }
         Ok(checks)
     }
@@ -134,7 +163,12 @@ impl Binder<'_> {
     pub(super) fn insert(&mut self, ast: &ast::Insert) -> Result<Insert> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, None)?;
         let empty = Scope::empty();
-        let outer = Scope { names: &super::scope::NO_NAMES, outer: Some(&empty), ctes: &ctes };
+        let outer = Scope {
+            names: &super::scope::NO_NAMES,
+            outer: Some(&empty),
+            ctes: &ctes,
+            barred: None,
+        };
         let table = self.target_table(&ast.table)?;
         let rel = self.new_rel();
         let columns = self.insert_columns(ast, &table)?;
@@ -148,7 +182,11 @@ impl Binder<'_> {
                 Some(place) if !user_value => {
                     let ty = source.columns()[place].ty;
                     let column = place as i16 + 1;
-                    Expr::Var(Var { rel: source.output, column, ty })
+                    Expr::Var(Var {
+                        rel: source.output,
+                        column,
+                        ty,
+                    })
                 }
                 _ => self.default_of(column)?,
             });
@@ -161,13 +199,24 @@ impl Binder<'_> {
         };
         let checks = self.checks(&table, rel)?;
         let returning = self.returning(&ast.returning, &names, &outer)?;
-        Ok(Insert { table, rel, source, values, on_conflict, checks, returning })
+        Ok(Insert {
+            table,
+            rel,
+            source,
+            values,
+            on_conflict,
+            checks,
+            returning,
+        })
     }
 
     /// The columns written to, in the order of the source.
     fn insert_columns(&self, ast: &ast::Insert, table: &TableDef) -> Result<Vec<(u16, Pos)>> {
         if ast.columns.is_empty() {
-            return Ok(table.live_columns().map(|(n, _)| (n, ast.table.pos)).collect());
+            return Ok(table
+                .live_columns()
+                .map(|(n, _)| (n, ast.table.pos))
+                .collect());
         }
         let mut columns: Vec<(u16, Pos)> = Vec::with_capacity(ast.columns.len());
         for (name, pos) in &ast.columns {
@@ -234,7 +283,17 @@ impl Binder<'_> {
                 select.targets[i].expr = self.assign(expr, &column.name, column.ty, source.pos)?;
             }
         }
-        let query = self.assign_columns(query, table, columns, source.pos)?;
+        let places: Vec<Pos> = match &source.body {
+            ast::Body::Select(select) => select.targets.iter().map(|t| t.expr.pos).collect(),
+            _ => vec![],
+        };
+        let place = |i: usize| {
+            *places
+                .get(i)
+                .filter(|_| places.len() == width)
+                .unwrap_or(&source.pos)
+        };
+        let query = self.assign_columns(query, table, columns, &place)?;
         Ok((query, width))
     }
 
@@ -244,10 +303,11 @@ impl Binder<'_> {
         query: Query,
         table: &TableDef,
         columns: &[(u16, Pos)],
-        pos: Pos,
+        place: &dyn Fn(usize) -> Pos,
     ) -> Result<Query> {
         let offered = query.columns();
-        let fits = |(i, c): (usize, &crate::query::RelColumn)| table.column(columns[i].0).ty == c.ty;
+        let fits =
+            |(i, c): (usize, &crate::query::RelColumn)| table.column(columns[i].0).ty == c.ty;
         if offered.iter().enumerate().all(fits) {
             return Ok(query);
         }
@@ -255,14 +315,24 @@ impl Binder<'_> {
         let mut targets = Vec::with_capacity(offered.len());
         for (i, c) in offered.iter().enumerate() {
             let column = table.column(columns[i].0);
-            let var = Expr::Var(Var { rel: id, column: i as i16 + 1, ty: c.ty });
-            let expr = self.assign(var, &column.name, column.ty, pos)?;
-            targets.push(Target { expr, name: c.name.clone() });
+            let var = Expr::Var(Var {
+                rel: id,
+                column: i as i16 + 1,
+                ty: c.ty,
+            });
+            let expr = self.assign(var, &column.name, column.ty, place(i))?;
+            targets.push(Target {
+                expr,
+                name: c.name.clone(),
+            });
         }
         let rel = Rel {
             id,
             alias: "*SELECT*".into(),
-            kind: RelKind::Subquery { query: Box::new(query), lateral: false },
+            kind: RelKind::Subquery {
+                query: Box::new(query),
+                lateral: false,
+            },
             columns: offered,
         };
         Ok(self.select_query(vec![FromItem::Rel(Box::new(rel))], targets))
@@ -337,7 +407,10 @@ impl Binder<'_> {
             .iter()
             .map(|(attnum, _)| {
                 let column = table.column(*attnum);
-                Target { expr: Expr::null(column.ty), name: column.name.clone() }
+                Target {
+                    expr: Expr::null(column.ty),
+                    name: column.name.clone(),
+                }
             })
             .collect();
         Ok((self.rows_query(bound, targets), width))
@@ -350,7 +423,9 @@ impl Binder<'_> {
         let name = &column.name;
         let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
         Err(Error::new(state::GENERATED_ALWAYS, message)
-            .detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."))
+            .detail(format!(
+                "Column \"{name}\" is an identity column defined as GENERATED ALWAYS."
+            ))
             .hint("Use OVERRIDING SYSTEM VALUE to override."))
     }
 
@@ -389,8 +464,7 @@ impl Binder<'_> {
                 let found: Vec<_> = matching.map(|i| i.oid).collect();
                 if found.is_empty() {
                     let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-                    return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message)
-                        .position(ast.pos + 1));
+                    return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message));
                 }
                 found
             }
@@ -401,30 +475,37 @@ impl Binder<'_> {
                         "constraint \"{name}\" for table \"{}\" does not exist",
                         table.name
                     );
-                    return Err(Error::new(state::UNDEFINED_OBJECT, message)
-                        .position(ast.pos + 1));
+                    return Err(Error::new(state::UNDEFINED_OBJECT, message));
                 };
                 match constraint.index() {
                     Some(index) => vec![index],
                     None => {
-                        let message =
-                            "constraint in ON CONFLICT clause has no associated index";
-                        return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
-                            .position(ast.pos + 1));
+                        let message = "constraint in ON CONFLICT clause has no associated index";
+                        return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
                     }
                 }
             }
         };
         let Some((set, filter)) = &ast.update else {
-            return Ok(OnConflict { arbiters, action: ConflictAction::Nothing });
+            return Ok(OnConflict {
+                arbiters,
+                action: ConflictAction::Nothing,
+            });
         };
         let excluded = self.new_rel();
         let mut both = names.clone();
-        both.join(row_names(table, "excluded", excluded), ast.pos)?;
+        both.join(row_names(table, "excluded", excluded))?;
         let scope = Scope::within(&both, Some(outer));
         let set = self.assignments(set, table, &scope)?;
         let filter = self.filter(filter.as_ref(), &scope)?;
-        Ok(OnConflict { arbiters, action: ConflictAction::Update { excluded, set, filter } })
+        Ok(OnConflict {
+            arbiters,
+            action: ConflictAction::Update {
+                excluded,
+                set,
+                filter,
+            },
+        })
     }
 
     fn filter(&mut self, ast: Option<&ast::Expr>, scope: &Scope<'_>) -> Result<Option<Expr>> {
@@ -447,14 +528,14 @@ impl Binder<'_> {
             let columns = assignment
                 .columns
                 .iter()
-                .map(|(name, pos)| Ok((self.target_column(table, name, *pos)?, *pos)))
+                .map(|(name, pos)| self.target_column(table, name, *pos))
                 .collect::<Result<Vec<_>>>()?;
-            for (i, (attnum, pos)) in columns.iter().enumerate() {
+            for (i, attnum) in columns.iter().enumerate() {
                 let column = table.column(*attnum);
                 if set.iter().any(|(n, _)| n == attnum) {
                     let message =
                         format!("multiple assignments to same column \"{}\"", column.name);
-                    return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+                    return Err(Error::new(state::SYNTAX_ERROR, message));
                 }
                 let value = self.in_clause(Clause::Set, |b| {
                     b.assigned(assignment, i, columns.len(), column, scope)
@@ -496,8 +577,9 @@ impl Binder<'_> {
             }
             _ if assignment.multiple && count > 1 => {
                 let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
-                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
-                    .position(value.pos + 1));
+                return Err(
+                    Error::new(state::FEATURE_NOT_SUPPORTED, message).position(value.pos + 1)
+                );
             }
             _ => value,
         };
@@ -520,63 +602,101 @@ impl Binder<'_> {
         let columns = query.columns();
         let ty = columns[i].ty;
         let id = self.new_rel();
-        let var = Expr::Var(Var { rel: id, column: i as i16 + 1, ty });
-        let target = Target { expr: var, name: columns[i].name.clone() };
+        let var = Expr::Var(Var {
+            rel: id,
+            column: i as i16 + 1,
+            ty,
+        });
+        let target = Target {
+            expr: var,
+            name: columns[i].name.clone(),
+        };
         let rel = Rel {
             id,
             alias: "unnamed_subquery".into(),
-            kind: RelKind::Subquery { query: Box::new(query), lateral: false },
+            kind: RelKind::Subquery {
+                query: Box::new(query),
+                lateral: false,
+            },
             columns,
         };
         let query = self.select_query(vec![FromItem::Rel(Box::new(rel))], vec![target]);
-        Expr::Subquery(Box::new(Subquery { query, kind: SubqueryKind::Scalar, ty }))
+        Expr::Subquery(Box::new(Subquery {
+            query,
+            kind: SubqueryKind::Scalar,
+            ty,
+        }))
     }
 
     pub(super) fn update(&mut self, ast: &ast::Update) -> Result<Update> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, None)?;
         let empty = Scope::empty();
-        let outer = Scope { names: &super::scope::NO_NAMES, outer: Some(&empty), ctes: &ctes };
+        let outer = Scope {
+            names: &super::scope::NO_NAMES,
+            outer: Some(&empty),
+            ctes: &ctes,
+            barred: None,
+        };
         let table = self.target_table(&ast.table)?;
         let (rel, new) = (self.new_rel(), self.new_rel());
         let alias = ast.alias.as_deref().unwrap_or(&table.name);
         let mut names = row_names(&table, alias, rel);
-        let from = self.from_beside(&ast.from, &mut names, &outer)?;
+        let from = self.items_beside(&ast.from, &mut names, &outer)?;
         let scope = Scope::within(&names, Some(&outer));
         let set = self.assignments(&ast.set, &table, &scope)?;
         let filter = self.filter(ast.filter.as_ref(), &scope)?;
         let checks = self.checks(&table, new)?;
         let after = renamed(&names, rel, new);
         let returning = self.returning(&ast.returning, &after, &outer)?;
-        Ok(Update { table, rel, from, filter, set, checks, returning, new })
+        Ok(Update {
+            table,
+            rel,
+            from,
+            filter,
+            set,
+            checks,
+            returning,
+            new,
+        })
     }
 
     /// FROM or USING items beside a target, which lateral ones may not use.
-    fn from_beside(
+    fn items_beside(
         &mut self,
         items: &[ast::TableRef],
         names: &mut Names,
         outer: &Scope<'_>,
     ) -> Result<Vec<FromItem>> {
         let mut beside = Names::default();
-        let from = self.from_list(items, &mut beside, outer)?;
-        let pos = items.first().map_or(0, super::from::position);
-        names.join(beside, pos)?;
+        let from = self.bind_from(items, &mut beside, outer)?;
+        names.join(beside)?;
         Ok(from)
     }
 
     pub(super) fn delete(&mut self, ast: &ast::Delete) -> Result<Delete> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, None)?;
         let empty = Scope::empty();
-        let outer = Scope { names: &super::scope::NO_NAMES, outer: Some(&empty), ctes: &ctes };
+        let outer = Scope {
+            names: &super::scope::NO_NAMES,
+            outer: Some(&empty),
+            ctes: &ctes,
+            barred: None,
+        };
         let table = self.target_table(&ast.table)?;
         let rel = self.new_rel();
         let alias = ast.alias.as_deref().unwrap_or(&table.name);
         let mut names = row_names(&table, alias, rel);
-        let from = self.from_beside(&ast.using, &mut names, &outer)?;
+        let from = self.items_beside(&ast.using, &mut names, &outer)?;
         let scope = Scope::within(&names, Some(&outer));
         let filter = self.filter(ast.filter.as_ref(), &scope)?;
         let returning = self.returning(&ast.returning, &names, &outer)?;
-        Ok(Delete { table, rel, from, filter, returning })
+        Ok(Delete {
+            table,
+            rel,
+            from,
+            filter,
+            returning,
+        })
     }
 }
 

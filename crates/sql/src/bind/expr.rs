@@ -16,7 +16,9 @@ impl Binder<'_> {
     }
 
     fn exprs(&mut self, list: &[ast::Expr], scope: &Scope<'_>) -> Result<Vec<(Expr, Pos)>> {
-        list.iter().map(|e| Ok((self.expr(e, scope)?, e.pos))).collect()
+        list.iter()
+            .map(|e| Ok((self.expr(e, scope)?, e.pos)))
+            .collect()
     }
 
     fn boxed(&mut self, ast: &ast::Expr, scope: &Scope<'_>) -> Result<Box<Expr>> {
@@ -33,14 +35,19 @@ impl Binder<'_> {
                 let text = Expr::Const(Datum::text(digits), SqlType::UNKNOWN);
                 self.coerce(text, SqlType::NUMERIC, pos)
             }
-            Node::Text(text) => Ok(Expr::Const(Datum::text(text), SqlType::UNKNOWN)),
+            // Until it has a type, its modifier says where it was written.
+            Node::Text(text) => Ok(Expr::Const(
+                Datum::text(text),
+                SqlType::new(oid::UNKNOWN, pos as i32),
+            )),
             Node::Bits(..) => Err(Error::unsupported("type bit").position(pos + 1)),
             Node::Param(n) => self.param(*n, pos),
             Node::Column(parts) => self.column(parts, pos, scope),
-            Node::Star(_) => {
-                Err(Error::new(state::SYNTAX_ERROR, "row expansion via \"*\" is not supported here")
-                    .position(pos + 1))
-            }
+            Node::Star(_) => Err(Error::new(
+                state::SYNTAX_ERROR,
+                "row expansion via \"*\" is not supported here",
+            )
+            .position(pos + 1)),
             Node::Unary { op, arg } => {
                 let arg = self.expr(arg, scope)?;
                 self.operator_in(op, None, arg)
@@ -53,7 +60,11 @@ impl Binder<'_> {
                 Ok(Expr::Not(Box::new(self.condition(bound, "NOT", arg.pos)?)))
             }
             Node::IsNull { arg, negated } => self.is_null(arg, *negated, scope),
-            Node::IsBool { arg, value, negated } => {
+            Node::IsBool {
+                arg,
+                value,
+                negated,
+            } => {
                 let what = match (value, negated) {
                     (Some(true), false) => "IS TRUE",
                     (Some(true), true) => "IS NOT TRUE",
@@ -64,35 +75,75 @@ impl Binder<'_> {
                 };
                 let bound = self.expr(arg, scope)?;
                 let arg = Box::new(self.condition(bound, what, arg.pos)?);
-                Ok(Expr::IsBool { arg, value: *value, negated: *negated })
+                Ok(Expr::IsBool {
+                    arg,
+                    value: *value,
+                    negated: *negated,
+                })
             }
-            Node::IsDistinct { left, right, negated } => {
+            Node::IsDistinct {
+                left,
+                right,
+                negated,
+            } => {
                 let (l, r) = (self.expr(left, scope)?, self.expr(right, scope)?);
                 let (op, left, right) = self.resolve_binary("=", l, r, pos)?;
                 let (left, right) = (Box::new(left), Box::new(right));
-                Ok(Expr::IsDistinct { equal: op, left, right, negated: *negated })
+                Ok(Expr::IsDistinct {
+                    equal: op,
+                    left,
+                    right,
+                    negated: *negated,
+                })
             }
-            Node::Between { arg, low, high, symmetric, negated } => {
-                self.between(arg, low, high, *symmetric, *negated, pos, scope)
-            }
+            Node::Between {
+                arg,
+                low,
+                high,
+                symmetric,
+                negated,
+            } => self.between(arg, low, high, *symmetric, *negated, pos, scope),
             Node::InList { arg, list, negated } => self.in_list(arg, list, *negated, pos, scope),
-            Node::InQuery { arg, query, negated } => {
-                let op = ast::Operator { schema: None, name: "=".into(), pos };
+            Node::InQuery {
+                arg,
+                query,
+                negated,
+            } => {
+                let op = ast::Operator {
+                    schema: None,
+                    name: "=".into(),
+                    pos,
+                };
                 let any = self.quantified_query(arg, &op, false, query, scope)?;
-                Ok(if *negated { Expr::Not(Box::new(any)) } else { any })
+                Ok(if *negated {
+                    Expr::Not(Box::new(any))
+                } else {
+                    any
+                })
             }
-            Node::Like { kind, arg, pattern, escape, negated } => {
-                self.like(*kind, arg, pattern, escape.as_deref(), *negated, pos, scope)
-            }
-            Node::Quantified { left, op, all, right } => match right {
+            Node::Like {
+                kind,
+                arg,
+                pattern,
+                escape,
+                negated,
+            } => self.like(*kind, arg, pattern, escape.as_deref(), *negated, pos, scope),
+            Node::Quantified {
+                left,
+                op,
+                all,
+                right,
+            } => match right {
                 ast::Quantified::Query(query) => {
                     self.quantified_query(left, op, *all, query, scope)
                 }
                 ast::Quantified::Array(array) => self.quantified(left, op, *all, array, scope),
             },
-            Node::Case { operand, whens, default } => {
-                self.case(operand.as_deref(), whens, default.as_deref(), pos, scope)
-            }
+            Node::Case {
+                operand,
+                whens,
+                default,
+            } => self.case(operand.as_deref(), whens, default.as_deref(), pos, scope),
             Node::Cast { arg, ty } => self.cast(arg, ty, pos, scope),
             Node::Call(call) => self.call(call, pos, scope),
             Node::Coalesce(args) => {
@@ -105,14 +156,24 @@ impl Binder<'_> {
                 let (equal, left, right) = self.resolve_binary("=", l, r, pos)?;
                 let ty = left.ty();
                 let (left, right) = (Box::new(left), Box::new(right));
-                Ok(Expr::NullIf { equal, left, right, ty })
+                Ok(Expr::NullIf {
+                    equal,
+                    left,
+                    right,
+                    ty,
+                })
             }
             Node::MinMax { greatest, args } => {
                 let what = if *greatest { "GREATEST" } else { "LEAST" };
                 let args = self.exprs(args, scope)?;
                 let (args, ty) = self.unify(args, what)?;
                 let less = resolve_operator("<", Some(ty.oid), ty.oid).map_err(|e| at(e, pos))?;
-                Ok(Expr::MinMax { greatest: *greatest, less: less.operator, args, ty })
+                Ok(Expr::MinMax {
+                    greatest: *greatest,
+                    less: less.operator,
+                    args,
+                    ty,
+                })
             }
             Node::Row { fields, .. } => {
                 let fields = self.exprs(fields, scope)?;
@@ -132,7 +193,11 @@ impl Binder<'_> {
                 let element = columns[0].ty.oid;
                 let array = array_of(element).ok_or_else(|| no_array(element, pos))?;
                 let ty = SqlType::plain(array);
-                Ok(Expr::Subquery(Box::new(Subquery { query, kind: SubqueryKind::Array, ty })))
+                Ok(Expr::Subquery(Box::new(Subquery {
+                    query,
+                    kind: SubqueryKind::Array,
+                    ty,
+                })))
             }
             Node::Subscript { arg, index } => self.subscript(arg, index, pos, scope),
             Node::Field { arg, name } => self.field(arg, name, pos, scope),
@@ -143,7 +208,11 @@ impl Binder<'_> {
                     return Err(one_column_only(pos));
                 }
                 let ty = columns[0].ty;
-                Ok(Expr::Subquery(Box::new(Subquery { query, kind: SubqueryKind::Scalar, ty })))
+                Ok(Expr::Subquery(Box::new(Subquery {
+                    query,
+                    kind: SubqueryKind::Scalar,
+                    ty,
+                })))
             }
             Node::Exists(query) => {
                 let query = self.subquery(query, scope)?;
@@ -156,8 +225,7 @@ impl Binder<'_> {
                 if !["default", "C", "POSIX", "ucs_basic"].contains(&name) {
                     let message =
                         format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
-                    return Err(Error::new(state::UNDEFINED_OBJECT, message)
-                        .position(collation.pos + 1));
+                    return Err(Error::new(state::UNDEFINED_OBJECT, message).position(pos + 1));
                 }
                 let bound = self.settle(bound, arg.pos)?;
                 match bound.ty().info().map(|i| i.category) {
@@ -192,8 +260,10 @@ impl Binder<'_> {
 
     fn param(&mut self, n: u32, pos: Pos) -> Result<Expr> {
         if n == 0 {
-            return Err(Error::new(state::UNDEFINED_PARAMETER, "there is no parameter $0")
-                .position(pos + 1));
+            return Err(
+                Error::new(state::UNDEFINED_PARAMETER, "there is no parameter $0")
+                    .position(pos + 1),
+            );
         }
         let index = n as usize - 1;
         if index >= self.params.len() {
@@ -262,14 +332,22 @@ impl Binder<'_> {
             let found = resolve_operator(name, None, right.type_oid()).map_err(|e| at(e, pos))?;
             let right = self.coerce(right, SqlType::plain(found.right), pos)?;
             let ty = SqlType::plain(found.ret);
-            return Ok(Expr::Op { op: found.operator, args: vec![right], ty });
+            return Ok(Expr::Op {
+                op: found.operator,
+                args: vec![right],
+                ty,
+            });
         };
         let found = resolve_operator(name, Some(left.type_oid()), right.type_oid())
             .map_err(|e| at(e, pos))?;
         let left = self.coerce(left, SqlType::plain(found.left), pos)?;
         let right = self.coerce(right, SqlType::plain(found.right), pos)?;
         let ty = SqlType::plain(found.ret);
-        Ok(Expr::Op { op: found.operator, args: vec![left, right], ty })
+        Ok(Expr::Op {
+            op: found.operator,
+            args: vec![left, right],
+            ty,
+        })
     }
 
     /// A binary operator that must give a boolean, with its operands cast.
@@ -364,7 +442,8 @@ impl Binder<'_> {
                 Ok(whole)
             }
             name => {
-                let message = format!("could not determine interpretation of row comparison operator {name}");
+                let message =
+                    format!("could not determine interpretation of row comparison operator {name}");
                 Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(op.pos + 1))
             }
         }
@@ -392,7 +471,11 @@ impl Binder<'_> {
         if symmetric {
             result = Expr::Or(vec![result, range(self, &high, &low)?]);
         }
-        Ok(if negated { Expr::Not(Box::new(result)) } else { result })
+        Ok(if negated {
+            Expr::Not(Box::new(result))
+        } else {
+            result
+        })
     }
 
     fn in_list(
@@ -404,17 +487,24 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Expr> {
         let name = if negated { "<>" } else { "=" };
-        let op = ast::Operator { schema: None, name: name.into(), pos };
+        let op = ast::Operator {
+            schema: None,
+            name: name.into(),
+            pos,
+        };
         let left = self.expr(arg, scope)?;
         let items = self.exprs(list, scope)?;
-        let types: Vec<SqlType> =
-            [left.ty()].into_iter().chain(items.iter().map(|(e, _)| e.ty())).collect();
+        let types: Vec<SqlType> = [left.ty()]
+            .into_iter()
+            .chain(items.iter().map(|(e, _)| e.ty()))
+            .collect();
         let rows = matches!(left, Expr::Row(..));
         let array = match rows {
             true => None,
-            false => self.common_type(&types, "IN").ok().and_then(|ty| {
-                array_of(ty.oid).map(|array| (ty, array))
-            }),
+            false => self
+                .common_type(&types, "IN")
+                .ok()
+                .and_then(|ty| array_of(ty.oid).map(|array| (ty, array))),
         };
         if let (Some((ty, array)), true) = (array, items.len() > 1) {
             let ty = SqlType::plain(ty.oid);
@@ -422,11 +512,16 @@ impl Binder<'_> {
                 .into_iter()
                 .map(|(e, pos)| self.coerce(e, ty, pos))
                 .collect::<Result<Vec<_>>>()?;
-            let found = resolve_operator(name, Some(left.type_oid()), ty.oid)
-                .map_err(|e| at(e, pos))?;
+            let found =
+                resolve_operator(name, Some(left.type_oid()), ty.oid).map_err(|e| at(e, pos))?;
             let left = Box::new(self.coerce(left, SqlType::plain(found.left), arg.pos)?);
             let array = Box::new(Expr::Array(items, SqlType::plain(array)));
-            return Ok(Expr::ArrayCompare { op: found.operator, left, array, all: negated });
+            return Ok(Expr::ArrayCompare {
+                op: found.operator,
+                left,
+                array,
+                all: negated,
+            });
         }
         let tests = items
             .into_iter()
@@ -489,7 +584,11 @@ impl Binder<'_> {
         let l = self.expr(left, scope)?;
         let mut a = self.expr(array, scope)?;
         if a.type_oid() == oid::UNKNOWN {
-            let element = if l.type_oid() == oid::UNKNOWN { oid::TEXT } else { l.type_oid() };
+            let element = if l.type_oid() == oid::UNKNOWN {
+                oid::TEXT
+            } else {
+                l.type_oid()
+            };
             let ty = array_of(element).ok_or_else(|| no_array(element, array.pos))?;
             a = self.coerce(a, SqlType::plain(ty), array.pos)?;
         }
@@ -497,8 +596,8 @@ impl Binder<'_> {
             let message = "op ANY/ALL (array) requires array on right side";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
         };
-        let found = resolve_operator(&op.name, Some(l.type_oid()), element)
-            .map_err(|e| at(e, op.pos))?;
+        let found =
+            resolve_operator(&op.name, Some(l.type_oid()), element).map_err(|e| at(e, op.pos))?;
         if found.ret != oid::BOOL {
             let message = "op ANY/ALL (array) requires operator to yield boolean";
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(op.pos + 1));
@@ -509,7 +608,12 @@ impl Binder<'_> {
         {
             a = self.coerce(a, SqlType::plain(wanted), array.pos)?;
         }
-        Ok(Expr::ArrayCompare { op: found.operator, left: Box::new(l), array: Box::new(a), all })
+        Ok(Expr::ArrayCompare {
+            op: found.operator,
+            left: Box::new(l),
+            array: Box::new(a),
+            all,
+        })
     }
 
     /// `left op ANY (SELECT …)`; a row on the left compares column by column.
@@ -547,7 +651,10 @@ impl Binder<'_> {
             let found = resolve_operator(name, Some(expr.type_oid()), column.ty.oid)
                 .map_err(|e| at(e, op.pos))?;
             if found.ret != oid::BOOL {
-                let message = format!("operator {name} must return type boolean, not type {}", type_name(found.ret));
+                let message = format!(
+                    "operator {name} must return type boolean, not type {}",
+                    type_name(found.ret)
+                );
                 return Err(Error::new(state::DATATYPE_MISMATCH, message).position(op.pos + 1));
             }
             lefts.push(self.coerce(expr, SqlType::plain(found.left), pos)?);
@@ -559,11 +666,25 @@ impl Binder<'_> {
         }
         let query = self.cast_columns(query, &casts, op.pos)?;
         let kind = match all && !inverted {
-            true => SubqueryKind::All { left: lefts, compare },
-            false => SubqueryKind::Any { left: lefts, compare },
+            true => SubqueryKind::All {
+                left: lefts,
+                compare,
+            },
+            false => SubqueryKind::Any {
+                left: lefts,
+                compare,
+            },
         };
-        let any = Expr::Subquery(Box::new(Subquery { query, kind, ty: SqlType::BOOL }));
-        Ok(if inverted { Expr::Not(Box::new(any)) } else { any })
+        let any = Expr::Subquery(Box::new(Subquery {
+            query,
+            kind,
+            ty: SqlType::BOOL,
+        }));
+        Ok(if inverted {
+            Expr::Not(Box::new(any))
+        } else {
+            any
+        })
     }
 
     fn case(
@@ -601,7 +722,12 @@ impl Binder<'_> {
         let (mut results, ty) = self.unify(results, "CASE")?;
         let default = Box::new(results.remove(0));
         let whens = conditions.into_iter().zip(results).collect();
-        Ok(Expr::Case { operand: operand.map(Box::new), whens, default, ty })
+        Ok(Expr::Case {
+            operand: operand.map(Box::new),
+            whens,
+            default,
+            ty,
+        })
     }
 
     fn cast(
@@ -614,11 +740,20 @@ impl Binder<'_> {
         let to = self.type_of(ty)?;
         // The target says what an array constructor's items are.
         if let (Node::Array(items), Some(element)) = (&arg.node, element_of(to.oid)) {
-            let array = self.array(items, Some(SqlType::new(element, to.typmod)), arg.pos, scope)?;
+            let array = self.array(
+                items,
+                Some(SqlType::new(element, to.typmod)),
+                arg.pos,
+                scope,
+            )?;
             return self.explicit_cast(array, to, pos);
         }
         let bound = self.expr(arg, scope)?;
-        let place = if bound.type_oid() == oid::UNKNOWN { arg.pos } else { pos };
+        let place = if bound.type_oid() == oid::UNKNOWN {
+            arg.pos
+        } else {
+            pos
+        };
         self.explicit_cast(bound, to, place)
     }
 
@@ -630,7 +765,9 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Expr> {
         if items.iter().any(|i| matches!(i.node, Node::Array(_))) {
-            return Err(Error::unsupported("a multidimensional ARRAY[] constructor").position(pos + 1));
+            return Err(
+                Error::unsupported("a multidimensional ARRAY[] constructor").position(pos + 1)
+            );
         }
         let bound = self.exprs(items, scope)?;
         let (items, ty) = match element {
@@ -676,17 +813,15 @@ impl Binder<'_> {
                 Error::new(state::DATATYPE_MISMATCH, message).position(pos + 1)
             })?;
         let ty = SqlType::new(element, array.ty().typmod);
-        Ok(Expr::Subscript { array, index: Box::new(index), ty })
+        Ok(Expr::Subscript {
+            array,
+            index: Box::new(index),
+            ty,
+        })
     }
 
     /// `(t).a`: a field of a table's whole row.
-    fn field(
-        &mut self,
-        arg: &ast::Expr,
-        name: &str,
-        pos: Pos,
-        scope: &Scope<'_>,
-    ) -> Result<Expr> {
+    fn field(&mut self, arg: &ast::Expr, name: &str, pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
         if let Node::Column(parts) = &arg.node
             && let [table] = &parts[..]
             && self.named_table(None, table, arg.pos, scope).is_ok()
@@ -715,6 +850,9 @@ fn one_column_only(pos: Pos) -> Error {
 }
 
 fn no_array(element: throng_types::Oid, pos: Pos) -> Error {
-    let message = format!("could not find array type for data type {}", type_name(element));
+    let message = format!(
+        "could not find array type for data type {}",
+        type_name(element)
+    );
     Error::new(state::UNDEFINED_OBJECT, message).position(pos + 1)
 }

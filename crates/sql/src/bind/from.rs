@@ -3,7 +3,7 @@
 use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
 
-use super::scope::{CteName, NamedColumn, NamedTable, Names, Scope};
+use super::scope::{CteName, NO_NAMES, NamedColumn, NamedTable, Names, Scope};
 use super::{Binder, Clause, at};
 use crate::catalog::Relation;
 use crate::expr::{Expr, RelId, Var};
@@ -11,15 +11,15 @@ use crate::func::Callee;
 use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
 use crate::query::{FromItem, JoinKind, Rel, RelColumn, RelKind};
 
-fn wrong_alias(table: &str, has: usize, given: usize, pos: Pos) -> Error {
+fn wrong_alias(table: &str, has: usize, given: usize) -> Error {
     let message =
         format!("table \"{table}\" has {has} columns available but {given} columns specified");
-    Error::new(state::INVALID_COLUMN_REFERENCE, message).position(pos + 1)
+    Error::new(state::INVALID_COLUMN_REFERENCE, message)
 }
 
 impl Binder<'_> {
     /// A comma list of items: each may refer to those before it where it is lateral.
-    pub(super) fn from_list(
+    pub(super) fn bind_from(
         &mut self,
         items: &[TableRef],
         names: &mut Names,
@@ -27,45 +27,67 @@ impl Binder<'_> {
     ) -> Result<Vec<FromItem>> {
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
-            let (from, new) = self.from_item(item, names, scope)?;
-            names.join(new, position(item))?;
+            let (from, new) = self.bind_item(item, names, scope)?;
+            names.join(new)?;
             bound.push(from);
         }
         Ok(bound)
     }
 
     /// One item, with `left`: the names a lateral item may use.
-    fn from_item(
+    fn bind_item(
         &mut self,
         item: &TableRef,
         left: &Names,
         scope: &Scope<'_>,
     ) -> Result<(FromItem, Names)> {
         match item {
-            TableRef::Table { name, alias } => self.from_table(name, alias.as_ref(), scope),
-            TableRef::Subquery { query, lateral, alias, pos } => {
-                let lateral_scope = Scope { names: left, outer: Some(scope), ctes: &[] };
-                let inner = if *lateral { &lateral_scope } else { scope };
-                let query = self.in_clause(Clause::From, |b| {
-                    b.query(query, Some(inner))
-                })?;
-                let kind = RelKind::Subquery { query: Box::new(query.clone()), lateral: *lateral };
+            TableRef::Table { name, alias } => self.table_item(name, alias.as_ref(), scope),
+            TableRef::Subquery {
+                query,
+                lateral,
+                alias,
+                ..
+            } => {
+                let within = Scope::within(left, Some(scope));
+                let beside = Scope {
+                    names: &NO_NAMES,
+                    outer: Some(scope),
+                    ctes: &[],
+                    barred: Some(left),
+                };
+                let inner = if *lateral { &within } else { &beside };
+                let query = self.in_clause(Clause::From, |b| b.query(query, Some(inner)))?;
+                let kind = RelKind::Subquery {
+                    query: Box::new(query.clone()),
+                    lateral: *lateral,
+                };
                 let columns = query.columns();
-                self.named_rel(kind, "unnamed_subquery", columns, alias.as_ref(), *pos)
+                self.named_rel(kind, "unnamed_subquery", columns, alias.as_ref())
             }
-            TableRef::Function { call, ordinality, alias, pos, .. } => {
-                let inner = Scope { names: left, outer: Some(scope), ctes: &[] };
-                self.from_function(call, *ordinality, alias.as_ref(), *pos, &inner)
+            TableRef::Function {
+                call,
+                ordinality,
+                alias,
+                pos,
+                ..
+            } => {
+                let inner = Scope::within(left, Some(scope));
+                self.function_item(call, *ordinality, alias.as_ref(), *pos, &inner)
             }
-            TableRef::Join { kind, left: a, right: b, on, alias, pos } => {
-                self.deeper(|binder| {
-                    binder.join(*kind, a, b, on, alias.as_ref(), *pos, left, scope)
-                })
-            }
+            TableRef::Join {
+                kind,
+                left: a,
+                right: b,
+                on,
+                alias,
+                pos,
+            } => self
+                .deeper(|binder| binder.join(*kind, a, b, on, alias.as_ref(), *pos, left, scope)),
         }
     }
 
-    fn from_table(
+    fn table_item(
         &mut self,
         name: &ast::Name,
         alias: Option<&Alias>,
@@ -73,7 +95,7 @@ impl Binder<'_> {
     ) -> Result<(FromItem, Names)> {
         if let ([plain], Some(cte)) = (&name.parts[..], scope.find_cte(name.last())) {
             let cte = cte.clone();
-            return self.from_cte(plain, cte, alias, name.pos);
+            return self.cte_item(plain, cte, alias, name.pos);
         }
         let schema = match alias {
             Some(_) => None,
@@ -81,10 +103,14 @@ impl Binder<'_> {
         };
         let (kind, columns, table) = match self.relation(name)? {
             Relation::Table(table) => {
+                let table = self.check_access(table)?;
                 let columns = table
                     .columns
                     .iter()
-                    .map(|c| RelColumn { name: c.name.clone(), ty: c.ty })
+                    .map(|c| RelColumn {
+                        name: c.name.clone(),
+                        ty: c.ty,
+                    })
                     .collect();
                 (RelKind::Table(table.clone()), columns, Some(table))
             }
@@ -92,7 +118,10 @@ impl Binder<'_> {
                 let columns: Vec<RelColumn> = table
                     .columns
                     .iter()
-                    .map(|(name, ty)| RelColumn { name: name.to_string(), ty: *ty })
+                    .map(|(name, ty)| RelColumn {
+                        name: name.to_string(),
+                        ty: *ty,
+                    })
                     .collect();
                 (RelKind::Virtual(table), columns, None)
             }
@@ -109,26 +138,36 @@ impl Binder<'_> {
             }
         };
         let id = self.new_rel();
-        let mut rel = Rel { id, alias: name.last().to_string(), kind, columns };
+        let mut rel = Rel {
+            id,
+            alias: name.last().to_string(),
+            kind,
+            columns,
+        };
         let mut visible: Vec<NamedColumn> = Vec::new();
         for (i, column) in rel.columns.iter().enumerate() {
             let dropped = table.as_ref().is_some_and(|t| t.columns[i].dropped);
             if !dropped {
-                let var = Var { rel: id, column: i as i16 + 1, ty: column.ty };
-                visible.push(NamedColumn { name: column.name.clone(), expr: Expr::Var(var) });
+                let var = Var {
+                    rel: id,
+                    column: i as i16 + 1,
+                    ty: column.ty,
+                };
+                visible.push(NamedColumn {
+                    name: column.name.clone(),
+                    expr: Expr::Var(var),
+                });
             }
         }
         if let Some(alias) = alias {
             rel.alias = alias.name.clone();
             if alias.columns.len() > visible.len() {
-                return Err(wrong_alias(
-                    &alias.name,
-                    visible.len(),
-                    alias.columns.len(),
-                    name.pos,
-                ));
+                return Err(wrong_alias(&alias.name, visible.len(), alias.columns.len()));
             }
-            visible.iter_mut().zip(&alias.columns).for_each(|(c, n)| c.name = n.clone());
+            visible
+                .iter_mut()
+                .zip(&alias.columns)
+                .for_each(|(c, n)| c.name = n.clone());
         }
         let named = NamedTable {
             name: rel.alias.clone(),
@@ -138,11 +177,14 @@ impl Binder<'_> {
             table,
             function: false,
         };
-        let names = Names { tables: vec![named], columns: visible };
+        let names = Names {
+            tables: vec![named],
+            columns: visible,
+        };
         Ok((FromItem::Rel(Box::new(rel)), names))
     }
 
-    fn from_cte(
+    fn cte_item(
         &mut self,
         name: &str,
         cte: CteName,
@@ -152,7 +194,7 @@ impl Binder<'_> {
         let Some(index) = cte.index else {
             return Err(Error::unsupported("WITH RECURSIVE").position(pos + 1));
         };
-        self.named_rel(RelKind::Cte(index), name, cte.columns, alias, pos)
+        self.named_rel(RelKind::Cte(index), name, cte.columns, alias)
     }
 
     /// An entry whose columns are its output by position.
@@ -162,16 +204,18 @@ impl Binder<'_> {
         name: &str,
         mut columns: Vec<RelColumn>,
         alias: Option<&Alias>,
-        pos: Pos,
     ) -> Result<(FromItem, Names)> {
         let id = self.new_rel();
         let mut rel_name = name.to_string();
         if let Some(alias) = alias {
             rel_name = alias.name.clone();
             if alias.columns.len() > columns.len() {
-                return Err(wrong_alias(&rel_name, columns.len(), alias.columns.len(), pos));
+                return Err(wrong_alias(&rel_name, columns.len(), alias.columns.len()));
             }
-            columns.iter_mut().zip(&alias.columns).for_each(|(c, n)| c.name = n.clone());
+            columns
+                .iter_mut()
+                .zip(&alias.columns)
+                .for_each(|(c, n)| c.name = n.clone());
         }
         let visible = visible_columns(id, &columns);
         let tables = match alias.is_none() && name == "unnamed_subquery" {
@@ -185,11 +229,22 @@ impl Binder<'_> {
                 function: false,
             }],
         };
-        let rel = Rel { id, alias: rel_name, kind, columns };
-        Ok((FromItem::Rel(Box::new(rel)), Names { tables, columns: visible }))
+        let rel = Rel {
+            id,
+            alias: rel_name,
+            kind,
+            columns,
+        };
+        Ok((
+            FromItem::Rel(Box::new(rel)),
+            Names {
+                tables,
+                columns: visible,
+            },
+        ))
     }
 
-    fn from_function(
+    fn function_item(
         &mut self,
         call: &ast::Expr,
         ordinality: bool,
@@ -200,27 +255,37 @@ impl Binder<'_> {
         let label = self.label_of(call);
         let (func, args, ty) = match &call.node {
             ast::Node::Call(c) => {
-                let resolved = self.in_clause(Clause::From, |b| b.from_call(c, pos, scope))?;
+                let resolved = self.in_clause(Clause::From, |b| b.item_call(c, pos, scope))?;
                 match resolved {
                     Ok(parts) => parts,
                     // An expression that is no plain function: a row of its value.
-                    Err(expr) => return self.from_value(expr, &label, ordinality, alias, pos),
+                    Err(expr) => return self.value_item(expr, &label, ordinality, alias, pos),
                 }
             }
             _ => {
                 let expr = self.in_clause(Clause::From, |b| b.expr(call, scope))?;
-                return self.from_value(expr, &label, ordinality, alias, pos);
+                return self.value_item(expr, &label, ordinality, alias, pos);
             }
         };
-        let lateral = args.iter().any(|a: &Expr| a.any(&mut |e| matches!(e, Expr::Var(_))));
+        let lateral = args
+            .iter()
+            .any(|a: &Expr| a.any(&mut |e| matches!(e, Expr::Var(_))));
         let given: Vec<Expr> = args;
         let mut columns = self.function_columns(ty, &label, alias, pos)?;
         let single = columns.len() == 1;
         if ordinality {
-            columns.push(RelColumn { name: "ordinality".into(), ty: SqlType::INT8 });
+            columns.push(RelColumn {
+                name: "ordinality".into(),
+                ty: SqlType::INT8,
+            });
         }
-        let kind = RelKind::Function { func, args: given, ordinality, lateral };
-        let (item, mut names) = self.named_rel(kind, &label, columns, alias, pos)?;
+        let kind = RelKind::Function {
+            func,
+            args: given,
+            ordinality,
+            lateral,
+        };
+        let (item, mut names) = self.named_rel(kind, &label, columns, alias)?;
         for table in &mut names.tables {
             table.function = single && !ordinality;
         }
@@ -228,7 +293,7 @@ impl Binder<'_> {
     }
 
     /// A value in FROM, such as `coalesce(…)` or `current_date`: one row of it.
-    fn from_value(
+    fn value_item(
         &mut self,
         expr: Expr,
         label: &str,
@@ -242,7 +307,10 @@ impl Binder<'_> {
         let expr = self.settle(expr, pos)?;
         let output = self.new_rel();
         let name = alias.map_or(label, |a| &a.name).to_string();
-        let columns = vec![RelColumn { name: name.clone(), ty: expr.ty() }];
+        let columns = vec![RelColumn {
+            name: name.clone(),
+            ty: expr.ty(),
+        }];
         let query = crate::query::Query {
             body: crate::query::Body::Values {
                 rows: vec![vec![expr.clone()]],
@@ -254,18 +322,22 @@ impl Binder<'_> {
             locks: vec![],
             output,
         };
-        let kind = RelKind::Subquery { query: Box::new(query), lateral: true };
-        self.named_rel(kind, label, columns, alias, pos)
+        let kind = RelKind::Subquery {
+            query: Box::new(query),
+            lateral: true,
+        };
+        self.named_rel(kind, label, columns, alias)
     }
 
     /// `Ok(Ok(…))`: a function with its arguments; `Ok(Err(…))`: it came out as something else.
     #[allow(clippy::type_complexity)] // A pair of alternatives local to this file.
-    fn from_call(
+    fn item_call(
         &mut self,
         call: &ast::Call,
         pos: Pos,
         scope: &Scope<'_>,
-    ) -> Result<std::result::Result<(&'static crate::func::Function, Vec<Expr>, SqlType), Expr>> {
+    ) -> Result<std::result::Result<(&'static crate::func::Function, Vec<Expr>, SqlType), Expr>>
+    {
         if call.filter.is_some() || call.distinct || !call.order.is_empty() || call.star {
             return Ok(Err(self.call(call, pos, scope)?));
         }
@@ -298,7 +370,10 @@ impl Binder<'_> {
             return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
         }
         let name = alias.map_or(label, |a| &a.name);
-        Ok(vec![RelColumn { name: name.to_string(), ty }])
+        Ok(vec![RelColumn {
+            name: name.to_string(),
+            ty,
+        }])
     }
 
     #[allow(clippy::too_many_arguments)] // The parts of a written join.
@@ -313,24 +388,34 @@ impl Binder<'_> {
         outer_left: &Names,
         scope: &Scope<'_>,
     ) -> Result<(FromItem, Names)> {
-        let (left, left_names) = self.from_item(a, outer_left, scope)?;
+        let (left, left_names) = self.bind_item(a, outer_left, scope)?;
         // A lateral right side may use the left side, where every left row is there to use.
         let mut visible = outer_left.clone();
         if matches!(kind, JoinKind::Inner | JoinKind::Left) {
-            visible.join(left_names.clone(), position(b))?;
+            visible.join(left_names.clone())?;
         }
-        let (right, right_names) = self.from_item(b, &visible, scope)?;
-        let mut names = Names { tables: left_names.tables.clone(), columns: vec![] };
-        names.join(Names { tables: right_names.tables.clone(), columns: vec![] }, position(b))?;
+        let (right, right_names) = self.bind_item(b, &visible, scope)?;
+        let mut names = Names {
+            tables: left_names.tables.clone(),
+            columns: vec![],
+        };
+        names.join(Names {
+            tables: right_names.tables.clone(),
+            columns: vec![],
+        })?;
         let (condition, columns) =
             self.join_condition(kind, on, &names, &left_names, &right_names, pos, scope)?;
         names.columns = columns;
         if let Some(alias) = alias {
             if alias.columns.len() > names.columns.len() {
                 let (has, given) = (names.columns.len(), alias.columns.len());
-                return Err(wrong_alias(&alias.name, has, given, pos));
+                return Err(wrong_alias(&alias.name, has, given));
             }
-            names.columns.iter_mut().zip(&alias.columns).for_each(|(c, n)| c.name = n.clone());
+            names
+                .columns
+                .iter_mut()
+                .zip(&alias.columns)
+                .for_each(|(c, n)| c.name = n.clone());
             names.tables = vec![NamedTable {
                 name: alias.name.clone(),
                 schema: None,
@@ -360,11 +445,20 @@ impl Binder<'_> {
         pos: Pos,
         scope: &Scope<'_>,
     ) -> Result<(Option<Expr>, Vec<NamedColumn>)> {
-        let all = || left.columns.iter().chain(&right.columns).cloned().collect::<Vec<_>>();
+        let all = || {
+            left.columns
+                .iter()
+                .chain(&right.columns)
+                .cloned()
+                .collect::<Vec<_>>()
+        };
         let shared: Vec<String> = match on {
             JoinOn::None => return Ok((None, all())),
             JoinOn::On(expr) => {
-                let names = Names { tables: tables.tables.clone(), columns: all() };
+                let names = Names {
+                    tables: tables.tables.clone(),
+                    columns: all(),
+                };
                 let inner = Scope::within(&names, Some(scope));
                 let condition = self.in_clause(Clause::On, |b| {
                     let bound = b.expr(expr, &inner)?;
@@ -382,19 +476,20 @@ impl Binder<'_> {
         };
         let (mut conditions, mut merged) = (Vec::new(), Vec::new());
         for name in &shared {
-            let l = one_column(&left.columns, name, "left", pos)?;
-            let r = one_column(&right.columns, name, "right", pos)?;
+            let l = one_column(&left.columns, name, "left")?;
+            let r = one_column(&right.columns, name, "right")?;
             let equal = self.operator("=", Some(l.clone()), r.clone(), pos)?;
             conditions.push(equal);
+            let (mut both, ty) = self.unify(vec![(l, pos), (r, pos)], "JOIN/USING")?;
             let expr = match kind {
-                JoinKind::Right => r,
-                JoinKind::Full => {
-                    let (args, ty) = self.unify(vec![(l, pos), (r, pos)], "JOIN/USING")?;
-                    Expr::Coalesce(args, ty)
-                }
-                _ => l,
+                JoinKind::Full => Expr::Coalesce(both, ty),
+                JoinKind::Right => both.swap_remove(1),
+                _ => both.swap_remove(0),
             };
-            merged.push(NamedColumn { name: name.clone(), expr });
+            merged.push(NamedColumn {
+                name: name.clone(),
+                expr,
+            });
         }
         let rest = left.columns.iter().chain(&right.columns);
         merged.extend(rest.filter(|c| !shared.contains(&c.name)).cloned());
@@ -402,17 +497,17 @@ impl Binder<'_> {
     }
 }
 
-fn one_column(columns: &[NamedColumn], name: &str, side: &str, pos: Pos) -> Result<Expr> {
+fn one_column(columns: &[NamedColumn], name: &str, side: &str) -> Result<Expr> {
     let mut found = columns.iter().filter(|c| c.name == name);
     let Some(column) = found.next() else {
         let message =
             format!("column \"{name}\" specified in USING clause does not exist in {side} table");
-        return Err(Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1));
+        return Err(Error::new(state::UNDEFINED_COLUMN, message));
     };
     if found.next().is_some() {
         let message =
             format!("common column name \"{name}\" appears more than once in {side} table");
-        return Err(Error::new(state::AMBIGUOUS_COLUMN, message).position(pos + 1));
+        return Err(Error::new(state::AMBIGUOUS_COLUMN, message));
     }
     Ok(column.expr.clone())
 }
@@ -422,17 +517,15 @@ fn visible_columns(id: RelId, columns: &[RelColumn]) -> Vec<NamedColumn> {
         .iter()
         .enumerate()
         .map(|(i, c)| {
-            let var = Var { rel: id, column: i as i16 + 1, ty: c.ty };
-            NamedColumn { name: c.name.clone(), expr: Expr::Var(var) }
+            let var = Var {
+                rel: id,
+                column: i as i16 + 1,
+                ty: c.ty,
+            };
+            NamedColumn {
+                name: c.name.clone(),
+                expr: Expr::Var(var),
+            }
         })
         .collect()
-}
-
-pub(super) fn position(item: &TableRef) -> Pos {
-    match item {
-        TableRef::Table { name, .. } => name.pos,
-        TableRef::Subquery { pos, .. }
-        | TableRef::Function { pos, .. }
-        | TableRef::Join { pos, .. } => *pos,
-    }
 }

@@ -45,8 +45,13 @@ pub struct BindContext<'a> {
 /// Binds a statement of `sql`, which error positions are about.
 pub fn bind(statement: &ast::Statement, sql: &str, ctx: &BindContext<'_>) -> Result<Bound> {
     let mut binder = Binder::new(ctx);
-    let statement = binder.statement(statement).map_err(|e| parse::locate(e, sql))?;
-    Ok(Bound { statement, notices: binder.notices })
+    let statement = binder
+        .statement(statement)
+        .map_err(|e| parse::locate(e, sql))?;
+    Ok(Bound {
+        statement,
+        notices: binder.notices,
+    })
 }
 
 /// Binds a stored expression (a default, a CHECK) over the columns of a table: `Slot(attnum - 1)`.
@@ -117,7 +122,10 @@ impl Clause {
         }
     }
     fn allows_aggregates(self) -> bool {
-        matches!(self, Clause::Targets | Clause::Having | Clause::OrderBy | Clause::DistinctOn)
+        matches!(
+            self,
+            Clause::Targets | Clause::Having | Clause::OrderBy | Clause::DistinctOn
+        )
     }
     fn allows_sets(self) -> bool {
         matches!(self, Clause::Targets)
@@ -136,6 +144,8 @@ struct Binder<'a> {
     depth: u32,
     /// The next select list's untyped constants stay so: the columns they go into decide.
     keep_untyped: bool,
+    /// Where each item of the select list just bound was written.
+    target_places: Vec<ast::Pos>,
 }
 
 /// Attaches a place to an error that has none.
@@ -158,6 +168,7 @@ impl<'a> Binder<'a> {
             seen: vec![],
             depth: 0,
             keep_untyped: false,
+            target_places: vec![],
         }
     }
 
@@ -220,7 +231,9 @@ impl<'a> Binder<'a> {
             | S::AlterRoleSet { .. }
             | S::GrantRole { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
-            _ => self.utility(statement).map(|c| BoundStatement::Command(Box::new(c))),
+            _ => self
+                .utility(statement)
+                .map(|c| BoundStatement::Command(Box::new(c))),
         }
     }
 
@@ -262,9 +275,13 @@ impl<'a> Binder<'a> {
     fn find_relation(&self, name: &ast::Name) -> Result<Option<Relation>> {
         self.check_database(name)?;
         let Some(schema) = name.schema() else {
-            return Ok(self.catalog().find_relation(self.ctx.search_path, name.last()));
+            return Ok(self
+                .catalog()
+                .find_relation(self.ctx.search_path, name.last()));
         };
-        let Some(schema) = self.catalog().schema_by_name(schema) else { return Ok(None) };
+        let Some(schema) = self.catalog().schema_by_name(schema) else {
+            return Ok(None);
+        };
         Ok(self.catalog().relation_in(schema.oid, name.last()))
     }
 
@@ -278,9 +295,15 @@ impl<'a> Binder<'a> {
 
     /// A schema's oid; 3F000 where there is none.
     fn schema(&self, name: &str) -> Result<Oid> {
-        self.catalog().schema_by_name(name).map(|s| s.oid).ok_or_else(|| {
-            Error::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
-        })
+        self.catalog()
+            .schema_by_name(name)
+            .map(|s| s.oid)
+            .ok_or_else(|| {
+                Error::new(
+                    state::INVALID_SCHEMA_NAME,
+                    format!("schema \"{name}\" does not exist"),
+                )
+            })
     }
 }
 

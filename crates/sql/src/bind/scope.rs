@@ -41,14 +41,15 @@ pub(super) struct NamedColumn {
 
 impl Names {
     /// Adds another item's names; 42712 for a table name that is there already.
-    pub fn join(&mut self, other: Names, pos: Pos) -> Result<()> {
+    pub fn join(&mut self, other: Names) -> Result<()> {
         for table in &other.tables {
             let same = |t: &&NamedTable| {
-                t.name == table.name && (t.schema.is_none() || table.schema.is_none() || t.schema == table.schema)
+                t.name == table.name
+                    && (t.schema.is_none() || table.schema.is_none() || t.schema == table.schema)
             };
             if self.tables.iter().any(|t| same(&t)) {
                 let message = format!("table name \"{}\" specified more than once", table.name);
-                return Err(Error::new(state::DUPLICATE_ALIAS, message).position(pos + 1));
+                return Err(Error::new(state::DUPLICATE_ALIAS, message));
             }
         }
         self.tables.extend(other.tables);
@@ -64,6 +65,8 @@ pub(super) struct Scope<'s> {
     pub outer: Option<&'s Scope<'s>>,
     /// WITH queries that can be read at this level.
     pub ctes: &'s [CteName],
+    /// Names beside this query that only LATERAL would let it use.
+    pub barred: Option<&'s Names>,
 }
 
 /// A WITH query's name.
@@ -75,20 +78,34 @@ pub(super) struct CteName {
     pub columns: Vec<crate::query::RelColumn>,
 }
 
-pub(super) static NO_NAMES: Names = Names { tables: Vec::new(), columns: Vec::new() };
+pub(super) static NO_NAMES: Names = Names {
+    tables: Vec::new(),
+    columns: Vec::new(),
+};
 
 impl<'s> Scope<'s> {
     pub fn empty() -> Scope<'static> {
-        Scope { names: &NO_NAMES, outer: None, ctes: &[] }
+        Scope {
+            names: &NO_NAMES,
+            outer: None,
+            ctes: &[],
+            barred: None,
+        }
     }
     pub fn within(names: &'s Names, outer: Option<&'s Scope<'s>>) -> Scope<'s> {
-        Scope { names, outer, ctes: &[] }
+        Scope {
+            names,
+            outer,
+            ctes: &[],
+            barred: None,
+        }
     }
     fn levels(&self) -> impl Iterator<Item = &Scope<'s>> {
         std::iter::successors(Some(self), |s| s.outer)
     }
     pub fn find_cte(&self, name: &str) -> Option<&CteName> {
-        self.levels().find_map(|s| s.ctes.iter().rev().find(|c| c.name == name))
+        self.levels()
+            .find_map(|s| s.ctes.iter().rev().find(|c| c.name == name))
     }
 }
 
@@ -113,7 +130,40 @@ fn system_column(table: &NamedTable, name: &str) -> Option<Expr> {
         "tableoid" => (system::TABLEOID, SqlType::OID),
         _ => return None,
     };
-    Some(Expr::Var(Var { rel: table.rel?, column, ty }))
+    Some(Expr::Var(Var {
+        rel: table.rel?,
+        column,
+        ty,
+    }))
+}
+
+/// A table that cannot be named so: because it is not there, goes by another name, or is out of
+/// reach.
+fn missing_table(table: &str, scope: &Scope<'_>) -> Error {
+    let invalid = format!("invalid reference to FROM-clause entry for table \"{table}\"");
+    for level in scope.levels() {
+        let aliased = level
+            .names
+            .tables
+            .iter()
+            .find(|t| t.table.as_ref().is_some_and(|def| def.name == table));
+        if let Some(found) = aliased {
+            return Error::new(state::UNDEFINED_TABLE, invalid).hint(format!(
+                "Perhaps you meant to reference the table alias \"{}\".",
+                found.name
+            ));
+        }
+        let barred = level
+            .barred
+            .is_some_and(|n| n.tables.iter().any(|t| t.name == table));
+        if barred {
+            return Error::new(state::UNDEFINED_TABLE, invalid)
+                .detail(format!("There is an entry for table \"{table}\", but it cannot be referenced from this part of the query."))
+                .hint("To reference that table, you must mark this subquery with LATERAL.");
+        }
+    }
+    let message = format!("missing FROM-clause entry for table \"{table}\"");
+    Error::new(state::UNDEFINED_TABLE, message)
 }
 
 impl Binder<'_> {
@@ -132,8 +182,7 @@ impl Binder<'_> {
             }
             _ => {
                 let name = parts.join(".");
-                let message =
-                    format!("improper qualified name (too many dotted names): {name}");
+                let message = format!("improper qualified name (too many dotted names): {name}");
                 return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
             }
         };
@@ -152,7 +201,11 @@ impl Binder<'_> {
                     None => Ok(column.expr.clone()),
                 };
             }
-            let mut system = level.names.tables.iter().filter_map(|t| system_column(t, name));
+            let mut system = level
+                .names
+                .tables
+                .iter()
+                .filter_map(|t| system_column(t, name));
             if let Some(expr) = system.next() {
                 return match system.next() {
                     Some(_) => Err(ambiguous(name, pos)),
@@ -166,7 +219,10 @@ impl Binder<'_> {
                 return Ok(self.whole_row(table));
             }
         }
-        Err(undefined_column(format!("column \"{name}\" does not exist"), pos))
+        Err(undefined_column(
+            format!("column \"{name}\" does not exist"),
+            pos,
+        ))
     }
 
     fn whole_row(&mut self, table: &NamedTable) -> Expr {
@@ -195,9 +251,8 @@ impl Binder<'_> {
                 None => Ok(column.expr.clone()),
             };
         }
-        system_column(found, name).ok_or_else(|| {
-            undefined_column(format!("column {table}.{name} does not exist"), pos)
-        })
+        system_column(found, name)
+            .ok_or_else(|| undefined_column(format!("column {table}.{name} does not exist"), pos))
     }
 
     /// The innermost table of that name.
@@ -211,9 +266,10 @@ impl Binder<'_> {
         let mut level = Some(scope);
         while let Some(current) = level {
             let names: &'s Names = current.names;
-            let mut found = names.tables.iter().filter(|t| {
-                t.name == table && (schema.is_none() || t.schema.as_ref() == schema)
-            });
+            let mut found = names
+                .tables
+                .iter()
+                .filter(|t| t.name == table && (schema.is_none() || t.schema.as_ref() == schema));
             if let Some(named) = found.next() {
                 if found.next().is_some() {
                     let message = format!("table reference \"{table}\" is ambiguous");
@@ -223,7 +279,6 @@ impl Binder<'_> {
             }
             level = current.outer;
         }
-        let message = format!("missing FROM-clause entry for table \"{table}\"");
-        Err(Error::new(state::UNDEFINED_TABLE, message).position(pos + 1))
+        Err(missing_table(table, scope).position(pos + 1))
     }
 }

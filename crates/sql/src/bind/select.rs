@@ -31,7 +31,12 @@ impl Binder<'_> {
     fn query_with(&mut self, ast: &ast::Query, outer: Option<&Scope<'_>>) -> Result<Query> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, outer)?;
         let empty = Scope::empty();
-        let scope = Scope { names: &NO_NAMES, outer: Some(outer.unwrap_or(&empty)), ctes: &ctes };
+        let scope = Scope {
+            names: &NO_NAMES,
+            outer: Some(outer.unwrap_or(&empty)),
+            ctes: &ctes,
+            barred: None,
+        };
         self.query_body(ast, &scope)
     }
 
@@ -52,13 +57,18 @@ impl Binder<'_> {
             };
             let mut visible = names.clone();
             if recursive {
-                visible.push(CteName { name: cte.name.clone(), index: None, columns: vec![] });
+                visible.push(CteName {
+                    name: cte.name.clone(),
+                    index: None,
+                    columns: vec![],
+                });
             }
             let empty = Scope::empty();
             let scope = Scope {
                 names: &NO_NAMES,
                 outer: Some(outer.unwrap_or(&empty)),
                 ctes: &visible,
+                barred: None,
             };
             let query = self.query(query, Some(&scope))?;
             let mut columns = query.columns();
@@ -73,11 +83,22 @@ impl Binder<'_> {
                     Error::new(state::INVALID_COLUMN_REFERENCE, message).position(cte.pos + 1)
                 );
             }
-            columns.iter_mut().zip(&cte.columns).for_each(|(c, n)| c.name = n.clone());
+            columns
+                .iter_mut()
+                .zip(&cte.columns)
+                .for_each(|(c, n)| c.name = n.clone());
             let index = self.ctes.len() as u32;
             let materialized = cte.materialized == Some(true);
-            self.ctes.push(Cte { name: cte.name.clone(), query, materialized });
-            names.push(CteName { name: cte.name.clone(), index: Some(index), columns });
+            self.ctes.push(Cte {
+                name: cte.name.clone(),
+                query,
+                materialized,
+            });
+            names.push(CteName {
+                name: cte.name.clone(),
+                index: Some(index),
+                columns,
+            });
         }
         Ok(names)
     }
@@ -100,7 +121,12 @@ impl Binder<'_> {
                 }
                 self.wrap(ast, query, scope)
             }
-            ast::Body::SetOp { op, all, left, right } => {
+            ast::Body::SetOp {
+                op,
+                all,
+                left,
+                right,
+            } => {
                 let body = self.set_operation(*op, *all, left, right, ast.pos, scope)?;
                 self.over_output(ast, body, scope)
             }
@@ -115,7 +141,10 @@ impl Binder<'_> {
         let rel = crate::query::Rel {
             id,
             alias: "unnamed_subquery".into(),
-            kind: RelKind::Subquery { query: Box::new(query), lateral: false },
+            kind: RelKind::Subquery {
+                query: Box::new(query),
+                lateral: false,
+            },
             columns,
         };
         let select = Select {
@@ -151,18 +180,31 @@ impl Binder<'_> {
         };
         let order = self.order_over(&ast.order, &targets, |i| {
             let ty = targets[i].expr.ty();
-            Expr::Var(Var { rel: output, column: i as i16 + 1, ty })
+            Expr::Var(Var {
+                rel: output,
+                column: i as i16 + 1,
+                ty,
+            })
         })?;
-        let mut query = Query { body, order, limit: None, offset: None, locks: vec![], output };
+        let mut query = Query {
+            body,
+            order,
+            limit: None,
+            offset: None,
+            locks: vec![],
+            output,
+        };
         self.limits(ast, &mut query, scope)?;
         self.no_locks(ast, "with UNION/INTERSECT/EXCEPT")?;
         Ok(query)
     }
 
     fn no_locks(&self, ast: &ast::Query, place: &str) -> Result<()> {
-        let Some(lock) = ast.locks.first() else { return Ok(()) };
+        let Some(lock) = ast.locks.first() else {
+            return Ok(());
+        };
         let message = format!("{} is not allowed {place}", lock_name(lock.strength));
-        Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(lock.pos + 1))
+        Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
     }
 
     /// ORDER BY by output name or number.
@@ -220,12 +262,12 @@ impl Binder<'_> {
     ) -> Result<Option<Expr>> {
         let Some(ast) = ast else { return Ok(None) };
         let bound = self.in_clause(Clause::Limit, |b| b.expr(ast, scope))?;
-        let local = matches!(&bound, Expr::Var(_));
+        let mut rels: Vec<RelId> = Vec::new();
+        scope.names.tables.iter().for_each(|t| rels.extend(t.rel));
+        let local = bound.any(&mut |e| matches!(e, Expr::Var(v) if rels.contains(&v.rel)));
         if local {
             let message = format!("argument of {what} must not contain variables");
-            return Err(
-                Error::new(state::INVALID_COLUMN_REFERENCE, message).position(ast.pos + 1)
-            );
+            return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message).position(ast.pos + 1));
         }
         let from = bound.type_oid();
         let cast = self.try_coerce(bound, SqlType::INT8, CastContext::Assignment, ast.pos)?;
@@ -261,8 +303,14 @@ impl Binder<'_> {
         let mut targets = Vec::with_capacity(width);
         for (i, column) in columns.into_iter().enumerate() {
             let (exprs, ty) = self.unify(column, "VALUES")?;
-            targets.push(Target { expr: Expr::null(ty), name: format!("column{}", i + 1) });
-            exprs.into_iter().zip(&mut bound).for_each(|(e, row)| row.push(e));
+            targets.push(Target {
+                expr: Expr::null(ty),
+                name: format!("column{}", i + 1),
+            });
+            exprs
+                .into_iter()
+                .zip(&mut bound)
+                .for_each(|(e, row)| row.push(e));
         }
         Ok((bound, targets))
     }
@@ -281,15 +329,22 @@ impl Binder<'_> {
             ast::SetOp::Intersect => "INTERSECT",
             ast::SetOp::Except => "EXCEPT",
         };
-        let (l, r) = (self.query(left, Some(scope))?, self.query(right, Some(scope))?);
+        let l = self.operand(left, scope)?;
+        let r = self.operand(right, scope)?;
         let (lc, rc) = (l.columns(), r.columns());
         if lc.len() != rc.len() {
             let message = format!("each {name} query must have the same number of columns");
-            return Err(Error::new(state::SYNTAX_ERROR, message).position(right.pos + 1));
+            let place = match &right.body {
+                ast::Body::Select(s) => s.targets.first().map_or(right.pos, |t| t.expr.pos),
+                _ => right.pos,
+            };
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(place + 1));
         }
         let mut types = Vec::with_capacity(lc.len());
         for (a, b) in lc.iter().zip(&rc) {
-            let ty = self.common_type(&[a.ty, b.ty], name).map_err(|e| super::at(e, right.pos))?;
+            let ty = self
+                .common_type(&[a.ty, b.ty], name)
+                .map_err(|e| super::at(e, right.pos))?;
             types.push(ty);
         }
         let l = self.cast_columns(l, &types, pos)?;
@@ -297,9 +352,26 @@ impl Binder<'_> {
         let columns = lc
             .iter()
             .zip(&types)
-            .map(|(c, ty)| Target { expr: Expr::null(*ty), name: c.name.clone() })
+            .map(|(c, ty)| Target {
+                expr: Expr::null(*ty),
+                name: c.name.clone(),
+            })
             .collect();
-        Ok(Body::SetOp { op, all, left: Box::new(l), right: Box::new(r), columns })
+        Ok(Body::SetOp {
+            op,
+            all,
+            left: Box::new(l),
+            right: Box::new(r),
+            columns,
+        })
+    }
+
+    /// One side of a set operation: the other side has a say in what its constants are.
+    fn operand(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
+        self.keep_untyped = matches!(ast.body, ast::Body::Select(_));
+        let query = self.query(ast, Some(scope));
+        self.keep_untyped = false;
+        query
     }
 
     /// The query with its output columns cast to these types.
@@ -336,7 +408,10 @@ impl Binder<'_> {
                             *value = self.coerce(expr, *ty, pos)?;
                         }
                     }
-                    columns.iter_mut().zip(types).for_each(|(c, ty)| c.expr = Expr::null(*ty));
+                    columns
+                        .iter_mut()
+                        .zip(types)
+                        .for_each(|(c, ty)| c.expr = Expr::null(*ty));
                 }
                 Body::SetOp { .. } => {}
             }
@@ -351,7 +426,10 @@ impl Binder<'_> {
         let rel = crate::query::Rel {
             id,
             alias: "unnamed_subquery".into(),
-            kind: RelKind::Subquery { query: Box::new(query), lateral: false },
+            kind: RelKind::Subquery {
+                query: Box::new(query),
+                lateral: false,
+            },
             columns,
         };
         let select = Select {
@@ -374,10 +452,15 @@ impl Binder<'_> {
         })
     }
 
-    fn select(&mut self, ast: &ast::Query, select: &ast::Select, outer: &Scope<'_>) -> Result<Query> {
+    fn select(
+        &mut self,
+        ast: &ast::Query,
+        select: &ast::Select,
+        outer: &Scope<'_>,
+    ) -> Result<Query> {
         let keep_untyped = std::mem::take(&mut self.keep_untyped);
         let mut names = Names::default();
-        let from = self.from_list(&select.from, &mut names, outer)?;
+        let from = self.bind_from(&select.from, &mut names, outer)?;
         let scope = Scope::within(&names, Some(outer));
         let filter = match &select.filter {
             Some(ast) => Some(self.in_clause(Clause::Where, |b| {
@@ -387,11 +470,12 @@ impl Binder<'_> {
             None => None,
         };
         self.keep_untyped = keep_untyped;
-        let targets =
-            self.in_clause(Clause::Targets, |b| b.targets(&select.targets, &scope))?;
+        let targets = self.in_clause(Clause::Targets, |b| b.targets(&select.targets, &scope))?;
+        let places = std::mem::take(&mut self.target_places);
         let order = self.in_clause(Clause::OrderBy, |b| {
             b.order_by(&ast.order, &targets, &scope)
         })?;
+        self.target_places = places;
         let group_by = self.in_clause(Clause::GroupBy, |b| {
             b.group_by(&select.group_by, &targets, &scope)
         })?;
@@ -407,7 +491,15 @@ impl Binder<'_> {
             || order.iter().any(|k| has_aggregate(&k.expr))
             || having.is_some();
         let grouped = has_aggregate || !group_by.is_empty();
-        let mut bound = Select { from, filter, group_by, grouped, having, targets, distinct };
+        let mut bound = Select {
+            from,
+            filter,
+            group_by,
+            grouped,
+            having,
+            targets,
+            distinct,
+        };
         if grouped {
             self.check_grouping(&mut bound, &order, &names)?;
         }
@@ -420,7 +512,7 @@ impl Binder<'_> {
             locks: vec![],
             output,
         };
-        self.limits(ast, &mut query, outer)?;
+        self.limits(ast, &mut query, &scope)?;
         query.locks = self.locks(ast, &query, &names)?;
         Ok(query)
     }
@@ -433,9 +525,11 @@ impl Binder<'_> {
     ) -> Result<Vec<Target>> {
         let keep_untyped = std::mem::take(&mut self.keep_untyped);
         let mut targets = Vec::with_capacity(items.len());
+        let mut places = Vec::with_capacity(items.len());
         for item in items {
             if let Node::Star(parts) = &item.expr.node {
                 self.star(parts, item.expr.pos, scope, &mut targets)?;
+                places.resize(targets.len(), item.expr.pos);
                 continue;
             }
             let mut expr = self.expr(&item.expr, scope)?;
@@ -447,7 +541,10 @@ impl Binder<'_> {
                 None => self.label_of(&item.expr),
             };
             targets.push(Target { expr, name });
+            places.resize(targets.len(), item.expr.pos);
         }
+        places.resize(targets.len(), 0);
+        self.target_places = places;
         Ok(targets)
     }
 
@@ -467,7 +564,10 @@ impl Binder<'_> {
                 scope.names.columns.clone()
             }
             [table] => self.named_table(None, table, pos, scope)?.columns.clone(),
-            [schema, table] => self.named_table(Some(schema), table, pos, scope)?.columns.clone(),
+            [schema, table] => self
+                .named_table(Some(schema), table, pos, scope)?
+                .columns
+                .clone(),
             _ => {
                 let message = "improper qualified name (too many dotted names)";
                 return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
@@ -477,7 +577,10 @@ impl Binder<'_> {
             if let Expr::Var(var) = &column.expr {
                 self.seen.push((var.rel, var.column, pos));
             }
-            targets.push(Target { expr: column.expr, name: column.name });
+            targets.push(Target {
+                expr: column.expr,
+                name: column.name,
+            });
         }
         Ok(())
     }
@@ -508,12 +611,17 @@ impl Binder<'_> {
         targets: &[Target],
         scope: &Scope<'_>,
     ) -> Result<Vec<Expr>> {
+        let places = std::mem::take(&mut self.target_places);
         let mut keys: Vec<Expr> = Vec::new();
         for item in items {
             let expr = self.output_or_input(item, targets, "GROUP BY", false, scope)?;
             if has_aggregate(&expr) {
                 let message = "aggregate functions are not allowed in GROUP BY";
-                return Err(Error::new(state::GROUPING_ERROR, message).position(item.pos + 1));
+                let target = targets.iter().position(|t| t.expr == expr);
+                let place = target
+                    .and_then(|i| places.get(i).copied())
+                    .unwrap_or(item.pos);
+                return Err(Error::new(state::GROUPING_ERROR, message).position(place + 1));
             }
             self.check_sortable(&expr, item.pos)?;
             let fields = match expr {
@@ -549,15 +657,15 @@ impl Binder<'_> {
                 return Err(Error::new(state::SYNTAX_ERROR, message).position(item.pos + 1));
             }
             Node::Column(parts) if parts.len() == 1 => {
-                let input =
-                    !output_first && scope.names.columns.iter().any(|c| c.name == parts[0]);
+                let input = !output_first && scope.names.columns.iter().any(|c| c.name == parts[0]);
                 if !input {
                     let mut found = targets.iter().filter(|t| t.name == parts[0]);
                     if let Some(first) = found.next() {
                         if found.any(|t| t.expr != first.expr) {
                             let message = format!("{what} \"{}\" is ambiguous", parts[0]);
-                            return Err(Error::new(state::AMBIGUOUS_COLUMN, message)
-                                .position(item.pos + 1));
+                            return Err(
+                                Error::new(state::AMBIGUOUS_COLUMN, message).position(item.pos + 1)
+                            );
                         }
                         return Ok(first.expr.clone());
                     }
@@ -577,7 +685,9 @@ impl Binder<'_> {
         ast: &ast::Query,
         scope: &Scope<'_>,
     ) -> Result<Distinct> {
-        let Some(on) = &select.distinct else { return Ok(Distinct::No) };
+        let Some(on) = &select.distinct else {
+            return Ok(Distinct::No);
+        };
         if on.is_empty() {
             for target in targets {
                 self.check_sortable(&target.expr, ast.pos)?;
@@ -601,8 +711,9 @@ impl Binder<'_> {
         let distinct_order = order.iter().take(leading).all(|k| exprs.contains(&k.expr));
         if !distinct_order {
             let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
-            return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message)
-                .position(on[0].pos + 1));
+            return Err(
+                Error::new(state::INVALID_COLUMN_REFERENCE, message).position(on[0].pos + 1)
+            );
         }
         Ok(Distinct::On(exprs))
     }
@@ -646,7 +757,10 @@ impl Binder<'_> {
         let Some(var) = bad else { return Ok(()) };
         let table = names.tables.iter().find(|t| t.rel == Some(var.rel));
         let column = table.and_then(|t| {
-            t.columns.iter().find(|c| c.expr == Expr::Var(var.clone())).map(|c| &c.name)
+            t.columns
+                .iter()
+                .find(|c| c.expr == Expr::Var(var.clone()))
+                .map(|c| &c.name)
         });
         let name = match (table, column) {
             (Some(table), Some(column)) => format!("{}.{column}", table.name),
@@ -656,7 +770,10 @@ impl Binder<'_> {
         let message = format!(
             "column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function"
         );
-        let place = self.seen.iter().find(|(rel, column, _)| (*rel, *column) == (var.rel, var.column));
+        let place = self
+            .seen
+            .iter()
+            .find(|(rel, column, _)| (*rel, *column) == (var.rel, var.column));
         let error = Error::new(state::GROUPING_ERROR, message);
         Err(match place {
             Some((.., pos)) => error.position(pos + 1),
@@ -673,25 +790,26 @@ impl Binder<'_> {
         else {
             return false;
         };
-        let Some(key) = self.catalog().primary_key(table.oid) else { return false };
+        let Some(key) = self.catalog().primary_key(table.oid) else {
+            return false;
+        };
         key.columns.iter().all(|c| {
-            group_by.iter().any(|e| {
-                matches!(e, Expr::Var(v) if v.rel == var.rel && v.column == c.attnum as i16)
-            })
+            group_by.iter().any(
+                |e| matches!(e, Expr::Var(v) if v.rel == var.rel && v.column == c.attnum as i16),
+            )
         })
     }
 
-    fn locks(
-        &mut self,
-        ast: &ast::Query,
-        query: &Query,
-        names: &Names,
-    ) -> Result<Vec<RowLock>> {
-        let Some(first) = ast.locks.first() else { return Ok(vec![]) };
-        let Body::Select(select) = &query.body else { return Ok(vec![]) };
+    fn locks(&mut self, ast: &ast::Query, query: &Query, names: &Names) -> Result<Vec<RowLock>> {
+        let Some(first) = ast.locks.first() else {
+            return Ok(vec![]);
+        };
+        let Body::Select(select) = &query.body else {
+            return Ok(vec![]);
+        };
         let refuse = |what: &str| {
             let message = format!("{} is not allowed with {what}", lock_name(first.strength));
-            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(first.pos + 1))
+            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
         };
         if select.distinct != Distinct::No {
             return refuse("DISTINCT clause");
@@ -707,16 +825,18 @@ impl Binder<'_> {
         }
         let mut locks: Vec<RowLock> = Vec::new();
         for clause in &ast.locks {
-            let mut add = |rel: RelId| {
-                match locks.iter_mut().find(|l| l.rel == rel) {
-                    Some(lock) => {
-                        lock.strength = lock.strength.max(clause.strength);
-                        lock.wait = lock.wait.max(clause.wait);
-                    }
-                    None => {
-                        let (strength, wait) = (clause.strength, clause.wait);
-                        locks.push(RowLock { rel, strength, wait });
-                    }
+            let mut add = |rel: RelId| match locks.iter_mut().find(|l| l.rel == rel) {
+                Some(lock) => {
+                    lock.strength = lock.strength.max(clause.strength);
+                    lock.wait = lock.wait.max(clause.wait);
+                }
+                None => {
+                    let (strength, wait) = (clause.strength, clause.wait);
+                    locks.push(RowLock {
+                        rel,
+                        strength,
+                        wait,
+                    });
                 }
             };
             if clause.of.is_empty() {
@@ -725,9 +845,13 @@ impl Binder<'_> {
                     let what = format!("{} over a subquery in FROM", lock_name(clause.strength));
                     return Err(Error::unsupported(what).position(clause.pos + 1));
                 }
-                names.tables.iter().filter(|t| t.table.is_some()).for_each(|t| {
-                    t.rel.into_iter().for_each(&mut add);
-                });
+                names
+                    .tables
+                    .iter()
+                    .filter(|t| t.table.is_some())
+                    .for_each(|t| {
+                        t.rel.into_iter().for_each(&mut add);
+                    });
             }
             for name in &clause.of {
                 let found = names.tables.iter().find(|t| t.name == name.last());
@@ -736,15 +860,15 @@ impl Binder<'_> {
                         "relation \"{name}\" in {} clause not found in FROM clause",
                         lock_name(clause.strength)
                     );
-                    return Err(
-                        Error::new(state::UNDEFINED_TABLE, message).position(name.pos + 1)
-                    );
+                    return Err(Error::new(state::UNDEFINED_TABLE, message).position(name.pos + 1));
                 };
                 match (found.rel, &found.table) {
                     (Some(rel), Some(_)) => add(rel),
                     _ => {
-                        let what =
-                            format!("{} of something other than a table", lock_name(clause.strength));
+                        let what = format!(
+                            "{} of something other than a table",
+                            lock_name(clause.strength)
+                        );
                         return Err(Error::unsupported(what).position(name.pos + 1));
                     }
                 }
@@ -776,15 +900,25 @@ fn output_targets(id: RelId, columns: &[RelColumn]) -> Vec<Target> {
         .iter()
         .enumerate()
         .map(|(i, c)| {
-            let var = Var { rel: id, column: i as i16 + 1, ty: c.ty };
-            Target { expr: Expr::Var(var), name: c.name.clone() }
+            let var = Var {
+                rel: id,
+                column: i as i16 + 1,
+                ty: c.ty,
+            };
+            Target {
+                expr: Expr::Var(var),
+                name: c.name.clone(),
+            }
         })
         .collect()
 }
 
 /// `ORDER BY 2`: the index of the second column.
 fn ordinal(digits: &str, width: usize, what: &str, pos: Pos) -> Result<usize> {
-    let index = digits.parse::<i64>().ok().filter(|n| (1..=width as i64).contains(n));
+    let index = digits
+        .parse::<i64>()
+        .ok()
+        .filter(|n| (1..=width as i64).contains(n));
     index.map(|n| n as usize - 1).ok_or_else(|| {
         let message = format!("{what} position {digits} is not in select list");
         Error::new(state::INVALID_COLUMN_REFERENCE, message).position(pos + 1)

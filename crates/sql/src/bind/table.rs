@@ -38,8 +38,11 @@ fn no_position(mut error: Error) -> Error {
 impl Binder<'_> {
     pub(super) fn create_table(&mut self, ast: &ast::CreateTable) -> Result<Ddl> {
         let schema = self.creation_schema(&ast.name)?;
-        let persistence =
-            if ast.unlogged { Persistence::Unlogged } else { Persistence::Permanent };
+        let persistence = if ast.unlogged {
+            Persistence::Unlogged
+        } else {
+            Persistence::Permanent
+        };
         let options = self.table_options(&ast.options)?;
         let table = TableDef {
             oid: Oid::NONE,
@@ -51,7 +54,11 @@ impl Binder<'_> {
             persistence,
             options,
         };
-        let mut draft = Draft { table, has_key: false, constraints: vec![] };
+        let mut draft = Draft {
+            table,
+            has_key: false,
+            constraints: vec![],
+        };
         let mut columns = Vec::new();
         let mut query = None;
         if let Some(select) = &ast.query {
@@ -83,7 +90,9 @@ impl Binder<'_> {
             let message = format!("tables can have at most {MOST_COLUMNS} columns");
             return Err(Error::new(state::TOO_MANY_COLUMNS, message));
         }
-        let Draft { table, constraints, .. } = draft;
+        let Draft {
+            table, constraints, ..
+        } = draft;
         Ok(Ddl::CreateTable(CreateTable {
             schema,
             name: table.name,
@@ -117,7 +126,11 @@ impl Binder<'_> {
             }
             check_storable(name, column.ty.oid)?;
             let def = ColumnDef::new(name, column.ty);
-            columns.push(NewColumn { def, sequence: None, default: None });
+            columns.push(NewColumn {
+                def,
+                sequence: None,
+                default: None,
+            });
         }
         let bound = match ast.with_data {
             true => Some(Box::new(self.bound(QueryKind::Select(query))?)),
@@ -150,8 +163,11 @@ impl Binder<'_> {
             };
             if !(low..=high).contains(&number) {
                 let message = format!("value {value} out of bounds for option \"{name}\"");
-                return Err(Error::new(state::INVALID_PARAMETER_VALUE, message)
-                    .detail(format!("Valid values are between \"{low}\" and \"{high}\".")));
+                return Err(
+                    Error::new(state::INVALID_PARAMETER_VALUE, message).detail(format!(
+                        "Valid values are between \"{low}\" and \"{high}\"."
+                    )),
+                );
             }
         }
         Ok(list.to_vec())
@@ -169,7 +185,7 @@ impl Binder<'_> {
         let name = &ast.name;
         if SYSTEM_COLUMNS.contains(&name.as_str()) {
             let message = format!("column name \"{name}\" conflicts with a system column name");
-            return Err(Error::new(state::DUPLICATE_COLUMN, message).position(ast.pos + 1));
+            return Err(Error::new(state::DUPLICATE_COLUMN, message));
         }
         if table.attnum(name).is_some() && table.oid == Oid::NONE {
             let message = format!("column \"{name}\" specified more than once");
@@ -197,15 +213,20 @@ impl Binder<'_> {
             Some(collation) => self.column_collation(collation, ty)?,
             None => None,
         };
-        let sequence =
-            serial.map(|ty| SequenceOptions { ty: Some(ty.oid), ..SequenceOptions::default() });
-        Ok(NewColumn { def, sequence, default: None })
+        let sequence = serial.map(|ty| SequenceOptions {
+            ty: Some(ty.oid),
+            ..SequenceOptions::default()
+        });
+        Ok(NewColumn {
+            def,
+            sequence,
+            default: None,
+        })
     }
 
     fn column_collation(&self, name: &ast::Name, ty: SqlType) -> Result<Option<String>> {
         if ty.info().map(|i| i.category) != Some(b'S') {
-            let message =
-                format!("collations are not supported by type {}", type_name(ty.oid));
+            let message = format!("collations are not supported by type {}", type_name(ty.oid));
             return Err(Error::new(state::DATATYPE_MISMATCH, message).position(name.pos + 1));
         }
         match name.last() {
@@ -237,9 +258,7 @@ impl Binder<'_> {
                         let message = format!(
                             "conflicting NULL/NOT NULL declarations for column \"{name}\" of table \"{table_name}\""
                         );
-                        return Err(
-                            Error::new(state::SYNTAX_ERROR, message).position(pos + 1)
-                        );
+                        return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
                     }
                     said_null |= !not;
                     said_not_null |= not;
@@ -251,9 +270,11 @@ impl Binder<'_> {
                         let message = format!(
                             "multiple default values specified for column \"{name}\" of table \"{table_name}\""
                         );
-                        return Err(
-                            Error::new(state::SYNTAX_ERROR, message).position(pos + 1)
-                        );
+                        let error = Error::new(state::SYNTAX_ERROR, message);
+                        return Err(match new.sequence {
+                            Some(_) => error,
+                            None => error.position(pos + 1),
+                        });
                     }
                     new.default = Some(self.set_default(&mut new.def, source)?);
                     continue;
@@ -263,27 +284,30 @@ impl Binder<'_> {
                         let message = format!(
                             "both default and identity specified for column \"{name}\" of table \"{table_name}\""
                         );
-                        return Err(
-                            Error::new(state::SYNTAX_ERROR, message).position(pos + 1)
-                        );
+                        return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
                     }
                     new.sequence = Some(self.identity_options(new.def.ty, options)?);
                     new.def.identity = Some(identity(*always));
                     new.def.not_null = true;
                     continue;
                 }
-                C::PrimaryKey { options } => {
-                    T::PrimaryKey { columns: column(), options: options.clone() }
-                }
-                C::Unique { nulls_not_distinct, options } => T::Unique {
+                C::PrimaryKey { options } => T::PrimaryKey {
+                    columns: column(),
+                    options: options.clone(),
+                },
+                C::Unique {
+                    nulls_not_distinct,
+                    options,
+                } => T::Unique {
                     columns: column(),
                     nulls_not_distinct: *nulls_not_distinct,
                     options: options.clone(),
                 },
                 C::Check(source) => T::Check(source.clone()),
-                C::References(references) => {
-                    T::ForeignKey { columns: column(), references: references.clone() }
-                }
+                C::References(references) => T::ForeignKey {
+                    columns: column(),
+                    references: references.clone(),
+                },
             };
             let constraint = ast::TableConstraint {
                 name: constraint.name.clone(),
@@ -316,13 +340,13 @@ impl Binder<'_> {
         let bound = self.default_expr(&source.expr)?;
         if bound.any(&mut |e| matches!(e, Expr::Var(_))) {
             let message = "cannot use column reference in DEFAULT expression";
-            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
-                .position(source.expr.pos + 1));
+            return Err(
+                Error::new(state::FEATURE_NOT_SUPPORTED, message).position(source.expr.pos + 1)
+            );
         }
         let from = bound.type_oid();
         let sequence = sequence_of(&bound);
-        let cast =
-            self.try_coerce(bound, column.ty, CastContext::Assignment, source.expr.pos)?;
+        let cast = self.try_coerce(bound, column.ty, CastContext::Assignment, source.expr.pos)?;
         let Some(cast) = cast else {
             let message = format!(
                 "column \"{}\" is of type {} but default expression is of type {}",
@@ -343,21 +367,19 @@ impl Binder<'_> {
 
     fn default_expr(&mut self, ast: &ast::Expr) -> Result<Expr> {
         // A column of that name is refused by what it is, not as unknown.
-        let bound = self.in_clause(Clause::Default, |b| b.expr(ast, &Scope::empty())).map_err(
-            |e| match e.code() == state::UNDEFINED_COLUMN {
+        let bound = self
+            .in_clause(Clause::Default, |b| b.expr(ast, &Scope::empty()))
+            .map_err(|e| match e.code() == state::UNDEFINED_COLUMN {
                 true => {
                     let message = "cannot use column reference in DEFAULT expression";
                     let position = e.fields().position.unwrap_or(ast.pos + 1);
                     Error::new(state::FEATURE_NOT_SUPPORTED, message).position(position)
                 }
                 false => e,
-            },
-        )?;
+            })?;
         if bound.any(&mut |e| matches!(e, Expr::Subquery(_))) {
             let message = "cannot use subquery in DEFAULT expression";
-            return Err(
-                Error::new(state::FEATURE_NOT_SUPPORTED, message).position(ast.pos + 1)
-            );
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(ast.pos + 1));
         }
         Ok(bound)
     }
@@ -370,74 +392,96 @@ impl Binder<'_> {
         let table = &draft.table;
         let key_columns = |columns: &[(String, Pos)]| -> Result<Vec<String>> {
             let mut names: Vec<String> = Vec::new();
-            for (name, pos) in columns {
+            for (name, _) in columns {
                 if table.attnum(name).is_none() {
                     let message = format!("column \"{name}\" named in key does not exist");
-                    return Err(
-                        Error::new(state::UNDEFINED_COLUMN, message).position(ast.pos + 1)
-                    );
+                    return Err(Error::new(state::UNDEFINED_COLUMN, message).position(ast.pos + 1));
                 }
                 if names.contains(name) {
-                    let message =
-                        format!("column \"{name}\" appears twice in {} constraint", key_kind(&ast.kind));
-                    return Err(
-                        Error::new(state::DUPLICATE_COLUMN, message).position(pos + 1)
+                    let message = format!(
+                        "column \"{name}\" appears twice in {} constraint",
+                        key_kind(&ast.kind)
                     );
+                    return Err(Error::new(state::DUPLICATE_COLUMN, message).position(ast.pos + 1));
                 }
                 names.push(name.clone());
             }
             Ok(names)
         };
-        let is_key = matches!(ast.kind, T::PrimaryKey { .. } | T::UsingIndex { primary: true, .. });
+        let is_key = matches!(
+            ast.kind,
+            T::PrimaryKey { .. } | T::UsingIndex { primary: true, .. }
+        );
         if is_key && draft.has_key {
-            let message =
-                format!("multiple primary keys for table \"{}\" are not allowed", table.name);
-            return Err(
-                Error::new(state::INVALID_TABLE_DEFINITION, message).position(ast.pos + 1)
+            let message = format!(
+                "multiple primary keys for table \"{}\" are not allowed",
+                table.name
             );
+            return Err(Error::new(state::INVALID_TABLE_DEFINITION, message).position(ast.pos + 1));
         }
         let kind = match &ast.kind {
             T::PrimaryKey { columns, options } => NewConstraintKind::PrimaryKey {
                 columns: key_columns(columns)?,
                 options: self.index_options(options)?,
             },
-            T::Unique { columns, nulls_not_distinct, options } => NewConstraintKind::Unique {
+            T::Unique {
+                columns,
+                nulls_not_distinct,
+                options,
+            } => NewConstraintKind::Unique {
                 columns: key_columns(columns)?,
                 nulls_not_distinct: *nulls_not_distinct,
                 options: self.index_options(options)?,
             },
             T::UsingIndex { index, primary } => {
-                let found = self.catalog().indexes_of(table.oid).iter().find(|i| i.name == *index);
+                let found = self
+                    .catalog()
+                    .indexes_of(table.oid)
+                    .iter()
+                    .find(|i| i.name == *index);
                 let Some(found) = found else {
                     let message = format!("index \"{index}\" does not exist");
-                    return Err(
-                        Error::new(state::UNDEFINED_OBJECT, message).position(ast.pos + 1)
-                    );
+                    return Err(Error::new(state::UNDEFINED_OBJECT, message).position(ast.pos + 1));
                 };
-                NewConstraintKind::UsingIndex { index: found.oid, primary: *primary }
+                NewConstraintKind::UsingIndex {
+                    index: found.oid,
+                    primary: *primary,
+                }
             }
             T::Check(source) => {
                 let (bound, columns) = self.check_source(source, table)?;
-                NewConstraintKind::Check { expr: source.text.clone(), columns, bound }
+                NewConstraintKind::Check {
+                    expr: source.text.clone(),
+                    columns,
+                    bound,
+                }
             }
-            T::ForeignKey { columns, references } => {
-                self.foreign_key(columns, references, table, ast.pos)?
-            }
+            T::ForeignKey {
+                columns,
+                references,
+            } => self.foreign_key(columns, references, table, ast.pos)?,
             T::NotNull(_) => {
                 return Err(Error::internal("NOT NULL is not kept as a constraint"));
             }
         };
         draft.has_key |= is_key;
         if ast.not_valid
-            && !matches!(kind, NewConstraintKind::Check { .. } | NewConstraintKind::ForeignKey { .. })
+            && !matches!(
+                kind,
+                NewConstraintKind::Check { .. } | NewConstraintKind::ForeignKey { .. }
+            )
         {
-            let message =
-                format!("{} constraints cannot be marked NOT VALID", key_kind(&ast.kind).to_uppercase());
-            return Err(
-                Error::new(state::FEATURE_NOT_SUPPORTED, message).position(ast.pos + 1)
+            let message = format!(
+                "{} constraints cannot be marked NOT VALID",
+                key_kind(&ast.kind).to_uppercase()
             );
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(ast.pos + 1));
         }
-        Ok(NewConstraint { name: ast.name.clone(), kind, not_valid: ast.not_valid })
+        Ok(NewConstraint {
+            name: ast.name.clone(),
+            kind,
+            not_valid: ast.not_valid,
+        })
     }
 
     pub(super) fn index_options(&self, list: &[(String, String)]) -> Result<Vec<(String, String)>> {
@@ -446,7 +490,8 @@ impl Binder<'_> {
                 "fillfactor" => {
                     let ok = value.parse::<u32>().is_ok_and(|n| (10..=100).contains(&n));
                     if !ok {
-                        let message = format!("value {value} out of bounds for option \"fillfactor\"");
+                        let message =
+                            format!("value {value} out of bounds for option \"fillfactor\"");
                         return Err(Error::new(state::INVALID_PARAMETER_VALUE, message)
                             .detail("Valid values are between \"10\" and \"100\"."));
                     }
@@ -477,8 +522,9 @@ impl Binder<'_> {
         })?;
         if bound.any(&mut |e| matches!(e, Expr::Subquery(_))) {
             let message = "cannot use subquery in check constraint";
-            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
-                .position(source.expr.pos + 1));
+            return Err(
+                Error::new(state::FEATURE_NOT_SUPPORTED, message).position(source.expr.pos + 1)
+            );
         }
         let mut columns: Vec<String> = Vec::new();
         bound.for_each_var(&mut |var| {
@@ -502,8 +548,9 @@ impl Binder<'_> {
         let mut names: Vec<String> = Vec::new();
         for (name, _) in columns {
             if table.attnum(name).is_none() {
-                let message =
-                    format!("column \"{name}\" referenced in foreign key constraint does not exist");
+                let message = format!(
+                    "column \"{name}\" referenced in foreign key constraint does not exist"
+                );
                 return Err(Error::new(state::UNDEFINED_COLUMN, message));
             }
             if names.contains(name) {
@@ -518,7 +565,8 @@ impl Binder<'_> {
             false => match self.relation(&references.table).map_err(no_position)? {
                 Relation::Table(found) => Some(found.oid),
                 other => {
-                    let message = format!("referenced relation \"{}\" is not a table", other.name());
+                    let message =
+                        format!("referenced relation \"{}\" is not a table", other.name());
                     return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
                 }
             },
@@ -541,7 +589,9 @@ impl Binder<'_> {
         match name.schema() {
             Some(schema) => Ok(self.schema(schema)? == table.schema),
             None if table.oid == Oid::NONE => Ok(true),
-            None => Ok(self.find_relation(name)?.is_some_and(|r| r.oid() == table.oid)),
+            None => Ok(self
+                .find_relation(name)?
+                .is_some_and(|r| r.oid() == table.oid)),
         }
     }
 
@@ -555,12 +605,19 @@ impl Binder<'_> {
             return Ok(Ddl::Nothing { tag: "ALTER TABLE" });
         };
         let has_key = self.catalog().primary_key(table.oid).is_some();
-        let mut draft = Draft { table: (*table).clone(), has_key, constraints: vec![] };
+        let mut draft = Draft {
+            table: (*table).clone(),
+            has_key,
+            constraints: vec![],
+        };
         let mut bound = Vec::with_capacity(actions.len());
         for action in actions {
             self.alter_action(action, &mut draft, &mut bound)?;
         }
-        Ok(Ddl::AlterTable { table: table.oid, actions: bound })
+        Ok(Ddl::AlterTable {
+            table: table.oid,
+            actions: bound,
+        })
     }
 
     fn alter_action(
@@ -573,7 +630,10 @@ impl Binder<'_> {
             b.target_column(&draft.table, name, 0).map_err(no_position)
         };
         match action {
-            AlterAction::AddColumn { column, if_not_exists } => {
+            AlterAction::AddColumn {
+                column,
+                if_not_exists,
+            } => {
                 if draft.table.attnum(&column.name).is_some() {
                     let message = format!(
                         "column \"{}\" of relation \"{}\" already exists",
@@ -593,9 +653,16 @@ impl Binder<'_> {
                     *last = new.def.clone();
                 }
                 let constraints = std::mem::take(&mut draft.constraints);
-                out.push(AlterTable::AddColumn { column: new, constraints });
+                out.push(AlterTable::AddColumn {
+                    column: new,
+                    constraints,
+                });
             }
-            AlterAction::DropColumn { column: name, if_exists, cascade } => {
+            AlterAction::DropColumn {
+                column: name,
+                if_exists,
+                cascade,
+            } => {
                 let Some(attnum) = draft.table.attnum(name) else {
                     if *if_exists {
                         self.notice(Error::new(
@@ -610,9 +677,15 @@ impl Binder<'_> {
                     return column(self, draft, name).map(|_| ());
                 };
                 draft.table.columns[attnum as usize - 1].dropped = true;
-                out.push(AlterTable::DropColumn { attnum, cascade: *cascade });
+                out.push(AlterTable::DropColumn {
+                    attnum,
+                    cascade: *cascade,
+                });
             }
-            AlterAction::SetDefault { column: name, default } => {
+            AlterAction::SetDefault {
+                column: name,
+                default,
+            } => {
                 let attnum = column(self, draft, name)?;
                 let mut def = draft.table.column(attnum).clone();
                 if def.identity.is_some() {
@@ -620,13 +693,17 @@ impl Binder<'_> {
                         "column \"{name}\" of relation \"{}\" is an identity column",
                         draft.table.name
                     );
-                    let hint = "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.";
-                    return Err(Error::new(state::SYNTAX_ERROR, message).hint(hint));
+                    let error = Error::new(state::SYNTAX_ERROR, message);
+                    return Err(match default {
+                        Some(_) => error,
+                        None => error
+                            .hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."),
+                    });
                 }
                 def.default = None;
                 def.sequence = None;
                 if let Some(source) = default {
-                    self.set_default(&mut def, source)?;
+                    self.set_default(&mut def, source).map_err(no_position)?;
                 }
                 out.push(AlterTable::SetDefault {
                     attnum,
@@ -649,16 +726,32 @@ impl Binder<'_> {
                 }
                 out.push(AlterTable::DropNotNull(attnum));
             }
-            AlterAction::SetType { column: name, ty, collation, using, pos } => {
+            AlterAction::SetType {
+                column: name,
+                ty,
+                collation,
+                using,
+                pos,
+            } => {
                 let attnum = column(self, draft, name)?;
-                let action =
-                    self.set_type(&draft.table, attnum, ty, collation.as_ref(), using.as_ref(), *pos)?;
+                let action = self.set_type(
+                    &draft.table,
+                    attnum,
+                    ty,
+                    collation.as_ref(),
+                    using.as_ref(),
+                    *pos,
+                )?;
                 if let AlterTable::SetType { ty, .. } = &action {
                     draft.table.columns[attnum as usize - 1].ty = *ty;
                 }
                 out.push(action);
             }
-            AlterAction::AddIdentity { column: name, always, options } => {
+            AlterAction::AddIdentity {
+                column: name,
+                always,
+                options,
+            } => {
                 let attnum = column(self, draft, name)?;
                 let def = draft.table.column(attnum);
                 let of = format!("column \"{name}\" of relation \"{}\"", draft.table.name);
@@ -672,12 +765,22 @@ impl Binder<'_> {
                     return wrong(format!("{of} already has a default value"));
                 }
                 if !def.not_null {
-                    return wrong(format!("{of} must be declared NOT NULL before identity can be added"));
+                    return wrong(format!(
+                        "{of} must be declared NOT NULL before identity can be added"
+                    ));
                 }
                 let options = self.identity_options(def.ty, options)?;
-                out.push(AlterTable::AddIdentity { attnum, identity: identity(*always), options });
+                out.push(AlterTable::AddIdentity {
+                    attnum,
+                    identity: identity(*always),
+                    options,
+                });
             }
-            AlterAction::SetIdentity { column: name, always, options } => {
+            AlterAction::SetIdentity {
+                column: name,
+                always,
+                options,
+            } => {
                 let attnum = column(self, draft, name)?;
                 if draft.table.column(attnum).identity.is_none() {
                     let message = format!(
@@ -688,9 +791,16 @@ impl Binder<'_> {
                 }
                 let (options, _) = self.sequence_options(options)?;
                 let identity = always.map(identity);
-                out.push(AlterTable::SetIdentity { attnum, identity, options });
+                out.push(AlterTable::SetIdentity {
+                    attnum,
+                    identity,
+                    options,
+                });
             }
-            AlterAction::DropIdentity { column: name, if_exists } => {
+            AlterAction::DropIdentity {
+                column: name,
+                if_exists,
+            } => {
                 let attnum = column(self, draft, name)?;
                 if draft.table.column(attnum).identity.is_none() {
                     let message = format!(
@@ -711,21 +821,26 @@ impl Binder<'_> {
                     out.push(AlterTable::SetNotNull(column(self, draft, name)?));
                     return Ok(());
                 }
-                let new = self.table_constraint(constraint, draft)?;
+                let new = self.table_constraint(constraint, draft);
+                let placed = matches!(constraint.kind, T::UsingIndex { .. });
+                let new = new.map_err(|e| if placed { e } else { no_position(e) })?;
                 out.push(AlterTable::AddConstraint(new));
             }
-            AlterAction::DropConstraint { name, if_exists, cascade } => {
-                match self.table_constraint_named(&draft.table, name) {
-                    Ok(constraint) => {
-                        out.push(AlterTable::DropConstraint { constraint, cascade: *cascade })
-                    }
-                    Err(e) if *if_exists => {
-                        let message = format!("{}, skipping", e.message());
-                        self.notice(Error::new(e.code(), message));
-                    }
-                    Err(e) => return Err(e),
+            AlterAction::DropConstraint {
+                name,
+                if_exists,
+                cascade,
+            } => match self.table_constraint_named(&draft.table, name) {
+                Ok(constraint) => out.push(AlterTable::DropConstraint {
+                    constraint,
+                    cascade: *cascade,
+                }),
+                Err(e) if *if_exists => {
+                    let message = format!("{}, skipping", e.message());
+                    self.notice(Error::new(e.code(), message));
                 }
-            }
+                Err(e) => return Err(e),
+            },
             AlterAction::ValidateConstraint(name) => {
                 let constraint = self.table_constraint_named(&draft.table, name)?;
                 let check = self.stored_check(&draft.table, constraint)?;
@@ -752,7 +867,9 @@ impl Binder<'_> {
     /// A CHECK constraint's condition over the row; None for other constraints.
     fn stored_check(&mut self, table: &TableDef, constraint: Oid) -> Result<Option<Expr>> {
         let kind = self.catalog().constraint(constraint).map(|c| &c.kind);
-        let Some(ConstraintKind::Check { expr, .. }) = kind else { return Ok(None) };
+        let Some(ConstraintKind::Check { expr, .. }) = kind else {
+            return Ok(None);
+        };
         let ast = crate::parse::parse_expr(expr)?;
         let bound = self.expr_over_table(&ast, table, None)?;
         Ok(Some(slots_of_row(bound)))
@@ -761,8 +878,10 @@ impl Binder<'_> {
     pub(super) fn table_constraint_named(&self, table: &TableDef, name: &str) -> Result<Oid> {
         let found = self.catalog().constraint_by_name(table.oid, name);
         found.map(|c| c.oid).ok_or_else(|| {
-            let message =
-                format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+            let message = format!(
+                "constraint \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            );
             Error::new(state::UNDEFINED_OBJECT, message)
         })
     }
@@ -802,11 +921,22 @@ impl Binder<'_> {
             let target = throng_types::sqltype::format_type(to);
             let (message, hint) = match using {
                 None => (
-                    format!("column \"{}\" cannot be cast automatically to type {}", column.name, type_name(to.oid)),
-                    format!("You might need to specify \"USING {}::{target}\".", crate::parse::quote_ident(&column.name)),
+                    format!(
+                        "column \"{}\" cannot be cast automatically to type {}",
+                        column.name,
+                        type_name(to.oid)
+                    ),
+                    format!(
+                        "You might need to specify \"USING {}::{target}\".",
+                        crate::parse::quote_ident(&column.name)
+                    ),
                 ),
                 Some(_) => (
-                    format!("result of USING clause for column \"{}\" cannot be cast automatically to type {}", column.name, type_name(to.oid)),
+                    format!(
+                        "result of USING clause for column \"{}\" cannot be cast automatically to type {}",
+                        column.name,
+                        type_name(to.oid)
+                    ),
                     "You might need to add an explicit cast.".to_string(),
                 ),
             };
@@ -815,7 +945,13 @@ impl Binder<'_> {
         self.check_default_fits(column, to)?;
         let same_bytes = using.is_none() && same_bytes(column.ty, to);
         let using = Box::new(slots_of_row(cast));
-        Ok(AlterTable::SetType { attnum, ty: to, collation, using, same_bytes })
+        Ok(AlterTable::SetType {
+            attnum,
+            ty: to,
+            collation,
+            using,
+            same_bytes,
+        })
     }
 }
 
@@ -838,10 +974,15 @@ impl Binder<'_> {
                 false => misfit(),
             };
         }
-        let Some(text) = &column.default else { return Ok(()) };
+        let Some(text) = &column.default else {
+            return Ok(());
+        };
         let ast = crate::parse::parse_expr(text)?;
         let bound = self.default_expr(&ast).map_err(no_position)?;
-        match self.try_coerce(bound, to, CastContext::Assignment, 0).map_err(no_position)? {
+        match self
+            .try_coerce(bound, to, CastContext::Assignment, 0)
+            .map_err(no_position)?
+        {
             Some(_) => Ok(()),
             None => misfit(),
         }
@@ -849,7 +990,11 @@ impl Binder<'_> {
 }
 
 fn identity(always: bool) -> Identity {
-    if always { Identity::Always } else { Identity::ByDefault }
+    if always {
+        Identity::Always
+    } else {
+        Identity::ByDefault
+    }
 }
 
 fn key_kind(kind: &T) -> &'static str {
@@ -890,8 +1035,10 @@ fn same_bytes(from: SqlType, to: SqlType) -> bool {
         return to.typmod == -1 || (from.typmod != -1 && from.typmod <= to.typmod);
     }
     if from.oid == oid::NUMERIC && to.oid == oid::NUMERIC {
-        let (old, new) =
-            (SqlType::numeric_precision(from.typmod), SqlType::numeric_precision(to.typmod));
+        let (old, new) = (
+            SqlType::numeric_precision(from.typmod),
+            SqlType::numeric_precision(to.typmod),
+        );
         return match (old, new) {
             (_, None) => true,
             (Some((p, s)), Some((q, t))) => s == t && p <= q,

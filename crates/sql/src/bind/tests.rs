@@ -1,0 +1,62 @@
+use throng_types::sqltype::format_type;
+
+use crate::command::BoundStatement;
+use crate::query::QueryKind;
+use crate::testing::{Workbench, line};
+
+const SCHEMA: &str = "
+    create table a(id int primary key, v text, n numeric(10,2), t timestamptz, b boolean, arr int[]);
+    create table b(id bigint primary key, a_id int references a, name varchar(20), c char(3),
+        f float8, d date, u uuid, i interval, s smallint, r real, ts timestamp, ti time, by bytea);
+    create table p(x int, y int not null default 5, id serial,
+        g int generated always as identity, unique (x, y));
+    create table e()";
+
+/// The columns a statement gives, or its error.
+fn outcome(bench: &Workbench, sql: &str) -> String {
+    let bound = match bench.bind_one(sql) {
+        Ok(bound) => bound,
+        Err(e) => return format!("! {}", line(&e)),
+    };
+    let BoundStatement::Query(query) = bound.statement else {
+        return "= ".into();
+    };
+    let columns: Vec<String> = match &query.kind {
+        QueryKind::Select(query) => query
+            .columns()
+            .iter()
+            .map(|c| format!("{} {}", c.name, format_type(c.ty)))
+            .collect(),
+        QueryKind::Insert(i) => targets(&i.returning),
+        QueryKind::Update(u) => targets(&u.returning),
+        QueryKind::Delete(d) => targets(&d.returning),
+    };
+    format!("= {}", columns.join(", "))
+}
+
+fn targets(targets: &[crate::query::Target]) -> Vec<String> {
+    targets
+        .iter()
+        .map(|t| format!("{} {}", t.name, format_type(t.expr.ty())))
+        .collect()
+}
+
+/// Each statement's result columns or error are PostgreSQL 18's.
+#[test]
+fn statements_mean_what_they_mean_in_postgresql() {
+    let bench = Workbench::new(SCHEMA);
+    let mut lines = include_str!("cases.txt").lines().filter(|l| !l.is_empty());
+    let mut wrong = Vec::new();
+    while let (Some(sql), Some(expected)) = (lines.next(), lines.next()) {
+        let got = outcome(&bench, sql);
+        if got.trim() != expected.trim() {
+            wrong.push(format!("{sql}\n  want {expected}\n  got  {got}"));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}

@@ -22,57 +22,105 @@ impl Binder<'_> {
             S::Savepoint(name) => Command::Savepoint(name.clone()),
             S::RollbackTo(name) => Command::RollbackTo(name.clone()),
             S::Release(name) => Command::Release(name.clone()),
-            S::SetTransaction { modes, session } => {
-                Command::SetTransaction { modes: *modes, session: *session }
-            }
-            S::Set { name, value, local } => {
-                Command::Set { name: name.clone(), value: value.clone(), local: *local }
-            }
+            S::SetTransaction { modes, session } => Command::SetTransaction {
+                modes: *modes,
+                session: *session,
+            },
+            S::Set { name, value, local } => Command::Set {
+                name: name.clone(),
+                value: value.clone(),
+                local: *local,
+            },
             S::Reset(name) => Command::Reset(name.clone()),
             S::Show(name) => Command::Show(name.clone()),
-            S::SetRole { role, local } => {
-                Command::SetRole { role: role.clone(), local: *local }
-            }
-            S::SetSessionAuthorization { role, local } => {
-                Command::SetSessionAuthorization { role: role.clone(), local: *local }
-            }
-            S::Prepare { name, types, statement } => {
-                let types =
-                    types.iter().map(|t| self.type_of(t)).collect::<Result<Vec<SqlType>>>()?;
-                Command::Prepare { name: name.clone(), types, statement: statement.clone() }
+            S::SetRole { role, local } => Command::SetRole {
+                role: role.clone(),
+                local: *local,
+            },
+            S::SetSessionAuthorization { role, local } => Command::SetSessionAuthorization {
+                role: role.clone(),
+                local: *local,
+            },
+            S::Prepare {
+                name,
+                types,
+                statement,
+            } => {
+                let types = types
+                    .iter()
+                    .map(|t| self.type_of(t))
+                    .collect::<Result<Vec<SqlType>>>()?;
+                Command::Prepare {
+                    name: name.clone(),
+                    types,
+                    statement: statement.clone(),
+                }
             }
             S::Execute { name, args } => self.execute(name, args)?,
             S::Deallocate(name) => Command::Deallocate(name.clone()),
-            S::Declare { name, scroll, hold, query } => {
+            S::Declare {
+                name,
+                scroll,
+                hold,
+                query,
+            } => {
                 let query = self.query(query, None)?;
                 let query = Box::new(self.bound(QueryKind::Select(query))?);
-                Command::Declare { name: name.clone(), query, scroll: *scroll, hold: *hold }
+                Command::Declare {
+                    name: name.clone(),
+                    query,
+                    scroll: *scroll,
+                    hold: *hold,
+                }
             }
-            S::Fetch { name, direction, moving } => {
-                Command::Fetch { name: name.clone(), direction: *direction, moving: *moving }
-            }
+            S::Fetch {
+                name,
+                direction,
+                moving,
+            } => Command::Fetch {
+                name: name.clone(),
+                direction: *direction,
+                moving: *moving,
+            },
             S::Close(name) => Command::Close(name.clone()),
             S::Copy(copy) => Command::Copy(Box::new(self.copy(copy)?)),
-            S::Lock { tables, mode, nowait } => {
+            S::Lock {
+                tables,
+                mode,
+                nowait,
+            } => {
                 let tables = self.plain_tables(tables)?;
-                Command::LockTable { tables, mode: *mode, nowait: *nowait }
+                Command::LockTable {
+                    tables,
+                    mode: *mode,
+                    nowait: *nowait,
+                }
             }
-            S::Vacuum { tables, full, analyze, verbose } => Command::Vacuum {
+            S::Vacuum {
+                tables,
+                full,
+                analyze,
+                verbose,
+            } => Command::Vacuum {
                 tables: self.plain_tables(tables)?,
                 full: *full,
                 analyze: *analyze,
                 verbose: *verbose,
             },
-            S::Analyze { tables, verbose } => {
-                Command::Analyze { tables: self.plain_tables(tables)?, verbose: *verbose }
-            }
-            S::Reindex { kind, name } => Command::Reindex { indexes: self.reindex(*kind, name)? },
+            S::Analyze { tables, verbose } => Command::Analyze {
+                tables: self.plain_tables(tables)?,
+                verbose: *verbose,
+            },
+            S::Reindex { kind, name } => Command::Reindex {
+                indexes: self.reindex(*kind, name)?,
+            },
             S::Checkpoint => Command::Checkpoint,
             S::Discard(what) => Command::Discard(*what),
             S::Listen(channel) => Command::Listen(channel.clone()),
-            S::Notify { channel, payload } => {
-                Command::Notify { channel: channel.clone(), payload: payload.clone() }
-            }
+            S::Notify { channel, payload } => Command::Notify {
+                channel: channel.clone(),
+                payload: payload.clone(),
+            },
             S::Unlisten(channel) => Command::Unlisten(channel.clone()),
             _ => return Err(Error::internal("a statement that nothing binds")),
         })
@@ -92,13 +140,21 @@ impl Binder<'_> {
             })
             .collect::<Result<Vec<Oid>>>()
             .map(|oids| {
-                oids.into_iter().filter(|o| crate::catalog::system::by_oid(*o).is_none()).collect()
+                oids.into_iter()
+                    .filter(|o| crate::catalog::system::by_oid(*o).is_none())
+                    .collect()
             })
     }
 
     fn reindex(&self, kind: ast::ObjectKind, name: &ast::Name) -> Result<Vec<Oid>> {
         let catalog = self.catalog();
-        let of_table = |oid| catalog.indexes_of(oid).iter().map(|i| i.oid).collect::<Vec<_>>();
+        let of_table = |oid| {
+            catalog
+                .indexes_of(oid)
+                .iter()
+                .map(|i| i.oid)
+                .collect::<Vec<_>>()
+        };
         match kind {
             ast::ObjectKind::Index => match self.relation(name)? {
                 Relation::Index(index) => Ok(vec![index.oid]),
@@ -110,7 +166,8 @@ impl Binder<'_> {
             ast::ObjectKind::Table => match self.relation(name)? {
                 Relation::Table(table) => Ok(of_table(table.oid)),
                 _ => {
-                    let message = format!("\"{}\" is not a table or materialized view", name.last());
+                    let message =
+                        format!("\"{}\" is not a table or materialized view", name.last());
                     Err(Error::new(state::WRONG_OBJECT_TYPE, message))
                 }
             },
@@ -130,8 +187,7 @@ impl Binder<'_> {
             return Err(Error::new(state::INVALID_SQL_STATEMENT_NAME, message));
         };
         if types.len() != args.len() {
-            let message =
-                format!("wrong number of parameters for prepared statement \"{name}\"");
+            let message = format!("wrong number of parameters for prepared statement \"{name}\"");
             return Err(Error::new(state::SYNTAX_ERROR, message).detail(format!(
                 "Expected {} parameters but got {}.",
                 types.len(),
@@ -144,9 +200,7 @@ impl Binder<'_> {
             let expr = self.in_clause(clause, |b| b.expr(arg, &Scope::empty()))?;
             if expr.any(&mut |e| matches!(e, Expr::Subquery(_))) {
                 let message = "cannot use subquery in EXECUTE parameter";
-                return Err(
-                    Error::new(state::FEATURE_NOT_SUPPORTED, message).position(arg.pos + 1)
-                );
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(arg.pos + 1));
             }
             let from = expr.type_oid();
             let cast = self.try_coerce(expr, ty, CastContext::Assignment, arg.pos)?;
@@ -163,7 +217,10 @@ impl Binder<'_> {
                     .position(arg.pos + 1)
             })?);
         }
-        Ok(Command::Execute { name: name.to_string(), args: bound })
+        Ok(Command::Execute {
+            name: name.to_string(),
+            args: bound,
+        })
     }
 
     pub(super) fn explain_options(

@@ -42,7 +42,10 @@ mod id {
             (self.oid.0, self.typmod)
         }
         fn from_raw((oid, typmod): (u32, i32)) -> SqlType {
-            SqlType { oid: Oid(oid), typmod }
+            SqlType {
+                oid: Oid(oid),
+                typmod,
+            }
         }
     }
     impl Raw for (Oid, u16) {
@@ -200,7 +203,10 @@ pub enum ConstraintKind {
         index: Oid,
     },
     /// `expr` is SQL text over the table's column names; `columns` are those it uses.
-    Check { expr: String, columns: Vec<u16> },
+    Check {
+        expr: String,
+        columns: Vec<u16>,
+    },
     ForeignKey(ForeignKey),
 }
 
@@ -396,18 +402,27 @@ objects! {
 impl TableDef {
     /// Columns that exist, with their attribute numbers.
     pub fn live_columns(&self) -> impl Iterator<Item = (u16, &ColumnDef)> {
-        self.columns.iter().enumerate().filter(|(_, c)| !c.dropped).map(|(i, c)| (i as u16 + 1, c))
+        self.columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| !c.dropped)
+            .map(|(i, c)| (i as u16 + 1, c))
     }
     /// A column's attribute number by name.
     pub fn attnum(&self, name: &str) -> Option<u16> {
-        self.live_columns().find(|(_, c)| c.name == name).map(|(n, _)| n)
+        self.live_columns()
+            .find(|(_, c)| c.name == name)
+            .map(|(n, _)| n)
     }
     /// The column with attribute number `attnum` (from 1).
     pub fn column(&self, attnum: u16) -> &ColumnDef {
         &self.columns[attnum as usize - 1]
     }
     pub fn option(&self, name: &str) -> Option<&str> {
-        self.options.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+        self.options
+            .iter()
+            .find(|(n, _)| n == name)
+            .map(|(_, v)| v.as_str())
     }
 }
 

@@ -9,8 +9,15 @@ use super::{Catalog, Object, ObjectKind};
 /// One object row to write. `Put` replaces the row with the same oid, if there is one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    Put { oid: Oid, kind: ObjectKind, json: String },
-    Delete { oid: Oid, kind: ObjectKind },
+    Put {
+        oid: Oid,
+        kind: ObjectKind,
+        json: String,
+    },
+    Delete {
+        oid: Oid,
+        kind: ObjectKind,
+    },
 }
 
 /// A catalog being changed.
@@ -27,7 +34,10 @@ struct Touched {
 
 impl CatalogEdit {
     pub fn new(base: &Catalog) -> CatalogEdit {
-        CatalogEdit { catalog: base.clone(), touched: BTreeMap::new() }
+        CatalogEdit {
+            catalog: base.clone(),
+            touched: BTreeMap::new(),
+        }
     }
 
     /// The catalog as edited so far.
@@ -44,7 +54,9 @@ impl CatalogEdit {
 
     /// Removes an object; nothing happens if it is not there.
     pub fn delete(&mut self, oid: Oid) {
-        let Some(kind) = self.catalog.object(oid).map(|o| o.kind()) else { return };
+        let Some(kind) = self.catalog.object(oid).map(|o| o.kind()) else {
+            return;
+        };
         self.touch(oid, kind);
         self.catalog.remove(oid);
     }
@@ -59,10 +71,15 @@ impl CatalogEdit {
         let mut changes = Vec::new();
         for (oid, touched) in self.touched {
             match self.catalog.object(oid) {
-                Some(object) => {
-                    changes.push(Change::Put { oid, kind: object.kind(), json: object.to_json() })
-                }
-                None if touched.existed => changes.push(Change::Delete { oid, kind: touched.kind }),
+                Some(object) => changes.push(Change::Put {
+                    oid,
+                    kind: object.kind(),
+                    json: object.to_json(),
+                }),
+                None if touched.existed => changes.push(Change::Delete {
+                    oid,
+                    kind: touched.kind,
+                }),
                 None => {}
             }
         }

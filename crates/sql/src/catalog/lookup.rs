@@ -172,11 +172,13 @@ impl Catalog {
     }
     /// The first relation of that name along the path.
     pub fn find_relation(&self, path: &[Oid], name: &str) -> Option<Relation> {
-        path.iter().find_map(|schema| self.relation_in(*schema, name))
+        path.iter()
+            .find_map(|schema| self.relation_in(*schema, name))
     }
     /// Whether the name alone finds this relation.
     pub fn is_visible(&self, path: &[Oid], relation: &Relation) -> bool {
-        self.find_relation(path, relation.name()).is_some_and(|r| r.oid() == relation.oid())
+        self.find_relation(path, relation.name())
+            .is_some_and(|r| r.oid() == relation.oid())
     }
 
     /// A table's indexes, primary key first.
@@ -211,9 +213,16 @@ impl Catalog {
     /// A relation's name as messages give it: schema-qualified unless the path finds it.
     pub fn display_name(&self, path: &[Oid], relation: &Relation) -> String {
         use crate::parse::quote_ident;
-        match (self.is_visible(path, relation), self.schema(relation.schema())) {
+        match (
+            self.is_visible(path, relation),
+            self.schema(relation.schema()),
+        ) {
             (false, Some(schema)) => {
-                format!("{}.{}", quote_ident(&schema.name), quote_ident(relation.name()))
+                format!(
+                    "{}.{}",
+                    quote_ident(&schema.name),
+                    quote_ident(relation.name())
+                )
             }
             _ => quote_ident(relation.name()),
         }

@@ -121,7 +121,10 @@ impl Catalog {
 
     /// The catalog that holds these objects.
     pub fn load(objects: impl IntoIterator<Item = Object>, version: u64) -> Catalog {
-        let mut catalog = Catalog { version, ..Catalog::default() };
+        let mut catalog = Catalog {
+            version,
+            ..Catalog::default()
+        };
         catalog.add_system_schemas();
         let mut later = Vec::new();
         for object in objects {
@@ -146,7 +149,11 @@ impl Catalog {
             (builtin::INFORMATION_SCHEMA, "information_schema"),
             (builtin::PG_TOAST, "pg_toast"),
         ] {
-            let schema = SchemaDef { oid, name: name.into(), owner: builtin::SUPERUSER };
+            let schema = SchemaDef {
+                oid,
+                name: name.into(),
+                owner: builtin::SUPERUSER,
+            };
             self.insert(schema.into());
         }
     }
@@ -178,7 +185,9 @@ impl Catalog {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
                 let links = self.links_mut(d.table);
                 links.indexes.push(d.clone());
-                links.indexes.sort_by(|a, b| (!a.primary, &a.name).cmp(&(!b.primary, &b.name)));
+                links
+                    .indexes
+                    .sort_by(|a, b| (!a.primary, &a.name).cmp(&(!b.primary, &b.name)));
             }
             Object::Constraint(d) => {
                 let links = self.links_mut(d.table);
@@ -187,7 +196,9 @@ impl Catalog {
                 if let Some(fk) = d.foreign_key() {
                     let links = self.links_mut(fk.ref_table);
                     links.referenced_by.push(d.clone());
-                    links.referenced_by.sort_by(|a, b| (&a.name, a.oid).cmp(&(&b.name, b.oid)));
+                    links
+                        .referenced_by
+                        .sort_by(|a, b| (&a.name, a.oid).cmp(&(&b.name, b.oid)));
                 }
             }
             Object::Stats(d) => self.links_mut(d.table).stats = Some(d.clone()),
@@ -227,7 +238,9 @@ impl Catalog {
             Object::Constraint(d) => {
                 self.links_mut(d.table).constraints.retain(|c| c.oid != oid);
                 if let Some(fk) = d.foreign_key() {
-                    self.links_mut(fk.ref_table).referenced_by.retain(|c| c.oid != oid);
+                    self.links_mut(fk.ref_table)
+                        .referenced_by
+                        .retain(|c| c.oid != oid);
                 }
             }
             Object::Stats(d) => self.links_mut(d.table).stats = None,

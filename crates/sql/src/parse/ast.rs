@@ -15,7 +15,10 @@ impl Name {
         self.parts.last().map_or("", |s| s.as_str())
     }
     pub fn schema(&self) -> Option<&str> {
-        self.parts.len().checked_sub(2).map(|i| self.parts[i].as_str())
+        self.parts
+            .len()
+            .checked_sub(2)
+            .map(|i| self.parts[i].as_str())
     }
 }
 
@@ -54,36 +57,101 @@ pub enum Node {
     Column(Vec<String>),
     /// `*`, `t.*`
     Star(Vec<String>),
-    Unary { op: Operator, arg: Box<Expr> },
-    Binary { op: Operator, left: Box<Expr>, right: Box<Expr> },
+    Unary {
+        op: Operator,
+        arg: Box<Expr>,
+    },
+    Binary {
+        op: Operator,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Not(Box<Expr>),
-    IsNull { arg: Box<Expr>, negated: bool },
+    IsNull {
+        arg: Box<Expr>,
+        negated: bool,
+    },
     /// `IS TRUE`, `IS FALSE`, `IS UNKNOWN` (None).
-    IsBool { arg: Box<Expr>, value: Option<bool>, negated: bool },
-    IsDistinct { left: Box<Expr>, right: Box<Expr>, negated: bool },
-    Between { arg: Box<Expr>, low: Box<Expr>, high: Box<Expr>, symmetric: bool, negated: bool },
-    InList { arg: Box<Expr>, list: Vec<Expr>, negated: bool },
-    InQuery { arg: Box<Expr>, query: Box<Query>, negated: bool },
-    Like { kind: LikeKind, arg: Box<Expr>, pattern: Box<Expr>, escape: Option<Box<Expr>>, negated: bool },
+    IsBool {
+        arg: Box<Expr>,
+        value: Option<bool>,
+        negated: bool,
+    },
+    IsDistinct {
+        left: Box<Expr>,
+        right: Box<Expr>,
+        negated: bool,
+    },
+    Between {
+        arg: Box<Expr>,
+        low: Box<Expr>,
+        high: Box<Expr>,
+        symmetric: bool,
+        negated: bool,
+    },
+    InList {
+        arg: Box<Expr>,
+        list: Vec<Expr>,
+        negated: bool,
+    },
+    InQuery {
+        arg: Box<Expr>,
+        query: Box<Query>,
+        negated: bool,
+    },
+    Like {
+        kind: LikeKind,
+        arg: Box<Expr>,
+        pattern: Box<Expr>,
+        escape: Option<Box<Expr>>,
+        negated: bool,
+    },
     /// `left op ANY (right)`
-    Quantified { left: Box<Expr>, op: Operator, all: bool, right: Quantified },
-    Case { operand: Option<Box<Expr>>, whens: Vec<(Expr, Expr)>, default: Option<Box<Expr>> },
-    Cast { arg: Box<Expr>, ty: TypeName },
+    Quantified {
+        left: Box<Expr>,
+        op: Operator,
+        all: bool,
+        right: Quantified,
+    },
+    Case {
+        operand: Option<Box<Expr>>,
+        whens: Vec<(Expr, Expr)>,
+        default: Option<Box<Expr>>,
+    },
+    Cast {
+        arg: Box<Expr>,
+        ty: TypeName,
+    },
     Call(Box<Call>),
     Coalesce(Vec<Expr>),
     NullIf(Box<Expr>, Box<Expr>),
-    MinMax { greatest: bool, args: Vec<Expr> },
+    MinMax {
+        greatest: bool,
+        args: Vec<Expr>,
+    },
     /// `explicit`: written with ROW.
-    Row { fields: Vec<Expr>, explicit: bool },
+    Row {
+        fields: Vec<Expr>,
+        explicit: bool,
+    },
     Array(Vec<Expr>),
     ArrayQuery(Box<Query>),
-    Subscript { arg: Box<Expr>, index: Box<Expr> },
-    Field { arg: Box<Expr>, name: String },
+    Subscript {
+        arg: Box<Expr>,
+        index: Box<Expr>,
+    },
+    Field {
+        arg: Box<Expr>,
+        name: String,
+    },
     Subquery(Box<Query>),
     Exists(Box<Query>),
-    Collate { arg: Box<Expr>, collation: Name },
+    Collate {
+        arg: Box<Expr>,
+        collation: Name,
+    },
     /// In INSERT and UPDATE.
     Default,
 }
@@ -158,7 +226,12 @@ pub struct Cte {
 pub enum Body {
     Select(Box<Select>),
     Values(Vec<Vec<Expr>>),
-    SetOp { op: SetOp, all: bool, left: Box<Query>, right: Box<Query> },
+    SetOp {
+        op: SetOp,
+        all: bool,
+        left: Box<Query>,
+        right: Box<Query>,
+    },
     /// In parentheses.
     Nested(Box<Query>),
 }
@@ -190,10 +263,31 @@ pub struct Alias {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableRef {
-    Table { name: Name, alias: Option<Alias> },
-    Subquery { query: Box<Query>, lateral: bool, alias: Option<Alias>, pos: Pos },
-    Function { call: Expr, lateral: bool, ordinality: bool, alias: Option<Alias>, pos: Pos },
-    Join { kind: JoinKind, left: Box<TableRef>, right: Box<TableRef>, on: JoinOn, alias: Option<Alias>, pos: Pos },
+    Table {
+        name: Name,
+        alias: Option<Alias>,
+    },
+    Subquery {
+        query: Box<Query>,
+        lateral: bool,
+        alias: Option<Alias>,
+        pos: Pos,
+    },
+    Function {
+        call: Expr,
+        lateral: bool,
+        ordinality: bool,
+        alias: Option<Alias>,
+        pos: Pos,
+    },
+    Join {
+        kind: JoinKind,
+        left: Box<TableRef>,
+        right: Box<TableRef>,
+        on: JoinOn,
+        alias: Option<Alias>,
+        pos: Pos,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -226,51 +320,165 @@ pub enum Statement {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
-    Explain { options: Vec<(String, Option<String>)>, statement: Box<Statement> },
+    Explain {
+        options: Vec<(String, Option<String>)>,
+        statement: Box<Statement>,
+    },
     CreateTable(Box<CreateTable>),
-    AlterTable { name: Name, if_exists: bool, actions: Vec<AlterAction> },
+    AlterTable {
+        name: Name,
+        if_exists: bool,
+        actions: Vec<AlterAction>,
+    },
     /// Of any object: `ALTER … RENAME TO`, `SET SCHEMA`, `OWNER TO`.
-    AlterObject { kind: ObjectKind, name: Name, if_exists: bool, change: ObjectChange },
-    RenameColumn { table: Name, if_exists: bool, column: String, to: String },
-    RenameConstraint { table: Name, if_exists: bool, constraint: String, to: String },
+    AlterObject {
+        kind: ObjectKind,
+        name: Name,
+        if_exists: bool,
+        change: ObjectChange,
+    },
+    RenameColumn {
+        table: Name,
+        if_exists: bool,
+        column: String,
+        to: String,
+    },
+    RenameConstraint {
+        table: Name,
+        if_exists: bool,
+        constraint: String,
+        to: String,
+    },
     CreateIndex(Box<CreateIndex>),
-    CreateSchema { name: Option<String>, owner: Option<String>, if_not_exists: bool },
-    CreateSequence { name: Name, if_not_exists: bool, options: Vec<SequenceOption> },
-    AlterSequence { name: Name, if_exists: bool, options: Vec<SequenceOption> },
-    Drop { kind: ObjectKind, names: Vec<Name>, if_exists: bool, cascade: bool },
-    Truncate { tables: Vec<Name>, restart_identity: bool, cascade: bool },
-    Comment { kind: ObjectKind, name: Name, column: Option<String>, text: Option<String> },
-    CreateRole { name: String, options: Vec<RoleOption> },
-    AlterRole { name: String, options: Vec<RoleOption> },
-    AlterRoleSet { role: Option<String>, database: Option<String>, name: Option<String>, value: Option<String> },
-    GrantRole { roles: Vec<String>, members: Vec<String>, revoke: bool },
+    CreateSchema {
+        name: Option<String>,
+        owner: Option<String>,
+        if_not_exists: bool,
+    },
+    CreateSequence {
+        name: Name,
+        if_not_exists: bool,
+        options: Vec<SequenceOption>,
+    },
+    AlterSequence {
+        name: Name,
+        if_exists: bool,
+        options: Vec<SequenceOption>,
+    },
+    Drop {
+        kind: ObjectKind,
+        names: Vec<Name>,
+        if_exists: bool,
+        cascade: bool,
+    },
+    Truncate {
+        tables: Vec<Name>,
+        restart_identity: bool,
+        cascade: bool,
+    },
+    Comment {
+        kind: ObjectKind,
+        name: Name,
+        column: Option<String>,
+        text: Option<String>,
+    },
+    CreateRole {
+        name: String,
+        options: Vec<RoleOption>,
+    },
+    AlterRole {
+        name: String,
+        options: Vec<RoleOption>,
+    },
+    AlterRoleSet {
+        role: Option<String>,
+        database: Option<String>,
+        name: Option<String>,
+        value: Option<String>,
+    },
+    GrantRole {
+        roles: Vec<String>,
+        members: Vec<String>,
+        revoke: bool,
+    },
     Copy(Box<Copy>),
-    Set { name: String, value: Option<String>, local: bool },
-    SetTransaction { modes: crate::command::TransactionModes, session: bool },
-    SetRole { role: Option<String>, local: bool },
-    SetSessionAuthorization { role: Option<String>, local: bool },
+    Set {
+        name: String,
+        value: Option<String>,
+        local: bool,
+    },
+    SetTransaction {
+        modes: crate::command::TransactionModes,
+        session: bool,
+    },
+    SetRole {
+        role: Option<String>,
+        local: bool,
+    },
+    SetSessionAuthorization {
+        role: Option<String>,
+        local: bool,
+    },
     Show(Option<String>),
     Reset(Option<String>),
     Begin(crate::command::TransactionModes),
-    Commit { chain: bool },
-    Rollback { chain: bool },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
     Savepoint(String),
     RollbackTo(String),
     Release(String),
-    Prepare { name: String, types: Vec<TypeName>, statement: std::sync::Arc<Statement> },
-    Execute { name: String, args: Vec<Expr> },
+    Prepare {
+        name: String,
+        types: Vec<TypeName>,
+        statement: std::sync::Arc<Statement>,
+    },
+    Execute {
+        name: String,
+        args: Vec<Expr>,
+    },
     Deallocate(Option<String>),
-    Declare { name: String, scroll: bool, hold: bool, query: Box<Query> },
-    Fetch { name: String, direction: crate::command::FetchDirection, moving: bool },
+    Declare {
+        name: String,
+        scroll: bool,
+        hold: bool,
+        query: Box<Query>,
+    },
+    Fetch {
+        name: String,
+        direction: crate::command::FetchDirection,
+        moving: bool,
+    },
     Close(Option<String>),
-    Lock { tables: Vec<Name>, mode: crate::plan::TableLock, nowait: bool },
-    Vacuum { tables: Vec<Name>, full: bool, analyze: bool, verbose: bool },
-    Analyze { tables: Vec<Name>, verbose: bool },
-    Reindex { kind: ObjectKind, name: Name },
+    Lock {
+        tables: Vec<Name>,
+        mode: crate::plan::TableLock,
+        nowait: bool,
+    },
+    Vacuum {
+        tables: Vec<Name>,
+        full: bool,
+        analyze: bool,
+        verbose: bool,
+    },
+    Analyze {
+        tables: Vec<Name>,
+        verbose: bool,
+    },
+    Reindex {
+        kind: ObjectKind,
+        name: Name,
+    },
     Checkpoint,
     Discard(crate::command::Discard),
     Listen(String),
-    Notify { channel: String, payload: String },
+    Notify {
+        channel: String,
+        payload: String,
+    },
     Unlisten(Option<String>),
     /// Understood, not done: what to call it.
     Unsupported(&'static str),
@@ -381,11 +589,19 @@ pub enum ColumnConstraintKind {
     NotNull,
     Null,
     Default(Source),
-    PrimaryKey { options: Vec<(String, String)> },
-    Unique { nulls_not_distinct: bool, options: Vec<(String, String)> },
+    PrimaryKey {
+        options: Vec<(String, String)>,
+    },
+    Unique {
+        nulls_not_distinct: bool,
+        options: Vec<(String, String)>,
+    },
     Check(Source),
     References(References),
-    Identity { always: bool, options: Vec<SequenceOption> },
+    Identity {
+        always: bool,
+        options: Vec<SequenceOption>,
+    },
 }
 
 /// An expression and its text, which is what the catalog keeps.
@@ -414,27 +630,71 @@ pub struct TableConstraint {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableConstraintKind {
-    PrimaryKey { columns: Vec<(String, Pos)>, options: Vec<(String, String)> },
-    Unique { columns: Vec<(String, Pos)>, nulls_not_distinct: bool, options: Vec<(String, String)> },
-    UsingIndex { index: String, primary: bool },
+    PrimaryKey {
+        columns: Vec<(String, Pos)>,
+        options: Vec<(String, String)>,
+    },
+    Unique {
+        columns: Vec<(String, Pos)>,
+        nulls_not_distinct: bool,
+        options: Vec<(String, String)>,
+    },
+    UsingIndex {
+        index: String,
+        primary: bool,
+    },
     Check(Source),
-    ForeignKey { columns: Vec<(String, Pos)>, references: References },
+    ForeignKey {
+        columns: Vec<(String, Pos)>,
+        references: References,
+    },
     NotNull(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlterAction {
-    AddColumn { column: ColumnDef, if_not_exists: bool },
-    DropColumn { column: String, if_exists: bool, cascade: bool },
-    SetDefault { column: String, default: Option<Source> },
+    AddColumn {
+        column: ColumnDef,
+        if_not_exists: bool,
+    },
+    DropColumn {
+        column: String,
+        if_exists: bool,
+        cascade: bool,
+    },
+    SetDefault {
+        column: String,
+        default: Option<Source>,
+    },
     SetNotNull(String),
     DropNotNull(String),
-    SetType { column: String, ty: TypeName, collation: Option<Name>, using: Option<Expr>, pos: Pos },
-    AddIdentity { column: String, always: bool, options: Vec<SequenceOption> },
-    SetIdentity { column: String, always: Option<bool>, options: Vec<SequenceOption> },
-    DropIdentity { column: String, if_exists: bool },
+    SetType {
+        column: String,
+        ty: TypeName,
+        collation: Option<Name>,
+        using: Option<Expr>,
+        pos: Pos,
+    },
+    AddIdentity {
+        column: String,
+        always: bool,
+        options: Vec<SequenceOption>,
+    },
+    SetIdentity {
+        column: String,
+        always: Option<bool>,
+        options: Vec<SequenceOption>,
+    },
+    DropIdentity {
+        column: String,
+        if_exists: bool,
+    },
     AddConstraint(TableConstraint),
-    DropConstraint { name: String, if_exists: bool, cascade: bool },
+    DropConstraint {
+        name: String,
+        if_exists: bool,
+        cascade: bool,
+    },
     ValidateConstraint(String),
     SetOptions(Vec<(String, String)>),
     ResetOptions(Vec<String>),
@@ -528,8 +788,11 @@ pub struct Copy {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum CopySubject {
-    Table { name: Name, columns: Vec<(String, Pos)> },
-    Query(Query),
+    Table {
+        name: Name,
+        columns: Vec<(String, Pos)>,
+    },
+    Query(Box<Query>),
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -19,7 +19,7 @@ impl Parser<'_> {
             }
             let query = self.query()?;
             self.expect(')')?;
-            CopySubject::Query(query)
+            CopySubject::Query(Box::new(query))
         } else {
             let name = self.any_name()?;
             let columns = match self.is_punct('(') {
@@ -60,11 +60,21 @@ impl Parser<'_> {
             options.push(self.option("delimiter", value));
         }
         let filter = self.where_clause()?;
-        Ok(Statement::Copy(Box::new(Copy { subject, from, target, options, filter })))
+        Ok(Statement::Copy(Box::new(Copy {
+            subject,
+            from,
+            target,
+            options,
+            filter,
+        })))
     }
 
     fn option(&self, name: &str, value: CopyValue) -> CopyOption {
-        CopyOption { name: name.to_string(), value, pos: self.pos() }
+        CopyOption {
+            name: name.to_string(),
+            value,
+            pos: self.pos(),
+        }
     }
 
     /// `FORMAT csv`, `FORCE_QUOTE (a, b)`, `HEADER`.
@@ -88,7 +98,11 @@ impl Parser<'_> {
         while let Kind::Word(word) = self.kind().clone() {
             let pos = self.pos();
             let mut put = |name: &str, value| {
-                options.push(CopyOption { name: name.to_string(), value, pos });
+                options.push(CopyOption {
+                    name: name.to_string(),
+                    value,
+                    pos,
+                });
             };
             match word.as_str() {
                 "binary" | "csv" => {

@@ -40,7 +40,11 @@ impl Parser<'_> {
                 let if_not_exists = self.if_not_exists();
                 let name = self.any_name()?;
                 let options = self.sequence_options()?;
-                Ok(Statement::CreateSequence { name, if_not_exists, options })
+                Ok(Statement::CreateSequence {
+                    name,
+                    if_not_exists,
+                    options,
+                })
             }
             "role" | "user" | "group" => {
                 self.advance();
@@ -157,9 +161,10 @@ impl Parser<'_> {
         }
         if self.is_name() && !self.any_of(&["nulls"]) {
             let class = self.any_name()?;
-            let known = class.last().strip_suffix("_ops").is_some_and(|t| {
-                throng_types::sqltype::type_by_name(t).is_some()
-            });
+            let known = class
+                .last()
+                .strip_suffix("_ops")
+                .is_some_and(|t| throng_types::sqltype::type_by_name(t).is_some());
             if !known {
                 let what = format!("operator class \"{}\"", class.last());
                 return Err(self.unsupported(&what, class.pos));
@@ -170,7 +175,12 @@ impl Parser<'_> {
             self.word("asc");
         }
         let nulls_first = self.nulls_order()?;
-        Ok(IndexColumn { name, descending, nulls_first, pos })
+        Ok(IndexColumn {
+            name,
+            descending,
+            nulls_first,
+            pos,
+        })
     }
 
     fn create_schema(&mut self) -> Result<Statement> {
@@ -190,7 +200,11 @@ impl Parser<'_> {
             }
             return Err(self.unexpected());
         }
-        Ok(Statement::CreateSchema { name, owner, if_not_exists })
+        Ok(Statement::CreateSchema {
+            name,
+            owner,
+            if_not_exists,
+        })
     }
 
     /// A role's name; the words for the session's own come as they are.
@@ -248,7 +262,8 @@ impl Parser<'_> {
                 }
                 Some("restart") => {
                     self.advance();
-                    let given = self.word("with") || matches!(self.kind(), Kind::Integer(_) | Kind::Op(_));
+                    let given =
+                        self.word("with") || matches!(self.kind(), Kind::Integer(_) | Kind::Op(_));
                     SequenceOption::Restart(match given {
                         true => Some(self.integer()?),
                         false => None,
@@ -283,9 +298,7 @@ impl Parser<'_> {
                 "createrole" | "nocreaterole" => RoleOption::CreateRole(word == "createrole"),
                 "createdb" | "nocreatedb" => RoleOption::CreateDb(word == "createdb"),
                 "login" | "nologin" => RoleOption::Login(word == "login"),
-                "replication" | "noreplication" => {
-                    RoleOption::Replication(word == "replication")
-                }
+                "replication" | "noreplication" => RoleOption::Replication(word == "replication"),
                 "bypassrls" | "nobypassrls" => RoleOption::BypassRls(word == "bypassrls"),
                 "connection" => {
                     self.keyword("limit")?;
@@ -343,7 +356,12 @@ impl Parser<'_> {
                     return Err(self.unsupported("ALTER INDEX SET", self.pos()));
                 }
                 let change = self.object_change()?;
-                Ok(Statement::AlterObject { kind: ObjectKind::Index, name, if_exists, change })
+                Ok(Statement::AlterObject {
+                    kind: ObjectKind::Index,
+                    name,
+                    if_exists,
+                    change,
+                })
             }
             "sequence" => {
                 self.advance();
@@ -352,21 +370,38 @@ impl Parser<'_> {
                 if self.any_of(&["rename", "owner", "set"]) {
                     let change = self.object_change()?;
                     let kind = ObjectKind::Sequence;
-                    return Ok(Statement::AlterObject { kind, name, if_exists, change });
+                    return Ok(Statement::AlterObject {
+                        kind,
+                        name,
+                        if_exists,
+                        change,
+                    });
                 }
                 let options = self.sequence_options()?;
                 if options.is_empty() {
                     return Err(self.unexpected());
                 }
-                Ok(Statement::AlterSequence { name, if_exists, options })
+                Ok(Statement::AlterSequence {
+                    name,
+                    if_exists,
+                    options,
+                })
             }
             "schema" => {
                 self.advance();
                 let (name, pos) = self.name_pos()?;
                 let change = self.object_change()?;
-                let name = Name { parts: vec![name], pos };
+                let name = Name {
+                    parts: vec![name],
+                    pos,
+                };
                 let kind = ObjectKind::Schema;
-                Ok(Statement::AlterObject { kind, name, if_exists: false, change })
+                Ok(Statement::AlterObject {
+                    kind,
+                    name,
+                    if_exists: false,
+                    change,
+                })
             }
             "role" | "user" | "group" => self.alter_role(&word),
             "database" => self.alter_database(),
@@ -379,9 +414,10 @@ impl Parser<'_> {
             "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
             "materialized" => Ok(self.skip_unsupported("ALTER MATERIALIZED VIEW")),
             "procedure" | "routine" | "aggregate" | "operator" | "collation" | "policy"
-            | "publication" | "subscription" | "tablespace" | "trigger" | "rule"
-            | "statistics" | "server" | "foreign" | "language" | "event" | "text"
-            | "conversion" | "large" => Ok(self.skip_unsupported("this ALTER")),
+            | "publication" | "subscription" | "tablespace" | "trigger" | "rule" | "statistics"
+            | "server" | "foreign" | "language" | "event" | "text" | "conversion" | "large" => {
+                Ok(self.skip_unsupported("this ALTER"))
+            }
             _ => Err(self.unexpected()),
         }
     }
@@ -419,13 +455,25 @@ impl Parser<'_> {
             self.advance();
             self.keyword("user")?;
             let members = self.list(Self::role_name)?;
-            return Ok(Statement::GrantRole { roles: vec![name], members, revoke });
+            return Ok(Statement::GrantRole {
+                roles: vec![name],
+                members,
+                revoke,
+            });
         }
         if self.is("rename") {
             let change = self.object_change()?;
-            let name = Name { parts: vec![name], pos };
+            let name = Name {
+                parts: vec![name],
+                pos,
+            };
             let kind = ObjectKind::Role;
-            return Ok(Statement::AlterObject { kind, name, if_exists: false, change });
+            return Ok(Statement::AlterObject {
+                kind,
+                name,
+                if_exists: false,
+                change,
+            });
         }
         if self.words(&["in", "database"]) {
             return Ok(self.skip_unsupported("ALTER ROLE ... IN DATABASE"));
@@ -521,12 +569,20 @@ impl Parser<'_> {
         let names = match kind {
             ObjectKind::Role => self.list(|p| {
                 let pos = p.pos();
-                Ok(Name { parts: vec![p.role_name()?], pos })
+                Ok(Name {
+                    parts: vec![p.role_name()?],
+                    pos,
+                })
             })?,
             _ => self.list(Self::any_name)?,
         };
         let cascade = self.cascade();
-        Ok(Statement::Drop { kind, names, if_exists, cascade })
+        Ok(Statement::Drop {
+            kind,
+            names,
+            if_exists,
+            cascade,
+        })
     }
 
     pub(super) fn truncate(&mut self) -> Result<Statement> {
@@ -538,7 +594,11 @@ impl Parser<'_> {
             self.words(&["continue", "identity"]);
         }
         let cascade = self.cascade();
-        Ok(Statement::Truncate { tables, restart_identity, cascade })
+        Ok(Statement::Truncate {
+            tables,
+            restart_identity,
+            cascade,
+        })
     }
 
     pub(super) fn comment(&mut self) -> Result<Statement> {
@@ -582,7 +642,12 @@ impl Parser<'_> {
             true => None,
             false => Some(self.string()?),
         };
-        Ok(Statement::Comment { kind, name, column, text })
+        Ok(Statement::Comment {
+            kind,
+            name,
+            column,
+            text,
+        })
     }
 
     pub(super) fn grant(&mut self) -> Result<Statement> {
@@ -600,9 +665,17 @@ impl Parser<'_> {
             if revoke {
                 self.cascade();
             }
-            return Ok(Statement::GrantRole { roles, members, revoke });
+            return Ok(Statement::GrantRole {
+                roles,
+                members,
+                revoke,
+            });
         }
         self.at = start;
-        Ok(self.skip_unsupported(if revoke { "REVOKE of privileges" } else { "GRANT of privileges" }))
+        Ok(self.skip_unsupported(if revoke {
+            "REVOKE of privileges"
+        } else {
+            "GRANT of privileges"
+        }))
     }
 }

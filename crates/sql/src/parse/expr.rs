@@ -2,10 +2,10 @@
 
 use throng_types::Result;
 
+use super::Parser;
 use super::ast::*;
 use super::keyword::{Category, category};
 use super::lexer::Kind;
-use super::Parser;
 use super::types::types_of_constant;
 
 /// gram.y's levels, loosest first.
@@ -29,7 +29,7 @@ mod level {
 
 /// What parentheses turned out to hold.
 pub(super) enum Content {
-    Query(Query),
+    Query(Box<Query>),
     Exprs(Vec<Expr>),
 }
 
@@ -53,15 +53,23 @@ impl Parser<'_> {
         let pos = self.pos();
         if self.word("not") {
             let arg = self.expr_at(level::NOT)?;
-            return Ok(Expr { node: Node::Not(Box::new(arg)), pos });
+            return Ok(Expr {
+                node: Node::Not(Box::new(arg)),
+                pos,
+            });
         }
-        let Kind::Op(op) = self.kind() else { return self.primary() };
+        let Kind::Op(op) = self.kind() else {
+            return self.primary();
+        };
         let op = op.clone();
         self.advance();
         match op.as_str() {
             "+" | "-" => {
                 let arg = self.expr_at(level::SIGN)?;
-                Ok(Expr { node: signed(op, arg, pos), pos })
+                Ok(Expr {
+                    node: signed(op, arg, pos),
+                    pos,
+                })
             }
             "<" | ">" | "=" | "<=" | ">=" | "<>" | "*" | "/" | "%" | "^" => {
                 self.at -= 1;
@@ -69,8 +77,18 @@ impl Parser<'_> {
             }
             _ => {
                 let arg = self.expr_at(level::ADD)?;
-                let op = Operator { schema: None, name: op, pos };
-                Ok(Expr { node: Node::Unary { op, arg: Box::new(arg) }, pos })
+                let op = Operator {
+                    schema: None,
+                    name: op,
+                    pos,
+                };
+                Ok(Expr {
+                    node: Node::Unary {
+                        op,
+                        arg: Box::new(arg),
+                    },
+                    pos,
+                })
             }
         }
     }
@@ -145,7 +163,13 @@ impl Parser<'_> {
             level::CAST => {
                 self.advance();
                 let ty = self.type_name()?;
-                return Ok(Expr { node: Node::Cast { arg: Box::new(left), ty }, pos });
+                return Ok(Expr {
+                    node: Node::Cast {
+                        arg: Box::new(left),
+                        ty,
+                    },
+                    pos,
+                });
             }
             level::SUBSCRIPT => return self.subscript(left),
             level::OR | level::AND => return self.connective(left, found),
@@ -154,27 +178,39 @@ impl Parser<'_> {
             level::AT => {
                 self.advance();
                 if self.word("local") {
-                    return Err(self.unsupported("AT LOCAL", pos));
+                    function("timezone", vec![left], pos)
+                } else {
+                    self.keywords(&["time", "zone"])?;
+                    let zone = self.expr_at(level::AT + 1)?;
+                    function("timezone", vec![zone, left], pos)
                 }
-                self.keywords(&["time", "zone"])?;
-                let zone = self.expr_at(level::AT + 1)?;
-                function("timezone", vec![zone, left], pos)
             }
             level::COLLATE => {
                 self.advance();
-                Node::Collate { arg: Box::new(left), collation: self.any_name()? }
+                Node::Collate {
+                    arg: Box::new(left),
+                    collation: self.any_name()?,
+                }
             }
+            _ if self.is("overlaps") => self.overlaps(left)?,
             _ => {
                 let op = self.operator()?;
                 if let Some(quantified) = self.quantified(left.clone(), &op)? {
-                    return Ok(Expr { node: quantified, pos: op.pos });
+                    return Ok(Expr {
+                        node: quantified,
+                        pos: op.pos,
+                    });
                 }
                 let right = self.expr_at(found + 1)?;
-                Node::Binary { op, left: Box::new(left), right: Box::new(right) }
+                Node::Binary {
+                    op,
+                    left: Box::new(left),
+                    right: Box::new(right),
+                }
             }
         };
         let pos = match node {
-            Node::Collate { .. } | Node::Call(_) => start,
+            Node::Call(_) => start,
             _ => pos,
         };
         Ok(Expr { node, pos })
@@ -187,7 +223,11 @@ impl Parser<'_> {
         while self.word(word) {
             parts.push(self.expr_at(found + 1)?);
         }
-        let node = if found == level::OR { Node::Or(parts) } else { Node::And(parts) };
+        let node = if found == level::OR {
+            Node::Or(parts)
+        } else {
+            Node::And(parts)
+        };
         Ok(Expr { node, pos })
     }
 
@@ -202,7 +242,10 @@ impl Parser<'_> {
             return Err(self.unsupported("array slices", pos));
         }
         self.expect(']')?;
-        let node = Node::Subscript { arg: Box::new(left), index: Box::new(index) };
+        let node = Node::Subscript {
+            arg: Box::new(left),
+            index: Box::new(index),
+        };
         Ok(Expr { node, pos })
     }
 
@@ -210,7 +253,10 @@ impl Parser<'_> {
         let pos = self.pos();
         let arg = Box::new(left);
         if self.word("isnull") {
-            return Ok(Node::IsNull { arg, negated: false });
+            return Ok(Node::IsNull {
+                arg,
+                negated: false,
+            });
         }
         if self.word("notnull") {
             return Ok(Node::IsNull { arg, negated: true });
@@ -222,14 +268,30 @@ impl Parser<'_> {
         };
         let test = match word.as_str() {
             "null" => Node::IsNull { arg, negated },
-            "true" => Node::IsBool { arg, value: Some(true), negated },
-            "false" => Node::IsBool { arg, value: Some(false), negated },
-            "unknown" => Node::IsBool { arg, value: None, negated },
+            "true" => Node::IsBool {
+                arg,
+                value: Some(true),
+                negated,
+            },
+            "false" => Node::IsBool {
+                arg,
+                value: Some(false),
+                negated,
+            },
+            "unknown" => Node::IsBool {
+                arg,
+                value: None,
+                negated,
+            },
             "distinct" => {
                 self.advance();
                 self.keyword("from")?;
                 let right = Box::new(self.expr_at(level::COMPARE)?);
-                return Ok(Node::IsDistinct { left: arg, right, negated });
+                return Ok(Node::IsDistinct {
+                    left: arg,
+                    right,
+                    negated,
+                });
             }
             "json" | "document" | "normalized" | "nfc" | "nfd" | "nfkc" | "nfkd" => {
                 return Err(self.unsupported(&format!("IS {}", word.to_uppercase()), pos));
@@ -252,7 +314,13 @@ impl Parser<'_> {
             let low = Box::new(self.expr_at(level::OTHER)?);
             self.keyword("and")?;
             let high = Box::new(self.expr_at(level::OTHER)?);
-            return Ok(Node::Between { arg: Box::new(left), low, high, symmetric, negated });
+            return Ok(Node::Between {
+                arg: Box::new(left),
+                low,
+                high,
+                symmetric,
+                negated,
+            });
         }
         if self.word("in") {
             self.expect('(')?;
@@ -260,7 +328,11 @@ impl Parser<'_> {
             self.expect(')')?;
             let arg = Box::new(left);
             return Ok(match content {
-                Content::Query(query) => Node::InQuery { arg, query: Box::new(query), negated },
+                Content::Query(query) => Node::InQuery {
+                    arg,
+                    query,
+                    negated,
+                },
                 Content::Exprs(list) => Node::InList { arg, list, negated },
             });
         }
@@ -280,7 +352,11 @@ impl Parser<'_> {
             (LikeKind::Similar, _) => "",
         };
         if kind != LikeKind::Similar {
-            let op = Operator { schema: None, name: name.into(), pos };
+            let op = Operator {
+                schema: None,
+                name: name.into(),
+                pos,
+            };
             if let Some(quantified) = self.quantified(left.clone(), &op)? {
                 return Ok(quantified);
             }
@@ -290,14 +366,36 @@ impl Parser<'_> {
             true => Some(Box::new(self.expr_at(level::OTHER)?)),
             false => None,
         };
-        Ok(Node::Like { kind, arg: Box::new(left), pattern, escape, negated })
+        Ok(Node::Like {
+            kind,
+            arg: Box::new(left),
+            pattern,
+            escape,
+            negated,
+        })
+    }
+
+    /// `(start, end) OVERLAPS (start, length)`.
+    fn overlaps(&mut self, left: Expr) -> Result<Node> {
+        let pos = self.pos();
+        self.advance();
+        let right = self.expr_at(level::OTHER + 1)?;
+        let mut args = Vec::with_capacity(4);
+        for (side, name) in [(left, "left"), (right, "right")] {
+            match side.node {
+                Node::Row { fields, .. } if fields.len() == 2 => args.extend(fields),
+                _ => {
+                    let message =
+                        format!("wrong number of parameters on {name} side of OVERLAPS expression");
+                    return Err(self.error(message, side.pos));
+                }
+            }
+        }
+        Ok(function("overlaps", args, pos))
     }
 
     fn operator(&mut self) -> Result<Operator> {
         let pos = self.pos();
-        if self.is("overlaps") {
-            return Err(self.unsupported("OVERLAPS", pos));
-        }
         if self.word("operator") {
             self.expect('(')?;
             let mut schema = None;
@@ -309,7 +407,11 @@ impl Parser<'_> {
             self.expect(')')?;
             return Ok(Operator { schema, name, pos });
         }
-        Ok(Operator { schema: None, name: self.op_name()?, pos })
+        Ok(Operator {
+            schema: None,
+            name: self.op_name()?,
+            pos,
+        })
     }
 
     fn op_name(&mut self) -> Result<String> {
@@ -333,21 +435,26 @@ impl Parser<'_> {
         self.expect('(')?;
         let content = self.nested(|p| p.content())?;
         let right = match content {
-            Content::Query(query) => Quantified::Query(Box::new(query)),
+            Content::Query(query) => Quantified::Query(query),
             Content::Exprs(mut list) if list.len() == 1 => {
                 Quantified::Array(Box::new(list.remove(0)))
             }
             Content::Exprs(_) => return Err(self.unexpected()),
         };
         self.expect(')')?;
-        Ok(Some(Node::Quantified { left: Box::new(left), op: op.clone(), all, right }))
+        Ok(Some(Node::Quantified {
+            left: Box::new(left),
+            op: op.clone(),
+            all,
+            right,
+        }))
     }
 
     /// Between parentheses: a query, or expressions. Decided without going back: an opening
     /// parenthesis may begin either, and what follows its end tells.
     pub(super) fn content(&mut self) -> Result<Content> {
         if self.any_of(&["select", "values", "table", "with"]) {
-            return Ok(Content::Query(self.query()?));
+            return Ok(Content::Query(Box::new(self.query()?)));
         }
         let first = match self.is_punct('(') {
             false => self.expr()?,
@@ -359,9 +466,12 @@ impl Parser<'_> {
                 let primary = match inner {
                     Content::Query(query) => {
                         if self.is_punct(')') || self.continues_query() {
-                            return Ok(Content::Query(self.query_from(query, pos)?));
+                            return Ok(Content::Query(Box::new(self.query_from(*query, pos)?)));
                         }
-                        Expr { node: Node::Subquery(Box::new(query)), pos }
+                        Expr {
+                            node: Node::Subquery(query),
+                            pos,
+                        }
                     }
                     Content::Exprs(fields) => parenthesised(fields, pos),
                 };
@@ -384,7 +494,10 @@ impl Parser<'_> {
             Kind::Text(text) => self.take(Node::Text(text)),
             Kind::Bits(radix, digits) => self.take(Node::Bits(radix, digits)),
             Kind::Param(n) => {
-                let expr = Expr { node: self.take(Node::Param(n)), pos };
+                let expr = Expr {
+                    node: self.take(Node::Param(n)),
+                    pos,
+                };
                 return self.indirection(expr);
             }
             Kind::Punct('(') => {
@@ -392,7 +505,10 @@ impl Parser<'_> {
                 let content = self.nested(|p| p.content())?;
                 self.expect(')')?;
                 let expr = match content {
-                    Content::Query(query) => Expr { node: Node::Subquery(Box::new(query)), pos },
+                    Content::Query(query) => Expr {
+                        node: Node::Subquery(query),
+                        pos,
+                    },
                     Content::Exprs(fields) => parenthesised(fields, pos),
                 };
                 return self.indirection(expr);
@@ -423,7 +539,13 @@ impl Parser<'_> {
                 return Err(self.unsupported("row expansion via \"*\"", pos));
             }
             let name = self.label()?;
-            expr = Expr { node: Node::Field { arg: Box::new(expr), name }, pos };
+            expr = Expr {
+                node: Node::Field {
+                    arg: Box::new(expr),
+                    name,
+                },
+                pos,
+            };
         }
         Ok(expr)
     }
@@ -452,7 +574,10 @@ impl Parser<'_> {
                     false => self.list(Self::expr)?,
                 };
                 self.expect(')')?;
-                Node::Row { fields, explicit: true }
+                Node::Row {
+                    fields,
+                    explicit: true,
+                }
             }
             "coalesce" if called => {
                 self.advance();
@@ -461,7 +586,10 @@ impl Parser<'_> {
             "greatest" | "least" if called => {
                 self.advance();
                 let args = self.parens(|p| p.list(Self::expr))?;
-                Node::MinMax { greatest: word == "greatest", args }
+                Node::MinMax {
+                    greatest: word == "greatest",
+                    args,
+                }
             }
             "nullif" if called => {
                 self.advance();
@@ -489,7 +617,10 @@ impl Parser<'_> {
                 let mut node = special_value(word, pos);
                 if let (true, Node::Call(call)) = (self.is_punct('('), &mut node) {
                     let digits = self.parens(|p| p.integer())?;
-                    call.args.push(Expr { node: Node::Integer(digits.to_string()), pos });
+                    call.args.push(Expr {
+                        node: Node::Integer(digits.to_string()),
+                        pos,
+                    });
                 }
                 node
             }
@@ -518,17 +649,32 @@ impl Parser<'_> {
             self.advance();
             let text = self.string()?;
             let typmod = self.interval_fields(None)?;
-            let name = Name { parts: vec!["interval".into()], pos };
-            let ty = TypeName { name, modifiers: vec![], typmod, array: false, setof: false };
+            let name = Name {
+                parts: vec!["interval".into()],
+                pos,
+            };
+            let ty = TypeName {
+                name,
+                modifiers: vec![],
+                typmod,
+                array: false,
+                setof: false,
+            };
             let arg = boxed(Node::Text(text), pos);
-            return Ok(Some(Expr { node: Node::Cast { arg, ty }, pos }));
+            return Ok(Some(Expr {
+                node: Node::Cast { arg, ty },
+                pos,
+            }));
         }
         if let Ok(ty) = self.type_name()
             && let Kind::Text(text) = self.kind().clone()
         {
             let arg = boxed(Node::Text(text), self.pos());
             self.advance();
-            return Ok(Some(Expr { node: Node::Cast { arg, ty }, pos }));
+            return Ok(Some(Expr {
+                node: Node::Cast { arg, ty },
+                pos,
+            }));
         }
         self.at = start;
         Ok(None)
@@ -554,7 +700,11 @@ impl Parser<'_> {
             false => None,
         };
         self.keyword("end")?;
-        Ok(Node::Case { operand, whens, default })
+        Ok(Node::Case {
+            operand,
+            whens,
+            default,
+        })
     }
 
     fn array(&mut self) -> Result<Node> {
@@ -574,7 +724,10 @@ impl Parser<'_> {
         let items = self.list(|p| match p.is_punct('[') {
             true => {
                 let pos = p.pos();
-                Ok(Expr { node: p.nested(|p| p.array_items())?, pos })
+                Ok(Expr {
+                    node: p.nested(|p| p.array_items())?,
+                    pos,
+                })
             }
             false => p.expr(),
         })?;
@@ -607,7 +760,17 @@ impl Parser<'_> {
                 self.advance();
                 self.keyword("from")?;
                 let arg = self.expr()?;
-                function("extract", vec![Expr { node: Node::Text(field), pos: at }, arg], pos)
+                function(
+                    "extract",
+                    vec![
+                        Expr {
+                            node: Node::Text(field),
+                            pos: at,
+                        },
+                        arg,
+                    ],
+                    pos,
+                )
             }
             "position" => {
                 let needle = self.expr_at(level::OTHER)?;
@@ -665,10 +828,11 @@ impl Parser<'_> {
 
     fn substring(&mut self, pos: Pos) -> Result<Node> {
         let mut args = vec![self.expr()?];
-        if self.is("similar") {
-            return Err(self.unsupported("SUBSTRING ... SIMILAR", pos));
-        }
-        if self.word("from") {
+        if self.word("similar") {
+            args.push(self.expr()?);
+            self.keyword("escape")?;
+            args.push(self.expr()?);
+        } else if self.word("from") {
             args.push(self.expr()?);
             if self.word("for") {
                 args.push(self.expr()?);
@@ -678,7 +842,10 @@ impl Parser<'_> {
             if self.word("from") {
                 args.push(self.expr()?);
             } else {
-                args.push(Expr { node: Node::Integer("1".into()), pos });
+                args.push(Expr {
+                    node: Node::Integer("1".into()),
+                    pos,
+                });
             }
             args.push(length);
         } else {
@@ -706,7 +873,10 @@ impl Parser<'_> {
         while self.is_punct('.') {
             self.advance();
             if self.op("*") {
-                return Ok(Expr { node: Node::Star(parts), pos });
+                return Ok(Expr {
+                    node: Node::Star(parts),
+                    pos,
+                });
             }
             parts.push(self.label()?);
         }
@@ -717,7 +887,10 @@ impl Parser<'_> {
             self.at = self.tokens.partition_point(|t| t.start < pos) + 1;
             return Err(self.unexpected());
         }
-        Ok(Expr { node: Node::Column(parts), pos })
+        Ok(Expr {
+            node: Node::Column(parts),
+            pos,
+        })
     }
 
     fn call(&mut self, name: Name) -> Result<Expr> {
@@ -764,7 +937,10 @@ impl Parser<'_> {
         if self.is("over") {
             return Err(self.unsupported("window function calls", pos));
         }
-        Ok(Expr { node: Node::Call(Box::new(call)), pos })
+        Ok(Expr {
+            node: Node::Call(Box::new(call)),
+            pos,
+        })
     }
 }
 
@@ -772,7 +948,13 @@ impl Parser<'_> {
 fn parenthesised(mut fields: Vec<Expr>, pos: Pos) -> Expr {
     match fields.len() {
         1 => fields.remove(0),
-        _ => Expr { node: Node::Row { fields, explicit: false }, pos },
+        _ => Expr {
+            node: Node::Row {
+                fields,
+                explicit: false,
+            },
+            pos,
+        },
     }
 }
 
@@ -786,8 +968,15 @@ fn signed(op: String, arg: Expr, pos: Pos) -> Node {
         ("-", Node::Integer(digits)) => Node::Integer(negated(digits)),
         ("-", Node::Decimal(digits)) => Node::Decimal(negated(digits)),
         _ => {
-            let op = Operator { schema: None, name: op, pos };
-            Node::Unary { op, arg: Box::new(arg) }
+            let op = Operator {
+                schema: None,
+                name: op,
+                pos,
+            };
+            Node::Unary {
+                op,
+                arg: Box::new(arg),
+            }
         }
     }
 }

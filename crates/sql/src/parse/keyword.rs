@@ -209,7 +209,10 @@ pub fn bare_label(word: &str) -> bool {
 
 /// Whether an identifier needs quotes to be read back as itself.
 pub fn needs_quotes(name: &str) -> bool {
-    let plain_start = name.chars().next().is_some_and(|c| c.is_ascii_lowercase() || c == '_');
+    let plain_start = name
+        .chars()
+        .next()
+        .is_some_and(|c| c.is_ascii_lowercase() || c == '_');
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     !plain_start || !name.chars().all(plain) || category(name) != Category::Unreserved
 }

@@ -49,7 +49,11 @@ pub fn error_at(code: throng_types::SqlState, message: impl Into<String>, at: u3
 
 /// All tokens of `sql`, an `End` last.
 pub fn tokenize(sql: &str) -> Result<Vec<Token>> {
-    let mut lexer = Lexer { sql, bytes: sql.as_bytes(), at: 0 };
+    let mut lexer = Lexer {
+        sql,
+        bytes: sql.as_bytes(),
+        at: 0,
+    };
     let mut tokens = Vec::with_capacity(sql.len() / 4 + 1);
     loop {
         let token = lexer.next()?;
@@ -64,7 +68,10 @@ pub fn tokenize(sql: &str) -> Result<Vec<Token>> {
 /// Cuts a name to what can be stored, at a character's boundary.
 pub fn truncate_name(mut name: String) -> String {
     if name.len() > MAX_NAME {
-        let end = (0..=MAX_NAME).rev().find(|&i| name.is_char_boundary(i)).unwrap_or(0);
+        let end = (0..=MAX_NAME)
+            .rev()
+            .find(|&i| name.is_char_boundary(i))
+            .unwrap_or(0);
         name.truncate(end);
     }
     name
@@ -100,7 +107,11 @@ impl Lexer<'_> {
         self.skip_blank()?;
         let start = self.at;
         let kind = self.kind(start)?;
-        Ok(Token { kind, start: start as u32, end: self.at as u32 })
+        Ok(Token {
+            kind,
+            start: start as u32,
+            end: self.at as u32,
+        })
     }
 
     /// White space and comments. Returns whether a newline was among them.
@@ -170,9 +181,7 @@ impl Lexer<'_> {
                     kind => Ok(kind),
                 }
             }
-            b'u' | b'U'
-                if self.peek(1) == b'&' && matches!(self.peek(2), b'\'' | b'"') =>
-            {
+            b'u' | b'U' if self.peek(1) == b'&' && matches!(self.peek(2), b'\'' | b'"') => {
                 self.at += 2;
                 self.unicode(start)
             }
@@ -183,9 +192,11 @@ impl Lexer<'_> {
             b'$' => self.dollar(start),
             b'0'..=b'9' => self.number(start),
             b'.' if self.peek(1).is_ascii_digit() => self.number(start),
-            b'.' if self.peek(1) == b'.' => {
-                Err(error_at(state::SYNTAX_ERROR, "syntax error at or near \"..\"", start as u32))
-            }
+            b'.' if self.peek(1) == b'.' => Err(error_at(
+                state::SYNTAX_ERROR,
+                "syntax error at or near \"..\"",
+                start as u32,
+            )),
             b'(' | b')' | b'[' | b']' | b',' | b';' | b'.' => {
                 self.at += 1;
                 Ok(Kind::Punct(b as char))
@@ -287,7 +298,11 @@ impl Lexer<'_> {
         }
         let text = self.sql[start..self.at].replace('_', "");
         self.no_junk(start)?;
-        Ok(if decimal { Kind::Decimal(text) } else { Kind::Integer(text) })
+        Ok(if decimal {
+            Kind::Decimal(text)
+        } else {
+            Kind::Integer(text)
+        })
     }
 
     fn digits(&mut self) {
@@ -318,7 +333,10 @@ impl Lexer<'_> {
             while self.peek(0).is_ascii_digit() {
                 self.at += 1;
             }
-            let number = self.sql[digits..self.at].parse::<u32>().ok().filter(|n| *n <= 65535);
+            let number = self.sql[digits..self.at]
+                .parse::<u32>()
+                .ok()
+                .filter(|n| *n <= 65535);
             if is_ident_start(self.peek(0)) {
                 while is_ident(self.peek(0)) {
                     self.at += 1;
@@ -480,7 +498,9 @@ impl Lexer<'_> {
     fn radix(&mut self, radix: u32, most: usize) -> u32 {
         let mut value = 0u32;
         for _ in 0..most {
-            let Some(digit) = (self.peek(0) as char).to_digit(radix) else { break };
+            let Some(digit) = (self.peek(0) as char).to_digit(radix) else {
+                break;
+            };
             value = value.wrapping_mul(radix).wrapping_add(digit);
             self.at += 1;
         }
@@ -511,14 +531,22 @@ impl Lexer<'_> {
                 rest = after;
                 continue;
             }
-            let (skip, digits) = if rest.starts_with('+') { (1, 6) } else { (0, 4) };
+            let (skip, digits) = if rest.starts_with('+') {
+                (1, 6)
+            } else {
+                (0, 4)
+            };
             let hex = rest.get(skip..skip + digits).ok_or_else(bad)?;
             let code = u32::from_str_radix(hex, 16).map_err(|_| bad())?;
             text.push(char::from_u32(code).ok_or_else(bad)?);
             rest = &rest[skip + digits..];
         }
         text.push_str(rest);
-        Ok(if name { Kind::Quoted(truncate_name(text)) } else { Kind::Text(text) })
+        Ok(if name {
+            Kind::Quoted(truncate_name(text))
+        } else {
+            Kind::Text(text)
+        })
     }
 }
 
@@ -555,27 +583,39 @@ mod tests {
         assert_eq!(kinds("'a' 'b'"), [text("a"), text("b")]);
         assert_eq!(kinds(r"e'\x41\u00e9\n'"), [text("Aé\n")]);
         assert_eq!(kinds("$x$a'b$x$"), [text("a'b")]);
-        assert_eq!(kinds("1.5e3 .5 1_000 0xff"), [
-            Kind::Decimal("1.5e3".into()),
-            Kind::Decimal(".5".into()),
-            Kind::Integer("1000".into()),
-            Kind::Integer("255".into()),
-        ]);
-        assert_eq!(kinds("U&'\\0041' Ab \"Ab\""), [
-            text("A"),
-            Kind::Word("ab".into()),
-            Kind::Quoted("Ab".into())
-        ]);
+        assert_eq!(
+            kinds("1.5e3 .5 1_000 0xff"),
+            [
+                Kind::Decimal("1.5e3".into()),
+                Kind::Decimal(".5".into()),
+                Kind::Integer("1000".into()),
+                Kind::Integer("255".into()),
+            ]
+        );
+        assert_eq!(
+            kinds("U&'\\0041' Ab \"Ab\""),
+            [
+                text("A"),
+                Kind::Word("ab".into()),
+                Kind::Quoted("Ab".into())
+            ]
+        );
     }
 
     #[test]
     fn errors_say_where() {
-        assert_eq!(message("select 'abc"), "unterminated quoted string at or near \"'abc\" @8");
+        assert_eq!(
+            message("select 'abc"),
+            "unterminated quoted string at or near \"'abc\" @8"
+        );
         assert_eq!(
             message("select 1a"),
             "trailing junk after numeric literal at or near \"1a\" @8"
         );
-        assert_eq!(message("/* x"), "unterminated /* comment at or near \"/* x\" @1");
+        assert_eq!(
+            message("/* x"),
+            "unterminated /* comment at or near \"/* x\" @1"
+        );
         assert_eq!(message("select \\"), "syntax error at or near \"\\\" @8");
     }
 }

@@ -30,7 +30,7 @@ pub(crate) use utility::option_is_on;
 
 /// Deepest nesting of expressions, queries and joins. Everything that walks a tree recursively
 /// (binder, planner, evaluator, drop) relies on it.
-pub const MAX_DEPTH: u32 = 600;
+pub const MAX_DEPTH: u32 = 250;
 
 /// All statements of a text, empty ones left out.
 ///
@@ -53,7 +53,11 @@ fn parse_tokens(sql: &str) -> Result<Vec<Parsed>> {
         if !parser.at_end() && !parser.is_punct(';') {
             return Err(parser.unexpected());
         }
-        statements.push(Parsed { statement, start, end });
+        statements.push(Parsed {
+            statement,
+            start,
+            end,
+        });
     }
 }
 
@@ -82,7 +86,11 @@ pub fn parse_name(sql: &str) -> Result<Name> {
     let invalid = || Error::new(state::INVALID_NAME, "invalid name syntax");
     let mut parser = Parser::new(sql).map_err(|_| invalid())?;
     let name = parser.any_name().map_err(|_| invalid())?;
-    if parser.at_end() { Ok(name) } else { Err(invalid()) }
+    if parser.at_end() {
+        Ok(name)
+    } else {
+        Err(invalid())
+    }
 }
 
 /// A token of a text, for changing names in it.
@@ -105,16 +113,28 @@ pub(crate) fn symbols(sql: &str) -> Result<Vec<Symbol<'_>>> {
             Kind::Word(word) if category(&word) != Category::Reserved => Some(word),
             _ => None,
         };
-        Symbol { text: &sql[start..end], name, start, end }
+        Symbol {
+            text: &sql[start..end],
+            name,
+            start,
+            end,
+        }
     };
-    Ok(tokens.into_iter().filter(|t| t.kind != Kind::End).map(symbol).collect())
+    Ok(tokens
+        .into_iter()
+        .filter(|t| t.kind != Kind::End)
+        .map(symbol)
+        .collect())
 }
 
 /// Positions in errors are made with byte offsets; clients count characters.
 pub fn locate(mut error: Error, sql: &str) -> Error {
     if let Some(position) = error.fields().position {
         let offset = (position as usize - 1).min(sql.len());
-        let end = (0..=offset).rev().find(|&i| sql.is_char_boundary(i)).unwrap_or(0);
+        let end = (0..=offset)
+            .rev()
+            .find(|&i| sql.is_char_boundary(i))
+            .unwrap_or(0);
         error.fields_mut().position = Some(sql[..end].chars().count() as u32 + 1);
     }
     error
@@ -129,7 +149,12 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(sql: &'a str) -> Result<Parser<'a>> {
-        Ok(Parser { sql, tokens: lexer::tokenize(sql)?, at: 0, depth: 0 })
+        Ok(Parser {
+            sql,
+            tokens: lexer::tokenize(sql)?,
+            at: 0,
+            depth: 0,
+        })
     }
 
     fn kind(&self) -> &Kind {
@@ -202,7 +227,11 @@ impl<'a> Parser<'a> {
         found
     }
     fn expect(&mut self, c: char) -> Result<()> {
-        if self.punct(c) { Ok(()) } else { Err(self.unexpected()) }
+        if self.punct(c) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
     fn is_op(&self, op: &str) -> bool {
         matches!(self.kind(), Kind::Op(o) if o == op)
@@ -242,7 +271,11 @@ impl<'a> Parser<'a> {
         found
     }
     fn keyword(&mut self, word: &str) -> Result<()> {
-        if self.word(word) { Ok(()) } else { Err(self.unexpected()) }
+        if self.word(word) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
     fn keywords(&mut self, words: &[&str]) -> Result<()> {
         words.iter().try_for_each(|w| self.keyword(w))
@@ -259,11 +292,7 @@ impl<'a> Parser<'a> {
     fn name_of(&mut self, allowed: &[Category]) -> Result<String> {
         let name = match self.kind() {
             Kind::Quoted(name) => name.clone(),
-            Kind::Word(word)
-                if allowed.contains(&category(word)) =>
-            {
-                word.clone()
-            }
+            Kind::Word(word) if allowed.contains(&category(word)) => word.clone(),
             _ => return Err(self.unexpected()),
         };
         self.advance();
@@ -356,20 +385,6 @@ impl<'a> Parser<'a> {
             let message = format!("value \"{text}\" is out of range for type bigint");
             error_at(state::NUMERIC_VALUE_OUT_OF_RANGE, message, pos)
         })
-    }
-    fn boolean(&mut self) -> Result<bool> {
-        let value = match self.kind() {
-            Kind::Word(w) | Kind::Text(w) => match w.to_ascii_lowercase().as_str() {
-                "true" | "on" | "yes" | "1" => true,
-                "false" | "off" | "no" | "0" => false,
-                _ => return Err(self.unexpected()),
-            },
-            Kind::Integer(d) if d == "1" => true,
-            Kind::Integer(d) if d == "0" => false,
-            _ => return Err(self.unexpected()),
-        };
-        self.advance();
-        Ok(value)
     }
     /// The text from `start` to the last token taken.
     fn text_from(&self, start: Pos) -> String {

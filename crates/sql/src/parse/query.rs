@@ -39,7 +39,11 @@ impl Parser<'_> {
         let recursive = self.word("recursive");
         let ctes = self.list(|p| {
             let (name, pos) = p.name_pos()?;
-            let columns = if p.is_punct('(') { p.name_list()? } else { vec![] };
+            let columns = if p.is_punct('(') {
+                p.name_list()?
+            } else {
+                vec![]
+            };
             p.keyword("as")?;
             let materialized = if p.word("materialized") {
                 Some(true)
@@ -55,7 +59,13 @@ impl Parser<'_> {
             }
             let query = Some(p.query()?);
             p.expect(')')?;
-            Ok(Cte { name, columns, materialized, query, pos })
+            Ok(Cte {
+                name,
+                columns,
+                materialized,
+                query,
+                pos,
+            })
         })?;
         Ok((ctes, recursive))
     }
@@ -74,7 +84,14 @@ impl Parser<'_> {
 
     pub(super) fn continues_query(&self) -> bool {
         self.any_of(&[
-            "union", "intersect", "except", "order", "limit", "offset", "fetch", "for",
+            "union",
+            "intersect",
+            "except",
+            "order",
+            "limit",
+            "offset",
+            "fetch",
+            "for",
         ])
     }
 
@@ -121,8 +138,12 @@ impl Parser<'_> {
             }
             let right = self.set_operand(level + 1)?;
             let pos = left.pos;
-            let body =
-                Body::SetOp { op, all, left: Box::new(left), right: Box::new(right) };
+            let body = Body::SetOp {
+                op,
+                all,
+                left: Box::new(left),
+                right: Box::new(right),
+            };
             left = bare(body, pos);
         }
         self.depth = start_depth;
@@ -137,10 +158,16 @@ impl Parser<'_> {
         if self.word("table") {
             let name = self.table_name()?;
             let pos = name.pos;
-            let star = Expr { node: Node::Star(vec![]), pos };
+            let star = Expr {
+                node: Node::Star(vec![]),
+                pos,
+            };
             return Ok(Body::Select(Box::new(Select {
                 distinct: None,
-                targets: vec![SelectItem { expr: star, alias: None }],
+                targets: vec![SelectItem {
+                    expr: star,
+                    alias: None,
+                }],
                 from: vec![TableRef::Table { name, alias: None }],
                 filter: None,
                 group_by: vec![],
@@ -198,7 +225,14 @@ impl Parser<'_> {
         if self.is("window") {
             return Err(self.unsupported("the WINDOW clause", self.pos()));
         }
-        Ok(Select { distinct, targets, from, filter, group_by, having })
+        Ok(Select {
+            distinct,
+            targets,
+            from,
+            filter,
+            group_by,
+            having,
+        })
     }
 
     pub(super) fn where_clause(&mut self) -> Result<Option<Expr>> {
@@ -212,7 +246,13 @@ impl Parser<'_> {
         self.list(|p| {
             let pos = p.pos();
             if p.op("*") {
-                return Ok(SelectItem { expr: Expr { node: Node::Star(vec![]), pos }, alias: None });
+                return Ok(SelectItem {
+                    expr: Expr {
+                        node: Node::Star(vec![]),
+                        pos,
+                    },
+                    alias: None,
+                });
             }
             let expr = p.expr()?;
             let alias = if p.word("as") {
@@ -239,7 +279,11 @@ impl Parser<'_> {
                 p.word("asc");
             }
             let nulls_first = p.nulls_order()?;
-            Ok(OrderBy { expr, descending, nulls_first })
+            Ok(OrderBy {
+                expr,
+                descending,
+                nulls_first,
+            })
         })
     }
 
@@ -297,7 +341,10 @@ impl Parser<'_> {
         }
         let pos = self.pos();
         let count = match self.any_of(&["row", "rows"]) {
-            true => Expr { node: Node::Integer("1".into()), pos },
+            true => Expr {
+                node: Node::Integer("1".into()),
+                pos,
+            },
             false => self.expr()?,
         };
         if !self.word("rows") {
@@ -338,7 +385,12 @@ impl Parser<'_> {
         } else {
             LockWait::Wait
         };
-        Ok(Some(Locking { strength, of, wait, pos }))
+        Ok(Some(Locking {
+            strength,
+            of,
+            wait,
+            pos,
+        }))
     }
 
     /// A table with optional ONLY and `*`, which mean nothing without inheritance.
@@ -441,11 +493,16 @@ impl Parser<'_> {
         let pos = self.pos();
         let lateral = self.word("lateral");
         if self.is_punct('(') {
-            let content = self.nested(|p| p.from_parens())?;
+            let content = self.nested(|p| p.item_in_parens())?;
             return match content {
                 FromContent::Query(query) => {
                     let alias = self.alias()?;
-                    Ok(TableRef::Subquery { query: Box::new(query), lateral, alias, pos })
+                    Ok(TableRef::Subquery {
+                        query: Box::new(query),
+                        lateral,
+                        alias,
+                        pos,
+                    })
                 }
                 FromContent::Table(_) if lateral => Err(self.unexpected()),
                 FromContent::Table(table) => {
@@ -459,14 +516,20 @@ impl Parser<'_> {
         if self.is("rows") && self.is_at(1, "from") && self.is_punct_at(2, '(') {
             return Err(self.unsupported("ROWS FROM", pos));
         }
-        if self.from_function_ahead() {
-            let call = self.from_call()?;
+        if self.function_item_ahead() {
+            let call = self.function_item()?;
             let ordinality = self.words(&["with", "ordinality"]);
             let alias = self.alias()?;
             if self.is_punct('(') && alias.is_none() {
                 return Err(self.unsupported("a column definition list", self.pos()));
             }
-            return Ok(TableRef::Function { call, lateral, ordinality, alias, pos });
+            return Ok(TableRef::Function {
+                call,
+                lateral,
+                ordinality,
+                alias,
+                pos,
+            });
         }
         if lateral {
             return Err(self.unexpected());
@@ -480,20 +543,24 @@ impl Parser<'_> {
     }
 
     /// After `(` in FROM: a query or a join, decided without going back (see `content`).
-    fn from_parens(&mut self) -> Result<FromContent> {
+    fn item_in_parens(&mut self) -> Result<FromContent> {
         self.expect('(')?;
         let content = if self.any_of(&["select", "values", "table", "with"]) {
             FromContent::Query(self.query()?)
         } else if self.is_punct('(') {
             let pos = self.pos();
-            match self.nested(|p| p.from_parens())? {
+            match self.nested(|p| p.item_in_parens())? {
                 FromContent::Query(query) if self.is_punct(')') || self.continues_query() => {
                     FromContent::Query(self.query_from(query, pos)?)
                 }
                 FromContent::Query(query) => {
                     let alias = self.alias()?;
-                    let left =
-                        TableRef::Subquery { query: Box::new(query), lateral: false, alias, pos };
+                    let left = TableRef::Subquery {
+                        query: Box::new(query),
+                        lateral: false,
+                        alias,
+                        pos,
+                    };
                     FromContent::Table(self.joins(left)?)
                 }
                 FromContent::Table(table) => {
@@ -511,7 +578,7 @@ impl Parser<'_> {
         Ok(content)
     }
 
-    fn from_function_ahead(&self) -> bool {
+    fn function_item_ahead(&self) -> bool {
         let mut ahead = 0;
         loop {
             if !matches!(self.kind_at(ahead), Kind::Word(_) | Kind::Quoted(_)) {
@@ -530,7 +597,7 @@ impl Parser<'_> {
         }
     }
 
-    fn from_call(&mut self) -> Result<Expr> {
+    fn function_item(&mut self) -> Result<Expr> {
         let at = self.at;
         // COALESCE, CAST and so on may stand here too.
         let expr = self.primary_for_from()?;
@@ -555,7 +622,10 @@ impl Parser<'_> {
             return Ok(None);
         };
         if !self.is_punct('(') {
-            return Ok(Some(Alias { name, columns: vec![] }));
+            return Ok(Some(Alias {
+                name,
+                columns: vec![],
+            }));
         }
         let columns = self.parens(|p| {
             p.list(|p| {
@@ -579,7 +649,9 @@ impl Parser<'_> {
         let mut columns = vec![];
         let list = self.is_punct('(')
             && !matches!(self.kind_at(1), Kind::Punct('('))
-            && !["select", "values", "table", "with"].iter().any(|w| self.is_at(1, w));
+            && !["select", "values", "table", "with"]
+                .iter()
+                .any(|w| self.is_at(1, w));
         if list {
             columns = self.parens(|p| {
                 p.list(|p| {
@@ -634,10 +706,9 @@ impl Parser<'_> {
                     }
                     let column = p.name_pos()?;
                     match p.is("collate") || p.is_name() {
-                        true => Err(p.unsupported(
-                            "a collation or operator class in ON CONFLICT",
-                            p.pos(),
-                        )),
+                        true => Err(
+                            p.unsupported("a collation or operator class in ON CONFLICT", p.pos())
+                        ),
                         false => Ok(column),
                     }
                 })
@@ -653,12 +724,20 @@ impl Parser<'_> {
         };
         self.keyword("do")?;
         if self.word("nothing") {
-            return Ok(Some(OnConflict { target, update: None, pos }));
+            return Ok(Some(OnConflict {
+                target,
+                update: None,
+                pos,
+            }));
         }
         self.keywords(&["update", "set"])?;
         let set = self.list(Self::assignment)?;
         let filter = self.where_clause()?;
-        Ok(Some(OnConflict { target, update: Some((set, filter)), pos }))
+        Ok(Some(OnConflict {
+            target,
+            update: Some((set, filter)),
+            pos,
+        }))
     }
 
     fn assignment(&mut self) -> Result<Assignment> {
@@ -674,7 +753,11 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         let value = self.expr()?;
-        Ok(Assignment { columns, multiple, value })
+        Ok(Assignment {
+            columns,
+            multiple,
+            value,
+        })
     }
 
     pub(super) fn update(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
@@ -765,14 +848,33 @@ fn bare(body: Body, pos: Pos) -> Query {
 }
 
 fn join(kind: JoinKind, left: TableRef, right: TableRef, on: JoinOn, pos: Pos) -> TableRef {
-    TableRef::Join { kind, left: Box::new(left), right: Box::new(right), on, alias: None, pos }
+    TableRef::Join {
+        kind,
+        left: Box::new(left),
+        right: Box::new(right),
+        on,
+        alias: None,
+        pos,
+    }
 }
 
 fn with_alias(table: TableRef, new: Alias) -> TableRef {
     match table {
-        TableRef::Join { kind, left, right, on, pos, .. } => {
-            TableRef::Join { kind, left, right, on, alias: Some(new), pos }
-        }
+        TableRef::Join {
+            kind,
+            left,
+            right,
+            on,
+            pos,
+            ..
+        } => TableRef::Join {
+            kind,
+            left,
+            right,
+            on,
+            alias: Some(new),
+            pos,
+        },
         other => other,
     }
 }

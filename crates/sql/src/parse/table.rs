@@ -71,7 +71,11 @@ impl Parser<'_> {
                 self.words(&["with", "data"]);
             }
             let names = names.unwrap_or_default();
-            table.query = Some(CreateTableAs { names, query: parens, with_data });
+            table.query = Some(CreateTableAs {
+                names,
+                query: parens,
+                with_data,
+            });
         } else if names.is_some() {
             return Err(self.unexpected());
         }
@@ -174,7 +178,10 @@ impl Parser<'_> {
                 self.keywords(&["foreign", "key"])?;
                 let columns = self.parens(|p| p.list(Self::name_pos))?;
                 let references = self.references()?;
-                TableConstraintKind::ForeignKey { columns, references }
+                TableConstraintKind::ForeignKey {
+                    columns,
+                    references,
+                }
             }
             Some("not") => {
                 self.keywords(&["not", "null"])?;
@@ -184,13 +191,21 @@ impl Parser<'_> {
             _ => return Err(self.unexpected()),
         };
         let not_valid = self.constraint_attributes()?;
-        Ok(TableConstraint { name, kind, not_valid, pos })
+        Ok(TableConstraint {
+            name,
+            kind,
+            not_valid,
+            pos,
+        })
     }
 
     fn key_constraint(&mut self, primary: bool) -> Result<TableConstraintKind> {
         let nulls_not_distinct = !primary && self.nulls_distinct()?;
         if self.words(&["using", "index"]) {
-            return Ok(TableConstraintKind::UsingIndex { index: self.name()?, primary });
+            return Ok(TableConstraintKind::UsingIndex {
+                index: self.name()?,
+                primary,
+            });
         }
         let columns = self.parens(|p| {
             p.list(|p| {
@@ -207,7 +222,11 @@ impl Parser<'_> {
         let options = self.index_options()?;
         Ok(match primary {
             true => TableConstraintKind::PrimaryKey { columns, options },
-            false => TableConstraintKind::Unique { columns, nulls_not_distinct, options },
+            false => TableConstraintKind::Unique {
+                columns,
+                nulls_not_distinct,
+                options,
+            },
         })
     }
 
@@ -231,7 +250,10 @@ impl Parser<'_> {
     fn source(&mut self, parse: impl FnOnce(&mut Self) -> Result<Expr>) -> Result<Source> {
         let start = self.pos();
         let expr = parse(self)?;
-        Ok(Source { expr, text: self.text_from(start) })
+        Ok(Source {
+            expr,
+            text: self.text_from(start),
+        })
     }
 
     /// `DEFERRABLE`, `INITIALLY …`, `NOT VALID`, in any order; whether NOT VALID.
@@ -262,7 +284,11 @@ impl Parser<'_> {
     fn references(&mut self) -> Result<References> {
         self.keyword("references")?;
         let table = self.any_name()?;
-        let columns = if self.is_punct('(') { self.name_list()? } else { vec![] };
+        let columns = if self.is_punct('(') {
+            self.name_list()?
+        } else {
+            vec![]
+        };
         let mut references = References {
             table,
             columns,
@@ -321,7 +347,13 @@ impl Parser<'_> {
                 return Err(self.unsupported(what, self.pos()));
             }
         }
-        let mut column = ColumnDef { name, ty, collation: None, constraints: vec![], pos };
+        let mut column = ColumnDef {
+            name,
+            ty,
+            collation: None,
+            constraints: vec![],
+            pos,
+        };
         loop {
             if self.word("collate") {
                 column.collation = Some(self.any_name()?);
@@ -355,13 +387,18 @@ impl Parser<'_> {
             }
             Some("primary") => {
                 self.keywords(&["primary", "key"])?;
-                ColumnConstraintKind::PrimaryKey { options: self.index_options()? }
+                ColumnConstraintKind::PrimaryKey {
+                    options: self.index_options()?,
+                }
             }
             Some("unique") => {
                 self.advance();
                 let nulls_not_distinct = self.nulls_distinct()?;
                 let options = self.index_options()?;
-                ColumnConstraintKind::Unique { nulls_not_distinct, options }
+                ColumnConstraintKind::Unique {
+                    nulls_not_distinct,
+                    options,
+                }
             }
             Some("check") => {
                 self.advance();
@@ -381,7 +418,10 @@ impl Parser<'_> {
                     return Err(self.unsupported("generated columns", pos));
                 }
                 self.keyword("identity")?;
-                ColumnConstraintKind::Identity { always, options: self.identity_options()? }
+                ColumnConstraintKind::Identity {
+                    always,
+                    options: self.identity_options()?,
+                }
             }
             _ if name.is_some() => return Err(self.unexpected()),
             _ => return Ok(None),
@@ -412,30 +452,54 @@ impl Parser<'_> {
             if self.word("to") {
                 let change = ObjectChange::Rename(self.name()?);
                 let kind = ObjectKind::Table;
-                return Ok(Statement::AlterObject { kind, name, if_exists, change });
+                return Ok(Statement::AlterObject {
+                    kind,
+                    name,
+                    if_exists,
+                    change,
+                });
             }
             if self.word("constraint") {
                 let constraint = self.name()?;
                 self.keyword("to")?;
                 let to = self.name()?;
-                return Ok(Statement::RenameConstraint { table: name, if_exists, constraint, to });
+                return Ok(Statement::RenameConstraint {
+                    table: name,
+                    if_exists,
+                    constraint,
+                    to,
+                });
             }
             self.word("column");
             let column = self.name()?;
             self.keyword("to")?;
             let to = self.name()?;
-            return Ok(Statement::RenameColumn { table: name, if_exists, column, to });
+            return Ok(Statement::RenameColumn {
+                table: name,
+                if_exists,
+                column,
+                to,
+            });
         }
         if self.words(&["set", "schema"]) {
             let change = ObjectChange::SetSchema(self.name()?);
             let kind = ObjectKind::Table;
-            return Ok(Statement::AlterObject { kind, name, if_exists, change });
+            return Ok(Statement::AlterObject {
+                kind,
+                name,
+                if_exists,
+                change,
+            });
         }
         if self.any_of(&["attach", "detach"]) {
             return Ok(self.skip_unsupported("ALTER TABLE ... PARTITION"));
         }
         let actions = self.list(Self::alter_action)?;
-        Ok(Statement::AlterTable { name, if_exists, actions })
+        Ok(Statement::AlterTable {
+            name,
+            if_exists,
+            actions,
+        })
     }
 
     fn alter_action(&mut self) -> Result<AlterAction> {
@@ -451,20 +515,31 @@ impl Parser<'_> {
                 }
                 self.word("column");
                 let if_not_exists = self.if_not_exists();
-                Ok(AlterAction::AddColumn { column: self.column_def()?, if_not_exists })
+                Ok(AlterAction::AddColumn {
+                    column: self.column_def()?,
+                    if_not_exists,
+                })
             }
             "drop" => {
                 if self.word("constraint") {
                     let if_exists = self.if_exists();
                     let name = self.name()?;
                     let cascade = self.cascade();
-                    return Ok(AlterAction::DropConstraint { name, if_exists, cascade });
+                    return Ok(AlterAction::DropConstraint {
+                        name,
+                        if_exists,
+                        cascade,
+                    });
                 }
                 self.word("column");
                 let if_exists = self.if_exists();
                 let column = self.name()?;
                 let cascade = self.cascade();
-                Ok(AlterAction::DropColumn { column, if_exists, cascade })
+                Ok(AlterAction::DropColumn {
+                    column,
+                    if_exists,
+                    cascade,
+                })
             }
             "alter" => {
                 if self.is("constraint") {
@@ -486,7 +561,9 @@ impl Parser<'_> {
             "set" if self.word("logged") => Ok(AlterAction::SetLogged(true)),
             "set" if self.word("unlogged") => Ok(AlterAction::SetLogged(false)),
             "set" if self.words(&["without", "cluster"]) => Ok(AlterAction::Nothing),
-            "reset" => Ok(AlterAction::ResetOptions(self.parens(|p| p.list(Self::label))?)),
+            "reset" => Ok(AlterAction::ResetOptions(
+                self.parens(|p| p.list(Self::label))?,
+            )),
             "cluster" => {
                 self.keyword("on")?;
                 self.name()?;
@@ -508,7 +585,10 @@ impl Parser<'_> {
             return Ok(AlterAction::SetDefault { column, default });
         }
         if self.words(&["drop", "default"]) {
-            return Ok(AlterAction::SetDefault { column, default: None });
+            return Ok(AlterAction::SetDefault {
+                column,
+                default: None,
+            });
         }
         if self.words(&["set", "not", "null"]) {
             return Ok(AlterAction::SetNotNull(column));
@@ -517,7 +597,10 @@ impl Parser<'_> {
             return Ok(AlterAction::DropNotNull(column));
         }
         if self.words(&["drop", "identity"]) {
-            return Ok(AlterAction::DropIdentity { column, if_exists: self.if_exists() });
+            return Ok(AlterAction::DropIdentity {
+                column,
+                if_exists: self.if_exists(),
+            });
         }
         if self.words(&["set", "data", "type"]) || self.word("type") {
             let ty = self.type_name()?;
@@ -529,7 +612,13 @@ impl Parser<'_> {
                 true => Some(self.expr()?),
                 false => None,
             };
-            return Ok(AlterAction::SetType { column, ty, collation, using, pos });
+            return Ok(AlterAction::SetType {
+                column,
+                ty,
+                collation,
+                using,
+                pos,
+            });
         }
         if self.words(&["add", "generated"]) {
             let always = self.word("always");
@@ -538,7 +627,11 @@ impl Parser<'_> {
             }
             self.keywords(&["as", "identity"])?;
             let options = self.identity_options()?;
-            return Ok(AlterAction::AddIdentity { column, always, options });
+            return Ok(AlterAction::AddIdentity {
+                column,
+                always,
+                options,
+            });
         }
         if self.is("restart") || (self.is("set") && !self.is_at(1, "statistics")) {
             return self.set_identity(column);
@@ -573,7 +666,11 @@ impl Parser<'_> {
                 }
                 options.extend(found);
             } else {
-                return Ok(AlterAction::SetIdentity { column, always, options });
+                return Ok(AlterAction::SetIdentity {
+                    column,
+                    always,
+                    options,
+                });
             }
         }
     }

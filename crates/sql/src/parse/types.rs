@@ -35,7 +35,10 @@ impl Parser<'_> {
             return self.named_type();
         };
         let plain = |name: &str, modifiers: Vec<i32>, typmod: Option<i32>| TypeName {
-            name: Name { parts: vec![name.to_string()], pos },
+            name: Name {
+                parts: vec![name.to_string()],
+                pos,
+            },
             modifiers,
             typmod,
             array: false,
@@ -101,7 +104,11 @@ impl Parser<'_> {
                 if !zoned {
                     self.words(&["without", "time", "zone"]);
                 }
-                plain(&format!("{word}{}", if zoned { "tz" } else { "" }), modifiers, None)
+                plain(
+                    &format!("{word}{}", if zoned { "tz" } else { "" }),
+                    modifiers,
+                    None,
+                )
             }
             "interval" => {
                 self.advance();
@@ -144,7 +151,13 @@ impl Parser<'_> {
             return Err(self.unsupported("%TYPE", self.pos()));
         }
         let modifiers = self.type_modifiers()?;
-        Ok(TypeName { name, modifiers, typmod: None, array: false, setof: false })
+        Ok(TypeName {
+            name,
+            modifiers,
+            typmod: None,
+            array: false,
+            setof: false,
+        })
     }
 
     fn type_modifiers(&mut self) -> Result<Vec<i32>> {
@@ -178,7 +191,8 @@ impl Parser<'_> {
             ("second", SECOND),
         ];
         let unit = |p: &Self| {
-            p.peek_word().and_then(|w| UNITS.iter().position(|(name, _)| *name == w))
+            p.peek_word()
+                .and_then(|w| UNITS.iter().position(|(name, _)| *name == w))
         };
         let Some(first) = unit(self) else {
             let plain = |p| SqlType::interval_modifier(FULL_RANGE, p);
@@ -197,8 +211,13 @@ impl Parser<'_> {
         if last == 5 && self.is_punct('(') {
             digits = self.type_modifiers()?.first().copied();
         }
-        let range = UNITS[first..=last].iter().fold(0, |bits, (_, bit)| bits | bit);
-        Ok(Some(SqlType::interval_modifier(range, digits.unwrap_or(FULL_PRECISION))))
+        let range = UNITS[first..=last]
+            .iter()
+            .fold(0, |bits, (_, bit)| bits | bit);
+        Ok(Some(SqlType::interval_modifier(
+            range,
+            digits.unwrap_or(FULL_PRECISION),
+        )))
     }
 
     /// Whether a constant of a named type follows: `date '2020-01-01'`.

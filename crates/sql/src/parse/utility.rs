@@ -29,7 +29,9 @@ impl Parser<'_> {
                 if self.is("prepared") {
                     return Err(self.unsupported("COMMIT PREPARED", pos));
                 }
-                Ok(Statement::Commit { chain: self.chain()? })
+                Ok(Statement::Commit {
+                    chain: self.chain()?,
+                })
             }
             "rollback" | "abort" => self.rollback(),
             "savepoint" => Ok(Statement::Savepoint(self.name()?)),
@@ -175,7 +177,9 @@ impl Parser<'_> {
             self.word("savepoint");
             return Ok(Statement::RollbackTo(self.name()?));
         }
-        Ok(Statement::Rollback { chain: self.chain()? })
+        Ok(Statement::Rollback {
+            chain: self.chain()?,
+        })
     }
 
     fn set(&mut self) -> Result<Statement> {
@@ -189,7 +193,10 @@ impl Parser<'_> {
             self.at += 2;
             self.keywords(&["as", "transaction"])?;
             let modes = self.transaction_modes(false)?;
-            return Ok(Statement::SetTransaction { modes, session: true });
+            return Ok(Statement::SetTransaction {
+                modes,
+                session: true,
+            });
         }
         if session && !self.is_at(1, "authorization") {
             self.advance();
@@ -199,7 +206,10 @@ impl Parser<'_> {
                 return Err(self.unsupported("SET TRANSACTION SNAPSHOT", self.pos()));
             }
             let modes = self.transaction_modes(false)?;
-            return Ok(Statement::SetTransaction { modes, session: false });
+            return Ok(Statement::SetTransaction {
+                modes,
+                session: false,
+            });
         }
         self.set_rest(local)
     }
@@ -208,7 +218,11 @@ impl Parser<'_> {
     pub(super) fn set_rest(&mut self, local: bool) -> Result<Statement> {
         if self.words(&["time", "zone"]) {
             let value = self.time_zone()?;
-            return Ok(Statement::Set { name: "timezone".into(), value, local });
+            return Ok(Statement::Set {
+                name: "timezone".into(),
+                value,
+                local,
+            });
         }
         if self.is("names") && !self.is_assignment(1) {
             self.advance();
@@ -219,12 +233,20 @@ impl Parser<'_> {
                     None
                 }
             };
-            return Ok(Statement::Set { name: "client_encoding".into(), value, local });
+            return Ok(Statement::Set {
+                name: "client_encoding".into(),
+                value,
+                local,
+            });
         }
         if self.is("schema") && !self.is_assignment(1) {
             self.advance();
             let value = Some(self.string()?);
-            return Ok(Statement::Set { name: "search_path".into(), value, local });
+            return Ok(Statement::Set {
+                name: "search_path".into(),
+                value,
+                local,
+            });
         }
         if self.is("role") && !self.is_assignment(1) {
             self.advance();
@@ -282,7 +304,11 @@ impl Parser<'_> {
         })?;
         Ok(Some(match values.len() {
             1 => values.into_iter().next().unwrap_or_default(),
-            _ => values.iter().map(|v| super::quote_ident(v)).collect::<Vec<_>>().join(", "),
+            _ => values
+                .iter()
+                .map(|v| super::quote_ident(v))
+                .collect::<Vec<_>>()
+                .join(", "),
         }))
     }
 
@@ -317,11 +343,17 @@ impl Parser<'_> {
             return Ok(Statement::Reset(None));
         }
         if self.words(&["session", "authorization"]) {
-            return Ok(Statement::SetSessionAuthorization { role: None, local: false });
+            return Ok(Statement::SetSessionAuthorization {
+                role: None,
+                local: false,
+            });
         }
         if self.is("role") {
             self.advance();
-            return Ok(Statement::SetRole { role: None, local: false });
+            return Ok(Statement::SetRole {
+                role: None,
+                local: false,
+            });
         }
         let name = if self.words(&["time", "zone"]) {
             "timezone".to_string()
@@ -345,7 +377,11 @@ impl Parser<'_> {
         };
         self.keyword("as")?;
         let statement = Arc::new(self.preparable()?);
-        Ok(Statement::Prepare { name, types, statement })
+        Ok(Statement::Prepare {
+            name,
+            types,
+            statement,
+        })
     }
 
     fn preparable(&mut self) -> Result<Statement> {
@@ -353,7 +389,11 @@ impl Parser<'_> {
             || self.any_of(&[
                 "select", "values", "table", "with", "insert", "update", "delete", "merge",
             ]);
-        if query { self.data_statement() } else { Err(self.unexpected()) }
+        if query {
+            self.data_statement()
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     fn declare(&mut self) -> Result<Statement> {
@@ -377,7 +417,12 @@ impl Parser<'_> {
         }
         self.keyword("for")?;
         let query = Box::new(self.query()?);
-        Ok(Statement::Declare { name, scroll, hold, query })
+        Ok(Statement::Declare {
+            name,
+            scroll,
+            hold,
+            query,
+        })
     }
 
     fn fetch(&mut self, moving: bool) -> Result<Statement> {
@@ -386,7 +431,11 @@ impl Parser<'_> {
             self.word("in");
         }
         let name = self.name()?;
-        Ok(Statement::Fetch { name, direction, moving })
+        Ok(Statement::Fetch {
+            name,
+            direction,
+            moving,
+        })
     }
 
     fn fetch_direction(&mut self) -> Result<FetchDirection> {
@@ -423,7 +472,11 @@ impl Parser<'_> {
                 } else {
                     1
                 };
-                return Ok(if word == "forward" { Forward(count) } else { Backward(count) });
+                return Ok(if word == "forward" {
+                    Forward(count)
+                } else {
+                    Backward(count)
+                });
             }
             _ => return Ok(Forward(1)),
         };
@@ -440,7 +493,10 @@ impl Parser<'_> {
                 (&["access", "share"], TableLock::AccessShare),
                 (&["row", "share"], TableLock::RowShare),
                 (&["row", "exclusive"], TableLock::RowExclusive),
-                (&["share", "update", "exclusive"], TableLock::ShareUpdateExclusive),
+                (
+                    &["share", "update", "exclusive"],
+                    TableLock::ShareUpdateExclusive,
+                ),
                 (&["share", "row", "exclusive"], TableLock::ShareRowExclusive),
                 (&["share"], TableLock::Share),
                 (&["exclusive"], TableLock::Exclusive),
@@ -451,7 +507,11 @@ impl Parser<'_> {
             self.keyword("mode")?;
         }
         let nowait = self.word("nowait");
-        Ok(Statement::Lock { tables, mode, nowait })
+        Ok(Statement::Lock {
+            tables,
+            mode,
+            nowait,
+        })
     }
 
     /// `(name [value], …)`.
@@ -492,9 +552,17 @@ impl Parser<'_> {
                     "analyze" | "analyse" => analyze = on,
                     "verbose" => verbose = on,
                     // Hints about how to go about it.
-                    "freeze" | "disable_page_skipping" | "skip_locked" | "index_cleanup"
-                    | "process_main" | "process_toast" | "truncate" | "parallel"
-                    | "skip_database_stats" | "only_database_stats" | "buffer_usage_limit" => {}
+                    "freeze"
+                    | "disable_page_skipping"
+                    | "skip_locked"
+                    | "index_cleanup"
+                    | "process_main"
+                    | "process_toast"
+                    | "truncate"
+                    | "parallel"
+                    | "skip_database_stats"
+                    | "only_database_stats"
+                    | "buffer_usage_limit" => {}
                     _ => {
                         let message = format!("unrecognized VACUUM option \"{name}\"");
                         return Err(self.error(message, pos));
@@ -508,7 +576,12 @@ impl Parser<'_> {
             analyze = self.word("analyze") || self.word("analyse");
         }
         let tables = self.maintained_tables()?;
-        Ok(Statement::Vacuum { tables, full, analyze, verbose })
+        Ok(Statement::Vacuum {
+            tables,
+            full,
+            analyze,
+            verbose,
+        })
     }
 
     fn analyze(&mut self) -> Result<Statement> {
@@ -528,7 +601,10 @@ impl Parser<'_> {
         } else {
             verbose = self.word("verbose");
         }
-        Ok(Statement::Analyze { tables: self.maintained_tables()?, verbose })
+        Ok(Statement::Analyze {
+            tables: self.maintained_tables()?,
+            verbose,
+        })
     }
 
     fn reindex(&mut self) -> Result<Statement> {
@@ -579,7 +655,9 @@ impl Parser<'_> {
 
     fn explains_query(&self) -> bool {
         matches!(self.kind_at(1), Kind::Punct('('))
-            || ["select", "values", "table", "with"].iter().any(|w| self.is_at(1, w))
+            || ["select", "values", "table", "with"]
+                .iter()
+                .any(|w| self.is_at(1, w))
     }
 }
 
@@ -587,6 +665,9 @@ impl Parser<'_> {
 pub(crate) fn option_is_on(value: Option<&str>) -> bool {
     match value {
         None => true,
-        Some(v) => !matches!(v.to_ascii_lowercase().as_str(), "false" | "off" | "no" | "0"),
+        Some(v) => !matches!(
+            v.to_ascii_lowercase().as_str(),
+            "false" | "off" | "no" | "0"
+        ),
     }
 }

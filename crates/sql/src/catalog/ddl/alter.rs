@@ -30,7 +30,11 @@ impl Run<'_> {
         let old = self.table(oid)?;
         let slot = |(i, c): (usize, &crate::catalog::ColumnDef)| Expr::Slot(i as u32, c.ty);
         let values = old.columns.iter().enumerate().map(slot).collect();
-        let mut rows = Rows { old, values, copy: false };
+        let mut rows = Rows {
+            old,
+            values,
+            copy: false,
+        };
         // Checks of rows come after they have been copied.
         let mut checks = Vec::new();
         for action in actions {
@@ -47,11 +51,15 @@ impl Run<'_> {
             };
             let new: Vec<Work> = self.out.work.drain(before..).collect();
             for work in new {
-                if later(&work) { checks.push(work) } else { self.out.work.push(work) }
+                if later(&work) {
+                    checks.push(work)
+                } else {
+                    self.out.work.push(work)
+                }
             }
         }
         if rows.copy {
-            self.copy_rows(oid, rows, &mut checks)?;
+            self.copy_rows(oid, rows, &checks)?;
         }
         // Nothing to check of what a later action dropped again.
         let alive = |w: &Work| match w {
@@ -59,9 +67,10 @@ impl Run<'_> {
             Work::CheckForeignKey { constraint } => {
                 self.catalog().constraint(*constraint).is_some()
             }
-            Work::CheckNotNull { table, attnum } => {
-                self.catalog().table(*table).is_some_and(|t| !t.column(*attnum).dropped)
-            }
+            Work::CheckNotNull { table, attnum } => self
+                .catalog()
+                .table(*table)
+                .is_some_and(|t| !t.column(*attnum).dropped),
             _ => true,
         };
         let checks: Vec<Work> = checks.into_iter().filter(alive).collect();
@@ -73,7 +82,10 @@ impl Run<'_> {
         let mut def = (*self.table(oid)?).clone();
         let index = |attnum: u16| attnum as usize - 1;
         match action {
-            AlterTable::AddColumn { column, constraints } => {
+            AlterTable::AddColumn {
+                column,
+                constraints,
+            } => {
                 self.add_column(def, column, rows)?;
                 for constraint in constraints {
                     self.add_constraint(oid, constraint, false)?;
@@ -83,7 +95,11 @@ impl Run<'_> {
             AlterTable::DropColumn { attnum, cascade } => {
                 return self.drop_column(oid, *attnum, *cascade);
             }
-            AlterTable::SetDefault { attnum, default, sequence } => {
+            AlterTable::SetDefault {
+                attnum,
+                default,
+                sequence,
+            } => {
                 let column = &mut def.columns[index(*attnum)];
                 column.default = default.clone();
                 column.sequence = *sequence;
@@ -92,7 +108,10 @@ impl Run<'_> {
                 let column = &mut def.columns[index(*attnum)];
                 if !column.not_null {
                     column.not_null = true;
-                    self.work(Work::CheckNotNull { table: oid, attnum: *attnum });
+                    self.work(Work::CheckNotNull {
+                        table: oid,
+                        attnum: *attnum,
+                    });
                 }
             }
             AlterTable::DropNotNull(attnum) => {
@@ -107,7 +126,13 @@ impl Run<'_> {
                 }
                 column.not_null = false;
             }
-            AlterTable::SetType { attnum, ty, collation, using, same_bytes } => {
+            AlterTable::SetType {
+                attnum,
+                ty,
+                collation,
+                using,
+                same_bytes,
+            } => {
                 let column = &mut def.columns[index(*attnum)];
                 column.ty = *ty;
                 column.collation = collation.clone();
@@ -127,12 +152,20 @@ impl Run<'_> {
                     self.alter_sequence(sequence, &changes, None)?;
                 }
             }
-            AlterTable::AddIdentity { attnum, identity, options } => {
+            AlterTable::AddIdentity {
+                attnum,
+                identity,
+                options,
+            } => {
                 def.columns[index(*attnum)].identity = Some(*identity);
                 let sequence = self.column_sequence(&def, *attnum, options)?;
                 def.columns[index(*attnum)].sequence = Some(sequence);
             }
-            AlterTable::SetIdentity { attnum, identity, options } => {
+            AlterTable::SetIdentity {
+                attnum,
+                identity,
+                options,
+            } => {
                 let column = &mut def.columns[index(*attnum)];
                 column.identity = identity.or(column.identity);
                 let sequence = column.sequence;
@@ -153,8 +186,14 @@ impl Run<'_> {
                 return Ok(());
             }
             AlterTable::AddConstraint(new) => return self.add_constraint(oid, new, false),
-            AlterTable::DropConstraint { constraint, cascade } => {
-                let target = Target { kind: TargetKind::Constraint, oid: *constraint };
+            AlterTable::DropConstraint {
+                constraint,
+                cascade,
+            } => {
+                let target = Target {
+                    kind: TargetKind::Constraint,
+                    oid: *constraint,
+                };
                 return self.drop_targets(&[target], *cascade);
             }
             AlterTable::ValidateConstraint { constraint, check } => {
@@ -171,7 +210,13 @@ impl Run<'_> {
             }
             AlterTable::SetPersistence(persistence) => def.persistence = *persistence,
             AlterTable::SetOwner(owner) => {
-                return self.set_owner(Target { kind: TargetKind::Table, oid }, *owner);
+                return self.set_owner(
+                    Target {
+                        kind: TargetKind::Table,
+                        oid,
+                    },
+                    *owner,
+                );
             }
             AlterTable::Nothing => {}
         }
@@ -210,11 +255,16 @@ impl Run<'_> {
     }
 
     fn validate(&mut self, table: Oid, oid: Oid, check: Option<&Expr>) -> Result<()> {
-        let Some(constraint) = self.catalog().constraint(oid).cloned() else { return Ok(()) };
+        let Some(constraint) = self.catalog().constraint(oid).cloned() else {
+            return Ok(());
+        };
         if constraint.validated {
             return Ok(());
         }
-        self.edit.put(ConstraintDef { validated: true, ..(*constraint).clone() });
+        self.edit.put(ConstraintDef {
+            validated: true,
+            ..(*constraint).clone()
+        });
         match (&constraint.kind, check) {
             (ConstraintKind::ForeignKey(_), _) => {
                 self.work(Work::CheckForeignKey { constraint: oid })
@@ -235,7 +285,10 @@ impl Run<'_> {
         owned_by: Option<&Option<(Oid, u16)>>,
     ) -> Result<()> {
         let Some(def) = self.catalog().sequence(oid) else {
-            return Err(Error::new(state::UNDEFINED_TABLE, "sequence does not exist"));
+            return Err(Error::new(
+                state::UNDEFINED_TABLE,
+                "sequence does not exist",
+            ));
         };
         let mut def: SequenceDef = (**def).clone();
         if let Some(owner) = owned_by {
@@ -255,7 +308,10 @@ impl Run<'_> {
         set_sequence(&mut def, changes, false)?;
         if let Some(restart) = changes.restart {
             let value = restart.unwrap_or(def.start);
-            self.work(Work::RestartSequence { sequence: oid, value });
+            self.work(Work::RestartSequence {
+                sequence: oid,
+                value,
+            });
         }
         self.edit.put(def);
         Ok(())
@@ -279,7 +335,9 @@ impl Run<'_> {
                 self.rename_in_checks(target.oid, (&old, name), ("", ""));
             }
             TargetKind::Index => {
-                let Some(def) = self.catalog().index(target.oid).cloned() else { return missing() };
+                let Some(def) = self.catalog().index(target.oid).cloned() else {
+                    return missing();
+                };
                 self.name_is_free(def.schema, name)?;
                 self.rename_index(&def, name);
             }
@@ -288,10 +346,15 @@ impl Run<'_> {
                     return missing();
                 };
                 self.name_is_free(def.schema, name)?;
-                self.edit.put(SequenceDef { name: name.to_string(), ..(*def).clone() });
+                self.edit.put(SequenceDef {
+                    name: name.to_string(),
+                    ..(*def).clone()
+                });
             }
             TargetKind::Schema => {
-                let Some(def) = self.catalog().schema(target.oid).cloned() else { return missing() };
+                let Some(def) = self.catalog().schema(target.oid).cloned() else {
+                    return missing();
+                };
                 if self.catalog().schema_by_name(name).is_some() {
                     let message = format!("schema \"{name}\" already exists");
                     return Err(Error::new(state::DUPLICATE_SCHEMA, message));
@@ -301,22 +364,32 @@ impl Run<'_> {
                     return Err(Error::new(state::RESERVED_NAME, message)
                         .detail("The prefix \"pg_\" is reserved for system schemas."));
                 }
-                self.edit.put(SchemaDef { name: name.to_string(), ..(*def).clone() });
+                self.edit.put(SchemaDef {
+                    name: name.to_string(),
+                    ..(*def).clone()
+                });
             }
             TargetKind::Role => {
-                let Some(def) = self.catalog().role(target.oid).cloned() else { return missing() };
+                let Some(def) = self.catalog().role(target.oid).cloned() else {
+                    return missing();
+                };
                 if self.catalog().role_by_name(name).is_some() {
                     let message = format!("role \"{name}\" already exists");
                     return Err(Error::new(state::DUPLICATE_OBJECT, message));
                 }
-                self.edit.put(RoleDef { name: name.to_string(), ..(*def).clone() });
+                self.edit.put(RoleDef {
+                    name: name.to_string(),
+                    ..(*def).clone()
+                });
             }
             TargetKind::Constraint => self.rename_constraint(target.oid, name)?,
             TargetKind::Column(attnum) => {
                 let mut def = (*self.table(target.oid)?).clone();
                 if def.attnum(name).is_some() {
-                    let message =
-                        format!("column \"{name}\" of relation \"{}\" already exists", def.name);
+                    let message = format!(
+                        "column \"{name}\" of relation \"{}\" already exists",
+                        def.name
+                    );
                     return Err(Error::new(state::DUPLICATE_COLUMN, message));
                 }
                 let column = &mut def.columns[attnum as usize - 1];
@@ -331,27 +404,47 @@ impl Run<'_> {
     }
 
     fn rename_index(&mut self, def: &IndexDef, name: &str) {
-        self.edit.put(IndexDef { name: name.to_string(), ..def.clone() });
-        let owner = def.constraint.and_then(|oid| self.catalog().constraint(oid)).cloned();
+        self.edit.put(IndexDef {
+            name: name.to_string(),
+            ..def.clone()
+        });
+        let owner = def
+            .constraint
+            .and_then(|oid| self.catalog().constraint(oid))
+            .cloned();
         if let Some(constraint) = owner {
-            self.edit.put(ConstraintDef { name: name.to_string(), ..(*constraint).clone() });
+            self.edit.put(ConstraintDef {
+                name: name.to_string(),
+                ..(*constraint).clone()
+            });
         }
     }
 
     fn rename_constraint(&mut self, oid: Oid, name: &str) -> Result<()> {
-        let Some(def) = self.catalog().constraint(oid).cloned() else { return Ok(()) };
+        let Some(def) = self.catalog().constraint(oid).cloned() else {
+            return Ok(());
+        };
         let table = self.table(def.table)?;
         if self.catalog().constraint_by_name(table.oid, name).is_some() {
-            let message =
-                format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
+            let message = format!(
+                "constraint \"{name}\" for relation \"{}\" already exists",
+                table.name
+            );
             return Err(Error::new(state::DUPLICATE_OBJECT, message));
         }
-        match def.index().and_then(|index| self.catalog().index(index)).cloned() {
+        match def
+            .index()
+            .and_then(|index| self.catalog().index(index))
+            .cloned()
+        {
             Some(index) => {
                 self.name_is_free(index.schema, name)?;
                 self.rename_index(&index, name);
             }
-            None => self.edit.put(ConstraintDef { name: name.to_string(), ..(*def).clone() }),
+            None => self.edit.put(ConstraintDef {
+                name: name.to_string(),
+                ..(*def).clone()
+            }),
         }
         Ok(())
     }
@@ -359,17 +452,31 @@ impl Run<'_> {
     /// CHECKs are kept as text over names.
     fn rename_in_checks(&mut self, table: Oid, names: (&str, &str), columns: (&str, &str)) {
         for constraint in self.catalog().constraints_of(table).to_vec() {
-            let ConstraintKind::Check { expr, columns: used } = &constraint.kind else { continue };
+            let ConstraintKind::Check {
+                expr,
+                columns: used,
+            } = &constraint.kind
+            else {
+                continue;
+            };
             let text = rename_in_text(expr, names, columns);
             if text != *expr {
-                let kind = ConstraintKind::Check { expr: text, columns: used.clone() };
-                self.edit.put(ConstraintDef { kind, ..(*constraint).clone() });
+                let kind = ConstraintKind::Check {
+                    expr: text,
+                    columns: used.clone(),
+                };
+                self.edit.put(ConstraintDef {
+                    kind,
+                    ..(*constraint).clone()
+                });
             }
         }
     }
 
     pub(super) fn set_schema(&mut self, target: Target, schema: Oid) -> Result<()> {
-        let Some(relation) = self.catalog().relation(target.oid) else { return Ok(()) };
+        let Some(relation) = self.catalog().relation(target.oid) else {
+            return Ok(());
+        };
         if relation.schema() == schema {
             return Ok(());
         }
@@ -378,7 +485,10 @@ impl Run<'_> {
             if run.catalog().relation_in(schema, name).is_none() {
                 return Ok(());
             }
-            let into = run.catalog().schema(schema).map_or(String::new(), |s| s.name.clone());
+            let into = run
+                .catalog()
+                .schema(schema)
+                .map_or(String::new(), |s| s.name.clone());
             let message = format!("relation \"{name}\" already exists in schema \"{into}\"");
             Err(Error::new(state::DUPLICATE_TABLE, message))
         };
@@ -387,26 +497,40 @@ impl Run<'_> {
             Relation::Table(def) => {
                 for index in self.catalog().indexes_of(def.oid).to_vec() {
                     taken(self, &index.name)?;
-                    self.edit.put(IndexDef { schema, ..(*index).clone() });
+                    self.edit.put(IndexDef {
+                        schema,
+                        ..(*index).clone()
+                    });
                 }
                 for sequence in self.catalog().sequences_of(def.oid).to_vec() {
                     if let Some(sequence) = self.catalog().sequence(sequence).cloned() {
                         taken(self, &sequence.name)?;
-                        self.edit.put(SequenceDef { schema, ..(*sequence).clone() });
+                        self.edit.put(SequenceDef {
+                            schema,
+                            ..(*sequence).clone()
+                        });
                     }
                 }
-                self.put_table(TableDef { schema, ..(*def).clone() });
+                self.put_table(TableDef {
+                    schema,
+                    ..(*def).clone()
+                });
             }
             Relation::Sequence(def) => {
                 if let Some((table, _)) = def.owned_by {
                     let table = self.table(table)?;
                     let message = "cannot move an owned sequence into another schema";
-                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(format!(
-                        "Sequence \"{}\" is linked to table \"{}\".",
-                        def.name, table.name
-                    )));
+                    return Err(
+                        Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(format!(
+                            "Sequence \"{}\" is linked to table \"{}\".",
+                            def.name, table.name
+                        )),
+                    );
                 }
-                self.edit.put(SequenceDef { schema, ..(*def).clone() });
+                self.edit.put(SequenceDef {
+                    schema,
+                    ..(*def).clone()
+                });
             }
             Relation::Index(_) | Relation::Virtual(_) => {
                 let message = format!("cannot change schema of index \"{name}\"");
@@ -422,23 +546,37 @@ impl Run<'_> {
             Some(Object::Table(def)) => {
                 for sequence in self.catalog().sequences_of(def.oid).to_vec() {
                     if let Some(sequence) = self.catalog().sequence(sequence).cloned() {
-                        self.edit.put(SequenceDef { owner, ..(*sequence).clone() });
+                        self.edit.put(SequenceDef {
+                            owner,
+                            ..(*sequence).clone()
+                        });
                     }
                 }
-                self.put_table(TableDef { owner, ..(*def).clone() });
+                self.put_table(TableDef {
+                    owner,
+                    ..(*def).clone()
+                });
             }
             Some(Object::Sequence(def)) => {
                 if let Some((table, _)) = def.owned_by {
                     let table = self.table(table)?;
                     let message = format!("cannot change owner of sequence \"{}\"", def.name);
-                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(format!(
-                        "Sequence \"{}\" is linked to table \"{}\".",
-                        def.name, table.name
-                    )));
+                    return Err(
+                        Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(format!(
+                            "Sequence \"{}\" is linked to table \"{}\".",
+                            def.name, table.name
+                        )),
+                    );
                 }
-                self.edit.put(SequenceDef { owner, ..(*def).clone() });
+                self.edit.put(SequenceDef {
+                    owner,
+                    ..(*def).clone()
+                });
             }
-            Some(Object::Schema(def)) => self.edit.put(SchemaDef { owner, ..(*def).clone() }),
+            Some(Object::Schema(def)) => self.edit.put(SchemaDef {
+                owner,
+                ..(*def).clone()
+            }),
             Some(Object::Index(def)) => {
                 let message = format!("cannot change owner of index \"{}\"", def.name);
                 self.notice(
@@ -459,12 +597,21 @@ fn next_value(sequence: Oid, ty: SqlType) -> Result<Expr> {
         .copied()
         .ok_or_else(|| Error::internal("there is no function nextval"))?;
     let arg = Expr::Const(Datum::Oid(sequence.0), SqlType::plain(oid::REGCLASS));
-    let call = Expr::Call { func, args: vec![arg], ty: SqlType::INT8 };
+    let call = Expr::Call {
+        func,
+        args: vec![arg],
+        ty: SqlType::INT8,
+    };
     if ty.oid == oid::INT8 {
         return Ok(call);
     }
     let cast = find_cast(oid::INT8, ty.oid, CastContext::Assignment);
-    Ok(Expr::Cast { arg: Box::new(call), cast, to: ty, context: CastContext::Assignment })
+    Ok(Expr::Cast {
+        arg: Box::new(call),
+        cast,
+        to: ty,
+        context: CastContext::Assignment,
+    })
 }
 
 fn is_volatile(expr: &Expr) -> bool {

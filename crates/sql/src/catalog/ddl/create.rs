@@ -16,7 +16,10 @@ use crate::command::{
 };
 
 pub(super) fn exists(name: &str) -> Error {
-    Error::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
+    Error::new(
+        state::DUPLICATE_TABLE,
+        format!("relation \"{name}\" already exists"),
+    )
 }
 
 fn skipping(e: Error) -> Error {
@@ -31,7 +34,10 @@ impl Run<'_> {
         if_not_exists: bool,
     ) -> Result<()> {
         if self.catalog().schema_by_name(name).is_some() {
-            let e = Error::new(state::DUPLICATE_SCHEMA, format!("schema \"{name}\" already exists"));
+            let e = Error::new(
+                state::DUPLICATE_SCHEMA,
+                format!("schema \"{name}\" already exists"),
+            );
             if !if_not_exists {
                 return Err(e);
             }
@@ -39,7 +45,11 @@ impl Run<'_> {
             return Ok(());
         }
         let oid = self.host.next_oid();
-        self.edit.put(SchemaDef { oid, name: name.to_string(), owner });
+        self.edit.put(SchemaDef {
+            oid,
+            name: name.to_string(),
+            owner,
+        });
         Ok(())
     }
 
@@ -74,7 +84,9 @@ impl Run<'_> {
         self.put_table(table.clone());
         self.work(Work::CreateHeap(oid));
         for (i, column) in create.columns.iter().enumerate() {
-            let Some(options) = &column.sequence else { continue };
+            let Some(options) = &column.sequence else {
+                continue;
+            };
             let sequence = self.column_sequence(&table, i as u16 + 1, options)?;
             table.columns[i].sequence = Some(sequence);
         }
@@ -88,7 +100,10 @@ impl Run<'_> {
             self.add_constraint(oid, constraint, true)?;
         }
         if let Some(query) = &create.query {
-            self.work(Work::Fill { table: oid, query: query.clone() });
+            self.work(Work::Fill {
+                table: oid,
+                query: query.clone(),
+            });
         }
         Ok(())
     }
@@ -112,11 +127,7 @@ impl Run<'_> {
         self.put_sequence(&new, column.identity.is_some())
     }
 
-    pub(super) fn create_sequence(
-        &mut self,
-        new: &NewSequence,
-        if_not_exists: bool,
-    ) -> Result<()> {
+    pub(super) fn create_sequence(&mut self, new: &NewSequence, if_not_exists: bool) -> Result<()> {
         if self.may_create(new.schema, &new.name, if_not_exists)? {
             self.put_sequence(new, false)?;
         }
@@ -149,13 +160,14 @@ impl Run<'_> {
 
     pub(super) fn create_index(&mut self, create: &CreateIndex) -> Result<()> {
         let table = self.table(create.table)?;
-        let columns: Vec<&str> =
-            create.columns.iter().map(|c| table.column(c.attnum).name.as_str()).collect();
+        let columns: Vec<&str> = create
+            .columns
+            .iter()
+            .map(|c| table.column(c.attnum).name.as_str())
+            .collect();
         let name = match &create.name {
             Some(name) => name.clone(),
-            None => {
-                self.free_relation_name(table.schema, &table.name, &columns.join("_"), "idx")
-            }
+            None => self.free_relation_name(table.schema, &table.name, &columns.join("_"), "idx"),
         };
         if !self.may_create(table.schema, &name, create.if_not_exists)? {
             return Ok(());
@@ -174,7 +186,10 @@ impl Run<'_> {
             constraint: None,
             options: create.options.clone(),
         });
-        self.work(Work::CreateIndex { index: oid, build: true });
+        self.work(Work::CreateIndex {
+            index: oid,
+            build: true,
+        });
         Ok(())
     }
 
@@ -186,11 +201,22 @@ impl Run<'_> {
         fresh: bool,
     ) -> Result<()> {
         let def = self.table(table)?;
+        let key = matches!(
+            new.kind,
+            NewConstraintKind::PrimaryKey { .. } | NewConstraintKind::Unique { .. }
+        );
+        if let (Some(name), true) = (&new.name, key)
+            && self.catalog().relation_in(def.schema, name).is_some()
+        {
+            return Err(exists(name));
+        }
         if let Some(name) = &new.name
             && self.catalog().constraint_by_name(table, name).is_some()
         {
-            let message =
-                format!("constraint \"{name}\" for relation \"{}\" already exists", def.name);
+            let message = format!(
+                "constraint \"{name}\" for relation \"{}\" already exists",
+                def.name
+            );
             return Err(Error::new(state::DUPLICATE_OBJECT, message));
         }
         match &new.kind {
@@ -199,24 +225,43 @@ impl Run<'_> {
                 self.columns_not_null(table, &key, fresh)?;
                 self.key_constraint(&def, new, &key, true, false, options, fresh)
             }
-            NewConstraintKind::Unique { columns, nulls_not_distinct, options } => {
+            NewConstraintKind::Unique {
+                columns,
+                nulls_not_distinct,
+                options,
+            } => {
                 let key = self.key_columns(&def, columns)?;
                 self.key_constraint(&def, new, &key, false, *nulls_not_distinct, options, fresh)
             }
             NewConstraintKind::UsingIndex { index, primary } => {
                 self.constraint_from_index(&def, new, *index, *primary)
             }
-            NewConstraintKind::Check { expr, columns, bound } => {
+            NewConstraintKind::Check {
+                expr,
+                columns,
+                bound,
+            } => {
                 let key = columns.iter().filter_map(|c| def.attnum(c)).collect();
-                let part = if columns.len() == 1 { columns[0].as_str() } else { "" };
+                let part = if columns.len() == 1 {
+                    columns[0].as_str()
+                } else {
+                    ""
+                };
                 let name = match &new.name {
                     Some(name) => name.clone(),
                     None => self.free_constraint_name(def.schema, &def.name, part, "check"),
                 };
-                let kind = ConstraintKind::Check { expr: expr.clone(), columns: key };
+                let kind = ConstraintKind::Check {
+                    expr: expr.clone(),
+                    columns: key,
+                };
                 self.put_constraint(table, name.clone(), kind, !new.not_valid);
                 if !fresh && !new.not_valid {
-                    self.work(Work::CheckRows { table, name, expr: bound.clone() });
+                    self.work(Work::CheckRows {
+                        table,
+                        name,
+                        expr: bound.clone(),
+                    });
                 }
                 Ok(())
             }
@@ -232,7 +277,13 @@ impl Run<'_> {
         validated: bool,
     ) -> Oid {
         let oid = self.host.next_oid();
-        self.edit.put(ConstraintDef { oid, name, table, kind, validated });
+        self.edit.put(ConstraintDef {
+            oid,
+            name,
+            table,
+            kind,
+            validated,
+        });
         oid
     }
 
@@ -261,7 +312,10 @@ impl Run<'_> {
             if !column.not_null {
                 column.not_null = true;
                 if !fresh {
-                    self.work(Work::CheckNotNull { table, attnum: *attnum });
+                    self.work(Work::CheckNotNull {
+                        table,
+                        attnum: *attnum,
+                    });
                 }
             }
         }
@@ -286,9 +340,6 @@ impl Run<'_> {
             false => (names.join("_"), "key"),
         };
         let name = match &new.name {
-            Some(name) if self.catalog().relation_in(table.schema, name).is_some() => {
-                return Err(exists(name));
-            }
             Some(name) => name.clone(),
             None => self.free_relation_name(table.schema, &table.name, &part, label),
         };
@@ -326,7 +377,10 @@ impl Run<'_> {
             constraint: Some(constraint),
             options: options.to_vec(),
         });
-        self.work(Work::CreateIndex { index, build: !fresh });
+        self.work(Work::CreateIndex {
+            index,
+            build: !fresh,
+        });
         Ok(())
     }
 
@@ -341,18 +395,22 @@ impl Run<'_> {
         let Some(def) = self.catalog().index(index).cloned() else {
             return Err(Error::new(state::UNDEFINED_OBJECT, "index does not exist"));
         };
-        let wrong =
-            |message: String| Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+        let wrong = |message: String| Err(Error::new(state::WRONG_OBJECT_TYPE, message));
         if def.constraint.is_some() {
-            let message = format!("index \"{}\" is already associated with a constraint", def.name);
+            let message = format!(
+                "index \"{}\" is already associated with a constraint",
+                def.name
+            );
             return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
         if !def.unique {
             return wrong(format!("\"{}\" is not a unique index", def.name));
         }
         if def.columns.iter().any(|c| c.descending || c.nulls_first) {
-            let message =
-                format!("index \"{}\" column number 1 does not have default sorting behavior", def.name);
+            let message = format!(
+                "index \"{}\" column number 1 does not have default sorting behavior",
+                def.name
+            );
             return wrong(message);
         }
         let name = new.name.clone().unwrap_or_else(|| def.name.clone());
@@ -375,7 +433,12 @@ impl Run<'_> {
             false => ConstraintKind::Unique { index },
         };
         let constraint = self.put_constraint(table.oid, name.clone(), kind, true);
-        self.edit.put(IndexDef { name, primary, constraint: Some(constraint), ..(*def).clone() });
+        self.edit.put(IndexDef {
+            name,
+            primary,
+            constraint: Some(constraint),
+            ..(*def).clone()
+        });
         Ok(())
     }
 
@@ -446,14 +509,15 @@ impl Run<'_> {
         wanted: usize,
     ) -> Result<(Vec<u16>, Oid)> {
         let disagree = || {
-            let message =
-                "number of referencing and referenced columns for foreign key disagree";
+            let message = "number of referencing and referenced columns for foreign key disagree";
             Err(Error::new(state::INVALID_FOREIGN_KEY, message))
         };
         if names.is_empty() {
             let Some(index) = self.catalog().primary_key(target.oid) else {
-                let message =
-                    format!("there is no primary key for referenced table \"{}\"", target.name);
+                let message = format!(
+                    "there is no primary key for referenced table \"{}\"",
+                    target.name
+                );
                 return Err(Error::new(state::UNDEFINED_OBJECT, message));
             };
             if index.columns.len() != wanted {
@@ -536,13 +600,22 @@ pub(super) fn set_sequence(
     }
     let ty = type_name(def.ty);
     if !(least..=most).contains(&def.max) {
-        return bad(format!("MAXVALUE ({}) is out of range for sequence data type {ty}", def.max));
+        return bad(format!(
+            "MAXVALUE ({}) is out of range for sequence data type {ty}",
+            def.max
+        ));
     }
     if !(least..=most).contains(&def.min) {
-        return bad(format!("MINVALUE ({}) is out of range for sequence data type {ty}", def.min));
+        return bad(format!(
+            "MINVALUE ({}) is out of range for sequence data type {ty}",
+            def.min
+        ));
     }
     if def.min >= def.max {
-        return bad(format!("MINVALUE ({}) must be less than MAXVALUE ({})", def.min, def.max));
+        return bad(format!(
+            "MINVALUE ({}) must be less than MAXVALUE ({})",
+            def.min, def.max
+        ));
     }
     match options.start {
         Some(start) => def.start = start,
@@ -551,7 +624,10 @@ pub(super) fn set_sequence(
     }
     let within = |what: &str, value: i64| {
         if value < def.min {
-            return bad(format!("{what} value ({value}) cannot be less than MINVALUE ({})", def.min));
+            return bad(format!(
+                "{what} value ({value}) cannot be less than MINVALUE ({})",
+                def.min
+            ));
         }
         if value > def.max {
             return bad(format!(

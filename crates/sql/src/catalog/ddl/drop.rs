@@ -49,7 +49,10 @@ impl Run<'_> {
         }
         self.collect(&mut found);
         let what = match targets {
-            [one] => format!("cannot drop {} because other objects depend on it", self.describe(one.oid)),
+            [one] => format!(
+                "cannot drop {} because other objects depend on it",
+                self.describe(one.oid)
+            ),
             _ => "cannot drop desired object(s) because other objects depend on them".to_string(),
         };
         self.finish_drop(found, cascade, what)
@@ -62,7 +65,11 @@ impl Run<'_> {
             Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                 .hint(format!("You can drop {owner} instead.")))
         };
-        let system = [builtin::PG_CATALOG, builtin::INFORMATION_SCHEMA, builtin::PG_TOAST];
+        let system = [
+            builtin::PG_CATALOG,
+            builtin::INFORMATION_SCHEMA,
+            builtin::PG_TOAST,
+        ];
         if target.kind == TargetKind::Schema && system.contains(&target.oid) {
             let message = format!(
                 "cannot drop {} because it is required by the database system",
@@ -70,8 +77,10 @@ impl Run<'_> {
             );
             return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
         }
-        if let Some(IndexDef { constraint: Some(constraint), .. }) =
-            self.catalog().index(target.oid).map(|d| &**d)
+        if let Some(IndexDef {
+            constraint: Some(constraint),
+            ..
+        }) = self.catalog().index(target.oid).map(|d| &**d)
         {
             return requires(self.describe(target.oid), self.describe(*constraint));
         }
@@ -86,7 +95,10 @@ impl Run<'_> {
     }
 
     fn describe_column(&self, table: Oid, attnum: u16) -> String {
-        let name = self.catalog().table(table).map_or("?", |t| &t.column(attnum).name);
+        let name = self
+            .catalog()
+            .table(table)
+            .map_or("?", |t| &t.column(attnum).name);
         format!("column {} of {}", quote_ident(name), self.describe(table))
     }
 
@@ -96,9 +108,18 @@ impl Run<'_> {
                 Some(Object::Schema(schema)) => self.collect_schema(schema.oid, found),
                 Some(Object::Table(table)) => {
                     let catalog = self.catalog();
-                    catalog.indexes_of(oid).iter().for_each(|i| found.part(i.oid));
-                    catalog.constraints_of(oid).iter().for_each(|c| found.part(c.oid));
-                    catalog.sequences_of(oid).iter().for_each(|s| found.part(*s));
+                    catalog
+                        .indexes_of(oid)
+                        .iter()
+                        .for_each(|i| found.part(i.oid));
+                    catalog
+                        .constraints_of(oid)
+                        .iter()
+                        .for_each(|c| found.part(c.oid));
+                    catalog
+                        .sequences_of(oid)
+                        .iter()
+                        .for_each(|s| found.part(*s));
                     catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
                     for fk in catalog.referencing(table.oid) {
                         self.dependent(fk, oid, found);
@@ -129,7 +150,9 @@ impl Run<'_> {
             || found.gone.contains(&fk.oid)
             || found.named.contains(&fk.oid);
         if !with_its_table {
-            found.dependents.push((self.describe(fk.oid), self.describe(on)));
+            found
+                .dependents
+                .push((self.describe(fk.oid), self.describe(on)));
         }
         found.part(fk.oid);
     }
@@ -138,18 +161,29 @@ impl Run<'_> {
         let catalog = self.catalog();
         let mut members: Vec<Relation> = Vec::new();
         members.extend(
-            catalog.tables().iter().filter(|t| t.schema == schema).map(|t| Relation::Table((*t).clone())),
+            catalog
+                .tables()
+                .iter()
+                .filter(|t| t.schema == schema)
+                .map(|t| Relation::Table((*t).clone())),
         );
         let free = |s: &&&std::sync::Arc<crate::catalog::SequenceDef>| {
             s.schema == schema
-                && s.owned_by.is_none_or(|(t, _)| catalog.table(t).is_none_or(|t| t.schema != schema))
+                && s.owned_by
+                    .is_none_or(|(t, _)| catalog.table(t).is_none_or(|t| t.schema != schema))
         };
         members.extend(
-            catalog.sequences().iter().filter(free).map(|s| Relation::Sequence((*s).clone())),
+            catalog
+                .sequences()
+                .iter()
+                .filter(free)
+                .map(|s| Relation::Sequence((*s).clone())),
         );
         for member in members {
             if !found.gone.contains(&member.oid()) {
-                found.dependents.push((self.describe(member.oid()), self.describe(schema)));
+                found
+                    .dependents
+                    .push((self.describe(member.oid()), self.describe(schema)));
             }
             found.part(member.oid());
         }
@@ -178,7 +212,12 @@ impl Run<'_> {
 
     fn finish_drop(&mut self, found: Collector, cascade: bool, what: String) -> Result<()> {
         let lines = |f: &dyn Fn(&(String, String)) -> String| {
-            found.dependents.iter().map(f).collect::<Vec<_>>().join("\n")
+            found
+                .dependents
+                .iter()
+                .map(f)
+                .collect::<Vec<_>>()
+                .join("\n")
         };
         if !found.dependents.is_empty() && !cascade {
             return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, what)
@@ -262,7 +301,11 @@ impl Run<'_> {
             .sequences_of(table)
             .iter()
             .copied()
-            .filter(|s| catalog.sequence(*s).is_some_and(|s| s.owned_by == Some((table, attnum))))
+            .filter(|s| {
+                catalog
+                    .sequence(*s)
+                    .is_some_and(|s| s.owned_by == Some((table, attnum)))
+            })
             .collect();
         let gap = &mut def.columns[attnum as usize - 1];
         gap.name = format!("........pg.dropped.{attnum}........");

@@ -51,11 +51,20 @@ pub enum Work {
     /// Copy all rows of the file `from`, which are rows of `old`, into the table's heap (made by
     /// the `CreateHeap` before), through `values`: one for each column, over the old row by
     /// `Slot(attnum - 1)`. Indexes follow as `CreateIndex`.
-    Rewrite { table: Oid, from: FileId, old: Arc<TableDef>, values: Vec<Expr> },
+    Rewrite {
+        table: Oid,
+        from: FileId,
+        old: Arc<TableDef>,
+        values: Vec<Expr>,
+    },
     /// Check rows that are there: 23502 for a NULL.
     CheckNotNull { table: Oid, attnum: u16 },
     /// 23514 for a row for which `expr` (over `Slot(attnum - 1)`) is false.
-    CheckRows { table: Oid, name: String, expr: Expr },
+    CheckRows {
+        table: Oid,
+        name: String,
+        expr: Expr,
+    },
     /// 23503 for a row of the constraint's table without its referenced row.
     CheckForeignKey { constraint: Oid },
     /// CREATE TABLE AS: insert the query's rows.
@@ -74,7 +83,11 @@ pub struct Outcome {
 
 /// Carries out a definition. The named objects are locked by the caller, and still there.
 pub fn apply(edit: &mut CatalogEdit, ddl: &Ddl, host: &mut dyn DdlHost) -> Result<Outcome> {
-    let mut ddl_run = Run { edit, host, out: Outcome::default() };
+    let mut ddl_run = Run {
+        edit,
+        host,
+        out: Outcome::default(),
+    };
     ddl_run.apply(ddl)?;
     Ok(ddl_run.out)
 }
@@ -117,32 +130,43 @@ impl Run<'_> {
     fn apply(&mut self, ddl: &Ddl) -> Result<()> {
         match ddl {
             Ddl::Nothing { .. } => Ok(()),
-            Ddl::CreateSchema { name, owner, if_not_exists } => {
-                self.create_schema(name, *owner, *if_not_exists)
-            }
+            Ddl::CreateSchema {
+                name,
+                owner,
+                if_not_exists,
+            } => self.create_schema(name, *owner, *if_not_exists),
             Ddl::CreateTable(create) => self.create_table(create),
             Ddl::CreateIndex(create) => self.create_index(create),
-            Ddl::CreateSequence { sequence, if_not_exists } => {
-                self.create_sequence(sequence, *if_not_exists)
-            }
-            Ddl::AlterSequence { sequence, changes, owned_by } => {
-                self.alter_sequence(*sequence, changes, owned_by.as_ref())
-            }
+            Ddl::CreateSequence {
+                sequence,
+                if_not_exists,
+            } => self.create_sequence(sequence, *if_not_exists),
+            Ddl::AlterSequence {
+                sequence,
+                changes,
+                owned_by,
+            } => self.alter_sequence(*sequence, changes, owned_by.as_ref()),
             Ddl::AlterTable { table, actions } => self.alter_table(*table, actions),
             Ddl::Rename { target, name } => self.rename(*target, name),
             Ddl::SetSchema { target, schema } => self.set_schema(*target, *schema),
             Ddl::SetOwner { target, owner } => self.set_owner(*target, *owner),
             Ddl::Drop { targets, cascade } => self.drop_targets(targets, *cascade),
-            Ddl::Truncate { tables, restart_identity, cascade } => {
-                self.truncate(tables, *restart_identity, *cascade)
-            }
+            Ddl::Truncate {
+                tables,
+                restart_identity,
+                cascade,
+            } => self.truncate(tables, *restart_identity, *cascade),
             Ddl::CreateRole { name, changes } => self.create_role(name, changes),
             Ddl::AlterRole { role, changes } => self.alter_role(*role, changes),
             Ddl::AlterRoleSet { role, name, value } => {
                 self.alter_role_set(*role, name.as_deref(), value.as_deref())
             }
             Ddl::DropRole { roles } => self.drop_roles(roles),
-            Ddl::GrantRole { roles, members, revoke } => self.grant_role(roles, members, *revoke),
+            Ddl::GrantRole {
+                roles,
+                members,
+                revoke,
+            } => self.grant_role(roles, members, *revoke),
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
     }
@@ -158,13 +182,22 @@ impl Run<'_> {
             TargetKind::Database => (builtin::class::DATABASE, 0),
             TargetKind::Constraint => (builtin::class::CONSTRAINT, 0),
         };
-        let old = self.catalog().comment(class, target.oid, column).map(|c| c.oid);
+        let old = self
+            .catalog()
+            .comment(class, target.oid, column)
+            .map(|c| c.oid);
         match text.filter(|t| !t.is_empty()) {
             None => old.into_iter().for_each(|oid| self.edit.delete(oid)),
             Some(text) => {
                 let oid = old.unwrap_or_else(|| self.host.next_oid());
                 let text = text.to_string();
-                self.edit.put(CommentDef { oid, class, object: target.oid, column, text });
+                self.edit.put(CommentDef {
+                    oid,
+                    class,
+                    object: target.oid,
+                    column,
+                    text,
+                });
             }
         }
         Ok(())

@@ -15,7 +15,10 @@ pub(super) fn object_name(name1: &str, name2: &str, label: &str) -> String {
         if len1 > len2 { len1 -= 1 } else { len2 -= 1 }
     }
     let cut = |name: &str, len: usize| {
-        let end = (0..=len).rev().find(|&i| name.is_char_boundary(i)).unwrap_or(0);
+        let end = (0..=len)
+            .rev()
+            .find(|&i| name.is_char_boundary(i))
+            .unwrap_or(0);
         name[..end].to_string()
     };
     let mut whole = cut(name1, len1);
@@ -48,12 +51,18 @@ impl Run<'_> {
         name2: &str,
         label: &str,
     ) -> String {
-        free_name(name1, name2, label, |name| self.constraint_name_taken(schema, name))
+        free_name(name1, name2, label, |name| {
+            self.constraint_name_taken(schema, name)
+        })
     }
 
     fn constraint_name_taken(&self, schema: Oid, name: &str) -> bool {
         self.catalog().constraints().iter().any(|c| {
-            c.name == name && self.catalog().table(c.table).is_some_and(|t| t.schema == schema)
+            c.name == name
+                && self
+                    .catalog()
+                    .table(c.table)
+                    .is_some_and(|t| t.schema == schema)
         })
     }
 
@@ -101,7 +110,9 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
 /// column can are changed.
 pub(super) fn rename_in_text(text: &str, table: (&str, &str), column: (&str, &str)) -> String {
     use crate::parse::Symbol;
-    let Ok(symbols) = crate::parse::symbols(text) else { return text.to_string() };
+    let Ok(symbols) = crate::parse::symbols(text) else {
+        return text.to_string();
+    };
     let named = |s: &Symbol, name: &str| s.name.as_deref() == Some(name);
     let mut out = String::new();
     let mut copied = 0;
@@ -146,7 +157,10 @@ mod tests {
         let cases = [
             ("a > 0", "b > 0"),
             ("t.a > length('a')", "u.b > length('a')"),
-            ("\"a\" = 'a'::text AND a(1) = 2", "b = 'a'::text AND a(1) = 2"),
+            (
+                "\"a\" = 'a'::text AND a(1) = 2",
+                "b = 'a'::text AND a(1) = 2",
+            ),
             ("x.a = 1", "x.a = 1"),
         ];
         for (text, expected) in cases {

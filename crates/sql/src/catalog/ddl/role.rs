@@ -19,9 +19,15 @@ impl Run<'_> {
     }
 
     fn role(&self, oid: Oid) -> Result<RoleDef> {
-        self.catalog().role(oid).map(|d| (**d).clone()).ok_or_else(|| {
-            Error::new(state::UNDEFINED_OBJECT, format!("role with OID {oid} does not exist"))
-        })
+        self.catalog()
+            .role(oid)
+            .map(|d| (**d).clone())
+            .ok_or_else(|| {
+                Error::new(
+                    state::UNDEFINED_OBJECT,
+                    format!("role with OID {oid} does not exist"),
+                )
+            })
     }
 
     pub(super) fn alter_role(&mut self, oid: Oid, changes: &RoleOptions) -> Result<()> {
@@ -94,7 +100,10 @@ impl Run<'_> {
         for oid in roles {
             let def = self.role(*oid)?;
             if *oid == self.host.current_user() {
-                return Err(Error::new(state::OBJECT_IN_USE, "current user cannot be dropped"));
+                return Err(Error::new(
+                    state::OBJECT_IN_USE,
+                    "current user cannot be dropped",
+                ));
             }
             if *oid == builtin::SUPERUSER {
                 let message = format!(
@@ -121,8 +130,10 @@ impl Run<'_> {
                     "role \"{}\" cannot be dropped because some objects depend on it",
                     def.name
                 );
-                let lines: Vec<String> =
-                    owned.iter().map(|o| format!("owner of {}", self.describe(*o))).collect();
+                let lines: Vec<String> = owned
+                    .iter()
+                    .map(|o| format!("owner of {}", self.describe(*o)))
+                    .collect();
                 return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                     .detail(lines.join("\n")));
             }

@@ -21,12 +21,7 @@ pub(super) fn slots_replaced(mut expr: Expr, f: &mut dyn FnMut(u32) -> Option<Ex
 
 impl Run<'_> {
     /// Gives the table a new heap with all rows copied, and its indexes new files.
-    pub(super) fn copy_rows(
-        &mut self,
-        oid: Oid,
-        rows: Rows,
-        checks: &mut Vec<Work>,
-    ) -> Result<()> {
+    pub(super) fn copy_rows(&mut self, oid: Oid, rows: Rows, checks: &[Work]) -> Result<()> {
         let mut def = (*self.table(oid)?).clone();
         let from = def.file;
         def.file = self.host.next_file();
@@ -34,10 +29,17 @@ impl Run<'_> {
         def.columns.iter_mut().for_each(|c| c.missing = None);
         self.put_table(def);
         self.work(Work::CreateHeap(oid));
-        self.work(Work::Rewrite { table: oid, from, old: rows.old, values: rows.values });
+        self.work(Work::Rewrite {
+            table: oid,
+            from,
+            old: rows.old,
+            values: rows.values,
+        });
         self.work(Work::DropFile(from));
         let planned = |checks: &[Work], index: Oid| {
-            checks.iter().any(|w| matches!(w, Work::CreateIndex { index: i, .. } if *i == index))
+            checks
+                .iter()
+                .any(|w| matches!(w, Work::CreateIndex { index: i, .. } if *i == index))
         };
         for index in self.catalog().indexes_of(oid).to_vec() {
             if planned(checks, index.oid) {
@@ -45,8 +47,14 @@ impl Run<'_> {
             }
             self.work(Work::DropFile(index.file));
             let file = self.host.next_file();
-            self.edit.put(IndexDef { file, ..(*index).clone() });
-            self.work(Work::CreateIndex { index: index.oid, build: true });
+            self.edit.put(IndexDef {
+                file,
+                ..(*index).clone()
+            });
+            self.work(Work::CreateIndex {
+                index: index.oid,
+                build: true,
+            });
         }
         Ok(())
     }
@@ -68,10 +76,12 @@ impl Run<'_> {
                 }
                 let (table, by) = (self.table(oid)?, self.table(fk.table)?);
                 if !cascade {
-                    let message =
-                        "cannot truncate a table referenced in a foreign key constraint";
+                    let message = "cannot truncate a table referenced in a foreign key constraint";
                     return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
-                        .detail(format!("Table \"{}\" references \"{}\".", by.name, table.name))
+                        .detail(format!(
+                            "Table \"{}\" references \"{}\".",
+                            by.name, table.name
+                        ))
                         .hint(format!(
                             "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
                             by.name
@@ -94,20 +104,35 @@ impl Run<'_> {
         let def = self.table(oid)?;
         self.work(Work::DropFile(def.file));
         let file = self.host.next_file();
-        self.put_table(TableDef { file, ..(*def).clone() });
+        self.put_table(TableDef {
+            file,
+            ..(*def).clone()
+        });
         self.work(Work::CreateHeap(oid));
         for index in self.catalog().indexes_of(oid).to_vec() {
             self.work(Work::DropFile(index.file));
             let file = self.host.next_file();
-            self.edit.put(IndexDef { file, ..(*index).clone() });
-            self.work(Work::CreateIndex { index: index.oid, build: false });
+            self.edit.put(IndexDef {
+                file,
+                ..(*index).clone()
+            });
+            self.work(Work::CreateIndex {
+                index: index.oid,
+                build: false,
+            });
         }
         if let Some(stats) = self.catalog().stats_of(oid).cloned() {
-            self.edit.put(StatsDef { rows: 0.0, pages: 0, ..(*stats).clone() });
+            self.edit.put(StatsDef {
+                rows: 0.0,
+                pages: 0,
+                ..(*stats).clone()
+            });
         }
         if restart_identity {
             for sequence in self.catalog().sequences_of(oid).to_vec() {
-                let Some(def) = self.catalog().sequence(sequence) else { continue };
+                let Some(def) = self.catalog().sequence(sequence) else {
+                    continue;
+                };
                 let value = def.start;
                 self.work(Work::RestartSequence { sequence, value });
             }
