@@ -25,7 +25,7 @@ pub enum Zone {
 const MAX_EAST: i32 = 16 * 3600 - 1;
 
 /// Abbreviations taken in input, with seconds east: those of PostgreSQL's default set that are in daily use.
-const ABBREVIATIONS: &[(&str, i32)] = &[
+pub(crate) const ABBREVIATIONS: &[(&str, i32)] = &[
     ("utc", 0),
     ("uct", 0),
     ("gmt", 0),

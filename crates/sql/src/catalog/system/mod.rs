@@ -4,6 +4,20 @@
 //! Definitions are constants with PostgreSQL's oids and column types; queries bind and plan over
 //! them as over any table.
 
+mod activity;
+mod columns;
+mod constraint;
+pub mod definition;
+mod operator_class;
+mod relation;
+mod role;
+pub mod routine;
+#[cfg(test)]
+mod tests;
+mod types;
+mod view;
+mod zone;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -12,6 +26,10 @@ use throng_types::{Datum, Oid, SqlType};
 
 use super::{Catalog, builtin};
 
+
+/// The rows of a virtual relation.
+pub type Rows = Vec<Vec<Datum>>;
+
 /// A virtual relation.
 pub struct VirtualTable {
     pub oid: Oid,
@@ -19,7 +37,7 @@ pub struct VirtualTable {
     pub name: &'static str,
     pub columns: &'static [(&'static str, SqlType)],
     /// The rows, in the order of `columns`.
-    pub rows: fn(&Catalog, &dyn SystemState) -> Vec<Vec<Datum>>,
+    pub rows: fn(&Catalog, &dyn SystemState) -> Rows,
 }
 
 impl PartialEq for VirtualTable {
@@ -42,7 +60,7 @@ impl VirtualTable {
             _ => b'v',
         }
     }
-    pub fn rows(&self, catalog: &Catalog, state: &dyn SystemState) -> Vec<Vec<Datum>> {
+    pub fn rows(&self, catalog: &Catalog, state: &dyn SystemState) -> Rows {
         (self.rows)(catalog, state)
     }
 }
@@ -65,6 +83,10 @@ pub trait SystemState {
     fn sequence_value(&self, oid: Oid) -> Option<i64>;
     /// Activity counters of a table.
     fn table_activity(&self, oid: Oid) -> TableActivity;
+    /// When the transaction began. Microseconds since 2000-01-01 UTC, as everywhere here.
+    fn now(&self) -> i64;
+    /// The moment a timestamptz in text form stands for; None where it is not one.
+    fn moment(&self, text: &str) -> Option<i64>;
 }
 
 /// A session as `pg_stat_activity` shows it. Times are microseconds since 2000-01-01 UTC.
@@ -103,9 +125,11 @@ pub struct LockInfo {
     pub mode: String,
     pub granted: bool,
     pub fast_path: bool,
-    /// For advisory locks: the key's halves.
+    /// The object's catalog and oid; for advisory locks the key's halves.
     pub class: Option<u32>,
     pub object: Option<u32>,
+    /// Advisory locks: 1 for one number of 64 bits, 2 for two of 32. Other objects: 0.
+    pub part: Option<i16>,
     pub wait_start: Option<i64>,
 }
 
@@ -139,8 +163,6 @@ pub struct PreparedInfo {
 /// Counters since the server started.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableActivity {
-    pub seq_scan: u64,
-    pub idx_scan: u64,
     pub inserted: u64,
     pub updated: u64,
     pub hot_updated: u64,
@@ -149,7 +171,45 @@ pub struct TableActivity {
     pub dead_rows: u64,
 }
 
-static TABLES: LazyLock<Vec<&'static VirtualTable>> = LazyLock::new(Vec::new);
+/// Relations as `oid name in module { column: TYPE, … }`: the module's function of the relation's
+/// name makes the rows. Without a module there is none of the thing here, and never a row.
+macro_rules! relations {
+    ($schema:ident; $($oid:literal $name:ident $(in $module:ident)? {
+        $($column:ident: $ty:ident),* $(,)?
+    })*) => {
+        pub(super) static TABLES: &[$crate::catalog::VirtualTable] = &[
+            $($crate::catalog::VirtualTable {
+                oid: throng_types::Oid($oid),
+                schema: $crate::catalog::builtin::$schema,
+                name: stringify!($name),
+                columns: &[
+                    $((
+                        stringify!($column),
+                        throng_types::SqlType::plain(throng_types::oid::$ty),
+                    ),)*
+                ],
+                rows: $crate::catalog::system::relations!(@rows $name $($module)?),
+            },)*
+        ];
+    };
+    (@rows $name:ident $module:ident) => { $crate::catalog::system::$module::$name };
+    (@rows $name:ident) => { $crate::catalog::system::none };
+}
+use relations;
+
+/// Rows of what there is none of.
+fn none(_: &Catalog, _: &dyn SystemState) -> Rows {
+    Rows::new()
+}
+
+/// One row, its values in column order; anything a [`Datum`] is made from.
+macro_rules! row {
+    ($($value:expr),* $(,)?) => { vec![$(throng_types::Datum::from($value)),*] };
+}
+use row;
+
+static TABLES: LazyLock<Vec<&'static VirtualTable>> =
+    LazyLock::new(|| columns::lists().into_iter().flatten().collect());
 
 static BY_NAME: LazyLock<HashMap<(Oid, &'static str), &'static VirtualTable, FixedState>> =
     LazyLock::new(|| TABLES.iter().map(|t| ((t.schema, t.name), *t)).collect());

@@ -1,0 +1,220 @@
+//! What happens now: sessions, locks, prepared statements, settings, and what tables were used for.
+
+use throng_types::{Array, Datum, Oid, oid};
+
+use super::view::{role_name, schema_name};
+use super::{Rows, SessionInfo, SystemState, relation::text_array, row};
+use crate::catalog::{Catalog, builtin};
+
+fn moment(at: Option<i64>) -> Datum {
+    at.map_or(Datum::Null, Datum::TimestampTz)
+}
+
+/// A transaction id as `xid` has it: 32 bits.
+fn xid(id: Option<u64>) -> Datum {
+    id.map_or(Datum::Null, |id| Datum::Oid(id as u32))
+}
+
+/// Other users' queries are for superusers and their own kind only.
+fn may_see(catalog: &Catalog, state: &dyn SystemState, session: &SessionInfo) -> bool {
+    let reader = state.current_user();
+    session.user == reader || catalog.role(reader).is_some_and(|r| r.superuser)
+}
+
+pub(super) fn pg_stat_activity(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let database = catalog.database(builtin::DATABASE);
+    let row_of = |s: SessionInfo| {
+        let client = s.backend_type == "client backend";
+        let (id, name) = match database.filter(|_| client) {
+            Some(d) => (d.oid.into(), d.name.as_str().into()),
+            None => (Datum::Null, Datum::Null),
+        };
+        let (user, user_name) = match client {
+            true => (s.user.into(), role_name(catalog, s.user)),
+            false => (Datum::Null, Datum::Null),
+        };
+        let shown = may_see(catalog, state, &s);
+        let seen = |value: Datum| if shown { value } else { Datum::Null };
+        let query = if shown { s.query.as_str() } else { "<insufficient privilege>" };
+        row![
+            id,
+            name,
+            s.pid,
+            Datum::Null,
+            user,
+            user_name,
+            s.application_name,
+            seen(s.client_addr.into()),
+            Datum::Null,
+            seen(if client { s.client_port.into() } else { Datum::Null }),
+            seen(Datum::TimestampTz(s.backend_start)),
+            seen(moment(s.xact_start)),
+            seen(moment(s.query_start)),
+            seen(moment(s.state_change)),
+            seen(s.wait_event_type.into()),
+            seen(s.wait_event.into()),
+            seen(s.state.into()),
+            xid(s.xid),
+            Datum::Null,
+            Datum::Null,
+            query,
+            s.backend_type,
+        ]
+    };
+    state.sessions().into_iter().map(row_of).collect()
+}
+
+pub(super) fn pg_locks(_: &Catalog, state: &dyn SystemState) -> Rows {
+    let locks = state.locks().into_iter();
+    locks
+        .map(|l| {
+            // Transactions are the server's, everything else is a database's.
+            let local = l.relation.is_some() || l.class.is_some();
+            let database = if local { Some(builtin::DATABASE) } else { None };
+            let virtual_id = (l.lock_type == "virtualxid").then(|| l.virtual_transaction.clone());
+            row![
+                l.lock_type,
+                database,
+                l.relation,
+                l.page,
+                l.tuple,
+                virtual_id,
+                xid(l.transaction),
+                l.class.map(Oid),
+                l.object.map(Oid),
+                l.part,
+                l.virtual_transaction,
+                l.pid,
+                l.mode,
+                l.granted,
+                l.fast_path,
+                moment(l.wait_start),
+            ]
+        })
+        .collect()
+}
+
+fn oids(items: &[Oid]) -> Datum {
+    let items = items.iter().map(|o| Datum::from(*o)).collect();
+    Datum::array(Array::from_items(oid::REGTYPE, items))
+}
+
+pub(super) fn pg_prepared_statements(_: &Catalog, state: &dyn SystemState) -> Rows {
+    let prepared = state.prepared().into_iter();
+    prepared
+        .map(|p| {
+            row![
+                p.name,
+                p.statement,
+                Datum::TimestampTz(p.prepare_time),
+                oids(&p.parameter_types),
+                Datum::Null,
+                p.from_sql,
+                Datum::Null,
+                Datum::Null,
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn pg_settings(_: &Catalog, state: &dyn SystemState) -> Rows {
+    let settings = state.settings().into_iter();
+    settings
+        .map(|s| {
+            row![
+                s.name,
+                s.setting,
+                s.unit,
+                s.category,
+                s.short_desc,
+                Datum::Null,
+                s.context,
+                s.var_type,
+                s.source,
+                s.min_val,
+                s.max_val,
+                s.enum_vals.map_or(Datum::Null, text_array),
+                s.boot_val,
+                s.reset_val,
+                Datum::Null,
+                Datum::Null,
+                false,
+            ]
+        })
+        .collect()
+}
+
+/// Tables with what they were used for. Scans are not counted.
+pub(super) fn pg_stat_user_tables(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let tables = catalog.tables().into_iter();
+    tables
+        .map(|t| {
+            let activity = state.table_activity(t.oid);
+            let count = |n: u64| Datum::Int8(n as i64);
+            let mut row = row![
+                t.oid,
+                schema_name(catalog, t.schema),
+                t.name.as_str(),
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+                count(activity.inserted),
+                count(activity.updated),
+                count(activity.deleted),
+                count(activity.hot_updated),
+                // Every update that is not heap-only may have gone to another page.
+                Datum::Null,
+                count(activity.live_rows),
+                count(activity.dead_rows),
+            ];
+            row.resize(STAT_TABLES_COLUMNS, Datum::Null);
+            row
+        })
+        .collect()
+}
+const STAT_TABLES_COLUMNS: usize = 30;
+
+/// The system's own relations are computed: nothing of theirs is counted.
+pub(super) fn pg_stat_all_tables(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    pg_stat_user_tables(catalog, state)
+}
+
+/// Indexes; their use is not counted.
+pub(super) fn pg_stat_user_indexes(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let row_of = |index: &crate::catalog::IndexDef| {
+        let table = catalog.table(index.table)?;
+        Some(row![
+            table.oid,
+            index.oid,
+            schema_name(catalog, table.schema),
+            table.name.as_str(),
+            index.name.as_str(),
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+        ])
+    };
+    catalog.indexes().into_iter().filter_map(|i| row_of(i)).collect()
+}
+
+pub(super) fn pg_stat_all_indexes(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    pg_stat_user_indexes(catalog, state)
+}
+
+/// The database with its sessions; its other counters are not kept.
+pub(super) fn pg_stat_database(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let clients = state.sessions().iter().filter(|s| s.backend_type == "client backend").count();
+    let databases = catalog.databases().into_iter();
+    databases
+        .map(|d| {
+            let mut row = row![d.oid, d.name.as_str(), clients as i32];
+            row.resize(STAT_DATABASE_COLUMNS, Datum::Null);
+            row
+        })
+        .collect()
+}
+const STAT_DATABASE_COLUMNS: usize = 30;

@@ -1,0 +1,279 @@
+//! What holds between objects: `pg_constraint`, `pg_depend`, and the comments on them.
+
+use throng_types::{Array, Datum, Oid, oid};
+
+use super::{Rows, SystemState, definition, row};
+use crate::catalog::builtin::class;
+use crate::catalog::{
+    Catalog, ConstraintDef, ConstraintKind, FkAction, ForeignKey, TableDef, builtin,
+};
+use crate::func::operators_named;
+
+/// Attribute numbers as an `int2[]`.
+fn numbers(columns: &[u16]) -> Datum {
+    let items = columns.iter().map(|n| (*n as i16).into()).collect();
+    Datum::array(Array::from_items(oid::INT2, items))
+}
+
+fn action(action: FkAction) -> u8 {
+    match action {
+        FkAction::NoAction => b'a',
+        FkAction::Restrict => b'r',
+        FkAction::Cascade => b'c',
+        FkAction::SetNull => b'n',
+        FkAction::SetDefault => b'd',
+    }
+}
+
+/// The operator that finds equal values of two types, or none.
+fn equality(left: Oid, right: Oid) -> Oid {
+    // Strings but for char(n) compare as text.
+    let compared = |ty| if ty == oid::VARCHAR { oid::TEXT } else { ty };
+    let types = (compared(left), compared(right));
+    let found = operators_named("=").iter().find(|o| (o.left, o.right) == types);
+    found.map_or(Oid::NONE, |o| o.oid)
+}
+
+/// The equality operators of a foreign key's column pairs; `sides` picks the operands' types.
+fn equalities(
+    pairs: &[(Oid, Oid)],
+    sides: impl Fn(&(Oid, Oid)) -> (Oid, Oid),
+) -> Datum {
+    let operators = pairs.iter().map(|pair| {
+        let (left, right) = sides(pair);
+        equality(left, right).into()
+    });
+    Datum::array(Array::from_items(oid::OID, operators.collect()))
+}
+
+/// What differs between constraints in `pg_constraint`.
+struct Constraint<'a> {
+    oid: Oid,
+    name: &'a str,
+    table: &'a TableDef,
+    kind: u8,
+    validated: bool,
+    index: Oid,
+    columns: Vec<u16>,
+    inherits: bool,
+    expr: Option<&'a str>,
+    key: Option<&'a ForeignKey>,
+}
+
+impl Constraint<'_> {
+    fn row(&self, catalog: &Catalog) -> Vec<Datum> {
+        let (update, delete, matching) = match self.key {
+            Some(key) => (
+                action(key.on_update),
+                action(key.on_delete),
+                if key.match_full { b'f' } else { b's' },
+            ),
+            None => (b' ', b' ', b' '),
+        };
+        // The types of each pair of columns: the referencing and the referenced one.
+        let pairs: Option<Vec<(Oid, Oid)>> = self.key.and_then(|key| {
+            let referenced = catalog.table(key.ref_table)?;
+            let types = key.columns.iter().zip(&key.ref_columns);
+            Some(
+                types
+                    .map(|(a, b)| (self.table.column(*a).ty.oid, referenced.column(*b).ty.oid))
+                    .collect(),
+            )
+        });
+        let operators = |sides: fn(&(Oid, Oid)) -> (Oid, Oid)| {
+            pairs.as_ref().map_or(Datum::Null, |pairs| equalities(pairs, sides))
+        };
+        row![
+            self.oid,
+            self.name,
+            self.table.schema,
+            Datum::Char(self.kind),
+            false,
+            false,
+            true,
+            self.validated,
+            self.table.oid,
+            Oid::NONE,
+            self.index,
+            Oid::NONE,
+            self.key.map_or(Oid::NONE, |key| key.ref_table),
+            Datum::Char(update),
+            Datum::Char(delete),
+            Datum::Char(matching),
+            true,
+            0i16,
+            !self.inherits,
+            false,
+            numbers(&self.columns),
+            self.key.map(|key| numbers(&key.ref_columns)),
+            operators(|&(referencing, referenced)| (referenced, referencing)),
+            operators(|&(_, referenced)| (referenced, referenced)),
+            operators(|&(referencing, _)| (referencing, referencing)),
+            Datum::Null,
+            Datum::Null,
+            self.expr,
+        ]
+    }
+}
+
+/// The columns a constraint is about, in its order.
+pub(super) fn constrained_columns(catalog: &Catalog, constraint: &ConstraintDef) -> Vec<u16> {
+    match &constraint.kind {
+        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
+            let index = catalog.index(*index);
+            index.map_or_else(Vec::new, |i| i.columns.iter().map(|c| c.attnum).collect())
+        }
+        ConstraintKind::Check { columns, .. } => columns.clone(),
+        ConstraintKind::ForeignKey(key) => key.columns.clone(),
+    }
+}
+
+fn stored<'a>(catalog: &Catalog, table: &'a TableDef, c: &'a ConstraintDef) -> Constraint<'a> {
+    let (kind, index, expr) = match &c.kind {
+        ConstraintKind::PrimaryKey { index } => (b'p', *index, None),
+        ConstraintKind::Unique { index } => (b'u', *index, None),
+        ConstraintKind::Check { expr, .. } => (b'c', Oid::NONE, Some(expr.as_str())),
+        ConstraintKind::ForeignKey(key) => (b'f', key.ref_index, None),
+    };
+    Constraint {
+        oid: c.oid,
+        name: &c.name,
+        table,
+        kind,
+        validated: c.validated,
+        index,
+        columns: constrained_columns(catalog, c),
+        inherits: kind == b'c',
+        expr,
+        key: c.foreign_key(),
+    }
+}
+
+pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let mut rows = Rows::new();
+    for table in catalog.tables() {
+        for constraint in catalog.constraints_of(table.oid) {
+            rows.push(stored(catalog, table, constraint).row(catalog));
+        }
+        for (attnum, column) in definition::not_nulls(table) {
+            let not_null = Constraint {
+                oid: definition::not_null_oid(table.oid, attnum),
+                name: &definition::not_null_name(table, column),
+                table,
+                kind: b'n',
+                validated: true,
+                index: Oid::NONE,
+                columns: vec![attnum],
+                inherits: true,
+                expr: None,
+                key: None,
+            };
+            rows.push(not_null.row(catalog));
+        }
+    }
+    rows
+}
+
+/// An object or a part of it: catalog, oid, column or 0.
+type Address = (Oid, Oid, u16);
+
+fn relation(oid: Oid, column: u16) -> Address {
+    (class::RELATION, oid, column)
+}
+
+/// How a dependency came to be: `n` plain, `a` goes with the other, `i` is a part of the other.
+fn dependency(from: Address, to: Address, how: u8) -> Vec<Datum> {
+    row![
+        from.0,
+        from.1,
+        i32::from(from.2),
+        to.0,
+        to.1,
+        i32::from(to.2),
+        Datum::Char(how),
+    ]
+}
+
+fn constraint_dependencies(catalog: &Catalog, c: &ConstraintDef, rows: &mut Rows) {
+    let own = (class::CONSTRAINT, c.oid, 0);
+    for column in constrained_columns(catalog, c) {
+        rows.push(dependency(own, relation(c.table, column), b'a'));
+    }
+    if let Some(index) = c.index() {
+        rows.push(dependency(relation(index, 0), own, b'i'));
+    }
+    if let Some(key) = c.foreign_key() {
+        for column in &key.ref_columns {
+            rows.push(dependency(own, relation(key.ref_table, *column), b'n'));
+        }
+        rows.push(dependency(own, relation(key.ref_index, 0), b'n'));
+    }
+}
+
+fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
+    let own = relation(table.oid, 0);
+    rows.push(dependency(own, (class::NAMESPACE, table.schema, 0), b'n'));
+    for (attnum, column) in table.live_columns() {
+        if definition::column_default(catalog, column).is_some() {
+            let default = (class::ATTRDEF, definition::default_oid(table.oid, attnum), 0);
+            rows.push(dependency(default, relation(table.oid, attnum), b'a'));
+            if let Some(sequence) = column.sequence {
+                rows.push(dependency(default, relation(sequence, 0), b'n'));
+            }
+        }
+    }
+    for (attnum, _) in definition::not_nulls(table) {
+        let not_null = (class::CONSTRAINT, definition::not_null_oid(table.oid, attnum), 0);
+        rows.push(dependency(not_null, relation(table.oid, attnum), b'a'));
+    }
+    for constraint in catalog.constraints_of(table.oid) {
+        constraint_dependencies(catalog, constraint, rows);
+    }
+    for index in catalog.indexes_of(table.oid).iter().filter(|i| i.constraint.is_none()) {
+        for key in &index.columns {
+            rows.push(dependency(relation(index.oid, 0), relation(table.oid, key.attnum), b'a'));
+        }
+    }
+}
+
+pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let mut rows = Rows::new();
+    for table in catalog.tables() {
+        table_dependencies(catalog, table, &mut rows);
+    }
+    for sequence in catalog.sequences() {
+        let own = relation(sequence.oid, 0);
+        rows.push(dependency(own, (class::NAMESPACE, sequence.schema, 0), b'n'));
+        if let Some((table, column)) = sequence.owned_by {
+            let how = if sequence.identity { b'i' } else { b'a' };
+            rows.push(dependency(own, relation(table, column), how));
+        }
+    }
+    rows
+}
+
+fn is_shared(comment_class: Oid) -> bool {
+    matches!(comment_class, class::ROLE | class::DATABASE)
+}
+
+/// PostgreSQL's own remark on the schema every database is born with.
+fn standard_comment() -> Vec<Datum> {
+    row![builtin::PUBLIC, class::NAMESPACE, 0, "standard public schema"]
+}
+
+pub(super) fn pg_description(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let comments = catalog.comments().into_iter().filter(|c| !is_shared(c.class));
+    let mut rows: Rows = comments
+        .map(|c| row![c.object, c.class, i32::from(c.column), c.text.as_str()])
+        .collect();
+    let public = catalog.schema(builtin::PUBLIC).is_some();
+    if public && catalog.comment(class::NAMESPACE, builtin::PUBLIC, 0).is_none() {
+        rows.push(standard_comment());
+    }
+    rows
+}
+
+pub(super) fn pg_shdescription(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let comments = catalog.comments().into_iter().filter(|c| is_shared(c.class));
+    comments.map(|c| row![c.object, c.class, c.text.as_str()]).collect()
+}

@@ -1,0 +1,194 @@
+//! Definitions written as SQL: what `pg_get_indexdef`, `pg_get_constraintdef` and `pg_get_expr` say.
+
+use throng_types::Oid;
+
+use crate::catalog::{
+    Catalog, ColumnDef, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
+    builtin,
+};
+use crate::parse::{quote_ident, quote_literal};
+
+/// A constraint or default that has no object of its own, made a number: no oid is given out from
+/// there on. Two columns share one only where their tables' oids are 2^19 apart.
+fn synthetic(range: u32, table: Oid, attnum: u16) -> Oid {
+    Oid(range | (table.0 << 11 | u32::from(attnum)) & 0x3fff_ffff)
+}
+const DEFAULTS: u32 = 0x8000_0000;
+const NOT_NULLS: u32 = 0xc000_0000;
+
+/// `pg_attrdef.oid` of a column's default.
+pub fn default_oid(table: Oid, attnum: u16) -> Oid {
+    synthetic(DEFAULTS, table, attnum)
+}
+
+/// `pg_constraint.oid` of a column's NOT NULL.
+pub fn not_null_oid(table: Oid, attnum: u16) -> Oid {
+    synthetic(NOT_NULLS, table, attnum)
+}
+
+/// The column whose NOT NULL has this oid in `pg_constraint`.
+pub fn not_null_column(catalog: &Catalog, oid: Oid) -> Option<(&TableDef, u16)> {
+    let of_table = |table: &TableDef| {
+        not_nulls(table).find(|(attnum, _)| not_null_oid(table.oid, *attnum) == oid).map(|n| n.0)
+    };
+    if oid.0 < NOT_NULLS {
+        return None;
+    }
+    catalog.tables().into_iter().find_map(|t| Some((&**t, of_table(t)?)))
+}
+
+/// Columns that may not be NULL, with their attribute numbers.
+pub fn not_nulls(table: &TableDef) -> impl Iterator<Item = (u16, &ColumnDef)> {
+    table.live_columns().filter(|(_, c)| c.not_null)
+}
+
+/// The name PostgreSQL gives a column's NOT NULL.
+pub fn not_null_name(table: &TableDef, column: &ColumnDef) -> String {
+    format!("{}_{}_not_null", table.name, column.name)
+}
+
+/// A relation's name, qualified unless it is in `public` or a system schema.
+pub fn relation_name(catalog: &Catalog, oid: Oid) -> String {
+    let Some(relation) = catalog.relation(oid) else { return oid.0.to_string() };
+    catalog.display_name(&[builtin::PG_CATALOG, builtin::PUBLIC], &relation)
+}
+
+/// A relation's name with its schema.
+pub fn qualified_name(catalog: &Catalog, schema: Oid, name: &str) -> String {
+    match catalog.schema(schema) {
+        Some(schema) => format!("{}.{}", quote_ident(&schema.name), quote_ident(name)),
+        None => quote_ident(name),
+    }
+}
+
+/// The default as SQL, a sequence's next value included; none for identity columns, whose sequence
+/// is not a default.
+pub fn column_default(catalog: &Catalog, column: &ColumnDef) -> Option<String> {
+    match (&column.default, column.sequence, column.identity) {
+        (Some(text), ..) => Some(text.clone()),
+        (None, Some(sequence), None) => {
+            let name = quote_literal(&relation_name(catalog, sequence));
+            Some(format!("nextval({name}::regclass)"))
+        }
+        _ => None,
+    }
+}
+
+/// `a, b` in attribute order given.
+pub fn column_list(table: &TableDef, columns: &[u16]) -> String {
+    let names: Vec<String> = columns.iter().map(|n| quote_ident(&table.column(*n).name)).collect();
+    names.join(", ")
+}
+
+/// An index's key column as `CREATE INDEX` lists it; `position` from 0. None where there is none.
+pub fn index_column(catalog: &Catalog, index: &IndexDef, position: usize) -> Option<String> {
+    let key = index.columns.get(position)?;
+    Some(quote_ident(&catalog.table(index.table)?.column(key.attnum).name))
+}
+
+/// `CREATE INDEX …`; `qualify` gives the table's schema always, otherwise unless it is `public`.
+pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> String {
+    let Some(table) = catalog.table(index.table) else { return String::new() };
+    let keys: Vec<String> = index
+        .columns
+        .iter()
+        .map(|key| {
+            let mut text = quote_ident(&table.column(key.attnum).name);
+            if key.descending {
+                text += " DESC";
+            }
+            // NULLs are larger than everything: first where descending, unless told otherwise.
+            match (key.descending, key.nulls_first) {
+                (true, false) => text += " NULLS LAST",
+                (false, true) => text += " NULLS FIRST",
+                _ => {}
+            }
+            text
+        })
+        .collect();
+    let on = match qualify {
+        true => qualified_name(catalog, table.schema, &table.name),
+        false => relation_name(catalog, table.oid),
+    };
+    let mut text = format!(
+        "CREATE {}INDEX {} ON {on} USING btree ({})",
+        if index.unique { "UNIQUE " } else { "" },
+        quote_ident(&index.name),
+        keys.join(", "),
+    );
+    if index.nulls_not_distinct {
+        text += " NULLS NOT DISTINCT";
+    }
+    if !index.options.is_empty() {
+        let options: Vec<String> =
+            index.options.iter().map(|(name, value)| format!("{name}={}", quote_literal(value))).collect();
+        text += &format!(" WITH ({})", options.join(", "));
+    }
+    text
+}
+
+/// A constraint as it stands in `CREATE TABLE`; `name_of` writes the table a foreign key references.
+pub fn constraint_definition(
+    catalog: &Catalog,
+    constraint: &ConstraintDef,
+    name_of: &dyn Fn(Oid) -> String,
+) -> String {
+    let Some(table) = catalog.table(constraint.table) else { return String::new() };
+    let keyed = |index: Oid, what: &str| {
+        let Some(index) = catalog.index(index) else { return what.to_string() };
+        let key: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
+        let nulls = if index.nulls_not_distinct { " NULLS NOT DISTINCT" } else { "" };
+        format!("{what}{nulls} ({})", column_list(table, &key))
+    };
+    let mut text = match &constraint.kind {
+        ConstraintKind::PrimaryKey { index } => keyed(*index, "PRIMARY KEY"),
+        ConstraintKind::Unique { index } => keyed(*index, "UNIQUE"),
+        ConstraintKind::Check { expr, .. } => format!("CHECK ({expr})"),
+        ConstraintKind::ForeignKey(key) => foreign_key(catalog, table, key, name_of),
+    };
+    if !constraint.validated {
+        text += " NOT VALID";
+    }
+    text
+}
+
+/// A column's NOT NULL as a table constraint.
+pub fn not_null_definition(table: &TableDef, attnum: u16) -> String {
+    format!("NOT NULL {}", quote_ident(&table.column(attnum).name))
+}
+
+fn foreign_key(
+    catalog: &Catalog,
+    table: &TableDef,
+    key: &ForeignKey,
+    name_of: &dyn Fn(Oid) -> String,
+) -> String {
+    let referenced = catalog
+        .table(key.ref_table)
+        .map_or_else(String::new, |t| column_list(t, &key.ref_columns));
+    let mut text = format!(
+        "FOREIGN KEY ({}) REFERENCES {}({referenced})",
+        column_list(table, &key.columns),
+        name_of(key.ref_table),
+    );
+    if key.match_full {
+        text += " MATCH FULL";
+    }
+    for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+        if action != FkAction::NoAction {
+            text += &format!(" ON {event} {}", action_name(action));
+        }
+    }
+    text
+}
+
+/// `NO ACTION`, `CASCADE`, ….
+pub fn action_name(action: FkAction) -> &'static str {
+    match action {
+        FkAction::NoAction => "NO ACTION",
+        FkAction::Restrict => "RESTRICT",
+        FkAction::Cascade => "CASCADE",
+        FkAction::SetNull => "SET NULL",
+        FkAction::SetDefault => "SET DEFAULT",
+    }
+}

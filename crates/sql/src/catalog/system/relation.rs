@@ -1,0 +1,413 @@
+//! Relations and their columns: `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence`,
+//! `pg_namespace`. The virtual relations list themselves too.
+
+use std::sync::LazyLock;
+
+use throng_types::sqltype::type_info;
+use throng_types::{Array, Datum, Oid, SqlType, oid};
+
+use super::{Rows, SystemState, VirtualTable, all, definition, operator_class, row, types};
+use crate::catalog::{
+    Catalog, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SequenceDef, TableDef,
+    builtin,
+};
+
+/// Catalogs that all databases share.
+const SHARED: [u32; 11] = [1213, 1214, 1260, 1261, 1262, 2396, 2964, 3592, 6000, 6100, 6243];
+
+/// What differs between the kinds of relation in `pg_class`.
+struct Class<'a> {
+    oid: Oid,
+    name: &'a str,
+    schema: Oid,
+    owner: Oid,
+    access_method: Oid,
+    file: u32,
+    kind: u8,
+    persistence: u8,
+    /// Blocks and rows; -1 rows where nobody counted.
+    size: (u32, f64),
+    columns: usize,
+    has_index: bool,
+    checks: usize,
+    has_triggers: bool,
+    options: &'a [(String, String)],
+}
+
+impl Class<'_> {
+    fn row(&self) -> Vec<Datum> {
+        let options = self.options.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let shared = SHARED.contains(&self.oid.0);
+        let identity = if self.kind == b'r' { b'd' } else { b'n' };
+        let space = if shared { builtin::GLOBAL_TABLESPACE } else { Oid::NONE };
+        row![
+            self.oid,
+            self.name,
+            self.schema,
+            Oid::NONE,
+            Oid::NONE,
+            self.owner,
+            self.access_method,
+            Oid(self.file),
+            space,
+            self.size.0 as i32,
+            self.size.1 as f32,
+            0,
+            0,
+            Oid::NONE,
+            self.has_index,
+            shared,
+            Datum::Char(self.persistence),
+            Datum::Char(self.kind),
+            self.columns as i16,
+            self.checks as i16,
+            false,
+            self.has_triggers,
+            false,
+            false,
+            false,
+            true,
+            Datum::Char(identity),
+            false,
+            Oid::NONE,
+            Datum::Oid(0),
+            Datum::Oid(0),
+            Datum::Null,
+            text_array(options),
+            Datum::Null,
+        ]
+    }
+}
+
+/// NULL for an empty list, as options and settings are kept.
+pub(super) fn text_array(items: Vec<String>) -> Datum {
+    match items.is_empty() {
+        true => Datum::Null,
+        false => {
+            let items = items.into_iter().map(Datum::from).collect();
+            Datum::array(Array::from_items(oid::TEXT, items))
+        }
+    }
+}
+
+fn virtual_class(table: &VirtualTable) -> Class<'_> {
+    let kind = table.relkind();
+    Class {
+        oid: table.oid,
+        name: table.name,
+        schema: table.schema,
+        owner: builtin::SUPERUSER,
+        access_method: if kind == b'r' { builtin::HEAP_AM } else { Oid::NONE },
+        file: 0,
+        kind,
+        persistence: b'p',
+        size: (0, -1.0),
+        columns: table.columns.len(),
+        has_index: false,
+        checks: 0,
+        has_triggers: false,
+        options: &[],
+    }
+}
+
+fn table_class<'a>(catalog: &Catalog, table: &'a TableDef, state: &dyn SystemState) -> Class<'a> {
+    let constraints = catalog.constraints_of(table.oid);
+    let checks = constraints.iter().filter(|c| matches!(c.kind, ConstraintKind::Check { .. }));
+    let references = constraints.iter().any(|c| c.foreign_key().is_some());
+    Class {
+        oid: table.oid,
+        name: &table.name,
+        schema: table.schema,
+        owner: table.owner,
+        access_method: builtin::HEAP_AM,
+        file: table.file.0,
+        kind: b'r',
+        persistence: persistence(table),
+        size: state.relation_size(table.oid),
+        columns: table.columns.len(),
+        has_index: !catalog.indexes_of(table.oid).is_empty(),
+        checks: checks.count(),
+        has_triggers: references || !catalog.referencing(table.oid).is_empty(),
+        options: &table.options,
+    }
+}
+
+fn persistence(table: &TableDef) -> u8 {
+    match table.persistence {
+        Persistence::Permanent => b'p',
+        Persistence::Unlogged => b'u',
+    }
+}
+
+fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemState) -> Class<'a> {
+    let table = catalog.table(index.table);
+    Class {
+        oid: index.oid,
+        name: &index.name,
+        schema: index.schema,
+        owner: table.map_or(builtin::SUPERUSER, |t| t.owner),
+        access_method: builtin::BTREE_AM,
+        file: index.file.0,
+        kind: b'i',
+        persistence: table.map_or(b'p', |t| persistence(t)),
+        size: state.relation_size(index.oid),
+        columns: index.columns.len(),
+        has_index: false,
+        checks: 0,
+        has_triggers: false,
+        options: &index.options,
+    }
+}
+
+fn sequence_class(sequence: &SequenceDef) -> Class<'_> {
+    Class {
+        oid: sequence.oid,
+        name: &sequence.name,
+        schema: sequence.schema,
+        owner: sequence.owner,
+        access_method: Oid::NONE,
+        file: sequence.file.0,
+        kind: b'S',
+        persistence: b'p',
+        size: (1, 1.0),
+        columns: SEQUENCE_COLUMNS.len(),
+        has_index: false,
+        checks: 0,
+        has_triggers: false,
+        options: &[],
+    }
+}
+
+pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let mut rows: Rows = all().iter().map(|t| virtual_class(t).row()).collect();
+    rows.extend(catalog.tables().iter().map(|t| table_class(catalog, t, state).row()));
+    rows.extend(catalog.indexes().iter().map(|i| index_class(catalog, i, state).row()));
+    rows.extend(catalog.sequences().iter().map(|s| sequence_class(s).row()));
+    rows
+}
+
+/// The columns of a sequence read as a table.
+const SEQUENCE_COLUMNS: [(&str, SqlType); 3] =
+    [("last_value", SqlType::INT8), ("log_cnt", SqlType::INT8), ("is_called", SqlType::BOOL)];
+
+/// Columns every table has besides its own.
+const SYSTEM_COLUMNS: [(i16, &str, SqlType); 6] = [
+    (-1, "ctid", SqlType::TID),
+    (-2, "xmin", SqlType::XID),
+    (-3, "cmin", SqlType::CID),
+    (-4, "xmax", SqlType::XID),
+    (-5, "cmax", SqlType::CID),
+    (-6, "tableoid", SqlType::OID),
+];
+
+/// What differs between columns in `pg_attribute`.
+struct Attribute<'a> {
+    relation: Oid,
+    number: i16,
+    name: &'a str,
+    ty: SqlType,
+    not_null: bool,
+    has_default: bool,
+    missing: Option<&'a str>,
+    identity: Option<Identity>,
+    dropped: bool,
+    collation: Option<&'a str>,
+}
+
+impl<'a> Attribute<'a> {
+    fn plain(relation: Oid, number: i16, name: &'a str, ty: SqlType) -> Attribute<'a> {
+        Attribute {
+            relation,
+            number,
+            name,
+            ty,
+            not_null: false,
+            has_default: false,
+            missing: None,
+            identity: None,
+            dropped: false,
+            collation: None,
+        }
+    }
+
+    fn row(&self) -> Vec<Datum> {
+        let info = type_info(self.ty.oid);
+        let (len, by_value, align) = info.map_or((-1, false, b'i'), |t| (t.len, t.by_value, t.align));
+        let identity = match self.identity {
+            Some(Identity::Always) => b'a',
+            Some(Identity::ByDefault) => b'd',
+            None => 0,
+        };
+        let missing = self.missing.map(|text| {
+            Datum::array(Array::from_items(oid::TEXT, vec![text.into()]))
+        });
+        row![
+            self.relation,
+            self.name,
+            if self.dropped { Oid::NONE } else { self.ty.oid },
+            len,
+            self.number,
+            self.ty.typmod,
+            i16::from(info.is_some_and(|t| t.is_array())),
+            by_value,
+            Datum::Char(align),
+            Datum::Char(types::storage(self.ty.oid)),
+            Datum::Char(0),
+            self.not_null,
+            self.has_default,
+            self.missing.is_some(),
+            Datum::Char(identity),
+            Datum::Char(0),
+            self.dropped,
+            true,
+            0i16,
+            collation_oid(self.collation, self.ty.oid),
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+            missing,
+        ]
+    }
+}
+
+/// A column's collation: the one it names, or its type's.
+pub(super) fn collation_oid(name: Option<&str>, ty: Oid) -> Oid {
+    match name {
+        Some("C") => builtin::C_COLLATION,
+        Some("POSIX") => builtin::POSIX_COLLATION,
+        _ => types::collation(ty),
+    }
+}
+
+static VIRTUAL_ATTRIBUTES: LazyLock<Rows> = LazyLock::new(|| {
+    let columns = all().iter().flat_map(|table| {
+        let relation = table.oid;
+        let numbered = table.columns.iter().zip(1..);
+        numbered.map(move |(&(name, ty), n)| Attribute::plain(relation, n, name, ty).row())
+    });
+    columns.collect()
+});
+
+fn column_attributes(table: &TableDef, rows: &mut Rows) {
+    for (column, number) in table.columns.iter().zip(1..) {
+        let dropped_name;
+        let name = match column.dropped {
+            true => {
+                dropped_name = format!("........pg.dropped.{number}........");
+                &dropped_name
+            }
+            false => &column.name,
+        };
+        let attribute = Attribute {
+            not_null: column.not_null,
+            has_default: has_default(column),
+            missing: column.missing.as_deref(),
+            identity: column.identity,
+            dropped: column.dropped,
+            collation: column.collation.as_deref(),
+            ..Attribute::plain(table.oid, number, name, column.ty)
+        };
+        rows.push(attribute.row());
+    }
+    for (number, name, ty) in SYSTEM_COLUMNS {
+        let attribute =
+            Attribute { not_null: true, ..Attribute::plain(table.oid, number, name, ty) };
+        rows.push(attribute.row());
+    }
+}
+
+fn has_default(column: &ColumnDef) -> bool {
+    !column.dropped
+        && (column.default.is_some() || column.sequence.is_some() && column.identity.is_none())
+}
+
+pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let mut rows = VIRTUAL_ATTRIBUTES.clone();
+    for table in catalog.tables() {
+        column_attributes(table, &mut rows);
+    }
+    for index in catalog.indexes() {
+        let Some(table) = catalog.table(index.table) else { continue };
+        for (key, number) in index.columns.iter().zip(1..) {
+            let column = table.column(key.attnum);
+            let collation = column.collation.as_deref();
+            let plain = Attribute::plain(index.oid, number, &column.name, column.ty);
+            rows.push(Attribute { collation, ..plain }.row());
+        }
+    }
+    for sequence in catalog.sequences() {
+        for ((name, ty), number) in SEQUENCE_COLUMNS.into_iter().zip(1..) {
+            let plain = Attribute::plain(sequence.oid, number, name, ty);
+            rows.push(Attribute { not_null: true, ..plain }.row());
+        }
+    }
+    rows
+}
+
+pub(super) fn pg_attrdef(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let mut rows = Rows::new();
+    for table in catalog.tables() {
+        for (attnum, column) in table.live_columns() {
+            let Some(text) = definition::column_default(catalog, column) else { continue };
+            let oid = definition::default_oid(table.oid, attnum);
+            rows.push(row![oid, table.oid, attnum as i16, text]);
+        }
+    }
+    rows
+}
+
+pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let row_of = |index: &IndexDef| {
+        let table = catalog.table(index.table)?;
+        let columns = || index.columns.iter().map(|key| (key, table.column(key.attnum)));
+        let vector = |element, items| Datum::array(Array::vector(element, items));
+        let keys = columns().map(|(key, _)| (key.attnum as i16).into()).collect();
+        let collations = columns()
+            .map(|(_, c)| collation_oid(c.collation.as_deref(), c.ty.oid).into())
+            .collect();
+        let classes = columns().map(|(_, c)| operator_class::default_for(c.ty.oid).into()).collect();
+        let options = columns()
+            .map(|(key, _)| {
+                (i16::from(key.descending) | i16::from(key.nulls_first) << 1).into()
+            })
+            .collect();
+        let count = index.columns.len() as i16;
+        Some(row![
+            index.oid,
+            index.table,
+            count,
+            count,
+            index.unique,
+            index.nulls_not_distinct,
+            index.primary,
+            false,
+            true,
+            false,
+            true,
+            false,
+            true,
+            true,
+            false,
+            vector(oid::INT2, keys),
+            vector(oid::OID, collations),
+            vector(oid::OID, classes),
+            vector(oid::INT2, options),
+            Datum::Null,
+            Datum::Null,
+        ])
+    };
+    catalog.indexes().into_iter().filter_map(|index| row_of(index)).collect()
+}
+
+pub(super) fn pg_sequence(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let sequences = catalog.sequences().into_iter();
+    sequences
+        .map(|s| row![s.oid, s.ty, s.start, s.increment, s.max, s.min, s.cache, s.cycle])
+        .collect()
+}
+
+pub(super) fn pg_namespace(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let schemas = catalog.schemas().into_iter();
+    schemas.map(|s| row![s.oid, s.name.as_str(), s.owner, Datum::Null]).collect()
+}

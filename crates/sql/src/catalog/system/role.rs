@@ -1,0 +1,184 @@
+//! Roles and databases: `pg_authid` and the views over it, `pg_auth_members`, `pg_database`,
+//! `pg_tablespace`, `pg_db_role_setting`.
+
+use throng_types::{Array, Datum, Oid, oid};
+
+use super::{Rows, SystemState, relation::text_array, row};
+use crate::catalog::{Catalog, RoleDef, builtin};
+
+fn settings(settings: &[(String, String)]) -> Datum {
+    text_array(settings.iter().map(|(name, value)| format!("{name}={value}")).collect())
+}
+
+/// When the role's password ends to be good.
+fn valid_until(role: &RoleDef, state: &dyn SystemState) -> Datum {
+    let moment = role.valid_until.as_deref().and_then(|text| state.moment(text));
+    moment.map_or(Datum::Null, Datum::TimestampTz)
+}
+
+/// The verifier, for superusers' eyes only.
+fn password(role: &RoleDef, catalog: &Catalog, state: &dyn SystemState) -> Datum {
+    match catalog.role(state.current_user()) {
+        Some(reader) if reader.superuser => role.password.as_deref().into(),
+        _ => Datum::Null,
+    }
+}
+
+pub(super) fn pg_authid(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let roles = catalog.roles().into_iter();
+    roles
+        .map(|r| {
+            row![
+                r.oid,
+                r.name.as_str(),
+                r.superuser,
+                r.inherit,
+                r.create_role,
+                r.create_db,
+                r.login,
+                r.replication,
+                r.bypass_rls,
+                r.connection_limit,
+                password(r, catalog, state),
+                valid_until(r, state),
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn pg_roles(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let roles = catalog.roles().into_iter();
+    roles
+        .map(|r| {
+            row![
+                r.name.as_str(),
+                r.superuser,
+                r.inherit,
+                r.create_role,
+                r.create_db,
+                r.login,
+                r.replication,
+                r.connection_limit,
+                "********",
+                valid_until(r, state),
+                r.bypass_rls,
+                settings(&r.settings),
+                r.oid,
+            ]
+        })
+        .collect()
+}
+
+/// Rows of `pg_user` and `pg_shadow`, which differ in the password.
+fn users(
+    catalog: &Catalog,
+    state: &dyn SystemState,
+    password: impl Fn(&RoleDef) -> Datum,
+) -> Rows {
+    let users = catalog.roles().into_iter().filter(|r| r.login);
+    users
+        .map(|r| {
+            row![
+                r.name.as_str(),
+                r.oid,
+                r.create_db,
+                r.superuser,
+                r.replication,
+                r.bypass_rls,
+                password(r),
+                valid_until(r, state),
+                settings(&r.settings),
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn pg_user(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    users(catalog, state, |_| "********".into())
+}
+
+pub(super) fn pg_shadow(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    users(catalog, state, |r| password(r, catalog, state))
+}
+
+pub(super) fn pg_group(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let roles = catalog.roles();
+    let groups = roles.iter().filter(|r| !r.login);
+    groups
+        .map(|group| {
+            let members = roles.iter().filter(|r| r.member_of.contains(&group.oid));
+            let members = members.map(|r| r.oid.into()).collect();
+            row![
+                group.name.as_str(),
+                group.oid,
+                Datum::array(Array::from_items(oid::OID, members)),
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn pg_auth_members(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let mut rows = Rows::new();
+    for member in catalog.roles() {
+        for group in &member.member_of {
+            // Memberships have no objects of their own, nor do others refer to them.
+            let number = Oid(group.0.wrapping_mul(31).wrapping_add(member.oid.0));
+            let inherit = member.inherit;
+            rows.push(row![
+                number,
+                *group,
+                member.oid,
+                builtin::SUPERUSER,
+                false,
+                inherit,
+                true,
+            ]);
+        }
+    }
+    rows
+}
+
+pub(super) fn pg_database(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    const UTF8: i32 = 6;
+    let databases = catalog.databases().into_iter();
+    databases
+        .map(|d| {
+            row![
+                d.oid,
+                d.name.as_str(),
+                d.owner,
+                UTF8,
+                Datum::Char(b'c'),
+                false,
+                true,
+                false,
+                -1,
+                Datum::Oid(0),
+                Datum::Oid(0),
+                builtin::DEFAULT_TABLESPACE,
+                "C.UTF-8",
+                "C.UTF-8",
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn pg_tablespace(_: &Catalog, _: &dyn SystemState) -> Rows {
+    let spaces =
+        [(builtin::DEFAULT_TABLESPACE, "pg_default"), (builtin::GLOBAL_TABLESPACE, "pg_global")];
+    let rows = spaces
+        .into_iter()
+        .map(|(oid, name)| row![oid, name, builtin::SUPERUSER, Datum::Null, Datum::Null]);
+    rows.collect()
+}
+
+pub(super) fn pg_db_role_setting(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let databases = catalog.databases().into_iter().map(|d| (d.oid, Oid::NONE, &d.settings));
+    let roles = catalog.roles().into_iter().map(|r| (Oid::NONE, r.oid, &r.settings));
+    let set = databases.chain(roles).filter(|(.., list)| !list.is_empty());
+    set.map(|(database, role, list)| row![database, role, settings(list)]).collect()
+}
