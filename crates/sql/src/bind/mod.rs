@@ -3,7 +3,9 @@
 //!
 //! Binding changes nothing and waits for nothing. Errors carry the position of what they are about.
 
+mod alter;
 mod call;
+mod clauses;
 mod coerce;
 mod copy;
 mod ddl;

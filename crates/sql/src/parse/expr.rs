@@ -9,7 +9,7 @@ use super::lexer::Kind;
 use super::types::types_of_constant;
 
 /// gram.y's levels, loosest first.
-mod level {
+pub(super) mod level {
     pub const OR: u8 = 1;
     pub const AND: u8 = 2;
     pub const NOT: u8 = 3;
@@ -42,7 +42,7 @@ impl Parser<'_> {
         self.expr_at(level::OR)
     }
 
-    fn expr_at(&mut self, min: u8) -> Result<Expr> {
+    pub(super) fn expr_at(&mut self, min: u8) -> Result<Expr> {
         self.nested(|p| {
             let left = p.prefix()?;
             p.infix(left, min)
@@ -745,117 +745,6 @@ impl Parser<'_> {
         Ok(Node::Cast { arg, ty })
     }
 
-    /// Functions with SQL's own argument syntax.
-    fn special_call(&mut self, word: &str) -> Result<Expr> {
-        let pos = self.pos();
-        self.advance();
-        self.expect('(')?;
-        let node = match word {
-            "extract" => {
-                let at = self.pos();
-                let field = match self.kind().clone() {
-                    Kind::Word(field) | Kind::Quoted(field) | Kind::Text(field) => field,
-                    _ => return Err(self.unexpected()),
-                };
-                self.advance();
-                self.keyword("from")?;
-                let arg = self.expr()?;
-                function(
-                    "extract",
-                    vec![
-                        Expr {
-                            node: Node::Text(field),
-                            pos: at,
-                        },
-                        arg,
-                    ],
-                    pos,
-                )
-            }
-            "position" => {
-                let needle = self.expr_at(level::OTHER)?;
-                self.keyword("in")?;
-                let hay = self.expr_at(level::OTHER)?;
-                function("position", vec![hay, needle], pos)
-            }
-            "substring" => self.substring(pos)?,
-            "overlay" => {
-                let mut args = vec![self.expr()?];
-                if self.word("placing") {
-                    args.push(self.expr()?);
-                    self.keyword("from")?;
-                    args.push(self.expr()?);
-                    if self.word("for") {
-                        args.push(self.expr()?);
-                    }
-                } else {
-                    while self.punct(',') {
-                        args.push(self.expr()?);
-                    }
-                }
-                function("overlay", args, pos)
-            }
-            _ => {
-                let name = match self.peek_word() {
-                    Some("leading") => "ltrim",
-                    Some("trailing") => "rtrim",
-                    _ => "btrim",
-                };
-                if self.any_of(&["leading", "trailing", "both"]) {
-                    self.advance();
-                }
-                let mut args = Vec::new();
-                if self.word("from") {
-                    args = self.list(Self::expr)?;
-                } else {
-                    let first = self.expr()?;
-                    if self.word("from") {
-                        args = self.list(Self::expr)?;
-                        args.push(first);
-                    } else {
-                        args.push(first);
-                        while self.punct(',') {
-                            args.push(self.expr()?);
-                        }
-                    }
-                }
-                function(name, args, pos)
-            }
-        };
-        self.expect(')')?;
-        Ok(Expr { node, pos })
-    }
-
-    fn substring(&mut self, pos: Pos) -> Result<Node> {
-        let mut args = vec![self.expr()?];
-        if self.word("similar") {
-            args.push(self.expr()?);
-            self.keyword("escape")?;
-            args.push(self.expr()?);
-        } else if self.word("from") {
-            args.push(self.expr()?);
-            if self.word("for") {
-                args.push(self.expr()?);
-            }
-        } else if self.word("for") {
-            let length = self.expr()?;
-            if self.word("from") {
-                args.push(self.expr()?);
-            } else {
-                args.push(Expr {
-                    node: Node::Integer("1".into()),
-                    pos,
-                });
-            }
-            args.push(length);
-        } else {
-            while self.punct(',') {
-                args.push(self.expr()?);
-            }
-        }
-        Ok(function("substring", args, pos))
-    }
-
     /// A column reference or a function call.
     fn name_primary(&mut self) -> Result<Expr> {
         let pos = self.pos();
@@ -889,56 +778,6 @@ impl Parser<'_> {
         }
         Ok(Expr {
             node: Node::Column(parts),
-            pos,
-        })
-    }
-
-    fn call(&mut self, name: Name) -> Result<Expr> {
-        let pos = name.pos;
-        let mut call = new_call(name, vec![]);
-        self.expect('(')?;
-        if self.op("*") {
-            call.star = true;
-        } else if !self.is_punct(')') {
-            call.distinct = self.word("distinct");
-            if !call.distinct {
-                self.word("all");
-            }
-            loop {
-                call.variadic = self.word("variadic");
-                if self.is_name() && *self.kind_at(1) == Kind::Arrow {
-                    return Err(self.unsupported("named argument notation", self.pos()));
-                }
-                call.args.push(self.expr()?);
-                if call.variadic || !self.punct(',') {
-                    break;
-                }
-            }
-            if self.words(&["order", "by"]) {
-                call.order = self.order_by_list()?;
-            }
-        }
-        self.expect(')')?;
-        if self.is("within") && self.is_at(1, "group") {
-            call.within_group = true;
-            self.at += 2;
-            self.expect('(')?;
-            self.keywords(&["order", "by"])?;
-            call.order = self.order_by_list()?;
-            self.expect(')')?;
-        }
-        if self.is("filter") && self.is_punct_at(1, '(') {
-            self.advance();
-            self.expect('(')?;
-            self.keyword("where")?;
-            call.filter = Some(self.expr()?);
-            self.expect(')')?;
-        }
-        if self.is("over") {
-            return Err(self.unsupported("window function calls", pos));
-        }
-        Ok(Expr {
-            node: Node::Call(Box::new(call)),
             pos,
         })
     }
@@ -981,7 +820,7 @@ fn signed(op: String, arg: Expr, pos: Pos) -> Node {
     }
 }
 
-fn new_call(name: Name, args: Vec<Expr>) -> Call {
+pub(super) fn new_call(name: Name, args: Vec<Expr>) -> Call {
     Call {
         name,
         args,
@@ -996,7 +835,7 @@ fn new_call(name: Name, args: Vec<Expr>) -> Call {
     }
 }
 
-fn function(name: &str, args: Vec<Expr>, pos: Pos) -> Node {
+pub(super) fn function(name: &str, args: Vec<Expr>, pos: Pos) -> Node {
     let parts = vec!["pg_catalog".to_string(), name.to_string()];
     Node::Call(Box::new(new_call(Name { parts, pos }, args)))
 }

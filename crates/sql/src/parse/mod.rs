@@ -9,8 +9,10 @@
 //! (but for a few bounded look-aheads), with nesting of at most [`MAX_DEPTH`].
 
 pub mod ast;
+mod call;
 mod copy;
 mod ddl;
+mod dml;
 mod expr;
 mod keyword;
 mod lexer;

@@ -1,0 +1,437 @@
+//! ALTER TABLE.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::sqltype::type_name;
+use throng_types::{Error, Oid, Result, SqlType, oid};
+
+use super::dml::row_names;
+use super::scope::Scope;
+use super::table::{Draft, check_storable, identity, no_position};
+use super::{Binder, Clause, slots_of_row};
+use crate::catalog::{ColumnDef, ConstraintKind, Persistence, TableDef};
+use crate::command::{AlterTable, Ddl};
+use crate::expr::Expr;
+use crate::func::{CastContext, find_cast};
+use crate::parse::ast::{self, AlterAction, Pos, TableConstraintKind as T};
+
+impl Binder<'_> {
+    pub(super) fn alter_table(
+        &mut self,
+        name: &ast::Name,
+        if_exists: bool,
+        actions: &[AlterAction],
+    ) -> Result<Ddl> {
+        let Some(table) = self.owned_table(name, if_exists)? else {
+            return Ok(Ddl::Nothing { tag: "ALTER TABLE" });
+        };
+        let has_key = self.catalog().primary_key(table.oid).is_some();
+        let mut draft = Draft {
+            table: (*table).clone(),
+            has_key,
+            constraints: vec![],
+        };
+        let mut bound = Vec::with_capacity(actions.len());
+        for action in actions {
+            self.alter_action(action, &mut draft, &mut bound)?;
+        }
+        Ok(Ddl::AlterTable {
+            table: table.oid,
+            actions: bound,
+        })
+    }
+
+    pub(super) fn alter_action(
+        &mut self,
+        action: &AlterAction,
+        draft: &mut Draft,
+        out: &mut Vec<AlterTable>,
+    ) -> Result<()> {
+        let column = |b: &Self, draft: &Draft, name: &str| {
+            b.target_column(&draft.table, name, 0).map_err(no_position)
+        };
+        match action {
+            AlterAction::AddColumn {
+                column,
+                if_not_exists,
+            } => {
+                if draft.table.attnum(&column.name).is_some() {
+                    let message = format!(
+                        "column \"{}\" of relation \"{}\" already exists",
+                        column.name, draft.table.name
+                    );
+                    if *if_not_exists {
+                        let notice = Error::new(state::DUPLICATE_COLUMN, message + ", skipping");
+                        self.notice(notice);
+                        return Ok(());
+                    }
+                    return Err(Error::new(state::DUPLICATE_COLUMN, message));
+                }
+                let mut new = self.column_def(column, &draft.table)?;
+                draft.table.columns.push(new.def.clone());
+                self.column_constraints(column, &mut new, draft)?;
+                if let Some(last) = draft.table.columns.last_mut() {
+                    *last = new.def.clone();
+                }
+                let constraints = std::mem::take(&mut draft.constraints);
+                out.push(AlterTable::AddColumn {
+                    column: new,
+                    constraints,
+                });
+            }
+            AlterAction::DropColumn {
+                column: name,
+                if_exists,
+                cascade,
+            } => {
+                let Some(attnum) = draft.table.attnum(name) else {
+                    if *if_exists {
+                        self.notice(Error::new(
+                            state::UNDEFINED_COLUMN,
+                            format!(
+                                "column \"{name}\" of relation \"{}\" does not exist, skipping",
+                                draft.table.name
+                            ),
+                        ));
+                        return Ok(());
+                    }
+                    return column(self, draft, name).map(|_| ());
+                };
+                draft.table.columns[attnum as usize - 1].dropped = true;
+                out.push(AlterTable::DropColumn {
+                    attnum,
+                    cascade: *cascade,
+                });
+            }
+            AlterAction::SetDefault {
+                column: name,
+                default,
+            } => {
+                let attnum = column(self, draft, name)?;
+                let mut def = draft.table.column(attnum).clone();
+                if def.identity.is_some() {
+                    let message = format!(
+                        "column \"{name}\" of relation \"{}\" is an identity column",
+                        draft.table.name
+                    );
+                    let error = Error::new(state::SYNTAX_ERROR, message);
+                    return Err(match default {
+                        Some(_) => error,
+                        None => error
+                            .hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."),
+                    });
+                }
+                def.default = None;
+                def.sequence = None;
+                if let Some(source) = default {
+                    self.set_default(&mut def, source).map_err(no_position)?;
+                }
+                out.push(AlterTable::SetDefault {
+                    attnum,
+                    default: def.default.clone(),
+                    sequence: def.sequence,
+                });
+                draft.table.columns[attnum as usize - 1] = def;
+            }
+            AlterAction::SetNotNull(name) => {
+                out.push(AlterTable::SetNotNull(column(self, draft, name)?));
+            }
+            AlterAction::DropNotNull(name) => {
+                let attnum = column(self, draft, name)?;
+                if draft.table.column(attnum).identity.is_some() {
+                    let message = format!(
+                        "column \"{name}\" of relation \"{}\" is an identity column",
+                        draft.table.name
+                    );
+                    return Err(Error::new(state::SYNTAX_ERROR, message));
+                }
+                out.push(AlterTable::DropNotNull(attnum));
+            }
+            AlterAction::SetType {
+                column: name,
+                ty,
+                collation,
+                using,
+                pos,
+            } => {
+                let attnum = column(self, draft, name)?;
+                let action = self.set_type(
+                    &draft.table,
+                    attnum,
+                    ty,
+                    collation.as_ref(),
+                    using.as_ref(),
+                    *pos,
+                )?;
+                if let AlterTable::SetType { ty, .. } = &action {
+                    draft.table.columns[attnum as usize - 1].ty = *ty;
+                }
+                out.push(action);
+            }
+            AlterAction::AddIdentity {
+                column: name,
+                always,
+                options,
+            } => {
+                let attnum = column(self, draft, name)?;
+                let def = draft.table.column(attnum);
+                let of = format!("column \"{name}\" of relation \"{}\"", draft.table.name);
+                let wrong = |message: String| {
+                    Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+                };
+                if def.identity.is_some() {
+                    return wrong(format!("{of} is already an identity column"));
+                }
+                if def.default.is_some() || def.sequence.is_some() {
+                    return wrong(format!("{of} already has a default value"));
+                }
+                if !def.not_null {
+                    return wrong(format!(
+                        "{of} must be declared NOT NULL before identity can be added"
+                    ));
+                }
+                let options = self.identity_options(def.ty, options)?;
+                out.push(AlterTable::AddIdentity {
+                    attnum,
+                    identity: identity(*always),
+                    options,
+                });
+            }
+            AlterAction::SetIdentity {
+                column: name,
+                always,
+                options,
+            } => {
+                let attnum = column(self, draft, name)?;
+                if draft.table.column(attnum).identity.is_none() {
+                    let message = format!(
+                        "column \"{name}\" of relation \"{}\" is not an identity column",
+                        draft.table.name
+                    );
+                    return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+                }
+                let (options, _) = self.sequence_options(options)?;
+                let identity = always.map(identity);
+                out.push(AlterTable::SetIdentity {
+                    attnum,
+                    identity,
+                    options,
+                });
+            }
+            AlterAction::DropIdentity {
+                column: name,
+                if_exists,
+            } => {
+                let attnum = column(self, draft, name)?;
+                if draft.table.column(attnum).identity.is_none() {
+                    let message = format!(
+                        "column \"{name}\" of relation \"{}\" is not an identity column",
+                        draft.table.name
+                    );
+                    let code = state::OBJECT_NOT_IN_PREREQUISITE_STATE;
+                    if !if_exists {
+                        return Err(Error::new(code, message));
+                    }
+                    self.notice(Error::new(code, message + ", skipping"));
+                    return Ok(());
+                }
+                out.push(AlterTable::DropIdentity { attnum });
+            }
+            AlterAction::AddConstraint(constraint) => {
+                if let T::NotNull(name) = &constraint.kind {
+                    out.push(AlterTable::SetNotNull(column(self, draft, name)?));
+                    return Ok(());
+                }
+                let new = self.table_constraint(constraint, draft);
+                let placed = matches!(constraint.kind, T::UsingIndex { .. });
+                let new = new.map_err(|e| if placed { e } else { no_position(e) })?;
+                out.push(AlterTable::AddConstraint(new));
+            }
+            AlterAction::DropConstraint {
+                name,
+                if_exists,
+                cascade,
+            } => match self.table_constraint_named(&draft.table, name) {
+                Ok(constraint) => out.push(AlterTable::DropConstraint {
+                    constraint,
+                    cascade: *cascade,
+                }),
+                Err(e) if *if_exists => {
+                    let message = format!("{}, skipping", e.message());
+                    self.notice(Error::new(e.code(), message));
+                }
+                Err(e) => return Err(e),
+            },
+            AlterAction::ValidateConstraint(name) => {
+                let constraint = self.table_constraint_named(&draft.table, name)?;
+                let check = self.stored_check(&draft.table, constraint)?;
+                out.push(AlterTable::ValidateConstraint { constraint, check });
+            }
+            AlterAction::SetOptions(options) => {
+                out.push(AlterTable::SetOptions(self.table_options(options)?));
+            }
+            AlterAction::ResetOptions(names) => {
+                out.push(AlterTable::ResetOptions(names.clone()));
+            }
+            AlterAction::SetLogged(logged) => out.push(AlterTable::SetPersistence(match logged {
+                true => Persistence::Permanent,
+                false => Persistence::Unlogged,
+            })),
+            AlterAction::OwnerTo(role) => {
+                out.push(AlterTable::SetOwner(self.role(role)?));
+            }
+            AlterAction::Nothing => out.push(AlterTable::Nothing),
+        }
+        Ok(())
+    }
+
+    /// A CHECK constraint's condition over the row; None for other constraints.
+    pub(super) fn stored_check(
+        &mut self,
+        table: &TableDef,
+        constraint: Oid,
+    ) -> Result<Option<Expr>> {
+        let kind = self.catalog().constraint(constraint).map(|c| &c.kind);
+        let Some(ConstraintKind::Check { expr, .. }) = kind else {
+            return Ok(None);
+        };
+        let ast = crate::parse::parse_expr(expr)?;
+        let bound = self.expr_over_table(&ast, table, None)?;
+        Ok(Some(slots_of_row(bound)))
+    }
+
+    pub(super) fn table_constraint_named(&self, table: &TableDef, name: &str) -> Result<Oid> {
+        let found = self.catalog().constraint_by_name(table.oid, name);
+        found.map(|c| c.oid).ok_or_else(|| {
+            let message = format!(
+                "constraint \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            );
+            Error::new(state::UNDEFINED_OBJECT, message)
+        })
+    }
+
+    pub(super) fn set_type(
+        &mut self,
+        table: &TableDef,
+        attnum: u16,
+        ty: &ast::TypeName,
+        collation: Option<&ast::Name>,
+        using: Option<&ast::Expr>,
+        pos: Pos,
+    ) -> Result<AlterTable> {
+        let to = self.type_of(ty)?;
+        let column = table.column(attnum);
+        check_storable(&column.name, to.oid)?;
+        let collation = match collation {
+            Some(name) => self.column_collation(name, to)?,
+            None => None,
+        };
+        let shared = Arc::new(table.clone());
+        let rel = self.new_rel();
+        let names = row_names(&shared, &table.name, rel);
+        let scope = Scope::within(&names, None);
+        let value = match using {
+            Some(ast) => self.in_clause(Clause::Other("transform expressions"), |b| {
+                b.expr(ast, &scope)
+            })?,
+            None => self.column(std::slice::from_ref(&column.name), pos, &scope)?,
+        };
+        if value.any(&mut |e| matches!(e, Expr::Subquery(_))) {
+            let message = "cannot use subquery in transform expression";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        let cast = self.try_coerce(value, to, CastContext::Assignment, pos)?;
+        let Some(cast) = cast else {
+            let target = throng_types::sqltype::format_type(to);
+            let (message, hint) = match using {
+                None => (
+                    format!(
+                        "column \"{}\" cannot be cast automatically to type {}",
+                        column.name,
+                        type_name(to.oid)
+                    ),
+                    format!(
+                        "You might need to specify \"USING {}::{target}\".",
+                        crate::parse::quote_ident(&column.name)
+                    ),
+                ),
+                Some(_) => (
+                    format!(
+                        "result of USING clause for column \"{}\" cannot be cast automatically to type {}",
+                        column.name,
+                        type_name(to.oid)
+                    ),
+                    "You might need to add an explicit cast.".to_string(),
+                ),
+            };
+            return Err(Error::new(state::DATATYPE_MISMATCH, message).hint(hint));
+        };
+        self.check_default_fits(column, to)?;
+        let same_bytes = using.is_none() && same_bytes(column.ty, to);
+        let using = Box::new(slots_of_row(cast));
+        Ok(AlterTable::SetType {
+            attnum,
+            ty: to,
+            collation,
+            using,
+            same_bytes,
+        })
+    }
+
+    /// A column's default must go into its new type.
+    pub(super) fn check_default_fits(&mut self, column: &ColumnDef, to: SqlType) -> Result<()> {
+        let misfit = || {
+            let message = format!(
+                "default for column \"{}\" cannot be cast automatically to type {}",
+                column.name,
+                type_name(to.oid)
+            );
+            Err(Error::new(state::DATATYPE_MISMATCH, message))
+        };
+        if column.sequence.is_some() {
+            return match find_cast(oid::INT8, to.oid, CastContext::Assignment).is_some()
+                || to.oid == oid::INT8
+            {
+                true => Ok(()),
+                false => misfit(),
+            };
+        }
+        let Some(text) = &column.default else {
+            return Ok(());
+        };
+        let ast = crate::parse::parse_expr(text)?;
+        let bound = self.default_expr(&ast).map_err(no_position)?;
+        match self
+            .try_coerce(bound, to, CastContext::Assignment, 0)
+            .map_err(no_position)?
+        {
+            Some(_) => Ok(()),
+            None => misfit(),
+        }
+    }
+}
+
+/// Whether every stored value of one type is the same bytes in the other.
+fn same_bytes(from: SqlType, to: SqlType) -> bool {
+    let text = |ty: SqlType| matches!(ty.oid, oid::TEXT | oid::VARCHAR);
+    if from == to {
+        return true;
+    }
+    if text(from) && text(to) {
+        return to.typmod == -1 || (from.typmod != -1 && from.typmod <= to.typmod);
+    }
+    if from.oid == oid::NUMERIC && to.oid == oid::NUMERIC {
+        let (old, new) = (
+            SqlType::numeric_precision(from.typmod),
+            SqlType::numeric_precision(to.typmod),
+        );
+        return match (old, new) {
+            (_, None) => true,
+            (Some((p, s)), Some((q, t))) => s == t && p <= q,
+            (None, Some(_)) => false,
+        };
+    }
+    false
+}

@@ -1,0 +1,171 @@
+//! Function calls, among them those with SQL's own argument syntax.
+
+use throng_types::Result;
+
+use super::Parser;
+use super::ast::*;
+use super::expr::{function, level, new_call};
+use super::lexer::Kind;
+
+impl Parser<'_> {
+    /// Functions with SQL's own argument syntax.
+    pub(super) fn special_call(&mut self, word: &str) -> Result<Expr> {
+        let pos = self.pos();
+        self.advance();
+        self.expect('(')?;
+        let node = match word {
+            "extract" => {
+                let at = self.pos();
+                let field = match self.kind().clone() {
+                    Kind::Word(field) | Kind::Quoted(field) | Kind::Text(field) => field,
+                    _ => return Err(self.unexpected()),
+                };
+                self.advance();
+                self.keyword("from")?;
+                let arg = self.expr()?;
+                function(
+                    "extract",
+                    vec![
+                        Expr {
+                            node: Node::Text(field),
+                            pos: at,
+                        },
+                        arg,
+                    ],
+                    pos,
+                )
+            }
+            "position" => {
+                let needle = self.expr_at(level::OTHER)?;
+                self.keyword("in")?;
+                let hay = self.expr_at(level::OTHER)?;
+                function("position", vec![hay, needle], pos)
+            }
+            "substring" => self.substring(pos)?,
+            "overlay" => {
+                let mut args = vec![self.expr()?];
+                if self.word("placing") {
+                    args.push(self.expr()?);
+                    self.keyword("from")?;
+                    args.push(self.expr()?);
+                    if self.word("for") {
+                        args.push(self.expr()?);
+                    }
+                } else {
+                    while self.punct(',') {
+                        args.push(self.expr()?);
+                    }
+                }
+                function("overlay", args, pos)
+            }
+            _ => {
+                let name = match self.peek_word() {
+                    Some("leading") => "ltrim",
+                    Some("trailing") => "rtrim",
+                    _ => "btrim",
+                };
+                if self.any_of(&["leading", "trailing", "both"]) {
+                    self.advance();
+                }
+                let mut args = Vec::new();
+                if self.word("from") {
+                    args = self.list(Self::expr)?;
+                } else {
+                    let first = self.expr()?;
+                    if self.word("from") {
+                        args = self.list(Self::expr)?;
+                        args.push(first);
+                    } else {
+                        args.push(first);
+                        while self.punct(',') {
+                            args.push(self.expr()?);
+                        }
+                    }
+                }
+                function(name, args, pos)
+            }
+        };
+        self.expect(')')?;
+        Ok(Expr { node, pos })
+    }
+
+    pub(super) fn substring(&mut self, pos: Pos) -> Result<Node> {
+        let mut args = vec![self.expr()?];
+        if self.word("similar") {
+            args.push(self.expr()?);
+            self.keyword("escape")?;
+            args.push(self.expr()?);
+        } else if self.word("from") {
+            args.push(self.expr()?);
+            if self.word("for") {
+                args.push(self.expr()?);
+            }
+        } else if self.word("for") {
+            let length = self.expr()?;
+            if self.word("from") {
+                args.push(self.expr()?);
+            } else {
+                args.push(Expr {
+                    node: Node::Integer("1".into()),
+                    pos,
+                });
+            }
+            args.push(length);
+        } else {
+            while self.punct(',') {
+                args.push(self.expr()?);
+            }
+        }
+        Ok(function("substring", args, pos))
+    }
+
+    pub(super) fn call(&mut self, name: Name) -> Result<Expr> {
+        let pos = name.pos;
+        let mut call = new_call(name, vec![]);
+        self.expect('(')?;
+        if self.op("*") {
+            call.star = true;
+        } else if !self.is_punct(')') {
+            call.distinct = self.word("distinct");
+            if !call.distinct {
+                self.word("all");
+            }
+            loop {
+                call.variadic = self.word("variadic");
+                if self.is_name() && *self.kind_at(1) == Kind::Arrow {
+                    return Err(self.unsupported("named argument notation", self.pos()));
+                }
+                call.args.push(self.expr()?);
+                if call.variadic || !self.punct(',') {
+                    break;
+                }
+            }
+            if self.words(&["order", "by"]) {
+                call.order = self.order_by_list()?;
+            }
+        }
+        self.expect(')')?;
+        if self.is("within") && self.is_at(1, "group") {
+            call.within_group = true;
+            self.at += 2;
+            self.expect('(')?;
+            self.keywords(&["order", "by"])?;
+            call.order = self.order_by_list()?;
+            self.expect(')')?;
+        }
+        if self.is("filter") && self.is_punct_at(1, '(') {
+            self.advance();
+            self.expect('(')?;
+            self.keyword("where")?;
+            call.filter = Some(self.expr()?);
+            self.expect(')')?;
+        }
+        if self.is("over") {
+            return Err(self.unsupported("window function calls", pos));
+        }
+        Ok(Expr {
+            node: Node::Call(Box::new(call)),
+            pos,
+        })
+    }
+}

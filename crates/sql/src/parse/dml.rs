@@ -1,0 +1,203 @@
+//! INSERT, UPDATE, DELETE.
+
+use throng_types::Result;
+
+use super::Parser;
+use super::ast::*;
+use super::lexer::Kind;
+
+impl Parser<'_> {
+    pub(super) fn insert(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
+        self.keywords(&["insert", "into"])?;
+        let table = self.any_name()?;
+        let alias = match self.word("as") {
+            true => Some(self.name()?),
+            false => None,
+        };
+        let mut columns = vec![];
+        let list = self.is_punct('(')
+            && !matches!(self.kind_at(1), Kind::Punct('('))
+            && !["select", "values", "table", "with"]
+                .iter()
+                .any(|w| self.is_at(1, w));
+        if list {
+            columns = self.parens(|p| {
+                p.list(|p| {
+                    let column = p.name_pos()?;
+                    match p.is_punct('[') || p.is_punct('.') {
+                        true => Err(p.unsupported("assignment to part of a column", p.pos())),
+                        false => Ok(column),
+                    }
+                })
+            })?;
+        }
+        let mut overriding = None;
+        if self.word("overriding") {
+            overriding = Some(match self.word("system") {
+                true => Overriding::System,
+                false => {
+                    self.keyword("user")?;
+                    Overriding::User
+                }
+            });
+            self.keyword("value")?;
+        }
+        let source = match columns.is_empty() && self.words(&["default", "values"]) {
+            true => None,
+            false => Some(self.query()?),
+        };
+        let on_conflict = self.on_conflict()?;
+        let returning = self.returning()?;
+        Ok(Statement::Insert(Box::new(Insert {
+            with,
+            recursive,
+            table,
+            alias,
+            columns,
+            overriding,
+            source,
+            on_conflict,
+            returning,
+        })))
+    }
+
+    pub(super) fn on_conflict(&mut self) -> Result<Option<OnConflict>> {
+        let pos = self.pos();
+        if !self.words(&["on", "conflict"]) {
+            return Ok(None);
+        }
+        let target = if self.is_punct('(') {
+            let columns = self.parens(|p| {
+                p.list(|p| {
+                    if p.is_punct('(') || p.is_punct_at(1, '(') {
+                        return Err(p.unsupported("an expression in ON CONFLICT", p.pos()));
+                    }
+                    let column = p.name_pos()?;
+                    match p.is("collate") || p.is_name() {
+                        true => Err(
+                            p.unsupported("a collation or operator class in ON CONFLICT", p.pos())
+                        ),
+                        false => Ok(column),
+                    }
+                })
+            })?;
+            if self.is("where") {
+                return Err(self.unsupported("a partial index in ON CONFLICT", self.pos()));
+            }
+            ConflictTarget::Columns(columns)
+        } else if self.words(&["on", "constraint"]) {
+            ConflictTarget::Constraint(self.name()?)
+        } else {
+            ConflictTarget::None
+        };
+        self.keyword("do")?;
+        if self.word("nothing") {
+            return Ok(Some(OnConflict {
+                target,
+                update: None,
+                pos,
+            }));
+        }
+        self.keywords(&["update", "set"])?;
+        let set = self.list(Self::assignment)?;
+        let filter = self.where_clause()?;
+        Ok(Some(OnConflict {
+            target,
+            update: Some((set, filter)),
+            pos,
+        }))
+    }
+
+    pub(super) fn assignment(&mut self) -> Result<Assignment> {
+        let multiple = self.is_punct('(');
+        let columns = match multiple {
+            true => self.parens(|p| p.list(Self::name_pos))?,
+            false => vec![self.name_pos()?],
+        };
+        if self.is_punct('[') || self.is_punct('.') {
+            return Err(self.unsupported("assignment to part of a column", self.pos()));
+        }
+        if !self.op("=") {
+            return Err(self.unexpected());
+        }
+        let value = self.expr()?;
+        Ok(Assignment {
+            columns,
+            multiple,
+            value,
+        })
+    }
+
+    pub(super) fn update(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
+        self.keyword("update")?;
+        let table = self.table_name()?;
+        let alias = self.target_alias()?;
+        self.keyword("set")?;
+        let set = self.list(Self::assignment)?;
+        let from = match self.word("from") {
+            true => self.list(Self::table_ref)?,
+            false => vec![],
+        };
+        let filter = self.dml_where()?;
+        let returning = self.returning()?;
+        Ok(Statement::Update(Box::new(Update {
+            with,
+            recursive,
+            table,
+            alias,
+            set,
+            from,
+            filter,
+            returning,
+        })))
+    }
+
+    pub(super) fn delete(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
+        self.keywords(&["delete", "from"])?;
+        let table = self.table_name()?;
+        let alias = self.target_alias()?;
+        let using = match self.word("using") {
+            true => self.list(Self::table_ref)?,
+            false => vec![],
+        };
+        let filter = self.dml_where()?;
+        let returning = self.returning()?;
+        Ok(Statement::Delete(Box::new(Delete {
+            with,
+            recursive,
+            table,
+            alias,
+            using,
+            filter,
+            returning,
+        })))
+    }
+
+    /// An alias before SET or USING, which are not names then.
+    pub(super) fn target_alias(&mut self) -> Result<Option<String>> {
+        if self.word("as") {
+            return Ok(Some(self.name()?));
+        }
+        match self.is_name() && !self.is("set") {
+            true => Ok(Some(self.name()?)),
+            false => Ok(None),
+        }
+    }
+
+    pub(super) fn dml_where(&mut self) -> Result<Option<Expr>> {
+        if self.is("where") && self.is_at(1, "current") && self.is_at(2, "of") {
+            return Err(self.unsupported("WHERE CURRENT OF", self.pos()));
+        }
+        self.where_clause()
+    }
+
+    pub(super) fn returning(&mut self) -> Result<Vec<SelectItem>> {
+        if !self.word("returning") {
+            return Ok(vec![]);
+        }
+        if self.is("with") && self.is_punct_at(1, '(') {
+            return Err(self.unsupported("RETURNING WITH", self.pos()));
+        }
+        self.target_list()
+    }
+}
