@@ -102,7 +102,7 @@ fn clean_if_free<F: FnMut() -> bool>(
         engine.sys.register(SessionInfo { backend_type: "autovacuum worker", ..SessionInfo::default() });
     let txn = session.begin(Isolation::ReadCommitted);
     let tag = LockTag::Relation(table.oid);
-    if txn.try_lock(tag, LockMode::ShareUpdateExclusive)? {
+    if txn.try_lock(tag, LockMode::ShareUpdateExclusive) {
         // The table may have been dropped or given a new file before the lock was ours.
         let current = engine.catalog();
         if current.table(table.oid).is_some_and(|now| now.file == table.file) {

@@ -78,7 +78,7 @@ pub(crate) fn with_changes(catalog: &Catalog, changes: &[Change]) -> Result<Cata
     let mut edit = CatalogEdit::new(catalog);
     for change in changes {
         match change {
-            Change::Put { kind, json, .. } => edit.put(Object::from_json(*kind, json)?),
+            Change::Put { kind, json, .. } => edit.put(Object::from_json(kind.tag(), json)?),
             Change::Delete { oid, .. } => edit.delete(*oid),
         }
     }

@@ -1,10 +1,11 @@
 //! Running statements: row operators, writes, COPY and analytics.
 
+pub mod analytics;
 mod cleaner;
 pub mod client;
 pub mod copy;
 mod engine;
-mod large;
+pub mod large;
 mod objects;
 mod rows;
 pub mod run;

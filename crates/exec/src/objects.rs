@@ -92,8 +92,6 @@ fn read(heap: &Heap, bytes: &[u8]) -> Result<Object> {
     let (Some(kind), Some(json)) = (row[KIND].as_str(), row[JSON].as_str()) else {
         return Err(Error::corrupted("a catalog row is damaged"));
     };
-    let kind = ObjectKind::from_tag(kind)
-        .ok_or_else(|| Error::corrupted(format!("a catalog row has the unknown kind \"{kind}\"")))?;
     Object::from_json(kind, json)
 }
 

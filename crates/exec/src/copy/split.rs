@@ -128,6 +128,11 @@ impl Splitter {
         Ok(Some(record))
     }
 
+    /// The input is complete and no record is left.
+    pub fn is_drained(&self) -> bool {
+        self.finished && (self.ended || self.start == self.buffer.len())
+    }
+
     pub fn bytes(&self, record: Range<usize>) -> &[u8] {
         &self.buffer[record]
     }

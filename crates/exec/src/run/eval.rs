@@ -14,12 +14,12 @@ use super::subplan;
 use super::{Cx, Step};
 
 /// Whether a condition is true of a row: NULL is not true.
-pub fn holds(condition: &'static Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
+pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
     Ok(eval(condition, row, cx)?.is_true())
 }
 
 /// The value of `expr` over `row`.
-pub fn eval(expr: &'static Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     Ok(match expr {
         Expr::Const(value, _) => value.clone(),
         Expr::Slot(at, _) => row[*at as usize].clone(),
@@ -147,7 +147,7 @@ pub fn eval(expr: &'static Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
 
 /// Evaluates the arguments, without a heap allocation where there are three or fewer, and calls.
 fn call(
-    args: &'static [Expr],
+    args: &[Expr],
     row: &[Datum],
     cx: &mut Cx,
     f: impl FnOnce(&Cx, &[Datum]) -> EvalResult,
@@ -178,7 +178,7 @@ fn call(
 
 /// AND (`decisive` false) and OR (`decisive` true): the decisive value ends it, NULL makes it unknown.
 fn connective(
-    parts: &'static [Expr],
+    parts: &[Expr],
     row: &[Datum],
     cx: &mut Cx,
     decisive: bool,
@@ -203,8 +203,8 @@ fn null_test(value: &Datum, null: bool) -> bool {
 }
 
 fn branches(
-    whens: &'static [(Expr, Expr)],
-    default: &'static Expr,
+    whens: &[(Expr, Expr)],
+    default: &Expr,
     row: &[Datum],
     cx: &mut Cx,
 ) -> Step<Datum> {
@@ -239,7 +239,7 @@ fn cast(
 
 /// `left op ANY (array)` and `left op ALL (array)`, with SQL's three values.
 fn array_compare(
-    op: &'static Operator,
+    op: &Operator,
     left: Datum,
     array: &Datum,
     all: bool,
@@ -260,7 +260,7 @@ fn array_compare(
 }
 
 /// `ARRAY[…]`: items of the element type, or arrays of the same shape one dimension down.
-fn array(items: &'static [Expr], ty: SqlType, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+fn array(items: &[Expr], ty: SqlType, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let mut values = Vec::with_capacity(items.len());
     for item in items {
         values.push(eval(item, row, cx)?);

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use throng_access::TupleBatch;
 use throng_access::btree::{Cursor, Direction, KeyRange};
+use throng_buffer::Ring;
 use throng_sql::expr::{Expr, system};
 use throng_sql::plan::{IndexScan, KeyMatch, SeqScan};
 use throng_types::key::{self, KeyOrder};
@@ -120,6 +121,8 @@ pub struct SeqScanOp {
     block: BlockNo,
     /// The blocks there were when the scan began: rows added later are not for this snapshot.
     end: Option<BlockNo>,
+    /// A big scan passes through few frames, so that it does not push everything else out.
+    ring: Option<Ring>,
     recheck: Recheck,
 }
 
@@ -132,6 +135,7 @@ impl SeqScanOp {
             at: 0,
             block: 0,
             end: None,
+            ring: None,
             recheck: Recheck::default(),
         }
     }
@@ -162,7 +166,8 @@ impl Operator for SeqScanOp {
             }
             self.batch.clear();
             self.at = 0;
-            heap.scan_page(self.block, cx.env.snapshot, &mut self.batch)?;
+            let ring = self.ring.get_or_insert_with(|| Ring::for_scan(heap.pool(), end));
+            heap.scan_page(self.block, cx.env.snapshot, ring, &mut self.batch)?;
             self.block += 1;
             cx.tick()?;
         }

@@ -54,7 +54,7 @@ impl Sort {
 }
 
 /// The ordered bytes of a row under an ORDER BY.
-pub fn sort_key(keys: &[SortKey], row: &[Datum], cx: &mut Cx) -> Step<Box<[u8]>> {
+pub fn sort_key(keys: &'static [SortKey], row: &[Datum], cx: &mut Cx) -> Step<Box<[u8]>> {
     let mut bytes = Vec::with_capacity(16 * keys.len());
     for SortKey { expr, descending, nulls_first } in keys {
         let value = eval(expr, row, cx)?;

@@ -74,7 +74,7 @@ fn enough(kind: &SubPlanKind) -> usize {
 }
 
 /// The value of a subquery over `row`.
-pub fn eval(sub: &'static SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+pub fn eval(sub: &SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let mut args = Vec::with_capacity(sub.args.len());
     for (_, expr) in &sub.args {
         args.push(eval_expr(expr, row, cx)?);
@@ -98,7 +98,7 @@ pub fn eval(sub: &'static SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum>
     answer
 }
 
-fn answer(sub: &'static SubPlanRef, rows: &[Row], row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+fn answer(sub: &SubPlanRef, rows: &[Row], row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     match &sub.kind {
         SubPlanKind::Exists => Ok(Datum::Bool(!rows.is_empty())),
         SubPlanKind::Scalar => match rows {
@@ -122,8 +122,8 @@ fn answer(sub: &'static SubPlanRef, rows: &[Row], row: &[Datum], cx: &mut Cx) ->
 
 /// `left compare ANY/ALL (rows)`, pairwise and ANDed within a row, with SQL's three values over the rows.
 fn quantified(
-    left: &'static [Expr],
-    compare: &'static [&'static SqlOperator],
+    left: &[Expr],
+    compare: &[&'static SqlOperator],
     rows: &[Row],
     row: &[Datum],
     cx: &mut Cx,

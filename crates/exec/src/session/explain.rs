@@ -16,6 +16,9 @@ use crate::client::{Client, ClientFuture, Field, Format, RowShape};
 use crate::run::context::NodeCounters;
 use deparse::Names;
 
+/// The oid of the type `json`, known to clients; there are no values of it to compute with.
+const JSON: Oid = Oid(114);
+
 /// One operator as it is shown.
 struct Shown {
     title: String,
@@ -45,7 +48,7 @@ impl Session {
     pub(super) fn explain_shape(&self, options: &ExplainOptions) -> Result<RowShape> {
         let ty = match options.format {
             ExplainFormat::Text => SqlType::TEXT,
-            ExplainFormat::Json => SqlType::plain(throng_types::oid::JSON),
+            ExplainFormat::Json => SqlType::plain(JSON),
         };
         let name = "QUERY PLAN".to_owned();
         shape_of(vec![Field { name, table: Oid::NONE, column: 0, ty, size: -1 }], &[])

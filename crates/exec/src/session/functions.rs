@@ -289,7 +289,7 @@ impl SessionHost<'_> {
         files.chain([crate::objects::OBJECTS_FILE]).map(|file| self.file_size(file)).sum()
     }
 
-    fn counts(&self, table: Oid) -> Option<throng_access::RelCounts> {
+    fn counts(&self, table: Oid) -> Option<throng_access::relation::RelCounts> {
         let def = self.catalog.table(table)?;
         Some(self.session.engine.store.relations.rel(def.file).counts())
     }

@@ -8,6 +8,7 @@
 //! session that can only be closed, and closing rolls back.
 
 mod command;
+mod copy;
 mod ddl;
 mod describe;
 mod effects;

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::{Catalog, Change};
+use throng_sql::catalog::{Catalog, Change, TableDef};
 use throng_sql::command::{Isolation as SqlIsolation, TransactionModes};
 use throng_sql::parse::ast::Statement;
 use throng_sql::settings::Id;
@@ -356,6 +356,13 @@ impl Session {
                 rebased
             }
         }
+    }
+
+    /// Whether the table's file was made since the last savepoint (or the transaction's beginning), by CREATE or TRUNCATE.
+    pub(super) fn is_file_of_this_level(&self, table: &TableDef) -> bool {
+        let savepoint = self.transaction.as_ref().and_then(|t| t.savepoints.last());
+        let before = savepoint.and_then(|s| s.catalog.as_ref()).unwrap_or(&self.published);
+        before.table(table.oid).is_none_or(|before| before.file != table.file)
     }
 
     /// Refuses a write in a read-only transaction.

@@ -14,7 +14,7 @@ pub mod row;
 
 use std::rc::Rc;
 
-use throng_access::RowLockMode;
+use throng_access::{RowLockMode, TxContext};
 use throng_buffer::{Patience, retry};
 use throng_sql::catalog::TableDef;
 use throng_sql::expr::Expr;

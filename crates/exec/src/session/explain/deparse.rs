@@ -102,7 +102,7 @@ impl Names {
                 _ => op.name.to_owned(),
             },
             Expr::Cast { arg, to, .. } => {
-                format!("({})::{}", self.text(arg), format_type(to.oid, Some(to.typmod)))
+                format!("({})::{}", self.text(arg), format_type(*to))
             }
             Expr::And(parts) => format!("({})", self.list(parts, " AND ")),
             Expr::Or(parts) => format!("({})", self.list(parts, " OR ")),
@@ -156,7 +156,7 @@ impl Names {
 
 /// A constant as it would be written: numbers and truth values bare, the rest quoted with their type.
 fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
-    let type_name = format_type(ty.oid, None);
+    let type_name = format_type(throng_types::SqlType::plain(ty.oid));
     match value {
         Datum::Null => format!("NULL::{type_name}"),
         Datum::Bool(b) => b.to_string(),

@@ -1,0 +1,218 @@
+//! Big statements, run elsewhere: the door to the analytics pool.
+//!
+//! What runs there knows nothing of the session. So a [`Job`] carries all it may ask: the plan, its parameters, the
+//! snapshot, and what functions that are allowed there want of the session. An expression is evaluated by
+//! [`super::run::eval`], the very code of the row operators.
+//!
+//! ```text
+//! session ── Job ──► Analytics::start ──► its own threads: scans, joins, groups, sorts (spilling)
+//!    ▲                                            │ batches of rows, a few ahead at most
+//!    └───────────── RowStream::next ◄─────────────┘ dropping the stream ends the work
+//! ```
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use throng_sql::catalog::Catalog;
+use throng_sql::catalog::system::{
+    LockInfo, PreparedInfo, SessionInfo, SettingInfo, SystemState, TableActivity,
+};
+use throng_sql::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
+use throng_sql::io::FormatSettings;
+use throng_sql::plan::PlannedStatement;
+use throng_txn::{CancelFlag, Snapshot};
+use throng_types::{Datum, Error, Oid, Result};
+
+use crate::session::Effects;
+use crate::run::Row;
+use crate::run::context::{Cx, Env, Memory};
+use crate::store::Store;
+
+/// What runs big statements.
+pub trait Analytics: Send + Sync {
+    /// Whether the whole plan can run there with the same meaning.
+    fn accepts(&self, plan: &PlannedStatement) -> bool;
+    /// Begins a plan that was accepted.
+    fn start(&self, job: Job) -> Box<dyn RowStream>;
+}
+
+pub type NextRows<'a> = Pin<Box<dyn Future<Output = Result<Option<Vec<Row>>>> + 'a>>;
+
+/// The rows of a job, made a little ahead of who takes them. Dropping it ends the job.
+pub trait RowStream {
+    /// Some rows, at least one; None after the last. May be dropped and asked again.
+    fn next(&mut self) -> NextRows<'_>;
+}
+
+/// A statement with all it needs, free of its session.
+pub struct Job {
+    pub plan: Arc<PlannedStatement>,
+    pub params: Vec<Datum>,
+    pub snapshot: Snapshot,
+    pub store: Store,
+    pub catalog: Arc<Catalog>,
+    pub facts: SessionFacts,
+    pub format: FormatSettings,
+    /// Bytes.
+    pub work_mem: usize,
+    /// Nobody raises it: a job is cancelled by dropping its stream.
+    unraised: CancelFlag,
+}
+
+/// What a job may know of the session that started it.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFacts {
+    pub transaction_timestamp: i64,
+    pub statement_timestamp: i64,
+    pub current_user: String,
+    pub session_user: String,
+    pub database: String,
+    pub pid: i32,
+}
+
+impl SessionFacts {
+    pub fn of(host: &dyn Host) -> SessionFacts {
+        SessionFacts {
+            transaction_timestamp: host.transaction_timestamp(),
+            statement_timestamp: host.statement_timestamp(),
+            current_user: host.current_user(),
+            session_user: host.session_user(),
+            database: host.current_database(),
+            pid: host.backend_pid(),
+        }
+    }
+}
+
+impl Job {
+    /// `work_mem` in bytes.
+    pub fn new(
+        plan: Arc<PlannedStatement>,
+        params: Vec<Datum>,
+        snapshot: Snapshot,
+        store: Store,
+        catalog: Arc<Catalog>,
+        eval: &EvalContext<'_>,
+        work_mem: usize,
+    ) -> Job {
+        Job {
+            plan,
+            params,
+            snapshot,
+            store,
+            catalog,
+            facts: SessionFacts::of(eval.host),
+            format: eval.format.clone(),
+            work_mem,
+            unraised: CancelFlag::default(),
+        }
+    }
+
+    /// Calls `f` with what expressions are evaluated in, on whatever thread this is.
+    pub fn with_cx<T>(&self, f: impl FnOnce(&mut Cx) -> T) -> T {
+        let env = Env {
+            store: &self.store,
+            catalog: &self.catalog,
+            snapshot: &self.snapshot,
+            eval: EvalContext { host: &self.facts, format: &self.format },
+            cancel: &self.unraised,
+            params: &self.params,
+            system: &self.facts,
+            effects: &Effects::default(),
+        };
+        f(&mut Cx::new(env, &mut Memory::new(0, 0, usize::MAX)))
+    }
+}
+
+/// What a plan asked for that [`Analytics::accepts`] should have refused.
+fn unknown_here(what: &str) -> Error {
+    Error::internal(format!("{what} was asked for away from its session"))
+}
+
+impl Host for SessionFacts {
+    fn transaction_timestamp(&self) -> i64 {
+        self.transaction_timestamp
+    }
+    fn statement_timestamp(&self) -> i64 {
+        self.statement_timestamp
+    }
+    fn current_user(&self) -> String {
+        self.current_user.clone()
+    }
+    fn session_user(&self) -> String {
+        self.session_user.clone()
+    }
+    fn current_database(&self) -> String {
+        self.database.clone()
+    }
+    fn current_schemas(&self, _: bool) -> Vec<String> {
+        Vec::new()
+    }
+    fn backend_pid(&self) -> i32 {
+        self.pid
+    }
+    fn show_setting(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn set_setting(&self, _: &str, _: Option<&str>, _: bool) -> Result<String, EvalStop> {
+        Err(unknown_here("a setting").into())
+    }
+    fn transaction_id(&self, _: bool) -> Result<Option<u64>, EvalStop> {
+        Err(unknown_here("the transaction's id").into())
+    }
+    fn nextval(&self, _: Oid) -> Result<i64, EvalStop> {
+        Err(unknown_here("a sequence").into())
+    }
+    fn currval(&self, _: Oid) -> Result<i64, EvalStop> {
+        Err(unknown_here("a sequence").into())
+    }
+    fn lastval(&self) -> Result<i64, EvalStop> {
+        Err(unknown_here("a sequence").into())
+    }
+    fn setval(&self, _: Oid, _: i64, _: bool) -> Result<i64, EvalStop> {
+        Err(unknown_here("a sequence").into())
+    }
+    fn object_oid(&self, _: ObjectKind, _: &str) -> Result<Oid, EvalStop> {
+        Err(unknown_here("a catalog object").into())
+    }
+    fn object_name(&self, _: ObjectKind, _: Oid) -> Option<String> {
+        None
+    }
+    fn system_function(&self, name: &str, _: &[Datum]) -> EvalResult {
+        Err(unknown_here(name).into())
+    }
+}
+
+/// No plan that runs away from its session reads a system catalog; these answer to nobody.
+impl SystemState for SessionFacts {
+    fn current_user(&self) -> Oid {
+        Oid::NONE
+    }
+    fn now(&self) -> i64 {
+        0
+    }
+    fn moment(&self, _: &str) -> Option<i64> {
+        None
+    }
+    fn sessions(&self) -> Vec<SessionInfo> {
+        Vec::new()
+    }
+    fn locks(&self) -> Vec<LockInfo> {
+        Vec::new()
+    }
+    fn settings(&self) -> Vec<SettingInfo> {
+        Vec::new()
+    }
+    fn prepared(&self) -> Vec<PreparedInfo> {
+        Vec::new()
+    }
+    fn relation_size(&self, _: Oid) -> (u32, f64) {
+        (0, 0.0)
+    }
+    fn sequence_value(&self, _: Oid) -> Option<i64> {
+        None
+    }
+    fn table_activity(&self, _: Oid) -> TableActivity {
+        TableActivity::default()
+    }
+}

@@ -1,0 +1,465 @@
+//! COPY … FROM: records become rows.
+//!
+//! A row that PostgreSQL would store in a batch is stored in one; where a default or the condition is volatile each row is
+//! stored before the next is read, so that such a function sees the rows before it.
+
+use std::sync::Arc;
+
+use throng_sql::catalog::TableDef;
+use throng_sql::command::{CopyFormat, CopyHeader, CopyOptions, CopyVerbosity};
+use throng_sql::expr::Expr;
+use throng_sql::func::Volatility;
+use throng_sql::io::binary::check_text;
+use throng_sql::io::{input_binary, input_text};
+use throng_sql::plan::CheckExpr;
+use throng_types::error::{Severity, state};
+use throng_types::{Datum, Error, Result, SqlType};
+
+use super::batch::Batch;
+use super::binary::{BinaryReader, FieldRanges};
+use super::context::{At, placed, shown};
+use super::turn::Turn;
+use super::{FieldKind, Fields, Source, Splitter, bad_format, parse_record};
+use crate::client::{Client, Format};
+use crate::run::Row;
+use crate::run::context::Env;
+use crate::write::foreign::ForeignKeys;
+use crate::write::row::{check_not_null, check_violation};
+use crate::write::{Compute, Context, Target};
+
+/// `nextval` is volatile, but what it gives hangs on no table.
+const NEXTVAL: &str = "nextval";
+
+/// A load, bound.
+pub struct Load {
+    pub table: Arc<TableDef>,
+    /// Attribute numbers in the order of the file.
+    pub columns: Vec<u16>,
+    /// By place in the row; None where it is never wanted.
+    pub defaults: Vec<Option<Expr>>,
+    pub checks: Vec<CheckExpr>,
+    pub filter: Option<Expr>,
+    pub options: CopyOptions,
+    /// Whether the client wants to hear notices.
+    pub notices: bool,
+}
+
+/// A column of the file.
+struct Column {
+    /// Its place in the row.
+    at: usize,
+    name: String,
+    ty: SqlType,
+    has_default: bool,
+}
+
+/// What of the statement does not change from row to row.
+struct Plan {
+    options: CopyOptions,
+    table: Arc<TableDef>,
+    columns: Vec<Column>,
+    /// What a row has where the file says nothing: constant defaults, or NULL.
+    template: Row,
+    /// Places of columns that are not in the file and whose default is computed for each row.
+    computed: Vec<usize>,
+    /// Each row is stored before the next one is read.
+    one_by_one: bool,
+    notices: bool,
+}
+
+/// What is computed for a row.
+struct Formulas {
+    /// By place in the row.
+    defaults: Vec<Option<Compute>>,
+    filter: Option<Compute>,
+    checks: Vec<(String, Compute)>,
+}
+
+/// A load under way.
+struct Loading<'a> {
+    plan: &'a Plan,
+    cx: &'a Context<'a>,
+    target: Target,
+    keys: ForeignKeys,
+    formulas: Formulas,
+    batch: Batch,
+    turn: Turn,
+    /// The row in hand, and columns in it whose default is to be computed because the file says DEFAULT.
+    row: Row,
+    marked: Vec<usize>,
+    stored: u64,
+    skipped: u64,
+}
+
+fn is_volatile(expr: &Expr) -> bool {
+    expr.any(&mut |e| {
+        match e {
+            Expr::Call { func, .. } => func.volatility == Volatility::Volatile && func.name != NEXTVAL,
+            Expr::Op { op, .. } => op.volatility == Volatility::Volatile,
+            _ => false,
+        }
+    })
+}
+
+impl Load {
+    /// Runs the load to its end; the number of rows stored.
+    ///
+    /// # Errors
+    /// 22P04 for input that is not in the format; what its values, constraints and indexes object to.
+    pub async fn run(self, source: &mut Source, cx: &Context<'_>, client: &mut dyn Client) -> Result<u64> {
+        let (plan, formulas) = self.plan();
+        if let Source::Client = source {
+            let format = match plan.options.format {
+                CopyFormat::Binary => Format::Binary,
+                _ => Format::Text,
+            };
+            client.copy_in_start(format, plan.columns.len());
+        }
+        let target = Target::of(&plan.table, cx)?;
+        let mut loading = Loading {
+            keys: ForeignKeys::new(&plan.table, cx)?,
+            batch: Batch::new(&target, cx),
+            target,
+            formulas,
+            turn: Turn::new(),
+            row: Row::new(),
+            marked: Vec::new(),
+            stored: 0,
+            skipped: 0,
+            plan: &plan,
+            cx,
+        };
+        match plan.options.format {
+            CopyFormat::Binary => loading.binary(source, client).await?,
+            _ => loading.lines(source, client).await?,
+        }
+        loading.finish(client).await
+    }
+
+    fn plan(self) -> (Plan, Formulas) {
+        let listed = |at: usize| self.columns.contains(&(at as u16 + 1));
+        let mut template = Row::new();
+        let mut computed = Vec::new();
+        let mut volatile = self.filter.as_ref().is_some_and(is_volatile);
+        for (at, default) in self.defaults.iter().enumerate() {
+            template.push(match default {
+                Some(Expr::Const(value, _)) if !listed(at) => value.clone(),
+                Some(expr) if !listed(at) => {
+                    computed.push(at);
+                    volatile |= is_volatile(expr);
+                    Datum::Null
+                }
+                Some(expr) => {
+                    volatile |= is_volatile(expr);
+                    Datum::Null
+                }
+                None => Datum::Null,
+            });
+        }
+        let columns = self.columns.iter().map(|attnum| {
+            let at = usize::from(*attnum) - 1;
+            let def = &self.table.columns[at];
+            let has_default = def.default.is_some() || def.sequence.is_some();
+            Column { at, name: def.name.clone(), ty: def.ty, has_default }
+        });
+        let columns = columns.collect();
+        let alone = |expr: Expr| Compute::new(vec![expr]);
+        let formulas = Formulas {
+            defaults: self.defaults.into_iter().map(|expr| expr.map(alone)).collect(),
+            filter: self.filter.map(alone),
+            checks: self.checks.into_iter().map(|check| (check.name, alone(check.expr))).collect(),
+        };
+        let plan = Plan {
+            options: self.options,
+            table: self.table,
+            columns,
+            template,
+            computed,
+            one_by_one: volatile,
+            notices: self.notices,
+        };
+        (plan, formulas)
+    }
+}
+
+impl Plan {
+    fn placed(&self, error: Error, line: u64, at: At<'_>) -> Error {
+        placed(error, &self.table.name, line, at)
+    }
+
+    /// The header line: it must have the columns' names if that is asked for.
+    fn check_header(&self, record: &[u8], fields: &mut Fields) -> Result<()> {
+        if self.options.header != CopyHeader::Match {
+            return Ok(());
+        }
+        parse_record(&self.options, record, fields)?;
+        if fields.len() != self.columns.len() {
+            return Err(bad_format(format!(
+                "wrong number of fields in header line: got {}, expected {}",
+                fields.len(),
+                self.columns.len()
+            )));
+        }
+        for (i, column) in self.columns.iter().enumerate() {
+            let got = match fields.get(i) {
+                (FieldKind::Null, _) => format!("null value (\"{}\")", self.options.null),
+                (_, name) if name == column.name.as_bytes() => continue,
+                (_, name) => format!("\"{}\"", String::from_utf8_lossy(name)),
+            };
+            return Err(bad_format(format!(
+                "column name mismatch in header line field {}: got {got}, expected \"{}\"",
+                i + 1,
+                column.name
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_fields(&self, fields: &Fields) -> Result<()> {
+        if !self.columns.is_empty() && fields.len() > self.columns.len() {
+            return Err(bad_format("extra data after last expected column"));
+        }
+        for (i, column) in self.columns.iter().enumerate().take(fields.len()) {
+            if fields.get(i).0 == FieldKind::Default && !column.has_default {
+                return Err(bad_format("unexpected default marker in COPY data")
+                    .detail(format!("Column \"{}\" has no default value.", column.name)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What came of a record.
+enum Read {
+    Row,
+    /// The value of this column of the file is none of its type, and ON_ERROR says to go on.
+    Bad(usize),
+}
+
+impl Loading<'_> {
+    /// Text and CSV.
+    async fn lines(&mut self, source: &mut Source, client: &mut dyn Client) -> Result<()> {
+        let plan = self.plan;
+        let mut splitter = Splitter::new(&plan.options);
+        let mut fields = Fields::default();
+        let mut in_header = plan.options.header != CopyHeader::No;
+        loop {
+            loop {
+                let next = splitter.next_record();
+                let line = splitter.line();
+                let on_line = |error| plan.placed(error, line, At::Line);
+                let Some(record) = next.map_err(on_line)? else { break };
+                let text = splitter.bytes(record);
+                check_text(text).map_err(on_line)?;
+                if std::mem::take(&mut in_header) {
+                    let checked = plan.check_header(text, &mut fields);
+                    checked.map_err(|e| plan.placed(e, line, At::Text(text)))?;
+                    continue;
+                }
+                match self.read_line(text, line, &mut fields)? {
+                    Read::Row => self.accept(line, Some(text)).await?,
+                    Read::Bad(column) => self.skip(column, line, &fields, client)?,
+                }
+                self.turn.worked(text.len(), self.cx.env.cancel).await.map_err(on_line)?;
+            }
+            let more = source.read(client, self.cx.env.cancel, |bytes| splitter.push(bytes)).await;
+            if !more.map_err(|e| plan.placed(e, splitter.line(), At::Line))? {
+                splitter.finish();
+                // What is left is a record without line break, and then nothing.
+                if splitter.is_drained() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Fills the row in hand from a line.
+    fn read_line(&mut self, text: &[u8], line: u64, fields: &mut Fields) -> Result<Read> {
+        let plan = self.plan;
+        let whole = |error| plan.placed(error, line, At::Text(text));
+        parse_record(&plan.options, text, fields).map_err(whole)?;
+        plan.check_fields(fields).map_err(whole)?;
+        self.begin_row();
+        let ctx = &self.cx.env.eval;
+        for (i, column) in plan.columns.iter().enumerate() {
+            if i >= fields.len() {
+                let message = format!("missing data for column \"{}\"", column.name);
+                return Err(whole(bad_format(message)));
+            }
+            let value = match fields.get(i) {
+                (FieldKind::Null, _) => Datum::Null,
+                (FieldKind::Default, _) => {
+                    self.marked.push(column.at);
+                    Datum::Null
+                }
+                (FieldKind::Value, bytes) => {
+                    match check_text(bytes).and_then(|text| input_text(ctx, text, column.ty)) {
+                        Ok(value) => value,
+                        Err(e) if plan.options.ignore_errors && e.code().as_str().starts_with("22") => {
+                            return Ok(Read::Bad(i));
+                        }
+                        Err(e) => return Err(plan.placed(e, line, At::Value(&column.name, bytes))),
+                    }
+                }
+            };
+            self.row[column.at] = value;
+        }
+        Ok(Read::Row)
+    }
+
+    fn begin_row(&mut self) {
+        self.row.clear();
+        self.row.extend_from_slice(&self.plan.template);
+        self.marked.clear();
+    }
+
+    /// ON_ERROR ignore.
+    fn skip(&mut self, column: usize, line: u64, fields: &Fields, client: &mut dyn Client) -> Result<()> {
+        let plan = self.plan;
+        self.skipped += 1;
+        let name = &plan.columns[column].name;
+        let value = fields.get(column).1;
+        if plan.notices && plan.options.verbosity == CopyVerbosity::Verbose {
+            notice(client, format!(
+                "skipping row due to data type incompatibility at line {line} for column \"{name}\": \"{}\"",
+                shown(value)
+            ));
+        }
+        match plan.options.reject_limit {
+            Some(limit) if self.skipped > limit as u64 => {
+                let message = format!(
+                    "skipped more than REJECT_LIMIT ({limit}) rows due to data type incompatibility"
+                );
+                let error = Error::new(state::INVALID_TEXT_REPRESENTATION, message);
+                Err(plan.placed(error, line, At::Value(name, value)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn binary(&mut self, source: &mut Source, client: &mut dyn Client) -> Result<()> {
+        let plan = self.plan;
+        let mut reader = BinaryReader::default();
+        let mut fields = FieldRanges::new();
+        let mut header_read = false;
+        let mut finished = false;
+        loop {
+            header_read = header_read || reader.header()?;
+            while header_read {
+                let next = reader.next_row(plan.columns.len(), &mut fields);
+                let row = reader.row();
+                let next = next.map_err(|bad| match bad.field {
+                    Some(field) => plan.placed(bad.error, row, At::Column(&plan.columns[field].name)),
+                    None => plan.placed(bad.error, row, At::Line),
+                });
+                if !next? {
+                    break;
+                }
+                let size = self.read_binary(&reader, &fields)?;
+                self.accept(row, None).await?;
+                let turned = self.turn.worked(size, self.cx.env.cancel).await;
+                turned.map_err(|e| plan.placed(e, row, At::Line))?;
+            }
+            if finished {
+                return Ok(());
+            }
+            let more = source.read(client, self.cx.env.cancel, |bytes| reader.push(bytes)).await;
+            let more = more.map_err(|e| match header_read {
+                true => plan.placed(e, reader.row(), At::Line),
+                false => e,
+            });
+            if !more? {
+                reader.finish();
+                finished = true;
+            }
+        }
+    }
+
+    /// Fills the row in hand from a binary row; its bytes.
+    fn read_binary(&mut self, reader: &BinaryReader, fields: &FieldRanges) -> Result<usize> {
+        let plan = self.plan;
+        self.begin_row();
+        let mut size = 0;
+        for (column, field) in plan.columns.iter().zip(fields) {
+            let Some(field) = field else { continue };
+            size += field.len();
+            let value = input_binary(&self.cx.env.eval, reader.bytes(field.clone()), column.ty);
+            self.row[column.at] =
+                value.map_err(|e| plan.placed(e, reader.row(), At::Column(&column.name)))?;
+        }
+        Ok(size)
+    }
+
+    /// Completes the row in hand and takes it into the batch, unless the condition keeps it out. `text`: its line, if it has
+    /// one.
+    async fn accept(&mut self, line: u64, text: Option<&[u8]>) -> Result<()> {
+        let plan = self.plan;
+        let at = text.map_or(At::Line, At::Text);
+        let added = self.complete(line).await;
+        if !added.map_err(|e| plan.placed(e, line, at))? {
+            return Ok(());
+        }
+        if plan.one_by_one {
+            self.store(at).await
+        } else if self.batch.is_full() {
+            self.store(At::Line).await
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Defaults, condition and constraints of the row in hand, which is then added to the batch; false if it is kept out.
+    async fn complete(&mut self, line: u64) -> Result<bool> {
+        let plan = self.plan;
+        let env = self.cx.env;
+        for &at in self.marked.iter().chain(&plan.computed) {
+            if let Some(default) = &mut self.formulas.defaults[at] {
+                self.row[at] = value(default, &self.row, env).await?;
+            }
+        }
+        let row = &self.row;
+        if let Some(filter) = &mut self.formulas.filter {
+            if !value(filter, row, env).await?.is_true() {
+                return Ok(false);
+            }
+        }
+        check_not_null(&plan.table, row, &env.eval)?;
+        for (name, check) in &mut self.formulas.checks {
+            // A check that is NULL is satisfied.
+            if value(check, row, env).await? == Datum::Bool(false) {
+                return Err(check_violation(&plan.table, name, row, &env.eval));
+            }
+        }
+        self.batch.add(row, line, &self.target, self.cx).await?;
+        Ok(true)
+    }
+
+    /// Stores the batch. `at`: what to tell of a row that is refused, beside its line.
+    async fn store(&mut self, at: At<'_>) -> Result<()> {
+        let stored = self.batch.store(&self.target, &mut self.keys, &mut self.turn, self.cx).await;
+        self.stored += stored.map_err(|refused| match refused.line {
+            Some(line) => self.plan.placed(refused.error, line, at),
+            None => refused.error,
+        })?;
+        Ok(())
+    }
+
+    async fn finish(mut self, client: &mut dyn Client) -> Result<u64> {
+        self.store(At::Line).await?;
+        self.keys.finish(self.cx).await?;
+        if self.skipped > 0 && self.plan.notices && self.plan.options.verbosity != CopyVerbosity::Silent {
+            let rows = if self.skipped == 1 { "row was" } else { "rows were" };
+            let message = format!("{} {rows} skipped due to data type incompatibility", self.skipped);
+            notice(client, message);
+        }
+        Ok(self.stored)
+    }
+}
+
+async fn value(formula: &mut Compute, row: &[Datum], env: Env<'_>) -> Result<Datum> {
+    Ok(formula.row(row, env).await?.pop().unwrap_or_default())
+}
+
+fn notice(client: &mut dyn Client, message: String) {
+    client.notice(&Error::new(state::SUCCESSFUL_COMPLETION, message).severity(Severity::Notice));
+}

@@ -1,0 +1,131 @@
+//! COPY, as a statement: who may copy what, in which transaction.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use throng_sql::catalog::TableDef;
+use throng_sql::command::{Copy, CopyOptions, CopySubject, CopyTarget};
+use throng_sql::query::BoundQuery;
+use throng_sql::settings::Id;
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result};
+
+use super::Session;
+use crate::client::Client;
+use crate::copy::{Load, Sink, Source, copy_to};
+use crate::run::build::Execution;
+use crate::write;
+use throng_txn::LockMode;
+
+impl Session {
+    /// Runs a COPY to its end; the number of rows.
+    pub(super) async fn run_copy(&mut self, copy: Copy, client: &mut dyn Client) -> Result<u64> {
+        let Copy { subject, target, options } = copy;
+        let from = matches!(subject, CopySubject::From { .. });
+        self.may_copy(&target, if from { "from" } else { "to" })?;
+        match subject {
+            CopySubject::From { table, columns, defaults, checks, filter } => {
+                let table = self.table_to_load(table, &options).await?;
+                let notices = self.settings.borrow().text(Id::ClientMinMessages) == "notice";
+                let load = Load { table, columns, defaults, checks, filter, options, notices };
+                self.copy_from(load, target, client).await
+            }
+            CopySubject::To { query } => self.copy_to(*query, options, target, client).await,
+        }
+    }
+
+    /// Files beside the server and programs are for superusers.
+    fn may_copy(&self, target: &CopyTarget, way: &str) -> Result<()> {
+        let (what, role) = match (target, way) {
+            (CopyTarget::Client, _) => return Ok(()),
+            (CopyTarget::File(_), "from") => ("from a file", "pg_read_server_files"),
+            (CopyTarget::File(_), _) => ("to a file", "pg_write_server_files"),
+            (CopyTarget::Program(_), _) => ("to or from an external program", "pg_execute_server_program"),
+        };
+        if !self.role.superuser {
+            let message = format!("permission denied to COPY {what}");
+            let detail = format!("Only roles with privileges of the \"{role}\" role may COPY {what}.");
+            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)
+                .detail(detail)
+                .hint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."));
+        }
+        match target {
+            CopyTarget::Program(_) => Err(Error::unsupported("COPY to or from an external program")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The table, locked, if it may be written to as the options want.
+    async fn table_to_load(&mut self, oid: Oid, options: &CopyOptions) -> Result<Arc<TableDef>> {
+        let bound = self.catalog().table(oid).cloned();
+        self.transaction()?.txn.lock_relation(oid, LockMode::RowExclusive).await?;
+        let table = self.catalog().table(oid).cloned();
+        let table = match (table, bound) {
+            (Some(table), Some(bound)) if Arc::ptr_eq(&table, &bound) || *table == *bound => table,
+            (Some(table), _) => {
+                let message = format!("the definition of table \"{}\" changed while COPY waited for it", table.name);
+                return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                    .hint("Run the statement again."));
+            }
+            (None, _) => {
+                let message = format!("relation with OID {oid} does not exist");
+                return Err(Error::new(state::UNDEFINED_TABLE, message));
+            }
+        };
+        self.must_be_writable("COPY FROM")?;
+        if options.freeze && !self.is_file_of_this_level(&table) {
+            return Err(Error::new(
+                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction",
+            ));
+        }
+        Ok(table)
+    }
+
+    async fn copy_from(&mut self, load: Load, target: CopyTarget, client: &mut dyn Client) -> Result<u64> {
+        let mut source = match target {
+            CopyTarget::File(path) => {
+                let directory = PathBuf::from(self.settings.borrow().text(Id::DataDirectory));
+                Source::open(&path, &directory).await?
+            }
+            _ => Source::Client,
+        };
+        let catalog = self.catalog();
+        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        self.transaction_mut()?.used = true;
+        let host = self.host(&catalog);
+        let txn = &self.transaction()?.txn;
+        let snapshot = txn.snapshot();
+        let env = self.env(&catalog, &host, &snapshot, &[]);
+        let rows = load.run(&mut source, &write::Context { env, txn, work_mem }, client).await?;
+        txn.next_command()?;
+        Ok(rows)
+    }
+
+    async fn copy_to(
+        &mut self,
+        query: BoundQuery,
+        options: CopyOptions,
+        target: CopyTarget,
+        client: &mut dyn Client,
+    ) -> Result<u64> {
+        let plan = Arc::new(self.plan(query)?);
+        self.lock_tables(&plan.locks).await?;
+        let mut sink = match target {
+            CopyTarget::File(path) => Sink::create(&path).await?,
+            _ => Sink::Client,
+        };
+        let catalog = self.catalog();
+        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        self.transaction_mut()?.used = true;
+        let host = self.host(&catalog);
+        let txn = &self.transaction()?.txn;
+        let snapshot = txn.snapshot();
+        let env = self.env(&catalog, &host, &snapshot, &[]);
+        let mut execution = Execution::new(plan, work_mem);
+        let context = write::Context { env, txn, work_mem };
+        let rows = copy_to(&mut execution, &options, &mut sink, &context, client).await?;
+        txn.next_command()?;
+        Ok(rows)
+    }
+}
