@@ -56,7 +56,7 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
     })?;
     sys.shutdown()?;
     let rolled_back = |xid: Xid| matches!(sys.status(xid), XidStatus::Aborted);
-    let files = RelFiles::new(disk);
+    let files = RelFiles::new(disk)?;
     let mut report = Report {
         data: args.data.display().to_string(),
         files: 0,

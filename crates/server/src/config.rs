@@ -98,7 +98,7 @@ impl Config {
         let cores = match serve.cores.clone().or(own(CORES)) {
             Some(list) => throng_sync::topology::parse_core_list(&list)
                 .map_err(|e| invalid(format!("cores: {e}")))?,
-            None => throng_sync::topology::available_cores(),
+            None => throng_sync::topology::allowed_cores().unwrap_or_else(|_| vec![0]),
         };
         let memory = serve.memory.clone().or(own(MEMORY)).or_else(|| {
             settings.iter().rfind(|(n, _)| n == "shared_buffers").map(|(_, v)| v.clone())

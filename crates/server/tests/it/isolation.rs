@@ -1,0 +1,203 @@
+//! `tests/scripts/isolation`: interleaved sessions, step by step, and PostgreSQL's answers to them.
+//!
+//! ```text
+//! setup: create table t (id int primary key, v int)     before each scenario
+//!
+//! == a writer waits for the first one
+//! a: begin                                               session a runs a statement
+//!     BEGIN
+//! b: update t set v = 2 where id = 1
+//!     waits                                              it has not answered and waits for a lock
+//! b?                                                     look again: waits, or its answer
+//!     waits
+//! cancel b                                               a cancel request; `vanish b` drops its connection
+//! b>                                                     its answer, which must come now
+//!     ERROR 57014: canceling statement due to user request
+//! ```
+//! Nothing sleeps to get an order: whether a statement waits is what `pg_stat_activity` says.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::client::{Client, PATIENCE};
+use crate::script::{Detail, Tally, Target, name, render, scripts};
+
+/// How long an answer is awaited before the monitor is asked whether the session waits.
+const GLANCE: Duration = Duration::from_millis(5);
+const WAITS: &str = "waits";
+const INDENT: &str = "    ";
+
+/// One line of a script with the output below it.
+struct Step {
+    line: usize,
+    text: String,
+    expected: Vec<String>,
+}
+
+fn read(text: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        match (line.strip_prefix(INDENT), steps.last_mut()) {
+            (Some(output), Some(step)) => step.expected.push(output.to_owned()),
+            _ => steps.push(Step {
+                line: number + 1,
+                text: line.to_owned(),
+                expected: Vec::new(),
+            }),
+        }
+    }
+    steps
+}
+
+fn written(steps: &[Step]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        text.push_str(&step.text);
+        text.push('\n');
+        for line in &step.expected {
+            text.push_str(INDENT);
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The sessions of one scenario.
+struct Stage<'a> {
+    target: &'a Target,
+    schema: String,
+    monitor: Client,
+    sessions: BTreeMap<String, Client>,
+    /// Those whose answer is still to come.
+    waiting: Vec<String>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(target: &'a Target, script: &str, setup: &[String]) -> Stage<'a> {
+        let schema = format!("isolation_{script}");
+        let mut monitor = target.connect();
+        monitor.run("set client_min_messages = warning");
+        monitor.run(&format!("drop schema if exists {schema} cascade"));
+        monitor.run(&format!("create schema {schema}"));
+        monitor.run(&format!("set search_path = {schema}"));
+        for statement in setup {
+            monitor.run(statement);
+        }
+        Stage { target, schema, monitor, sessions: BTreeMap::new(), waiting: Vec::new() }
+    }
+
+    fn session(&mut self, session: &str) -> &mut Client {
+        let Stage { target, schema, sessions, .. } = self;
+        sessions.entry(session.to_owned()).or_insert_with(|| {
+            let mut client = target.connect();
+            client.run(&format!("set search_path = {schema}"));
+            client
+        })
+    }
+
+    /// The answer of a session, or that it waits.
+    fn look(&mut self, session: &str) -> Vec<String> {
+        let until = Instant::now() + PATIENCE;
+        self.waiting.retain(|w| w != session);
+        while Instant::now() < until {
+            let client = self.sessions.get_mut(session).expect("a session");
+            match client.poll(GLANCE) {
+                Ok(Some(answer)) => return render(&answer, Detail::Terse),
+                Ok(None) => {}
+                Err(e) => return vec![format!("no answer: {e}")],
+            }
+            let asks = format!(
+                "select coalesce(wait_event_type, '') from pg_stat_activity where pid = {}",
+                client.pid
+            );
+            if self.monitor.run(&asks).value() == "Lock" {
+                self.waiting.push(session.to_owned());
+                return vec![WAITS.to_owned()];
+            }
+        }
+        vec!["neither answers nor waits".to_owned()]
+    }
+
+    fn finish(&mut self, session: &str) -> Vec<String> {
+        self.waiting.retain(|w| w != session);
+        match self.session(session).finish() {
+            Ok(answer) => render(&answer, Detail::Terse),
+            Err(e) => vec![format!("no answer: {e}")],
+        }
+    }
+
+    /// Runs one step. `None`: it has no output.
+    fn step(&mut self, text: &str) -> Option<Vec<String>> {
+        if let Some(session) = text.strip_prefix("cancel ") {
+            self.session(session).cancel().expect("cancelled");
+            None
+        } else if let Some(session) = text.strip_prefix("vanish ") {
+            self.waiting.retain(|w| w != session);
+            self.sessions.remove(session).expect("a session");
+            None
+        } else if let Some(session) = text.strip_suffix('>') {
+            Some(self.finish(session))
+        } else if let Some(session) = text.strip_suffix('?') {
+            Some(self.look(session))
+        } else {
+            let (session, sql) = text.split_once(": ").unwrap_or_else(|| panic!("no step: {text}"));
+            self.session(session).start(sql).expect("sent");
+            Some(self.look(session))
+        }
+    }
+
+    fn end(mut self, place: &str) {
+        assert!(self.waiting.is_empty(), "{place}: nobody looks at the answer of {:?}", self.waiting);
+        drop(self.sessions);
+        // Sessions end when their connection does, but not at that very moment.
+        self.monitor.run(&format!("drop schema {} cascade", self.schema));
+    }
+}
+
+fn run(target: &Target, path: &Path, tally: &mut Tally) {
+    let script = name(path);
+    let text = std::fs::read_to_string(path).expect("a script");
+    let mut steps = read(&text);
+    let setup: Vec<String> =
+        steps.iter().filter_map(|s| s.text.strip_prefix("setup: ")).map(str::to_owned).collect();
+    let mut stage: Option<Stage> = None;
+    for step in &mut steps {
+        let place = format!("{script}:{}", step.line);
+        let text = step.text.clone();
+        if text.is_empty() || text.starts_with('#') || text.starts_with("setup: ") {
+            continue;
+        }
+        if text.starts_with("== ") {
+            if let Some(stage) = stage.replace(Stage::new(target, &script, &setup)) {
+                stage.end(&place);
+            }
+            continue;
+        }
+        let stage = stage.as_mut().unwrap_or_else(|| panic!("{place}: a step outside a scenario"));
+        let got = stage.step(&text).unwrap_or_default();
+        if target.oracle {
+            step.expected = got;
+        } else {
+            tally.compare(&place, &text, &step.expected, &got);
+        }
+    }
+    if let Some(stage) = stage {
+        stage.end(&script);
+    }
+    if target.oracle {
+        std::fs::write(path, written(&steps)).expect("the script is written");
+    }
+}
+
+#[test]
+fn isolation_scripts() {
+    let target = Target::new();
+    let mut tally = Tally::default();
+    for path in scripts("isolation") {
+        run(&target, &path, &mut tally);
+    }
+    tally.end();
+    target.end();
+}

@@ -1,0 +1,10 @@
+//! The server as its clients see it: each test starts one of its own, a child process on a temporary directory.
+
+mod client;
+mod crash;
+mod isolation;
+mod protocol;
+mod script;
+mod server;
+mod sessions;
+mod sql;

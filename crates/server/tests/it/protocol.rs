@@ -1,0 +1,407 @@
+//! Clients that break the protocol, lie, freeze or vanish, and logins: everyone else goes on.
+
+use std::time::Duration;
+
+use crate::client::{Client, PATIENCE, Part, Received, framed, startup_packet};
+use crate::server::{Home, Server};
+
+/// One server for the tests that break nothing but their own connection.
+fn with_server(test: impl FnOnce(&Server)) {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    test(&server);
+    // Whatever was done to it, the server still serves and stops as it should.
+    assert_eq!(server.connect().run("select 1").value(), "1");
+    assert!(server.stop().success());
+    home.assert_no_panic();
+}
+
+/// Everything until the server hangs up; the SQLSTATEs of the errors on the way.
+fn last_words(client: &mut Client) -> Vec<String> {
+    let mut codes = Vec::new();
+    loop {
+        match client.poll(PATIENCE).expect("an end") {
+            None => panic!("the connection is neither answered nor closed"),
+            Some(answer) => {
+                codes.extend(answer.error().map(|e| e.code.clone()));
+                if answer.closed() {
+                    return codes;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn broken_messages_end_their_own_connection_only() {
+    with_server(|server| {
+        let mut bystander = server.connect();
+        bystander.run("begin; create table held (v int); insert into held values (1)");
+        let broken: &[(&str, &[u8], &str)] = &[
+            ("a giant length", b"Q\xff\xff\xff\xffselect", "08P01"),
+            ("a length over a gigabyte", b"Q\x40\x00\x00\x05select", "08P01"),
+            ("a length below itself", b"Q\0\0\0\x03", "08P01"),
+            ("a Sync of a megabyte", b"S\0\x10\0\0", "08P01"),
+            ("an unknown type", b"\x01\0\0\0\x04", "08P01"),
+            ("garbage", &[0x9c; 64], "08P01"),
+            ("a query without its end", b"Q\0\0\0\x0cselect 1", "08P01"),
+            ("a Parse cut short", b"P\0\0\0\x08s\0sel", "08P01"),
+            ("a Bind that promises parameters", b"B\0\0\0\x0c\0\0\0\0\0\x05\0\0", "08P01"),
+            ("a Bind with a giant parameter", b"B\0\0\0\x10\0\0\0\0\0\x01\x7f\xff\xff\xff\0\0", "08P01"),
+            ("a Describe of nothing known", b"D\0\0\0\x06X\0", "08P01"),
+        ];
+        for (what, bytes, code) in broken {
+            let mut client = server.connect();
+            client.send(bytes).expect("sent");
+            assert_eq!(last_words(&mut client), [*code], "{what}");
+        }
+        assert_eq!(bystander.run("select v from held").value(), "1");
+        bystander.run("rollback");
+    });
+}
+
+#[test]
+fn broken_startups_are_refused() {
+    with_server(|server| {
+        let broken: &[(&str, &[u8])] = &[
+            ("a giant length", b"\xff\xff\xff\xff\0\x03\0\0"),
+            ("no length", b"\0\0\0\x04"),
+            ("an old protocol", b"\0\0\0\x09\0\x02\0\0\0"),
+            ("no user", b"\0\0\0\x09\0\x03\0\0\0"),
+            ("a parameter without its end", b"\0\0\0\x0d\0\x03\0\0user\0"),
+            ("HTTP", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+        ];
+        for (what, bytes) in broken {
+            let mut client = Client::open(&server.address()).expect("connected");
+            client.send(bytes).expect("sent");
+            let codes = last_words(&mut client);
+            assert!(codes.len() <= 1, "{what}: {codes:?}");
+        }
+        for (user, database, code) in
+            [("postgres", "no_such_database", "3D000"), ("nobody", "postgres", "28000")]
+        {
+            let mut client = Client::open(&server.address()).expect("connected");
+            client.send(&startup_packet(&[("user", user), ("database", database)])).expect("sent");
+            assert_eq!(last_words(&mut client), [code]);
+        }
+        // A cancel request for nobody changes nothing, and is closed without a word.
+        let mut client = Client::open(&server.address()).expect("connected");
+        client.send(b"\0\0\0\x10\x04\xd2\x16\x2e\0\0\0\x07\0\0\0\x07").expect("sent");
+        assert!(last_words(&mut client).is_empty());
+    });
+}
+
+#[test]
+fn a_message_cut_off_by_the_clients_end_is_forgotten() {
+    with_server(|server| {
+        let mut watcher = server.connect();
+        watcher.run("create table t (id int primary key, v int); insert into t values (1, 0)");
+        for cut in 1..30 {
+            let mut client = server.connect();
+            let message = framed(b'Q', b"update t set v = v + 1\0");
+            client.send(&message[..cut.min(message.len() - 1)]).expect("sent");
+        }
+        assert_eq!(watcher.run("select v from t").value(), "0");
+    });
+}
+
+#[test]
+fn errors_leave_the_session_usable() {
+    with_server(|server| {
+        let mut client = server.connect();
+        client.run("create table t (id int primary key)");
+        let wrong = [
+            ("selec 1", "42601"),
+            ("select nothing from nowhere", "42P01"),
+            ("select 1/0", "22012"),
+            ("select 'a'::int", "22P02"),
+            ("select 2147483647 + 1", "22003"),
+            ("insert into t values (null)", "23502"),
+            ("insert into t values (1), (1)", "23505"),
+            ("select repeat('x', 1073741824)", "54000"),
+            ("commit and chain", "25P01"),
+            ("\u{1F98A}", "42601"),
+            ("select 'unterminated", "42601"),
+            ("select (((((((((1", "42601"),
+        ];
+        for (sql, code) in wrong {
+            let answer = client.query(sql).expect("an answer");
+            assert_eq!(answer.code(), code, "{sql}: {:?}", answer.parts);
+            assert_eq!(client.run("select 42").value(), "42", "after {sql}");
+        }
+        // Bytes that are no UTF-8.
+        client.send(&framed(b'Q', b"select '\xff\xfe'\0")).expect("sent");
+        assert_eq!(client.finish().expect("an answer").code(), "22021");
+        // Nesting without end is refused, not followed.
+        let deep = format!("select {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+        assert_eq!(client.query(&deep).expect("an answer").code(), "54001");
+        assert_eq!(client.run("select count(*) from t").value(), "0");
+    });
+}
+
+/// In the extended protocol everything after an error is skipped up to Sync, and then the session goes on.
+#[test]
+fn extended_errors_are_skipped_to_sync() {
+    with_server(|server| {
+        let mut client = server.connect();
+        let parse = |sql: &str| framed(b'P', format!("\0{sql}\0\0\0").as_bytes());
+        let bind = framed(b'B', b"\0\0\0\0\0\0\0\0");
+        let execute = framed(b'E', b"\0\0\0\0\0");
+        let sync = framed(b'S', b"");
+        let mut batch = Vec::new();
+        for sql in ["select 1", "select 1/0", "select 2"] {
+            batch.extend_from_slice(&parse(sql));
+            batch.extend_from_slice(&bind);
+            batch.extend_from_slice(&execute);
+        }
+        batch.extend_from_slice(&sync);
+        batch.extend_from_slice(&parse("select 3"));
+        batch.extend_from_slice(&bind);
+        batch.extend_from_slice(&execute);
+        batch.extend_from_slice(&sync);
+        // Byte by byte first, then as one write.
+        for size in [1, batch.len()] {
+            for piece in batch.chunks(size) {
+                client.send(piece).expect("sent");
+            }
+            let first = client.finish().expect("an answer");
+            assert_eq!(first.code(), "22012");
+            assert_eq!(first.rows().len(), 1, "{:?}", first.parts);
+            let second = client.finish().expect("an answer");
+            assert_eq!(second.value(), "3");
+        }
+        // What does not exist is an error, not the end.
+        for (bytes, code) in [
+            (framed(b'B', b"\0nosuch\0\0\0\0\0\0\0"), "26000"),
+            (framed(b'E', b"nosuch\0\0\0\0\0"), "34000"),
+            (framed(b'D', b"Snosuch\0"), "26000"),
+        ] {
+            client.send(&bytes).expect("sent");
+            client.send(&sync).expect("sent");
+            assert_eq!(client.finish().expect("an answer").code(), code);
+        }
+    });
+}
+
+#[test]
+fn a_client_that_vanishes_releases_its_locks() {
+    with_server(|server| {
+        let mut setup = server.connect();
+        setup.run("create table t (id int primary key, v int); insert into t values (1, 0)");
+        let mut gone = server.connect();
+        gone.run("begin; update t set v = 1 where id = 1; lock table t in access exclusive mode");
+        let mut waiter = server.connect();
+        waiter.start("update t set v = v + 10 where id = 1").expect("sent");
+        drop(gone);
+        let answer = waiter.finish().expect("an answer");
+        assert!(answer.error().is_none(), "{:?}", answer.parts);
+        assert_eq!(setup.run("select v from t").value(), "10");
+    });
+}
+
+/// One vanishes while it waits for a lock itself: nobody waits for the dead.
+#[test]
+fn a_waiter_that_vanishes_leaves_the_queue() {
+    with_server(|server| {
+        let mut holder = server.connect();
+        holder.run("create table t (id int primary key, v int); insert into t values (1, 0)");
+        holder.run("begin; update t set v = 1");
+        let mut waiter = server.connect();
+        waiter.start("begin; update t set v = 2; update t set v = 3").expect("sent");
+        let asks = format!("select wait_event_type from pg_stat_activity where pid = {}", waiter.pid);
+        let mut monitor = server.connect();
+        while !monitor.run(&asks).rows().iter().any(|r| r[0].as_deref() == Some("Lock")) {}
+        drop(waiter);
+        holder.run("commit");
+        monitor.run("update t set v = v + 10");
+        let v: i32 = monitor.run("select v from t").value().parse().expect("a number");
+        assert!([11, 12, 13].contains(&v), "{v}");
+    });
+}
+
+#[test]
+fn a_client_that_reads_nothing_stops_nobody() {
+    with_server(|server| {
+        let mut frozen = server.connect();
+        frozen.start("select repeat('x', 1000) from generate_series(1, 200000)").expect("sent");
+        // It has begun to be answered, so what is not read piles up.
+        assert!(matches!(frozen.receive(PATIENCE).expect("a message"), Received::Message(_)));
+        let mut others: Vec<Client> = (0..8).map(|_| server.connect()).collect();
+        for _ in 0..20 {
+            for other in &mut others {
+                assert_eq!(other.run("select 1").value(), "1");
+            }
+        }
+    });
+}
+
+#[test]
+fn cancel_stops_a_statement_and_not_the_session() {
+    with_server(|server| {
+        let mut client = server.connect();
+        let mut monitor = server.connect();
+        let asks =
+            format!("select count(*) from pg_stat_activity where pid = {} and state = 'active'", client.pid);
+        for sql in [
+            "select count(*) from generate_series(1, 1000000000)",
+            "select pg_sleep(600)",
+        ] {
+            client.start(sql).expect("sent");
+            while monitor.run(&asks).value() != "1" {}
+            client.cancel().expect("cancelled");
+            assert_eq!(client.finish().expect("an answer").code(), "57014", "{sql}");
+            assert_eq!(client.run("select 1").value(), "1");
+        }
+    });
+}
+
+#[test]
+fn sessions_end_when_the_server_is_stopped() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let mut idle = server.connect();
+    let mut busy = server.connect();
+    busy.run("create table t (v int)");
+    busy.run("begin; insert into t values (1)");
+    assert!(server.stop().success());
+    for client in [&mut idle, &mut busy] {
+        assert_eq!(last_words(client), ["57P01"]);
+    }
+    let server = home.serve(&[]);
+    assert_eq!(server.connect().run("select count(*) from t").value(), "0");
+}
+
+#[test]
+fn one_server_a_directory() {
+    let home = Home::new();
+    let _server = home.serve(&[]);
+    let second = home.serve_to_end(&["--listen", "127.0.0.1:0"]);
+    assert!(!second.status.success());
+    assert!(!second.stderr.is_empty());
+}
+
+#[test]
+fn other_addresses_need_a_password_first() {
+    let home = Home::new();
+    let refused = home.serve_to_end(&["--listen", "0.0.0.0:0"]);
+    assert!(!refused.status.success());
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("refusing to listen") && message.contains("PASSWORD"), "{message}");
+
+    let server = home.serve(&[]);
+    server.connect().run("alter role postgres password 'open sesame'");
+    assert!(server.stop().success());
+    let server = home.serve(&["--listen", "0.0.0.0:0"]);
+    assert!(server.stop().success());
+}
+
+#[tokio::test]
+async fn passwords_by_scram() {
+    use tokio_postgres::{Config, NoTls};
+
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let mut first = server.connect();
+    first.run("alter role postgres password 'correct horse'");
+    first.run("create role reader login password 'battery staple'");
+    first.run("create role guest");
+    let login = |user: &'static str, password: &'static str| {
+        let mut config = Config::new();
+        config.host("127.0.0.1").port(server.port()).user(user).password(password).dbname("postgres");
+        config
+    };
+    for (user, password) in [("postgres", "correct horse"), ("reader", "battery staple")] {
+        let (client, connection) = login(user, password).connect(NoTls).await.expect("let in");
+        let served = tokio::spawn(connection);
+        let row = client.query_one("select current_user::text", &[]).await.expect("a row");
+        assert_eq!(row.get::<_, &str>(0), user);
+        drop(client);
+        served.await.expect("no panic").expect("a clean end");
+    }
+    for (user, password, code) in [
+        ("postgres", "wrong", "28P01"),
+        ("postgres", "", "28P01"),
+        ("reader", "correct horse", "28P01"),
+        ("nobody", "correct horse", "28P01"),
+        ("guest", "correct horse", "28P01"),
+    ] {
+        let Err(refused) = login(user, password).connect(NoTls).await else {
+            panic!("{user} was let in with {password:?}")
+        };
+        assert_eq!(refused.code().map(|c| c.code()), Some(code), "{user}: {refused}");
+    }
+    // A session from before the password goes on.
+    assert_eq!(first.run("select 1").value(), "1");
+}
+
+#[test]
+fn the_unix_socket_serves_too() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let path = home.sockets().join(format!(".s.PGSQL.{}", server.port()));
+    let mut client = Client::connect(&crate::client::Address::Unix(path.clone())).expect("connected");
+    assert_eq!(client.run("select 1").value(), "1");
+    drop(client);
+    assert!(server.stop().success());
+    assert!(!path.exists(), "the socket is left behind");
+}
+
+#[test]
+fn parameters_reported_at_the_start() {
+    with_server(|server| {
+        let mut client = server.connect();
+        let of = |client: &Client, name: &str| {
+            client.parameters.iter().rfind(|(n, _)| n == name).map(|(_, v)| v.clone())
+        };
+        let version = of(&client, "server_version").expect("a version");
+        assert!(version.starts_with("18.") && version.contains(" (Throng "), "{version}");
+        for (name, value) in [
+            ("server_encoding", "UTF8"),
+            ("client_encoding", "UTF8"),
+            ("integer_datetimes", "on"),
+            ("standard_conforming_strings", "on"),
+            ("is_superuser", "on"),
+            ("session_authorization", "postgres"),
+        ] {
+            assert_eq!(of(&client, name).as_deref(), Some(value), "{name}");
+        }
+        assert!(of(&client, "DateStyle").is_some() && of(&client, "TimeZone").is_some());
+        client.run("set application_name = 'somebody'");
+        assert_eq!(of(&client, "application_name").as_deref(), Some("somebody"));
+    });
+}
+
+/// Portals that are fetched in pieces, and several statements in one message.
+#[test]
+fn pieces_and_batches() {
+    with_server(|server| {
+        let mut client = server.connect();
+        let mut batch = framed(b'P', b"\0select * from generate_series(1, 5)\0\0\0");
+        batch.extend(framed(b'B', b"\0\0\0\0\0\0\0\0"));
+        for _ in 0..3 {
+            batch.extend(framed(b'E', b"\0\0\0\0\x02"));
+        }
+        batch.extend(framed(b'S', b""));
+        client.send(&batch).expect("sent");
+        let mut tags = String::new();
+        loop {
+            match client.receive(Duration::from_secs(30)).expect("a message") {
+                Received::Message(message) => tags.push(message.tag as char),
+                _ => panic!("no answer after {tags}"),
+            }
+            if tags.ends_with('Z') {
+                break;
+            }
+        }
+        assert_eq!(tags, "12DDsDDsDCZ");
+
+        let answer = client.query("select 1; select 2; select 1/0; select 3").expect("an answer");
+        assert_eq!(answer.rows().len(), 2);
+        assert_eq!(answer.code(), "22012");
+        let empty = client.query("").expect("an answer");
+        assert_eq!(empty.parts, [Part::Complete("(empty)".to_owned())]);
+        // All statements of one message are one transaction.
+        client.query("create table t (v int); insert into t values (1); select 1/0").expect("an answer");
+        assert_eq!(client.query("select * from t").expect("an answer").code(), "42P01");
+    });
+}
