@@ -61,10 +61,6 @@ impl Batch {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
     pub fn is_full(&self) -> bool {
         self.lines.len() >= MOST_ROWS || self.size >= MOST_BYTES
     }
