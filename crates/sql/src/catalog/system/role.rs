@@ -182,3 +182,22 @@ pub(super) fn pg_db_role_setting(catalog: &Catalog, _: &dyn SystemState) -> Rows
     let set = databases.chain(roles).filter(|(.., list)| !list.is_empty());
     set.map(|(database, role, list)| row![database, role, settings(list)]).collect()
 }
+
+/// A role and every one it is a member of, directly or through others.
+pub(super) fn held_roles(catalog: &Catalog, role: Oid) -> Vec<Oid> {
+    let mut held = vec![role];
+    let mut next = 0;
+    while next < held.len() {
+        if let Some(def) = catalog.role(held[next]) {
+            let new: Vec<Oid> = def.member_of.iter().copied().filter(|o| !held.contains(o)).collect();
+            held.extend(new);
+        }
+        next += 1;
+    }
+    held
+}
+
+/// Whether the role owns what `owner` owns: it is the owner, a member of it, or a superuser.
+pub(super) fn owns(catalog: &Catalog, role: Oid, owner: Oid) -> bool {
+    catalog.role(role).is_some_and(|r| r.superuser) || held_roles(catalog, role).contains(&owner)
+}

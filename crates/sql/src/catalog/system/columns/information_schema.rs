@@ -4,7 +4,7 @@ use crate::catalog::system::relations;
 
 relations! {
     INFORMATION_SCHEMA;
-    12455 administrable_role_authorizations in info_privilege {
+    12455 administrable_role_authorizations {
         grantee: NAME, role_name: NAME, is_grantable: VARCHAR,
     }
     12450 applicable_roles in info_privilege {

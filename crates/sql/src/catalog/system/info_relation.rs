@@ -1,0 +1,396 @@
+//! `information_schema` on schemas, tables, columns, sequences. Only what the reader may use is
+//! listed.
+
+use std::sync::LazyLock;
+
+use throng_types::sqltype::{format_type, type_info};
+use throng_types::{Datum, Oid, SqlType, oid};
+
+use super::view::role_name;
+use super::{Rows, SystemState, VirtualTable, all, definition, find, role, row, types};
+use crate::catalog::{Catalog, ColumnDef, Identity, TableDef, builtin};
+
+/// The catalog's name, which is the database's.
+pub(super) fn catalog_name(catalog: &Catalog) -> Datum {
+    catalog.database(builtin::DATABASE).map(|d| d.name.as_str()).into()
+}
+
+/// `YES` or `NO`.
+pub(super) fn yes(yes: bool) -> &'static str {
+    if yes { "YES" } else { "NO" }
+}
+
+/// A schema's name.
+pub(super) fn schema_name(catalog: &Catalog, schema: Oid) -> Datum {
+    super::view::schema_name(catalog, schema)
+}
+
+/// The tables that the reader may use.
+pub(super) fn own_tables<'a>(
+    catalog: &'a Catalog,
+    state: &dyn SystemState,
+) -> impl Iterator<Item = &'a TableDef> {
+    let reader = state.current_user();
+    let own = catalog.tables().into_iter().map(|t| &**t);
+    own.filter(move |t| role::owns(catalog, reader, t.owner))
+}
+
+/// Rows of a wide relation of which only some columns are ever known.
+pub(super) struct Sparse {
+    width: usize,
+    places: Vec<usize>,
+}
+
+impl Sparse {
+    /// The columns of an `information_schema` relation whose values [`Sparse::row`] takes.
+    pub(super) fn new(relation: &str, known: &[&str]) -> Sparse {
+        let table = find(builtin::INFORMATION_SCHEMA, relation).expect("a relation listed");
+        let place = |name: &&str| {
+            table.columns.iter().position(|(column, _)| column == name).expect("a column listed")
+        };
+        Sparse { width: table.columns.len(), places: known.iter().map(place).collect() }
+    }
+
+    pub(super) fn row(&self, values: Vec<Datum>) -> Vec<Datum> {
+        debug_assert_eq!(values.len(), self.places.len());
+        let mut row = vec![Datum::Null; self.width];
+        for (place, value) in self.places.iter().zip(values) {
+            row[*place] = value;
+        }
+        row
+    }
+}
+
+pub(super) fn information_schema_catalog_name(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    vec![vec![catalog_name(catalog)]]
+}
+
+pub(super) fn schemata(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let reader = state.current_user();
+    let schemas = catalog.schemas().into_iter();
+    schemas
+        .filter(|s| role::owns(catalog, reader, s.owner))
+        .map(|s| {
+            row![
+                catalog_name(catalog),
+                s.name.as_str(),
+                role_name(catalog, s.owner),
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+            ]
+        })
+        .collect()
+}
+
+fn table_row(catalog: &Catalog, schema: Oid, name: &str, kind: u8) -> Vec<Datum> {
+    let table = kind == b'r';
+    row![
+        catalog_name(catalog),
+        schema_name(catalog, schema),
+        name,
+        if table { "BASE TABLE" } else { "VIEW" },
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        Datum::Null,
+        yes(table),
+        "NO",
+        Datum::Null,
+    ]
+}
+
+pub(super) fn tables(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let system = all().iter().map(|t| table_row(catalog, t.schema, t.name, t.relkind()));
+    let own = own_tables(catalog, state).map(|t| table_row(catalog, t.schema, &t.name, b'r'));
+    system.chain(own).collect()
+}
+
+pub(super) fn views(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    super::view::virtual_relations(b'v')
+        .map(|v| {
+            row![
+                catalog_name(catalog),
+                schema_name(catalog, v.schema),
+                v.name,
+                Datum::Null,
+                "NONE",
+                "NO",
+                "NO",
+                "NO",
+                "NO",
+                "NO",
+            ]
+        })
+        .collect()
+}
+
+/// A type as the standard describes it: name, character length and bytes, precision, radix and scale,
+/// digits of a second, interval fields.
+struct Described {
+    name: String,
+    characters: Option<i32>,
+    bytes: Option<i32>,
+    precision: Option<i32>,
+    radix: Option<i32>,
+    scale: Option<i32>,
+    seconds: Option<i32>,
+    interval: Option<String>,
+}
+
+/// What a type without an array's brackets is called.
+pub(super) fn type_name(ty: Oid) -> String {
+    match type_info(ty) {
+        Some(info) if info.element != Oid::NONE && info.len == -1 => "ARRAY".into(),
+        _ => format_type(SqlType::plain(ty)),
+    }
+}
+
+fn describe(ty: SqlType) -> Described {
+    const UTF8_BYTES: i32 = 4;
+    const LONGEST_STRING: i32 = 1 << 30;
+    let characters = match ty.oid {
+        oid::VARCHAR | oid::BPCHAR => SqlType::string_length(ty.typmod),
+        _ => None,
+    };
+    let bytes = match ty.oid {
+        oid::TEXT | oid::VARCHAR | oid::BPCHAR => {
+            Some(characters.map_or(LONGEST_STRING, |n| n.saturating_mul(UTF8_BYTES)))
+        }
+        _ => None,
+    };
+    let (precision, radix, scale) = match ty.oid {
+        oid::INT2 => (Some(16), Some(2), Some(0)),
+        oid::INT4 => (Some(32), Some(2), Some(0)),
+        oid::INT8 => (Some(64), Some(2), Some(0)),
+        oid::FLOAT4 => (Some(24), Some(2), None),
+        oid::FLOAT8 => (Some(53), Some(2), None),
+        oid::NUMERIC => match SqlType::numeric_precision(ty.typmod) {
+            Some((precision, scale)) => (Some(precision), Some(10), Some(scale)),
+            None => (None, Some(10), None),
+        },
+        _ => (None, None, None),
+    };
+    const MICROSECONDS: i32 = 6;
+    const ALL_DIGITS: i32 = 0xffff;
+    let seconds = match ty.oid {
+        oid::DATE => Some(0),
+        oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ => {
+            Some(if ty.typmod < 0 { MICROSECONDS } else { ty.typmod })
+        }
+        oid::INTERVAL => match ty.typmod & ALL_DIGITS {
+            _ if ty.typmod < 0 => Some(MICROSECONDS),
+            ALL_DIGITS => Some(MICROSECONDS),
+            digits => Some(digits),
+        },
+        _ => None,
+    };
+    let interval = match ty.oid {
+        oid::INTERVAL => {
+            let whole = format_type(ty);
+            whole.strip_prefix("interval ").map(str::to_uppercase)
+        }
+        _ => None,
+    };
+    Described { name: type_name(ty.oid), characters, bytes, precision, radix, scale, seconds, interval }
+}
+
+static COLUMNS: LazyLock<Sparse> = LazyLock::new(|| {
+    let known = [
+        "table_catalog",
+        "table_schema",
+        "table_name",
+        "column_name",
+        "ordinal_position",
+        "column_default",
+        "is_nullable",
+        "data_type",
+        "character_maximum_length",
+        "character_octet_length",
+        "numeric_precision",
+        "numeric_precision_radix",
+        "numeric_scale",
+        "datetime_precision",
+        "interval_type",
+        "collation_catalog",
+        "collation_schema",
+        "collation_name",
+        "udt_catalog",
+        "udt_schema",
+        "udt_name",
+        "dtd_identifier",
+        "is_self_referencing",
+        "is_identity",
+        "identity_generation",
+        "identity_start",
+        "identity_increment",
+        "identity_maximum",
+        "identity_minimum",
+        "identity_cycle",
+        "is_generated",
+        "is_updatable",
+    ];
+    Sparse::new("columns", &known)
+});
+
+/// A column in its relation.
+struct Place<'a> {
+    schema: Oid,
+    relation: &'a str,
+    number: u16,
+    updatable: bool,
+}
+
+fn column_row(catalog: &Catalog, place: &Place<'_>, column: &ColumnDef) -> Vec<Datum> {
+    let database = catalog_name(catalog);
+    let ty = describe(column.ty);
+    // A default collation goes without saying.
+    let collation = super::relation::collation_oid(column.collation.as_deref(), column.ty.oid);
+    let collation = types::COLLATIONS
+        .iter()
+        .find(|(oid, _)| *oid == collation && *oid != builtin::DEFAULT_COLLATION);
+    let of_collation = |value: Datum| if collation.is_some() { value } else { Datum::Null };
+    let identity = column.identity.map(|identity| match identity {
+        Identity::Always => "ALWAYS",
+        Identity::ByDefault => "BY DEFAULT",
+    });
+    let sequence = column.sequence.filter(|_| identity.is_some());
+    let sequence = sequence.and_then(|oid| catalog.sequence(oid));
+    let number = |value: fn(&crate::catalog::SequenceDef) -> i64| -> Datum {
+        sequence.map(|s| value(s).to_string()).into()
+    };
+    COLUMNS.row(row![
+        database.clone(),
+        schema_name(catalog, place.schema),
+        place.relation,
+        column.name.as_str(),
+        i32::from(place.number),
+        definition::column_default(catalog, column),
+        yes(!column.not_null),
+        ty.name,
+        ty.characters,
+        ty.bytes,
+        ty.precision,
+        ty.radix,
+        ty.scale,
+        ty.seconds,
+        ty.interval,
+        of_collation(database.clone()),
+        of_collation("pg_catalog".into()),
+        collation.map(|(_, name)| *name),
+        database,
+        "pg_catalog",
+        type_info(column.ty.oid).map(|t| t.name),
+        place.number.to_string(),
+        "NO",
+        yes(identity.is_some()),
+        identity,
+        number(|s| s.start),
+        number(|s| s.increment),
+        number(|s| s.max),
+        number(|s| s.min),
+        yes(sequence.is_some_and(|s| s.cycle)),
+        "NEVER",
+        yes(place.updatable),
+    ])
+}
+
+fn virtual_columns(catalog: &Catalog, table: &'static VirtualTable) -> Rows {
+    let numbered = table.columns.iter().zip(1..);
+    numbered
+        .map(|(&(name, ty), number)| {
+            let updatable = table.relkind() == b'r';
+            let place = Place { schema: table.schema, relation: table.name, number, updatable };
+            column_row(catalog, &place, &ColumnDef::new(name, ty))
+        })
+        .collect()
+}
+
+pub(super) fn columns(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let mut rows: Rows = all().iter().flat_map(|t| virtual_columns(catalog, t)).collect();
+    for table in own_tables(catalog, state) {
+        for (number, column) in table.live_columns() {
+            let place =
+                Place { schema: table.schema, relation: &table.name, number, updatable: true };
+            rows.push(column_row(catalog, &place, column));
+        }
+    }
+    rows
+}
+
+pub(super) fn column_udt_usage(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let mut rows = Rows::new();
+    for table in own_tables(catalog, state) {
+        for (_, column) in table.live_columns() {
+            rows.push(row![
+                catalog_name(catalog),
+                "pg_catalog",
+                type_info(column.ty.oid).map(|t| t.name),
+                catalog_name(catalog),
+                schema_name(catalog, table.schema),
+                table.name.as_str(),
+                column.name.as_str(),
+            ]);
+        }
+    }
+    rows
+}
+
+pub(super) fn sequences(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let reader = state.current_user();
+    // Those behind identity columns are the columns' own affair.
+    let sequences = catalog.sequences().into_iter().filter(|s| !s.identity);
+    sequences
+        .filter(|s| role::owns(catalog, reader, s.owner))
+        .map(|s| {
+            let ty = describe(SqlType::plain(s.ty));
+            row![
+                catalog_name(catalog),
+                schema_name(catalog, s.schema),
+                s.name.as_str(),
+                ty.name,
+                ty.precision,
+                ty.radix,
+                ty.scale,
+                s.start.to_string(),
+                s.min.to_string(),
+                s.max.to_string(),
+                s.increment.to_string(),
+                yes(s.cycle),
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn character_sets(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let database = catalog_name(catalog);
+    let none = Datum::Null;
+    vec![row![
+        none.clone(),
+        none.clone(),
+        "UTF8",
+        "UCS",
+        "UTF8",
+        database,
+        none.clone(),
+        none,
+    ]]
+}
+
+pub(super) fn collations(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let all = types::COLLATIONS.iter();
+    all.map(|(_, name)| row![catalog_name(catalog), "pg_catalog", *name, "NO PAD"]).collect()
+}
+
+pub(super) fn collation_character_set_applicability(
+    catalog: &Catalog,
+    _: &dyn SystemState,
+) -> Rows {
+    let all = types::COLLATIONS.iter();
+    all.map(|(_, name)| {
+        row![catalog_name(catalog), "pg_catalog", *name, Datum::Null, Datum::Null, "UTF8"]
+    })
+    .collect()
+}
