@@ -248,8 +248,8 @@ impl Session {
         let txn = &self.transaction()?.txn;
         let xid = txn.assign_top_xid();
         retry(|| admit_write(&store.pool)).await?;
+        retry(|| BTree::create(store.pool.clone(), def.file, xid)).await?;
         if !build {
-            retry(|| BTree::create(store.pool.clone(), def.file, xid)).await?;
             return Ok(());
         }
         let host = self.host(catalog);

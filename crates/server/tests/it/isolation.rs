@@ -20,9 +20,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, PATIENCE};
+use crate::client::Client;
 use crate::script::{Detail, Tally, Target, name, render, scripts};
 
+/// How long a statement may neither answer nor wait.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How long an answer is awaited before the monitor is asked whether the session waits.
 const GLANCE: Duration = Duration::from_millis(5);
 const WAITS: &str = "waits";
@@ -143,6 +145,7 @@ impl<'a> Stage<'a> {
             Some(self.look(session))
         } else {
             let (session, sql) = text.split_once(": ").unwrap_or_else(|| panic!("no step: {text}"));
+            assert!(!self.waiting.iter().any(|w| w == session), "{session} still waits: {text}");
             self.session(session).start(sql).expect("sent");
             Some(self.look(session))
         }
