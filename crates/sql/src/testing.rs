@@ -11,6 +11,7 @@ use crate::func::testing::TestHost;
 use crate::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use crate::io::FormatSettings;
 use crate::parse;
+use crate::plan::{PlanContext, PlannedStatement, Stats, TableSize, plan};
 
 pub(crate) struct Workbench {
     pub catalog: Catalog,
@@ -79,6 +80,18 @@ impl Host for CatalogHost<'_> {
     }
     fn system_function(&self, name: &str, args: &[throng_types::Datum]) -> EvalResult {
         TestHost.system_function(name, args)
+    }
+}
+
+/// Every table has a hundred pages.
+struct SmallTables;
+
+impl Stats for SmallTables {
+    fn table_size(&self, _: Oid) -> TableSize {
+        TableSize {
+            pages: 100,
+            rows: 5000.0,
+        }
     }
 }
 
@@ -151,6 +164,27 @@ impl Workbench {
             prepared: &|name| (name == "known").then(|| vec![SqlType::INT4, SqlType::TEXT]),
         };
         bind(statement, sql, &ctx)
+    }
+
+    /// Plans what a statement bound to; None for what is not planned.
+    pub fn plan(&self, bound: Bound) -> Option<Result<PlannedStatement>> {
+        let BoundStatement::Query(query) = bound.statement else {
+            return None;
+        };
+        let host = CatalogHost(&self.catalog);
+        let ctx = PlanContext {
+            catalog: &self.catalog,
+            stats: &SmallTables,
+            eval: EvalContext {
+                host: &host,
+                format: &self.format,
+            },
+            enable_seqscan: true,
+            enable_indexscan: true,
+            enable_hashjoin: true,
+            enable_nestloop: true,
+        };
+        Some(plan(*query, &ctx))
     }
 
     pub fn bind_one(&self, sql: &str) -> Result<Bound> {

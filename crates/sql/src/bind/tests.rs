@@ -60,3 +60,25 @@ fn statements_mean_what_they_mean_in_postgresql() {
         wrong.join("\n")
     );
 }
+
+/// What is bound can be planned, or is refused as not done yet.
+#[test]
+fn what_is_bound_is_planned() {
+    let bench = Workbench::new(SCHEMA);
+    let lines: Vec<&str> = include_str!("cases.txt")
+        .lines()
+        .filter(|l| !l.is_empty())
+        .collect();
+    let mut wrong = Vec::new();
+    for case in lines.chunks(2) {
+        let Ok(bound) = bench.bind_one(case[0]) else {
+            continue;
+        };
+        if let Some(Err(e)) = bench.plan(bound)
+            && e.code() != throng_types::error::state::FEATURE_NOT_SUPPORTED
+        {
+            wrong.push(format!("{}: {}", case[0], line(&e)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -34,6 +34,10 @@ pub(crate) use utility::option_is_on;
 /// (binder, planner, evaluator, drop) relies on it.
 pub const MAX_DEPTH: u32 = 250;
 
+/// Bytes of stack that a thread needs to take statements of that depth through binding, planning
+/// and evaluation, in a build without optimisation.
+pub const STACK: usize = 8 << 20;
+
 /// All statements of a text, empty ones left out.
 ///
 /// Errors: 42601 with the position as a character number, 54001 for nesting too deep.

@@ -279,9 +279,14 @@ fn nesting_is_bounded_not_the_stack() {
     parse(&format!("select 1 in (1{})", ", 1".repeat(100_000))).unwrap();
 }
 
-/// What the parser lets through, the binder can walk, on a thread's usual stack.
+/// What the parser lets through, binder and planner can walk on the stack that [`STACK`] asks for.
 #[test]
-fn as_deep_as_allowed_can_be_bound() {
+fn as_deep_as_allowed_can_be_planned() {
+    let thread = std::thread::Builder::new().stack_size(STACK);
+    thread.spawn(plan_the_deepest).unwrap().join().unwrap();
+}
+
+fn plan_the_deepest() {
     let bench = crate::testing::Workbench::new("create table t (a int, b text)");
     let most = MAX_DEPTH as usize;
     let nested = [
@@ -306,7 +311,8 @@ fn as_deep_as_allowed_can_be_bound() {
             .unwrap();
         assert!(deepest >= 30, "{open} {deepest}");
         let sql = at(deepest);
-        let _ = bench.bind_one(&sql).map_err(|e| e.to_string());
+        let bound = bench.bind_one(&sql).map_err(|e| e.to_string());
+        let _ = bound.map(|b| bench.plan(b));
     }
 }
 
@@ -333,8 +339,9 @@ proptest! {
         let bench = crate::testing::Workbench::new("create table t (a int, b text)");
         if let Ok(parsed) = parse(&sql) {
             for p in parsed {
-                // Binding must not panic either.
-                let _ = bench.bind(&p.statement, &sql).map_err(|e| e.to_string());
+                // Nor may what comes after.
+                let bound = bench.bind(&p.statement, &sql).map_err(|e| e.to_string());
+                let _ = bound.map(|b| bench.plan(b));
             }
         }
     }
