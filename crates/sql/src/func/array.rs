@@ -34,8 +34,10 @@ fn array_ndims(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn array_dims(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let dims = &array(&args[0]).dims;
-    let shown: String =
-        dims.iter().map(|d| format!("[{}:{}]", d.lower, d.lower + d.len - 1)).collect();
+    let shown: String = dims
+        .iter()
+        .map(|d| format!("[{}:{}]", d.lower, d.lower + d.len - 1))
+        .collect();
     Ok((!dims.is_empty()).then_some(shown).into())
 }
 fn cardinality(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -54,7 +56,9 @@ pub fn same(ty: Oid, a: &Datum, b: &Datum) -> bool {
 fn searchable(value: &Datum) -> Result<&Arc<Array>> {
     let array = array(value);
     if array.dims.len() > 1 {
-        return Err(Error::unsupported("searching for elements in multidimensional arrays"))
+        return Err(Error::unsupported(
+            "searching for elements in multidimensional arrays",
+        ));
     }
     Ok(array)
 }
@@ -86,7 +90,11 @@ fn array_positions(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
     let array = searchable(&args[0])?;
     let lower = array.dims.first().map_or(1, |d| d.lower);
-    let found = array.items.iter().zip(lower..).filter(|(i, _)| same(array.element, i, &args[1]));
+    let found = array
+        .items
+        .iter()
+        .zip(lower..)
+        .filter(|(i, _)| same(array.element, i, &args[1]));
     let positions = found.map(|(_, at)| Datum::Int4(at)).collect();
     Ok(Datum::array(Array::from_items(INT4, positions)))
 }
@@ -96,7 +104,10 @@ fn contains(outer: &Array, inner: &Array) -> bool {
     let compare = comparator(outer.element);
     inner.items.iter().all(|wanted| {
         !wanted.is_null()
-            && outer.items.iter().any(|item| !item.is_null() && compare(item, wanted).is_eq())
+            && outer
+                .items
+                .iter()
+                .any(|item| !item.is_null() && compare(item, wanted).is_eq())
     })
 }
 fn arraycontains(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -109,7 +120,9 @@ fn arrayoverlap(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (a, b) = (array(&args[0]), array(&args[1]));
     let compare = comparator(a.element);
     let shared = a.items.iter().filter(|i| !i.is_null()).any(|item| {
-        b.items.iter().any(|other| !other.is_null() && compare(item, other).is_eq())
+        b.items
+            .iter()
+            .any(|other| !other.is_null() && compare(item, other).is_eq())
     });
     Ok(shared.into())
 }
@@ -119,34 +132,114 @@ fn width_bucket_array(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let thresholds = array(&args[1]);
     let wrong = |code, message: &str| Err(Error::new(code, message).into());
     if thresholds.dims.len() > 1 {
-        return wrong(state::ARRAY_SUBSCRIPT_ERROR, "thresholds must be one-dimensional array");
+        return wrong(
+            state::ARRAY_SUBSCRIPT_ERROR,
+            "thresholds must be one-dimensional array",
+        );
     }
     if thresholds.items.iter().any(Datum::is_null) {
-        return wrong(state::NULL_VALUE_NOT_ALLOWED, "thresholds array must not contain NULLs");
+        return wrong(
+            state::NULL_VALUE_NOT_ALLOWED,
+            "thresholds array must not contain NULLs",
+        );
     }
     let compare = comparator(thresholds.element);
-    let count = thresholds.items.partition_point(|t| compare(t, &args[0]).is_le());
+    let count = thresholds
+        .items
+        .partition_point(|t| compare(t, &args[0]).is_le());
     Ok((count as i32).into())
 }
 
 pub static FUNCTIONS: &[Function] = &[
-    Function::new(3277, "array_position", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], INT4, array_position).lenient(),
-    Function::new(3278, "array_position", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4], INT4, array_position).lenient(),
-    Function::new(3279, "array_positions", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], INT4_ARRAY, array_positions).lenient(),
+    Function::new(
+        3277,
+        "array_position",
+        &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE],
+        INT4,
+        array_position,
+    )
+    .lenient(),
+    Function::new(
+        3278,
+        "array_position",
+        &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4],
+        INT4,
+        array_position,
+    )
+    .lenient(),
+    Function::new(
+        3279,
+        "array_positions",
+        &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE],
+        INT4_ARRAY,
+        array_positions,
+    )
+    .lenient(),
     Function::new(2176, "array_length", &[ANYARRAY, INT4], INT4, array_length),
     Function::new(2092, "array_upper", &[ANYARRAY, INT4], INT4, array_upper),
     Function::new(2091, "array_lower", &[ANYARRAY, INT4], INT4, array_lower),
     Function::new(748, "array_ndims", &[ANYARRAY], INT4, array_ndims),
     Function::new(747, "array_dims", &[ANYARRAY], TEXT, array_dims),
     Function::new(3179, "cardinality", &[ANYARRAY], INT4, cardinality),
-    Function::new(2748, "arraycontains", &[ANYARRAY, ANYARRAY], BOOL, arraycontains),
-    Function::new(2749, "arraycontained", &[ANYARRAY, ANYARRAY], BOOL, arraycontained),
-    Function::new(2747, "arrayoverlap", &[ANYARRAY, ANYARRAY], BOOL, arrayoverlap),
-    Function::new(3218, "width_bucket", &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY], INT4, width_bucket_array),
+    Function::new(
+        2748,
+        "arraycontains",
+        &[ANYARRAY, ANYARRAY],
+        BOOL,
+        arraycontains,
+    ),
+    Function::new(
+        2749,
+        "arraycontained",
+        &[ANYARRAY, ANYARRAY],
+        BOOL,
+        arraycontained,
+    ),
+    Function::new(
+        2747,
+        "arrayoverlap",
+        &[ANYARRAY, ANYARRAY],
+        BOOL,
+        arrayoverlap,
+    ),
+    Function::new(
+        3218,
+        "width_bucket",
+        &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY],
+        INT4,
+        width_bucket_array,
+    ),
 ];
 
 pub static OPERATORS: &[Operator] = &[
-    Operator::new(2750, "&&", ANYARRAY, ANYARRAY, BOOL, (2747, "arrayoverlap"), arrayoverlap).related(2750, 0),
-    Operator::new(2752, "<@", ANYARRAY, ANYARRAY, BOOL, (2749, "arraycontained"), arraycontained).related(2751, 0),
-    Operator::new(2751, "@>", ANYARRAY, ANYARRAY, BOOL, (2748, "arraycontains"), arraycontains).related(2752, 0),
+    Operator::new(
+        2750,
+        "&&",
+        ANYARRAY,
+        ANYARRAY,
+        BOOL,
+        (2747, "arrayoverlap"),
+        arrayoverlap,
+    )
+    .related(2750, 0),
+    Operator::new(
+        2752,
+        "<@",
+        ANYARRAY,
+        ANYARRAY,
+        BOOL,
+        (2749, "arraycontained"),
+        arraycontained,
+    )
+    .related(2751, 0),
+    Operator::new(
+        2751,
+        "@>",
+        ANYARRAY,
+        ANYARRAY,
+        BOOL,
+        (2748, "arraycontains"),
+        arraycontains,
+    )
+    .related(2752, 0),
 ];

@@ -34,12 +34,23 @@ fn extended(args_array: &Datum, item: &Datum, at_end: bool) -> EvalResult {
                 let message = "argument must be empty or one-dimensional array";
                 return Err(Error::new(state::DATA_EXCEPTION, message).into());
             }
-            (array.element, array.items.clone(), array.dims.first().map_or(1, |d| d.lower))
+            (
+                array.element,
+                array.items.clone(),
+                array.dims.first().map_or(1, |d| d.lower),
+            )
         }
     };
     items.insert(if at_end { items.len() } else { 0 }, item.clone());
-    let dims = vec![Dim { len: items.len() as i32, lower }];
-    Ok(Datum::array(Array { element, dims, items }))
+    let dims = vec![Dim {
+        len: items.len() as i32,
+        lower,
+    }];
+    Ok(Datum::array(Array {
+        element,
+        dims,
+        items,
+    }))
 }
 fn array_append(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     extended(&args[0], &args[1], true)
@@ -50,7 +61,11 @@ fn array_prepend(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 #[cold]
 fn incompatible(detail: String) -> Error {
-    Error::new(state::ARRAY_SUBSCRIPT_ERROR, "cannot concatenate incompatible arrays").detail(detail)
+    Error::new(
+        state::ARRAY_SUBSCRIPT_ERROR,
+        "cannot concatenate incompatible arrays",
+    )
+    .detail(detail)
 }
 
 /// The shape of two arrays joined along their first dimension, or of one put into the other as its first or last row.
@@ -95,7 +110,11 @@ fn array_cat(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
     let dims = joined_dims(&a.dims, &b.dims)?;
     let items = a.items.iter().chain(&b.items).cloned().collect();
-    Ok(Datum::array(Array { element: a.element, dims, items }))
+    Ok(Datum::array(Array {
+        element: a.element,
+        dims,
+        items,
+    }))
 }
 
 fn array_remove(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -106,7 +125,11 @@ fn array_remove(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if from.dims.len() > 1 {
         return Err(Error::unsupported("removing elements from multidimensional arrays").into());
     }
-    let kept = from.items.iter().filter(|i| !same(from.element, i, &args[1])).cloned();
+    let kept = from
+        .items
+        .iter()
+        .filter(|i| !same(from.element, i, &args[1]))
+        .cloned();
     let mut result = Array::from_items(from.element, kept.collect());
     if let (Some(new), Some(old)) = (result.dims.first_mut(), from.dims.first()) {
         new.lower = old.lower;
@@ -123,7 +146,11 @@ fn array_replace(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         false => i.clone(),
     };
     let items = from.items.iter().map(replaced).collect();
-    Ok(Datum::array(Array { element: from.element, dims: from.dims.clone(), items }))
+    Ok(Datum::array(Array {
+        element: from.element,
+        dims: from.dims.clone(),
+        items,
+    }))
 }
 
 fn array_fill(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -134,8 +161,11 @@ fn array_fill(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let numbers = |value: &Datum, what: &str| -> Result<Vec<i64>> {
         let array = array(value);
         if array.dims.len() > 1 {
-            return Err(Error::new(state::ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts")
-                .detail(format!("{what} array must be one dimensional.")));
+            return Err(Error::new(
+                state::ARRAY_SUBSCRIPT_ERROR,
+                "wrong number of array subscripts",
+            )
+            .detail(format!("{what} array must be one dimensional.")));
         }
         if array.items.iter().any(Datum::is_null) {
             return Err(null("dimension values cannot be null"));
@@ -148,21 +178,38 @@ fn array_fill(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         None => vec![1; lens.len()],
     };
     if lowers.len() != lens.len() {
-        return Err(Error::new(state::ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts")
-            .detail("Low bound array has different size than dimensions array.")
-            .into());
+        return Err(Error::new(
+            state::ARRAY_SUBSCRIPT_ERROR,
+            "wrong number of array subscripts",
+        )
+        .detail("Low bound array has different size than dimensions array.")
+        .into());
     }
     let mut count = i64::from(!lens.is_empty());
     for &len in &lens {
         if len < 0 {
             return Err(too_large().into());
         }
-        count = count.checked_mul(len).filter(|&c| c <= MAX_ITEMS).ok_or_else(too_large)?;
+        count = count
+            .checked_mul(len)
+            .filter(|&c| c <= MAX_ITEMS)
+            .ok_or_else(too_large)?;
     }
-    let dim = |(&len, &lower): (&i64, &i64)| Dim { len: len as i32, lower: lower as i32 };
-    let dims = if count == 0 { vec![] } else { lens.iter().zip(&lowers).map(dim).collect() };
+    let dim = |(&len, &lower): (&i64, &i64)| Dim {
+        len: len as i32,
+        lower: lower as i32,
+    };
+    let dims = if count == 0 {
+        vec![]
+    } else {
+        lens.iter().zip(&lowers).map(dim).collect()
+    };
     let element = args[0].natural_type();
-    Ok(Datum::array(Array { element, dims, items: vec![args[0].clone(); count as usize] }))
+    Ok(Datum::array(Array {
+        element,
+        dims,
+        items: vec![args[0].clone(); count as usize],
+    }))
 }
 
 /// How many items one row of the first dimension has.
@@ -184,7 +231,11 @@ fn with_rows<'a>(
     if items.is_empty() {
         dims.clear();
     }
-    Array { element: from.element, dims, items }
+    Array {
+        element: from.element,
+        dims,
+        items,
+    }
 }
 fn trim_array(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let from = array(&args[0]);
@@ -230,9 +281,17 @@ fn array_sort(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     };
     Ok(Datum::array(with_rows(from, |mut rows| {
         rows.sort_by(|a, b| {
-            let order = a.iter().zip(*b).map(|(a, b)| item(a, b)).find(|o| o.is_ne());
+            let order = a
+                .iter()
+                .zip(*b)
+                .map(|(a, b)| item(a, b))
+                .find(|o| o.is_ne());
             let order = order.unwrap_or(Ordering::Equal);
-            if nested && descending { order.reverse() } else { order }
+            if nested && descending {
+                order.reverse()
+            } else {
+                order
+            }
         });
         rows
     })))
@@ -287,46 +346,181 @@ fn array_to_text(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 fn parts(args: &[Datum]) -> Option<Vec<Datum>> {
     let text = args[0].as_str()?;
     let null_text = args.get(2).and_then(Datum::as_str);
-    let part = |s: &str| if null_text == Some(s) { Datum::Null } else { Datum::text(s) };
+    let part = |s: &str| {
+        if null_text == Some(s) {
+            Datum::Null
+        } else {
+            Datum::text(s)
+        }
+    };
     Some(match args[1].as_str() {
         _ if text.is_empty() => vec![],
-        None => text.chars().map(|c| part(c.encode_utf8(&mut [0; 4]))).collect(),
+        None => text
+            .chars()
+            .map(|c| part(c.encode_utf8(&mut [0; 4])))
+            .collect(),
         Some("") => vec![part(text)],
         Some(separator) => text.split(separator).map(part).collect(),
     })
 }
 fn text_to_array(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(parts(args).map_or(Datum::Null, |p| Datum::Array(Arc::new(Array::from_items(TEXT, p)))))
+    Ok(parts(args).map_or(Datum::Null, |p| {
+        Datum::Array(Arc::new(Array::from_items(TEXT, p)))
+    }))
 }
 fn text_to_table(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
-    Ok(Box::new(parts(args).unwrap_or_default().into_iter().map(Ok)))
+    Ok(Box::new(
+        parts(args).unwrap_or_default().into_iter().map(Ok),
+    ))
 }
 
 pub static FUNCTIONS: &[Function] = &[
-    Function::new(378, "array_append", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, array_append).lenient(),
-    Function::new(379, "array_prepend", &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY], ANYCOMPATIBLEARRAY, array_prepend).lenient(),
-    Function::new(383, "array_cat", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY], ANYCOMPATIBLEARRAY, array_cat).lenient(),
-    Function::new(3167, "array_remove", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, array_remove).lenient(),
-    Function::new(3168, "array_replace", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, array_replace).lenient(),
-    Function::new(1193, "array_fill", &[ANYELEMENT, INT4_ARRAY], ANYARRAY, array_fill).lenient(),
-    Function::new(1286, "array_fill", &[ANYELEMENT, INT4_ARRAY, INT4_ARRAY], ANYARRAY, array_fill).lenient(),
+    Function::new(
+        378,
+        "array_append",
+        &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE],
+        ANYCOMPATIBLEARRAY,
+        array_append,
+    )
+    .lenient(),
+    Function::new(
+        379,
+        "array_prepend",
+        &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY],
+        ANYCOMPATIBLEARRAY,
+        array_prepend,
+    )
+    .lenient(),
+    Function::new(
+        383,
+        "array_cat",
+        &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY],
+        ANYCOMPATIBLEARRAY,
+        array_cat,
+    )
+    .lenient(),
+    Function::new(
+        3167,
+        "array_remove",
+        &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE],
+        ANYCOMPATIBLEARRAY,
+        array_remove,
+    )
+    .lenient(),
+    Function::new(
+        3168,
+        "array_replace",
+        &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, ANYCOMPATIBLE],
+        ANYCOMPATIBLEARRAY,
+        array_replace,
+    )
+    .lenient(),
+    Function::new(
+        1193,
+        "array_fill",
+        &[ANYELEMENT, INT4_ARRAY],
+        ANYARRAY,
+        array_fill,
+    )
+    .lenient(),
+    Function::new(
+        1286,
+        "array_fill",
+        &[ANYELEMENT, INT4_ARRAY, INT4_ARRAY],
+        ANYARRAY,
+        array_fill,
+    )
+    .lenient(),
     Function::new(6172, "trim_array", &[ANYARRAY, INT4], ANYARRAY, trim_array),
     Function::new(6381, "array_reverse", &[ANYARRAY], ANYARRAY, array_reverse),
     Function::new(6388, "array_sort", &[ANYARRAY], ANYARRAY, array_sort),
     Function::new(6389, "array_sort", &[ANYARRAY, BOOL], ANYARRAY, array_sort),
-    Function::new(6390, "array_sort", &[ANYARRAY, BOOL, BOOL], ANYARRAY, array_sort),
+    Function::new(
+        6390,
+        "array_sort",
+        &[ANYARRAY, BOOL, BOOL],
+        ANYARRAY,
+        array_sort,
+    ),
     Function::new(6215, "array_shuffle", &[ANYARRAY], ANYARRAY, array_shuffle).volatile(),
-    Function::new(6216, "array_sample", &[ANYARRAY, INT4], ANYARRAY, array_sample).volatile(),
-    Function::new(384, "array_to_string", &[ANYARRAY, TEXT, TEXT], TEXT, array_to_text).stable().lenient(),
-    Function::new(395, "array_to_string", &[ANYARRAY, TEXT], TEXT, array_to_text).stable(),
-    Function::new(376, "string_to_array", &[TEXT, TEXT, TEXT], TEXT_ARRAY, text_to_array).lenient(),
-    Function::new(394, "string_to_array", &[TEXT, TEXT], TEXT_ARRAY, text_to_array).lenient(),
+    Function::new(
+        6216,
+        "array_sample",
+        &[ANYARRAY, INT4],
+        ANYARRAY,
+        array_sample,
+    )
+    .volatile(),
+    Function::new(
+        384,
+        "array_to_string",
+        &[ANYARRAY, TEXT, TEXT],
+        TEXT,
+        array_to_text,
+    )
+    .stable()
+    .lenient(),
+    Function::new(
+        395,
+        "array_to_string",
+        &[ANYARRAY, TEXT],
+        TEXT,
+        array_to_text,
+    )
+    .stable(),
+    Function::new(
+        376,
+        "string_to_array",
+        &[TEXT, TEXT, TEXT],
+        TEXT_ARRAY,
+        text_to_array,
+    )
+    .lenient(),
+    Function::new(
+        394,
+        "string_to_array",
+        &[TEXT, TEXT],
+        TEXT_ARRAY,
+        text_to_array,
+    )
+    .lenient(),
     Function::set(6160, "string_to_table", &[TEXT, TEXT], TEXT, text_to_table).lenient(),
-    Function::set(6161, "string_to_table", &[TEXT, TEXT, TEXT], TEXT, text_to_table).lenient(),
+    Function::set(
+        6161,
+        "string_to_table",
+        &[TEXT, TEXT, TEXT],
+        TEXT,
+        text_to_table,
+    )
+    .lenient(),
 ];
 
 pub static OPERATORS: &[Operator] = &[
-    Operator::new(349, "||", ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, (378, "array_append"), array_append),
-    Operator::new(374, "||", ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY, (379, "array_prepend"), array_prepend),
-    Operator::new(375, "||", ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY, (383, "array_cat"), array_cat),
+    Operator::new(
+        349,
+        "||",
+        ANYCOMPATIBLEARRAY,
+        ANYCOMPATIBLE,
+        ANYCOMPATIBLEARRAY,
+        (378, "array_append"),
+        array_append,
+    ),
+    Operator::new(
+        374,
+        "||",
+        ANYCOMPATIBLE,
+        ANYCOMPATIBLEARRAY,
+        ANYCOMPATIBLEARRAY,
+        (379, "array_prepend"),
+        array_prepend,
+    ),
+    Operator::new(
+        375,
+        "||",
+        ANYCOMPATIBLEARRAY,
+        ANYCOMPATIBLEARRAY,
+        ANYCOMPATIBLEARRAY,
+        (383, "array_cat"),
+        array_cat,
+    ),
 ];

@@ -9,8 +9,6 @@ pub enum EvalStop {
     Error(Error),
     /// Something must be waited for; the caller knows what, waits, and evaluates again.
     Wait(Box<dyn Any + Send>),
-    /// The value of this subquery is not there yet; the caller computes it and evaluates again.
-    Subquery(usize),
 }
 
 pub type EvalResult = Result<Datum, EvalStop>;
@@ -26,7 +24,7 @@ impl EvalStop {
     pub fn into_error(self) -> Error {
         match self {
             EvalStop::Error(e) => e,
-            EvalStop::Wait(_) | EvalStop::Subquery(_) => {
+            EvalStop::Wait(_) => {
                 Error::internal("an evaluation stopped where nothing can be waited for")
             }
         }
@@ -38,7 +36,6 @@ impl std::fmt::Debug for EvalStop {
         match self {
             EvalStop::Error(e) => e.fmt(f),
             EvalStop::Wait(_) => f.write_str("Wait"),
-            EvalStop::Subquery(n) => write!(f, "Subquery({n})"),
         }
     }
 }

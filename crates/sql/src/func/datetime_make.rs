@@ -8,8 +8,8 @@ use super::number::{float, int};
 use super::string::text;
 use super::timezone::zone_named;
 use super::{EvalContext, EvalResult, Function, typmod};
-use crate::io::zone::parse_displacement;
 use crate::io::Zone;
+use crate::io::zone::parse_displacement;
 use std::time::{SystemTime, UNIX_EPOCH};
 use throng_types::calendar::*;
 use throng_types::error::state;
@@ -17,7 +17,9 @@ use throng_types::{Datum, Error, Interval, Oid, Result, SqlType, TimeTz, oid::*}
 
 /// Microseconds since 2000 by the machine's clock.
 fn wall_clock() -> i64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     since_1970.as_micros() as i64 - UNIX_EPOCH_MICROS
 }
 fn now(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
@@ -40,7 +42,9 @@ fn rounded(args: &[Datum], value: Datum, ty: Oid) -> EvalResult {
     Ok(typmod::apply(value, SqlType::new(ty, digits), true)?)
 }
 fn local_now(ctx: &EvalContext<'_>) -> i64 {
-    ctx.format.time_zone.to_local(ctx.host.transaction_timestamp())
+    ctx.format
+        .time_zone
+        .to_local(ctx.host.transaction_timestamp())
 }
 fn current_date(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(Datum::Date(local_now(ctx).div_euclid(MICROS_PER_DAY) as i32))
@@ -50,9 +54,19 @@ fn current_timestamp(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     rounded(args, now, TIMESTAMPTZ)
 }
 fn current_time(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let east = ctx.format.time_zone.east_at(ctx.host.transaction_timestamp());
+    let east = ctx
+        .format
+        .time_zone
+        .east_at(ctx.host.transaction_timestamp());
     let micros = local_now(ctx).rem_euclid(MICROS_PER_DAY);
-    rounded(args, Datum::TimeTz(TimeTz { micros, zone: -east }), TIMETZ)
+    rounded(
+        args,
+        Datum::TimeTz(TimeTz {
+            micros,
+            zone: -east,
+        }),
+        TIMETZ,
+    )
 }
 fn localtimestamp(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     rounded(args, Datum::Timestamp(local_now(ctx)), TIMESTAMP)
@@ -85,9 +99,8 @@ fn date_of(args: &[Datum]) -> Result<i64> {
 fn time_of(args: &[Datum]) -> Result<i64> {
     let (hour, minute, second) = (int(&args[0]), int(&args[1]), float(&args[2]));
     let micros = (second * 1e6).round_ties_even();
-    let in_range = (0..=24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0.0..=60e6).contains(&micros);
+    let in_range =
+        (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60e6).contains(&micros);
     let total = hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE + micros as i64;
     if !in_range || total > MICROS_PER_DAY {
         let seconds = match second == second.trunc() {
@@ -96,7 +109,9 @@ fn time_of(args: &[Datum]) -> Result<i64> {
             false => format!("{second}"),
         };
         let fields = format!("{hour}:{minute:02}:{seconds}");
-        return Err(overflow(&format!("time field value out of range: {fields}")));
+        return Err(overflow(&format!(
+            "time field value out of range: {fields}"
+        )));
     }
     Ok(total)
 }
@@ -108,7 +123,10 @@ fn make_time(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn timestamp_of(args: &[Datum]) -> Result<i64> {
     let (day, time) = (date_of(args)?, time_of(&args[3..])?);
-    checked_timestamp(day.checked_mul(MICROS_PER_DAY).and_then(|t| t.checked_add(time)))
+    checked_timestamp(
+        day.checked_mul(MICROS_PER_DAY)
+            .and_then(|t| t.checked_add(time)),
+    )
 }
 fn make_timestamp(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::Timestamp(timestamp_of(args)?))
@@ -123,10 +141,12 @@ fn made_zone(name: &str) -> Result<Zone> {
         .hint("Numeric time zones must have \"-\" or \"+\" as first character."));
     }
     if name.starts_with(['+', '-']) {
-        return parse_displacement(name).and_then(Zone::fixed).ok_or_else(|| {
-            let message = format!("numeric time zone \"{name}\" out of range");
-            Error::new(state::INVALID_PARAMETER_VALUE, message)
-        });
+        return parse_displacement(name)
+            .and_then(Zone::fixed)
+            .ok_or_else(|| {
+                let message = format!("numeric time zone \"{name}\" out of range");
+                Error::new(state::INVALID_PARAMETER_VALUE, message)
+            });
     }
     zone_named(name)
 }
@@ -147,7 +167,12 @@ fn make_interval(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let months = i32::try_from(part(0) * 12 + part(1)).ok();
     let days = i32::try_from(part(2) * 7 + part(3)).ok();
     let clock = part(4) * MICROS_PER_HOUR + part(5) * MICROS_PER_MINUTE;
-    Ok(finite(months, days, clock.checked_add(seconds.round_ties_even() as i64))?.into())
+    Ok(finite(
+        months,
+        days,
+        clock.checked_add(seconds.round_ties_even() as i64),
+    )?
+    .into())
 }
 
 fn date_finite(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -200,7 +225,11 @@ fn justified(span: Interval) -> Result<Interval> {
     } else if days < 0 && micros > 0 {
         (micros, days) = (micros - MICROS_PER_DAY, days + 1);
     }
-    finite(i32::try_from(months).ok(), i32::try_from(days).ok(), Some(micros))
+    finite(
+        i32::try_from(months).ok(),
+        i32::try_from(days).ok(),
+        Some(micros),
+    )
 }
 macro_rules! justify {
     ($($name:ident: $how:ident;)*) => { $(
@@ -269,7 +298,9 @@ fn bin(args: &[Datum]) -> Result<i64> {
         return Err(overflow("origin out of range"));
     }
     if !stride.is_finite() {
-        return Err(overflow("timestamps cannot be binned into infinite intervals"));
+        return Err(overflow(
+            "timestamps cannot be binned into infinite intervals",
+        ));
     }
     if stride.months != 0 {
         return Err(Error::new(
@@ -296,11 +327,19 @@ fn timestamptz_bin(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 fn plus_at_zone(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let zone = zone_named(text(&args[2]))?;
-    Ok(Datum::TimestampTz(timestamptz_plus(&zone, moment(&args[0]), interval(&args[1]))?))
+    Ok(Datum::TimestampTz(timestamptz_plus(
+        &zone,
+        moment(&args[0]),
+        interval(&args[1]),
+    )?))
 }
 fn minus_at_zone(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (zone, span) = (zone_named(text(&args[2]))?, negate(interval(&args[1]))?);
-    Ok(Datum::TimestampTz(timestamptz_plus(&zone, moment(&args[0]), span)?))
+    Ok(Datum::TimestampTz(timestamptz_plus(
+        &zone,
+        moment(&args[0]),
+        span,
+    )?))
 }
 
 /// The end of a period that may be given by its length.
@@ -338,11 +377,17 @@ fn overlaps(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         })
     };
     let (first, second) = (period(&args[0], &args[1])?, period(&args[2], &args[3])?);
-    let (Some((s1, e1)), Some((s2, e2))) = (first, second) else { return Ok(Datum::Null) };
+    let (Some((s1, e1)), Some((s2, e2))) = (first, second) else {
+        return Ok(Datum::Null);
+    };
     // The later beginning must lie in the other period.
     let (later, earlier_end, later_end) = match compare(&s1, &s2) {
         std::cmp::Ordering::Equal => {
-            return Ok(if e1.is_null() || e2.is_null() { Datum::Null } else { true.into() });
+            return Ok(if e1.is_null() || e2.is_null() {
+                Datum::Null
+            } else {
+                true.into()
+            });
         }
         std::cmp::Ordering::Greater => (s1, e2, e1),
         std::cmp::Ordering::Less => (s2, e1, e2),
@@ -353,7 +398,11 @@ fn overlaps(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if compare(&later, &earlier_end).is_lt() {
         return Ok(true.into());
     }
-    Ok(if later_end.is_null() { Datum::Null } else { false.into() })
+    Ok(if later_end.is_null() {
+        Datum::Null
+    } else {
+        false.into()
+    })
 }
 
 /// Seconds since 1970.
@@ -363,7 +412,11 @@ fn float8_timestamptz(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         return Err(overflow("timestamp cannot be NaN").into());
     }
     if seconds.is_infinite() {
-        let t = if seconds > 0.0 { TIMESTAMP_INFINITY } else { TIMESTAMP_NEG_INFINITY };
+        let t = if seconds > 0.0 {
+            TIMESTAMP_INFINITY
+        } else {
+            TIMESTAMP_NEG_INFINITY
+        };
         return Ok(Datum::TimestampTz(t));
     }
     let micros = ((seconds - UNIX_EPOCH_MICROS as f64 / 1e6) * 1e6).round_ties_even();
@@ -379,17 +432,40 @@ const SPECIAL: u32 = 9800;
 
 pub static FUNCTIONS: &[Function] = &[
     Function::new(SPECIAL, "current_date", &[], DATE, current_date).stable(),
-    Function::new(SPECIAL + 1, "current_time", &[INT4], TIMETZ, current_time).stable().defaults(1),
-    Function::new(SPECIAL + 2, "current_timestamp", &[INT4], TIMESTAMPTZ, current_timestamp)
+    Function::new(SPECIAL + 1, "current_time", &[INT4], TIMETZ, current_time)
         .stable()
         .defaults(1),
-    Function::new(SPECIAL + 3, "localtime", &[INT4], TIME, localtime).stable().defaults(1),
-    Function::new(SPECIAL + 4, "localtimestamp", &[INT4], TIMESTAMP, localtimestamp)
+    Function::new(
+        SPECIAL + 2,
+        "current_timestamp",
+        &[INT4],
+        TIMESTAMPTZ,
+        current_timestamp,
+    )
+    .stable()
+    .defaults(1),
+    Function::new(SPECIAL + 3, "localtime", &[INT4], TIME, localtime)
         .stable()
         .defaults(1),
+    Function::new(
+        SPECIAL + 4,
+        "localtimestamp",
+        &[INT4],
+        TIMESTAMP,
+        localtimestamp,
+    )
+    .stable()
+    .defaults(1),
     Function::new(1299, "now", &[], TIMESTAMPTZ, now).stable(),
     Function::new(2647, "transaction_timestamp", &[], TIMESTAMPTZ, now).stable(),
-    Function::new(2648, "statement_timestamp", &[], TIMESTAMPTZ, statement_timestamp).stable(),
+    Function::new(
+        2648,
+        "statement_timestamp",
+        &[],
+        TIMESTAMPTZ,
+        statement_timestamp,
+    )
+    .stable(),
     Function::new(2649, "clock_timestamp", &[], TIMESTAMPTZ, clock_timestamp).volatile(),
     Function::new(274, "timeofday", &[], TEXT, timeofday).volatile(),
     Function::new(1199, "age", &[TIMESTAMPTZ, TIMESTAMPTZ], INTERVAL, age),
@@ -398,35 +474,199 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(2059, "age", &[TIMESTAMP], INTERVAL, age_today).stable(),
     Function::new(3846, "make_date", &[INT4, INT4, INT4], DATE, make_date),
     Function::new(3847, "make_time", &[INT4, INT4, FLOAT8], TIME, make_time),
-    Function::new(3461, "make_timestamp", &[INT4, INT4, INT4, INT4, INT4, FLOAT8], TIMESTAMP, make_timestamp),
-    Function::new(3462, "make_timestamptz", &[INT4, INT4, INT4, INT4, INT4, FLOAT8], TIMESTAMPTZ, make_timestamptz).stable(),
-    Function::new(3463, "make_timestamptz", &[INT4, INT4, INT4, INT4, INT4, FLOAT8, TEXT], TIMESTAMPTZ, make_timestamptz).stable(),
-    Function::new(3464, "make_interval", &[INT4, INT4, INT4, INT4, INT4, INT4, FLOAT8], INTERVAL, make_interval).defaults(7),
+    Function::new(
+        3461,
+        "make_timestamp",
+        &[INT4, INT4, INT4, INT4, INT4, FLOAT8],
+        TIMESTAMP,
+        make_timestamp,
+    ),
+    Function::new(
+        3462,
+        "make_timestamptz",
+        &[INT4, INT4, INT4, INT4, INT4, FLOAT8],
+        TIMESTAMPTZ,
+        make_timestamptz,
+    )
+    .stable(),
+    Function::new(
+        3463,
+        "make_timestamptz",
+        &[INT4, INT4, INT4, INT4, INT4, FLOAT8, TEXT],
+        TIMESTAMPTZ,
+        make_timestamptz,
+    )
+    .stable(),
+    Function::new(
+        3464,
+        "make_interval",
+        &[INT4, INT4, INT4, INT4, INT4, INT4, FLOAT8],
+        INTERVAL,
+        make_interval,
+    )
+    .defaults(7),
     Function::new(1373, "isfinite", &[DATE], BOOL, date_finite),
     Function::new(1389, "isfinite", &[TIMESTAMPTZ], BOOL, timestamp_finite),
     Function::new(1390, "isfinite", &[INTERVAL], BOOL, interval_finite),
     Function::new(2048, "isfinite", &[TIMESTAMP], BOOL, timestamp_finite),
     Function::new(1295, "justify_days", &[INTERVAL], INTERVAL, justify_days),
     Function::new(1175, "justify_hours", &[INTERVAL], INTERVAL, justify_hours),
-    Function::new(2711, "justify_interval", &[INTERVAL], INTERVAL, justify_interval),
-    Function::new(1271, "overlaps", &[TIMETZ, TIMETZ, TIMETZ, TIMETZ], BOOL, overlaps).lenient(),
-    Function::new(1304, "overlaps", &[TIMESTAMPTZ, TIMESTAMPTZ, TIMESTAMPTZ, TIMESTAMPTZ], BOOL, overlaps).lenient(),
-    Function::new(1305, "overlaps", &[TIMESTAMPTZ, INTERVAL, TIMESTAMPTZ, INTERVAL], BOOL, overlaps).stable().lenient(),
-    Function::new(1306, "overlaps", &[TIMESTAMPTZ, TIMESTAMPTZ, TIMESTAMPTZ, INTERVAL], BOOL, overlaps).stable().lenient(),
-    Function::new(1307, "overlaps", &[TIMESTAMPTZ, INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ], BOOL, overlaps).stable().lenient(),
+    Function::new(
+        2711,
+        "justify_interval",
+        &[INTERVAL],
+        INTERVAL,
+        justify_interval,
+    ),
+    Function::new(
+        1271,
+        "overlaps",
+        &[TIMETZ, TIMETZ, TIMETZ, TIMETZ],
+        BOOL,
+        overlaps,
+    )
+    .lenient(),
+    Function::new(
+        1304,
+        "overlaps",
+        &[TIMESTAMPTZ, TIMESTAMPTZ, TIMESTAMPTZ, TIMESTAMPTZ],
+        BOOL,
+        overlaps,
+    )
+    .lenient(),
+    Function::new(
+        1305,
+        "overlaps",
+        &[TIMESTAMPTZ, INTERVAL, TIMESTAMPTZ, INTERVAL],
+        BOOL,
+        overlaps,
+    )
+    .stable()
+    .lenient(),
+    Function::new(
+        1306,
+        "overlaps",
+        &[TIMESTAMPTZ, TIMESTAMPTZ, TIMESTAMPTZ, INTERVAL],
+        BOOL,
+        overlaps,
+    )
+    .stable()
+    .lenient(),
+    Function::new(
+        1307,
+        "overlaps",
+        &[TIMESTAMPTZ, INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ],
+        BOOL,
+        overlaps,
+    )
+    .stable()
+    .lenient(),
     Function::new(1308, "overlaps", &[TIME, TIME, TIME, TIME], BOOL, overlaps).lenient(),
-    Function::new(1309, "overlaps", &[TIME, INTERVAL, TIME, INTERVAL], BOOL, overlaps).lenient(),
-    Function::new(1310, "overlaps", &[TIME, TIME, TIME, INTERVAL], BOOL, overlaps).lenient(),
-    Function::new(1311, "overlaps", &[TIME, INTERVAL, TIME, TIME], BOOL, overlaps).lenient(),
-    Function::new(2041, "overlaps", &[TIMESTAMP, TIMESTAMP, TIMESTAMP, TIMESTAMP], BOOL, overlaps).lenient(),
-    Function::new(2042, "overlaps", &[TIMESTAMP, INTERVAL, TIMESTAMP, INTERVAL], BOOL, overlaps).lenient(),
-    Function::new(2043, "overlaps", &[TIMESTAMP, TIMESTAMP, TIMESTAMP, INTERVAL], BOOL, overlaps).lenient(),
-    Function::new(2044, "overlaps", &[TIMESTAMP, INTERVAL, TIMESTAMP, TIMESTAMP], BOOL, overlaps).lenient(),
-    Function::new(6177, "date_bin", &[INTERVAL, TIMESTAMP, TIMESTAMP], TIMESTAMP, timestamp_bin),
-    Function::new(6178, "date_bin", &[INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ], TIMESTAMPTZ, timestamptz_bin),
-    Function::new(6221, "date_add", &[TIMESTAMPTZ, INTERVAL], TIMESTAMPTZ, super::datetime::timestamptz_pl_interval).stable(),
-    Function::new(6222, "date_add", &[TIMESTAMPTZ, INTERVAL, TEXT], TIMESTAMPTZ, plus_at_zone),
-    Function::new(6223, "date_subtract", &[TIMESTAMPTZ, INTERVAL], TIMESTAMPTZ, super::datetime::timestamptz_mi_interval).stable(),
-    Function::new(6273, "date_subtract", &[TIMESTAMPTZ, INTERVAL, TEXT], TIMESTAMPTZ, minus_at_zone),
-    Function::new(1158, "to_timestamp", &[FLOAT8], TIMESTAMPTZ, float8_timestamptz),
+    Function::new(
+        1309,
+        "overlaps",
+        &[TIME, INTERVAL, TIME, INTERVAL],
+        BOOL,
+        overlaps,
+    )
+    .lenient(),
+    Function::new(
+        1310,
+        "overlaps",
+        &[TIME, TIME, TIME, INTERVAL],
+        BOOL,
+        overlaps,
+    )
+    .lenient(),
+    Function::new(
+        1311,
+        "overlaps",
+        &[TIME, INTERVAL, TIME, TIME],
+        BOOL,
+        overlaps,
+    )
+    .lenient(),
+    Function::new(
+        2041,
+        "overlaps",
+        &[TIMESTAMP, TIMESTAMP, TIMESTAMP, TIMESTAMP],
+        BOOL,
+        overlaps,
+    )
+    .lenient(),
+    Function::new(
+        2042,
+        "overlaps",
+        &[TIMESTAMP, INTERVAL, TIMESTAMP, INTERVAL],
+        BOOL,
+        overlaps,
+    )
+    .lenient(),
+    Function::new(
+        2043,
+        "overlaps",
+        &[TIMESTAMP, TIMESTAMP, TIMESTAMP, INTERVAL],
+        BOOL,
+        overlaps,
+    )
+    .lenient(),
+    Function::new(
+        2044,
+        "overlaps",
+        &[TIMESTAMP, INTERVAL, TIMESTAMP, TIMESTAMP],
+        BOOL,
+        overlaps,
+    )
+    .lenient(),
+    Function::new(
+        6177,
+        "date_bin",
+        &[INTERVAL, TIMESTAMP, TIMESTAMP],
+        TIMESTAMP,
+        timestamp_bin,
+    ),
+    Function::new(
+        6178,
+        "date_bin",
+        &[INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ],
+        TIMESTAMPTZ,
+        timestamptz_bin,
+    ),
+    Function::new(
+        6221,
+        "date_add",
+        &[TIMESTAMPTZ, INTERVAL],
+        TIMESTAMPTZ,
+        super::datetime::timestamptz_pl_interval,
+    )
+    .stable(),
+    Function::new(
+        6222,
+        "date_add",
+        &[TIMESTAMPTZ, INTERVAL, TEXT],
+        TIMESTAMPTZ,
+        plus_at_zone,
+    ),
+    Function::new(
+        6223,
+        "date_subtract",
+        &[TIMESTAMPTZ, INTERVAL],
+        TIMESTAMPTZ,
+        super::datetime::timestamptz_mi_interval,
+    )
+    .stable(),
+    Function::new(
+        6273,
+        "date_subtract",
+        &[TIMESTAMPTZ, INTERVAL, TEXT],
+        TIMESTAMPTZ,
+        minus_at_zone,
+    ),
+    Function::new(
+        1158,
+        "to_timestamp",
+        &[FLOAT8],
+        TIMESTAMPTZ,
+        float8_timestamptz,
+    ),
 ];

@@ -1,7 +1,12 @@
 //! MD5 (RFC 1321): for `md5()`, never for anything that has to be secure.
 
 /// How far each step rotates.
-const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+const SHIFTS: [[u32; 4]; 4] = [
+    [7, 12, 17, 22],
+    [5, 9, 14, 20],
+    [4, 11, 16, 23],
+    [6, 10, 15, 21],
+];
 
 pub fn md5(message: &[u8]) -> [u8; 16] {
     let mut padded = message.to_vec();
@@ -38,7 +43,10 @@ fn mix(state: &mut [u32; 4], block: &[u8]) {
         };
         // The constants are the digits of sines.
         let sine = (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32;
-        let sum = a.wrapping_add(f).wrapping_add(sine).wrapping_add(words[word]);
+        let sum = a
+            .wrapping_add(f)
+            .wrapping_add(sine)
+            .wrapping_add(words[word]);
         (a, d, c) = (d, c, b);
         b = b.wrapping_add(sum.rotate_left(SHIFTS[step / 16][step % 4]));
     }
@@ -53,7 +61,12 @@ mod tests {
 
     #[test]
     fn the_standards_examples() {
-        let hex = |s: &str| md5(s.as_bytes()).iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let hex = |s: &str| {
+            md5(s.as_bytes())
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect::<String>()
+        };
         assert_eq!(hex(""), "d41d8cd98f00b204e9800998ecf8427e");
         assert_eq!(hex("abc"), "900150983cd24fb0d6963f7d28e17f72");
         let digits = "1234567890".repeat(8);

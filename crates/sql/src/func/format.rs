@@ -13,7 +13,11 @@ fn quote_literal(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(quoted_literal(&printed(ctx, &args[0])).into())
 }
 fn quote_nullable(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    if args[0].is_null() { Ok("NULL".into()) } else { quote_literal(ctx, args) }
+    if args[0].is_null() {
+        Ok("NULL".into())
+    } else {
+        quote_literal(ctx, args)
+    }
 }
 
 #[cold]
@@ -35,7 +39,9 @@ struct Arguments<'a> {
 impl Arguments<'_> {
     fn take(&mut self, number: Option<usize>) -> Result<&Datum> {
         self.last = number.unwrap_or(self.last + 1);
-        self.args.get(self.last - 1).ok_or_else(|| invalid("too few arguments for format()"))
+        self.args
+            .get(self.last - 1)
+            .ok_or_else(|| invalid("too few arguments for format()"))
     }
 }
 
@@ -74,7 +80,12 @@ fn argument_number(number: i64) -> Result<usize> {
 
 /// `[n$][-][width | * | *n$]letter`
 fn specifier(rest: &mut Rest<'_>, arguments: &mut Arguments<'_>) -> Result<Specifier> {
-    let mut found = Specifier { argument: None, width: 0, left: false, kind: ' ' };
+    let mut found = Specifier {
+        argument: None,
+        width: 0,
+        left: false,
+        kind: ' ',
+    };
     let mut number = digits(rest)?;
     if let (Some(n), Some('$')) = (number, rest.peek()) {
         found.argument = Some(argument_number(n)?);
@@ -106,14 +117,20 @@ fn specifier(rest: &mut Rest<'_>, arguments: &mut Arguments<'_>) -> Result<Speci
         }
     }
     found.width = number.unwrap_or(0);
-    found.kind =
-        rest.next().ok_or_else(|| bad_specifier("unterminated format() type specifier"))?;
+    found.kind = rest
+        .next()
+        .ok_or_else(|| bad_specifier("unterminated format() type specifier"))?;
     Ok(found)
 }
 
 fn format(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let Some(pattern) = args[0].as_str() else { return Ok(Datum::Null) };
-    let mut arguments = Arguments { args: &args[1..], last: 0 };
+    let Some(pattern) = args[0].as_str() else {
+        return Ok(Datum::Null);
+    };
+    let mut arguments = Arguments {
+        args: &args[1..],
+        last: 0,
+    };
     let mut out = String::new();
     let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {
@@ -143,7 +160,11 @@ fn format(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         };
         let missing = (found.width as usize).saturating_sub(shown.chars().count());
         let pad = " ".repeat(missing);
-        let (before, after) = if found.left { ("", pad.as_str()) } else { (pad.as_str(), "") };
+        let (before, after) = if found.left {
+            ("", pad.as_str())
+        } else {
+            (pad.as_str(), "")
+        };
         out.extend([before, &shown, after]);
     }
     Ok(out.into())
@@ -170,11 +191,15 @@ fn unistr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             Some(b'U') => (2, 8),
             _ => (1, 4),
         };
-        let hex = rest.get(skip..skip + len).filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
-        let code = hex.and_then(|h| u32::from_str_radix(h, 16).ok()).ok_or_else(|| {
-            Error::new(state::SYNTAX_ERROR, "invalid Unicode escape")
-                .hint("Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.")
-        })?;
+        let hex = rest
+            .get(skip..skip + len)
+            .filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
+        let code = hex
+            .and_then(|h| u32::from_str_radix(h, 16).ok())
+            .ok_or_else(|| {
+                Error::new(state::SYNTAX_ERROR, "invalid Unicode escape")
+                    .hint("Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.")
+            })?;
         rest = &rest[skip + len..];
         let code = match (high.take(), code) {
             (None, 0xd800..=0xdbff) => {
@@ -261,9 +286,16 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(1283, "quote_literal", &[TEXT], TEXT, quote_literal),
     Function::new(1285, "quote_literal", &[ANYELEMENT], TEXT, quote_literal).stable(),
     Function::new(1289, "quote_nullable", &[TEXT], TEXT, quote_nullable).lenient(),
-    Function::new(1290, "quote_nullable", &[ANYELEMENT], TEXT, quote_nullable).stable().lenient(),
-    Function::new(3539, "format", &[TEXT, ANY], TEXT, format).stable().lenient().variadic(ANY),
-    Function::new(3540, "format", &[TEXT], TEXT, format).stable().lenient(),
+    Function::new(1290, "quote_nullable", &[ANYELEMENT], TEXT, quote_nullable)
+        .stable()
+        .lenient(),
+    Function::new(3539, "format", &[TEXT, ANY], TEXT, format)
+        .stable()
+        .lenient()
+        .variadic(ANY),
+    Function::new(3540, "format", &[TEXT], TEXT, format)
+        .stable()
+        .lenient(),
     Function::new(6198, "unistr", &[TEXT], TEXT, unistr),
     Function::new(1268, "parse_ident", &[TEXT, BOOL], TEXT_ARRAY, parse_ident).defaults(1),
 ];

@@ -16,10 +16,13 @@ mod compare_table;
 pub mod context;
 pub mod conversion;
 mod datetime;
+mod datetime_make;
 mod digest;
+mod extract;
 mod format;
 mod like;
 mod math;
+mod misc;
 mod number;
 mod regex;
 mod regex_func;
@@ -33,8 +36,11 @@ mod system_table;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
-pub(crate) mod testing_sql;
+mod testing_sql;
 mod timezone;
+mod to_char;
+mod to_char_number;
+mod to_char_parse;
 pub mod typmod;
 
 pub use cast::{Cast, CastContext, CastMethod, find_cast};
@@ -141,6 +147,10 @@ pub static FAMILIES: &[Family] = &[
         ..Family::NONE
     },
     Family { functions: regex_func::FUNCTIONS, operators: regex_func::OPERATORS, ..Family::NONE },
+    Family { functions: extract::FUNCTIONS, ..Family::NONE },
+    Family { functions: datetime_make::FUNCTIONS, ..Family::NONE },
+    Family { functions: to_char::FUNCTIONS, ..Family::NONE },
+    Family { functions: misc::FUNCTIONS, ..Family::NONE },
 ];
 
 /// Computes one value. A strict function is never called with a NULL.

@@ -102,7 +102,9 @@ fn translate(pattern: &str, mut options: Options) -> Result<(String, bool)> {
     if let Some(inner) = rest.strip_prefix("(?")
         && inner.starts_with(|c: char| c.is_ascii_alphabetic())
     {
-        let end = inner.find(')').ok_or_else(|| invalid("invalid embedded option"))?;
+        let end = inner
+            .find(')')
+            .ok_or_else(|| invalid("invalid embedded option"))?;
         if !inner[..end].chars().all(|letter| options.set(letter)) {
             return Err(invalid("invalid embedded option"));
         }
@@ -152,9 +154,21 @@ impl Translator<'_> {
                 }
                 '*' | '+' | '?' => self.quantifier(c.encode_utf8(&mut [0; 4]))?,
                 '{' if self.rest.peek().is_some_and(char::is_ascii_digit) => self.bound()?,
-                '^' => self.anchor(if self.options.newline_anchors { "(?m:^)" } else { "\\A" }),
-                '$' => self.anchor(if self.options.newline_anchors { "(?m:$)" } else { "\\z" }),
-                '.' => self.put(if self.options.newline_stops { "[^\\n]" } else { "(?s:.)" }),
+                '^' => self.anchor(if self.options.newline_anchors {
+                    "(?m:^)"
+                } else {
+                    "\\A"
+                }),
+                '$' => self.anchor(if self.options.newline_anchors {
+                    "(?m:$)"
+                } else {
+                    "\\z"
+                }),
+                '.' => self.put(if self.options.newline_stops {
+                    "[^\\n]"
+                } else {
+                    "(?s:.)"
+                }),
                 '[' => self.bracket()?,
                 '\\' => self.escape()?,
                 c => self.literal(c),
@@ -197,16 +211,17 @@ impl Translator<'_> {
                 while self.rest.next().ok_or_else(unbalanced)? != ')' {}
                 Ok(())
             }
-            Some('=' | '!' | '<') => {
-                Err(Error::unsupported("lookaround in regular expressions"))
-            }
+            Some('=' | '!' | '<') => Err(Error::unsupported("lookaround in regular expressions")),
             _ => Err(invalid("quantifier operand invalid")),
         }
     }
 
     /// Repeats the atom; a `?` behind makes it non-greedy.
     fn quantifier(&mut self, written: &str) -> Result<()> {
-        let start = self.atom.take().ok_or_else(|| invalid("quantifier operand invalid"))?;
+        let start = self
+            .atom
+            .take()
+            .ok_or_else(|| invalid("quantifier operand invalid"))?;
         let reluctant = self.rest.next_if_eq(&'?').is_some();
         if written == "{1,1}" {
             // Once is once: this only says whether what is inside prefers less.
@@ -245,7 +260,9 @@ impl Translator<'_> {
     }
 
     fn escape(&mut self) -> Result<()> {
-        let Some(c) = self.rest.next() else { return Err(bad_escape()) };
+        let Some(c) = self.rest.next() else {
+            return Err(bad_escape());
+        };
         if let Some(class) = class_escape(c) {
             self.put(&format!("[{class}]"));
             return Ok(());
@@ -253,7 +270,11 @@ impl Translator<'_> {
         match c {
             'D' | 'S' | 'W' => {
                 let class = class_escape(c.to_ascii_lowercase()).unwrap_or_default();
-                let newline = if self.options.newline_stops && c != 'S' { "\\n" } else { "" };
+                let newline = if self.options.newline_stops && c != 'S' {
+                    "\\n"
+                } else {
+                    ""
+                };
                 self.put(&format!("[^{class}{newline}]"));
             }
             'A' => self.anchor("\\A"),
@@ -262,7 +283,11 @@ impl Translator<'_> {
             'M' => self.anchor("\\b{end}"),
             'y' => self.anchor("\\b"),
             'Y' => self.anchor("\\B"),
-            '1'..='9' => return Err(Error::unsupported("a back reference in a regular expression")),
+            '1'..='9' => {
+                return Err(Error::unsupported(
+                    "a back reference in a regular expression",
+                ));
+            }
             c => {
                 let c = self.character_escape(c)?;
                 self.literal(c);
@@ -361,7 +386,11 @@ impl Translator<'_> {
         if !alone || self.rest.next() != Some(']') {
             return Err(invalid("invalid character class"));
         }
-        self.anchor(if name == "<" { "\\b{start}" } else { "\\b{end}" });
+        self.anchor(if name == "<" {
+            "\\b{start}"
+        } else {
+            "\\b{end}"
+        });
         Ok(())
     }
     fn bracket_character(&mut self, c: char) -> Result<char> {

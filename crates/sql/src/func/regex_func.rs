@@ -26,7 +26,9 @@ fn parse_options(letters: &str) -> Result<(Options, bool)> {
         if letter == 'g' {
             all = true;
         } else if !options.set(letter) {
-            return Err(invalid(format!("invalid regular expression option: \"{letter}\"")));
+            return Err(invalid(format!(
+                "invalid regular expression option: \"{letter}\""
+            )));
         }
     }
     Ok((options, all))
@@ -36,7 +38,9 @@ fn parse_options(letters: &str) -> Result<(Options, bool)> {
 fn single(function: &str, pattern: &str, letters: Option<&Datum>) -> Result<Regex> {
     let (options, all) = parse_options(letters.map_or("", text))?;
     if all {
-        let error = invalid(format!("{function}() does not support the \"global\" option"));
+        let error = invalid(format!(
+            "{function}() does not support the \"global\" option"
+        ));
         return Err(match function {
             "regexp_match" => error.hint("Use the regexp_matches function instead."),
             _ => error,
@@ -49,13 +53,18 @@ fn single(function: &str, pattern: &str, letters: Option<&Datum>) -> Result<Rege
 fn parameter(name: &str, value: Option<&Datum>, least: i64, default: i64) -> Result<i64> {
     let value = value.map_or(default, int);
     if value < least {
-        return Err(invalid(format!("invalid value for parameter \"{name}\": {value}")));
+        return Err(invalid(format!(
+            "invalid value for parameter \"{name}\": {value}"
+        )));
     }
     Ok(value)
 }
 /// The byte where the character so numbered (from 1) starts; None beyond the end.
 fn start_byte(s: &str, start: i64) -> Option<usize> {
-    s.char_indices().map(|(i, _)| i).chain([s.len()]).nth(start as usize - 1)
+    s.char_indices()
+        .map(|(i, _)| i)
+        .chain([s.len()])
+        .nth(start as usize - 1)
 }
 
 /// Every match from a byte on.
@@ -66,7 +75,10 @@ fn matches<'s>(regex: &'s Regex, s: &'s str, from: usize) -> impl Iterator<Item 
         let whole = found.get(0)?;
         next = match whole.is_empty() {
             false => Some(whole.end()),
-            true => s[whole.end()..].chars().next().map(|c| whole.end() + c.len_utf8()),
+            true => s[whole.end()..]
+                .chars()
+                .next()
+                .map(|c| whole.end() + c.len_utf8()),
         };
         Some(found)
     })
@@ -101,14 +113,18 @@ fn regexp_like(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn regexp_match(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let regex = single("regexp_match", text(&args[1]), args.get(2))?;
-    Ok(regex.captures(text(&args[0])).map_or(Datum::Null, |found| groups(&found)))
+    Ok(regex
+        .captures(text(&args[0]))
+        .map_or(Datum::Null, |found| groups(&found)))
 }
 fn regexp_matches(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
     let (options, all) = parse_options(args.get(2).map_or("", text))?;
     let regex = compile(text(&args[1]), options)?;
     let count = if all { usize::MAX } else { 1 };
-    let rows: Vec<Datum> =
-        matches(&regex, text(&args[0]), 0).take(count).map(|found| groups(&found)).collect();
+    let rows: Vec<Datum> = matches(&regex, text(&args[0]), 0)
+        .take(count)
+        .map(|found| groups(&found))
+        .collect();
     Ok(Box::new(rows.into_iter().map(Ok)))
 }
 /// `substring(text from pattern)`: the first group where there is one.
@@ -143,7 +159,9 @@ fn nth_match(
     let group = parameter("subexpr", group, 0, 0)?;
     let regex = single(function, text(&args[1]), flags)?;
     let s = text(&args[0]);
-    let Some(from) = start_byte(s, start) else { return Ok(None) };
+    let Some(from) = start_byte(s, start) else {
+        return Ok(None);
+    };
     let found = matches(&regex, s, from).nth(n as usize - 1);
     let group = found.as_ref().and_then(|f| f.get(group as usize));
     Ok(group.map(|g| (g.start(), g.end())))
@@ -160,7 +178,9 @@ fn regexp_instr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
     let found = nth_match("regexp_instr", args, args.get(5), args.get(6))?;
     let at = found.map(|(start, end)| if end_option == 1 { end } else { start });
-    Ok(at.map_or(0, |at| text(&args[0])[..at].chars().count() as i32 + 1).into())
+    Ok(at
+        .map_or(0, |at| text(&args[0])[..at].chars().count() as i32 + 1)
+        .into())
 }
 
 /// The parts between matches. Empty matches part characters, but not at either end nor behind another match.
@@ -180,13 +200,15 @@ fn split(function: &str, args: &[Datum]) -> Result<Vec<Datum>> {
     Ok(parts)
 }
 fn regexp_split_to_array(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(Datum::array(Array::from_items(TEXT, split("regexp_split_to_array", args)?)))
+    Ok(Datum::array(Array::from_items(
+        TEXT,
+        split("regexp_split_to_array", args)?,
+    )))
 }
-fn regexp_split_to_table(
-    _: &EvalContext<'_>,
-    args: &[Datum],
-) -> Result<SetIterator, EvalStop> {
-    Ok(Box::new(split("regexp_split_to_table", args)?.into_iter().map(Ok)))
+fn regexp_split_to_table(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
+    Ok(Box::new(
+        split("regexp_split_to_table", args)?.into_iter().map(Ok),
+    ))
 }
 
 /// Appends a replacement: `\1` to `\9` are groups, `\&` is the match, `\\` a backslash.
@@ -208,7 +230,9 @@ fn append_replacement(replacement: &str, found: &Captures<'_>, out: &mut String)
 }
 /// Replaces the n-th match, or all where `n` is 0.
 fn replaced(s: &str, regex: &Regex, replacement: &str, start: i64, n: i64) -> String {
-    let Some(from) = start_byte(s, start) else { return s.into() };
+    let Some(from) = start_byte(s, start) else {
+        return s.into();
+    };
     let mut out = String::with_capacity(s.len());
     let mut copied = 0;
     for (i, found) in (1..).zip(matches(regex, s, from)) {
@@ -309,56 +333,311 @@ fn similar_to_escape(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 pub static FUNCTIONS: &[Function] = &[
-    Function::new(1986, "similar_to_escape", &[TEXT, TEXT], TEXT, similar_to_escape),
+    Function::new(
+        1986,
+        "similar_to_escape",
+        &[TEXT, TEXT],
+        TEXT,
+        similar_to_escape,
+    ),
     Function::new(1987, "similar_to_escape", &[TEXT], TEXT, similar_to_escape),
-    Function::new(2284, "regexp_replace", &[TEXT, TEXT, TEXT], TEXT, regexp_replace),
-    Function::new(2285, "regexp_replace", &[TEXT, TEXT, TEXT, TEXT], TEXT, regexp_replace),
-    Function::new(6251, "regexp_replace", &[TEXT, TEXT, TEXT, INT4, INT4, TEXT], TEXT, regexp_replace_from),
-    Function::new(6252, "regexp_replace", &[TEXT, TEXT, TEXT, INT4, INT4], TEXT, regexp_replace_from),
-    Function::new(6253, "regexp_replace", &[TEXT, TEXT, TEXT, INT4], TEXT, regexp_replace_from),
-    Function::new(3396, "regexp_match", &[TEXT, TEXT], TEXT_ARRAY, regexp_match),
-    Function::new(3397, "regexp_match", &[TEXT, TEXT, TEXT], TEXT_ARRAY, regexp_match),
-    Function::set(2763, "regexp_matches", &[TEXT, TEXT], TEXT_ARRAY, regexp_matches),
-    Function::set(2764, "regexp_matches", &[TEXT, TEXT, TEXT], TEXT_ARRAY, regexp_matches),
+    Function::new(
+        2284,
+        "regexp_replace",
+        &[TEXT, TEXT, TEXT],
+        TEXT,
+        regexp_replace,
+    ),
+    Function::new(
+        2285,
+        "regexp_replace",
+        &[TEXT, TEXT, TEXT, TEXT],
+        TEXT,
+        regexp_replace,
+    ),
+    Function::new(
+        6251,
+        "regexp_replace",
+        &[TEXT, TEXT, TEXT, INT4, INT4, TEXT],
+        TEXT,
+        regexp_replace_from,
+    ),
+    Function::new(
+        6252,
+        "regexp_replace",
+        &[TEXT, TEXT, TEXT, INT4, INT4],
+        TEXT,
+        regexp_replace_from,
+    ),
+    Function::new(
+        6253,
+        "regexp_replace",
+        &[TEXT, TEXT, TEXT, INT4],
+        TEXT,
+        regexp_replace_from,
+    ),
+    Function::new(
+        3396,
+        "regexp_match",
+        &[TEXT, TEXT],
+        TEXT_ARRAY,
+        regexp_match,
+    ),
+    Function::new(
+        3397,
+        "regexp_match",
+        &[TEXT, TEXT, TEXT],
+        TEXT_ARRAY,
+        regexp_match,
+    ),
+    Function::set(
+        2763,
+        "regexp_matches",
+        &[TEXT, TEXT],
+        TEXT_ARRAY,
+        regexp_matches,
+    ),
+    Function::set(
+        2764,
+        "regexp_matches",
+        &[TEXT, TEXT, TEXT],
+        TEXT_ARRAY,
+        regexp_matches,
+    ),
     Function::new(6263, "regexp_like", &[TEXT, TEXT], BOOL, regexp_like),
     Function::new(6264, "regexp_like", &[TEXT, TEXT, TEXT], BOOL, regexp_like),
     Function::new(6254, "regexp_count", &[TEXT, TEXT], INT4, regexp_count),
-    Function::new(6255, "regexp_count", &[TEXT, TEXT, INT4], INT4, regexp_count),
-    Function::new(6256, "regexp_count", &[TEXT, TEXT, INT4, TEXT], INT4, regexp_count),
+    Function::new(
+        6255,
+        "regexp_count",
+        &[TEXT, TEXT, INT4],
+        INT4,
+        regexp_count,
+    ),
+    Function::new(
+        6256,
+        "regexp_count",
+        &[TEXT, TEXT, INT4, TEXT],
+        INT4,
+        regexp_count,
+    ),
     Function::new(6265, "regexp_substr", &[TEXT, TEXT], TEXT, regexp_substr),
-    Function::new(6266, "regexp_substr", &[TEXT, TEXT, INT4], TEXT, regexp_substr),
-    Function::new(6267, "regexp_substr", &[TEXT, TEXT, INT4, INT4], TEXT, regexp_substr),
-    Function::new(6268, "regexp_substr", &[TEXT, TEXT, INT4, INT4, TEXT], TEXT, regexp_substr),
-    Function::new(6269, "regexp_substr", &[TEXT, TEXT, INT4, INT4, TEXT, INT4], TEXT, regexp_substr),
+    Function::new(
+        6266,
+        "regexp_substr",
+        &[TEXT, TEXT, INT4],
+        TEXT,
+        regexp_substr,
+    ),
+    Function::new(
+        6267,
+        "regexp_substr",
+        &[TEXT, TEXT, INT4, INT4],
+        TEXT,
+        regexp_substr,
+    ),
+    Function::new(
+        6268,
+        "regexp_substr",
+        &[TEXT, TEXT, INT4, INT4, TEXT],
+        TEXT,
+        regexp_substr,
+    ),
+    Function::new(
+        6269,
+        "regexp_substr",
+        &[TEXT, TEXT, INT4, INT4, TEXT, INT4],
+        TEXT,
+        regexp_substr,
+    ),
     Function::new(6257, "regexp_instr", &[TEXT, TEXT], INT4, regexp_instr),
-    Function::new(6258, "regexp_instr", &[TEXT, TEXT, INT4], INT4, regexp_instr),
-    Function::new(6259, "regexp_instr", &[TEXT, TEXT, INT4, INT4], INT4, regexp_instr),
-    Function::new(6260, "regexp_instr", &[TEXT, TEXT, INT4, INT4, INT4], INT4, regexp_instr),
-    Function::new(6261, "regexp_instr", &[TEXT, TEXT, INT4, INT4, INT4, TEXT], INT4, regexp_instr),
-    Function::new(6262, "regexp_instr", &[TEXT, TEXT, INT4, INT4, INT4, TEXT, INT4], INT4, regexp_instr),
-    Function::new(2767, "regexp_split_to_array", &[TEXT, TEXT], TEXT_ARRAY, regexp_split_to_array),
-    Function::new(2768, "regexp_split_to_array", &[TEXT, TEXT, TEXT], TEXT_ARRAY, regexp_split_to_array),
-    Function::set(2765, "regexp_split_to_table", &[TEXT, TEXT], TEXT, regexp_split_to_table),
-    Function::set(2766, "regexp_split_to_table", &[TEXT, TEXT, TEXT], TEXT, regexp_split_to_table),
+    Function::new(
+        6258,
+        "regexp_instr",
+        &[TEXT, TEXT, INT4],
+        INT4,
+        regexp_instr,
+    ),
+    Function::new(
+        6259,
+        "regexp_instr",
+        &[TEXT, TEXT, INT4, INT4],
+        INT4,
+        regexp_instr,
+    ),
+    Function::new(
+        6260,
+        "regexp_instr",
+        &[TEXT, TEXT, INT4, INT4, INT4],
+        INT4,
+        regexp_instr,
+    ),
+    Function::new(
+        6261,
+        "regexp_instr",
+        &[TEXT, TEXT, INT4, INT4, INT4, TEXT],
+        INT4,
+        regexp_instr,
+    ),
+    Function::new(
+        6262,
+        "regexp_instr",
+        &[TEXT, TEXT, INT4, INT4, INT4, TEXT, INT4],
+        INT4,
+        regexp_instr,
+    ),
+    Function::new(
+        2767,
+        "regexp_split_to_array",
+        &[TEXT, TEXT],
+        TEXT_ARRAY,
+        regexp_split_to_array,
+    ),
+    Function::new(
+        2768,
+        "regexp_split_to_array",
+        &[TEXT, TEXT, TEXT],
+        TEXT_ARRAY,
+        regexp_split_to_array,
+    ),
+    Function::set(
+        2765,
+        "regexp_split_to_table",
+        &[TEXT, TEXT],
+        TEXT,
+        regexp_split_to_table,
+    ),
+    Function::set(
+        2766,
+        "regexp_split_to_table",
+        &[TEXT, TEXT, TEXT],
+        TEXT,
+        regexp_split_to_table,
+    ),
     Function::new(1254, "textregexeq", &[TEXT, TEXT], BOOL, textregexeq),
     Function::new(1256, "textregexne", &[TEXT, TEXT], BOOL, textregexne),
     Function::new(1238, "texticregexeq", &[TEXT, TEXT], BOOL, texticregexeq),
     Function::new(1239, "texticregexne", &[TEXT, TEXT], BOOL, texticregexne),
     Function::new(2073, "substring", &[TEXT, TEXT], TEXT, textregexsubstr),
-    Function::new(2074, "substring", &[TEXT, TEXT, TEXT], TEXT, substring_similar),
+    Function::new(
+        2074,
+        "substring",
+        &[TEXT, TEXT, TEXT],
+        TEXT,
+        substring_similar,
+    ),
 ];
 
 pub static OPERATORS: &[Operator] = &[
-    Operator::new(640, "!~", NAME, TEXT, BOOL, (1252, "nameregexne"), textregexne).related(0, 639),
-    Operator::new(642, "!~", TEXT, TEXT, BOOL, (1256, "textregexne"), textregexne).related(0, 641),
-    Operator::new(1056, "!~", BPCHAR, TEXT, BOOL, (1659, "bpcharregexne"), textregexne).related(0, 1055),
-    Operator::new(1227, "!~*", NAME, TEXT, BOOL, (1241, "nameicregexne"), texticregexne).related(0, 1226),
-    Operator::new(1229, "!~*", TEXT, TEXT, BOOL, (1239, "texticregexne"), texticregexne).related(0, 1228),
-    Operator::new(1235, "!~*", BPCHAR, TEXT, BOOL, (1657, "bpcharicregexne"), texticregexne).related(0, 1234),
+    Operator::new(
+        640,
+        "!~",
+        NAME,
+        TEXT,
+        BOOL,
+        (1252, "nameregexne"),
+        textregexne,
+    )
+    .related(0, 639),
+    Operator::new(
+        642,
+        "!~",
+        TEXT,
+        TEXT,
+        BOOL,
+        (1256, "textregexne"),
+        textregexne,
+    )
+    .related(0, 641),
+    Operator::new(
+        1056,
+        "!~",
+        BPCHAR,
+        TEXT,
+        BOOL,
+        (1659, "bpcharregexne"),
+        textregexne,
+    )
+    .related(0, 1055),
+    Operator::new(
+        1227,
+        "!~*",
+        NAME,
+        TEXT,
+        BOOL,
+        (1241, "nameicregexne"),
+        texticregexne,
+    )
+    .related(0, 1226),
+    Operator::new(
+        1229,
+        "!~*",
+        TEXT,
+        TEXT,
+        BOOL,
+        (1239, "texticregexne"),
+        texticregexne,
+    )
+    .related(0, 1228),
+    Operator::new(
+        1235,
+        "!~*",
+        BPCHAR,
+        TEXT,
+        BOOL,
+        (1657, "bpcharicregexne"),
+        texticregexne,
+    )
+    .related(0, 1234),
     Operator::new(639, "~", NAME, TEXT, BOOL, (79, "nameregexeq"), textregexeq).related(0, 640),
-    Operator::new(641, "~", TEXT, TEXT, BOOL, (1254, "textregexeq"), textregexeq).related(0, 642),
-    Operator::new(1055, "~", BPCHAR, TEXT, BOOL, (1658, "bpcharregexeq"), textregexeq).related(0, 1056),
-    Operator::new(1226, "~*", NAME, TEXT, BOOL, (1240, "nameicregexeq"), texticregexeq).related(0, 1227),
-    Operator::new(1228, "~*", TEXT, TEXT, BOOL, (1238, "texticregexeq"), texticregexeq).related(0, 1229),
-    Operator::new(1234, "~*", BPCHAR, TEXT, BOOL, (1656, "bpcharicregexeq"), texticregexeq).related(0, 1235),
+    Operator::new(
+        641,
+        "~",
+        TEXT,
+        TEXT,
+        BOOL,
+        (1254, "textregexeq"),
+        textregexeq,
+    )
+    .related(0, 642),
+    Operator::new(
+        1055,
+        "~",
+        BPCHAR,
+        TEXT,
+        BOOL,
+        (1658, "bpcharregexeq"),
+        textregexeq,
+    )
+    .related(0, 1056),
+    Operator::new(
+        1226,
+        "~*",
+        NAME,
+        TEXT,
+        BOOL,
+        (1240, "nameicregexeq"),
+        texticregexeq,
+    )
+    .related(0, 1227),
+    Operator::new(
+        1228,
+        "~*",
+        TEXT,
+        TEXT,
+        BOOL,
+        (1238, "texticregexeq"),
+        texticregexeq,
+    )
+    .related(0, 1229),
+    Operator::new(
+        1234,
+        "~*",
+        BPCHAR,
+        TEXT,
+        BOOL,
+        (1656, "bpcharicregexeq"),
+        texticregexeq,
+    )
+    .related(0, 1235),
 ];

@@ -41,8 +41,13 @@ fn int_series(args: &[Datum], narrow: bool) -> Result<SetIterator, EvalStop> {
     if by == 0 {
         return Err(bad_bound("step size cannot equal zero"));
     }
-    let datum =
-        move |v: i64| if narrow { Datum::Int4(v as i32) } else { Datum::Int8(v) };
+    let datum = move |v: i64| {
+        if narrow {
+            Datum::Int4(v as i32)
+        } else {
+            Datum::Int8(v)
+        }
+    };
     Ok(series(
         start,
         move |v| if by > 0 { *v > end } else { *v < end },
@@ -57,7 +62,11 @@ fn generate_series_int8(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterat
     int_series(args, false)
 }
 fn generate_series_numeric(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
-    for (value, name) in args.iter().map(numeric).zip(["start value", "stop value", "step size"]) {
+    for (value, name) in args
+        .iter()
+        .map(numeric)
+        .zip(["start value", "stop value", "step size"])
+    {
         if value.is_nan() {
             return Err(bad_bound(&format!("{name} cannot be NaN")));
         }
@@ -73,7 +82,13 @@ fn generate_series_numeric(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIte
     let rising = by.signum() > 0;
     Ok(series(
         start,
-        move |v| if rising { v.compare(&end).is_gt() } else { v.compare(&end).is_lt() },
+        move |v| {
+            if rising {
+                v.compare(&end).is_gt()
+            } else {
+                v.compare(&end).is_lt()
+            }
+        },
         move |v| Some(v.add(&by)),
         Datum::Numeric,
     ))
@@ -99,14 +114,15 @@ fn moment_series(
         datum,
     ))
 }
-fn generate_series_timestamp(
-    _: &EvalContext<'_>,
-    args: &[Datum],
-) -> Result<SetIterator, EvalStop> {
+fn generate_series_timestamp(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
     moment_series(args, timestamp_plus, Datum::Timestamp)
 }
 fn zoned_series(args: &[Datum], zone: Zone) -> Result<SetIterator, EvalStop> {
-    moment_series(args, move |t, by| timestamptz_plus(&zone, t, by), Datum::TimestampTz)
+    moment_series(
+        args,
+        move |t, by| timestamptz_plus(&zone, t, by),
+        Datum::TimestampTz,
+    )
 }
 fn generate_series_timestamptz(
     ctx: &EvalContext<'_>,
@@ -118,7 +134,10 @@ fn generate_series_timestamptz_at_zone(
     _: &EvalContext<'_>,
     args: &[Datum],
 ) -> Result<SetIterator, EvalStop> {
-    zoned_series(args, super::timezone::zone_named(args[3].as_str().unwrap_or_default())?)
+    zoned_series(
+        args,
+        super::timezone::zone_named(args[3].as_str().unwrap_or_default())?,
+    )
 }
 
 fn array(value: &Datum) -> &Arc<Array> {
@@ -129,7 +148,9 @@ fn array(value: &Datum) -> &Arc<Array> {
 }
 fn array_unnest(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
     let array = Arc::clone(array(&args[0]));
-    Ok(Box::new((0..array.items.len()).map(move |i| Ok(array.items[i].clone()))))
+    Ok(Box::new(
+        (0..array.items.len()).map(move |i| Ok(array.items[i].clone())),
+    ))
 }
 fn generate_subscripts(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
     let wanted = usize::try_from(int(&args[1]) - 1).ok();
@@ -138,22 +159,91 @@ fn generate_subscripts(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterato
     };
     let reverse = args.get(2).is_some_and(Datum::is_true);
     let subscript = move |i: i32| -> EvalResult {
-        Ok(Datum::Int4(dim.lower + if reverse { dim.len - 1 - i } else { i }))
+        Ok(Datum::Int4(
+            dim.lower + if reverse { dim.len - 1 - i } else { i },
+        ))
     };
     Ok(Box::new((0..dim.len).map(subscript)))
 }
 
 pub static FUNCTIONS: &[Function] = &[
-    Function::set(938, "generate_series", &[TIMESTAMP, TIMESTAMP, INTERVAL], TIMESTAMP, generate_series_timestamp),
-    Function::set(939, "generate_series", &[TIMESTAMPTZ, TIMESTAMPTZ, INTERVAL], TIMESTAMPTZ, generate_series_timestamptz).stable(),
-    Function::set(1066, "generate_series", &[INT4, INT4, INT4], INT4, generate_series_int4),
-    Function::set(1067, "generate_series", &[INT4, INT4], INT4, generate_series_int4),
-    Function::set(1068, "generate_series", &[INT8, INT8, INT8], INT8, generate_series_int8),
-    Function::set(1069, "generate_series", &[INT8, INT8], INT8, generate_series_int8),
-    Function::set(3259, "generate_series", &[NUMERIC, NUMERIC, NUMERIC], NUMERIC, generate_series_numeric),
-    Function::set(3260, "generate_series", &[NUMERIC, NUMERIC], NUMERIC, generate_series_numeric),
-    Function::set(6274, "generate_series", &[TIMESTAMPTZ, TIMESTAMPTZ, INTERVAL, TEXT], TIMESTAMPTZ, generate_series_timestamptz_at_zone),
+    Function::set(
+        938,
+        "generate_series",
+        &[TIMESTAMP, TIMESTAMP, INTERVAL],
+        TIMESTAMP,
+        generate_series_timestamp,
+    ),
+    Function::set(
+        939,
+        "generate_series",
+        &[TIMESTAMPTZ, TIMESTAMPTZ, INTERVAL],
+        TIMESTAMPTZ,
+        generate_series_timestamptz,
+    )
+    .stable(),
+    Function::set(
+        1066,
+        "generate_series",
+        &[INT4, INT4, INT4],
+        INT4,
+        generate_series_int4,
+    ),
+    Function::set(
+        1067,
+        "generate_series",
+        &[INT4, INT4],
+        INT4,
+        generate_series_int4,
+    ),
+    Function::set(
+        1068,
+        "generate_series",
+        &[INT8, INT8, INT8],
+        INT8,
+        generate_series_int8,
+    ),
+    Function::set(
+        1069,
+        "generate_series",
+        &[INT8, INT8],
+        INT8,
+        generate_series_int8,
+    ),
+    Function::set(
+        3259,
+        "generate_series",
+        &[NUMERIC, NUMERIC, NUMERIC],
+        NUMERIC,
+        generate_series_numeric,
+    ),
+    Function::set(
+        3260,
+        "generate_series",
+        &[NUMERIC, NUMERIC],
+        NUMERIC,
+        generate_series_numeric,
+    ),
+    Function::set(
+        6274,
+        "generate_series",
+        &[TIMESTAMPTZ, TIMESTAMPTZ, INTERVAL, TEXT],
+        TIMESTAMPTZ,
+        generate_series_timestamptz_at_zone,
+    ),
     Function::set(2331, "unnest", &[ANYARRAY], ANYELEMENT, array_unnest),
-    Function::set(1191, "generate_subscripts", &[ANYARRAY, INT4, BOOL], INT4, generate_subscripts),
-    Function::set(1192, "generate_subscripts", &[ANYARRAY, INT4], INT4, generate_subscripts),
+    Function::set(
+        1191,
+        "generate_subscripts",
+        &[ANYARRAY, INT4, BOOL],
+        INT4,
+        generate_subscripts,
+    ),
+    Function::set(
+        1192,
+        "generate_subscripts",
+        &[ANYARRAY, INT4],
+        INT4,
+        generate_subscripts,
+    ),
 ];

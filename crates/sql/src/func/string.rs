@@ -28,12 +28,17 @@ fn too_long() -> Error {
 }
 #[cold]
 pub fn negative_length() -> Error {
-    Error::new(state::SUBSTRING_ERROR, "negative substring length not allowed")
+    Error::new(
+        state::SUBSTRING_ERROR,
+        "negative substring length not allowed",
+    )
 }
 
 /// Where the character so numbered (from 0) starts; the string's end beyond it.
 fn offset(s: &str, characters: i64) -> usize {
-    let Ok(n) = usize::try_from(characters) else { return 0 };
+    let Ok(n) = usize::try_from(characters) else {
+        return 0;
+    };
     if s.is_ascii() {
         return n.min(s.len());
     }
@@ -82,15 +87,21 @@ fn anytextcat(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok((cast_to_text(ctx, &args[0]) + text(&args[1])).into())
 }
 fn concat(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let shown = args.iter().filter(|a| !a.is_null()).map(|a| printed(ctx, a));
+    let shown = args
+        .iter()
+        .filter(|a| !a.is_null())
+        .map(|a| printed(ctx, a));
     Ok(shown.collect::<String>().into())
 }
 fn concat_ws(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if args[0].is_null() {
         return Ok(Datum::Null);
     }
-    let shown: Vec<String> =
-        args[1..].iter().filter(|a| !a.is_null()).map(|a| printed(ctx, a)).collect();
+    let shown: Vec<String> = args[1..]
+        .iter()
+        .filter(|a| !a.is_null())
+        .map(|a| printed(ctx, a))
+        .collect();
     Ok(shown.join(text(&args[0])).into())
 }
 
@@ -130,7 +141,10 @@ fn upper(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if s.is_ascii() {
         return Ok(s.to_ascii_uppercase().into());
     }
-    Ok(s.chars().map(|c| mapped(c, char::to_uppercase)).collect::<String>().into())
+    Ok(s.chars()
+        .map(|c| mapped(c, char::to_uppercase))
+        .collect::<String>()
+        .into())
 }
 fn initcap(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let mut in_word = false;
@@ -148,7 +162,9 @@ fn initcap(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 fn position(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let s = text(&args[0]);
     let found = s.find(text(&args[1]));
-    Ok(found.map_or(0, |at| s[..at].chars().count() as i32 + 1).into())
+    Ok(found
+        .map_or(0, |at| s[..at].chars().count() as i32 + 1)
+        .into())
 }
 fn starts_with(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(text(&args[0]).starts_with(text(&args[1])).into())
@@ -192,12 +208,20 @@ fn rpad(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 fn left(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (s, n) = (text(&args[0]), int(&args[1]));
-    let n = if n < 0 { s.chars().count() as i64 + n } else { n };
+    let n = if n < 0 {
+        s.chars().count() as i64 + n
+    } else {
+        n
+    };
     Ok(s[..offset(s, n)].into())
 }
 fn right(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (s, n) = (text(&args[0]), int(&args[1]));
-    let skipped = if n < 0 { -n } else { (s.chars().count() as i64 - n).max(0) };
+    let skipped = if n < 0 {
+        -n
+    } else {
+        (s.chars().count() as i64 - n).max(0)
+    };
     Ok(s[offset(s, skipped)..].into())
 }
 
@@ -214,7 +238,11 @@ fn translate(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         None => Some(c),
         Some(i) => to.chars().nth(i),
     };
-    Ok(text(&args[0]).chars().filter_map(map).collect::<String>().into())
+    Ok(text(&args[0])
+        .chars()
+        .filter_map(map)
+        .collect::<String>()
+        .into())
 }
 fn split_part(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (s, separator, n) = (text(&args[0]), text(&args[1]), int(&args[2]));
@@ -255,7 +283,11 @@ fn overlay(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 fn ascii(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(text(&args[0]).chars().next().map_or(0, |c| u32::from(c) as i32).into())
+    Ok(text(&args[0])
+        .chars()
+        .next()
+        .map_or(0, |c| u32::from(c) as i32)
+        .into())
 }
 fn chr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let code = int(&args[0]);
@@ -266,10 +298,14 @@ fn chr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             Err(Error::new(state::INVALID_PARAMETER_VALUE, message).into())
         }
         0 => limit("null character not permitted".into()),
-        0x11_0000.. => limit(format!("requested character too large for encoding: {code}")),
+        0x11_0000.. => limit(format!(
+            "requested character too large for encoding: {code}"
+        )),
         _ => match char::from_u32(code as u32) {
             Some(c) => Ok(Datum::Text(Text::from_iter([c]))),
-            None => limit(format!("requested character not valid for encoding: {code}")),
+            None => limit(format!(
+                "requested character not valid for encoding: {code}"
+            )),
         },
     }
 }
@@ -328,8 +364,14 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(3061, "right", &[TEXT, INT4], TEXT, right),
     Function::new(1622, "repeat", &[TEXT, INT4], TEXT, repeat),
     Function::new(3062, "reverse", &[TEXT], TEXT, reverse),
-    Function::new(3058, "concat", &[ANY], TEXT, concat).stable().lenient().variadic(ANY),
-    Function::new(3059, "concat_ws", &[TEXT, ANY], TEXT, concat_ws).stable().lenient().variadic(ANY),
+    Function::new(3058, "concat", &[ANY], TEXT, concat)
+        .stable()
+        .lenient()
+        .variadic(ANY),
+    Function::new(3059, "concat_ws", &[TEXT, ANY], TEXT, concat_ws)
+        .stable()
+        .lenient()
+        .variadic(ANY),
     Function::new(1620, "ascii", &[TEXT], INT4, ascii),
     Function::new(1621, "chr", &[INT4], TEXT, chr),
     Function::new(2089, "to_hex", &[INT4], TEXT, to_hex),
@@ -346,7 +388,33 @@ pub static FUNCTIONS: &[Function] = &[
 
 pub static OPERATORS: &[Operator] = &[
     Operator::new(654, "||", TEXT, TEXT, TEXT, (1258, "textcat"), textcat),
-    Operator::new(2779, "||", TEXT, ANYNONARRAY, TEXT, (2003, "textanycat"), textanycat).stable(),
-    Operator::new(2780, "||", ANYNONARRAY, TEXT, TEXT, (2004, "anytextcat"), anytextcat).stable(),
-    Operator::new(3877, "^@", TEXT, TEXT, BOOL, (3696, "starts_with"), starts_with),
+    Operator::new(
+        2779,
+        "||",
+        TEXT,
+        ANYNONARRAY,
+        TEXT,
+        (2003, "textanycat"),
+        textanycat,
+    )
+    .stable(),
+    Operator::new(
+        2780,
+        "||",
+        ANYNONARRAY,
+        TEXT,
+        TEXT,
+        (2004, "anytextcat"),
+        anytextcat,
+    )
+    .stable(),
+    Operator::new(
+        3877,
+        "^@",
+        TEXT,
+        TEXT,
+        BOOL,
+        (3696, "starts_with"),
+        starts_with,
+    ),
 ];

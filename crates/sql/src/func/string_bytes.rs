@@ -25,7 +25,11 @@ fn slice(b: &[u8], start: i64, len: Option<i64>) -> Result<&[u8]> {
     Ok(&b[(from as usize).min(end)..end])
 }
 fn bytea_substr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(Datum::bytea(slice(bytes(&args[0]), int(&args[1]), args.get(2).map(int))?))
+    Ok(Datum::bytea(slice(
+        bytes(&args[0]),
+        int(&args[1]),
+        args.get(2).map(int),
+    )?))
 }
 fn byteacat(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::bytea([bytes(&args[0]), bytes(&args[1])].concat()))
@@ -80,17 +84,22 @@ fn overlay(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         return Err(negative_length().into());
     }
     let before = slice(b, 1, Some(start - 1))?;
-    Ok(Datum::bytea([before, new, slice(b, start + len, None)?].concat()))
+    Ok(Datum::bytea(
+        [before, new, slice(b, start + len, None)?].concat(),
+    ))
 }
 
 /// An index below a limit, or PostgreSQL's complaint.
 fn index(value: &Datum, limit: usize) -> Result<usize> {
     let index = int(value);
-    usize::try_from(index).ok().filter(|&i| i < limit).ok_or_else(|| {
-        let last = limit as i64 - 1;
-        let message = format!("index {index} out of valid range, 0..{last}");
-        Error::new(state::ARRAY_SUBSCRIPT_ERROR, message)
-    })
+    usize::try_from(index)
+        .ok()
+        .filter(|&i| i < limit)
+        .ok_or_else(|| {
+            let last = limit as i64 - 1;
+            let message = format!("index {index} out of valid range, 0..{last}");
+            Error::new(state::ARRAY_SUBSCRIPT_ERROR, message)
+        })
 }
 fn get_byte(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let b = bytes(&args[0]);
@@ -119,7 +128,11 @@ fn set_bit(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(Datum::bytea(b))
 }
 fn bit_count(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(bytes(&args[0]).iter().map(|b| i64::from(b.count_ones())).sum::<i64>().into())
+    Ok(bytes(&args[0])
+        .iter()
+        .map(|b| i64::from(b.count_ones()))
+        .sum::<i64>()
+        .into())
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -132,7 +145,8 @@ fn to_base64(b: &[u8]) -> String {
         if i > 0 && (i * 4).is_multiple_of(BASE64_LINE) {
             out.push('\n');
         }
-        let bits = group.iter().fold(0u32, |v, b| v << 8 | u32::from(*b)) << (8 * (3 - group.len()));
+        let bits =
+            group.iter().fold(0u32, |v, b| v << 8 | u32::from(*b)) << (8 * (3 - group.len()));
         for k in 0..4 {
             let digit = BASE64[(bits >> (18 - 6 * k) & 63) as usize];
             out.push(if k <= group.len() { digit as char } else { '=' });
@@ -154,9 +168,14 @@ fn from_base64(text: &str) -> Result<Vec<u8>> {
                 padding += 1;
                 0
             }
-            _ => BASE64.iter().position(|&d| char::from(d) == c).ok_or_else(|| {
-                invalid(format!("invalid symbol \"{c}\" found while decoding base64 sequence"))
-            })?,
+            _ => BASE64
+                .iter()
+                .position(|&d| char::from(d) == c)
+                .ok_or_else(|| {
+                    invalid(format!(
+                        "invalid symbol \"{c}\" found while decoding base64 sequence"
+                    ))
+                })?,
         };
         bits = bits << 6 | digit as u32;
         count += 1;
@@ -167,9 +186,8 @@ fn from_base64(text: &str) -> Result<Vec<u8>> {
         }
     }
     if count != 0 {
-        return Err(invalid("invalid base64 end sequence").hint(
-            "Input data is missing padding, is truncated, or is otherwise corrupted.",
-        ));
+        return Err(invalid("invalid base64 end sequence")
+            .hint("Input data is missing padding, is truncated, or is otherwise corrupted."));
     }
     Ok(out)
 }
@@ -223,7 +241,9 @@ fn charset(name: &str, from: &str, to: &str) -> Result<Charset> {
     match plain.to_ascii_lowercase().as_str() {
         "utf8" | "unicode" => Ok(Charset::Utf8),
         "latin1" | "iso88591" => Ok(Charset::Latin1),
-        _ => Err(Error::unsupported(format!("conversion from {from} to {to}"))),
+        _ => Err(Error::unsupported(format!(
+            "conversion from {from} to {to}"
+        ))),
     }
 }
 fn convert_from(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -234,8 +254,10 @@ fn convert_from(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             let text = std::str::from_utf8(b).map_err(|e| {
                 let at = e.valid_up_to();
                 let len = e.error_len().unwrap_or(b.len() - at).max(1);
-                let shown: Vec<String> =
-                    b[at..at + len].iter().map(|b| format!("0x{b:02x}")).collect();
+                let shown: Vec<String> = b[at..at + len]
+                    .iter()
+                    .map(|b| format!("0x{b:02x}"))
+                    .collect();
                 invalid_sequence(&shown.join(" "))
             })?;
             if text.contains('\0') {
@@ -271,7 +293,9 @@ fn convert_to(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             )
         })
     };
-    Ok(Datum::bytea(s.chars().map(byte).collect::<Result<Vec<u8>>>()?))
+    Ok(Datum::bytea(
+        s.chars().map(byte).collect::<Result<Vec<u8>>>()?,
+    ))
 }
 
 pub static FUNCTIONS: &[Function] = &[
@@ -303,6 +327,12 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(2011, "byteacat", &[BYTEA, BYTEA], BYTEA, byteacat),
 ];
 
-pub static OPERATORS: &[Operator] = &[
-    Operator::new(2018, "||", BYTEA, BYTEA, BYTEA, (2011, "byteacat"), byteacat),
-];
+pub static OPERATORS: &[Operator] = &[Operator::new(
+    2018,
+    "||",
+    BYTEA,
+    BYTEA,
+    BYTEA,
+    (2011, "byteacat"),
+    byteacat,
+)];

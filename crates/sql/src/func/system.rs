@@ -28,7 +28,10 @@ fn lastval(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
 }
 fn setval(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let is_called = args.get(2).is_none_or(Datum::is_true);
-    Ok(ctx.host.setval(class(&args[0]), int(&args[1]), is_called)?.into())
+    Ok(ctx
+        .host
+        .setval(class(&args[0]), int(&args[1]), is_called)?
+        .into())
 }
 
 fn current_user(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
@@ -45,7 +48,10 @@ fn current_schema(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
 }
 fn current_schemas(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let schemas = ctx.host.current_schemas(args[0].is_true());
-    Ok(Datum::array(Array::from_items(NAME, schemas.into_iter().map(Datum::from).collect())))
+    Ok(Datum::array(Array::from_items(
+        NAME,
+        schemas.into_iter().map(Datum::from).collect(),
+    )))
 }
 fn backend_pid(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(ctx.host.backend_pid().into())
@@ -65,10 +71,14 @@ fn current_setting(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn set_config(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if args[0].is_null() {
-        return Err(Error::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name")
-        .into());
+        return Err(
+            Error::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name").into(),
+        );
     }
-    Ok(ctx.host.set_setting(text(&args[0]), args[1].as_str(), args[2].is_true())?.into())
+    Ok(ctx
+        .host
+        .set_setting(text(&args[0]), args[1].as_str(), args[2].is_true())?
+        .into())
 }
 fn transaction_id(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(ctx.host.transaction_id(true)?.map(|id| id as i64).into())
@@ -103,18 +113,59 @@ fn format_type(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 fn input_is_valid(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let name = text(&args[1]);
     let ty = type_by_name(&name.to_ascii_lowercase()).ok_or_else(|| {
-        Error::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
+        Error::new(
+            state::UNDEFINED_OBJECT,
+            format!("type \"{name}\" does not exist"),
+        )
     })?;
-    Ok(io::input_text(ctx, text(&args[0]), SqlType::plain(ty.oid)).is_ok().into())
+    Ok(io::input_text(ctx, text(&args[0]), SqlType::plain(ty.oid))
+        .is_ok()
+        .into())
 }
 
 /// PostgreSQL's encodings, by number.
 const ENCODINGS: [&str; 42] = [
-    "SQL_ASCII", "EUC_JP", "EUC_CN", "EUC_KR", "EUC_TW", "EUC_JIS_2004", "UTF8", "MULE_INTERNAL",
-    "LATIN1", "LATIN2", "LATIN3", "LATIN4", "LATIN5", "LATIN6", "LATIN7", "LATIN8", "LATIN9",
-    "LATIN10", "WIN1256", "WIN1258", "WIN866", "WIN874", "KOI8R", "WIN1251", "WIN1252",
-    "ISO_8859_5", "ISO_8859_6", "ISO_8859_7", "ISO_8859_8", "WIN1250", "WIN1253", "WIN1254",
-    "WIN1255", "WIN1257", "KOI8U", "SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB",
+    "SQL_ASCII",
+    "EUC_JP",
+    "EUC_CN",
+    "EUC_KR",
+    "EUC_TW",
+    "EUC_JIS_2004",
+    "UTF8",
+    "MULE_INTERNAL",
+    "LATIN1",
+    "LATIN2",
+    "LATIN3",
+    "LATIN4",
+    "LATIN5",
+    "LATIN6",
+    "LATIN7",
+    "LATIN8",
+    "LATIN9",
+    "LATIN10",
+    "WIN1256",
+    "WIN1258",
+    "WIN866",
+    "WIN874",
+    "KOI8R",
+    "WIN1251",
+    "WIN1252",
+    "ISO_8859_5",
+    "ISO_8859_6",
+    "ISO_8859_7",
+    "ISO_8859_8",
+    "WIN1250",
+    "WIN1253",
+    "WIN1254",
+    "WIN1255",
+    "WIN1257",
+    "KOI8U",
+    "SJIS",
+    "BIG5",
+    "GBK",
+    "UHC",
+    "GB18030",
+    "JOHAB",
     "SHIFT_JIS_2004",
 ];
 fn encoding_to_char(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -123,7 +174,10 @@ fn encoding_to_char(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn char_to_encoding(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let plain = |s: &str| -> String {
-        s.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+        s.chars()
+            .filter(char::is_ascii_alphanumeric)
+            .map(|c| c.to_ascii_lowercase())
+            .collect()
     };
     let wanted = match plain(text(&args[0])).as_str() {
         "unicode" => "utf8".to_string(),
@@ -172,22 +226,56 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(2559, "lastval", &[], INT8, lastval).volatile(),
     Function::new(1576, "setval", &[REGCLASS, INT8], INT8, setval).volatile(),
     Function::new(1765, "setval", &[REGCLASS, INT8, BOOL], INT8, setval).volatile(),
-    Function::new(1619, "pg_typeof", &[ANY], REGTYPE, pg_typeof).stable().lenient(),
+    Function::new(1619, "pg_typeof", &[ANY], REGTYPE, pg_typeof)
+        .stable()
+        .lenient(),
     Function::new(2026, "pg_backend_pid", &[], INT4, backend_pid).stable(),
     Function::new(745, "current_user", &[], NAME, current_user).stable(),
     Function::new(746, "session_user", &[], NAME, session_user).stable(),
     Function::new(861, "current_database", &[], NAME, current_database).stable(),
     Function::new(1402, "current_schema", &[], NAME, current_schema).stable(),
-    Function::new(1403, "current_schemas", &[BOOL], NAME_ARRAY, current_schemas).stable(),
+    Function::new(
+        1403,
+        "current_schemas",
+        &[BOOL],
+        NAME_ARRAY,
+        current_schemas,
+    )
+    .stable(),
     Function::new(2077, "current_setting", &[TEXT], TEXT, current_setting).stable(),
-    Function::new(3294, "current_setting", &[TEXT, BOOL], TEXT, current_setting).stable(),
-    Function::new(2078, "set_config", &[TEXT, TEXT, BOOL], TEXT, set_config).volatile().lenient(),
+    Function::new(
+        3294,
+        "current_setting",
+        &[TEXT, BOOL],
+        TEXT,
+        current_setting,
+    )
+    .stable(),
+    Function::new(2078, "set_config", &[TEXT, TEXT, BOOL], TEXT, set_config)
+        .volatile()
+        .lenient(),
     Function::new(2943, "txid_current", &[], INT8, transaction_id).stable(),
-    Function::new(3348, "txid_current_if_assigned", &[], INT8, transaction_id_if_assigned).stable(),
+    Function::new(
+        3348,
+        "txid_current_if_assigned",
+        &[],
+        INT8,
+        transaction_id_if_assigned,
+    )
+    .stable(),
     Function::new(5059, "pg_current_xact_id", &[], XID8, transaction_id).stable(),
-    Function::new(5060, "pg_current_xact_id_if_assigned", &[], XID8, transaction_id_if_assigned).stable(),
+    Function::new(
+        5060,
+        "pg_current_xact_id_if_assigned",
+        &[],
+        XID8,
+        transaction_id_if_assigned,
+    )
+    .stable(),
     Function::new(3810, "pg_is_in_recovery", &[], BOOL, is_in_recovery).volatile(),
-    Function::new(1081, "format_type", &[OID, INT4], TEXT, format_type).stable().lenient(),
+    Function::new(1081, "format_type", &[OID, INT4], TEXT, format_type)
+        .stable()
+        .lenient(),
     Function::new(810, "pg_client_encoding", &[], NAME, client_encoding).stable(),
     Function::new(1039, "getdatabaseencoding", &[], NAME, database_encoding).stable(),
     Function::new(1597, "pg_encoding_to_char", &[INT4], NAME, encoding_to_char).stable(),
@@ -195,11 +283,39 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(3495, "to_regclass", &[TEXT], REGCLASS, to_regclass).stable(),
     Function::new(3493, "to_regtype", &[TEXT], REGTYPE, to_regtype).stable(),
     Function::new(3494, "to_regproc", &[TEXT], REGPROC, to_regproc).stable(),
-    Function::new(3479, "to_regprocedure", &[TEXT], REGPROCEDURE, to_regprocedure).stable(),
+    Function::new(
+        3479,
+        "to_regprocedure",
+        &[TEXT],
+        REGPROCEDURE,
+        to_regprocedure,
+    )
+    .stable(),
     Function::new(3492, "to_regoper", &[TEXT], REGOPER, to_regoper).stable(),
     Function::new(3476, "to_regoperator", &[TEXT], REGOPERATOR, to_regoperator).stable(),
-    Function::new(4086, "to_regnamespace", &[TEXT], REGNAMESPACE, to_regnamespace).stable(),
+    Function::new(
+        4086,
+        "to_regnamespace",
+        &[TEXT],
+        REGNAMESPACE,
+        to_regnamespace,
+    )
+    .stable(),
     Function::new(4093, "to_regrole", &[TEXT], REGROLE, to_regrole).stable(),
-    Function::new(4195, "to_regcollation", &[TEXT], REGCOLLATION, to_regcollation).stable(),
-    Function::new(6210, "pg_input_is_valid", &[TEXT, TEXT], BOOL, input_is_valid).stable(),
+    Function::new(
+        4195,
+        "to_regcollation",
+        &[TEXT],
+        REGCOLLATION,
+        to_regcollation,
+    )
+    .stable(),
+    Function::new(
+        6210,
+        "pg_input_is_valid",
+        &[TEXT, TEXT],
+        BOOL,
+        input_is_valid,
+    )
+    .stable(),
 ];

@@ -60,6 +60,7 @@ host_functions! {
     3408 pg_get_partition_constraintdef(OID) -> TEXT stable;
     3415 pg_get_statisticsobjdef(OID) -> TEXT stable;
     6174 pg_get_statisticsobjdef_columns(OID) -> TEXT stable;
+    6121 pg_relation_is_publishable(REGCLASS) -> BOOL stable;
     6120 pg_get_replica_identity_index(REGCLASS) -> REGCLASS stable;
     1215 obj_description(OID, NAME) -> TEXT stable;
     1348 obj_description(OID) -> TEXT stable;

@@ -8,9 +8,9 @@ use super::testing::TestHost;
 use super::*;
 use crate::io::{FormatSettings, Zone, input_text, to_text};
 use crate::parse::ast::{self, Node};
+use throng_types::datum::Dim;
 use throng_types::error::Result;
 use throng_types::sqltype::{array_of, element_of, type_by_name};
-use throng_types::datum::Dim;
 use throng_types::{Array, Numeric, SqlType, oid};
 
 type Value = (Datum, SqlType);
@@ -47,8 +47,11 @@ impl Evaluator<'_> {
         let found = resolve_operator(name, left, args[args.len() - 1].1.oid)?;
         let wanted = [found.left, found.right];
         let wanted = &wanted[2 - args.len()..];
-        let values: Result<Vec<Datum>> =
-            args.into_iter().zip(wanted).map(|(a, t)| self.cast(a, SqlType::plain(*t))).collect();
+        let values: Result<Vec<Datum>> = args
+            .into_iter()
+            .zip(wanted)
+            .map(|(a, t)| self.cast(a, SqlType::plain(*t)))
+            .collect();
         let value = plain(found.operator.call(&self.ctx, &values?))?;
         Ok((value, SqlType::plain(found.ret)))
     }
@@ -65,13 +68,17 @@ impl Evaluator<'_> {
         match found.callee {
             Callee::Scalar(f) => Ok((vec![plain(f.call(&self.ctx, &values))?], ret)),
             Callee::Set(f) => {
-                let Body::Set(rows) = f.body else { panic!("{name} has no rows") };
+                let Body::Set(rows) = f.body else {
+                    panic!("{name} has no rows")
+                };
                 if f.strict && values.iter().any(Datum::is_null) {
                     return Ok((vec![], ret));
                 }
                 // A series without end shows its beginning.
-                let rows: Result<Vec<Datum>> =
-                    plain(rows(&self.ctx, &values))?.take(20).map(plain).collect();
+                let rows: Result<Vec<Datum>> = plain(rows(&self.ctx, &values))?
+                    .take(20)
+                    .map(plain)
+                    .collect();
                 Ok((rows?, ret))
             }
             Callee::Aggregate(_) => panic!("{name} is an aggregate"),
@@ -83,23 +90,37 @@ impl Evaluator<'_> {
         let items = items?;
         let types: Vec<Oid> = items.iter().map(|i| i.1.oid).collect();
         let common = select_common_type(&types, "ARRAY")?;
-        let values: Result<Vec<Datum>> =
-            items.into_iter().map(|i| self.cast(i, SqlType::plain(common))).collect();
+        let values: Result<Vec<Datum>> = items
+            .into_iter()
+            .map(|i| self.cast(i, SqlType::plain(common)))
+            .collect();
         let values = values?;
         let Some(element) = element_of(common) else {
             let ty = SqlType::plain(array_of(common).expect("element types have arrays"));
             return Ok((Datum::array(Array::from_items(common, values)), ty));
         };
-        let mut dims = vec![Dim { len: values.len() as i32, lower: 1 }];
+        let mut dims = vec![Dim {
+            len: values.len() as i32,
+            lower: 1,
+        }];
         let mut all = Vec::new();
         for (i, value) in values.iter().enumerate() {
-            let Datum::Array(inner) = value else { panic!("a NULL among arrays") };
+            let Datum::Array(inner) = value else {
+                panic!("a NULL among arrays")
+            };
             if i == 0 {
                 dims.extend(&inner.dims);
             }
             all.extend(inner.items.iter().cloned());
         }
-        Ok((Datum::array(Array { element, dims, items: all }), SqlType::plain(common)))
+        Ok((
+            Datum::array(Array {
+                element,
+                dims,
+                items: all,
+            }),
+            SqlType::plain(common),
+        ))
     }
 
     fn value(&self, expr: &ast::Expr) -> Result<Value> {
@@ -123,9 +144,10 @@ impl Evaluator<'_> {
             Node::Binary { op, left, right } => {
                 self.operator(&op.name, vec![self.value(left)?, self.value(right)?])?
             }
-            Node::IsNull { arg, negated } => {
-                ((self.value(arg)?.0.is_null() != *negated).into(), SqlType::BOOL)
-            }
+            Node::IsNull { arg, negated } => (
+                (self.value(arg)?.0.is_null() != *negated).into(),
+                SqlType::BOOL,
+            ),
             Node::Cast { arg, ty } => {
                 let info = type_by_name(ty.name.last())
                     .unwrap_or_else(|| panic!("no type {}", ty.name.last()));
@@ -140,7 +162,13 @@ impl Evaluator<'_> {
                 (self.cast(self.value(arg)?, to)?, to)
             }
             Node::Array(items) => self.array(items)?,
-            Node::Like { kind, arg, pattern, escape, negated } => {
+            Node::Like {
+                kind,
+                arg,
+                pattern,
+                escape,
+                negated,
+            } => {
                 let mut pattern = self.value(pattern)?;
                 let escape = escape.as_ref().map(|e| self.value(e)).transpose()?;
                 let (function, op) = match kind {
@@ -153,7 +181,11 @@ impl Evaluator<'_> {
                     let (mut rows, ty) = self.call(function, args)?;
                     pattern = (rows.remove(0), ty);
                 }
-                let op = if *negated { format!("!{op}") } else { op.to_string() };
+                let op = if *negated {
+                    format!("!{op}")
+                } else {
+                    op.to_string()
+                };
                 self.operator(&op, vec![self.value(arg)?, pattern])?
             }
             Node::Call(call) => {
@@ -170,7 +202,11 @@ impl Evaluator<'_> {
         if rows.is_empty() {
             return Ok("none".into());
         }
-        let ty = if ty.oid == oid::UNKNOWN { SqlType::TEXT } else { ty };
+        let ty = if ty.oid == oid::UNKNOWN {
+            SqlType::TEXT
+        } else {
+            ty
+        };
         let shown: Vec<String> = rows
             .iter()
             .map(|row| match row {
@@ -183,7 +219,8 @@ impl Evaluator<'_> {
 }
 
 fn number(text: &str) -> Numeric {
-    text.parse().unwrap_or_else(|_| panic!("not a number: {text}"))
+    text.parse()
+        .unwrap_or_else(|_| panic!("not a number: {text}"))
 }
 
 /// The answer to one expression.
@@ -192,11 +229,20 @@ pub fn answer(expression: &str) -> String {
         time_zone: Zone::by_name("America/New_York").expect("a known zone"),
         ..FormatSettings::default()
     };
-    let evaluator = Evaluator { ctx: EvalContext { host: &TestHost, format: &format } };
+    let evaluator = Evaluator {
+        ctx: EvalContext {
+            host: &TestHost,
+            format: &format,
+        },
+    };
     let parsed = crate::parse::parse(&format!("SELECT {expression}"))
         .unwrap_or_else(|e| panic!("{expression}: {e}"));
-    let ast::Statement::Query(query) = &parsed[0].statement else { panic!("not a query") };
-    let ast::Body::Select(select) = &query.body else { panic!("not a SELECT") };
+    let ast::Statement::Query(query) = &parsed[0].statement else {
+        panic!("not a query")
+    };
+    let ast::Body::Select(select) = &query.body else {
+        panic!("not a SELECT")
+    };
     match evaluator.show(&select.targets[0].expr) {
         Ok(shown) => shown,
         Err(e) => format!("E{} {e}", e.code().as_str()),
@@ -210,10 +256,17 @@ pub fn check(cases: &str) {
         let (expression, expected) = line.split_once('\t').expect("a tab before the answer");
         let got = answer(expression);
         if got != expected {
-            wrong.push(format!("{expression}\n    expected {expected}\n    but got  {got}"));
+            wrong.push(format!(
+                "{expression}\n    expected {expected}\n    but got  {got}"
+            ));
         }
     }
-    assert!(wrong.is_empty(), "{} wrong answers\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong answers\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -235,4 +288,16 @@ fn strings() {
 #[test]
 fn regular_expressions() {
     check(include_str!("cases/regex.tsv"));
+}
+#[test]
+fn fields_and_ages() {
+    check(include_str!("cases/extract.tsv"));
+}
+#[test]
+fn templates() {
+    check(include_str!("cases/to_char.tsv"));
+}
+#[test]
+fn miscellany() {
+    check(include_str!("cases/misc.tsv"));
 }

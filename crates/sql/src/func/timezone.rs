@@ -41,7 +41,10 @@ fn zone_of_interval(span: Interval) -> Result<Zone> {
         return Err(refuse("not include months or days"));
     }
     let east = (span.micros / MICROS_PER_SECOND) as i32;
-    Ok(Zone::fixed(east).unwrap_or_else(|| Zone::Fixed { east, name: "".into() }))
+    Ok(Zone::fixed(east).unwrap_or_else(|| Zone::Fixed {
+        east,
+        name: "".into(),
+    }))
 }
 
 fn zone_argument(value: &Datum) -> Result<Zone> {
@@ -56,18 +59,25 @@ fn to_clock(zone: &Zone, utc: i64) -> EvalResult {
     if is_infinite(utc) {
         return Ok(Datum::Timestamp(utc));
     }
-    Ok(Datum::Timestamp(checked_timestamp(Some(zone.to_local(utc)))?))
+    Ok(Datum::Timestamp(checked_timestamp(Some(
+        zone.to_local(utc),
+    ))?))
 }
 fn from_clock(zone: &Zone, local: i64) -> EvalResult {
     if is_infinite(local) {
         return Ok(Datum::TimestampTz(local));
     }
-    Ok(Datum::TimestampTz(checked_timestamp(Some(zone.to_utc(local)))?))
+    Ok(Datum::TimestampTz(checked_timestamp(Some(
+        zone.to_utc(local),
+    ))?))
 }
 fn move_clock(ctx: &EvalContext<'_>, zone: &Zone, time: TimeTz) -> EvalResult {
     let east = zone.east_at(ctx.host.transaction_timestamp());
     let micros = time.micros + i64::from(time.zone + east) * MICROS_PER_SECOND;
-    Ok(Datum::TimeTz(TimeTz { micros: micros.rem_euclid(MICROS_PER_DAY), zone: -east }))
+    Ok(Datum::TimeTz(TimeTz {
+        micros: micros.rem_euclid(MICROS_PER_DAY),
+        zone: -east,
+    }))
 }
 
 fn timestamptz_zone(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -90,13 +100,51 @@ fn timetz_at_local(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 pub static FUNCTIONS: &[Function] = &[
-    Function::new(1026, "timezone", &[INTERVAL, TIMESTAMPTZ], TIMESTAMP, timestamptz_zone),
-    Function::new(1159, "timezone", &[TEXT, TIMESTAMPTZ], TIMESTAMP, timestamptz_zone),
+    Function::new(
+        1026,
+        "timezone",
+        &[INTERVAL, TIMESTAMPTZ],
+        TIMESTAMP,
+        timestamptz_zone,
+    ),
+    Function::new(
+        1159,
+        "timezone",
+        &[TEXT, TIMESTAMPTZ],
+        TIMESTAMP,
+        timestamptz_zone,
+    ),
     Function::new(2037, "timezone", &[TEXT, TIMETZ], TIMETZ, timetz_zone).stable(),
     Function::new(2038, "timezone", &[INTERVAL, TIMETZ], TIMETZ, timetz_zone),
-    Function::new(2069, "timezone", &[TEXT, TIMESTAMP], TIMESTAMPTZ, timestamp_zone),
-    Function::new(2070, "timezone", &[INTERVAL, TIMESTAMP], TIMESTAMPTZ, timestamp_zone),
-    Function::new(6334, "timezone", &[TIMESTAMPTZ], TIMESTAMP, timestamptz_at_local).stable(),
-    Function::new(6335, "timezone", &[TIMESTAMP], TIMESTAMPTZ, timestamp_at_local).stable(),
+    Function::new(
+        2069,
+        "timezone",
+        &[TEXT, TIMESTAMP],
+        TIMESTAMPTZ,
+        timestamp_zone,
+    ),
+    Function::new(
+        2070,
+        "timezone",
+        &[INTERVAL, TIMESTAMP],
+        TIMESTAMPTZ,
+        timestamp_zone,
+    ),
+    Function::new(
+        6334,
+        "timezone",
+        &[TIMESTAMPTZ],
+        TIMESTAMP,
+        timestamptz_at_local,
+    )
+    .stable(),
+    Function::new(
+        6335,
+        "timezone",
+        &[TIMESTAMP],
+        TIMESTAMPTZ,
+        timestamp_at_local,
+    )
+    .stable(),
     Function::new(6336, "timezone", &[TIMETZ], TIMETZ, timetz_at_local).stable(),
 ];
