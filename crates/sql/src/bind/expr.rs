@@ -298,6 +298,8 @@ impl Binder<'_> {
             Expr::Row(fields, _) if !fields.is_empty() => {
                 Ok(Expr::And(fields.into_iter().map(test).collect()))
             }
+            // A parameter gets no type from this.
+            bound @ Expr::Param(..) => Ok(test(bound)),
             bound => {
                 let bound = self.settle(bound, arg.pos)?;
                 Ok(test(bound))
@@ -320,6 +322,14 @@ impl Binder<'_> {
         self.operator(&op.name, left, right, op.pos)
     }
 
+    /// A parameter that was bound before another use of it settled its type.
+    fn refreshed(&self, expr: Expr) -> Expr {
+        match expr {
+            Expr::Param(n, ty) if ty.oid == oid::UNKNOWN => Expr::Param(n, self.params[n as usize]),
+            expr => expr,
+        }
+    }
+
     /// An operator applied, its operands cast to what it takes.
     pub(super) fn operator(
         &mut self,
@@ -328,7 +338,8 @@ impl Binder<'_> {
         right: Expr,
         pos: Pos,
     ) -> Result<Expr> {
-        let Some(left) = left else {
+        let right = self.refreshed(right);
+        let Some(left) = left.map(|l| self.refreshed(l)) else {
             let found = resolve_operator(name, None, right.type_oid()).map_err(|e| at(e, pos))?;
             let right = self.coerce(right, SqlType::plain(found.right), pos)?;
             let ty = SqlType::plain(found.ret);
@@ -358,6 +369,7 @@ impl Binder<'_> {
         right: Expr,
         pos: Pos,
     ) -> Result<(&'static Operator, Expr, Expr)> {
+        let (left, right) = (self.refreshed(left), self.refreshed(right));
         let found = resolve_operator(name, Some(left.type_oid()), right.type_oid())
             .map_err(|e| at(e, pos))?;
         let left = self.coerce(left, SqlType::plain(found.left), pos)?;

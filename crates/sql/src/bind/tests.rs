@@ -82,3 +82,32 @@ fn what_is_bound_is_planned() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Parameters without declared types get the types PostgreSQL 18 gives them.
+#[test]
+fn parameters_get_their_types_from_where_they_stand() {
+    let mut bench = Workbench::new(SCHEMA);
+    bench
+        .run(
+            "create table pgbench_accounts(aid int not null, bid int, abalance int, filler char(84));
+             create table pgbench_history(tid int, bid int, aid int, delta int, mtime timestamp,
+                 filler char(22))",
+        )
+        .unwrap();
+    let lines: Vec<&str> = include_str!("params.txt").lines().filter(|l| !l.is_empty()).collect();
+    let mut wrong = Vec::new();
+    for case in lines.chunks(2) {
+        let got = match bench.bind_one(case[0]).map(|b| b.statement) {
+            Ok(BoundStatement::Query(query)) => {
+                let types: Vec<String> = query.params.iter().map(|t| format_type(*t)).collect();
+                format!("= {}", types.join(", "))
+            }
+            Ok(_) => "= ".into(),
+            Err(e) => format!("! {} {}", e.code().as_str(), e.message()),
+        };
+        if got != case[1] {
+            wrong.push(format!("{}\n  want {}\n  got  {got}", case[0], case[1]));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -331,17 +331,20 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(words), 1..40).prop_map(|w| w.join(" "))
 }
 
+static BENCH: std::sync::LazyLock<crate::testing::Workbench> = std::sync::LazyLock::new(|| {
+    crate::testing::Workbench::new("create table t (a int, b text)")
+});
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
     fn any_soup_is_parsed_or_refused(sql in soup()) {
-        let bench = crate::testing::Workbench::new("create table t (a int, b text)");
         if let Ok(parsed) = parse(&sql) {
             for p in parsed {
                 // Nor may what comes after.
-                let bound = bench.bind(&p.statement, &sql).map_err(|e| e.to_string());
-                let _ = bound.map(|b| bench.plan(b));
+                let bound = BENCH.bind(&p.statement, &sql).map_err(|e| e.to_string());
+                let _ = bound.map(|b| BENCH.plan(b));
             }
         }
     }
