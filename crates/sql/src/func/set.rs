@@ -166,6 +166,11 @@ fn generate_subscripts(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterato
     Ok(Box::new((0..dim.len).map(subscript)))
 }
 
+/// No relation is a partition.
+fn partition_ancestors(_: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, EvalStop> {
+    Ok(Box::new(std::iter::empty()))
+}
+
 pub static FUNCTIONS: &[Function] = &[
     Function::set(
         938,
@@ -246,4 +251,12 @@ pub static FUNCTIONS: &[Function] = &[
         INT4,
         generate_subscripts,
     ),
+    Function::set(
+        3425,
+        "pg_partition_ancestors",
+        &[REGCLASS],
+        REGCLASS,
+        partition_ancestors,
+    )
+    .volatile(),
 ];

@@ -193,6 +193,22 @@ fn database_encoding(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(ctx.host.show_setting("server_encoding").into())
 }
 
+/// The tablespaces there are lie in the data directory, and so have no place of their own.
+fn tablespace_location(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    /// The database's own, `pg_default` and `pg_global`.
+    const BUILT_IN: [u32; 3] = [0, 1663, 1664];
+    match args[0] {
+        Datum::Oid(oid) if BUILT_IN.contains(&oid) => Ok("".into()),
+        _ => ctx.host.system_function("pg_tablespace_location", args),
+    }
+}
+fn sleep_for(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let span = super::datetime::interval(&args[0]);
+    let seconds = span.comparable() as f64 / 1e6;
+    ctx.host
+        .system_function("pg_sleep", &[Datum::Float8(seconds)])
+}
+
 /// A name looked up as a `reg*` type would, NULL where there is no such object.
 fn look_up(ctx: &EvalContext<'_>, args: &[Datum], kind: ObjectKind) -> EvalResult {
     match ctx.host.object_oid(kind, text(&args[0])) {
@@ -318,4 +334,13 @@ pub static FUNCTIONS: &[Function] = &[
         input_is_valid,
     )
     .stable(),
+    Function::new(
+        3778,
+        "pg_tablespace_location",
+        &[OID],
+        TEXT,
+        tablespace_location,
+    )
+    .stable(),
+    Function::new(3935, "pg_sleep_for", &[INTERVAL], VOID, sleep_for).volatile(),
 ];

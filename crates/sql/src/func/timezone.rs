@@ -1,6 +1,6 @@
 //! `AT TIME ZONE`: the same moment on another clock.
 
-use super::datetime::{checked_timestamp, interval, is_infinite, moment, zoned_clock};
+use super::datetime::{checked_timestamp, is_infinite, moment, zoned_clock};
 use super::{EvalContext, EvalResult, Function};
 use crate::io::datetime::interval as interval_io;
 use crate::io::zone::parse_displacement;
