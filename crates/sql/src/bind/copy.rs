@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Error, Result, oid};
 
 use super::dml::row_names;
 use super::scope::Scope;
@@ -56,11 +56,7 @@ impl Binder<'_> {
             }
             ast::CopySubject::Table { name, columns } => self.copy_table(ast, name, columns)?,
         };
-        if let (Some(filter), false) = (&ast.filter, ast.from) {
-            let message = "WHERE clause not allowed with COPY TO";
-            return Err(Error::new(state::SYNTAX_ERROR, message).position(filter.pos + 1));
-        }
-        let given = self.copy_options(&ast.options)?;
+        let given = self.copy_options(&ast.options, ast.from)?;
         let names: Vec<String> = match (&table, &subject) {
             (Some(table), _) => columns
                 .iter()
@@ -90,7 +86,7 @@ impl Binder<'_> {
         if !ast.from {
             return self.copy_table_to(name, columns);
         }
-        let table = match self.relation(name)? {
+        let table = match self.copied(name)? {
             Relation::Table(table) => self.check_access(table)?,
             Relation::Sequence(s) => {
                 let message = format!("cannot copy to sequence \"{}\"", s.name);
@@ -156,7 +152,7 @@ impl Binder<'_> {
         name: &ast::Name,
         columns: &[(String, Pos)],
     ) -> Result<(CopySubject, Option<Arc<TableDef>>, Vec<u16>)> {
-        let (table, listed) = match self.relation(name)? {
+        let (table, listed) = match self.copied(name)? {
             Relation::Table(table) => {
                 let listed = self.copy_columns(&table, columns)?;
                 (Some(table), listed)
@@ -225,6 +221,14 @@ impl Binder<'_> {
         ))
     }
 
+    /// The relation; what is wrong with its name is told without its place, as PostgreSQL does here.
+    fn copied(&self, name: &ast::Name) -> Result<Relation> {
+        self.relation(name).map_err(|mut e| {
+            e.fields_mut().position = None;
+            e
+        })
+    }
+
     fn copy_columns(&self, table: &TableDef, columns: &[(String, Pos)]) -> Result<Vec<u16>> {
         if columns.is_empty() {
             return Ok(table.live_columns().map(|(n, _)| n).collect());
@@ -244,7 +248,7 @@ impl Binder<'_> {
         Ok(listed)
     }
 
-    fn copy_options(&self, list: &[CopyOption]) -> Result<Given> {
+    fn copy_options(&self, list: &[CopyOption], from: bool) -> Result<Given> {
         let mut given = Given::default();
         let mut seen: Vec<&str> = Vec::new();
         for option in list {
@@ -254,7 +258,7 @@ impl Binder<'_> {
                 return Err(Error::new(state::SYNTAX_ERROR, message).position(option.pos + 1));
             }
             seen.push(name);
-            given.take(option).map_err(|e| super::at(e, option.pos))?;
+            given.take(option, from)?;
         }
         Ok(given)
     }
@@ -292,7 +296,8 @@ fn switch(option: &CopyOption) -> Result<bool> {
 }
 
 impl Given {
-    fn take(&mut self, option: &CopyOption) -> Result<()> {
+    fn take(&mut self, option: &CopyOption, from: bool) -> Result<()> {
+        let here = |e: Error| super::at(e, option.pos);
         match option.name.as_str() {
             "format" => {
                 self.format = Some(match text(option)?.as_str() {
@@ -300,7 +305,8 @@ impl Given {
                     "csv" => CopyFormat::Csv,
                     "binary" => CopyFormat::Binary,
                     other => {
-                        return Err(invalid(format!("COPY format \"{other}\" not recognized")));
+                        let message = format!("COPY format \"{other}\" not recognized");
+                        return Err(here(invalid(message)));
                     }
                 })
             }
@@ -312,36 +318,47 @@ impl Given {
             "header" => {
                 let matching =
                     matches!(&option.value, CopyValue::Text(t) if t.eq_ignore_ascii_case("match"));
-                self.header = Some(match matching {
-                    true => CopyHeader::Match,
-                    false if switch(option)? => CopyHeader::Yes,
-                    false => CopyHeader::No,
+                self.header = Some(match switch(option) {
+                    _ if matching => CopyHeader::Match,
+                    Ok(true) => CopyHeader::Yes,
+                    Ok(false) => CopyHeader::No,
+                    Err(_) => {
+                        let message = "header requires a Boolean value or \"match\"";
+                        return Err(Error::new(state::SYNTAX_ERROR, message));
+                    }
                 });
             }
             "freeze" => self.freeze = Some(switch(option)?),
-            "force_quote" => self.force_quote = Some(columns(option)?),
-            "force_not_null" => self.force_not_null = Some(columns(option)?),
-            "force_null" => self.force_null = Some(columns(option)?),
+            "force_quote" => self.force_quote = Some(columns(option).map_err(here)?),
+            "force_not_null" => self.force_not_null = Some(columns(option).map_err(here)?),
+            "force_null" => self.force_null = Some(columns(option).map_err(here)?),
             "encoding" => {
                 let name = text(option)?;
                 let plain = name.to_ascii_lowercase().replace(['-', '_'], "");
-                if plain != "utf8" && plain != "unicode" && plain != "sqlascii" {
-                    return Err(Error::unsupported(format!("COPY encoding \"{name}\"")));
+                if !matches!(plain.as_str(), "utf8" | "unicode" | "sqlascii") {
+                    return Err(here(Error::unsupported(format!("COPY encoding \"{name}\""))));
                 }
             }
             "on_error" => {
+                if !from {
+                    return Err(here(invalid("COPY ON_ERROR cannot be used with COPY TO")));
+                }
                 self.ignore_errors = Some(match text(option)?.as_str() {
                     "stop" => false,
                     "ignore" => true,
                     other => {
-                        return Err(invalid(format!("COPY ON_ERROR \"{other}\" not recognized")));
+                        let message = format!("COPY ON_ERROR \"{other}\" not recognized");
+                        return Err(here(invalid(message)));
                     }
                 })
             }
             "reject_limit" => {
-                let limit = text(option)?.parse::<i64>().ok().filter(|n| *n > 0);
-                self.reject_limit =
-                    Some(limit.ok_or_else(|| invalid("REJECT_LIMIT must be greater than zero"))?);
+                let limit = crate::io::scalar::parse_int(&text(option)?, oid::INT8)?;
+                if limit <= 0 {
+                    let message = format!("REJECT_LIMIT ({limit}) must be greater than zero");
+                    return Err(invalid(message));
+                }
+                self.reject_limit = Some(limit);
             }
             "log_verbosity" => {
                 self.verbosity = Some(match text(option)?.as_str() {
@@ -350,13 +367,13 @@ impl Given {
                     "verbose" => CopyVerbosity::Verbose,
                     other => {
                         let message = format!("COPY LOG_VERBOSITY \"{other}\" not recognized");
-                        return Err(invalid(message));
+                        return Err(here(invalid(message)));
                     }
                 })
             }
             other => {
                 let message = format!("option \"{other}\" not recognized");
-                return Err(Error::new(state::SYNTAX_ERROR, message));
+                return Err(here(Error::new(state::SYNTAX_ERROR, message)));
             }
         }
         Ok(())
@@ -394,6 +411,7 @@ fn check(
     let format = given.format.unwrap_or(CopyFormat::Text);
     let (csv, binary) = (format == CopyFormat::Csv, format == CopyFormat::Binary);
     let syntax = |message: &str| Err(Error::new(state::SYNTAX_ERROR, message));
+    let unsupported = |message: &str| Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
     if binary && given.delimiter.is_some() {
         return syntax("cannot specify DELIMITER in BINARY mode");
     }
@@ -411,7 +429,7 @@ fn check(
         ));
     }
     if header == CopyHeader::Match && !from {
-        return syntax("cannot use \"match\" with HEADER in COPY TO");
+        return unsupported("cannot use \"match\" with HEADER in COPY TO");
     }
     if binary && given.ignore_errors == Some(true) {
         return syntax("only ON_ERROR STOP is allowed in BINARY mode");
@@ -434,21 +452,15 @@ fn check(
             format!("COPY {what} requires CSV mode"),
         ));
     }
-    let wrong_way: [(bool, &str, &str); 6] = [
-        (given.force_quote.is_some() && from, "FORCE_QUOTE", "FROM"),
-        (
-            given.force_not_null.is_some() && !from,
-            "FORCE_NOT_NULL",
-            "TO",
-        ),
-        (given.force_null.is_some() && !from, "FORCE_NULL", "TO"),
-        (given.freeze == Some(true) && !from, "FREEZE", "TO"),
-        (given.default.is_some() && !from, "DEFAULT", "TO"),
-        (given.ignore_errors.is_some() && !from, "ON_ERROR", "TO"),
+    let wrong_way = [
+        (given.force_quote.is_some() && from, "FORCE_QUOTE", "FROM", state::FEATURE_NOT_SUPPORTED),
+        (given.force_not_null.is_some() && !from, "FORCE_NOT_NULL", "TO", state::INVALID_PARAMETER_VALUE),
+        (given.force_null.is_some() && !from, "FORCE_NULL", "TO", state::INVALID_PARAMETER_VALUE),
+        (given.freeze == Some(true) && !from, "FREEZE", "TO", state::INVALID_PARAMETER_VALUE),
+        (given.default.is_some() && !from, "DEFAULT", "TO", state::FEATURE_NOT_SUPPORTED),
     ];
-    if let Some((_, what, way)) = wrong_way.iter().find(|(wrong, ..)| *wrong) {
-        let message = format!("COPY {what} cannot be used with COPY {way}");
-        return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+    if let Some((_, what, way, code)) = wrong_way.iter().find(|(wrong, ..)| *wrong) {
+        return Err(Error::new(*code, format!("COPY {what} cannot be used with COPY {way}")));
     }
     let delimiter = given
         .delimiter
@@ -491,15 +503,18 @@ fn check(
         ));
     }
     if let Some(default) = &given.default {
-        if *default == null {
-            return Err(invalid(
-                "NULL specification and DEFAULT specification cannot be the same",
-            ));
+        if default.contains(['\n', '\r']) {
+            let message = "COPY default representation cannot use newline or carriage return";
+            return Err(invalid(message));
         }
         if default.as_bytes().contains(&delimiter) {
-            return Err(invalid(
-                "COPY delimiter character must not appear in the DEFAULT specification",
-            ));
+            return unsupported("COPY delimiter character must not appear in the DEFAULT specification");
+        }
+        if csv && default.as_bytes().contains(&quote) {
+            return unsupported("CSV quote character must not appear in the DEFAULT specification");
+        }
+        if *default == null {
+            return unsupported("NULL specification and DEFAULT specification cannot be the same");
         }
     }
     Ok(CopyOptions {

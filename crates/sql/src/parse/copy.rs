@@ -1,6 +1,7 @@
 //! COPY, in its new and old spellings.
 
-use throng_types::Result;
+use throng_types::error::state;
+use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::*;
@@ -59,7 +60,12 @@ impl Parser<'_> {
             let value = CopyValue::Text(self.string()?);
             options.push(self.option("delimiter", value));
         }
+        let at = self.pos();
         let filter = self.where_clause()?;
+        if filter.is_some() && !from {
+            let message = "WHERE clause not allowed with COPY TO";
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
+        }
         Ok(Statement::Copy(Box::new(Copy {
             subject,
             from,
