@@ -10,6 +10,7 @@
 //!     waits                                              it has not answered and waits for a lock
 //! b?                                                     look again: waits, or its answer
 //!     waits
+//! c!: select 1                                             a statement to its end, whether it waits or not
 //! cancel b                                               a cancel request; `vanish b` drops its connection
 //! b>                                                     its answer, which must come now
 //!     ERROR 57014: canceling statement due to user request
@@ -123,7 +124,10 @@ impl<'a> Stage<'a> {
     }
 
     fn finish(&mut self, session: &str) -> Vec<String> {
-        self.waiting.retain(|w| w != session);
+        let Some(at) = self.waiting.iter().position(|w| w == session) else {
+            return vec!["was not waiting".to_owned()];
+        };
+        self.waiting.remove(at);
         match self.session(session).finish() {
             Ok(answer) => render(&answer, Detail::Terse),
             Err(e) => vec![format!("no answer: {e}")],
@@ -145,14 +149,25 @@ impl<'a> Stage<'a> {
             Some(self.look(session))
         } else {
             let (session, sql) = text.split_once(": ").unwrap_or_else(|| panic!("no step: {text}"));
-            assert!(!self.waiting.iter().any(|w| w == session), "{session} still waits: {text}");
+            if self.waiting.iter().any(|w| w == session.trim_end_matches('!')) {
+                return Some(vec!["is still waiting".to_owned()]);
+            }
+            let to_its_end = session.strip_suffix('!');
+            let session = to_its_end.unwrap_or(session);
             self.session(session).start(sql).expect("sent");
-            Some(self.look(session))
+            if to_its_end.is_none() {
+                return Some(self.look(session));
+            }
+            self.waiting.push(session.to_owned());
+            Some(self.finish(session))
         }
     }
 
     fn end(mut self, place: &str) {
-        assert!(self.waiting.is_empty(), "{place}: nobody looks at the answer of {:?}", self.waiting);
+        if self.target.oracle {
+            let unheard = &self.waiting;
+            assert!(unheard.is_empty(), "{place}: nobody looks at the answer of {unheard:?}");
+        }
         drop(self.sessions);
         // Sessions end when their connection does, but not at that very moment.
         self.monitor.run(&format!("drop schema {} cascade", self.schema));
@@ -173,9 +188,10 @@ fn run(target: &Target, path: &Path, tally: &mut Tally) {
             continue;
         }
         if text.starts_with("== ") {
-            if let Some(stage) = stage.replace(Stage::new(target, &script, &setup)) {
-                stage.end(&place);
+            if let Some(before) = stage.take() {
+                before.end(&place);
             }
+            stage = Some(Stage::new(target, &script, &setup));
             continue;
         }
         let stage = stage.as_mut().unwrap_or_else(|| panic!("{place}: a step outside a scenario"));

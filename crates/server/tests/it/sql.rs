@@ -111,12 +111,12 @@ fn answer(client: &mut Client, record: &Record) -> Vec<String> {
 }
 
 /// A session in a schema of the script's own, with what PostgreSQL and we might be configured differently in.
-fn session(target: &Target, script: &str) -> Client {
+fn session(target: &Target, schema: &str) -> Client {
     let mut client = target.connect();
     client.run("set client_min_messages = warning");
-    client.run(&format!("drop schema if exists {script} cascade"));
-    client.run(&format!("create schema {script}"));
-    client.run(&format!("set search_path = {script}"));
+    client.run(&format!("drop schema if exists {schema} cascade"));
+    client.run(&format!("create schema {schema}"));
+    client.run(&format!("set search_path = {schema}"));
     client.run("set timezone = 'UTC'");
     client.run("set datestyle = 'ISO, MDY'");
     client.run("reset client_min_messages");
@@ -127,7 +127,8 @@ fn run(target: &Target, path: &Path, tally: &mut Tally) {
     let script = name(path);
     let text = std::fs::read_to_string(path).expect("a script");
     let mut items = read(&text);
-    let mut client = session(target, &script);
+    let schema = format!("sql_{script}");
+    let mut client = session(target, &schema);
     for item in &mut items {
         let Item::Record(record) = item else { continue };
         let got = answer(&mut client, record);
@@ -140,11 +141,11 @@ fn run(target: &Target, path: &Path, tally: &mut Tally) {
         }
         if lost {
             // The rest of the script deserves its own verdict.
-            client = session(target, &script);
+            client = session(target, &schema);
         }
     }
     let mut client = target.connect();
-    client.run(&format!("set client_min_messages = warning; drop schema {script} cascade"));
+    client.run(&format!("set client_min_messages = warning; drop schema {schema} cascade"));
     if target.oracle {
         std::fs::write(path, written(&items)).expect("the script is written");
     }
