@@ -115,6 +115,7 @@ impl AggregateOp {
             }
         };
         // From here on nothing stops: the row is taken exactly once.
+        cx.evaluated();
         self.have_pending = false;
         for ((call, accumulator), intake) in
             self.plan.aggs.iter().zip(&mut self.states[group]).zip(intakes)

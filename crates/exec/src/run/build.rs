@@ -117,7 +117,10 @@ impl Execution {
             self.root = Some(operator(source, &mut cx)?);
         }
         match &mut self.root {
-            Some(root) => root.next(&mut cx, row),
+            Some(root) => {
+                cx.tick()?;
+                root.next(&mut cx, row)
+            }
             None => Ok(false),
         }
     }
@@ -272,5 +275,6 @@ pub fn evaluate_all(
     for expr in exprs {
         out.push(super::eval::eval(expr, row, cx)?);
     }
+    cx.evaluated();
     Ok(())
 }

@@ -53,9 +53,17 @@ pub struct Memory {
     /// None while one is running.
     pub subplans: Vec<Option<SubPlan>>,
     pub locked: Option<Locked>,
+    turn: Turn,
     /// Bytes kept by sorts, hash tables and kept rows.
     used: usize,
     limit: usize,
+}
+
+/// How much of its turn on the core a statement has used; it goes on from row to row.
+struct Turn {
+    ticks: u32,
+    /// When the turn began, once there has been reason to look at the clock.
+    began: Option<Instant>,
 }
 
 impl Memory {
@@ -66,6 +74,7 @@ impl Memory {
             outer: vec![Datum::Null; outer_params as usize],
             subplans: std::iter::repeat_with(|| None).take(subplans).collect(),
             locked: None,
+            turn: Turn { ticks: TICKS, began: None },
             used: 0,
             limit,
         }
@@ -88,8 +97,7 @@ pub struct Cx<'a> {
     pub recheck: Option<(RelId, Tid)>,
     used: &'a mut usize,
     limit: usize,
-    ticks: u32,
-    until: Instant,
+    turn: &'a mut Turn,
 }
 
 impl<'a> Cx<'a> {
@@ -106,23 +114,28 @@ impl<'a> Cx<'a> {
             recheck: None,
             used: &mut memory.used,
             limit: memory.limit,
-            ticks: TICKS,
-            until: Instant::now() + SLICE,
+            turn: &mut memory.turn,
         }
     }
 
     /// To be called for every row looked at: gives the core back when the slice is over, and notices a cancel.
     #[inline]
     pub fn tick(&mut self) -> Step<()> {
-        self.ticks -= 1;
-        if self.ticks == 0 { self.turn() } else { Ok(()) }
+        self.turn.ticks -= 1;
+        if self.turn.ticks == 0 { self.turn_over() } else { Ok(()) }
     }
 
     #[cold]
-    fn turn(&mut self) -> Step<()> {
-        self.ticks = TICKS;
+    fn turn_over(&mut self) -> Step<()> {
+        self.turn.ticks = TICKS;
         self.env.cancel.check()?;
-        if Instant::now() >= self.until { Err(Stop::Yield) } else { Ok(()) }
+        let now = Instant::now();
+        let began = *self.turn.began.get_or_insert(now);
+        if now - began < SLICE {
+            return Ok(());
+        }
+        self.turn.began = None;
+        Err(Stop::Yield)
     }
 
     /// The expressions of a row are evaluated: they will not be evaluated for it again.

@@ -59,6 +59,7 @@ impl FunctionScanOp {
                 args.push(eval(arg, &[], cx)?);
             }
             self.rows = Some(Rows::start(self.plan.func, &args, cx)?);
+            cx.evaluated();
             self.count = 0;
         }
         let Some(rows) = &mut self.rows else { return Ok(false) };
@@ -152,6 +153,7 @@ impl ProjectSetOp {
             }
         }
         self.started = true;
+        cx.evaluated();
         Ok(())
     }
 }

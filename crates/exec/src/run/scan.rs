@@ -63,10 +63,10 @@ impl Decoder {
                 });
             }
         }
-        match self.filter {
-            Some(filter) => holds(filter, row, cx),
-            None => Ok(true),
-        }
+        let Some(filter) = self.filter else { return Ok(true) };
+        let shown = holds(filter, row, cx)?;
+        cx.evaluated();
+        Ok(shown)
     }
 
     /// xmin, xmax, cmin and cmax: asked for rarely enough that the tuple is looked at once more.

@@ -91,9 +91,11 @@ pub fn eval(sub: &SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     for ((param, _), value) in sub.args.iter().zip(&plan.args) {
         cx.outer[param.0 as usize] = value.clone();
     }
-    let answer = plan
-        .complete(enough(&sub.kind), cx)
-        .and_then(|()| answer(sub, plan.rows(), row, cx));
+    // What the subquery's rows do is done when they are; what this row's other expressions did is not.
+    let outside = cx.env.effects.enter();
+    let complete = plan.complete(enough(&sub.kind), cx);
+    cx.env.effects.leave(outside);
+    let answer = complete.and_then(|()| answer(sub, plan.rows(), row, cx));
     cx.subplans[slot] = Some(plan);
     answer
 }

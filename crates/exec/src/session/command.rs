@@ -29,6 +29,14 @@ fn not_in_block(what: &str) -> Error {
     )
 }
 
+/// RESET ROLE is SET ROLE NONE, but for its tag.
+fn set_or_reset(text: &str) -> &'static str {
+    match text.get(..5).is_some_and(|t| t.eq_ignore_ascii_case("reset")) {
+        true => "RESET",
+        false => "SET",
+    }
+}
+
 impl Session {
     /// Runs a command to its end and says so to the client.
     pub(super) async fn run_command(
@@ -90,11 +98,11 @@ impl Session {
             }
             Command::SetRole { role, local: _ } => {
                 self.set_role(role.as_deref())?;
-                "SET"
+                set_or_reset(text)
             }
             Command::SetSessionAuthorization { role, local: _ } => {
                 self.set_session_authorization(role.as_deref())?;
-                "SET"
+                set_or_reset(text)
             }
             Command::Prepare { name, types, statement } => {
                 self.prepare_named(name, types, statement, text)?;

@@ -1,11 +1,8 @@
 //! Catalog objects written as SQL: `pg_get_indexdef` and its kin, comments.
 
-use throng_sql::catalog::{
-    ConstraintDef, ConstraintKind, FkAction, IndexColumn, IndexDef, Relation, TableDef,
-    builtin,
-};
+use throng_sql::catalog::system::definition;
+use throng_sql::catalog::{Relation, builtin};
 use throng_sql::func::EvalResult;
-use throng_sql::parse::quote_ident;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 
@@ -28,12 +25,10 @@ impl SessionHost<'_> {
             },
             // Stored expressions are kept as SQL already.
             "pg_get_expr" => args[0].clone(),
-            "pg_get_indexdef" => {
-                let column = args.get(1).map_or(0, number);
-                self.catalog.index(oid(&args[0])).map(|def| self.index_def(def, column)).into()
-            }
-            "pg_get_constraintdef" => {
-                self.catalog.constraint(oid(&args[0])).map(|def| self.constraint_def(def)).into()
+            "pg_get_indexdef" => self.index_definition(oid(&args[0]), args.get(1), args.get(2)),
+            "pg_get_constraintdef" => self.constraint_definition(oid(&args[0])),
+            "pg_relation_is_publishable" => {
+                self.catalog.table(oid(&args[0])).is_some().into()
             }
             "pg_get_serial_sequence" => self.serial_sequence(&args[0], &args[1])?.into(),
             "pg_get_replica_identity_index" => {
@@ -68,7 +63,32 @@ impl SessionHost<'_> {
     }
 
     fn comment(&self, class: Oid, object: Oid, column: u16) -> Datum {
-        self.catalog.comment(class, object, column).map(|comment| comment.text.clone()).into()
+        definition::comment(self.catalog, class, object, column).into()
+    }
+
+    /// The whole statement, or one key column where `column` is not 0.
+    fn index_definition(&self, index: Oid, column: Option<&Datum>, pretty: Option<&Datum>) -> Datum {
+        let Some(index) = self.catalog.index(index) else { return Datum::Null };
+        match column.map_or(0, number) {
+            0 => {
+                let pretty = pretty.is_some_and(Datum::is_true);
+                definition::index_definition(self.catalog, index, !pretty).into()
+            }
+            n => {
+                let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
+                definition::index_column(self.catalog, index, place).unwrap_or_default().into()
+            }
+        }
+    }
+
+    fn constraint_definition(&self, constraint: Oid) -> Datum {
+        if let Some(def) = self.catalog.constraint(constraint) {
+            let name_of = |table: Oid| self.relation_name(table).unwrap_or_default();
+            return definition::constraint_definition(self.catalog, def, &name_of).into();
+        }
+        definition::not_null_column(self.catalog, constraint)
+            .map(|(table, attnum)| definition::not_null_definition(table, attnum))
+            .into()
     }
 
     fn signature(&self, what: &str, function: Oid) -> Datum {
@@ -88,113 +108,6 @@ impl SessionHost<'_> {
         }
     }
 
-    /// Always with its schema, as PostgreSQL writes the tables of indexes.
-    fn qualified(&self, schema: Oid, name: &str) -> String {
-        match self.catalog.schema(schema) {
-            Some(schema) => format!("{}.{}", quote_ident(&schema.name), quote_ident(name)),
-            None => quote_ident(name),
-        }
-    }
-
-    /// `column` 0: the whole statement; else that column alone.
-    fn index_def(&self, def: &IndexDef, column: i64) -> String {
-        let Some(table) = self.catalog.table(def.table) else { return String::new() };
-        let named = |c: &IndexColumn| quote_ident(&table.column(c.attnum).name);
-        if column > 0 {
-            return def.columns.get(column as usize - 1).map(named).unwrap_or_default();
-        }
-        let columns: Vec<String> = def
-            .columns
-            .iter()
-            .map(|c| {
-                let mut text = named(c);
-                if let Some(collation) = &table.column(c.attnum).collation {
-                    text += &format!(" COLLATE {}", quote_ident(collation));
-                }
-                // NULLs come last going up and first going down unless it is said.
-                text += match (c.descending, c.nulls_first) {
-                    (false, false) => "",
-                    (false, true) => " NULLS FIRST",
-                    (true, true) => " DESC",
-                    (true, false) => " DESC NULLS LAST",
-                };
-                text
-            })
-            .collect();
-        let mut text = format!(
-            "CREATE {}INDEX {} ON {} USING btree ({})",
-            if def.unique { "UNIQUE " } else { "" },
-            quote_ident(&def.name),
-            self.qualified(table.schema, &table.name),
-            columns.join(", ")
-        );
-        if def.nulls_not_distinct {
-            text += " NULLS NOT DISTINCT";
-        }
-        if !def.options.is_empty() {
-            let options: Vec<String> =
-                def.options.iter().map(|(n, v)| format!("{n}='{v}'")).collect();
-            text += &format!(" WITH ({})", options.join(", "));
-        }
-        text
-    }
-
-    fn constraint_def(&self, def: &ConstraintDef) -> String {
-        let Some(table) = self.catalog.table(def.table) else { return String::new() };
-        let mut text = match &def.kind {
-            ConstraintKind::PrimaryKey { index } => {
-                format!("PRIMARY KEY ({})", self.key_columns(*index, table))
-            }
-            ConstraintKind::Unique { index } => {
-                let nulls = self.catalog.index(*index).is_some_and(|i| i.nulls_not_distinct);
-                format!(
-                    "UNIQUE {}({})",
-                    if nulls { "NULLS NOT DISTINCT " } else { "" },
-                    self.key_columns(*index, table)
-                )
-            }
-            ConstraintKind::Check { expr, .. } => format!("CHECK ({expr})"),
-            ConstraintKind::ForeignKey(fk) => {
-                let names = |table: &TableDef, columns: &[u16]| {
-                    let names = columns.iter().map(|n| quote_ident(&table.column(*n).name));
-                    names.collect::<Vec<_>>().join(", ")
-                };
-                let Some(other) = self.catalog.table(fk.ref_table) else { return String::new() };
-                let mut text = format!(
-                    "FOREIGN KEY ({}) REFERENCES {}({})",
-                    names(table, &fk.columns),
-                    self.catalog
-                        .display_name(&self.search_path(), &Relation::Table(other.clone())),
-                    names(other, &fk.ref_columns)
-                );
-                if fk.match_full {
-                    text += " MATCH FULL";
-                }
-                for (event, action) in [("UPDATE", fk.on_update), ("DELETE", fk.on_delete)] {
-                    let action = match action {
-                        FkAction::NoAction => continue,
-                        FkAction::Restrict => "RESTRICT",
-                        FkAction::Cascade => "CASCADE",
-                        FkAction::SetNull => "SET NULL",
-                        FkAction::SetDefault => "SET DEFAULT",
-                    };
-                    text += &format!(" ON {event} {action}");
-                }
-                text
-            }
-        };
-        if !def.validated {
-            text += " NOT VALID";
-        }
-        text
-    }
-
-    fn key_columns(&self, index: Oid, table: &TableDef) -> String {
-        let columns = self.catalog.index(index).map_or(&[][..], |i| &i.columns);
-        let names = columns.iter().map(|c| quote_ident(&table.column(c.attnum).name));
-        names.collect::<Vec<_>>().join(", ")
-    }
-
     fn serial_sequence(&self, table: &Datum, column: &Datum) -> Result<Option<String>> {
         let name = table.as_str().unwrap_or_default();
         let Relation::Table(def) = self.relation(name)? else {
@@ -209,6 +122,6 @@ impl SessionHost<'_> {
         let owned = self.catalog.sequences_of(def.oid).iter();
         let owned = owned.filter_map(|oid| self.catalog.sequence(*oid));
         let found = owned.into_iter().find(|s| s.owned_by == Some((def.oid, attnum)));
-        Ok(found.map(|s| self.qualified(s.schema, &s.name)))
+        Ok(found.map(|s| definition::qualified_name(self.catalog, s.schema, &s.name)))
     }
 }

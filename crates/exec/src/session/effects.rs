@@ -29,20 +29,39 @@ pub enum Effect {
 pub struct Effects {
     log: RefCell<Vec<Effect>>,
     at: Cell<usize>,
+    /// Where the innermost subquery's effects begin; those before are of the expression around it.
+    base: Cell<usize>,
 }
 
 impl Effects {
     /// The evaluation begins again.
     pub fn again(&self) {
         self.at.set(0);
+        self.base.set(0);
+    }
+
+    /// A statement begins: nothing has been done.
+    pub fn clear(&self) {
+        self.again();
+        self.log.borrow_mut().clear();
+    }
+
+    /// A subquery begins or goes on; what is answered is for [`Effects::leave`].
+    pub fn enter(&self) -> usize {
+        self.base.replace(self.at.get())
+    }
+
+    pub fn leave(&self, outside: usize) {
+        self.base.set(outside);
     }
 
     /// The evaluation is complete: what follows is another row's.
     #[inline]
     pub fn done(&self) {
-        if self.at.get() > 0 {
-            self.at.set(0);
-            self.log.borrow_mut().clear();
+        let base = self.base.get();
+        if self.at.get() > base {
+            self.at.set(base);
+            self.log.borrow_mut().truncate(base);
         }
     }
 

@@ -358,7 +358,12 @@ impl SessionHost<'_> {
             false => LockMode::Exclusive,
         };
         if name.starts_with("pg_advisory_unlock") {
-            return Ok(entry.unlock(tag, mode).into());
+            let held = entry.unlock(tag, mode);
+            if !held {
+                let message = format!("you don't own a lock of type {}", mode.name());
+                self.session.warn(Error::new(state::WARNING, message));
+            }
+            return Ok(held.into());
         }
         let scope = match name.contains("_xact_") {
             true => LockScope::Transaction,

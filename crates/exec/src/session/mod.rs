@@ -94,6 +94,8 @@ pub struct Session {
     sequences: RefCell<sequences::Used>,
     effects: Effects,
     plan_settings: prepared::SettingsSeen,
+    /// What functions had to say.
+    warnings: RefCell<Vec<Error>>,
     /// Parameters of the command that is about to run.
     command_values: Vec<Datum>,
     secret: Arc<[u8]>,
@@ -163,6 +165,7 @@ impl Session {
             sequences: RefCell::default(),
             effects: Effects::default(),
             plan_settings: prepared::SettingsSeen::default(),
+            warnings: RefCell::default(),
             command_values: Vec::new(),
             secret,
             statement_time: now(),
@@ -248,6 +251,11 @@ impl Session {
         Ok(())
     }
 
+    /// A function warns; the client is told when the statement gives the next row or ends.
+    pub(super) fn warn(&self, warning: Error) {
+        self.warnings.borrow_mut().push(warning.severity(Severity::Warning));
+    }
+
     /// Sends notices that `client_min_messages` lets through.
     fn notices(&self, notices: Vec<Error>, client: &mut dyn Client) {
         const ORDER: [&str; 4] = ["notice", "warning", "error", "none"];
@@ -267,6 +275,7 @@ impl Session {
 
     fn statement_began(&mut self, text: &str) {
         self.statement_time = now();
+        self.effects.clear();
         self.handle.entry().statement_began(text);
         let settings = self.settings.borrow();
         let timeout = |id| settings.int(id) as u64;

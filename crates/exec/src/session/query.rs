@@ -210,7 +210,11 @@ impl Session {
         }
         let mut given = 0;
         while given < limit {
-            if !next(&mut run.execution, env, txn, &mut run.row).await? {
+            let more = next(&mut run.execution, env, txn, &mut run.row).await?;
+            if !self.warnings.borrow().is_empty() {
+                self.notices(self.warnings.take(), client);
+            }
+            if !more {
                 txn.next_command()?;
                 return Ok(Ran { rows: given, complete: true });
             }

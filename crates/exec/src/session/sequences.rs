@@ -255,10 +255,16 @@ impl SessionHost<'_> {
             return Ok(def);
         }
         Err(match self.catalog.relation(oid) {
-            Some(other) => Error::new(
-                state::WRONG_OBJECT_TYPE,
-                format!("\"{}\" is not a sequence", other.name()),
-            ),
+            Some(other) => {
+                let what = match other.relkind() {
+                    b'i' => "indexes",
+                    b'v' => "views",
+                    _ => "tables",
+                };
+                let message = format!("cannot open relation \"{}\"", other.name());
+                Error::new(state::WRONG_OBJECT_TYPE, message)
+                    .detail(format!("This operation is not supported for {what}."))
+            }
             None => Error::new(
                 state::UNDEFINED_TABLE,
                 format!("could not open relation with OID {oid}"),

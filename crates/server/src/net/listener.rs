@@ -91,7 +91,8 @@ fn start_loop(
     let (arrivals, receiver) = mpsc::unbounded_channel();
     let connections = Arc::new(AtomicUsize::new(0));
     let open = connections.clone();
-    let thread = std::thread::Builder::new().name(format!("loop-{core}")).spawn(move || {
+    let builder = std::thread::Builder::new().name(format!("loop-{core}"));
+    let thread = builder.stack_size(throng_sql::parse::STACK).spawn(move || {
         if let Err(e) = throng_sync::topology::pin_current_thread(core) {
             tracing::warn!(core, error = %e, "event loop not pinned");
         }

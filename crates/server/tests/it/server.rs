@@ -16,6 +16,9 @@ use crate::client::{Address, Client};
 /// How long a start may take on a busy machine.
 const START: Duration = Duration::from_secs(60);
 
+/// What a test that does not say otherwise gets.
+const DEFAULTS: &[(&str, &str)] = &[("--listen", "127.0.0.1:0"), ("--memory", "64MB")];
+
 /// The binary under test.
 pub fn throng() -> Command {
     Command::new(env!("CARGO_BIN_EXE_throng"))
@@ -52,10 +55,11 @@ impl Home {
         let log = File::options().create(true).append(true).open(self.log()).expect("a log file");
         let started = Instant::now();
         let mut child = throng()
-            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64MB", "--data"])
+            .args(["serve", "--data"])
             .arg(self.data())
             .arg("--set")
             .arg(format!("unix_socket_directories={}", self.sockets().display()))
+            .args(DEFAULTS.iter().filter(|(option, _)| !args.contains(option)).flat_map(|d| [d.0, d.1]))
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
