@@ -37,6 +37,7 @@ pub(super) fn row_names(table: &Arc<TableDef>, alias: &str, rel: RelId) -> Names
         rel: Some(rel),
         columns: columns.clone(),
         table: Some(table.clone()),
+        catalog: false,
         function: false,
     };
     Names {

@@ -174,6 +174,7 @@ impl Binder<'_> {
             schema,
             rel: Some(id),
             columns: visible.clone(),
+            catalog: matches!(&rel.kind, RelKind::Virtual(table) if table.relkind() == b'r'),
             table,
             function: false,
         };
@@ -226,6 +227,7 @@ impl Binder<'_> {
                 rel: Some(id),
                 columns: visible.clone(),
                 table: None,
+                catalog: false,
                 function: false,
             }],
         };
@@ -422,6 +424,7 @@ impl Binder<'_> {
                 rel: None,
                 columns: names.columns.clone(),
                 table: None,
+                catalog: false,
                 function: false,
             }];
         }

@@ -29,6 +29,8 @@ pub(super) struct NamedTable {
     pub columns: Vec<NamedColumn>,
     /// For system columns and locking.
     pub table: Option<Arc<TableDef>>,
+    /// A catalog of the system's, which has the system column `tableoid`.
+    pub catalog: bool,
     /// An alias of a single function value: the name is also the column.
     pub function: bool,
 }
@@ -120,7 +122,9 @@ fn ambiguous(name: &str, pos: Pos) -> Error {
 
 /// A table's hidden columns.
 fn system_column(table: &NamedTable, name: &str) -> Option<Expr> {
-    table.table.as_ref()?;
+    if table.table.is_none() && !(table.catalog && name == "tableoid") {
+        return None;
+    }
     let (column, ty) = match name {
         "ctid" => (system::CTID, SqlType::TID),
         "xmin" => (system::XMIN, SqlType::XID),

@@ -106,6 +106,13 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
             function: Oid::NONE,
         });
     }
+    // Vectors are arrays by another name.
+    for (vector, array) in
+        [(oid::INT2VECTOR, oid::INT2_ARRAY), (oid::OIDVECTOR, oid::OID_ARRAY)]
+    {
+        let (context, method) = (CastContext::Implicit, CastMethod::Binary);
+        add(Cast { from: vector, to: array, context, method, function: Oid::NONE });
+    }
     let element_casts: Vec<(&'static Cast, Oid, Oid)> = map
         .values()
         .filter_map(|&c| {

@@ -256,19 +256,15 @@ fn is_shared(comment_class: Oid) -> bool {
     matches!(comment_class, class::ROLE | class::DATABASE)
 }
 
-/// PostgreSQL's own remark on the schema every database is born with.
-fn standard_comment() -> Vec<Datum> {
-    row![builtin::PUBLIC, class::NAMESPACE, 0, "standard public schema"]
-}
-
 pub(super) fn pg_description(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let comments = catalog.comments().into_iter().filter(|c| !is_shared(c.class));
     let mut rows: Rows = comments
         .map(|c| row![c.object, c.class, i32::from(c.column), c.text.as_str()])
         .collect();
-    let public = catalog.schema(builtin::PUBLIC).is_some();
-    if public && catalog.comment(class::NAMESPACE, builtin::PUBLIC, 0).is_none() {
-        rows.push(standard_comment());
+    let commented = catalog.comment(class::NAMESPACE, builtin::PUBLIC, 0).is_some();
+    if !commented && catalog.schema(builtin::PUBLIC).is_some() {
+        let standard = definition::comment(catalog, class::NAMESPACE, builtin::PUBLIC, 0);
+        rows.push(row![builtin::PUBLIC, class::NAMESPACE, 0, standard]);
     }
     rows
 }

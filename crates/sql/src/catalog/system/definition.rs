@@ -192,3 +192,14 @@ pub fn action_name(action: FkAction) -> &'static str {
         FkAction::SetDefault => "SET DEFAULT",
     }
 }
+
+/// COMMENT ON's text, and PostgreSQL's own remark on the schema every database is born with.
+pub fn comment(catalog: &Catalog, class: Oid, object: Oid, column: u16) -> Option<&str> {
+    match catalog.comment(class, object, column) {
+        Some(comment) => Some(&comment.text),
+        None if (class, object) == (builtin::class::NAMESPACE, builtin::PUBLIC) => {
+            Some("standard public schema")
+        }
+        None => None,
+    }
+}
