@@ -33,7 +33,10 @@ impl Binder<'_> {
                 self.plain_call(call, pos)?;
                 if func.name == "pg_typeof" {
                     // A value does not know all of its type; the expression does.
-                    let ty = resolved.args.first().map_or(oid::UNKNOWN, |a| a.type_oid());
+                    let ty = match call.args.first().map(|a| &a.node) {
+                        Some(Node::Null | Node::Text(_)) => oid::UNKNOWN,
+                        _ => resolved.args.first().map_or(oid::UNKNOWN, |a| a.type_oid()),
+                    };
                     return Ok(Expr::Const(Datum::Oid(ty.0), SqlType::plain(oid::REGTYPE)));
                 }
                 Ok(Expr::Call {

@@ -158,10 +158,10 @@ impl Binder<'_> {
                 } else {
                     pos
                 };
-                let datum = self
-                    .read_constant(&text, to, context)
-                    .map_err(|e| at(e, pos))?;
-                Ok(Some(Expr::Const(datum, to)))
+                Ok(Some(Expr::Const(
+                    self.read_constant(&text, to, context, pos)?,
+                    to,
+                )))
             }
             Expr::Param(n, _) => {
                 let plain = SqlType::plain(to.oid);
@@ -190,20 +190,23 @@ impl Binder<'_> {
         }
     }
 
-    fn read_constant(&self, text: &str, to: SqlType, context: CastContext) -> Result<Datum> {
-        let eval = &self.ctx.eval;
+    /// What cannot be read is an error at the constant; what the modifier refuses is one of the
+    /// value, which has no place.
+    fn read_constant(
+        &self,
+        text: &str,
+        to: SqlType,
+        context: CastContext,
+        pos: Pos,
+    ) -> Result<Datum> {
         // An interval's fields decide how its text is read.
-        let read_as = if to.oid == oid::INTERVAL {
-            to
-        } else {
-            SqlType::plain(to.oid)
-        };
-        let datum = crate::io::input_text(eval, text, read_as)?;
-        if to.typmod == -1 || to.oid == oid::INTERVAL {
+        let whole = to.oid == oid::INTERVAL;
+        let read_as = if whole { to } else { SqlType::plain(to.oid) };
+        let datum = crate::io::input_text(&self.ctx.eval, text, read_as).map_err(|e| at(e, pos))?;
+        if to.typmod == -1 || whole {
             return Ok(datum);
         }
-        let explicit = context == CastContext::Explicit;
-        crate::func::typmod::apply(datum, to, explicit)
+        crate::func::typmod::apply(datum, to, context == CastContext::Explicit)
     }
 
     /// An implicit cast that must succeed.

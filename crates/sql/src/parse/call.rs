@@ -161,7 +161,7 @@ impl Parser<'_> {
             self.expect(')')?;
         }
         if self.is("over") {
-            return Err(self.unsupported("window function calls", pos));
+            return Err(self.unsupported("a window function call", pos));
         }
         Ok(Expr {
             node: Node::Call(Box::new(call)),
