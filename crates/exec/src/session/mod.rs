@@ -35,7 +35,7 @@ use throng_sql::parse;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
 use throng_txn::{SessionInfo, SessionState};
 use throng_types::error::{Severity, state};
-use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use crate::client::{Client, Format, RowShape};
 use crate::engine::{Admission, Engine};
@@ -276,6 +276,8 @@ impl Session {
     fn statement_began(&mut self, text: &str) {
         self.statement_time = now();
         self.effects.clear();
+        // A cancel that came while nothing ran was for the statement before.
+        self.handle.cancel_flag().statement_ended();
         self.handle.entry().statement_began(text);
         let settings = self.settings.borrow();
         let timeout = |id| settings.int(id) as u64;
@@ -343,7 +345,9 @@ impl Session {
             self.refuse_if_failed(statement)?;
         }
         self.begin_if_idle();
-        let types: Vec<SqlType> = types.iter().map(|oid| SqlType::plain(Oid(*oid))).collect();
+        // 0 leaves the type to us.
+        let declared = |oid: &u32| SqlType::plain(if *oid == 0 { oid::UNKNOWN } else { Oid(*oid) });
+        let types: Vec<SqlType> = types.iter().map(declared).collect();
         let prepared = self.prepare(sql, statement.map(Arc::new), types, false)?;
         self.prepared.insert(name.to_owned(), Rc::new(prepared));
         Ok(())
