@@ -318,6 +318,10 @@ impl Session {
             ms => Some(std::time::Duration::from_millis(ms as u64)),
         };
         self.handle.entry().set_lock_timeout(lock_timeout);
+        let deadlock_timeout = settings.int(Id::DeadlockTimeout) as u64;
+        self.handle
+            .entry()
+            .set_deadlock_timeout(std::time::Duration::from_millis(deadlock_timeout));
     }
 
     // The extended protocol
