@@ -170,8 +170,13 @@ impl Session {
             let edited = Arc::new(edited);
             let mut filled = None;
             for work in outcome.work {
+                let writes = matches!(work, Work::Rewrite { .. } | Work::Fill { .. });
                 if let Some(rows) = self.work(work, &catalog, &edited).await? {
                     filled = Some(rows);
+                }
+                if writes {
+                    // The rows are for the indexes and checks that follow to see.
+                    self.transaction()?.txn.next_command()?;
                 }
             }
             let transaction = self.transaction_mut()?;

@@ -19,6 +19,7 @@ mod portal;
 mod prepared;
 mod query;
 pub(crate) mod sequences;
+mod shape;
 mod system;
 mod transaction;
 mod vacuum;
@@ -28,6 +29,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use throng_sql::catalog::{Catalog, RoleDef};
 use throng_sql::command::BoundStatement;
 use throng_sql::io::FormatSettings;
@@ -41,6 +43,7 @@ use crate::client::{Client, Format, RowShape};
 use crate::engine::{Admission, Engine};
 use portal::Portal;
 use prepared::{Prepared, is_data};
+use shape::Shape;
 use transaction::{Block, Transaction};
 
 pub use effects::Effects;
@@ -90,6 +93,9 @@ pub struct Session {
     role: Role,
     database: String,
     prepared: HashMap<String, Rc<Prepared>>,
+    /// Statements of the simple protocol by shape; None for a shape that cannot be prepared.
+    shapes: HashMap<String, Option<Rc<Prepared>>, FixedState>,
+    shape: Shape,
     portals: HashMap<String, Portal>,
     sequences: RefCell<sequences::Used>,
     effects: Effects,
@@ -161,6 +167,8 @@ impl Session {
             role,
             database: login.database,
             prepared: HashMap::new(),
+            shapes: HashMap::default(),
+            shape: Shape::default(),
             portals: HashMap::new(),
             sequences: RefCell::default(),
             effects: Effects::default(),

@@ -41,6 +41,13 @@ pub(super) struct PlanKey {
     settings: u32,
 }
 
+impl PlanKey {
+    /// Whether it holds for this transaction only.
+    pub fn is_own(&self) -> bool {
+        self.own
+    }
+}
+
 /// The settings that plans depend on: where names are sought, how constants are read, which paths are allowed.
 #[derive(Clone, Debug, PartialEq)]
 struct PlanSettings {
@@ -113,7 +120,8 @@ impl Session {
 
     /// Makes all statements plan anew when they run next.
     pub(super) fn forget_plans(&self) {
-        for prepared in self.prepared.values() {
+        let shapes = self.shapes.values().flatten();
+        for prepared in self.prepared.values().chain(shapes) {
             prepared.plan.take();
         }
     }

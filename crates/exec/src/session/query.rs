@@ -1,12 +1,13 @@
 //! Data statements: from a bound query to its rows and its tag.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_buffer::Patience;
-use throng_sql::catalog::Catalog;
 use throng_sql::bind::{self, BindContext};
+use throng_sql::catalog::Catalog;
 use throng_sql::command::{Bound, BoundStatement};
-use throng_sql::parse::ast::Statement;
+use throng_sql::parse::{self, ast::Statement};
 use throng_sql::plan::{self, PlanContext, PlannedStatement, Stats, StatementTag, TableLock, TableSize};
 use throng_sql::query::{BoundQuery, LockWait};
 use throng_sql::settings::Id;
@@ -17,6 +18,9 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
 use super::host::SessionHost;
+use super::prepared::{Prepared, is_data};
+use super::shape::Shape;
+use super::transaction::Block;
 use crate::client::{Client, Field, Format, HIGH_WATER, RowShape};
 use crate::run::build::Execution;
 use crate::run::context::Env;
@@ -138,9 +142,47 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a text that was run before without parsing it; false if it is not known.
-    pub(super) async fn run_known(&mut self, _sql: &str, _client: &mut dyn Client) -> Result<bool> {
-        Ok(false)
+    /// Runs a text whose shape was run before without parsing it; false if it has none.
+    pub(super) async fn run_known(&mut self, sql: &str, client: &mut dyn Client) -> Result<bool> {
+        if self.block == Block::Failed {
+            return Ok(false);
+        }
+        let mut shape = std::mem::take(&mut self.shape);
+        let known = match shape.find(sql) {
+            false => None,
+            true => match self.shapes.get(&shape.key) {
+                Some(known) => known.clone(),
+                None => self.learn(&shape),
+            },
+        };
+        let values = std::mem::take(&mut shape.values);
+        self.shape = shape;
+        let Some(prepared) = known else { return Ok(false) };
+        self.begin_if_idle();
+        let planned = self.plan_of(&prepared).await?;
+        self.run_planned(planned, values, client).await?;
+        Ok(true)
+    }
+
+    /// Prepares a shape met for the first time. One that cannot be prepared is remembered too: its texts are run as they
+    /// are, and complain as they should.
+    fn learn(&mut self, shape: &Shape) -> Option<Rc<Prepared>> {
+        /// Shapes kept by a session before it starts afresh.
+        const MOST_SHAPES: usize = 500;
+        self.begin_if_idle();
+        let mut parsed = parse::parse(&shape.text).ok()?;
+        let statement = parsed.pop().filter(|p| parsed.is_empty() && is_data(&p.statement))?.statement;
+        let types = shape.types.clone();
+        let prepared = self.prepare(&shape.text, Some(Arc::new(statement)), types.clone(), false);
+        let known = prepared.ok().filter(|p| p.params == types).map(Rc::new);
+        if self.shapes.len() >= MOST_SHAPES {
+            self.shapes.clear();
+        }
+        // What this transaction's own definitions make possible or impossible is not for later.
+        if !self.plan_key().is_own() {
+            self.shapes.insert(shape.key.clone(), known.clone());
+        }
+        known
     }
 
     /// Takes the locks a plan needs, weakest first by oid order so that plans do not deadlock on them.

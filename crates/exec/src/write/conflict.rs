@@ -18,7 +18,8 @@ use throng_buffer::retry;
 use throng_sql::plan::ConflictNode;
 use throng_txn::WaitPolicy;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, wait_for_unique};
-use throng_types::{Datum, Result, Tid};
+use throng_types::error::state;
+use throng_types::{Datum, Error, Result, Tid};
 
 use super::row::{conflict_with, enter_unique, is_unique_for};
 use super::{Context, Target};
@@ -131,6 +132,17 @@ pub async fn lock(target: &Target, existing: Tid, cx: &Context<'_>) -> Result<Op
     let heap = &target.table.heap;
     let mut at = RowRef { tid: existing, root: retry(|| heap.root_of(existing)).await? };
     let mut turn = RowTurn::default();
+    let mut bytes = Vec::new();
+    let header = retry(|| heap.read_version(existing, &mut bytes)).await?;
+    if header.is_some_and(|h| cx.txn.is_mine(h.xmin) && h.cmin >= cx.txn.cid()) {
+        return Err(Error::new(
+            state::CARDINALITY_VIOLATION,
+            "ON CONFLICT DO UPDATE command cannot affect row a second time",
+        )
+        .hint(
+            "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+        ));
+    }
     loop {
         let mode = RowLockMode::NoKeyUpdate;
         match lock_row(cx.txn, heap, at, mode, WaitPolicy::Block, &mut turn).await? {
@@ -140,7 +152,6 @@ pub async fn lock(target: &Target, existing: Tid, cx: &Context<'_>) -> Result<Op
             RowOutcome::Deleted | RowOutcome::Busy => return Ok(None),
         }
     }
-    let mut bytes = Vec::new();
     if retry(|| heap.read_version(at.tid, &mut bytes)).await?.is_none() {
         return Ok(None);
     }
