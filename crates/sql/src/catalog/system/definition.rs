@@ -1,6 +1,7 @@
 //! Definitions written as SQL: what `pg_get_indexdef`, `pg_get_constraintdef` and `pg_get_expr` say.
 
-use throng_types::Oid;
+use throng_types::sqltype::type_name;
+use throng_types::{Oid, oid};
 
 use crate::catalog::{
     Catalog, ColumnDef, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
@@ -65,12 +66,34 @@ pub fn qualified_name(catalog: &Catalog, schema: Oid, name: &str) -> String {
 /// is not a default.
 pub fn column_default(catalog: &Catalog, column: &ColumnDef) -> Option<String> {
     match (&column.default, column.sequence, column.identity) {
+        // A string constant is shown with the type it was read as.
+        (Some(text), ..) if is_string(text) && is_string_type(column.ty.oid) => {
+            Some(format!("{text}::{}", plain_type(column.ty.oid)))
+        }
         (Some(text), ..) => Some(text.clone()),
         (None, Some(sequence), None) => {
             let name = quote_literal(&relation_name(catalog, sequence));
             Some(format!("nextval({name}::regclass)"))
         }
         _ => None,
+    }
+}
+
+/// Is this SQL one string constant?
+fn is_string(text: &str) -> bool {
+    let inner = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\''));
+    inner.is_some_and(|inner| !inner.replace("''", "").contains('\''))
+}
+
+fn is_string_type(ty: Oid) -> bool {
+    matches!(ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME)
+}
+
+/// A type without length: `char(n)` is `bpchar` then, for `character` alone has one place.
+fn plain_type(ty: Oid) -> String {
+    match ty {
+        oid::BPCHAR => "bpchar".into(),
+        _ => type_name(ty),
     }
 }
 
