@@ -4,6 +4,8 @@
 //! code of their own. The heap has a file number no other file can get and no index: it is read whole at start, and looked
 //! through for a row to change.
 
+use std::collections::HashSet;
+
 use throng_access::{Heap, RowLockMode, TupleBatch, TxContext, Visibility};
 use throng_buffer::{Ring, retry, retry_blocking};
 use throng_sql::catalog::{Catalog, Change, Object, ObjectKind};
@@ -95,10 +97,15 @@ fn read(heap: &Heap, bytes: &[u8]) -> Result<Object> {
     Object::from_json(kind, json)
 }
 
-/// Writes changed definitions under `txn`.
+/// Writes changed definitions under `txn`: of each object what it is in the end.
 pub async fn write(store: &Store, txn: &Txn, changes: &[Change]) -> Result<()> {
     let heap = store.relations.heap(OBJECTS_FILE);
-    for change in changes {
+    let mut written = HashSet::new();
+    for change in changes.iter().rev() {
+        let (Change::Put { oid, .. } | Change::Delete { oid, .. }) = change;
+        if !written.insert(*oid) {
+            continue;
+        }
         match change {
             Change::Put { oid, kind, json } => {
                 let mut row = row_of(*oid, *kind, json);

@@ -66,14 +66,21 @@ impl Batch {
     }
 
     /// Adds a row that came from `line`; values too large for it are stored now. The row's bytes.
-    pub async fn add(&mut self, row: &[Datum], line: u64, target: &Target, cx: &Context<'_>) -> Result<usize> {
+    pub async fn add(
+        &mut self,
+        row: &[Datum],
+        line: u64,
+        target: &Target,
+        cx: &Context<'_>,
+    ) -> Result<usize> {
         let start = self.bytes.len();
         encode_row(&target.table.layout, row, &mut self.bytes)?;
         let size = self.bytes.len() - start;
         if size > large::LONGEST_ROW {
             self.bytes.truncate(start);
             cx.env.store.pool.wal().check_space()?;
-            let bytes = large::encode(&target.table.heap, cx.txn, &target.table.layout, row).await?;
+            let bytes =
+                large::encode(&target.table.heap, cx.txn, &target.table.layout, row).await?;
             self.bytes.extend_from_slice(&bytes);
         }
         if self.keeps_rows {
@@ -105,14 +112,27 @@ impl Batch {
         let tids = self.store_rows(target, turn, cx).await?;
         let mut first_refused = None;
         for index in &target.indexes {
-            self.enter(target, index, &tids, &mut first_refused, turn, cx).await?;
+            self.enter(target, index, &tids, &mut first_refused, turn, cx)
+                .await?;
         }
         if let Some((row, error)) = first_refused {
-            return Err(Refused { line: Some(self.lines[row]), error });
+            return Err(Refused {
+                line: Some(self.lines[row]),
+                error,
+            });
         }
-        for row in self.rows.iter().take(if self.keeps_rows { count } else { 0 }) {
-            self.known.check(row, keys, cx).await.map_err(|error| Refused { line: None, error })?;
-            turn.worked(0, cx.env.cancel).await.map_err(|error| Refused { line: None, error })?;
+        for row in self
+            .rows
+            .iter()
+            .take(if self.keeps_rows { count } else { 0 })
+        {
+            self.known
+                .check(row, keys, cx)
+                .await
+                .map_err(|error| Refused { line: None, error })?;
+            turn.worked(0, cx.env.cancel)
+                .await
+                .map_err(|error| Refused { line: None, error })?;
         }
         self.bytes.clear();
         self.ends.clear();
@@ -126,7 +146,12 @@ impl Batch {
         Ok(count as u64)
     }
 
-    async fn store_rows(&mut self, target: &Target, turn: &mut Turn, cx: &Context<'_>) -> Result<Vec<Tid>, Refused> {
+    async fn store_rows(
+        &mut self,
+        target: &Target,
+        turn: &mut Turn,
+        cx: &Context<'_>,
+    ) -> Result<Vec<Tid>, Refused> {
         let (bytes, lines, ring) = (&self.bytes, &self.lines, &mut self.ring);
         let mut start = 0;
         let mut rows = Vec::with_capacity(self.ends.len());
@@ -138,10 +163,17 @@ impl Batch {
         let heap = &target.table.heap;
         cx.txn.xid();
         while tids.len() < rows.len() {
-            let refused = |error| Refused { line: Some(lines[tids.len()]), error };
+            let refused = |error| Refused {
+                line: Some(lines[tids.len()]),
+                error,
+            };
             cx.env.store.pool.wal().check_space().map_err(refused)?;
-            let stored = retry(|| heap.insert_batch(cx.txn, &rows[tids.len()..], ring)).await.map_err(refused)?;
-            turn.worked(throng_types::page::PAGE_SIZE, cx.env.cancel).await.map_err(refused)?;
+            let stored = retry(|| heap.insert_batch(cx.txn, &rows[tids.len()..], ring))
+                .await
+                .map_err(refused)?;
+            turn.worked(throng_types::page::PAGE_SIZE, cx.env.cancel)
+                .await
+                .map_err(refused)?;
             tids.extend(stored);
         }
         Ok(tids)
@@ -158,7 +190,12 @@ impl Batch {
         turn: &mut Turn,
         cx: &Context<'_>,
     ) -> Result<(), Refused> {
-        let refused = |row: usize| move |error| Refused { line: Some(self.lines[row]), error };
+        let refused = |row: usize| {
+            move |error| Refused {
+                line: Some(self.lines[row]),
+                error,
+            }
+        };
         let mut keys = Vec::new();
         let mut entries = Vec::with_capacity(tids.len());
         let mut key = Vec::new();
@@ -171,17 +208,27 @@ impl Batch {
         // Equal keys stay in the input's order: the later one is refused.
         entries.sort_by(|(a, ..), (b, ..)| keys[a.clone()].cmp(&keys[b.clone()]));
         for (range, at, any_null) in entries {
-            if first_refused.as_ref().is_some_and(|(first, _)| *first <= at) {
+            if first_refused
+                .as_ref()
+                .is_some_and(|(first, _)| *first <= at)
+            {
                 continue;
             }
             let key = &keys[range];
             if is_unique_for(index, any_null) {
-                let entered = enter_unique(target, index, key, tids[at], cx).await.map_err(refused(at))?;
+                let entered = enter_unique(target, index, key, tids[at], cx)
+                    .await
+                    .map_err(refused(at))?;
                 if !matches!(entered, Inserted::Done) {
-                    *first_refused = Some((at, unique_violation(target, index, &self.rows[at], &cx.env.eval)));
+                    *first_refused = Some((
+                        at,
+                        unique_violation(target, index, &self.rows[at], &cx.env.eval),
+                    ));
                 }
             } else {
-                retry(|| index.tree.insert(key, tids[at], cx.txn.xid())).await.map_err(refused(at))?;
+                retry(|| index.tree.insert(key, tids[at], cx.txn.xid()))
+                    .await
+                    .map_err(refused(at))?;
             }
             turn.worked(0, cx.env.cancel).await.map_err(refused(at))?;
         }
@@ -198,15 +245,29 @@ struct Known {
 impl Known {
     fn new(target: &Target, cx: &Context<'_>) -> Known {
         let constraints = cx.env.catalog.constraints_of(target.def().oid);
-        let columns = constraints.iter().filter_map(|c| c.foreign_key()).map(|key| {
-            let places = key.columns.iter().map(|attnum| usize::from(*attnum) - 1).collect();
-            (places, HashSet::default())
-        });
-        Known { constraints: columns.collect() }
+        let columns = constraints
+            .iter()
+            .filter_map(|c| c.foreign_key())
+            .map(|key| {
+                let places = key
+                    .columns
+                    .iter()
+                    .map(|attnum| usize::from(*attnum) - 1)
+                    .collect();
+                (places, HashSet::default())
+            });
+        Known {
+            constraints: columns.collect(),
+        }
     }
 
     /// Checks a row's foreign keys unless each of them was met before.
-    async fn check(&mut self, row: &[Datum], keys: &mut ForeignKeys, cx: &Context<'_>) -> Result<()> {
+    async fn check(
+        &mut self,
+        row: &[Datum],
+        keys: &mut ForeignKeys,
+        cx: &Context<'_>,
+    ) -> Result<()> {
         let mut key = Vec::new();
         let mut new = false;
         for (places, known) in &mut self.constraints {
@@ -222,6 +283,10 @@ impl Known {
                 known.insert(key.clone());
             }
         }
-        if new { keys.inserted(row, cx).await } else { Ok(()) }
+        if new {
+            keys.inserted(row, cx).await
+        } else {
+            Ok(())
+        }
     }
 }

@@ -104,14 +104,20 @@ impl BinaryReader {
         if self.buffer[..known] != SIGNATURE[..known] || (self.finished && known < at) {
             return Err(bad_format("COPY file signature not recognized"));
         }
-        let Some(flags) = self.u32_at(at) else { return missing("missing flags") };
+        let Some(flags) = self.u32_at(at) else {
+            return missing("missing flags");
+        };
         if flags & HAS_OIDS != 0 {
             return Err(bad_format("invalid COPY file header (WITH OIDS)"));
         }
         if flags & CRITICAL != 0 {
-            return Err(bad_format("unrecognized critical flags in COPY file header"));
+            return Err(bad_format(
+                "unrecognized critical flags in COPY file header",
+            ));
         }
-        let Some(extension) = self.u32_at(at + 4) else { return missing("missing length") };
+        let Some(extension) = self.u32_at(at + 4) else {
+            return missing("missing length");
+        };
         if (extension as i32) < 0 {
             return Err(bad_format("invalid COPY file header (missing length)"));
         }
@@ -134,7 +140,9 @@ impl BinaryReader {
             self.begun = true;
             self.row += 1;
         }
-        let Some(count) = self.buffer.get(self.start..self.start + 2) else { return Ok(false) };
+        let Some(count) = self.buffer.get(self.start..self.start + 2) else {
+            return Ok(false);
+        };
         let count = i16::from_be_bytes([count[0], count[1]]);
         let mut at = self.start + 2;
         if count == -1 {
@@ -148,12 +156,17 @@ impl BinaryReader {
         }
         fields.clear();
         for field in 0..expected {
-            let bad = |message| BadRow { field: Some(field), error: bad_format(message) };
+            let bad = |message| BadRow {
+                field: Some(field),
+                error: bad_format(message),
+            };
             let cut_off = || match self.finished {
                 true => Err(bad("unexpected EOF in COPY data")),
                 false => Ok(false),
             };
-            let Some(length) = self.u32_at(at) else { return cut_off() };
+            let Some(length) = self.u32_at(at) else {
+                return cut_off();
+            };
             at += 4;
             match length as i32 {
                 -1 => fields.push(None),
@@ -209,14 +222,24 @@ mod tests {
             for piece in file.chunks(size) {
                 reader.push(piece).expect("short");
                 while reader.header().expect("a header")
-                    && reader.next_row(2, &mut fields).map_err(|e| e.error).expect("well formed")
+                    && reader
+                        .next_row(2, &mut fields)
+                        .map_err(|e| e.error)
+                        .expect("well formed")
                 {
                     let value = fields[0].clone().map(|r| reader.bytes(r).to_vec());
                     assert!(fields[1].is_none());
                     rows.push((reader.row(), value.expect("not NULL")));
                 }
             }
-            assert_eq!(rows, [(1, vec![0, 0, 0, 0]), (2, vec![0, 0, 0, 1]), (3, vec![0, 0, 0, 2])]);
+            assert_eq!(
+                rows,
+                [
+                    (1, vec![0, 0, 0, 0]),
+                    (2, vec![0, 0, 0, 1]),
+                    (3, vec![0, 0, 0, 2])
+                ]
+            );
         }
     }
 
@@ -242,13 +265,32 @@ mod tests {
         for (file, message) in [
             (&b""[..], "COPY file signature not recognized"),
             (b"PGCOPX\n\xff\r\n\0", "COPY file signature not recognized"),
-            (b"PGCOPY\n\xff\r\n\0\0\0\0", "invalid COPY file header (missing flags)"),
-            (b"PGCOPY\n\xff\r\n\0\0\x01\0\0", "invalid COPY file header (WITH OIDS)"),
-            (b"PGCOPY\n\xff\r\n\0\0\x02\0\0", "unrecognized critical flags in COPY file header"),
-            (b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0", "invalid COPY file header (missing length)"),
-            (b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\x05ab", "invalid COPY file header (wrong length)"),
+            (
+                b"PGCOPY\n\xff\r\n\0\0\0\0",
+                "invalid COPY file header (missing flags)",
+            ),
+            (
+                b"PGCOPY\n\xff\r\n\0\0\x01\0\0",
+                "invalid COPY file header (WITH OIDS)",
+            ),
+            (
+                b"PGCOPY\n\xff\r\n\0\0\x02\0\0",
+                "unrecognized critical flags in COPY file header",
+            ),
+            (
+                b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0",
+                "invalid COPY file header (missing length)",
+            ),
+            (
+                b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\x05ab",
+                "invalid COPY file header (wrong length)",
+            ),
         ] {
-            assert_eq!(complaint(file), Some((None, message.to_owned())), "{file:?}");
+            assert_eq!(
+                complaint(file),
+                Some((None, message.to_owned())),
+                "{file:?}"
+            );
         }
     }
 
@@ -257,13 +299,21 @@ mod tests {
         let with = |rest: &[u8]| [&header(), rest].concat();
         let cut_off = "unexpected EOF in COPY data";
         for (rest, field, message) in [
-            (&b"\0\x02\0\0\0\x01a"[..], None, "row field count is 2, expected 1"),
+            (
+                &b"\0\x02\0\0\0\x01a"[..],
+                None,
+                "row field count is 2, expected 1",
+            ),
             (b"\0\x01\0\0", Some(0), cut_off),
             (b"\0\x01\0\0\0\x05ab", Some(0), cut_off),
             (b"\0\x01\xff\xff\xff\xfe", Some(0), "invalid field size"),
             (b"\xff\xffmore", None, "received copy data after EOF marker"),
         ] {
-            assert_eq!(complaint(&with(rest)), Some((field, message.to_owned())), "{rest:?}");
+            assert_eq!(
+                complaint(&with(rest)),
+                Some((field, message.to_owned())),
+                "{rest:?}"
+            );
         }
         for rest in [&b""[..], b"\0", b"\xff\xff", b"\0\x01\xff\xff\xff\xff"] {
             assert_eq!(complaint(&with(rest)), None, "{rest:?}");

@@ -62,7 +62,10 @@ mod tests {
         assert_eq!(context(At::Line), "COPY t, line 3");
         assert_eq!(context(At::Text(b"1\tx")), "COPY t, line 3: \"1\tx\"");
         assert_eq!(context(At::Column("b")), "COPY t, line 3, column b");
-        assert_eq!(context(At::Value("b", b"abc")), "COPY t, line 3, column b: \"abc\"");
+        assert_eq!(
+            context(At::Value("b", b"abc")),
+            "COPY t, line 3, column b: \"abc\""
+        );
     }
 
     #[test]

@@ -35,7 +35,11 @@ fn failed(what: &str, error: &std::io::Error) -> Error {
 }
 
 fn cannot_open(path: &str, way: &str, error: &std::io::Error) -> Error {
-    let (copy, verb) = if way == "reading" { ("COPY FROM", "read") } else { ("COPY TO", "write") };
+    let (copy, verb) = if way == "reading" {
+        ("COPY FROM", "read")
+    } else {
+        ("COPY TO", "write")
+    };
     let refused = failed(&format!("could not open file \"{path}\" for {way}"), error);
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::PermissionDenied => refused.hint(format!(
@@ -61,9 +65,15 @@ impl Source {
         let error = |e| cannot_open(path, "reading", &e);
         let file = File::open(directory.join(path)).await.map_err(error)?;
         if file.metadata().await.map_err(error)?.is_dir() {
-            return Err(Error::new(state::WRONG_OBJECT_TYPE, format!("\"{path}\" is a directory")));
+            return Err(Error::new(
+                state::WRONG_OBJECT_TYPE,
+                format!("\"{path}\" is a directory"),
+            ));
         }
-        Ok(Source::File { file, piece: vec![0; PIECE] })
+        Ok(Source::File {
+            file,
+            piece: vec![0; PIECE],
+        })
     }
 
     /// The next piece, given to `take`; false at the end.
@@ -104,10 +114,18 @@ impl Sink {
     /// 42602 for a relative path; as [`Source::open`].
     pub async fn create(path: &str) -> Result<Sink> {
         if !Path::new(path).is_absolute() {
-            return Err(Error::new(state::INVALID_NAME, "relative path not allowed for COPY to file"));
+            return Err(Error::new(
+                state::INVALID_NAME,
+                "relative path not allowed for COPY to file",
+            ));
         }
-        let file = File::create(path).await.map_err(|e| cannot_open(path, "writing", &e))?;
-        Ok(Sink::File { file, piece: Vec::with_capacity(PIECE) })
+        let file = File::create(path)
+            .await
+            .map_err(|e| cannot_open(path, "writing", &e))?;
+        Ok(Sink::File {
+            file,
+            piece: Vec::with_capacity(PIECE),
+        })
     }
 
     /// One record of output, or none; for the client one message.

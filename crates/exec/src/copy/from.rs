@@ -92,12 +92,10 @@ struct Loading<'a> {
 }
 
 fn is_volatile(expr: &Expr) -> bool {
-    expr.any(&mut |e| {
-        match e {
-            Expr::Call { func, .. } => func.volatility == Volatility::Volatile && func.name != NEXTVAL,
-            Expr::Op { op, .. } => op.volatility == Volatility::Volatile,
-            _ => false,
-        }
+    expr.any(&mut |e| match e {
+        Expr::Call { func, .. } => func.volatility == Volatility::Volatile && func.name != NEXTVAL,
+        Expr::Op { op, .. } => op.volatility == Volatility::Volatile,
+        _ => false,
     })
 }
 
@@ -106,7 +104,12 @@ impl Load {
     ///
     /// # Errors
     /// 22P04 for input that is not in the format; what its values, constraints and indexes object to.
-    pub async fn run(self, source: &mut Source, cx: &Context<'_>, client: &mut dyn Client) -> Result<u64> {
+    pub async fn run(
+        self,
+        source: &mut Source,
+        cx: &Context<'_>,
+        client: &mut dyn Client,
+    ) -> Result<u64> {
         let (plan, formulas) = self.plan();
         if let Source::Client = source {
             let format = match plan.options.format {
@@ -160,14 +163,27 @@ impl Load {
             let at = usize::from(*attnum) - 1;
             let def = &self.table.columns[at];
             let has_default = def.default.is_some() || def.sequence.is_some();
-            Column { at, name: def.name.clone(), ty: def.ty, has_default }
+            Column {
+                at,
+                name: def.name.clone(),
+                ty: def.ty,
+                has_default,
+            }
         });
         let columns = columns.collect();
         let alone = |expr: Expr| Compute::new(vec![expr]);
         let formulas = Formulas {
-            defaults: self.defaults.into_iter().map(|expr| expr.map(alone)).collect(),
+            defaults: self
+                .defaults
+                .into_iter()
+                .map(|expr| expr.map(alone))
+                .collect(),
             filter: self.filter.map(alone),
-            checks: self.checks.into_iter().map(|check| (check.name, alone(check.expr))).collect(),
+            checks: self
+                .checks
+                .into_iter()
+                .map(|check| (check.name, alone(check.expr)))
+                .collect(),
         };
         let plan = Plan {
             options: self.options,
@@ -248,7 +264,9 @@ impl Loading<'_> {
                 let next = splitter.next_record();
                 let line = splitter.line();
                 let on_line = |error| plan.placed(error, line, At::Line);
-                let Some(record) = next.map_err(on_line)? else { break };
+                let Some(record) = next.map_err(on_line)? else {
+                    break;
+                };
                 let text = splitter.bytes(record);
                 check_text(text).map_err(on_line)?;
                 if std::mem::take(&mut in_header) {
@@ -260,9 +278,14 @@ impl Loading<'_> {
                     Read::Row => self.accept(line, Some(text)).await?,
                     Read::Bad(column) => self.skip(column, line, &fields, client)?,
                 }
-                self.turn.worked(text.len(), self.cx.env.cancel).await.map_err(on_line)?;
+                self.turn
+                    .worked(text.len(), self.cx.env.cancel)
+                    .await
+                    .map_err(on_line)?;
             }
-            let more = source.read(client, self.cx.env.cancel, |bytes| splitter.push(bytes)).await;
+            let more = source
+                .read(client, self.cx.env.cancel, |bytes| splitter.push(bytes))
+                .await;
             if !more.map_err(|e| plan.placed(e, splitter.line(), At::Line))? {
                 splitter.finish();
                 // What is left is a record without line break, and then nothing.
@@ -295,7 +318,10 @@ impl Loading<'_> {
                 (FieldKind::Value, bytes) => {
                     match check_text(bytes).and_then(|text| input_text(ctx, text, column.ty)) {
                         Ok(value) => value,
-                        Err(e) if plan.options.ignore_errors && e.code().as_str().starts_with("22") => {
+                        Err(e)
+                            if plan.options.ignore_errors
+                                && e.code().as_str().starts_with("22") =>
+                        {
                             return Ok(Read::Bad(i));
                         }
                         Err(e) => return Err(plan.placed(e, line, At::Value(&column.name, bytes))),
@@ -314,16 +340,23 @@ impl Loading<'_> {
     }
 
     /// ON_ERROR ignore.
-    fn skip(&mut self, column: usize, line: u64, fields: &Fields, client: &mut dyn Client) -> Result<()> {
+    fn skip(
+        &mut self,
+        column: usize,
+        line: u64,
+        fields: &Fields,
+        client: &mut dyn Client,
+    ) -> Result<()> {
         let plan = self.plan;
         self.skipped += 1;
         let name = &plan.columns[column].name;
         let value = fields.get(column).1;
         if plan.notices && plan.options.verbosity == CopyVerbosity::Verbose {
-            notice(client, format!(
+            let message = format!(
                 "skipping row due to data type incompatibility at line {line} for column \"{name}\": \"{}\"",
                 shown(value)
-            ));
+            );
+            client.notice(&notice(message).context(format!("COPY {}", plan.table.name)));
         }
         match plan.options.reject_limit {
             Some(limit) if self.skipped > limit as u64 => {
@@ -349,7 +382,9 @@ impl Loading<'_> {
                 let next = reader.next_row(plan.columns.len(), &mut fields);
                 let row = reader.row();
                 let next = next.map_err(|bad| match bad.field {
-                    Some(field) => plan.placed(bad.error, row, At::Column(&plan.columns[field].name)),
+                    Some(field) => {
+                        plan.placed(bad.error, row, At::Column(&plan.columns[field].name))
+                    }
                     None => plan.placed(bad.error, row, At::Line),
                 });
                 if !next? {
@@ -363,7 +398,9 @@ impl Loading<'_> {
             if finished {
                 return Ok(());
             }
-            let more = source.read(client, self.cx.env.cancel, |bytes| reader.push(bytes)).await;
+            let more = source
+                .read(client, self.cx.env.cancel, |bytes| reader.push(bytes))
+                .await;
             let more = more.map_err(|e| match header_read {
                 true => plan.placed(e, reader.row(), At::Line),
                 false => e,
@@ -436,7 +473,10 @@ impl Loading<'_> {
 
     /// Stores the batch. `at`: what to tell of a row that is refused, beside its line.
     async fn store(&mut self, at: At<'_>) -> Result<()> {
-        let stored = self.batch.store(&self.target, &mut self.keys, &mut self.turn, self.cx).await;
+        let stored = self
+            .batch
+            .store(&self.target, &mut self.keys, &mut self.turn, self.cx)
+            .await;
         self.stored += stored.map_err(|refused| match refused.line {
             Some(line) => self.plan.placed(refused.error, line, at),
             None => refused.error,
@@ -447,10 +487,20 @@ impl Loading<'_> {
     async fn finish(mut self, client: &mut dyn Client) -> Result<u64> {
         self.store(At::Line).await?;
         self.keys.finish(self.cx).await?;
-        if self.skipped > 0 && self.plan.notices && self.plan.options.verbosity != CopyVerbosity::Silent {
-            let rows = if self.skipped == 1 { "row was" } else { "rows were" };
-            let message = format!("{} {rows} skipped due to data type incompatibility", self.skipped);
-            notice(client, message);
+        if self.skipped > 0
+            && self.plan.notices
+            && self.plan.options.verbosity != CopyVerbosity::Silent
+        {
+            let rows = if self.skipped == 1 {
+                "row was"
+            } else {
+                "rows were"
+            };
+            let message = format!(
+                "{} {rows} skipped due to data type incompatibility",
+                self.skipped
+            );
+            client.notice(&notice(message));
         }
         Ok(self.stored)
     }
@@ -460,6 +510,6 @@ async fn value(formula: &mut Compute, row: &[Datum], env: Env<'_>) -> Result<Dat
     Ok(formula.row(row, env).await?.pop().unwrap_or_default())
 }
 
-fn notice(client: &mut dyn Client, message: String) {
-    client.notice(&Error::new(state::SUCCESSFUL_COMPLETION, message).severity(Severity::Notice));
+fn notice(message: String) -> Error {
+    Error::new(state::SUCCESSFUL_COMPLETION, message).severity(Severity::Notice)
 }

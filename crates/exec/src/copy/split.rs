@@ -58,7 +58,10 @@ impl Splitter {
         let csv = options.format == CopyFormat::Csv;
         let escape = (csv && options.escape != options.quote).then_some(options.escape);
         let mut special = [false; 256];
-        for byte in [b'\n', b'\r', if csv { options.quote } else { b'\\' }].into_iter().chain(escape) {
+        for byte in [b'\n', b'\r', if csv { options.quote } else { b'\\' }]
+            .into_iter()
+            .chain(escape)
+        {
             special[usize::from(byte)] = true;
         }
         Splitter {
@@ -117,7 +120,9 @@ impl Splitter {
         let (end, width) = match self.find_end()? {
             Some(end) => end,
             // A quote left open is the parser's to complain of.
-            None if self.finished && !self.ended && self.start < self.buffer.len() => (self.buffer.len(), 0),
+            None if self.finished && !self.ended && self.start < self.buffer.len() => {
+                (self.buffer.len(), 0)
+            }
             None => return Ok(None),
         };
         let record = self.start..end;
@@ -140,7 +145,9 @@ impl Splitter {
     /// Where the record's line break is and how long, once it is there.
     fn find_end(&mut self) -> Result<Option<(usize, usize)>> {
         loop {
-            let ahead = self.buffer[self.scanned..].iter().position(|b| self.special[usize::from(*b)]);
+            let ahead = self.buffer[self.scanned..]
+                .iter()
+                .position(|b| self.special[usize::from(*b)]);
             let Some(ahead) = ahead else {
                 self.scanned = self.buffer.len();
                 return Ok(None);
@@ -199,7 +206,11 @@ impl Splitter {
 
     /// Whether a byte inside quotes begins another line.
     fn counts(&self, byte: u8) -> bool {
-        byte == if self.line_end == LineEnd::Newline { b'\n' } else { b'\r' }
+        byte == if self.line_end == LineEnd::Newline {
+            b'\n'
+        } else {
+            b'\r'
+        }
     }
 
     /// What a line break character at `at` means.
@@ -214,7 +225,11 @@ impl Splitter {
             self.line_end = kind;
         }
         match (self.line_end, kind) {
-            (a, b) if a == b => Ok(End::Break(if kind == LineEnd::ReturnNewline { 2 } else { 1 })),
+            (a, b) if a == b => Ok(End::Break(if kind == LineEnd::ReturnNewline {
+                2
+            } else {
+                1
+            })),
             (LineEnd::Return, LineEnd::ReturnNewline) => Ok(End::Break(1)),
             (_, LineEnd::Newline) => Err(self.literal("newline", "\\n")),
             _ => Err(self.literal("carriage return", "\\r")),
@@ -234,7 +249,11 @@ impl Splitter {
     /// `\.` at `at`: the end of the data if it has a line of its own.
     fn marker(&self, at: usize) -> Result<End> {
         let not_alone = || Err(bad_format("end-of-copy marker is not alone on its line"));
-        let other_style = || Err(bad_format("end-of-copy marker does not match previous newline style"));
+        let other_style = || {
+            Err(bad_format(
+                "end-of-copy marker does not match previous newline style",
+            ))
+        };
         let mut place = at + 2;
         let crlf = self.line_end == LineEnd::ReturnNewline;
         if crlf {
@@ -298,7 +317,10 @@ mod tests {
     }
 
     fn lines(found: &[(u64, &str)]) -> Vec<(u64, String)> {
-        found.iter().map(|(line, text)| (*line, (*text).to_owned())).collect()
+        found
+            .iter()
+            .map(|(line, text)| (*line, (*text).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -308,18 +330,35 @@ mod tests {
         assert_eq!(found, lines(&[(1, "a\tb"), (2, "c\\\nd")]));
         assert_eq!(records(&text, "a\r\nb\r\n"), lines(&[(1, "a"), (2, "b")]));
         assert_eq!(records(&text, "a\rb\r"), lines(&[(1, "a"), (2, "b")]));
-        assert_eq!(records(&text, "a\n\nlast\\"), lines(&[(1, "a"), (2, ""), (3, "last\\")]));
+        assert_eq!(
+            records(&text, "a\n\nlast\\"),
+            lines(&[(1, "a"), (2, ""), (3, "last\\")])
+        );
     }
 
     #[test]
     fn csv_lines() {
         let csv = options(CopyFormat::Csv);
         let found = records(&csv, "a,\"x\"\nb,\"x\ny\n\"\"\",b\n\\.\nc\n");
-        assert_eq!(found, lines(&[(1, "a,\"x\""), (4, "b,\"x\ny\n\"\"\",b"), (5, "\\."), (6, "c")]));
-        let escaped = CopyOptions { escape: b'\\', ..options(CopyFormat::Csv) };
+        assert_eq!(
+            found,
+            lines(&[
+                (1, "a,\"x\""),
+                (4, "b,\"x\ny\n\"\"\",b"),
+                (5, "\\."),
+                (6, "c")
+            ])
+        );
+        let escaped = CopyOptions {
+            escape: b'\\',
+            ..options(CopyFormat::Csv)
+        };
         let found = records(&escaped, "\"a\\\"\n\"\n\"\\\\\"\n");
         assert_eq!(found, lines(&[(1, "\"a\\\"\n\""), (2, "\"\\\\\"")]));
-        assert_eq!(records(&csv, "a\nb,\"c\n"), lines(&[(1, "a"), (3, "b,\"c\n")]));
+        assert_eq!(
+            records(&csv, "a\nb,\"c\n"),
+            lines(&[(1, "a"), (3, "b,\"c\n")])
+        );
     }
 
     #[test]
@@ -327,11 +366,20 @@ mod tests {
         let text = options(CopyFormat::Text);
         let csv = options(CopyFormat::Csv);
         let found = records(&text, "a\nb\rc\n");
-        assert_eq!(found, lines(&[(1, "a"), (2, "literal carriage return found in data")]));
+        assert_eq!(
+            found,
+            lines(&[(1, "a"), (2, "literal carriage return found in data")])
+        );
         let found = records(&csv, "a\r\nb\nc");
-        assert_eq!(found, lines(&[(1, "a"), (2, "unquoted newline found in data")]));
+        assert_eq!(
+            found,
+            lines(&[(1, "a"), (2, "unquoted newline found in data")])
+        );
         let found = records(&csv, "a\rb\r\nc");
-        assert_eq!(found, lines(&[(1, "a"), (2, "b"), (3, "unquoted newline found in data")]));
+        assert_eq!(
+            found,
+            lines(&[(1, "a"), (2, "b"), (3, "unquoted newline found in data")])
+        );
     }
 
     #[test]
@@ -346,7 +394,11 @@ mod tests {
             ("a\n\\.\r\n", (2, other_style)),
             ("a\r\n\\.\n", (2, other_style)),
         ] {
-            assert_eq!(records(&text, input), lines(&[(1, "a"), found]), "{input:?}");
+            assert_eq!(
+                records(&text, input),
+                lines(&[(1, "a"), found]),
+                "{input:?}"
+            );
         }
         assert_eq!(records(&text, "a\r\n\\.\r\nb"), lines(&[(1, "a")]));
         assert_eq!(records(&text, "\\.\r\n"), lines(&[]));

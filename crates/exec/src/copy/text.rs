@@ -17,7 +17,11 @@ fn is_in(set: &ColumnSet, column: u16) -> bool {
 fn kind(options: &CopyOptions, raw: &[u8]) -> FieldKind {
     if raw == options.null.as_bytes() {
         FieldKind::Null
-    } else if options.default.as_ref().is_some_and(|d| raw == d.as_bytes()) {
+    } else if options
+        .default
+        .as_ref()
+        .is_some_and(|d| raw == d.as_bytes())
+    {
         FieldKind::Default
     } else {
         FieldKind::Value
@@ -33,7 +37,9 @@ pub fn parse(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> Resul
         let field_start = fields.bytes.len();
         loop {
             let rest = &record[at..];
-            let plain = rest.iter().position(|b| *b == options.delimiter || *b == b'\\');
+            let plain = rest
+                .iter()
+                .position(|b| *b == options.delimiter || *b == b'\\');
             let plain = plain.unwrap_or(rest.len());
             fields.bytes.extend_from_slice(&rest[..plain]);
             at += plain;
@@ -65,7 +71,10 @@ fn unescape(record: &[u8], at: &mut usize, fields: &mut Fields) {
             .take(most)
             .take_while(|b| (**b as char).is_digit(radix))
             .fold((0u32, 0), |(value, n), b| {
-                (value * radix + (*b as char).to_digit(radix).unwrap_or(0), n + 1)
+                (
+                    value * radix + (*b as char).to_digit(radix).unwrap_or(0),
+                    n + 1,
+                )
             })
     };
     let byte = match b {
@@ -129,7 +138,9 @@ pub fn parse_csv(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> R
                 }
                 Some(_) => {
                     let rest = &record[at..];
-                    let plain = rest.iter().position(|b| *b == options.delimiter || *b == quote);
+                    let plain = rest
+                        .iter()
+                        .position(|b| *b == options.delimiter || *b == quote);
                     let plain = plain.unwrap_or(rest.len());
                     fields.bytes.extend_from_slice(&rest[..plain]);
                     at += plain;
@@ -140,7 +151,9 @@ pub fn parse_csv(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> R
         let column = fields.len() as u16 + 1;
         let looks = kind(options, &fields.bytes[field_start..]);
         let kind = match looks {
-            FieldKind::Null if was_quoted && !is_in(&options.force_null, column) => FieldKind::Value,
+            FieldKind::Null if was_quoted && !is_in(&options.force_null, column) => {
+                FieldKind::Value
+            }
             FieldKind::Null if !was_quoted && is_in(&options.force_not_null, column) => {
                 FieldKind::Value
             }
@@ -200,8 +213,7 @@ pub fn write_csv_field(
         return;
     };
     let (quote, escape) = (options.quote, options.escape);
-    let special =
-        |b: &u8| *b == options.delimiter || *b == quote || *b == b'\n' || *b == b'\r';
+    let special = |b: &u8| *b == options.delimiter || *b == quote || *b == b'\n' || *b == b'\r';
     let needs_quotes = is_in(&options.force_quote, column)
         || value == options.null.as_bytes()
         || (alone && value == b"\\.")
@@ -263,8 +275,14 @@ pub(crate) mod tests {
 
     #[test]
     fn text_escapes() {
-        assert_eq!(read(CopyFormat::Text, b"a\\tb\t\\x41\\102\\\\\t"), some(&["a\tb", "AB\\", ""]));
-        assert_eq!(read(CopyFormat::Text, b"\\N\t\\\\N"), [None, Some("\\N".into())]);
+        assert_eq!(
+            read(CopyFormat::Text, b"a\\tb\t\\x41\\102\\\\\t"),
+            some(&["a\tb", "AB\\", ""])
+        );
+        assert_eq!(
+            read(CopyFormat::Text, b"\\N\t\\\\N"),
+            [None, Some("\\N".into())]
+        );
         assert_eq!(read(CopyFormat::Text, b""), some(&[""]));
         assert_eq!(read(CopyFormat::Text, b"a\\"), some(&["a"]));
         assert_eq!(read(CopyFormat::Text, b"\\303\\xa9"), some(&["é"]));
@@ -274,21 +292,32 @@ pub(crate) mod tests {
     fn escaped_bytes_are_text() {
         for record in [&b"\\xff"[..], b"a\\0", b"\\xc3\t\\xa9"] {
             let mut fields = Fields::default();
-            let error = parse(&options(CopyFormat::Text), record, &mut fields).expect_err("no text");
+            let error =
+                parse(&options(CopyFormat::Text), record, &mut fields).expect_err("no text");
             assert_eq!(error.code().as_str(), "22021");
         }
     }
 
     #[test]
     fn csv_quotes() {
-        assert_eq!(read(CopyFormat::Csv, b"a,\"b,\"\"c\"\"\",x\"y\"z"), some(&["a", "b,\"c\"", "xyz"]));
+        assert_eq!(
+            read(CopyFormat::Csv, b"a,\"b,\"\"c\"\"\",x\"y\"z"),
+            some(&["a", "b,\"c\"", "xyz"])
+        );
         assert_eq!(read(CopyFormat::Csv, b",\"\""), [None, Some(String::new())]);
     }
 
     #[test]
     fn what_is_written_reads_back() {
-        let values: [&[u8]; 7] =
-            [b"plain", b"tab\there", b"quote\"d", b"line\nbreak\r", b"\\.", b"\x01\x0b", b""];
+        let values: [&[u8]; 7] = [
+            b"plain",
+            b"tab\there",
+            b"quote\"d",
+            b"line\nbreak\r",
+            b"\\.",
+            b"\x01\x0b",
+            b"",
+        ];
         for format in [CopyFormat::Text, CopyFormat::Csv] {
             let options = options(format);
             let mut record = Vec::new();
@@ -301,8 +330,10 @@ pub(crate) mod tests {
                     _ => write_csv_field(&options, Some(value), i as u16 + 1, false, &mut record),
                 }
             }
-            let expected: Vec<_> =
-                values.iter().map(|v| Some(String::from_utf8_lossy(v).into_owned())).collect();
+            let expected: Vec<_> = values
+                .iter()
+                .map(|v| Some(String::from_utf8_lossy(v).into_owned()))
+                .collect();
             assert_eq!(read(format, &record), expected);
         }
     }

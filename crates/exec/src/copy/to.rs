@@ -6,10 +6,10 @@ use throng_sql::io::{output_binary, output_text};
 use throng_sql::plan::OutputColumn;
 use throng_types::{Datum, Error, Result};
 
+use super::Sink;
 use super::binary::{write_header, write_trailer};
 use super::text::{write_csv_field, write_field};
 use super::turn::Turn;
-use super::Sink;
 use crate::client::{Client, Format};
 use crate::run::Row;
 use crate::run::build::Execution;
@@ -28,7 +28,11 @@ pub async fn copy_to(
     client: &mut dyn Client,
 ) -> Result<u64> {
     let plan = execution.plan().clone();
-    let mut writer = Writer { options, columns: &plan.output, value: Vec::new() };
+    let mut writer = Writer {
+        options,
+        columns: &plan.output,
+        value: Vec::new(),
+    };
     if let Sink::Client = sink {
         let format = match options.format {
             CopyFormat::Binary => Format::Binary,
@@ -76,14 +80,19 @@ impl Writer<'_> {
     /// Appends the header line.
     fn names(&mut self, out: &mut Vec<u8>) {
         // FORCE_QUOTE is for values.
-        let options = CopyOptions { force_quote: throng_sql::command::ColumnSet::None, ..self.options.clone() };
+        let options = CopyOptions {
+            force_quote: throng_sql::command::ColumnSet::None,
+            ..self.options.clone()
+        };
         for (i, column) in self.columns.iter().enumerate() {
             if i > 0 {
                 out.push(options.delimiter);
             }
             let name = Some(column.name.as_bytes());
             match options.format {
-                CopyFormat::Csv => write_csv_field(&options, name, i as u16 + 1, self.columns.len() == 1, out),
+                CopyFormat::Csv => {
+                    write_csv_field(&options, name, i as u16 + 1, self.columns.len() == 1, out)
+                }
                 _ => write_field(&options, name, out),
             }
         }
@@ -117,7 +126,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn binary_row(&mut self, row: &[Datum], ctx: &EvalContext<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn binary_row(
+        &mut self,
+        row: &[Datum],
+        ctx: &EvalContext<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         out.extend_from_slice(&(self.columns.len() as i16).to_be_bytes());
         for (value, column) in row.iter().zip(self.columns) {
             if value.is_null() {

@@ -18,7 +18,10 @@ pub struct Turn {
 
 impl Turn {
     pub fn new() -> Turn {
-        Turn { ticks: 0, until: Instant::now() + SLICE }
+        Turn {
+            ticks: 0,
+            until: Instant::now() + SLICE,
+        }
     }
 
     /// To be called for every row or index entry, with its bytes.
@@ -28,7 +31,11 @@ impl Turn {
     #[inline]
     pub async fn worked(&mut self, bytes: usize, cancel: &CancelFlag) -> Result<()> {
         self.ticks += 1 + bytes / 1024;
-        if self.ticks < TICKS { Ok(()) } else { self.look(cancel).await }
+        if self.ticks < TICKS {
+            Ok(())
+        } else {
+            self.look(cancel).await
+        }
     }
 
     #[cold]

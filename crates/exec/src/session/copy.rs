@@ -20,14 +20,32 @@ use throng_txn::LockMode;
 impl Session {
     /// Runs a COPY to its end; the number of rows.
     pub(super) async fn run_copy(&mut self, copy: Copy, client: &mut dyn Client) -> Result<u64> {
-        let Copy { subject, target, options } = copy;
+        let Copy {
+            subject,
+            target,
+            options,
+        } = copy;
         let from = matches!(subject, CopySubject::From { .. });
         self.may_copy(&target, if from { "from" } else { "to" })?;
         match subject {
-            CopySubject::From { table, columns, defaults, checks, filter } => {
+            CopySubject::From {
+                table,
+                columns,
+                defaults,
+                checks,
+                filter,
+            } => {
                 let table = self.table_to_load(table, &options).await?;
                 let notices = self.settings.borrow().text(Id::ClientMinMessages) == "notice";
-                let load = Load { table, columns, defaults, checks, filter, options, notices };
+                let load = Load {
+                    table,
+                    columns,
+                    defaults,
+                    checks,
+                    filter,
+                    options,
+                    notices,
+                };
                 self.copy_from(load, target, client).await
             }
             CopySubject::To { query } => self.copy_to(*query, options, target, client).await,
@@ -40,17 +58,23 @@ impl Session {
             (CopyTarget::Client, _) => return Ok(()),
             (CopyTarget::File(_), "from") => ("from a file", "pg_read_server_files"),
             (CopyTarget::File(_), _) => ("to a file", "pg_write_server_files"),
-            (CopyTarget::Program(_), _) => ("to or from an external program", "pg_execute_server_program"),
+            (CopyTarget::Program(_), _) => (
+                "to or from an external program",
+                "pg_execute_server_program",
+            ),
         };
         if !self.role.superuser {
             let message = format!("permission denied to COPY {what}");
-            let detail = format!("Only roles with privileges of the \"{role}\" role may COPY {what}.");
+            let detail =
+                format!("Only roles with privileges of the \"{role}\" role may COPY {what}.");
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)
                 .detail(detail)
                 .hint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."));
         }
         match target {
-            CopyTarget::Program(_) => Err(Error::unsupported("COPY to or from an external program")),
+            CopyTarget::Program(_) => {
+                Err(Error::unsupported("COPY to or from an external program"))
+            }
             _ => Ok(()),
         }
     }
@@ -58,12 +82,18 @@ impl Session {
     /// The table, locked, if it may be written to as the options want.
     async fn table_to_load(&mut self, oid: Oid, options: &CopyOptions) -> Result<Arc<TableDef>> {
         let bound = self.catalog().table(oid).cloned();
-        self.transaction()?.txn.lock_relation(oid, LockMode::RowExclusive).await?;
+        self.transaction()?
+            .txn
+            .lock_relation(oid, LockMode::RowExclusive)
+            .await?;
         let table = self.catalog().table(oid).cloned();
         let table = match (table, bound) {
             (Some(table), Some(bound)) if Arc::ptr_eq(&table, &bound) || *table == *bound => table,
             (Some(table), _) => {
-                let message = format!("the definition of table \"{}\" changed while COPY waited for it", table.name);
+                let message = format!(
+                    "the definition of table \"{}\" changed while COPY waited for it",
+                    table.name
+                );
                 return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
                     .hint("Run the statement again."));
             }
@@ -82,7 +112,12 @@ impl Session {
         Ok(table)
     }
 
-    async fn copy_from(&mut self, load: Load, target: CopyTarget, client: &mut dyn Client) -> Result<u64> {
+    async fn copy_from(
+        &mut self,
+        load: Load,
+        target: CopyTarget,
+        client: &mut dyn Client,
+    ) -> Result<u64> {
         let mut source = match target {
             CopyTarget::File(path) => {
                 let directory = PathBuf::from(self.settings.borrow().text(Id::DataDirectory));
@@ -97,7 +132,9 @@ impl Session {
         let txn = &self.transaction()?.txn;
         let snapshot = txn.snapshot();
         let env = self.env(&catalog, &host, &snapshot, &[]);
-        let rows = load.run(&mut source, &write::Context { env, txn, work_mem }, client).await?;
+        let rows = load
+            .run(&mut source, &write::Context { env, txn, work_mem }, client)
+            .await?;
         txn.next_command()?;
         Ok(rows)
     }
