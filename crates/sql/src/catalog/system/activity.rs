@@ -35,7 +35,11 @@ pub(super) fn pg_stat_activity(catalog: &Catalog, state: &dyn SystemState) -> Ro
         };
         let shown = may_see(catalog, state, &s);
         let seen = |value: Datum| if shown { value } else { Datum::Null };
-        let query = if shown { s.query.as_str() } else { "<insufficient privilege>" };
+        let query = if shown {
+            s.query.as_str()
+        } else {
+            "<insufficient privilege>"
+        };
         row![
             id,
             name,
@@ -46,7 +50,11 @@ pub(super) fn pg_stat_activity(catalog: &Catalog, state: &dyn SystemState) -> Ro
             s.application_name,
             seen(s.client_addr.into()),
             Datum::Null,
-            seen(if client { s.client_port.into() } else { Datum::Null }),
+            seen(if client {
+                s.client_port.into()
+            } else {
+                Datum::Null
+            }),
             seen(Datum::TimestampTz(s.backend_start)),
             seen(moment(s.xact_start)),
             seen(moment(s.query_start)),
@@ -198,7 +206,11 @@ pub(super) fn pg_stat_user_indexes(catalog: &Catalog, _: &dyn SystemState) -> Ro
             Datum::Null,
         ])
     };
-    catalog.indexes().into_iter().filter_map(|i| row_of(i)).collect()
+    catalog
+        .indexes()
+        .into_iter()
+        .filter_map(|i| row_of(i))
+        .collect()
 }
 
 pub(super) fn pg_stat_all_indexes(catalog: &Catalog, state: &dyn SystemState) -> Rows {
@@ -207,7 +219,11 @@ pub(super) fn pg_stat_all_indexes(catalog: &Catalog, state: &dyn SystemState) ->
 
 /// The database with its sessions; its other counters are not kept.
 pub(super) fn pg_stat_database(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    let clients = state.sessions().iter().filter(|s| s.backend_type == "client backend").count();
+    let clients = state
+        .sessions()
+        .iter()
+        .filter(|s| s.backend_type == "client backend")
+        .count();
     let databases = catalog.databases().into_iter();
     databases
         .map(|d| {

@@ -30,15 +30,14 @@ fn equality(left: Oid, right: Oid) -> Oid {
     // Strings but for char(n) compare as text.
     let compared = |ty| if ty == oid::VARCHAR { oid::TEXT } else { ty };
     let types = (compared(left), compared(right));
-    let found = operators_named("=").iter().find(|o| (o.left, o.right) == types);
+    let found = operators_named("=")
+        .iter()
+        .find(|o| (o.left, o.right) == types);
     found.map_or(Oid::NONE, |o| o.oid)
 }
 
 /// The equality operators of a foreign key's column pairs; `sides` picks the operands' types.
-fn equalities(
-    pairs: &[(Oid, Oid)],
-    sides: impl Fn(&(Oid, Oid)) -> (Oid, Oid),
-) -> Datum {
+fn equalities(pairs: &[(Oid, Oid)], sides: impl Fn(&(Oid, Oid)) -> (Oid, Oid)) -> Datum {
     let operators = pairs.iter().map(|pair| {
         let (left, right) = sides(pair);
         equality(left, right).into()
@@ -81,7 +80,9 @@ impl Constraint<'_> {
             )
         });
         let operators = |sides: fn(&(Oid, Oid)) -> (Oid, Oid)| {
-            pairs.as_ref().map_or(Datum::Null, |pairs| equalities(pairs, sides))
+            pairs
+                .as_ref()
+                .map_or(Datum::Null, |pairs| equalities(pairs, sides))
         };
         row![
             self.oid,
@@ -215,7 +216,11 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     rows.push(dependency(own, (class::NAMESPACE, table.schema, 0), b'n'));
     for (attnum, column) in table.live_columns() {
         if definition::column_default(catalog, column).is_some() {
-            let default = (class::ATTRDEF, definition::default_oid(table.oid, attnum), 0);
+            let default = (
+                class::ATTRDEF,
+                definition::default_oid(table.oid, attnum),
+                0,
+            );
             rows.push(dependency(default, relation(table.oid, attnum), b'a'));
             if let Some(sequence) = column.sequence {
                 rows.push(dependency(default, relation(sequence, 0), b'n'));
@@ -223,15 +228,27 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
         }
     }
     for (attnum, _) in definition::not_nulls(table) {
-        let not_null = (class::CONSTRAINT, definition::not_null_oid(table.oid, attnum), 0);
+        let not_null = (
+            class::CONSTRAINT,
+            definition::not_null_oid(table.oid, attnum),
+            0,
+        );
         rows.push(dependency(not_null, relation(table.oid, attnum), b'a'));
     }
     for constraint in catalog.constraints_of(table.oid) {
         constraint_dependencies(catalog, constraint, rows);
     }
-    for index in catalog.indexes_of(table.oid).iter().filter(|i| i.constraint.is_none()) {
+    for index in catalog
+        .indexes_of(table.oid)
+        .iter()
+        .filter(|i| i.constraint.is_none())
+    {
         for key in &index.columns {
-            rows.push(dependency(relation(index.oid, 0), relation(table.oid, key.attnum), b'a'));
+            rows.push(dependency(
+                relation(index.oid, 0),
+                relation(table.oid, key.attnum),
+                b'a',
+            ));
         }
     }
 }
@@ -243,7 +260,11 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     }
     for sequence in catalog.sequences() {
         let own = relation(sequence.oid, 0);
-        rows.push(dependency(own, (class::NAMESPACE, sequence.schema, 0), b'n'));
+        rows.push(dependency(
+            own,
+            (class::NAMESPACE, sequence.schema, 0),
+            b'n',
+        ));
         if let Some((table, column)) = sequence.owned_by {
             let how = if sequence.identity { b'i' } else { b'a' };
             rows.push(dependency(own, relation(table, column), how));
@@ -257,11 +278,16 @@ fn is_shared(comment_class: Oid) -> bool {
 }
 
 pub(super) fn pg_description(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let comments = catalog.comments().into_iter().filter(|c| !is_shared(c.class));
+    let comments = catalog
+        .comments()
+        .into_iter()
+        .filter(|c| !is_shared(c.class));
     let mut rows: Rows = comments
         .map(|c| row![c.object, c.class, i32::from(c.column), c.text.as_str()])
         .collect();
-    let commented = catalog.comment(class::NAMESPACE, builtin::PUBLIC, 0).is_some();
+    let commented = catalog
+        .comment(class::NAMESPACE, builtin::PUBLIC, 0)
+        .is_some();
     if !commented && catalog.schema(builtin::PUBLIC).is_some() {
         let standard = definition::comment(catalog, class::NAMESPACE, builtin::PUBLIC, 0);
         rows.push(row![builtin::PUBLIC, class::NAMESPACE, 0, standard]);
@@ -270,6 +296,11 @@ pub(super) fn pg_description(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 }
 
 pub(super) fn pg_shdescription(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let comments = catalog.comments().into_iter().filter(|c| is_shared(c.class));
-    comments.map(|c| row![c.object, c.class, c.text.as_str()]).collect()
+    let comments = catalog
+        .comments()
+        .into_iter()
+        .filter(|c| is_shared(c.class));
+    comments
+        .map(|c| row![c.object, c.class, c.text.as_str()])
+        .collect()
 }

@@ -30,12 +30,17 @@ pub fn not_null_oid(table: Oid, attnum: u16) -> Oid {
 /// The column whose NOT NULL has this oid in `pg_constraint`.
 pub fn not_null_column(catalog: &Catalog, oid: Oid) -> Option<(&TableDef, u16)> {
     let of_table = |table: &TableDef| {
-        not_nulls(table).find(|(attnum, _)| not_null_oid(table.oid, *attnum) == oid).map(|n| n.0)
+        not_nulls(table)
+            .find(|(attnum, _)| not_null_oid(table.oid, *attnum) == oid)
+            .map(|n| n.0)
     };
     if oid.0 < NOT_NULLS {
         return None;
     }
-    catalog.tables().into_iter().find_map(|t| Some((&**t, of_table(t)?)))
+    catalog
+        .tables()
+        .into_iter()
+        .find_map(|t| Some((&**t, of_table(t)?)))
 }
 
 /// Columns that may not be NULL, with their attribute numbers.
@@ -50,7 +55,9 @@ pub fn not_null_name(table: &TableDef, column: &ColumnDef) -> String {
 
 /// A relation's name, qualified unless it is in `public` or a system schema.
 pub fn relation_name(catalog: &Catalog, oid: Oid) -> String {
-    let Some(relation) = catalog.relation(oid) else { return oid.0.to_string() };
+    let Some(relation) = catalog.relation(oid) else {
+        return oid.0.to_string();
+    };
     catalog.display_name(&[builtin::PG_CATALOG, builtin::PUBLIC], &relation)
 }
 
@@ -99,19 +106,26 @@ fn plain_type(ty: Oid) -> String {
 
 /// `a, b` in attribute order given.
 pub fn column_list(table: &TableDef, columns: &[u16]) -> String {
-    let names: Vec<String> = columns.iter().map(|n| quote_ident(&table.column(*n).name)).collect();
+    let names: Vec<String> = columns
+        .iter()
+        .map(|n| quote_ident(&table.column(*n).name))
+        .collect();
     names.join(", ")
 }
 
 /// An index's key column as `CREATE INDEX` lists it; `position` from 0. None where there is none.
 pub fn index_column(catalog: &Catalog, index: &IndexDef, position: usize) -> Option<String> {
     let key = index.columns.get(position)?;
-    Some(quote_ident(&catalog.table(index.table)?.column(key.attnum).name))
+    Some(quote_ident(
+        &catalog.table(index.table)?.column(key.attnum).name,
+    ))
 }
 
 /// `CREATE INDEX …`; `qualify` gives the table's schema always, otherwise unless it is `public`.
 pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> String {
-    let Some(table) = catalog.table(index.table) else { return String::new() };
+    let Some(table) = catalog.table(index.table) else {
+        return String::new();
+    };
     let keys: Vec<String> = index
         .columns
         .iter()
@@ -143,8 +157,11 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
         text += " NULLS NOT DISTINCT";
     }
     if !index.options.is_empty() {
-        let options: Vec<String> =
-            index.options.iter().map(|(name, value)| format!("{name}={}", quote_literal(value))).collect();
+        let options: Vec<String> = index
+            .options
+            .iter()
+            .map(|(name, value)| format!("{name}={}", quote_literal(value)))
+            .collect();
         text += &format!(" WITH ({})", options.join(", "));
     }
     text
@@ -156,11 +173,19 @@ pub fn constraint_definition(
     constraint: &ConstraintDef,
     name_of: &dyn Fn(Oid) -> String,
 ) -> String {
-    let Some(table) = catalog.table(constraint.table) else { return String::new() };
+    let Some(table) = catalog.table(constraint.table) else {
+        return String::new();
+    };
     let keyed = |index: Oid, what: &str| {
-        let Some(index) = catalog.index(index) else { return what.to_string() };
+        let Some(index) = catalog.index(index) else {
+            return what.to_string();
+        };
         let key: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
-        let nulls = if index.nulls_not_distinct { " NULLS NOT DISTINCT" } else { "" };
+        let nulls = if index.nulls_not_distinct {
+            " NULLS NOT DISTINCT"
+        } else {
+            ""
+        };
         format!("{what}{nulls} ({})", column_list(table, &key))
     };
     let mut text = match &constraint.kind {

@@ -10,12 +10,20 @@ use crate::catalog::{Catalog, ConstraintDef, ConstraintKind, TableDef};
 
 /// The database and schema of a table, its name.
 fn table_name(catalog: &Catalog, table: &TableDef) -> Vec<Datum> {
-    row![catalog_name(catalog), schema_name(catalog, table.schema), table.name.as_str()]
+    row![
+        catalog_name(catalog),
+        schema_name(catalog, table.schema),
+        table.name.as_str()
+    ]
 }
 
 /// A constraint's full name: it is in its table's schema.
 fn constraint_name(catalog: &Catalog, table: &TableDef, name: &str) -> Vec<Datum> {
-    row![catalog_name(catalog), schema_name(catalog, table.schema), name]
+    row![
+        catalog_name(catalog),
+        schema_name(catalog, table.schema),
+        name
+    ]
 }
 
 fn joined(mut start: Vec<Datum>, parts: impl IntoIterator<Item = Vec<Datum>>) -> Vec<Datum> {
@@ -69,7 +77,10 @@ pub(super) fn check_constraints(catalog: &Catalog, state: &dyn SystemState) -> R
             Err(column) => format!("{column} IS NOT NULL"),
             Ok(_) => return None,
         };
-        Some(joined(constraint_name(catalog, table, name), [row![clause]]))
+        Some(joined(
+            constraint_name(catalog, table, name),
+            [row![clause]],
+        ))
     })
 }
 
@@ -79,7 +90,10 @@ pub(super) fn referential_constraints(catalog: &Catalog, state: &dyn SystemState
         let referenced = catalog.table(key.ref_table)?;
         let unique = catalog.constraints_of(key.ref_table).iter();
         // A key may also reference an index that no constraint owns.
-        let unique = match unique.into_iter().find(|c| c.index() == Some(key.ref_index)) {
+        let unique = match unique
+            .into_iter()
+            .find(|c| c.index() == Some(key.ref_index))
+        {
             Some(c) => constraint_name(catalog, referenced, &c.name),
             None => vec![Datum::Null; 3],
         };
@@ -88,7 +102,10 @@ pub(super) fn referential_constraints(catalog: &Catalog, state: &dyn SystemState
             action_name(key.on_update),
             action_name(key.on_delete),
         ];
-        Some(joined(constraint_name(catalog, table, name), [unique, rules]))
+        Some(joined(
+            constraint_name(catalog, table, name),
+            [unique, rules],
+        ))
     })
 }
 
@@ -103,7 +120,10 @@ pub(super) fn key_column_usage(catalog: &Catalog, state: &dyn SystemState) -> Ro
             let counterpart = |i: usize| {
                 let key = c.foreign_key()?;
                 let index = catalog.index(key.ref_index)?;
-                let place = index.columns.iter().position(|k| k.attnum == key.ref_columns[i])?;
+                let place = index
+                    .columns
+                    .iter()
+                    .position(|k| k.attnum == key.ref_columns[i])?;
                 Some(place as i32 + 1)
             };
             for (i, attnum) in constrained_columns(catalog, c).into_iter().enumerate() {
@@ -127,7 +147,9 @@ pub(super) fn constraint_column_usage(catalog: &Catalog, state: &dyn SystemState
             rows.push(joined(start, [row![column], name]));
         };
         for c in catalog.constraints_of(table.oid) {
-            let referenced = c.foreign_key().and_then(|k| Some((catalog.table(k.ref_table)?, k)));
+            let referenced = c
+                .foreign_key()
+                .and_then(|k| Some((catalog.table(k.ref_table)?, k)));
             let (used, columns) = match referenced {
                 Some((referenced, key)) => (&**referenced, key.ref_columns.clone()),
                 None => (table, constrained_columns(catalog, c)),
@@ -151,6 +173,9 @@ pub(super) fn constraint_table_usage(catalog: &Catalog, state: &dyn SystemState)
             ConstraintKind::Check { .. } => return None,
             ConstraintKind::PrimaryKey { .. } | ConstraintKind::Unique { .. } => table,
         };
-        Some(joined(table_name(catalog, used), [constraint_name(catalog, table, name)]))
+        Some(joined(
+            table_name(catalog, used),
+            [constraint_name(catalog, table, name)],
+        ))
     })
 }

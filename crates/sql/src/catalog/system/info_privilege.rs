@@ -11,7 +11,10 @@ use crate::catalog::{Catalog, builtin};
 
 /// Memberships of the roles picked: member, role.
 fn memberships(catalog: &Catalog, members: &[Oid]) -> Rows {
-    let roles = catalog.roles().into_iter().filter(|r| members.contains(&r.oid));
+    let roles = catalog
+        .roles()
+        .into_iter()
+        .filter(|r| members.contains(&r.oid));
     roles
         .flat_map(|member| {
             let groups = member.member_of.iter();
@@ -38,8 +41,15 @@ pub(super) fn enabled_roles(catalog: &Catalog, state: &dyn SystemState) -> Rows 
     roles.map(|r| vec![role_name(catalog, r)]).collect()
 }
 
-const TABLE_RIGHTS: [&str; 7] =
-    ["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"];
+const TABLE_RIGHTS: [&str; 7] = [
+    "INSERT",
+    "SELECT",
+    "UPDATE",
+    "DELETE",
+    "TRUNCATE",
+    "REFERENCES",
+    "TRIGGER",
+];
 const COLUMN_RIGHTS: [&str; 4] = ["INSERT", "SELECT", "UPDATE", "REFERENCES"];
 
 /// A relation with the column names a grant on it covers.
@@ -153,7 +163,10 @@ pub(super) fn usage_privileges(catalog: &Catalog, state: &dyn SystemState) -> Ro
             "NO",
         ]
     });
-    let sequences = catalog.sequences().into_iter().filter(|s| role::owns(catalog, reader, s.owner));
+    let sequences = catalog
+        .sequences()
+        .into_iter()
+        .filter(|s| role::owns(catalog, reader, s.owner));
     let sequences = sequences.map(|s| {
         row![
             role_name(catalog, s.owner),

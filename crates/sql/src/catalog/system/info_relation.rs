@@ -12,7 +12,10 @@ use crate::catalog::{Catalog, ColumnDef, Identity, TableDef, builtin};
 
 /// The catalog's name, which is the database's.
 pub(super) fn catalog_name(catalog: &Catalog) -> Datum {
-    catalog.database(builtin::DATABASE).map(|d| d.name.as_str()).into()
+    catalog
+        .database(builtin::DATABASE)
+        .map(|d| d.name.as_str())
+        .into()
 }
 
 /// `YES` or `NO`.
@@ -46,9 +49,16 @@ impl Sparse {
     pub(super) fn new(relation: &str, known: &[&str]) -> Sparse {
         let table = find(builtin::INFORMATION_SCHEMA, relation).expect("a relation listed");
         let place = |name: &&str| {
-            table.columns.iter().position(|(column, _)| column == name).expect("a column listed")
+            table
+                .columns
+                .iter()
+                .position(|(column, _)| column == name)
+                .expect("a column listed")
         };
-        Sparse { width: table.columns.len(), places: known.iter().map(place).collect() }
+        Sparse {
+            width: table.columns.len(),
+            places: known.iter().map(place).collect(),
+        }
     }
 
     pub(super) fn row(&self, values: Vec<Datum>) -> Vec<Datum> {
@@ -103,7 +113,9 @@ fn table_row(catalog: &Catalog, schema: Oid, name: &str, kind: u8) -> Vec<Datum>
 }
 
 pub(super) fn tables(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    let system = all().iter().map(|t| table_row(catalog, t.schema, t.name, t.relkind()));
+    let system = all()
+        .iter()
+        .map(|t| table_row(catalog, t.schema, t.name, t.relkind()));
     let own = own_tables(catalog, state).map(|t| table_row(catalog, t.schema, &t.name, b'r'));
     system.chain(own).collect()
 }
@@ -177,9 +189,11 @@ fn describe(ty: SqlType) -> Described {
     const ALL_DIGITS: i32 = 0xffff;
     let seconds = match ty.oid {
         oid::DATE => Some(0),
-        oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ => {
-            Some(if ty.typmod < 0 { MICROSECONDS } else { ty.typmod })
-        }
+        oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ => Some(if ty.typmod < 0 {
+            MICROSECONDS
+        } else {
+            ty.typmod
+        }),
         oid::INTERVAL => match ty.typmod & ALL_DIGITS {
             _ if ty.typmod < 0 => Some(MICROSECONDS),
             ALL_DIGITS => Some(MICROSECONDS),
@@ -194,7 +208,16 @@ fn describe(ty: SqlType) -> Described {
         }
         _ => None,
     };
-    Described { name: type_name(ty.oid), characters, bytes, precision, radix, scale, seconds, interval }
+    Described {
+        name: type_name(ty.oid),
+        characters,
+        bytes,
+        precision,
+        radix,
+        scale,
+        seconds,
+        interval,
+    }
 }
 
 static COLUMNS: LazyLock<Sparse> = LazyLock::new(|| {
@@ -251,7 +274,13 @@ fn column_row(catalog: &Catalog, place: &Place<'_>, column: &ColumnDef) -> Vec<D
     let collation = types::COLLATIONS
         .iter()
         .find(|(oid, _)| *oid == collation && *oid != builtin::DEFAULT_COLLATION);
-    let of_collation = |value: Datum| if collation.is_some() { value } else { Datum::Null };
+    let of_collation = |value: Datum| {
+        if collation.is_some() {
+            value
+        } else {
+            Datum::Null
+        }
+    };
     let identity = column.identity.map(|identity| match identity {
         Identity::Always => "ALWAYS",
         Identity::ByDefault => "BY DEFAULT",
@@ -302,18 +331,30 @@ fn virtual_columns(catalog: &Catalog, table: &'static VirtualTable) -> Rows {
     numbered
         .map(|(&(name, ty), number)| {
             let updatable = table.relkind() == b'r';
-            let place = Place { schema: table.schema, relation: table.name, number, updatable };
+            let place = Place {
+                schema: table.schema,
+                relation: table.name,
+                number,
+                updatable,
+            };
             column_row(catalog, &place, &ColumnDef::new(name, ty))
         })
         .collect()
 }
 
 pub(super) fn columns(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    let mut rows: Rows = all().iter().flat_map(|t| virtual_columns(catalog, t)).collect();
+    let mut rows: Rows = all()
+        .iter()
+        .flat_map(|t| virtual_columns(catalog, t))
+        .collect();
     for table in own_tables(catalog, state) {
         for (number, column) in table.live_columns() {
-            let place =
-                Place { schema: table.schema, relation: &table.name, number, updatable: true };
+            let place = Place {
+                schema: table.schema,
+                relation: &table.name,
+                number,
+                updatable: true,
+            };
             rows.push(column_row(catalog, &place, column));
         }
     }
@@ -381,7 +422,8 @@ pub(super) fn character_sets(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 
 pub(super) fn collations(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let all = types::COLLATIONS.iter();
-    all.map(|(_, name)| row![catalog_name(catalog), "pg_catalog", *name, "NO PAD"]).collect()
+    all.map(|(_, name)| row![catalog_name(catalog), "pg_catalog", *name, "NO PAD"])
+        .collect()
 }
 
 pub(super) fn collation_character_set_applicability(
@@ -390,7 +432,14 @@ pub(super) fn collation_character_set_applicability(
 ) -> Rows {
     let all = types::COLLATIONS.iter();
     all.map(|(_, name)| {
-        row![catalog_name(catalog), "pg_catalog", *name, Datum::Null, Datum::Null, "UTF8"]
+        row![
+            catalog_name(catalog),
+            "pg_catalog",
+            *name,
+            Datum::Null,
+            Datum::Null,
+            "UTF8"
+        ]
     })
     .collect()
 }

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use throng_types::sqltype::type_info;
 use throng_types::Oid;
+use throng_types::sqltype::type_info;
 
 use super::info_relation::{Sparse, catalog_name, type_name, yes};
 use super::routine::{Procedure, procedures};

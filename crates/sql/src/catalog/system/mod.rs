@@ -30,7 +30,6 @@ use throng_types::{Datum, Oid, SqlType};
 
 use super::{Catalog, builtin};
 
-
 /// The rows of a virtual relation.
 pub type Rows = Vec<Vec<Datum>>;
 

@@ -95,13 +95,43 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (429, oid::CHAR, oid::CHAR, 358, "btcharcmp"),
     (434, oid::DATE, oid::DATE, 1092, "date_cmp"),
     (434, oid::DATE, oid::TIMESTAMP, 2344, "date_cmp_timestamp"),
-    (434, oid::DATE, oid::TIMESTAMPTZ, 2357, "date_cmp_timestamptz"),
+    (
+        434,
+        oid::DATE,
+        oid::TIMESTAMPTZ,
+        2357,
+        "date_cmp_timestamptz",
+    ),
     (434, oid::TIMESTAMP, oid::DATE, 2370, "timestamp_cmp_date"),
     (434, oid::TIMESTAMP, oid::TIMESTAMP, 2045, "timestamp_cmp"),
-    (434, oid::TIMESTAMP, oid::TIMESTAMPTZ, 2526, "timestamp_cmp_timestamptz"),
-    (434, oid::TIMESTAMPTZ, oid::DATE, 2383, "timestamptz_cmp_date"),
-    (434, oid::TIMESTAMPTZ, oid::TIMESTAMP, 2533, "timestamptz_cmp_timestamp"),
-    (434, oid::TIMESTAMPTZ, oid::TIMESTAMPTZ, 1314, "timestamptz_cmp"),
+    (
+        434,
+        oid::TIMESTAMP,
+        oid::TIMESTAMPTZ,
+        2526,
+        "timestamp_cmp_timestamptz",
+    ),
+    (
+        434,
+        oid::TIMESTAMPTZ,
+        oid::DATE,
+        2383,
+        "timestamptz_cmp_date",
+    ),
+    (
+        434,
+        oid::TIMESTAMPTZ,
+        oid::TIMESTAMP,
+        2533,
+        "timestamptz_cmp_timestamp",
+    ),
+    (
+        434,
+        oid::TIMESTAMPTZ,
+        oid::TIMESTAMPTZ,
+        1314,
+        "timestamptz_cmp",
+    ),
     (1970, oid::FLOAT4, oid::FLOAT4, 354, "btfloat4cmp"),
     (1970, oid::FLOAT4, oid::FLOAT8, 2194, "btfloat48cmp"),
     (1970, oid::FLOAT8, oid::FLOAT4, 2195, "btfloat84cmp"),
@@ -151,7 +181,11 @@ fn family_of(ty: Oid) -> Option<u32> {
 pub(super) fn pg_opclass(_: &Catalog, _: &dyn SystemState) -> Rows {
     let classes = CLASSES.iter().map(|c| {
         // `name` is kept in indexes as a string of its true length.
-        let kept = if c.ty == oid::NAME { oid::CSTRING } else { Oid::NONE };
+        let kept = if c.ty == oid::NAME {
+            oid::CSTRING
+        } else {
+            Oid::NONE
+        };
         row![
             Oid(c.oid),
             builtin::BTREE_AM,
@@ -171,7 +205,13 @@ pub(super) fn pg_opfamily(_: &Catalog, _: &dyn SystemState) -> Rows {
     let families = FAMILY_NAMES.iter();
     families
         .map(|&(oid, name)| {
-            row![Oid(oid), builtin::BTREE_AM, name, builtin::PG_CATALOG, builtin::SUPERUSER]
+            row![
+                Oid(oid),
+                builtin::BTREE_AM,
+                name,
+                builtin::PG_CATALOG,
+                builtin::SUPERUSER
+            ]
         })
         .collect()
 }

@@ -13,7 +13,9 @@ use crate::catalog::{
 };
 
 /// Catalogs that all databases share.
-const SHARED: [u32; 11] = [1213, 1214, 1260, 1261, 1262, 2396, 2964, 3592, 6000, 6100, 6243];
+const SHARED: [u32; 11] = [
+    1213, 1214, 1260, 1261, 1262, 2396, 2964, 3592, 6000, 6100, 6243,
+];
 
 /// What differs between the kinds of relation in `pg_class`.
 struct Class<'a> {
@@ -36,10 +38,18 @@ struct Class<'a> {
 
 impl Class<'_> {
     fn row(&self) -> Vec<Datum> {
-        let options = self.options.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let options = self
+            .options
+            .iter()
+            .map(|(n, v)| format!("{n}={v}"))
+            .collect();
         let shared = SHARED.contains(&self.oid.0);
         let identity = if self.kind == b'r' { b'd' } else { b'n' };
-        let space = if shared { builtin::GLOBAL_TABLESPACE } else { Oid::NONE };
+        let space = if shared {
+            builtin::GLOBAL_TABLESPACE
+        } else {
+            Oid::NONE
+        };
         row![
             self.oid,
             self.name,
@@ -97,7 +107,11 @@ fn virtual_class(table: &VirtualTable) -> Class<'_> {
         name: table.name,
         schema: table.schema,
         owner: builtin::SUPERUSER,
-        access_method: if kind == b'r' { builtin::HEAP_AM } else { Oid::NONE },
+        access_method: if kind == b'r' {
+            builtin::HEAP_AM
+        } else {
+            Oid::NONE
+        },
         file: 0,
         kind,
         persistence: b'p',
@@ -112,7 +126,9 @@ fn virtual_class(table: &VirtualTable) -> Class<'_> {
 
 fn table_class<'a>(catalog: &Catalog, table: &'a TableDef, state: &dyn SystemState) -> Class<'a> {
     let constraints = catalog.constraints_of(table.oid);
-    let checks = constraints.iter().filter(|c| matches!(c.kind, ConstraintKind::Check { .. }));
+    let checks = constraints
+        .iter()
+        .filter(|c| matches!(c.kind, ConstraintKind::Check { .. }));
     let references = constraints.iter().any(|c| c.foreign_key().is_some());
     Class {
         oid: table.oid,
@@ -180,15 +196,28 @@ fn sequence_class(sequence: &SequenceDef) -> Class<'_> {
 
 pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let mut rows: Rows = all().iter().map(|t| virtual_class(t).row()).collect();
-    rows.extend(catalog.tables().iter().map(|t| table_class(catalog, t, state).row()));
-    rows.extend(catalog.indexes().iter().map(|i| index_class(catalog, i, state).row()));
+    rows.extend(
+        catalog
+            .tables()
+            .iter()
+            .map(|t| table_class(catalog, t, state).row()),
+    );
+    rows.extend(
+        catalog
+            .indexes()
+            .iter()
+            .map(|i| index_class(catalog, i, state).row()),
+    );
     rows.extend(catalog.sequences().iter().map(|s| sequence_class(s).row()));
     rows
 }
 
 /// The columns of a sequence read as a table.
-const SEQUENCE_COLUMNS: [(&str, SqlType); 3] =
-    [("last_value", SqlType::INT8), ("log_cnt", SqlType::INT8), ("is_called", SqlType::BOOL)];
+const SEQUENCE_COLUMNS: [(&str, SqlType); 3] = [
+    ("last_value", SqlType::INT8),
+    ("log_cnt", SqlType::INT8),
+    ("is_called", SqlType::BOOL),
+];
 
 /// Columns every table has besides its own.
 const SYSTEM_COLUMNS: [(i16, &str, SqlType); 6] = [
@@ -232,15 +261,16 @@ impl<'a> Attribute<'a> {
 
     fn row(&self) -> Vec<Datum> {
         let info = type_info(self.ty.oid);
-        let (len, by_value, align) = info.map_or((-1, false, b'i'), |t| (t.len, t.by_value, t.align));
+        let (len, by_value, align) =
+            info.map_or((-1, false, b'i'), |t| (t.len, t.by_value, t.align));
         let identity = match self.identity {
             Some(Identity::Always) => b'a',
             Some(Identity::ByDefault) => b'd',
             None => 0,
         };
-        let missing = self.missing.map(|text| {
-            Datum::array(Array::from_items(oid::TEXT, vec![text.into()]))
-        });
+        let missing = self
+            .missing
+            .map(|text| Datum::array(Array::from_items(oid::TEXT, vec![text.into()])));
         row![
             self.relation,
             self.name,
@@ -311,8 +341,10 @@ fn column_attributes(table: &TableDef, rows: &mut Rows) {
         rows.push(attribute.row());
     }
     for (number, name, ty) in SYSTEM_COLUMNS {
-        let attribute =
-            Attribute { not_null: true, ..Attribute::plain(table.oid, number, name, ty) };
+        let attribute = Attribute {
+            not_null: true,
+            ..Attribute::plain(table.oid, number, name, ty)
+        };
         rows.push(attribute.row());
     }
 }
@@ -328,7 +360,9 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         column_attributes(table, &mut rows);
     }
     for index in catalog.indexes() {
-        let Some(table) = catalog.table(index.table) else { continue };
+        let Some(table) = catalog.table(index.table) else {
+            continue;
+        };
         for (key, number) in index.columns.iter().zip(1..) {
             let column = table.column(key.attnum);
             let collation = column.collation.as_deref();
@@ -339,7 +373,13 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     for sequence in catalog.sequences() {
         for ((name, ty), number) in SEQUENCE_COLUMNS.into_iter().zip(1..) {
             let plain = Attribute::plain(sequence.oid, number, name, ty);
-            rows.push(Attribute { not_null: true, ..plain }.row());
+            rows.push(
+                Attribute {
+                    not_null: true,
+                    ..plain
+                }
+                .row(),
+            );
         }
     }
     rows
@@ -349,7 +389,9 @@ pub(super) fn pg_attrdef(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = Rows::new();
     for table in catalog.tables() {
         for (attnum, column) in table.live_columns() {
-            let Some(text) = definition::column_default(catalog, column) else { continue };
+            let Some(text) = definition::column_default(catalog, column) else {
+                continue;
+            };
             let oid = definition::default_oid(table.oid, attnum);
             rows.push(row![oid, table.oid, attnum as i16, text]);
         }
@@ -360,17 +402,24 @@ pub(super) fn pg_attrdef(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let row_of = |index: &IndexDef| {
         let table = catalog.table(index.table)?;
-        let columns = || index.columns.iter().map(|key| (key, table.column(key.attnum)));
+        let columns = || {
+            index
+                .columns
+                .iter()
+                .map(|key| (key, table.column(key.attnum)))
+        };
         let vector = |element, items| Datum::array(Array::vector(element, items));
-        let keys = columns().map(|(key, _)| (key.attnum as i16).into()).collect();
+        let keys = columns()
+            .map(|(key, _)| (key.attnum as i16).into())
+            .collect();
         let collations = columns()
             .map(|(_, c)| collation_oid(c.collation.as_deref(), c.ty.oid).into())
             .collect();
-        let classes = columns().map(|(_, c)| operator_class::default_for(c.ty.oid).into()).collect();
+        let classes = columns()
+            .map(|(_, c)| operator_class::default_for(c.ty.oid).into())
+            .collect();
         let options = columns()
-            .map(|(key, _)| {
-                (i16::from(key.descending) | i16::from(key.nulls_first) << 1).into()
-            })
+            .map(|(key, _)| (i16::from(key.descending) | i16::from(key.nulls_first) << 1).into())
             .collect();
         let count = index.columns.len() as i16;
         Some(row![
@@ -397,17 +446,34 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             Datum::Null,
         ])
     };
-    catalog.indexes().into_iter().filter_map(|index| row_of(index)).collect()
+    catalog
+        .indexes()
+        .into_iter()
+        .filter_map(|index| row_of(index))
+        .collect()
 }
 
 pub(super) fn pg_sequence(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let sequences = catalog.sequences().into_iter();
     sequences
-        .map(|s| row![s.oid, s.ty, s.start, s.increment, s.max, s.min, s.cache, s.cycle])
+        .map(|s| {
+            row![
+                s.oid,
+                s.ty,
+                s.start,
+                s.increment,
+                s.max,
+                s.min,
+                s.cache,
+                s.cycle
+            ]
+        })
         .collect()
 }
 
 pub(super) fn pg_namespace(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let schemas = catalog.schemas().into_iter();
-    schemas.map(|s| row![s.oid, s.name.as_str(), s.owner, Datum::Null]).collect()
+    schemas
+        .map(|s| row![s.oid, s.name.as_str(), s.owner, Datum::Null])
+        .collect()
 }

@@ -7,12 +7,20 @@ use super::{Rows, SystemState, relation::text_array, row};
 use crate::catalog::{Catalog, RoleDef, builtin};
 
 fn settings(settings: &[(String, String)]) -> Datum {
-    text_array(settings.iter().map(|(name, value)| format!("{name}={value}")).collect())
+    text_array(
+        settings
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect(),
+    )
 }
 
 /// When the role's password ends to be good.
 fn valid_until(role: &RoleDef, state: &dyn SystemState) -> Datum {
-    let moment = role.valid_until.as_deref().and_then(|text| state.moment(text));
+    let moment = role
+        .valid_until
+        .as_deref()
+        .and_then(|text| state.moment(text));
     moment.map_or(Datum::Null, Datum::TimestampTz)
 }
 
@@ -70,11 +78,7 @@ pub(super) fn pg_roles(catalog: &Catalog, state: &dyn SystemState) -> Rows {
 }
 
 /// Rows of `pg_user` and `pg_shadow`, which differ in the password.
-fn users(
-    catalog: &Catalog,
-    state: &dyn SystemState,
-    password: impl Fn(&RoleDef) -> Datum,
-) -> Rows {
+fn users(catalog: &Catalog, state: &dyn SystemState, password: impl Fn(&RoleDef) -> Datum) -> Rows {
     let users = catalog.roles().into_iter().filter(|r| r.login);
     users
         .map(|r| {
@@ -168,8 +172,10 @@ pub(super) fn pg_database(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 }
 
 pub(super) fn pg_tablespace(_: &Catalog, _: &dyn SystemState) -> Rows {
-    let spaces =
-        [(builtin::DEFAULT_TABLESPACE, "pg_default"), (builtin::GLOBAL_TABLESPACE, "pg_global")];
+    let spaces = [
+        (builtin::DEFAULT_TABLESPACE, "pg_default"),
+        (builtin::GLOBAL_TABLESPACE, "pg_global"),
+    ];
     let rows = spaces
         .into_iter()
         .map(|(oid, name)| row![oid, name, builtin::SUPERUSER, Datum::Null, Datum::Null]);
@@ -177,10 +183,17 @@ pub(super) fn pg_tablespace(_: &Catalog, _: &dyn SystemState) -> Rows {
 }
 
 pub(super) fn pg_db_role_setting(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let databases = catalog.databases().into_iter().map(|d| (d.oid, Oid::NONE, &d.settings));
-    let roles = catalog.roles().into_iter().map(|r| (Oid::NONE, r.oid, &r.settings));
+    let databases = catalog
+        .databases()
+        .into_iter()
+        .map(|d| (d.oid, Oid::NONE, &d.settings));
+    let roles = catalog
+        .roles()
+        .into_iter()
+        .map(|r| (Oid::NONE, r.oid, &r.settings));
     let set = databases.chain(roles).filter(|(.., list)| !list.is_empty());
-    set.map(|(database, role, list)| row![database, role, settings(list)]).collect()
+    set.map(|(database, role, list)| row![database, role, settings(list)])
+        .collect()
 }
 
 /// A role and every one it is a member of, directly or through others.
@@ -189,7 +202,12 @@ pub(super) fn held_roles(catalog: &Catalog, role: Oid) -> Vec<Oid> {
     let mut next = 0;
     while next < held.len() {
         if let Some(def) = catalog.role(held[next]) {
-            let new: Vec<Oid> = def.member_of.iter().copied().filter(|o| !held.contains(o)).collect();
+            let new: Vec<Oid> = def
+                .member_of
+                .iter()
+                .copied()
+                .filter(|o| !held.contains(o))
+                .collect();
             held.extend(new);
         }
         next += 1;

@@ -66,7 +66,10 @@ impl From<&Aggregate> for Procedure {
 /// The function behind an operator.
 impl From<&Operator> for Procedure {
     fn from(o: &Operator) -> Procedure {
-        let args = [o.left, o.right].into_iter().filter(|t| *t != Oid::NONE).collect();
+        let args = [o.left, o.right]
+            .into_iter()
+            .filter(|t| *t != Oid::NONE)
+            .collect();
         Procedure {
             strict: o.strict,
             volatility: o.volatility,
@@ -158,29 +161,59 @@ fn unnamed() -> Vec<Procedure> {
         (receive, vec![oid::INTERNAL, oid::OID, oid::INT4], array),
         (send, vec![array], oid::BYTEA),
         ((3816, "array_typanalyze"), vec![oid::INTERNAL], oid::BOOL),
-        ((6179, "array_subscript_handler"), vec![oid::INTERNAL], oid::INTERNAL),
-        ((6180, "raw_array_subscript_handler"), vec![oid::INTERNAL], oid::INTERNAL),
-        ((3, "heap_tableam_handler"), vec![oid::INTERNAL], oid::INTERNAL),
+        (
+            (6179, "array_subscript_handler"),
+            vec![oid::INTERNAL],
+            oid::INTERNAL,
+        ),
+        (
+            (6180, "raw_array_subscript_handler"),
+            vec![oid::INTERNAL],
+            oid::INTERNAL,
+        ),
+        (
+            (3, "heap_tableam_handler"),
+            vec![oid::INTERNAL],
+            oid::INTERNAL,
+        ),
         ((330, "bthandler"), vec![oid::INTERNAL], oid::INTERNAL),
     ];
     let mut all: Vec<Procedure> = given
         .into_iter()
         .map(|((oid, name), args, ret)| Procedure::plain(Oid(oid), name, args, ret))
         .collect();
-    all.extend(operator_class::COMPARISONS.iter().map(|&(_, left, right, function, name)| {
-        Procedure::plain(Oid(function), name, vec![left, right], oid::INT4)
-    }));
+    all.extend(
+        operator_class::COMPARISONS
+            .iter()
+            .map(|&(_, left, right, function, name)| {
+                Procedure::plain(Oid(function), name, vec![left, right], oid::INT4)
+            }),
+    );
     all
 }
 
 static PROCEDURES: LazyLock<Vec<Procedure>> = LazyLock::new(|| {
     let mut by_oid: HashMap<Oid, Procedure, FixedState> = HashMap::default();
-    let functions = FAMILIES.iter().flat_map(|f| f.functions).map(Procedure::from);
-    let aggregates = FAMILIES.iter().flat_map(|f| f.aggregates).map(Procedure::from);
-    let operators = FAMILIES.iter().flat_map(|f| f.operators).map(Procedure::from);
+    let functions = FAMILIES
+        .iter()
+        .flat_map(|f| f.functions)
+        .map(Procedure::from);
+    let aggregates = FAMILIES
+        .iter()
+        .flat_map(|f| f.aggregates)
+        .map(Procedure::from);
+    let operators = FAMILIES
+        .iter()
+        .flat_map(|f| f.operators)
+        .map(Procedure::from);
     let forms = types::FORMS.iter().flat_map(forms);
     // The first to describe a function knows most of it.
-    for procedure in functions.chain(aggregates).chain(operators).chain(forms).chain(unnamed()) {
+    for procedure in functions
+        .chain(aggregates)
+        .chain(operators)
+        .chain(forms)
+        .chain(unnamed())
+    {
         if procedure.oid != Oid::NONE {
             by_oid.entry(procedure.oid).or_insert(procedure);
         }
@@ -227,7 +260,11 @@ pub(super) fn pg_operator(_: &Catalog, _: &dyn SystemState) -> Rows {
             Oid::NONE,
         ]
     };
-    FAMILIES.iter().flat_map(|f| f.operators).map(row_of).collect()
+    FAMILIES
+        .iter()
+        .flat_map(|f| f.operators)
+        .map(row_of)
+        .collect()
 }
 
 /// An aggregate has no functions of its own for its steps: those columns are empty.
@@ -258,7 +295,11 @@ pub(super) fn pg_aggregate(_: &Catalog, _: &dyn SystemState) -> Rows {
             Datum::Null,
         ]
     };
-    FAMILIES.iter().flat_map(|f| f.aggregates).map(row_of).collect()
+    FAMILIES
+        .iter()
+        .flat_map(|f| f.aggregates)
+        .map(row_of)
+        .collect()
 }
 
 pub(super) fn pg_cast(_: &Catalog, _: &dyn SystemState) -> Rows {
@@ -283,7 +324,12 @@ pub(super) fn pg_cast(_: &Catalog, _: &dyn SystemState) -> Rows {
         ]
     };
     const FIRST_UNPINNED: u32 = 10_000;
-    FAMILIES.iter().flat_map(|f| f.casts).zip(FIRST_UNPINNED..).map(row_of).collect()
+    FAMILIES
+        .iter()
+        .flat_map(|f| f.casts)
+        .zip(FIRST_UNPINNED..)
+        .map(row_of)
+        .collect()
 }
 
 pub(super) fn pg_language(_: &Catalog, _: &dyn SystemState) -> Rows {

@@ -30,7 +30,12 @@ impl SystemState for Quiet {
     fn locks(&self) -> Vec<LockInfo> {
         let relation = Some(ORDERS);
         vec![
-            LockInfo { lock_type: "relation".into(), relation, pid: 7, ..LockInfo::default() },
+            LockInfo {
+                lock_type: "relation".into(),
+                relation,
+                pid: 7,
+                ..LockInfo::default()
+            },
             LockInfo {
                 lock_type: "advisory".into(),
                 class: Some(0),
@@ -42,10 +47,17 @@ impl SystemState for Quiet {
     }
     fn settings(&self) -> Vec<SettingInfo> {
         let words = Some(vec!["on".to_string(), "off".to_string()]);
-        vec![SettingInfo { name: "jit".into(), enum_vals: words, ..SettingInfo::default() }]
+        vec![SettingInfo {
+            name: "jit".into(),
+            enum_vals: words,
+            ..SettingInfo::default()
+        }]
     }
     fn prepared(&self) -> Vec<PreparedInfo> {
-        vec![PreparedInfo { parameter_types: vec![oid::INT4], ..PreparedInfo::default() }]
+        vec![PreparedInfo {
+            parameter_types: vec![oid::INT4],
+            ..PreparedInfo::default()
+        }]
     }
     fn relation_size(&self, _: Oid) -> (u32, f64) {
         (3, 100.0)
@@ -54,7 +66,11 @@ impl SystemState for Quiet {
         Some(12)
     }
     fn table_activity(&self, _: Oid) -> TableActivity {
-        TableActivity { inserted: 4, live_rows: 3, ..TableActivity::default() }
+        TableActivity {
+            inserted: 4,
+            live_rows: 3,
+            ..TableActivity::default()
+        }
     }
     fn now(&self) -> i64 {
         0
@@ -91,7 +107,11 @@ fn index(oid: Oid, name: &str, table: Oid, attnum: u16, constraint: Option<Oid>)
         name: name.into(),
         table,
         file: FileId(oid.0),
-        columns: vec![IndexColumn { attnum, descending: constraint.is_none(), nulls_first: true }],
+        columns: vec![IndexColumn {
+            attnum,
+            descending: constraint.is_none(),
+            nulls_first: true,
+        }],
         unique: constraint.is_some(),
         primary: constraint.is_some(),
         nulls_not_distinct: false,
@@ -101,24 +121,41 @@ fn index(oid: Oid, name: &str, table: Oid, attnum: u16, constraint: Option<Oid>)
 }
 
 fn constraint(oid: u32, name: &str, table: Oid, kind: ConstraintKind) -> ConstraintDef {
-    ConstraintDef { oid: Oid(oid), name: name.into(), table, kind, validated: true }
+    ConstraintDef {
+        oid: Oid(oid),
+        name: name.into(),
+        table,
+        kind,
+        validated: true,
+    }
 }
 
 /// `customers (id int primary key, "Name" varchar(20) default 'x')` and `orders (id serial, dropped,
 /// customer int references customers, kind always identity, check (id > 0))`, indexed by customer.
 fn small() -> Catalog {
-    let id = ColumnDef { not_null: true, ..ColumnDef::new("id", SqlType::INT4) };
+    let id = ColumnDef {
+        not_null: true,
+        ..ColumnDef::new("id", SqlType::INT4)
+    };
     let name = ColumnDef {
-        default: Some("'x'::character varying".into()),
+        default: Some("'it''s'".into()),
         missing: Some("x".into()),
         collation: Some("C".into()),
         ..ColumnDef::new("Name", SqlType::new(oid::VARCHAR, 24))
     };
-    let serial = ColumnDef { sequence: Some(ORDERS_SEQUENCE), ..id.clone() };
-    let dropped = ColumnDef { dropped: true, ..ColumnDef::new("gone", SqlType::TEXT) };
+    let serial = ColumnDef {
+        sequence: Some(ORDERS_SEQUENCE),
+        ..id.clone()
+    };
+    let dropped = ColumnDef {
+        dropped: true,
+        ..ColumnDef::new("gone", SqlType::TEXT)
+    };
     let customer = ColumnDef::new("customer", SqlType::INT4);
-    let kind =
-        ColumnDef { identity: Some(Identity::Always), ..ColumnDef::new("kind", SqlType::INT8) };
+    let kind = ColumnDef {
+        identity: Some(Identity::Always),
+        ..ColumnDef::new("kind", SqlType::INT8)
+    };
     let sequence = SequenceDef {
         oid: ORDERS_SEQUENCE,
         schema: builtin::PUBLIC,
@@ -144,13 +181,23 @@ fn small() -> Catalog {
         on_delete: FkAction::Cascade,
         match_full: false,
     };
-    let check = ConstraintKind::Check { expr: "id > 0".into(), columns: vec![1] };
+    let check = ConstraintKind::Check {
+        expr: "id > 0".into(),
+        columns: vec![1],
+    };
     let stats = StatsDef {
         oid: Oid(16400),
         table: CUSTOMERS,
         rows: 100.0,
         pages: 3,
-        columns: vec![ColumnStats { distinct: 100.0, null_fraction: 0.0, width: 4 }; 2],
+        columns: vec![
+            ColumnStats {
+                distinct: 100.0,
+                null_fraction: 0.0,
+                width: 4
+            };
+            2
+        ],
     };
     let comment = CommentDef {
         oid: Oid(16401),
@@ -166,16 +213,31 @@ fn small() -> Catalog {
         settings: vec![("work_mem".into(), "1MB".into())],
         ..RoleDef::new(READER, "reader")
     };
-    let primary = ConstraintKind::PrimaryKey { index: CUSTOMERS_PKEY };
+    let primary = ConstraintKind::PrimaryKey {
+        index: CUSTOMERS_PKEY,
+    };
     let mut objects = Catalog::initial_objects();
     objects.extend([
         table(CUSTOMERS, "customers", vec![id, name]).into(),
         table(ORDERS, "orders", vec![serial, dropped, customer, kind]).into(),
-        index(CUSTOMERS_PKEY, "customers_pkey", CUSTOMERS, 1, Some(Oid(16390))).into(),
+        index(
+            CUSTOMERS_PKEY,
+            "customers_pkey",
+            CUSTOMERS,
+            1,
+            Some(Oid(16390)),
+        )
+        .into(),
         index(ORDERS_KEY, "orders_customer_idx", ORDERS, 3, None).into(),
         sequence.into(),
         constraint(16390, "customers_pkey", CUSTOMERS, primary).into(),
-        constraint(16391, "orders_customer_fkey", ORDERS, ConstraintKind::ForeignKey(key)).into(),
+        constraint(
+            16391,
+            "orders_customer_fkey",
+            ORDERS,
+            ConstraintKind::ForeignKey(key),
+        )
+        .into(),
         constraint(16392, "orders_id_check", ORDERS, check).into(),
         stats.into(),
         comment.into(),
@@ -214,7 +276,12 @@ fn every_row_has_the_columns_declared() {
     let catalog = small();
     for table in all() {
         for (_, ty) in table.columns {
-            assert!(type_info(ty.oid).is_some(), "{}: no type {}", table.name, ty.oid);
+            assert!(
+                type_info(ty.oid).is_some(),
+                "{}: no type {}",
+                table.name,
+                ty.oid
+            );
         }
         for row in table.rows(&catalog, &Quiet(builtin::SUPERUSER)) {
             assert_eq!(row.len(), table.columns.len(), "{}", table.name);
@@ -233,7 +300,13 @@ fn select(name: &str, columns: &[&str], wanted: impl Fn(&[Datum]) -> bool) -> Ve
     let table = found.unwrap_or_else(|| panic!("no relation {name}"));
     let places: Vec<usize> = columns
         .iter()
-        .map(|c| table.columns.iter().position(|(n, _)| n == c).expect("a column"))
+        .map(|c| {
+            table
+                .columns
+                .iter()
+                .position(|(n, _)| n == c)
+                .expect("a column")
+        })
         .collect();
     let rows = table.rows(&small(), &Quiet(builtin::SUPERUSER)).into_iter();
     rows.map(|row| places.iter().map(|i| row[*i].clone()).collect::<Vec<_>>())
@@ -254,7 +327,9 @@ fn oids_and_names_are_given_once() {
 #[test]
 fn relations_list_themselves() {
     let kind = |oid: u32| {
-        let rows = select("pg_class", &["oid", "relkind"], |row| row[0] == Datum::Oid(oid));
+        let rows = select("pg_class", &["oid", "relkind"], |row| {
+            row[0] == Datum::Oid(oid)
+        });
         assert_eq!(rows.len(), 1);
         rows[0][1].clone()
     };
@@ -263,14 +338,22 @@ fn relations_list_themselves() {
     assert_eq!(kind(ORDERS.0), Datum::Char(b'r'));
     assert_eq!(kind(ORDERS_KEY.0), Datum::Char(b'i'));
     assert_eq!(kind(ORDERS_SEQUENCE.0), Datum::Char(b'S'));
-    let of_class =
-        select("pg_attribute", &["attrelid", "attname"], |row| row[0] == Datum::Oid(1259));
+    let of_class = select("pg_attribute", &["attrelid", "attname"], |row| {
+        row[0] == Datum::Oid(1259)
+    });
     assert_eq!(of_class.len(), by_oid(Oid(1259)).unwrap().columns.len());
 }
 
 #[test]
 fn columns_keep_their_numbers() {
-    let columns = ["attrelid", "attnum", "attname", "atttypid", "attisdropped", "atthasdef"];
+    let columns = [
+        "attrelid",
+        "attnum",
+        "attname",
+        "atttypid",
+        "attisdropped",
+        "atthasdef",
+    ];
     let rows = select("pg_attribute", &columns, |row| {
         row[0] == ORDERS.into() && row[1].as_i64() > Some(0)
     });
@@ -278,7 +361,12 @@ fn columns_keep_their_numbers() {
         .iter()
         .map(|row| {
             let ty = row[3].as_i64().unwrap() as u32;
-            (row[2].as_str().unwrap(), ty, row[4].is_true(), row[5].is_true())
+            (
+                row[2].as_str().unwrap(),
+                ty,
+                row[4].is_true(),
+                row[5].is_true(),
+            )
         })
         .collect();
     assert_eq!(
@@ -290,8 +378,14 @@ fn columns_keep_their_numbers() {
             ("kind", 20, false, false),
         ]
     );
-    let defaults = select("pg_attrdef", &["adrelid", "adbin"], |row| row[0] == ORDERS.into());
+    let defaults = select("pg_attrdef", &["adrelid", "adbin"], |row| {
+        row[0] == ORDERS.into()
+    });
     assert_eq!(defaults[0][1], "nextval('orders_id_seq'::regclass)".into());
+    let defaults = select("pg_attrdef", &["adrelid", "adbin"], |row| {
+        row[0] == CUSTOMERS.into()
+    });
+    assert_eq!(defaults[0][1], "'it''s'::character varying".into());
 }
 
 #[test]
@@ -311,10 +405,18 @@ fn constraints_are_spelled_out() {
     let not_null = definition::not_null_oid(ORDERS, 1);
     let (table, attnum) = definition::not_null_column(&catalog, not_null).expect("one");
     assert_eq!((table.oid, attnum), (ORDERS, 1));
-    assert_eq!(definition::not_null_definition(table, attnum), "NOT NULL id");
-    let kinds = select("pg_constraint", &["conrelid", "contype"], |r| r[0] == ORDERS.into());
+    assert_eq!(
+        definition::not_null_definition(table, attnum),
+        "NOT NULL id"
+    );
+    let kinds = select("pg_constraint", &["conrelid", "contype"], |r| {
+        r[0] == ORDERS.into()
+    });
     let kinds: Vec<&Datum> = kinds.iter().map(|r| &r[1]).collect();
-    assert_eq!(kinds, [&Datum::Char(b'f'), &Datum::Char(b'c'), &Datum::Char(b'n')]);
+    assert_eq!(
+        kinds,
+        [&Datum::Char(b'f'), &Datum::Char(b'c'), &Datum::Char(b'n')]
+    );
     let operators = select("pg_constraint", &["contype", "conpfeqop"], |r| {
         r[0] == Datum::Char(b'f')
     });
@@ -336,18 +438,28 @@ fn indexes_are_spelled_out() {
         shown(ORDERS_KEY, false),
         "CREATE INDEX orders_customer_idx ON orders USING btree (customer DESC)"
     );
-    let options = select("pg_index", &["indexrelid", "indoption", "indclass"], |row| {
-        row[0] == ORDERS_KEY.into()
-    });
-    assert_eq!(options[0][1], Datum::array(Array::vector(oid::INT2, vec![Datum::Int2(3)])));
-    assert_eq!(options[0][2], Datum::array(Array::vector(oid::OID, vec![Datum::Oid(1978)])));
+    let options = select(
+        "pg_index",
+        &["indexrelid", "indoption", "indclass"],
+        |row| row[0] == ORDERS_KEY.into(),
+    );
+    assert_eq!(
+        options[0][1],
+        Datum::array(Array::vector(oid::INT2, vec![Datum::Int2(3)]))
+    );
+    assert_eq!(
+        options[0][2],
+        Datum::array(Array::vector(oid::OID, vec![Datum::Oid(1978)]))
+    );
 }
 
 #[test]
 fn a_serial_columns_sequence_depends_on_it() {
-    let rows = select("pg_depend", &["objid", "refobjid", "refobjsubid", "deptype"], |row| {
-        row[0] == ORDERS_SEQUENCE.into() && row[1] == ORDERS.into()
-    });
+    let rows = select(
+        "pg_depend",
+        &["objid", "refobjid", "refobjsubid", "deptype"],
+        |row| row[0] == ORDERS_SEQUENCE.into() && row[1] == ORDERS.into(),
+    );
     assert_eq!(rows[0][2..], [Datum::Int4(1), Datum::Char(b'a')]);
 }
 
@@ -358,7 +470,14 @@ fn references_lead_somewhere() {
         let oid = Oid(oid.as_i64().unwrap() as u32);
         oid == Oid::NONE || routine::procedure(oid).is_some()
     };
-    let forms = ["typinput", "typoutput", "typreceive", "typsend", "typmodin", "typsubscript"];
+    let forms = [
+        "typinput",
+        "typoutput",
+        "typreceive",
+        "typsend",
+        "typmodin",
+        "typsubscript",
+    ];
     for row in select("pg_type", &forms, |_| true) {
         assert!(row.iter().all(known), "{row:?}");
     }
@@ -369,8 +488,10 @@ fn references_lead_somewhere() {
         let ty = Oid(row[0].as_i64().unwrap() as u32);
         assert!(type_info(ty).is_some(), "{ty}");
     }
-    let families: Vec<Datum> =
-        select("pg_opfamily", &["oid"], |_| true).into_iter().flatten().collect();
+    let families: Vec<Datum> = select("pg_opfamily", &["oid"], |_| true)
+        .into_iter()
+        .flatten()
+        .collect();
     for row in select("pg_amop", &["amopfamily"], |_| true) {
         assert!(families.contains(&row[0]));
     }
@@ -378,13 +499,28 @@ fn references_lead_somewhere() {
 
 #[test]
 fn a_reader_who_is_no_superuser_sees_no_verifier() {
-    let rows = select("pg_authid", &["rolname", "rolpassword"], |r| r[0] == "reader".into());
+    let rows = select("pg_authid", &["rolname", "rolpassword"], |r| {
+        r[0] == "reader".into()
+    });
     assert_eq!(rows[0][1], "SCRAM-SHA-256$".into());
     let table = find(builtin::PG_CATALOG, "pg_authid").expect("pg_authid");
-    let password = table.columns.iter().position(|(n, _)| *n == "rolpassword").unwrap();
-    assert!(table.rows(&small(), &Quiet(READER)).iter().all(|row| row[password].is_null()));
+    let password = table
+        .columns
+        .iter()
+        .position(|(n, _)| *n == "rolpassword")
+        .unwrap();
+    assert!(
+        table
+            .rows(&small(), &Quiet(READER))
+            .iter()
+            .all(|row| row[password].is_null())
+    );
     let activity = find(builtin::PG_CATALOG, "pg_stat_activity").expect("pg_stat_activity");
-    let query = activity.columns.iter().position(|(n, _)| *n == "query").unwrap();
+    let query = activity
+        .columns
+        .iter()
+        .position(|(n, _)| *n == "query")
+        .unwrap();
     let rows = activity.rows(&small(), &Quiet(READER));
     assert_eq!(rows[0][query], "<insufficient privilege>".into());
 }

@@ -96,8 +96,12 @@ forms! {
 }
 
 /// All array types share these.
-pub(super) const ARRAY_FORMS: [(u32, &str); 4] =
-    [(750, "array_in"), (751, "array_out"), (2400, "array_recv"), (2401, "array_send")];
+pub(super) const ARRAY_FORMS: [(u32, &str); 4] = [
+    (750, "array_in"),
+    (751, "array_out"),
+    (2400, "array_recv"),
+    (2401, "array_send"),
+];
 const ARRAY_ANALYZE: Oid = Oid(3816);
 const ARRAY_SUBSCRIPT: Oid = Oid(6179);
 const RAW_ARRAY_SUBSCRIPT: Oid = Oid(6180);
@@ -146,7 +150,11 @@ fn type_row(ty: &TypeInfo) -> Vec<Datum> {
         _ => Oid::NONE,
     };
     // The only base type, besides arrays, whose values have items of another.
-    let element = if ty.oid == oid::NAME { oid::CHAR } else { ty.element };
+    let element = if ty.oid == oid::NAME {
+        oid::CHAR
+    } else {
+        ty.element
+    };
     let [input, output, receive, send, modifier_in, modifier_out] = forms_of(ty);
     // An array takes its element's modifiers.
     let (modifier_in, modifier_out) = match type_info(ty.element).filter(|_| array) {

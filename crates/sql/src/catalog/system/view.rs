@@ -15,9 +15,7 @@ pub(super) fn role_name(catalog: &Catalog, role: Oid) -> Datum {
 }
 
 /// The virtual relations of a kind: `r` or `v`.
-pub(super) fn virtual_relations(
-    kind: u8,
-) -> impl Iterator<Item = &'static super::VirtualTable> {
+pub(super) fn virtual_relations(kind: u8) -> impl Iterator<Item = &'static super::VirtualTable> {
     all().iter().copied().filter(move |t| t.relkind() == kind)
 }
 
@@ -36,7 +34,10 @@ pub(super) fn pg_tables(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         ]
     });
     let tables = catalog.tables().into_iter().map(|t| {
-        let references = catalog.constraints_of(t.oid).iter().any(|c| c.foreign_key().is_some());
+        let references = catalog
+            .constraints_of(t.oid)
+            .iter()
+            .any(|c| c.foreign_key().is_some());
         row![
             schema_name(catalog, t.schema),
             t.name.as_str(),
@@ -62,14 +63,25 @@ pub(super) fn pg_indexes(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             definition::index_definition(catalog, index, true),
         ])
     };
-    catalog.indexes().into_iter().filter_map(|i| row_of(i)).collect()
+    catalog
+        .indexes()
+        .into_iter()
+        .filter_map(|i| row_of(i))
+        .collect()
 }
 
 /// The views are the system's own; they have no text.
 pub(super) fn pg_views(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let superuser = role_name(catalog, crate::catalog::builtin::SUPERUSER);
     virtual_relations(b'v')
-        .map(|v| row![schema_name(catalog, v.schema), v.name, superuser.clone(), Datum::Null])
+        .map(|v| {
+            row![
+                schema_name(catalog, v.schema),
+                v.name,
+                superuser.clone(),
+                Datum::Null
+            ]
+        })
         .collect()
 }
 

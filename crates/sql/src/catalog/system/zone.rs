@@ -7,7 +7,10 @@ use crate::catalog::Catalog;
 use crate::io::{Zone, zone};
 
 fn seconds(east: i32) -> Interval {
-    Interval { micros: i64::from(east) * 1_000_000, ..Interval::default() }
+    Interval {
+        micros: i64::from(east) * 1_000_000,
+        ..Interval::default()
+    }
 }
 
 pub(super) fn pg_timezone_names(_: &Catalog, state: &dyn SystemState) -> Rows {
@@ -27,14 +30,14 @@ pub(super) fn pg_timezone_names(_: &Catalog, state: &dyn SystemState) -> Rows {
 
 /// Whether an abbreviation means daylight-saving time.
 fn is_dst(abbreviation: &str) -> bool {
-    matches!(abbreviation, "bst" | "west" | "cest" | "mest" | "eest" | "msd")
-        || abbreviation.ends_with("dt")
+    matches!(
+        abbreviation,
+        "bst" | "west" | "cest" | "mest" | "eest" | "msd"
+    ) || abbreviation.ends_with("dt")
 }
 
 pub(super) fn pg_timezone_abbrevs(_: &Catalog, _: &dyn SystemState) -> Rows {
     let all = zone::ABBREVIATIONS.iter();
-    all.map(|&(name, east)| {
-        row![name.to_ascii_uppercase(), seconds(east), is_dst(name)]
-    })
-    .collect()
+    all.map(|&(name, east)| row![name.to_ascii_uppercase(), seconds(east), is_dst(name)])
+        .collect()
 }

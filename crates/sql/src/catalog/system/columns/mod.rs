@@ -9,5 +9,10 @@ use super::VirtualTable;
 
 /// Every relation, by where it is listed.
 pub(super) fn lists() -> [&'static [VirtualTable]; 4] {
-    [catalog::TABLES, catalog_rest::TABLES, view::TABLES, information_schema::TABLES]
+    [
+        catalog::TABLES,
+        catalog_rest::TABLES,
+        view::TABLES,
+        information_schema::TABLES,
+    ]
 }
