@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 
 use throng_exec::{Engine, EngineConfig};
@@ -48,6 +48,8 @@ fn listen(config: &Config, engine: &Arc<Engine>) -> Result<()> {
         let listeners = Listeners::bind(config.listen, &config.unix_sockets)?;
         let loops = Loops::start(engine, &config.cores, tls)?;
         let address = listeners.address()?;
+        // Whoever reads the ready line may stop us the moment after.
+        let signals = Signals::catch()?;
         println!(
             "throng {} is ready on {address} with {} cores: psql -h {} -p {} -U postgres",
             env!("CARGO_PKG_VERSION"),
@@ -57,7 +59,7 @@ fn listen(config: &Config, engine: &Arc<Engine>) -> Result<()> {
         );
         let why = tokio::select! {
             _ = listeners.accept(&loops) => "listeners closed",
-            why = told_to_stop(engine, config) => why?,
+            why = signals.until_stop(engine, config) => why,
         };
         tracing::info!("{why}: shutting down");
         drop(listeners);
@@ -67,21 +69,35 @@ fn listen(config: &Config, engine: &Arc<Engine>) -> Result<()> {
     })
 }
 
-/// Waits for SIGTERM or SIGINT; rereads the configuration file at each SIGHUP.
-async fn told_to_stop(engine: &Engine, config: &Config) -> Result<&'static str> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => return Ok("SIGTERM"),
-            _ = interrupt.recv() => return Ok("SIGINT"),
-            _ = hangup.recv() => {
-                let reloaded =
-                    config::file_settings(&config.data).and_then(|settings| engine.reload(settings));
-                match reloaded {
-                    Ok(()) => tracing::info!("configuration file reread"),
-                    Err(e) => tracing::error!(error = %e, "configuration file not applied"),
+/// The signals that the server answers to.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    /// From here on they no longer end the process by themselves.
+    fn catch() -> Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for SIGTERM or SIGINT; rereads the configuration file at each SIGHUP.
+    async fn until_stop(mut self, engine: &Engine, config: &Config) -> &'static str {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return "SIGTERM",
+                _ = self.interrupt.recv() => return "SIGINT",
+                _ = self.hangup.recv() => {
+                    let settings = config::file_settings(&config.data);
+                    match settings.and_then(|settings| engine.reload(settings)) {
+                        Ok(()) => tracing::info!("configuration file reread"),
+                        Err(e) => tracing::error!(error = %e, "configuration file not applied"),
+                    }
                 }
             }
         }

@@ -116,6 +116,9 @@ impl Drop for Session {
     }
 }
 
+/// A time that nobody has set.
+const NOT_SET: u64 = u64::MAX;
+
 /// The part of a session that others look at. On cache lines of its own: each is written by one core.
 #[repr(align(128))]
 pub struct SessionEntry {
@@ -130,6 +133,7 @@ pub struct SessionEntry {
     pub(crate) top_xid: AtomicU64,
     cancel: CancelFlag,
     lock_timeout_ms: AtomicU64,
+    deadlock_timeout_ms: AtomicU64,
     activity: Activity,
 }
 
@@ -187,6 +191,16 @@ impl SessionEntry {
         match self.lock_timeout_ms.load(Ordering::Relaxed) {
             0 => None,
             ms => Some(Duration::from_millis(ms)),
+        }
+    }
+    /// `deadlock_timeout` of this session alone; until then the server's holds.
+    pub fn set_deadlock_timeout(&self, timeout: Duration) {
+        self.deadlock_timeout_ms.store(timeout.as_millis() as u64, Ordering::Relaxed);
+    }
+    pub(crate) fn deadlock_timeout(&self) -> Duration {
+        match self.deadlock_timeout_ms.load(Ordering::Relaxed) {
+            NOT_SET => self.core.config.deadlock_timeout(),
+            ms => Duration::from_millis(ms),
         }
     }
 
@@ -470,6 +484,7 @@ impl Registry {
             top_xid: AtomicU64::new(0),
             cancel: CancelFlag::default(),
             lock_timeout_ms: AtomicU64::new(0),
+            deadlock_timeout_ms: AtomicU64::new(NOT_SET),
             activity: Activity {
                 info: Mutex::new(info),
                 state: AtomicU8::new(SessionState::Idle as u8),

@@ -28,6 +28,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use throng_sql::catalog::{Catalog, RoleDef};
@@ -212,6 +214,37 @@ impl Session {
         self.rollback();
     }
 
+    /// Waits, between messages, for whatever ends an idle session: `pg_terminate_backend`, the idle-in-transaction
+    /// timeout.
+    pub async fn interrupted(&self) -> Error {
+        let timeout = match self.settings.borrow().int(Id::IdleInTransactionSessionTimeout) {
+            ms if ms > 0 && self.block != Block::None => Some(Duration::from_millis(ms as u64)),
+            _ => None,
+        };
+        let flag = self.handle.cancel_flag();
+        let terminated = std::future::poll_fn(|cx| {
+            flag.register(cx.waker());
+            if flag.is_terminated() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        let over = match timeout {
+            Some(timeout) => tokio::time::timeout(timeout, terminated).await.is_err(),
+            None => {
+                terminated.await;
+                false
+            }
+        };
+        let (code, message) = match over {
+            true => (
+                state::IDLE_IN_TRANSACTION_TIMEOUT,
+                "terminating connection due to idle-in-transaction timeout",
+            ),
+            false => {
+                (state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
+            }
+        };
+        Error::new(code, message).severity(Severity::Fatal)
+    }
+
     fn caller(&self) -> Caller {
         Caller { superuser: self.role.superuser, starting: false }
     }
@@ -291,7 +324,7 @@ impl Session {
         let timeout = |id| settings.int(id) as u64;
         let deadline = match timeout(Id::StatementTimeout) {
             0 => None,
-            ms => Some(std::time::Instant::now() + std::time::Duration::from_millis(ms)),
+            ms => Some(std::time::Instant::now() + Duration::from_millis(ms)),
         };
         self.handle.cancel_flag().set_deadline(deadline);
     }
@@ -323,7 +356,7 @@ impl Session {
         self.format_version = settings.version();
         let lock_timeout = match settings.int(Id::LockTimeout) {
             0 => None,
-            ms => Some(std::time::Duration::from_millis(ms as u64)),
+            ms => Some(Duration::from_millis(ms as u64)),
         };
         self.handle.entry().set_lock_timeout(lock_timeout);
         let deadlock_timeout = settings.int(Id::DeadlockTimeout) as u64;

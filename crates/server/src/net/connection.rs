@@ -259,7 +259,12 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
     let mut skipping = false;
     let mut scratch = Vec::new();
     loop {
-        let Some(range) = peer.next_message().await? else { return Ok(()) };
+        let message = tokio::select! {
+            biased;
+            message = peer.next_message() => message?,
+            why = session.interrupted() => return Err(why),
+        };
+        let Some(range) = message else { return Ok(()) };
         // A statement writes to the peer while it runs, so its text is moved out of the peer's input first.
         scratch.clear();
         scratch.extend_from_slice(peer.bytes(range));

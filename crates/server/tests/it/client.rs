@@ -113,7 +113,16 @@ pub struct Answer {
 
 impl Answer {
     pub fn rows(&self) -> Vec<&Row> {
-        self.parts.iter().filter_map(|p| if let Part::Row(row) = p { Some(row) } else { None }).collect()
+        self.parts
+            .iter()
+            .filter_map(|p| {
+                if let Part::Row(row) = p {
+                    Some(row)
+                } else {
+                    None
+                }
+            })
+            .collect()
     }
 
     /// The only value of the only row.
@@ -127,7 +136,9 @@ impl Answer {
 
     pub fn error(&self) -> Option<&Report> {
         self.parts.iter().find_map(|p| match p {
-            Part::Report(r) if !matches!(r.severity.as_str(), "NOTICE" | "WARNING" | "INFO") => Some(r),
+            Part::Report(r) if !matches!(r.severity.as_str(), "NOTICE" | "WARNING" | "INFO") => {
+                Some(r)
+            }
             _ => None,
         })
     }
@@ -198,7 +209,10 @@ impl Client {
     /// A session of the superuser in the first database.
     pub fn connect(address: &Address) -> io::Result<Client> {
         let mut client = Client::open(address)?;
-        client.send(&startup_packet(&[("user", "postgres"), ("database", "postgres")]))?;
+        client.send(&startup_packet(&[
+            ("user", "postgres"),
+            ("database", "postgres"),
+        ]))?;
         let greeting = client.finish()?;
         match greeting.error() {
             Some(refusal) => Err(io::Error::other(format!("refused: {refusal:?}"))),
@@ -226,7 +240,11 @@ impl Client {
     /// A query that must succeed.
     pub fn run(&mut self, sql: &str) -> Answer {
         let answer = self.query(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
-        assert!(answer.error().is_none() && !answer.closed(), "{sql}: {:?}", answer.parts);
+        assert!(
+            answer.error().is_none() && !answer.closed(),
+            "{sql}: {:?}",
+            answer.parts
+        );
         answer
     }
 
@@ -276,9 +294,13 @@ impl Client {
                 Ok(0) => return Ok(Received::End),
                 Ok(n) => self.inbox.extend_from_slice(&chunk[..n]),
                 Err(e) => match e.kind() {
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => return Ok(Received::Nothing),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                        return Ok(Received::Nothing);
+                    }
                     io::ErrorKind::Interrupted => {}
-                    io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => return Ok(Received::End),
+                    io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+                        return Ok(Received::End);
+                    }
                     _ => return Err(e),
                 },
             }
@@ -304,7 +326,9 @@ impl Client {
             b'I' => self.answer.parts.push(Part::Complete("(empty)".to_owned())),
             b'E' | b'N' => self.answer.parts.push(Part::Report(report(&body))),
             b'd' => {
-                let line = String::from_utf8_lossy(&body).trim_end_matches('\n').to_owned();
+                let line = String::from_utf8_lossy(&body)
+                    .trim_end_matches('\n')
+                    .to_owned();
                 self.answer.parts.push(Part::Copied(line));
             }
             b'G' => {

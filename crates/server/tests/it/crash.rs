@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rand::Rng;
 
-use crate::client::{Address, Client};
+use crate::client::{Address, Client, Part};
 use crate::server::{Home, Server};
 
 const ACCOUNTS: i64 = 200;
@@ -29,11 +29,15 @@ struct Acknowledged {
 }
 
 fn crashes() -> usize {
-    std::env::var("THRONG_CRASHES").ok().and_then(|n| n.parse().ok()).unwrap_or(3)
+    std::env::var("THRONG_CRASHES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(3)
 }
 
 fn set_up(client: &mut Client) {
-    client.run("create table account (id bigint primary key, balance bigint not null, filler text)");
+    client
+        .run("create table account (id bigint primary key, balance bigint not null, filler text)");
     client.run(
         "create table transfer (id bigint primary key, source bigint not null references account, \
          target bigint not null references account, amount bigint not null, note text)",
@@ -72,7 +76,9 @@ fn transfers(address: &Address, ids: &AtomicUsize, told: &Acknowledged) -> std::
         ));
         if id % 3 == 0 {
             statements.push("savepoint undone".to_owned());
-            statements.push("update account set balance = 0".to_owned() + &format!(" where id = {first}"));
+            statements.push(
+                "update account set balance = 0".to_owned() + &format!(" where id = {first}"),
+            );
             statements.push("rollback to undone".to_owned());
         }
         let done = if id % 2 == 0 {
@@ -88,6 +94,9 @@ fn transfers(address: &Address, ids: &AtomicUsize, told: &Acknowledged) -> std::
             return Ok(());
         }
         assert!(done.error().is_none(), "transfer {id}: {:?}", done.parts);
+        // An error on the way makes COMMIT a rollback.
+        let committed = done.parts.contains(&Part::Complete("COMMIT".to_owned()));
+        assert!(committed, "transfer {id}: {:?}", done.parts);
         told.transfers.lock().expect("not poisoned").insert(id);
         told.count.fetch_add(1, Ordering::Relaxed);
     }
@@ -156,29 +165,50 @@ fn ids_of(client: &mut Client, sql: &str) -> BTreeSet<i64> {
     answer
         .rows()
         .iter()
-        .map(|row| row[0].as_deref().and_then(|v| v.parse().ok()).expect("an id"))
+        .map(|row| {
+            row[0]
+                .as_deref()
+                .and_then(|v| v.parse().ok())
+                .expect("an id")
+        })
         .collect()
 }
 
 /// The whole bank, after a restart.
 fn inspect(client: &mut Client, told: &Acknowledged) {
     let sum = client.run("select sum(balance) from account");
-    assert_eq!(sum.value(), (ACCOUNTS * OPENING_BALANCE).to_string(), "money appeared or vanished");
+    assert_eq!(
+        sum.value(),
+        (ACCOUNTS * OPENING_BALANCE).to_string(),
+        "money appeared or vanished"
+    );
 
     let wrong = client.run(&format!(
         "select a.id, a.balance from account a where a.balance <> {OPENING_BALANCE} \
          + coalesce((select sum(amount) from transfer where target = a.id), 0) \
          - coalesce((select sum(amount) from transfer where source = a.id), 0)"
     ));
-    assert!(wrong.rows().is_empty(), "balances without their transfers: {:?}", wrong.rows());
+    assert!(
+        wrong.rows().is_empty(),
+        "balances without their transfers: {:?}",
+        wrong.rows()
+    );
 
     let there = ids_of(client, "select id from transfer");
     let told_transfers = told.transfers.lock().expect("not poisoned");
     let lost: Vec<_> = told_transfers.difference(&there).collect();
-    assert!(lost.is_empty(), "acknowledged transfers are missing: {lost:?}");
+    assert!(
+        lost.is_empty(),
+        "acknowledged transfers are missing: {lost:?}"
+    );
 
-    let by_index = client.run("set enable_seqscan = off; select count(*) from transfer where source > 0");
-    assert_eq!(by_index.value(), there.len().to_string(), "index and table differ");
+    let by_index =
+        client.run("set enable_seqscan = off; select count(*) from transfer where source > 0");
+    assert_eq!(
+        by_index.value(),
+        there.len().to_string(),
+        "index and table differ"
+    );
     let notes = client.run("select count(*) from transfer where length(note) not in (20, 20000)");
     assert_eq!(notes.value(), "0", "long values are damaged");
 
@@ -219,20 +249,39 @@ fn acknowledged_commits_survive_kill() {
 }
 
 /// Writes noise where the next log record would have gone: a torn write of a record that nobody was told about.
+///
+/// A record begins with its length, its checksum and its own place in the stream of all segments (little endian,
+/// 4, 4 and 8 bytes), and a segment's name is its place in hexadecimal: so the last record is found from behind.
 fn garbage_after_the_log(home: &Home) {
     let mut segments: Vec<PathBuf> = std::fs::read_dir(home.data().join("wal"))
         .expect("a log")
         .map(|entry| entry.expect("an entry").path())
         .collect();
     segments.sort();
-    let written = |path: &PathBuf| {
+    let last_record = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        let start = u64::from_str_radix(name, 16).ok()?;
         let bytes = std::fs::read(path).expect("a segment");
-        bytes.iter().rposition(|&b| b != 0).map(|end| (bytes, end + 1))
+        let at = bytes
+            .windows(16)
+            .enumerate()
+            .rev()
+            .find_map(|(at, header)| {
+                let place = u64::from_le_bytes(header[8..].try_into().expect("eight bytes"));
+                (place == start + at as u64 && place != 0).then_some(at)
+            })?;
+        let length = u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        Some((bytes, at + length as usize))
     };
-    // Segments laid out in advance hold zeros.
-    let Some((path, (mut bytes, end))) = segments.iter().rev().find_map(|p| Some((p, written(p)?))) else {
-        panic!("an empty log");
-    };
+    // Segments laid out in advance hold no record yet.
+    let (path, (mut bytes, end)) = segments
+        .iter()
+        .rev()
+        .find_map(|path| Some((path, last_record(path)?)))
+        .expect("a record");
+    if end >= bytes.len() {
+        return;
+    }
     let until = bytes.len().min(end + 4096);
     rand::rng().fill(&mut bytes[end..until]);
     std::fs::write(path, bytes).expect("written");

@@ -88,11 +88,22 @@ impl<'a> Stage<'a> {
         for statement in setup {
             monitor.run(statement);
         }
-        Stage { target, schema, monitor, sessions: BTreeMap::new(), waiting: Vec::new() }
+        Stage {
+            target,
+            schema,
+            monitor,
+            sessions: BTreeMap::new(),
+            waiting: Vec::new(),
+        }
     }
 
     fn session(&mut self, session: &str) -> &mut Client {
-        let Stage { target, schema, sessions, .. } = self;
+        let Stage {
+            target,
+            schema,
+            sessions,
+            ..
+        } = self;
         sessions.entry(session.to_owned()).or_insert_with(|| {
             let mut client = target.connect();
             client.run(&format!("set search_path = {schema}"));
@@ -148,8 +159,14 @@ impl<'a> Stage<'a> {
         } else if let Some(session) = text.strip_suffix('?') {
             Some(self.look(session))
         } else {
-            let (session, sql) = text.split_once(": ").unwrap_or_else(|| panic!("no step: {text}"));
-            if self.waiting.iter().any(|w| w == session.trim_end_matches('!')) {
+            let (session, sql) = text
+                .split_once(": ")
+                .unwrap_or_else(|| panic!("no step: {text}"));
+            if self
+                .waiting
+                .iter()
+                .any(|w| w == session.trim_end_matches('!'))
+            {
                 return Some(vec!["is still waiting".to_owned()]);
             }
             let to_its_end = session.strip_suffix('!');
@@ -166,11 +183,15 @@ impl<'a> Stage<'a> {
     fn end(mut self, place: &str) {
         if self.target.oracle {
             let unheard = &self.waiting;
-            assert!(unheard.is_empty(), "{place}: nobody looks at the answer of {unheard:?}");
+            assert!(
+                unheard.is_empty(),
+                "{place}: nobody looks at the answer of {unheard:?}"
+            );
         }
         drop(self.sessions);
         // Sessions end when their connection does, but not at that very moment.
-        self.monitor.run(&format!("drop schema {} cascade", self.schema));
+        self.monitor
+            .run(&format!("drop schema {} cascade", self.schema));
     }
 }
 
@@ -178,8 +199,11 @@ fn run(target: &Target, path: &Path, tally: &mut Tally) {
     let script = name(path);
     let text = std::fs::read_to_string(path).expect("a script");
     let mut steps = read(&text);
-    let setup: Vec<String> =
-        steps.iter().filter_map(|s| s.text.strip_prefix("setup: ")).map(str::to_owned).collect();
+    let setup: Vec<String> = steps
+        .iter()
+        .filter_map(|s| s.text.strip_prefix("setup: "))
+        .map(str::to_owned)
+        .collect();
     let mut stage: Option<Stage> = None;
     for step in &mut steps {
         let place = format!("{script}:{}", step.line);
@@ -194,7 +218,9 @@ fn run(target: &Target, path: &Path, tally: &mut Tally) {
             stage = Some(Stage::new(target, &script, &setup));
             continue;
         }
-        let stage = stage.as_mut().unwrap_or_else(|| panic!("{place}: a step outside a scenario"));
+        let stage = stage
+            .as_mut()
+            .unwrap_or_else(|| panic!("{place}: a step outside a scenario"));
         let got = stage.step(&text).unwrap_or_default();
         if target.oracle {
             step.expected = got;

@@ -39,15 +39,27 @@ fn broken_messages_end_their_own_connection_only() {
         bystander.run("begin; create table held (v int); insert into held values (1)");
         let broken: &[(&str, &[u8], &str)] = &[
             ("a giant length", b"Q\xff\xff\xff\xffselect", "08P01"),
-            ("a length over a gigabyte", b"Q\x40\x00\x00\x05select", "08P01"),
+            (
+                "a length over a gigabyte",
+                b"Q\x40\x00\x00\x05select",
+                "08P01",
+            ),
             ("a length below itself", b"Q\0\0\0\x03", "08P01"),
             ("a Sync of a megabyte", b"S\0\x10\0\0", "08P01"),
             ("an unknown type", b"\x01\0\0\0\x04", "08P01"),
             ("garbage", &[0x9c; 64], "08P01"),
             ("a query without its end", b"Q\0\0\0\x0cselect 1", "08P01"),
             ("a Parse cut short", b"P\0\0\0\x08s\0sel", "08P01"),
-            ("a Bind that promises parameters", b"B\0\0\0\x0c\0\0\0\0\0\x05\0\0", "08P01"),
-            ("a Bind with a giant parameter", b"B\0\0\0\x10\0\0\0\0\0\x01\x7f\xff\xff\xff\0\0", "08P01"),
+            (
+                "a Bind that promises parameters",
+                b"B\0\0\0\x0c\0\0\0\0\0\x05\0\0",
+                "08P01",
+            ),
+            (
+                "a Bind with a giant parameter",
+                b"B\0\0\0\x10\0\0\0\0\0\x01\x7f\xff\xff\xff\0\0",
+                "08P01",
+            ),
             ("a Describe of nothing known", b"D\0\0\0\x06X\0", "08P01"),
         ];
         for (what, bytes, code) in broken {
@@ -77,16 +89,21 @@ fn broken_startups_are_refused() {
             let codes = last_words(&mut client);
             assert!(codes.len() <= 1, "{what}: {codes:?}");
         }
-        for (user, database, code) in
-            [("postgres", "no_such_database", "3D000"), ("nobody", "postgres", "28000")]
-        {
+        for (user, database, code) in [
+            ("postgres", "no_such_database", "3D000"),
+            ("nobody", "postgres", "28000"),
+        ] {
             let mut client = Client::open(&server.address()).expect("connected");
-            client.send(&startup_packet(&[("user", user), ("database", database)])).expect("sent");
+            client
+                .send(&startup_packet(&[("user", user), ("database", database)]))
+                .expect("sent");
             assert_eq!(last_words(&mut client), [code]);
         }
         // A cancel request for nobody changes nothing, and is closed without a word.
         let mut client = Client::open(&server.address()).expect("connected");
-        client.send(b"\0\0\0\x10\x04\xd2\x16\x2e\0\0\0\x07\0\0\0\x07").expect("sent");
+        client
+            .send(b"\0\0\0\x10\x04\xd2\x16\x2e\0\0\0\x07\0\0\0\x07")
+            .expect("sent");
         assert!(last_words(&mut client).is_empty());
     });
 }
@@ -99,7 +116,9 @@ fn a_message_cut_off_by_the_clients_end_is_forgotten() {
         for cut in 1..30 {
             let mut client = server.connect();
             let message = framed(b'Q', b"update t set v = v + 1\0");
-            client.send(&message[..cut.min(message.len() - 1)]).expect("sent");
+            client
+                .send(&message[..cut.min(message.len() - 1)])
+                .expect("sent");
         }
         assert_eq!(watcher.run("select v from t").value(), "0");
     });
@@ -130,7 +149,9 @@ fn errors_leave_the_session_usable() {
             assert_eq!(client.run("select 42").value(), "42", "after {sql}");
         }
         // Bytes that are no UTF-8.
-        client.send(&framed(b'Q', b"select '\xff\xfe'\0")).expect("sent");
+        client
+            .send(&framed(b'Q', b"select '\xff\xfe'\0"))
+            .expect("sent");
         assert_eq!(client.finish().expect("an answer").code(), "22021");
         // Nesting without end is refused, not followed.
         let deep = format!("select {}1{}", "(".repeat(100_000), ")".repeat(100_000));
@@ -191,7 +212,9 @@ fn a_client_that_vanishes_releases_its_locks() {
         let mut gone = server.connect();
         gone.run("begin; update t set v = 1 where id = 1; lock table t in access exclusive mode");
         let mut waiter = server.connect();
-        waiter.start("update t set v = v + 10 where id = 1").expect("sent");
+        waiter
+            .start("update t set v = v + 10 where id = 1")
+            .expect("sent");
         drop(gone);
         let answer = waiter.finish().expect("an answer");
         assert!(answer.error().is_none(), "{:?}", answer.parts);
@@ -207,14 +230,28 @@ fn a_waiter_that_vanishes_leaves_the_queue() {
         holder.run("create table t (id int primary key, v int); insert into t values (1, 0)");
         holder.run("begin; update t set v = 1");
         let mut waiter = server.connect();
-        waiter.start("begin; update t set v = 2; update t set v = 3").expect("sent");
-        let asks = format!("select wait_event_type from pg_stat_activity where pid = {}", waiter.pid);
+        waiter
+            .start("begin; update t set v = 2; update t set v = 3")
+            .expect("sent");
+        let asks = format!(
+            "select wait_event_type from pg_stat_activity where pid = {}",
+            waiter.pid
+        );
         let mut monitor = server.connect();
-        while !monitor.run(&asks).rows().iter().any(|r| r[0].as_deref() == Some("Lock")) {}
+        while !monitor
+            .run(&asks)
+            .rows()
+            .iter()
+            .any(|r| r[0].as_deref() == Some("Lock"))
+        {}
         drop(waiter);
         holder.run("commit");
         monitor.run("update t set v = v + 10");
-        let v: i32 = monitor.run("select v from t").value().parse().expect("a number");
+        let v: i32 = monitor
+            .run("select v from t")
+            .value()
+            .parse()
+            .expect("a number");
         assert!([11, 12, 13].contains(&v), "{v}");
     });
 }
@@ -223,9 +260,14 @@ fn a_waiter_that_vanishes_leaves_the_queue() {
 fn a_client_that_reads_nothing_stops_nobody() {
     with_server(|server| {
         let mut frozen = server.connect();
-        frozen.start("select repeat('x', 1000) from generate_series(1, 200000)").expect("sent");
+        frozen
+            .start("select repeat('x', 1000) from generate_series(1, 200000)")
+            .expect("sent");
         // It has begun to be answered, so what is not read piles up.
-        assert!(matches!(frozen.receive(PATIENCE).expect("a message"), Received::Message(_)));
+        assert!(matches!(
+            frozen.receive(PATIENCE).expect("a message"),
+            Received::Message(_)
+        ));
         let mut others: Vec<Client> = (0..8).map(|_| server.connect()).collect();
         for _ in 0..20 {
             for other in &mut others {
@@ -240,8 +282,10 @@ fn cancel_stops_a_statement_and_not_the_session() {
     with_server(|server| {
         let mut client = server.connect();
         let mut monitor = server.connect();
-        let asks =
-            format!("select count(*) from pg_stat_activity where pid = {} and state = 'active'", client.pid);
+        let asks = format!(
+            "select count(*) from pg_stat_activity where pid = {} and state = 'active'",
+            client.pid
+        );
         for sql in [
             "select count(*) from generate_series(1, 1000000000)",
             "select pg_sleep(600)",
@@ -286,10 +330,15 @@ fn other_addresses_need_a_password_first() {
     let refused = home.serve_to_end(&["--listen", "0.0.0.0:0"]);
     assert!(!refused.status.success());
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(message.contains("refusing to listen") && message.contains("PASSWORD"), "{message}");
+    assert!(
+        message.contains("refusing to listen") && message.contains("PASSWORD"),
+        "{message}"
+    );
 
     let server = home.serve(&[]);
-    server.connect().run("alter role postgres password 'open sesame'");
+    server
+        .connect()
+        .run("alter role postgres password 'open sesame'");
     assert!(server.stop().success());
     let server = home.serve(&["--listen", "0.0.0.0:0"]);
     assert!(server.stop().success());
@@ -307,13 +356,21 @@ async fn passwords_by_scram() {
     first.run("create role guest");
     let login = |user: &'static str, password: &'static str| {
         let mut config = Config::new();
-        config.host("127.0.0.1").port(server.port()).user(user).password(password).dbname("postgres");
+        config
+            .host("127.0.0.1")
+            .port(server.port())
+            .user(user)
+            .password(password)
+            .dbname("postgres");
         config
     };
     for (user, password) in [("postgres", "correct horse"), ("reader", "battery staple")] {
         let (client, connection) = login(user, password).connect(NoTls).await.expect("let in");
         let served = tokio::spawn(connection);
-        let row = client.query_one("select current_user::text", &[]).await.expect("a row");
+        let row = client
+            .query_one("select current_user::text", &[])
+            .await
+            .expect("a row");
         assert_eq!(row.get::<_, &str>(0), user);
         drop(client);
         served.await.expect("no panic").expect("a clean end");
@@ -328,7 +385,11 @@ async fn passwords_by_scram() {
         let Err(refused) = login(user, password).connect(NoTls).await else {
             panic!("{user} was let in with {password:?}")
         };
-        assert_eq!(refused.code().map(|c| c.code()), Some(code), "{user}: {refused}");
+        assert_eq!(
+            refused.code().map(|c| c.code()),
+            Some(code),
+            "{user}: {refused}"
+        );
     }
     // A session from before the password goes on.
     assert_eq!(first.run("select 1").value(), "1");
@@ -339,7 +400,8 @@ fn the_unix_socket_serves_too() {
     let home = Home::new();
     let server = home.serve(&[]);
     let path = home.sockets().join(format!(".s.PGSQL.{}", server.port()));
-    let mut client = Client::connect(&crate::client::Address::Unix(path.clone())).expect("connected");
+    let mut client =
+        Client::connect(&crate::client::Address::Unix(path.clone())).expect("connected");
     assert_eq!(client.run("select 1").value(), "1");
     drop(client);
     assert!(server.stop().success());
@@ -351,10 +413,17 @@ fn parameters_reported_at_the_start() {
     with_server(|server| {
         let mut client = server.connect();
         let of = |client: &Client, name: &str| {
-            client.parameters.iter().rfind(|(n, _)| n == name).map(|(_, v)| v.clone())
+            client
+                .parameters
+                .iter()
+                .rfind(|(n, _)| n == name)
+                .map(|(_, v)| v.clone())
         };
         let version = of(&client, "server_version").expect("a version");
-        assert!(version.starts_with("18.") && version.contains(" (Throng "), "{version}");
+        assert!(
+            version.starts_with("18.") && version.contains(" (Throng "),
+            "{version}"
+        );
         for (name, value) in [
             ("server_encoding", "UTF8"),
             ("client_encoding", "UTF8"),
@@ -395,13 +464,20 @@ fn pieces_and_batches() {
         }
         assert_eq!(tags, "12DDsDDsDCZ");
 
-        let answer = client.query("select 1; select 2; select 1/0; select 3").expect("an answer");
+        let answer = client
+            .query("select 1; select 2; select 1/0; select 3")
+            .expect("an answer");
         assert_eq!(answer.rows().len(), 2);
         assert_eq!(answer.code(), "22012");
         let empty = client.query("").expect("an answer");
         assert_eq!(empty.parts, [Part::Complete("(empty)".to_owned())]);
         // All statements of one message are one transaction.
-        client.query("create table t (v int); insert into t values (1); select 1/0").expect("an answer");
-        assert_eq!(client.query("select * from t").expect("an answer").code(), "42P01");
+        client
+            .query("create table t (v int); insert into t values (1); select 1/0")
+            .expect("an answer");
+        assert_eq!(
+            client.query("select * from t").expect("an answer").code(),
+            "42P01"
+        );
     });
 }

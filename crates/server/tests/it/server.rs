@@ -31,7 +31,9 @@ pub struct Home {
 
 impl Home {
     pub fn new() -> Home {
-        Home { dir: tempfile::tempdir().expect("a temporary directory") }
+        Home {
+            dir: tempfile::tempdir().expect("a temporary directory"),
+        }
     }
 
     pub fn data(&self) -> PathBuf {
@@ -48,18 +50,31 @@ impl Home {
     }
 
     pub fn serve(&self, args: &[&str]) -> Server {
-        self.try_serve(args).unwrap_or_else(|| panic!("no ready line; log:\n{}", self.log_text()))
+        self.try_serve(args)
+            .unwrap_or_else(|| panic!("no ready line; log:\n{}", self.log_text()))
     }
 
     fn try_serve(&self, args: &[&str]) -> Option<Server> {
-        let log = File::options().create(true).append(true).open(self.log()).expect("a log file");
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log())
+            .expect("a log file");
         let started = Instant::now();
         let mut child = throng()
             .args(["serve", "--data"])
             .arg(self.data())
             .arg("--set")
-            .arg(format!("unix_socket_directories={}", self.sockets().display()))
-            .args(DEFAULTS.iter().filter(|(option, _)| !args.contains(option)).flat_map(|d| [d.0, d.1]))
+            .arg(format!(
+                "unix_socket_directories={}",
+                self.sockets().display()
+            ))
+            .args(
+                DEFAULTS
+                    .iter()
+                    .filter(|(option, _)| !args.contains(option))
+                    .flat_map(|d| [d.0, d.1]),
+            )
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -74,22 +89,38 @@ impl Home {
                 let _ = sender.send(line);
             }
         });
-        let mut server = Server { child, address: ([0, 0, 0, 0], 0).into(), startup: Duration::ZERO, log: self.log() };
+        let mut server = Server {
+            child,
+            address: ([0, 0, 0, 0], 0).into(),
+            startup: Duration::ZERO,
+            log: self.log(),
+        };
         let ready = receiver.recv_timeout(START).ok()?;
         server.startup = started.elapsed();
-        let address = ready.split_whitespace().find_map(|word| word.parse::<SocketAddr>().ok());
+        let address = ready
+            .split_whitespace()
+            .find_map(|word| word.parse::<SocketAddr>().ok());
         server.address = address.unwrap_or_else(|| panic!("no address in {ready:?}"));
         Some(server)
     }
 
     /// `throng serve` with other arguments, which is expected to end by itself.
     pub fn serve_to_end(&self, args: &[&str]) -> Output {
-        throng().args(["serve", "--data"]).arg(self.data()).args(args).output().expect("the server runs")
+        throng()
+            .args(["serve", "--data"])
+            .arg(self.data())
+            .args(args)
+            .output()
+            .expect("the server runs")
     }
 
     /// Verifies the data directory offline.
     pub fn check(&self) {
-        let checked = throng().args(["check", "--data"]).arg(self.data()).output().expect("check runs");
+        let checked = throng()
+            .args(["check", "--data"])
+            .arg(self.data())
+            .output()
+            .expect("check runs");
         assert!(
             checked.status.success(),
             "throng check: {}\n{}{}",

@@ -7,7 +7,11 @@ use crate::server::{Home, Server};
 
 async fn driver(server: &Server) -> tokio_postgres::Client {
     let mut config = Config::new();
-    config.host("127.0.0.1").port(server.port()).user("postgres").dbname("postgres");
+    config
+        .host("127.0.0.1")
+        .port(server.port())
+        .user("postgres")
+        .dbname("postgres");
     let (client, connection) = config.connect(NoTls).await.expect("let in");
     tokio::spawn(connection);
     client
@@ -47,12 +51,25 @@ async fn binary_values_there_and_back() {
     let row = client
         .query_one(
             &insert,
-            &[&-2i16, &i32::MAX, &i64::MIN, &1.5f32, &-0.1f64, &true, &"héllo", &bytes, &"vc"],
+            &[
+                &-2i16,
+                &i32::MAX,
+                &i64::MIN,
+                &1.5f32,
+                &-0.1f64,
+                &true,
+                &"héllo",
+                &bytes,
+                &"vc",
+            ],
         )
         .await
         .expect("inserted");
     assert_eq!(row.get::<_, i64>(0), i64::MIN);
-    let row = client.query_one("select * from t", &[]).await.expect("a row");
+    let row = client
+        .query_one("select * from t", &[])
+        .await
+        .expect("a row");
     assert_eq!(row.get::<_, i16>(0), -2);
     assert_eq!(row.get::<_, i32>(1), i32::MAX);
     assert_eq!(row.get::<_, f32>(3), 1.5);
@@ -62,7 +79,10 @@ async fn binary_values_there_and_back() {
     assert_eq!(row.get::<_, &[u8]>(7), bytes);
     assert_eq!(row.get::<_, &str>(8), "vc");
     let none: Option<i32> = None;
-    let row = client.query_one("select $1::int is null", &[&none]).await.expect("a row");
+    let row = client
+        .query_one("select $1::int is null", &[&none])
+        .await
+        .expect("a row");
     assert!(row.get::<_, bool>(0));
 }
 
@@ -75,15 +95,42 @@ async fn prepared_plans_follow_the_catalog() {
         .batch_execute("create table t (id int primary key, v int); insert into t values (1, 10)")
         .await
         .expect("created");
-    let read = client.prepare("select v from t where id = $1").await.expect("prepared");
-    assert_eq!(client.query_one(&read, &[&1]).await.expect("a row").get::<_, i32>(0), 10);
-    client.batch_execute("create index on t (v); alter table t add w text").await.expect("altered");
-    assert_eq!(client.query_one(&read, &[&1]).await.expect("a row").get::<_, i32>(0), 10);
+    let read = client
+        .prepare("select v from t where id = $1")
+        .await
+        .expect("prepared");
+    assert_eq!(
+        client
+            .query_one(&read, &[&1])
+            .await
+            .expect("a row")
+            .get::<_, i32>(0),
+        10
+    );
+    client
+        .batch_execute("create index on t (v); alter table t add w text")
+        .await
+        .expect("altered");
+    assert_eq!(
+        client
+            .query_one(&read, &[&1])
+            .await
+            .expect("a row")
+            .get::<_, i32>(0),
+        10
+    );
     client
         .batch_execute("drop table t; create table t (v int, id int); insert into t values (20, 1)")
         .await
         .expect("made anew");
-    assert_eq!(client.query_one(&read, &[&1]).await.expect("a row").get::<_, i32>(0), 20);
+    assert_eq!(
+        client
+            .query_one(&read, &[&1])
+            .await
+            .expect("a row")
+            .get::<_, i32>(0),
+        20
+    );
     client.batch_execute("drop table t").await.expect("dropped");
     let missing = client.query_one(&read, &[&1]).await.expect_err("no table");
     assert_eq!(missing.code().map(|c| c.code()), Some("42P01"));
@@ -94,17 +141,35 @@ async fn transactions_of_a_driver() {
     let home = Home::new();
     let server = home.serve(&[]);
     let mut client = driver(&server).await;
-    client.batch_execute("create table t (v int)").await.expect("created");
+    client
+        .batch_execute("create table t (v int)")
+        .await
+        .expect("created");
     let transaction = client.transaction().await.expect("begun");
-    transaction.execute("insert into t values (1)", &[]).await.expect("inserted");
+    transaction
+        .execute("insert into t values (1)", &[])
+        .await
+        .expect("inserted");
     transaction.rollback().await.expect("undone");
     let mut transaction = client.transaction().await.expect("begun");
-    transaction.execute("insert into t values ($1)", &[&2]).await.expect("inserted");
+    transaction
+        .execute("insert into t values ($1)", &[&2])
+        .await
+        .expect("inserted");
     let nested = transaction.transaction().await.expect("a savepoint");
-    nested.execute("insert into t values (3)", &[]).await.expect("inserted");
-    nested.execute("select 1/0", &[]).await.expect_err("division by zero");
+    nested
+        .execute("insert into t values (3)", &[])
+        .await
+        .expect("inserted");
+    nested
+        .execute("select 1/0", &[])
+        .await
+        .expect_err("division by zero");
     nested.rollback().await.expect("undone");
     transaction.commit().await.expect("committed");
     let rows = client.query("select v from t", &[]).await.expect("rows");
-    assert_eq!(rows.iter().map(|r| r.get::<_, i32>(0)).collect::<Vec<_>>(), [2]);
+    assert_eq!(
+        rows.iter().map(|r| r.get::<_, i32>(0)).collect::<Vec<_>>(),
+        [2]
+    );
 }

@@ -109,7 +109,7 @@ pub(crate) async fn wait_until_granted(
     let _wait = throng_observe::waiting(event, object);
     let began = Instant::now();
     let mut deadlock = pin!(Some(tokio::time::sleep(
-        session.core().config.deadlock_timeout()
+        session.deadlock_timeout()
     )));
     let mut lock_timeout = pin!(session.lock_timeout().map(tokio::time::sleep));
     let mut statement = pin!(
