@@ -336,7 +336,9 @@ impl Given {
                 let name = text(option)?;
                 let plain = name.to_ascii_lowercase().replace(['-', '_'], "");
                 if !matches!(plain.as_str(), "utf8" | "unicode" | "sqlascii") {
-                    return Err(here(Error::unsupported(format!("COPY encoding \"{name}\""))));
+                    return Err(here(Error::unsupported(format!(
+                        "COPY encoding \"{name}\""
+                    ))));
                 }
             }
             "on_error" => {
@@ -453,14 +455,42 @@ fn check(
         ));
     }
     let wrong_way = [
-        (given.force_quote.is_some() && from, "FORCE_QUOTE", "FROM", state::FEATURE_NOT_SUPPORTED),
-        (given.force_not_null.is_some() && !from, "FORCE_NOT_NULL", "TO", state::INVALID_PARAMETER_VALUE),
-        (given.force_null.is_some() && !from, "FORCE_NULL", "TO", state::INVALID_PARAMETER_VALUE),
-        (given.freeze == Some(true) && !from, "FREEZE", "TO", state::INVALID_PARAMETER_VALUE),
-        (given.default.is_some() && !from, "DEFAULT", "TO", state::FEATURE_NOT_SUPPORTED),
+        (
+            given.force_quote.is_some() && from,
+            "FORCE_QUOTE",
+            "FROM",
+            state::FEATURE_NOT_SUPPORTED,
+        ),
+        (
+            given.force_not_null.is_some() && !from,
+            "FORCE_NOT_NULL",
+            "TO",
+            state::INVALID_PARAMETER_VALUE,
+        ),
+        (
+            given.force_null.is_some() && !from,
+            "FORCE_NULL",
+            "TO",
+            state::INVALID_PARAMETER_VALUE,
+        ),
+        (
+            given.freeze == Some(true) && !from,
+            "FREEZE",
+            "TO",
+            state::INVALID_PARAMETER_VALUE,
+        ),
+        (
+            given.default.is_some() && !from,
+            "DEFAULT",
+            "TO",
+            state::FEATURE_NOT_SUPPORTED,
+        ),
     ];
     if let Some((_, what, way, code)) = wrong_way.iter().find(|(wrong, ..)| *wrong) {
-        return Err(Error::new(*code, format!("COPY {what} cannot be used with COPY {way}")));
+        return Err(Error::new(
+            *code,
+            format!("COPY {what} cannot be used with COPY {way}"),
+        ));
     }
     let delimiter = given
         .delimiter
@@ -508,7 +538,9 @@ fn check(
             return Err(invalid(message));
         }
         if default.as_bytes().contains(&delimiter) {
-            return unsupported("COPY delimiter character must not appear in the DEFAULT specification");
+            return unsupported(
+                "COPY delimiter character must not appear in the DEFAULT specification",
+            );
         }
         if csv && default.as_bytes().contains(&quote) {
             return unsupported("CSV quote character must not appear in the DEFAULT specification");
