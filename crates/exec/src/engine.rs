@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
@@ -17,6 +17,7 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 use throng_wal::WalConfig;
 
+use crate::analytics::Analytics;
 use crate::cleaner::Cleaner;
 use crate::objects;
 use crate::session::{now, sequences};
@@ -63,6 +64,7 @@ pub struct Engine {
     sessions: AtomicUsize,
     closing: AtomicBool,
     cleaner: Mutex<Option<Cleaner>>,
+    analytics: OnceLock<Arc<dyn Analytics>>,
 }
 
 fn server_settings(given: &[(String, String)], source: Source) -> Result<ServerSettings> {
@@ -129,10 +131,21 @@ impl Engine {
             sessions: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
             cleaner: Mutex::new(None),
+            analytics: OnceLock::new(),
         });
         engine.apply_settings();
         *engine.cleaner.lock() = Some(Cleaner::start(&engine)?);
         Ok(engine)
+    }
+
+    /// What big queries run on from now on; without it they run on the row operators. Only the first one given counts.
+    pub fn set_analytics(&self, analytics: Arc<dyn Analytics>) {
+        // A second one finds its place taken, and is dropped.
+        let _ = self.analytics.set(analytics);
+    }
+
+    pub(crate) fn analytics(&self) -> Option<&Arc<dyn Analytics>> {
+        self.analytics.get()
     }
 
     /// Stops for good: background work ends, a last checkpoint is written.

@@ -1,0 +1,294 @@
+//! Values as columns: which Arrow type stands for which SQL type, and the way there and back.
+//!
+//! Types whose values are a machine word travel as themselves, strings as bytes of UTF-8, everything else as the bytes
+//! it has in a stored row (`throng_types::row`). No Arrow type is ever asked what a value means: that one `numeric` equals
+//! or precedes another is a matter of its ordered key ([`crate::keys`]).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanBuilder, LargeBinaryBuilder, LargeStringBuilder, PrimitiveBuilder,
+};
+use datafusion::arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Field, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    Schema, SchemaRef, UInt32Type,
+};
+use throng_types::row::{Phys, RowLayout, encode_row};
+use throng_types::{Datum, Error, Result, SqlType};
+
+/// How the values of a column are carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Float4,
+    Float8,
+    Oid,
+    Date,
+    Time,
+    Timestamp,
+    TimestampTz,
+    Text,
+    /// As stored in a row.
+    Packed(Phys),
+}
+
+impl Kind {
+    /// None for types that have no stored form.
+    pub fn of(ty: SqlType) -> Option<Kind> {
+        Some(match Phys::of(ty.oid)? {
+            Phys::Bool => Kind::Bool,
+            Phys::Int2 => Kind::Int2,
+            Phys::Int4 => Kind::Int4,
+            Phys::Int8 => Kind::Int8,
+            Phys::Float4 => Kind::Float4,
+            Phys::Float8 => Kind::Float8,
+            Phys::Oid => Kind::Oid,
+            Phys::Date => Kind::Date,
+            Phys::Time => Kind::Time,
+            Phys::Timestamp => Kind::Timestamp,
+            Phys::TimestampTz => Kind::TimestampTz,
+            Phys::Text => Kind::Text,
+            phys => Kind::Packed(phys),
+        })
+    }
+
+    pub fn data_type(self) -> DataType {
+        match self {
+            Kind::Bool => DataType::Boolean,
+            Kind::Int2 => DataType::Int16,
+            Kind::Int4 | Kind::Date => DataType::Int32,
+            Kind::Int8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz => DataType::Int64,
+            Kind::Float4 => DataType::Float32,
+            Kind::Float8 => DataType::Float64,
+            Kind::Oid => DataType::UInt32,
+            Kind::Text => DataType::LargeUtf8,
+            Kind::Packed(_) => DataType::LargeBinary,
+        }
+    }
+}
+
+/// The kinds of a row; None if a type has none.
+pub fn kinds(types: &[SqlType]) -> Option<Vec<Kind>> {
+    types.iter().map(|t| Kind::of(*t)).collect()
+}
+
+/// Columns without names of their own: `c0`, `c1`, ….
+pub fn schema_of(types: impl IntoIterator<Item = DataType>) -> SchemaRef {
+    let fields = types.into_iter().enumerate();
+    Arc::new(Schema::new(fields.map(|(i, t)| Field::new(format!("c{i}"), t, true)).collect::<Vec<_>>()))
+}
+
+pub fn schema(kinds: &[Kind]) -> SchemaRef {
+    schema_of(kinds.iter().map(|k| k.data_type()))
+}
+
+/// A value not of its column's type: the plan is wrong.
+#[cold]
+fn misplaced(kind: Kind, value: &Datum) -> Error {
+    Error::internal(format!("a {kind:?} column was given {value:?}"))
+}
+
+/// A column being filled.
+pub struct ColumnBuilder {
+    kind: Kind,
+    values: Values,
+    /// Bytes of strings and packed values so far.
+    bytes: usize,
+}
+
+enum Values {
+    Bool(BooleanBuilder),
+    Int2(PrimitiveBuilder<Int16Type>),
+    Int4(PrimitiveBuilder<Int32Type>),
+    Int8(PrimitiveBuilder<Int64Type>),
+    Float4(PrimitiveBuilder<Float32Type>),
+    Float8(PrimitiveBuilder<Float64Type>),
+    Oid(PrimitiveBuilder<UInt32Type>),
+    Text(LargeStringBuilder),
+    Packed { layout: RowLayout, scratch: Vec<u8>, builder: LargeBinaryBuilder },
+}
+
+impl ColumnBuilder {
+    pub fn new(kind: Kind) -> ColumnBuilder {
+        let values = match kind {
+            Kind::Bool => Values::Bool(BooleanBuilder::new()),
+            Kind::Int2 => Values::Int2(PrimitiveBuilder::new()),
+            Kind::Int4 | Kind::Date => Values::Int4(PrimitiveBuilder::new()),
+            Kind::Int8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz => {
+                Values::Int8(PrimitiveBuilder::new())
+            }
+            Kind::Float4 => Values::Float4(PrimitiveBuilder::new()),
+            Kind::Float8 => Values::Float8(PrimitiveBuilder::new()),
+            Kind::Oid => Values::Oid(PrimitiveBuilder::new()),
+            Kind::Text => Values::Text(LargeStringBuilder::new()),
+            Kind::Packed(phys) => Values::Packed {
+                layout: RowLayout::new(&[phys]),
+                scratch: Vec::new(),
+                builder: LargeBinaryBuilder::new(),
+            },
+        };
+        ColumnBuilder { kind, values, bytes: 0 }
+    }
+
+    pub fn of_all(kinds: &[Kind]) -> Vec<ColumnBuilder> {
+        kinds.iter().map(|k| ColumnBuilder::new(*k)).collect()
+    }
+
+    /// Bytes of varying values gathered so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn push(&mut self, value: &Datum) -> Result<()> {
+        match (&mut self.values, value) {
+            (values, Datum::Null) => values.push_null(),
+            (Values::Bool(b), Datum::Bool(v)) => b.append_value(*v),
+            (Values::Int2(b), Datum::Int2(v)) => b.append_value(*v),
+            (Values::Int4(b), Datum::Int4(v) | Datum::Date(v)) => b.append_value(*v),
+            (
+                Values::Int8(b),
+                Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v),
+            ) => b.append_value(*v),
+            (Values::Float4(b), Datum::Float4(v)) => b.append_value(*v),
+            (Values::Float8(b), Datum::Float8(v)) => b.append_value(*v),
+            (Values::Oid(b), Datum::Oid(v)) => b.append_value(*v),
+            (Values::Text(b), Datum::Text(v)) => {
+                self.bytes += v.len();
+                b.append_value(v.as_str());
+            }
+            (Values::Packed { layout, scratch, builder }, value) => {
+                scratch.clear();
+                encode_row(layout, std::slice::from_ref(value), scratch)?;
+                self.bytes += scratch.len();
+                builder.append_value(&scratch[..]);
+            }
+            (_, value) => return Err(misplaced(self.kind, value)),
+        }
+        Ok(())
+    }
+
+    pub fn finish(&mut self) -> ArrayRef {
+        self.bytes = 0;
+        match &mut self.values {
+            Values::Bool(b) => Arc::new(b.finish()),
+            Values::Int2(b) => Arc::new(b.finish()),
+            Values::Int4(b) => Arc::new(b.finish()),
+            Values::Int8(b) => Arc::new(b.finish()),
+            Values::Float4(b) => Arc::new(b.finish()),
+            Values::Float8(b) => Arc::new(b.finish()),
+            Values::Oid(b) => Arc::new(b.finish()),
+            Values::Text(b) => Arc::new(b.finish()),
+            Values::Packed { builder, .. } => Arc::new(builder.finish()),
+        }
+    }
+}
+
+impl Values {
+    fn push_null(&mut self) {
+        match self {
+            Values::Bool(b) => b.append_null(),
+            Values::Int2(b) => b.append_null(),
+            Values::Int4(b) => b.append_null(),
+            Values::Int8(b) => b.append_null(),
+            Values::Float4(b) => b.append_null(),
+            Values::Float8(b) => b.append_null(),
+            Values::Oid(b) => b.append_null(),
+            Values::Text(b) => b.append_null(),
+            Values::Packed { builder, .. } => builder.append_null(),
+        }
+    }
+}
+
+#[inline]
+fn at<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> T::Native {
+    array.as_primitive::<T>().value(row)
+}
+
+/// Reads a column's values back.
+pub struct Reader<'a> {
+    kind: Kind,
+    array: &'a dyn Array,
+    layout: Option<RowLayout>,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(kind: Kind, array: &'a dyn Array) -> Reader<'a> {
+        let layout = match kind {
+            Kind::Packed(phys) => Some(RowLayout::new(&[phys])),
+            _ => None,
+        };
+        Reader { kind, array, layout }
+    }
+
+    pub fn of_all(kinds: &[Kind], arrays: &'a [ArrayRef]) -> Vec<Reader<'a>> {
+        kinds.iter().zip(arrays).map(|(k, a)| Reader::new(*k, &**a)).collect()
+    }
+
+    pub fn get(&self, row: usize) -> Result<Datum> {
+        let array = self.array;
+        if array.is_null(row) {
+            return Ok(Datum::Null);
+        }
+        Ok(match self.kind {
+            Kind::Bool => Datum::Bool(array.as_boolean().value(row)),
+            Kind::Int2 => Datum::Int2(at::<Int16Type>(array, row)),
+            Kind::Int4 => Datum::Int4(at::<Int32Type>(array, row)),
+            Kind::Date => Datum::Date(at::<Int32Type>(array, row)),
+            Kind::Int8 => Datum::Int8(at::<Int64Type>(array, row)),
+            Kind::Time => Datum::Time(at::<Int64Type>(array, row)),
+            Kind::Timestamp => Datum::Timestamp(at::<Int64Type>(array, row)),
+            Kind::TimestampTz => Datum::TimestampTz(at::<Int64Type>(array, row)),
+            Kind::Float4 => Datum::Float4(at::<Float32Type>(array, row)),
+            Kind::Float8 => Datum::Float8(at::<Float64Type>(array, row)),
+            Kind::Oid => Datum::Oid(at::<UInt32Type>(array, row)),
+            Kind::Text => Datum::text(array.as_string::<i64>().value(row)),
+            Kind::Packed(_) => match &self.layout {
+                Some(layout) => layout.decode_column(array.as_binary::<i64>().value(row), 0)?,
+                None => Datum::Null,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_types::oid;
+
+    #[test]
+    fn values_come_back_as_they_went() -> Result<()> {
+        let samples: Vec<(throng_types::Oid, Vec<Datum>)> = vec![
+            (oid::BOOL, vec![Datum::Bool(true), Datum::Null, Datum::Bool(false)]),
+            (oid::INT2, vec![Datum::Int2(i16::MIN), Datum::Null]),
+            (oid::INT4, vec![Datum::Int4(i32::MAX), Datum::Null, Datum::Int4(0)]),
+            (oid::INT8, vec![Datum::Int8(i64::MIN)]),
+            (oid::FLOAT4, vec![Datum::Float4(-0.0), Datum::Float4(1.5)]),
+            (oid::FLOAT8, vec![Datum::Float8(f64::INFINITY), Datum::Null]),
+            (oid::DATE, vec![Datum::Date(i32::MIN)]),
+            (oid::TIMESTAMPTZ, vec![Datum::TimestampTz(i64::MAX)]),
+            (oid::TEXT, vec![Datum::text(""), Datum::Null, Datum::text("straße")]),
+            (oid::BYTEA, vec![Datum::bytea([0u8, 1, 255]), Datum::Null]),
+            (oid::NUMERIC, vec![Datum::Numeric(throng_types::Numeric::from(-7)), Datum::Null]),
+            (oid::UUID, vec![Datum::Uuid([9; 16])]),
+        ];
+        for (ty, values) in samples {
+            let kind = Kind::of(SqlType::plain(ty)).expect("a stored type");
+            let mut builder = ColumnBuilder::new(kind);
+            values.iter().try_for_each(|v| builder.push(v))?;
+            let array = builder.finish();
+            assert_eq!(*array.data_type(), kind.data_type());
+            let reader = Reader::new(kind, &*array);
+            let back: Vec<Datum> = (0..values.len()).map(|i| reader.get(i)).collect::<Result<_>>()?;
+            assert_eq!(format!("{back:?}"), format!("{values:?}"));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_misplaced_value_is_an_error() {
+        assert!(ColumnBuilder::new(Kind::Int4).push(&Datum::text("1")).is_err());
+    }
+}

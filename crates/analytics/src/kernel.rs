@@ -1,0 +1,361 @@
+//! The fast forms: comparisons, checked arithmetic and connectives over whole columns.
+//!
+//! [`column`] answers only where the rows' own evaluation could give nothing else; `None` sends the caller to the rows.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray, RecordBatch,
+};
+use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
+use datafusion::arrow::compute::{and_kleene, is_not_null, is_null, not, or_kleene};
+use datafusion::arrow::datatypes::{Float64Type, Int16Type, Int32Type, Int64Type};
+use throng_sql::expr::Expr;
+use throng_sql::func::{CastMethod, Operator};
+use throng_types::row::Phys;
+use throng_types::{Datum, Oid, oid};
+
+use crate::column::Kind;
+use crate::vector::Selection;
+
+/// The values of `expr` over a batch, or None where the rows must decide.
+pub fn column(
+    expr: &Expr,
+    batch: &RecordBatch,
+    kinds: &[Kind],
+    selected: &Selection,
+    params: &[Datum],
+) -> Option<ArrayRef> {
+    Kernel { batch, kinds, params }.vector(expr, selected)?.into_array(Kind::of(expr.ty())?)
+}
+
+/// The rows of `selected` where `column` is not false.
+pub fn but_false(selected: &Selection, column: &BooleanArray) -> BooleanBuffer {
+    let not_false = match column.nulls() {
+        Some(nulls) => column.values() | &!nulls.inner(),
+        None => column.values().clone(),
+    };
+    match selected {
+        Some(selected) => selected & &not_false,
+        None => not_false,
+    }
+}
+
+/// A column, or one value for all rows.
+enum Vector<'a> {
+    Ints(Lanes<'a, i64>),
+    Floats(Lanes<'a, f64>),
+    Bools(BooleanArray),
+    Texts(ArrayRef),
+    Text(&'a str),
+}
+
+struct Lanes<'a, T: Clone> {
+    values: Values<'a, T>,
+    nulls: Option<NullBuffer>,
+}
+
+enum Values<'a, T: Clone> {
+    Column(Cow<'a, [T]>),
+    Constant(T),
+}
+
+impl<T: Copy> Lanes<'_, T> {
+    #[inline]
+    fn get(&self, i: usize) -> T {
+        match &self.values {
+            Values::Column(values) => values[i],
+            Values::Constant(value) => *value,
+        }
+    }
+    fn constant(value: T) -> Self {
+        Lanes { values: Values::Constant(value), nulls: None }
+    }
+}
+
+impl Vector<'_> {
+    fn into_array(self, kind: Kind) -> Option<ArrayRef> {
+        Some(match (self, kind) {
+            (Vector::Bools(a), Kind::Bool) => Arc::new(a),
+            (Vector::Texts(a), Kind::Text) => a,
+            (Vector::Ints(Lanes { values: Values::Column(v), nulls }), kind) => match kind {
+                Kind::Int2 => {
+                    let narrow = v.iter().map(|v| *v as i16);
+                    Arc::new(PrimitiveArray::<Int16Type>::new(narrow.collect(), nulls))
+                }
+                Kind::Int4 | Kind::Date => {
+                    let narrow = v.iter().map(|v| *v as i32);
+                    Arc::new(PrimitiveArray::<Int32Type>::new(narrow.collect(), nulls))
+                }
+                Kind::Int8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz => {
+                    Arc::new(PrimitiveArray::<Int64Type>::new(v.into_owned().into(), nulls))
+                }
+                _ => return None,
+            },
+            (Vector::Floats(Lanes { values: Values::Column(v), nulls }), Kind::Float8) => {
+                Arc::new(PrimitiveArray::<Float64Type>::new(v.into_owned().into(), nulls))
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Both operands' NULLs: what a strict operator gives.
+fn nulls_of(a: &Option<NullBuffer>, b: &Option<NullBuffer>) -> Option<NullBuffer> {
+    NullBuffer::union(a.as_ref(), b.as_ref())
+}
+
+struct Kernel<'a> {
+    batch: &'a RecordBatch,
+    kinds: &'a [Kind],
+    params: &'a [Datum],
+}
+
+impl<'a> Kernel<'a> {
+    fn vector(&self, expr: &'a Expr, selected: &Selection) -> Option<Vector<'a>> {
+        match expr {
+            Expr::Slot(at, _) => self.slot(*at as usize),
+            Expr::Const(value, _) => constant(value),
+            Expr::Param(at, _) => constant(self.params.get(*at as usize)?),
+            Expr::Op { op, args, .. } => match &args[..] {
+                [left, right] => {
+                    self.binary(op, self.vector(left, selected)?, self.vector(right, selected)?, selected)
+                }
+                _ => None,
+            },
+            Expr::Cast { arg, cast, to, .. } if to.typmod < 0 => {
+                let same = cast.is_none_or(|c| matches!(c.method, CastMethod::Binary));
+                let (from, to) = (arg.ty().oid, to.oid);
+                let value = self.vector(arg, selected)?;
+                match value {
+                    value if same && Kind::of(arg.ty()) == Kind::of(expr.ty()) => Some(value),
+                    Vector::Ints(ints) if is_int(from) && to == oid::INT8 => Some(Vector::Ints(ints)),
+                    Vector::Ints(ints) if from == oid::INT2 && to == oid::INT4 => {
+                        Some(Vector::Ints(ints))
+                    }
+                    Vector::Ints(ints) if is_int(from) && to == oid::FLOAT8 => {
+                        Some(Vector::Floats(Lanes {
+                            values: match ints.values {
+                                Values::Constant(v) => Values::Constant(v as f64),
+                                Values::Column(v) => Values::Column(v.iter().map(|v| *v as f64).collect()),
+                            },
+                            nulls: ints.nulls,
+                        }))
+                    }
+                    _ => None,
+                }
+            }
+            Expr::And(parts) => self.connective(parts, selected, true),
+            Expr::Or(parts) => self.connective(parts, selected, false),
+            Expr::Not(arg) => Some(Vector::Bools(not(&self.bools(arg, selected)?).ok()?)),
+            Expr::IsNull(arg) => Some(Vector::Bools(is_null(&*self.tested(arg)?).ok()?)),
+            Expr::IsNotNull(arg) => Some(Vector::Bools(is_not_null(&*self.tested(arg)?).ok()?)),
+            _ => None,
+        }
+    }
+
+    fn slot(&self, at: usize) -> Option<Vector<'a>> {
+        let array = self.batch.column(at);
+        let nulls = array.nulls().cloned();
+        let ints = |values| Vector::Ints(Lanes { values: Values::Column(values), nulls: nulls.clone() });
+        Some(match self.kinds[at] {
+            Kind::Bool => Vector::Bools(array.as_boolean().clone()),
+            Kind::Int2 => {
+                ints(array.as_primitive::<Int16Type>().values().iter().map(|v| i64::from(*v)).collect())
+            }
+            Kind::Int4 | Kind::Date => {
+                ints(array.as_primitive::<Int32Type>().values().iter().map(|v| i64::from(*v)).collect())
+            }
+            Kind::Int8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz => {
+                ints(Cow::Borrowed(&array.as_primitive::<Int64Type>().values()[..]))
+            }
+            Kind::Float8 => Vector::Floats(Lanes {
+                values: Values::Column(Cow::Borrowed(&array.as_primitive::<Float64Type>().values()[..])),
+                nulls,
+            }),
+            Kind::Text => Vector::Texts(array.clone()),
+            _ => return None,
+        })
+    }
+
+    fn bools(&self, expr: &'a Expr, selected: &Selection) -> Option<BooleanArray> {
+        match self.vector(expr, selected)? {
+            Vector::Bools(a) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// The column of a NULL test; a row value's test looks at its fields.
+    fn tested(&self, arg: &Expr) -> Option<&'a ArrayRef> {
+        match arg {
+            Expr::Slot(at, _) if self.kinds[*at as usize] != Kind::Packed(Phys::Record) => {
+                Some(self.batch.column(*at as usize))
+            }
+            _ => None,
+        }
+    }
+
+    /// AND (`and`) and OR: a part is asked only for the rows that the parts before have not decided.
+    fn connective(&self, parts: &'a [Expr], selected: &Selection, and: bool) -> Option<Vector<'a>> {
+        let mut alive = selected.clone();
+        let mut result: Option<BooleanArray> = None;
+        for part in parts {
+            let column = self.bools(part, &alive)?;
+            let undecided = if and { column.clone() } else { not(&column).ok()? };
+            alive = Some(but_false(&alive, &undecided));
+            result = Some(match result {
+                None => column,
+                Some(before) if and => and_kleene(&before, &column).ok()?,
+                Some(before) => or_kleene(&before, &column).ok()?,
+            });
+        }
+        result.map(Vector::Bools)
+    }
+
+    fn binary(
+        &self,
+        op: &Operator,
+        left: Vector<'a>,
+        right: Vector<'a>,
+        selected: &Selection,
+    ) -> Option<Vector<'a>> {
+        let rows = self.batch.num_rows();
+        match (left, right) {
+            (Vector::Ints(a), Vector::Ints(b)) if comparable(op) => {
+                let test = comparison(op)?;
+                Some(compare(rows, &a, &b, |a, b| test(a.cmp(&b))))
+            }
+            (Vector::Ints(a), Vector::Ints(b)) if is_int(op.left) && is_int(op.right) => {
+                let (low, high) = match op.ret {
+                    oid::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+                    oid::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+                    oid::INT8 => (i64::MIN, i64::MAX),
+                    _ => return None,
+                };
+                let fit = |v: Option<i64>| v.filter(|v| (low..=high).contains(v));
+                let out = match op.name {
+                    "+" => compute(rows, &a, &b, selected, |a, b| fit(a.checked_add(b))),
+                    "-" => compute(rows, &a, &b, selected, |a, b| fit(a.checked_sub(b))),
+                    "*" => compute(rows, &a, &b, selected, |a, b| fit(a.checked_mul(b))),
+                    "/" => compute(rows, &a, &b, selected, |a, b| fit(a.checked_div(b))),
+                    "%" => compute(rows, &a, &b, selected, |a, b| {
+                        if b == 0 { None } else { fit(Some(a.wrapping_rem(b))) }
+                    }),
+                    _ => return None,
+                };
+                out.map(Vector::Ints)
+            }
+            (Vector::Floats(a), Vector::Floats(b)) if op.left == oid::FLOAT8 && op.right == oid::FLOAT8 => {
+                if let Some(test) = comparison(op) {
+                    return Some(compare(rows, &a, &b, |a, b| test(float_order(a, b))));
+                }
+                // Infinities, NaN and zeros that were rounded to are the rows' business.
+                let sure = |v: f64, product: bool| (v.is_finite() && !(product && v == 0.0)).then_some(v);
+                let out = match op.name {
+                    "+" => compute(rows, &a, &b, selected, |a, b| sure(a + b, false)),
+                    "-" => compute(rows, &a, &b, selected, |a, b| sure(a - b, false)),
+                    "*" => compute(rows, &a, &b, selected, |a, b| sure(a * b, a != 0.0 && b != 0.0)),
+                    "/" => compute(rows, &a, &b, selected, |a, b| sure(a / b, a != 0.0)),
+                    _ => return None,
+                };
+                out.map(Vector::Floats)
+            }
+            (Vector::Texts(a), Vector::Text(b)) if is_text_equality(op) => {
+                let a = a.as_string::<i64>();
+                let equal = op.name == "=";
+                let bits = BooleanBuffer::collect_bool(rows, |i| (a.value(i) == b) == equal);
+                Some(Vector::Bools(BooleanArray::new(bits, a.nulls().cloned())))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn constant(value: &Datum) -> Option<Vector<'_>> {
+    Some(match value {
+        Datum::Int2(v) => Vector::Ints(Lanes::constant((*v).into())),
+        Datum::Int4(v) | Datum::Date(v) => Vector::Ints(Lanes::constant((*v).into())),
+        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::TimestampTz(v) => {
+            Vector::Ints(Lanes::constant(*v))
+        }
+        Datum::Float8(v) => Vector::Floats(Lanes::constant(*v)),
+        Datum::Text(s) => Vector::Text(s),
+        _ => return None,
+    })
+}
+
+fn is_int(ty: Oid) -> bool {
+    matches!(ty, oid::INT2 | oid::INT4 | oid::INT8)
+}
+
+/// Whether operands of these types are ordered as the integers that carry them.
+fn comparable(op: &Operator) -> bool {
+    op.ret == oid::BOOL
+        && ((is_int(op.left) && is_int(op.right))
+            || (op.left == op.right
+                && matches!(op.left, oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ)))
+}
+
+/// Strings whose equality is that of their bytes.
+fn is_text_equality(op: &Operator) -> bool {
+    let plain = |ty| matches!(ty, oid::TEXT | oid::VARCHAR | oid::NAME);
+    plain(op.left) && plain(op.right) && matches!(op.name, "=" | "<>") && op.ret == oid::BOOL
+}
+
+fn comparison(op: &Operator) -> Option<fn(Ordering) -> bool> {
+    Some(match op.name {
+        "=" => Ordering::is_eq,
+        "<>" => Ordering::is_ne,
+        "<" => Ordering::is_lt,
+        "<=" => Ordering::is_le,
+        ">" => Ordering::is_gt,
+        ">=" => Ordering::is_ge,
+        _ => return None,
+    })
+}
+
+/// NaN is above everything and equal to itself.
+fn float_order(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+fn compare<T: Copy>(
+    rows: usize,
+    a: &Lanes<'_, T>,
+    b: &Lanes<'_, T>,
+    test: impl Fn(T, T) -> bool,
+) -> Vector<'static> {
+    let nulls = nulls_of(&a.nulls, &b.nulls);
+    let bits = match (&a.values, &b.values) {
+        (Values::Column(a), Values::Constant(b)) => {
+            BooleanBuffer::collect_bool(rows, |i| test(a[i], *b))
+        }
+        _ => BooleanBuffer::collect_bool(rows, |i| test(a.get(i), b.get(i))),
+    };
+    Vector::Bools(BooleanArray::new(bits, nulls))
+}
+
+/// None if `f` is not sure of a row that counts.
+fn compute<T: Copy + Default>(
+    rows: usize,
+    a: &Lanes<'_, T>,
+    b: &Lanes<'_, T>,
+    selected: &Selection,
+    f: impl Fn(T, T) -> Option<T>,
+) -> Option<Lanes<'static, T>> {
+    let nulls = nulls_of(&a.nulls, &b.nulls);
+    let counts = |i: usize| {
+        nulls.as_ref().is_none_or(|n| n.is_valid(i)) && selected.as_ref().is_none_or(|s| s.value(i))
+    };
+    let mut out = Vec::with_capacity(rows);
+    for i in 0..rows {
+        match f(a.get(i), b.get(i)) {
+            Some(v) => out.push(v),
+            None if counts(i) => return None,
+            None => out.push(T::default()),
+        }
+    }
+    Some(Lanes { values: Values::Column(Cow::Owned(out)), nulls })
+}

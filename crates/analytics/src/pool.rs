@@ -1,0 +1,243 @@
+//! The pool: threads of its own, a few jobs at a time in order of arrival, memory and spill files for each.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use datafusion::common::Result as DfResult;
+use datafusion::execution::TaskContext;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::SessionConfig;
+use futures::StreamExt;
+use throng_exec::analytics::{Analytics, Job, NextRows, RowStream};
+use throng_exec::run::Row;
+use throng_sql::plan::PlannedStatement;
+use throng_sync::topology;
+use throng_types::{Error, Result};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::AbortHandle;
+
+use crate::accept;
+use crate::column::{Kind, Reader};
+use crate::layout::{JoinBy, Layout, kinds_of, one_partition, refused};
+use crate::stage::{is_exhausted, ours, theirs};
+
+/// Added to the nice value of the workers: the event loops, which share their cores, come first.
+const NICE: i32 = 5;
+/// Rows handed over at once, and how many such batches may wait to be taken.
+const HANDED_ROWS: usize = 1024;
+const AHEAD: usize = 4;
+/// The least memory of a job: below it DataFusion's sort cannot merge what it spilled.
+const LEAST_MEMORY: usize = 16 << 20;
+/// Below this much memory batches are made small.
+const SMALL_MEMORY: usize = 64 << 20;
+
+pub struct PoolConfig {
+    /// The cores the workers are pinned to, one worker each.
+    pub cores: Vec<usize>,
+    /// Jobs that run at once; others wait in order of arrival.
+    pub concurrency: usize,
+    /// For spill files. What is in it is removed.
+    pub temporary: PathBuf,
+}
+
+/// Runs big statements.
+pub struct AnalyticsPool {
+    /// Taken when the pool is dropped.
+    runtime: Option<Runtime>,
+    jobs: Arc<Semaphore>,
+    temporary: PathBuf,
+    workers: usize,
+}
+
+impl AnalyticsPool {
+    /// Starts the workers.
+    pub fn start(config: PoolConfig) -> Result<AnalyticsPool> {
+        empty_directory(&config.temporary)?;
+        let workers = config.cores.len().max(1);
+        let started = AtomicUsize::new(0);
+        let cores = config.cores;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(workers)
+            // Reading spill files back.
+            .max_blocking_threads(2 * workers + 2)
+            .thread_name("analytics")
+            .enable_time()
+            .on_thread_start(move || {
+                let nth = started.fetch_add(1, Ordering::Relaxed);
+                if let Some(core) = cores.get(nth % cores.len().max(1)) {
+                    // Best effort: without it the workers merely wander.
+                    let _ = topology::pin_current_thread(*core);
+                }
+                // On Linux this is the thread's own priority. Lowering it is always allowed.
+                let _ = rustix::process::setpriority_process(None, NICE);
+            })
+            .build()?;
+        Ok(AnalyticsPool {
+            runtime: Some(runtime),
+            jobs: Arc::new(Semaphore::new(config.concurrency.max(1))),
+            temporary: config.temporary,
+            workers,
+        })
+    }
+}
+
+impl Drop for AnalyticsPool {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Spill files of a server that was killed are of no use to anybody.
+fn empty_directory(path: &Path) -> Result<()> {
+    if path.exists() {
+        std::fs::remove_dir_all(path)?;
+    }
+    Ok(std::fs::create_dir_all(path)?)
+}
+
+/// What the job's task tells the session.
+enum Message {
+    Rows(Vec<Row>),
+    End,
+    Failed(Error),
+}
+
+impl Analytics for AnalyticsPool {
+    fn accepts(&self, plan: &PlannedStatement) -> bool {
+        accept::accepts(plan)
+    }
+
+    fn start(&self, job: Job) -> Box<dyn RowStream> {
+        let (rows, taken) = mpsc::channel(AHEAD);
+        let Some(runtime) = &self.runtime else {
+            return Box::new(JobRows { rows: taken, task: None, ended: false });
+        };
+        let run = Run {
+            job: Arc::new(job),
+            workers: self.workers,
+            temporary: self.temporary.clone(),
+            rows,
+            given: false,
+        };
+        let jobs = self.jobs.clone();
+        let task = runtime.spawn(async move {
+            // Closed by nobody.
+            let _turn = jobs.acquire_owned().await;
+            run.run().await;
+        });
+        Box::new(JobRows { rows: taken, task: Some(task.abort_handle()), ended: false })
+    }
+}
+
+/// The session's end.
+struct JobRows {
+    rows: mpsc::Receiver<Message>,
+    task: Option<AbortHandle>,
+    ended: bool,
+}
+
+impl Drop for JobRows {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+impl RowStream for JobRows {
+    fn next(&mut self) -> NextRows<'_> {
+        Box::pin(async {
+            if self.ended {
+                return Ok(None);
+            }
+            match self.rows.recv().await {
+                Some(Message::Rows(rows)) => Ok(Some(rows)),
+                Some(Message::End) => {
+                    self.ended = true;
+                    Ok(None)
+                }
+                Some(Message::Failed(error)) => Err(error),
+                // Its task died without a word: what it gave so far is not all.
+                None => Err(Error::internal("an analytics job ended early")),
+            }
+        })
+    }
+}
+
+/// A job under way.
+struct Run {
+    job: Arc<Job>,
+    workers: usize,
+    temporary: PathBuf,
+    rows: mpsc::Sender<Message>,
+    /// Some rows have left: it cannot be started over.
+    given: bool,
+}
+
+impl Run {
+    async fn run(mut self) {
+        let mut outcome = self.attempt(JoinBy::Hash).await;
+        if outcome.as_ref().is_err_and(|e| is_exhausted(e) && !self.given) {
+            outcome = self.attempt(JoinBy::Merge).await;
+        }
+        let last = match outcome {
+            Ok(()) => Message::End,
+            Err(e) => Message::Failed(ours(&e)),
+        };
+        // Whoever is not there any more does not want to know.
+        let _ = self.rows.send(last).await;
+    }
+
+    async fn attempt(&mut self, join_by: JoinBy) -> DfResult<()> {
+        let layout = Layout { job: self.job.clone(), partitions: self.workers, join_by };
+        let plan = &self.job.plan.root;
+        let root = one_partition(layout.node(plan, None).map_err(theirs)?);
+        let kinds = kinds_of(&plan.types).map_err(theirs)?;
+        let mut batches = root.execute(0, self.context().map_err(theirs)?)?;
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            for from in (0..batch.num_rows()).step_by(HANDED_ROWS) {
+                let to = batch.num_rows().min(from + HANDED_ROWS);
+                let rows = decode(&kinds, &batch, from..to).map_err(theirs)?;
+                self.given = true;
+                if self.rows.send(Message::Rows(rows)).await.is_err() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Memory and files for one attempt.
+    fn context(&self) -> Result<Arc<TaskContext>> {
+        let memory = self.job.work_mem.max(LEAST_MEMORY);
+        let mode = DiskManagerMode::Directories(vec![self.temporary.clone()]);
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+            .build_arc()
+            .map_err(refused)?;
+        let batch = if memory < SMALL_MEMORY { 1024 } else { 8192 };
+        let mut config = SessionConfig::new().with_batch_size(batch).with_target_partitions(self.workers);
+        // What a sort keeps free for merging, of its share of the memory.
+        let execution = &mut config.options_mut().execution;
+        execution.sort_spill_reservation_bytes = (memory / (8 * self.workers)).min(10 << 20);
+        execution.sort_in_place_threshold_bytes = (memory / (16 * self.workers)).min(1 << 20);
+        Ok(Arc::new(TaskContext::default().with_session_config(config).with_runtime(runtime)))
+    }
+}
+
+fn decode(
+    kinds: &[Kind],
+    batch: &datafusion::arrow::array::RecordBatch,
+    range: std::ops::Range<usize>,
+) -> Result<Vec<Row>> {
+    let readers = Reader::of_all(kinds, batch.columns());
+    range.map(|row| readers.iter().map(|r| r.get(row)).collect()).collect()
+}
