@@ -23,7 +23,10 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     Ok(match expr {
         Expr::Const(value, _) => value.clone(),
         Expr::Slot(at, _) => row[*at as usize].clone(),
-        Expr::Param(at, _) => cx.params[*at as usize].clone(),
+        Expr::Param(at, _) => match cx.params.get(usize::from(*at)) {
+            Some(value) => value.clone(),
+            None => return Err(no_parameter(*at).into()),
+        },
         Expr::Outer(param, _) => cx.outer[param.0 as usize].clone(),
         Expr::Call { func, args, .. } => {
             return call(args, row, cx, |cx, args| func.call(&cx.eval, args));
@@ -143,6 +146,12 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             return Err(Error::internal("an unplanned expression reached the executor").into());
         }
     })
+}
+
+/// A parameter in a statement that came without values.
+#[cold]
+fn no_parameter(at: u16) -> Error {
+    Error::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${}", at + 1))
 }
 
 /// Evaluates the arguments, without a heap allocation where there are three or fewer, and calls.

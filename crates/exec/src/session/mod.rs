@@ -32,6 +32,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
+use throng_observe::WaitEvent;
 use throng_sql::catalog::{Catalog, RoleDef};
 use throng_sql::command::BoundStatement;
 use throng_sql::io::FormatSettings;
@@ -221,6 +222,7 @@ impl Session {
             ms if ms > 0 && self.block != Block::None => Some(Duration::from_millis(ms as u64)),
             _ => None,
         };
+        self.handle.entry().set_wait_event(Some(WaitEvent::ClientRead));
         let flag = self.handle.cancel_flag();
         let terminated = std::future::poll_fn(|cx| {
             flag.register(cx.waker());
@@ -319,6 +321,7 @@ impl Session {
         self.effects.clear();
         // A cancel that came while nothing ran was for the statement before.
         self.handle.cancel_flag().statement_ended();
+        self.handle.entry().set_wait_event(None);
         self.handle.entry().statement_began(text);
         let settings = self.settings.borrow();
         let timeout = |id| settings.int(id) as u64;

@@ -214,7 +214,10 @@ impl Session {
             return Err(Error::internal("a command has no plan"));
         };
         let plan = Arc::new(self.plan(*query)?);
-        if fields(&plan) != prepared.fields {
+        let told = |fields: &Option<Vec<Field>>| -> Option<Vec<(String, SqlType)>> {
+            Some(fields.as_ref()?.iter().map(|f| (f.name.clone(), f.ty)).collect())
+        };
+        if told(&fields(&plan)) != told(&prepared.fields) {
             return Err(Error::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "cached plan must not change result type",

@@ -13,10 +13,10 @@ use std::rc::Rc;
 
 use throng_access::RowLockMode;
 use throng_access::btree::{Conflict, Inserted};
-use throng_access::TxContext;
+use throng_access::{TxContext, Visibility};
 use throng_buffer::retry;
 use throng_sql::plan::ConflictNode;
-use throng_txn::WaitPolicy;
+use throng_txn::{Isolation, WaitPolicy};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, wait_for_unique};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
@@ -85,7 +85,10 @@ async fn find(
             retry(|| index.tree.get(&key, &mut tids)).await?;
             for &tid in &tids {
                 match retry(|| conflict_with(&target.table, tid, None, cx.txn)).await? {
-                    Conflict::Live(found) => return Ok(Some(found)),
+                    Conflict::Live(found) => {
+                        must_be_seen(target, found, cx).await?;
+                        return Ok(Some(found));
+                    }
                     Conflict::Busy(holder) => {
                         wait_for_unique(cx.txn, holder).await?;
                         continue 'again;
@@ -97,6 +100,24 @@ async fn find(
         }
     }
     Ok(None)
+}
+
+/// REPEATABLE READ: 40001 if the row in the way is one that the transaction's snapshot does not show.
+async fn must_be_seen(target: &Target, existing: Tid, cx: &Context<'_>) -> Result<()> {
+    if cx.txn.isolation() != Isolation::RepeatableRead {
+        return Ok(());
+    }
+    let heap = &target.table.heap;
+    let mut bytes = Vec::new();
+    let header = retry(|| heap.read_version(existing, &mut bytes)).await?;
+    let seen = header.is_none_or(|h| cx.txn.is_mine(h.xmin) || cx.env.snapshot.visible(&h));
+    if seen {
+        return Ok(());
+    }
+    Err(Error::new(
+        state::SERIALIZATION_FAILURE,
+        "could not serialize access due to concurrent update",
+    ))
 }
 
 /// Inserts the row; `None` if another got its key in first. What was written is then to be rolled back.
