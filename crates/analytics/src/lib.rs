@@ -23,4 +23,4 @@ mod steps;
 mod table;
 mod vector;
 
-pub use pool::{AnalyticsPool, PoolConfig};
+pub use pool::{AnalyticsPool, LEAST_MEMORY, PoolConfig};

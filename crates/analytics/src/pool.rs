@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use datafusion::common::Result as DfResult;
 use datafusion::execution::TaskContext;
@@ -30,18 +30,21 @@ const NICE: i32 = 5;
 /// Rows handed over at once, and how many such batches may wait to be taken.
 const HANDED_ROWS: usize = 1024;
 const AHEAD: usize = 4;
-/// The least memory of a job: below it DataFusion's sort cannot merge what it spilled.
-const LEAST_MEMORY: usize = 16 << 20;
+/// The least memory of a job: below it DataFusion's sort may not be able to merge what it spilled.
+pub const LEAST_MEMORY: usize = 16 << 20;
 /// Below this much memory batches are made small.
 const SMALL_MEMORY: usize = 64 << 20;
 
 pub struct PoolConfig {
-    /// The cores the workers are pinned to, one worker each.
+    pub workers: usize,
+    /// The cores that the workers are pinned to in turn; none: they go where they like.
     pub cores: Vec<usize>,
     /// Jobs that run at once; others wait in order of arrival.
     pub concurrency: usize,
     /// For spill files. What is in it is removed.
     pub temporary: PathBuf,
+    /// Bytes that a job may use whatever `work_mem` says; [`LEAST_MEMORY`] is known to do.
+    pub least_memory: usize,
 }
 
 /// Runs big statements.
@@ -49,7 +52,9 @@ pub struct AnalyticsPool {
     /// Taken when the pool is dropped.
     runtime: Option<Runtime>,
     jobs: Arc<Semaphore>,
+    started: AtomicU64,
     temporary: PathBuf,
+    least_memory: usize,
     workers: usize,
 }
 
@@ -57,7 +62,7 @@ impl AnalyticsPool {
     /// Starts the workers.
     pub fn start(config: PoolConfig) -> Result<AnalyticsPool> {
         empty_directory(&config.temporary)?;
-        let workers = config.cores.len().max(1);
+        let workers = config.workers.max(1);
         let started = AtomicUsize::new(0);
         let cores = config.cores;
         let runtime = Builder::new_multi_thread()
@@ -68,7 +73,7 @@ impl AnalyticsPool {
             .enable_time()
             .on_thread_start(move || {
                 let nth = started.fetch_add(1, Ordering::Relaxed);
-                if let Some(core) = cores.get(nth % cores.len().max(1)) {
+                if let Some(core) = cores.get(nth.checked_rem(cores.len()).unwrap_or(0)) {
                     // Best effort: without it the workers merely wander.
                     let _ = topology::pin_current_thread(*core);
                 }
@@ -79,9 +84,16 @@ impl AnalyticsPool {
         Ok(AnalyticsPool {
             runtime: Some(runtime),
             jobs: Arc::new(Semaphore::new(config.concurrency.max(1))),
+            started: AtomicU64::new(0),
             temporary: config.temporary,
+            least_memory: config.least_memory,
             workers,
         })
+    }
+
+    /// Jobs taken on so far.
+    pub fn started(&self) -> u64 {
+        self.started.load(Ordering::Relaxed)
     }
 }
 
@@ -114,6 +126,7 @@ impl Analytics for AnalyticsPool {
     }
 
     fn start(&self, job: Job) -> Box<dyn RowStream> {
+        self.started.fetch_add(1, Ordering::Relaxed);
         let (rows, taken) = mpsc::channel(AHEAD);
         let Some(runtime) = &self.runtime else {
             return Box::new(JobRows { rows: taken, task: None, ended: false });
@@ -122,6 +135,7 @@ impl Analytics for AnalyticsPool {
             job: Arc::new(job),
             workers: self.workers,
             temporary: self.temporary.clone(),
+            least_memory: self.least_memory,
             rows,
             given: false,
         };
@@ -175,6 +189,7 @@ struct Run {
     job: Arc<Job>,
     workers: usize,
     temporary: PathBuf,
+    least_memory: usize,
     rows: mpsc::Sender<Message>,
     /// Some rows have left: it cannot be started over.
     given: bool,
@@ -216,7 +231,7 @@ impl Run {
 
     /// Memory and files for one attempt.
     fn context(&self) -> Result<Arc<TaskContext>> {
-        let memory = self.job.work_mem.max(LEAST_MEMORY);
+        let memory = self.job.work_mem.max(self.least_memory);
         let mode = DiskManagerMode::Directories(vec![self.temporary.clone()]);
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(FairSpillPool::new(memory)))

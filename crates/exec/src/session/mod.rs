@@ -74,7 +74,11 @@ pub(crate) struct Role {
 
 impl From<&RoleDef> for Role {
     fn from(role: &RoleDef) -> Role {
-        Role { oid: role.oid, name: role.name.clone(), superuser: role.superuser }
+        Role {
+            oid: role.oid,
+            name: role.name.clone(),
+            superuser: role.superuser,
+        }
     }
 }
 
@@ -133,7 +137,10 @@ impl Session {
         let mut settings = SessionSettings::new(&engine.settings());
         settings.force(Id::IsSuperuser, Value::Bool(role.superuser));
         settings.force(Id::SessionAuthorization, Value::Text(login.user.clone()));
-        let caller = Caller { superuser: role.superuser, starting: true };
+        let caller = Caller {
+            superuser: role.superuser,
+            starting: true,
+        };
         for (name, value) in role_settings(&catalog, &role, &login) {
             settings.set(&name, Some(&value), Scope::Session, caller)?;
         }
@@ -218,15 +225,25 @@ impl Session {
     /// Waits, between messages, for whatever ends an idle session: `pg_terminate_backend`, the idle-in-transaction
     /// timeout.
     pub async fn interrupted(&self) -> Error {
-        let timeout = match self.settings.borrow().int(Id::IdleInTransactionSessionTimeout) {
+        let timeout = match self
+            .settings
+            .borrow()
+            .int(Id::IdleInTransactionSessionTimeout)
+        {
             ms if ms > 0 && self.block != Block::None => Some(Duration::from_millis(ms as u64)),
             _ => None,
         };
-        self.handle.entry().set_wait_event(Some(WaitEvent::ClientRead));
+        self.handle
+            .entry()
+            .set_wait_event(Some(WaitEvent::ClientRead));
         let flag = self.handle.cancel_flag();
         let terminated = std::future::poll_fn(|cx| {
             flag.register(cx.waker());
-            if flag.is_terminated() { Poll::Ready(()) } else { Poll::Pending }
+            if flag.is_terminated() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
         });
         let over = match timeout {
             Some(timeout) => tokio::time::timeout(timeout, terminated).await.is_err(),
@@ -240,15 +257,19 @@ impl Session {
                 state::IDLE_IN_TRANSACTION_TIMEOUT,
                 "terminating connection due to idle-in-transaction timeout",
             ),
-            false => {
-                (state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
-            }
+            false => (
+                state::ADMIN_SHUTDOWN,
+                "terminating connection due to administrator command",
+            ),
         };
         Error::new(code, message).severity(Severity::Fatal)
     }
 
     fn caller(&self) -> Caller {
-        Caller { superuser: self.role.superuser, starting: false }
+        Caller {
+            superuser: self.role.superuser,
+            starting: false,
+        }
     }
 
     /// Runs all statements of a string, each with its rows and tag; one implicit transaction around those that are in no
@@ -296,7 +317,9 @@ impl Session {
 
     /// A function warns; the client is told when the statement gives the next row or ends.
     pub(super) fn warn(&self, warning: Error) {
-        self.warnings.borrow_mut().push(warning.severity(Severity::Warning));
+        self.warnings
+            .borrow_mut()
+            .push(warning.severity(Severity::Warning));
     }
 
     /// Sends notices that `client_min_messages` lets through.
@@ -343,7 +366,9 @@ impl Session {
         self.settings_changed();
         for (name, value) in self.settings.borrow_mut().take_changed() {
             if name == "application_name" {
-                self.handle.entry().update_info(|info| info.application_name = value.clone());
+                self.handle
+                    .entry()
+                    .update_info(|info| info.application_name = value.clone());
             }
             client.parameter_status(name, &value);
         }
@@ -426,7 +451,10 @@ impl Session {
         Ok(())
     }
 
-    pub async fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Option<Arc<RowShape>>)> {
+    pub async fn describe_statement(
+        &mut self,
+        name: &str,
+    ) -> Result<(Vec<u32>, Option<Arc<RowShape>>)> {
         let prepared = self.find_prepared(name)?;
         let types = prepared.params.iter().map(|t| t.oid.0).collect();
         let shape = prepared.fields.clone().map(|fields| {
@@ -441,8 +469,15 @@ impl Session {
     }
 
     /// Runs a portal, or goes on with it: at most `max_rows` rows, 0 for all.
-    pub async fn execute(&mut self, name: &str, max_rows: u32, client: &mut dyn Client) -> Result<()> {
-        let Some(mut portal) = self.portals.remove(name) else { return Err(no_portal(name)) };
+    pub async fn execute(
+        &mut self,
+        name: &str,
+        max_rows: u32,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let Some(mut portal) = self.portals.remove(name) else {
+            return Err(no_portal(name));
+        };
         self.statement_began(&portal.sql);
         if let Some(prepared) = &portal.prepared
             && let Some(ast) = &prepared.statement
@@ -450,7 +485,11 @@ impl Session {
             self.refuse_if_failed(ast)?;
         }
         self.begin_if_idle();
-        let limit = if max_rows == 0 { u64::MAX } else { max_rows.into() };
+        let limit = if max_rows == 0 {
+            u64::MAX
+        } else {
+            max_rows.into()
+        };
         let ran = self.run_portal(&mut portal, limit, client).await;
         // The transaction may have ended inside, and its portals with it.
         if self.transaction.is_some() || self.block == Block::Open {
@@ -505,7 +544,9 @@ impl Session {
     ) -> Result<()> {
         match statement {
             BoundStatement::Query(_) => Err(Error::internal("a data statement among commands")),
-            BoundStatement::Explain { options, query } => self.explain(&options, *query, client).await,
+            BoundStatement::Explain { options, query } => {
+                self.explain(&options, *query, client).await
+            }
             BoundStatement::Ddl(ddl) => self.run_ddl(*ddl, client).await,
             BoundStatement::Command(command) => self.run_command(*command, text, client).await,
         }
@@ -513,7 +554,10 @@ impl Session {
 }
 
 fn no_portal(name: &str) -> Error {
-    Error::new(state::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
+    Error::new(
+        state::INVALID_CURSOR_NAME,
+        format!("portal \"{name}\" does not exist"),
+    )
 }
 
 /// Settings a session starts with beside the server's, later ones winning: the database's, the role's, the client's.
@@ -525,7 +569,10 @@ fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Vec<(String, 
     if let Some(role) = catalog.role(role.oid) {
         settings.extend(role.settings.iter().cloned());
     }
-    settings.push(("application_name".to_owned(), login.application_name.clone()));
+    settings.push((
+        "application_name".to_owned(),
+        login.application_name.clone(),
+    ));
     settings.extend(login.options.iter().cloned());
     settings
 }

@@ -8,7 +8,9 @@ use throng_sql::bind::{self, BindContext};
 use throng_sql::catalog::Catalog;
 use throng_sql::command::{Bound, BoundStatement};
 use throng_sql::parse::{self, ast::Statement};
-use throng_sql::plan::{self, PlanContext, PlannedStatement, Stats, StatementTag, TableLock, TableSize};
+use throng_sql::plan::{
+    self, PlanContext, PlannedStatement, StatementTag, Stats, TableLock, TableSize,
+};
 use throng_sql::query::{BoundQuery, LockWait};
 use throng_sql::settings::Id;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row};
@@ -37,11 +39,18 @@ struct StoreStats<'a> {
 
 impl Stats for StoreStats<'_> {
     fn table_size(&self, table: Oid) -> TableSize {
-        let Some(def) = self.catalog.table(table) else { return TableSize { pages: 0, rows: 0.0 } };
+        let Some(def) = self.catalog.table(table) else {
+            return TableSize {
+                pages: 0,
+                rows: 0.0,
+            };
+        };
         let pages = self.store.pool.blocks(def.file).unwrap_or(0);
         let rows = match self.catalog.stats_of(table) {
             // Rows grow with pages since ANALYZE.
-            Some(stats) if stats.pages > 0 => stats.rows / f64::from(stats.pages) * f64::from(pages),
+            Some(stats) if stats.pages > 0 => {
+                stats.rows / f64::from(stats.pages) * f64::from(pages)
+            }
             _ => estimate_rows(def, pages),
         };
         TableSize { pages, rows }
@@ -57,7 +66,10 @@ fn estimate_rows(def: &throng_sql::catalog::TableDef, pages: u32) -> f64 {
     let width: u32 = def
         .columns
         .iter()
-        .map(|c| c.ty.info().map_or(VARYING, |info| u32::try_from(info.len).unwrap_or(VARYING)))
+        .map(|c| {
+            c.ty.info()
+                .map_or(VARYING, |info| u32::try_from(info.len).unwrap_or(VARYING))
+        })
         .sum();
     f64::from(pages) * (8160 / (OVERHEAD + width).max(1)).max(1) as f64
 }
@@ -87,18 +99,24 @@ impl Session {
 
     pub(super) fn plan(&mut self, query: BoundQuery) -> Result<PlannedStatement> {
         let catalog = self.catalog();
-        let stats = StoreStats { store: &self.engine.store, catalog: &catalog };
+        let stats = StoreStats {
+            store: &self.engine.store,
+            catalog: &catalog,
+        };
         let host = self.host(&catalog);
         let settings = self.settings.borrow();
-        plan::plan(query, &PlanContext {
-            catalog: &catalog,
-            stats: &stats,
-            eval: host.eval(),
-            enable_seqscan: settings.bool(Id::EnableSeqscan),
-            enable_indexscan: settings.bool(Id::EnableIndexscan),
-            enable_hashjoin: settings.bool(Id::EnableHashjoin),
-            enable_nestloop: settings.bool(Id::EnableNestloop),
-        })
+        plan::plan(
+            query,
+            &PlanContext {
+                catalog: &catalog,
+                stats: &stats,
+                eval: host.eval(),
+                enable_seqscan: settings.bool(Id::EnableSeqscan),
+                enable_indexscan: settings.bool(Id::EnableIndexscan),
+                enable_hashjoin: settings.bool(Id::EnableHashjoin),
+                enable_nestloop: settings.bool(Id::EnableNestloop),
+            },
+        )
     }
 
     /// Binds, plans and runs a data statement of the simple protocol.
@@ -137,7 +155,9 @@ impl Session {
         if let Some(shape) = &shape {
             client.row_description(shape);
         }
-        let ran = self.run_to(&mut run, shape.as_ref(), u64::MAX, client).await?;
+        let ran = self
+            .run_to(&mut run, shape.as_ref(), u64::MAX, client)
+            .await?;
         client.command_complete(&tag(run.execution.plan().tag, ran.rows));
         Ok(())
     }
@@ -157,9 +177,19 @@ impl Session {
         };
         let values = std::mem::take(&mut shape.values);
         self.shape = shape;
-        let Some(prepared) = known else { return Ok(false) };
+        let Some(prepared) = known else {
+            return Ok(false);
+        };
         self.begin_if_idle();
-        let planned = self.plan_of(&prepared).await?;
+        let planned = match self.plan_of(&prepared).await {
+            Ok(planned) => planned,
+            // Definitions have changed: the text means something else now, or nothing.
+            Err(e) if matches!(e.code().as_str().get(..2), Some("0A" | "42")) => {
+                self.shapes.remove(&self.shape.key);
+                return Ok(false);
+            }
+            Err(e) => return Err(e),
+        };
         self.run_planned(planned, values, client).await?;
         Ok(true)
     }
@@ -171,7 +201,10 @@ impl Session {
         const MOST_SHAPES: usize = 500;
         self.begin_if_idle();
         let mut parsed = parse::parse(&shape.text).ok()?;
-        let statement = parsed.pop().filter(|p| parsed.is_empty() && is_data(&p.statement))?.statement;
+        let statement = parsed
+            .pop()
+            .filter(|p| parsed.is_empty() && is_data(&p.statement))?
+            .statement;
         let types = shape.types.clone();
         let prepared = self.prepare(&shape.text, Some(Arc::new(statement)), types.clone(), false);
         let known = prepared.ok().filter(|p| p.params == types).map(Rc::new);
@@ -207,7 +240,12 @@ impl Session {
         let transaction = self.transaction_mut()?;
         transaction.used = true;
         let snapshot = transaction.txn.snapshot();
-        Ok(Run { execution: Execution::new(plan, work_mem), params, snapshot, row: Row::new() })
+        Ok(Run {
+            execution: Execution::new(plan, work_mem),
+            params,
+            snapshot,
+            row: Row::new(),
+        })
     }
 
     /// What operators and expressions run in.
@@ -248,7 +286,10 @@ impl Session {
             let write = write::Context { env, txn, work_mem };
             let rows = write::run(&mut run.execution, &write, &mut returning).await?;
             txn.next_command()?;
-            return Ok(Ran { rows, complete: true });
+            return Ok(Ran {
+                rows,
+                complete: true,
+            });
         }
         let mut given = 0;
         while given < limit {
@@ -258,7 +299,10 @@ impl Session {
             }
             if !more {
                 txn.next_command()?;
-                return Ok(Ran { rows: given, complete: true });
+                return Ok(Ran {
+                    rows: given,
+                    complete: true,
+                });
             }
             if let Some(shape) = shape {
                 client.row(&run.row, shape, &env.eval)?;
@@ -268,7 +312,10 @@ impl Session {
                 client.flush().await?;
             }
         }
-        Ok(Ran { rows: given, complete: false })
+        Ok(Ran {
+            rows: given,
+            complete: false,
+        })
     }
 }
 
@@ -354,15 +401,30 @@ async fn lock(request: LockRequest, env: Env<'_>, txn: &throng_txn::Txn) -> Resu
         LockWait::SkipLocked | LockWait::NoWait => WaitPolicy::NoWait,
     };
     let heap = env.store.relations.heap(request.file);
-    let row = RowRef { tid: request.tid, root: request.tid };
-    let outcome = lock_row(txn, &heap, row, request.mode, policy, &mut RowTurn::default()).await?;
+    let row = RowRef {
+        tid: request.tid,
+        root: request.tid,
+    };
+    let outcome = lock_row(
+        txn,
+        &heap,
+        row,
+        request.mode,
+        policy,
+        &mut RowTurn::default(),
+    )
+    .await?;
     Ok(match outcome {
         RowOutcome::Done(()) => Locked::Done,
         RowOutcome::Updated(newest) => Locked::Changed(newest.tid),
         RowOutcome::Deleted | RowOutcome::SelfModified => Locked::Gone,
         RowOutcome::Busy if request.wait == LockWait::SkipLocked => Locked::Skipped,
         RowOutcome::Busy => {
-            let table = env.catalog.tables().into_iter().find(|t| t.file == request.file);
+            let table = env
+                .catalog
+                .tables()
+                .into_iter()
+                .find(|t| t.file == request.file);
             let name = table.map_or("", |t| t.name.as_str());
             return Err(Error::new(
                 state::LOCK_NOT_AVAILABLE,
@@ -413,7 +475,9 @@ pub(super) fn fields(plan: &PlannedStatement) -> Option<Vec<Field>> {
 
 /// The columns of a plan's result with the formats asked for: none is text for all, one is for all.
 pub(super) fn shape(plan: &PlannedStatement, formats: &[i16]) -> Result<Option<RowShape>> {
-    fields(plan).map(|fields| shape_of(fields, formats)).transpose()
+    fields(plan)
+        .map(|fields| shape_of(fields, formats))
+        .transpose()
 }
 
 pub(super) fn shape_of(fields: Vec<Field>, formats: &[i16]) -> Result<RowShape> {
@@ -428,9 +492,10 @@ pub(super) fn shape_of(fields: Vec<Field>, formats: &[i16]) -> Result<RowShape> 
     let formats = match formats {
         [] => vec![Format::Text; fields.len()],
         [one] => vec![format(*one)?; fields.len()],
-        many if many.len() == fields.len() => {
-            many.iter().map(|code| format(*code)).collect::<Result<_>>()?
-        }
+        many if many.len() == fields.len() => many
+            .iter()
+            .map(|code| format(*code))
+            .collect::<Result<_>>()?,
         many => {
             return Err(Error::new(
                 state::PROTOCOL_VIOLATION,
