@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""pgbench against Throng and PostgreSQL, alternating in one run; prints medians and ratios as a markdown table.
+
+    compare.py --throng target/release/throng --pgbin /usr/lib/postgresql/18/bin [--rounds 5] [--seconds 5]
+
+Starts both servers itself, on temporary directories with the same pool (512 MB) and the same durability
+(fsync on, synchronous_commit on). PostgreSQL does not run as root: pass --pguser NAME to start it as NAME.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+POOL = "512MB"
+SCRIPTS = {"select-only": ["-S"], "tpcb-like": []}
+
+
+def run(command, **options):
+    return subprocess.run(command, check=True, text=True, capture_output=True, **options).stdout
+
+
+def start_throng(binary, directory, port):
+    command = [binary, "serve", "--data", directory, "--listen", f"127.0.0.1:{port}", "--memory", POOL]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    server.stdout.readline()
+    return server
+
+
+def as_user(user, command):
+    return ["setpriv", f"--reuid={user}", "--clear-groups", *command] if user else command
+
+
+def start_postgres(pgbin, directory, port, user):
+    if user:
+        shutil.chown(directory, user)
+    data = os.path.join(directory, "data")
+    run(as_user(user, [f"{pgbin}/initdb", "-D", data, "-U", "postgres", "--locale=C.UTF-8", "-E", "UTF8"]))
+    settings = {"port": port, "shared_buffers": POOL, "max_connections": 500, "unix_socket_directories": "''"}
+    options = [f"-c{name}={value}" for name, value in settings.items()]
+    server = subprocess.Popen(
+        as_user(user, [f"{pgbin}/postgres", "-D", data, *options]),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    for _ in range(100):
+        if subprocess.run(["pg_isready", "-h", "127.0.0.1", "-p", str(port)], capture_output=True).returncode == 0:
+            return server
+        time.sleep(0.1)
+    raise SystemExit("PostgreSQL did not start")
+
+
+def pgbench(port, *arguments):
+    return run(["pgbench", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", *arguments, "postgres"])
+
+
+def tps(port, script, mode, clients, seconds):
+    out = pgbench(port, *script, "-n", "-M", mode, "-c", str(clients), "-j", "2", "-T", str(seconds))
+    if not re.search(r"number of failed transactions: 0 ", out):
+        raise SystemExit(f"failed transactions on port {port}:\n{out}")
+    return float(re.search(r"^tps = ([0-9.]+)", out, re.M).group(1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--throng", default="target/release/throng")
+    parser.add_argument("--pgbin", required=True)
+    parser.add_argument("--pguser")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--scale", type=int, default=10)
+    parser.add_argument("--clients", default="16,100")
+    parser.add_argument("--modes", default="simple,prepared")
+    args = parser.parse_args()
+    version = run([f"{args.pgbin}/postgres", "--version"]).strip()
+    with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
+        os.chmod(theirs, 0o755)
+        ports = {"throng": 15433, "postgres": 15432}
+        servers = [
+            start_throng(args.throng, ours, ports["throng"]),
+            start_postgres(args.pgbin, theirs, ports["postgres"], args.pguser),
+        ]
+        try:
+            for port in ports.values():
+                pgbench(port, "-i", "-q", "-s", str(args.scale))
+            print(f"{version}; {os.cpu_count()} cores; pool {POOL}; fsync on; scale {args.scale}; medians (least-most) of {args.rounds} rounds of {args.seconds} s")
+            print()
+            print("| workload | mode | clients | Throng TPS | PostgreSQL TPS | ratio |")
+            print("| --- | --- | --- | --- | --- | --- |")
+            for name, script in SCRIPTS.items():
+                for mode in args.modes.split(","):
+                    for clients in map(int, args.clients.split(",")):
+                        seen = {server: [] for server in ports}
+                        for _ in range(args.rounds):
+                            for server, port in ports.items():
+                                seen[server].append(tps(port, script, mode, clients, args.seconds))
+                        shown = {s: f"{statistics.median(v):,.0f} ({min(v):,.0f}-{max(v):,.0f})" for s, v in seen.items()}
+                        ratio = statistics.median(seen["throng"]) / statistics.median(seen["postgres"])
+                        print(f"| {name} | {mode} | {clients} | {shown['throng']} | {shown['postgres']} | {ratio:.2f} |", flush=True)
+        finally:
+            for server in servers:
+                server.terminate()
+            for server in servers:
+                server.wait()
+
+
+if __name__ == "__main__":
+    main()
