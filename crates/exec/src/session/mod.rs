@@ -12,6 +12,7 @@ mod copy;
 mod ddl;
 mod describe;
 mod effects;
+mod elsewhere;
 mod explain;
 mod functions;
 mod host;

@@ -240,8 +240,10 @@ impl Session {
         let transaction = self.transaction_mut()?;
         transaction.used = true;
         let snapshot = transaction.txn.snapshot();
+        let elsewhere = self.start_elsewhere(&plan, &params, &snapshot, work_mem);
         Ok(Run {
             execution: Execution::new(plan, work_mem),
+            elsewhere,
             params,
             snapshot,
             row: Row::new(),
@@ -293,7 +295,10 @@ impl Session {
         }
         let mut given = 0;
         while given < limit {
-            let more = next(&mut run.execution, env, txn, &mut run.row).await?;
+            let more = match &mut run.elsewhere {
+                Some(elsewhere) => elsewhere.next(env, &mut run.row).await?,
+                None => next(&mut run.execution, env, txn, &mut run.row).await?,
+            };
             if !self.warnings.borrow().is_empty() {
                 self.notices(self.warnings.take(), client);
             }
@@ -322,6 +327,8 @@ impl Session {
 /// A statement under way.
 pub(super) struct Run {
     pub execution: Execution,
+    /// Where its rows come from instead, if it runs on the analytics pool.
+    elsewhere: Option<super::elsewhere::Elsewhere>,
     params: Vec<Datum>,
     pub snapshot: Snapshot,
     row: Row,
