@@ -24,9 +24,9 @@ use throng_sql::plan::PlannedStatement;
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::{Datum, Error, Oid, Result};
 
-use crate::session::Effects;
 use crate::run::Row;
 use crate::run::context::{Cx, Env, Memory};
+use crate::session::Effects;
 use crate::store::Store;
 
 /// What runs big statements.
@@ -114,7 +114,10 @@ impl Job {
             store: &self.store,
             catalog: &self.catalog,
             snapshot: &self.snapshot,
-            eval: EvalContext { host: &self.facts, format: &self.format },
+            eval: EvalContext {
+                host: &self.facts,
+                format: &self.format,
+            },
             cancel: &self.unraised,
             params: &self.params,
             system: &self.facts,

@@ -51,7 +51,9 @@ impl Cleaner {
 
 fn run(shared: &Shared, engine: &Weak<Engine>) {
     loop {
-        let Some(engine) = engine.upgrade() else { return };
+        let Some(engine) = engine.upgrade() else {
+            return;
+        };
         let nap = Duration::from_secs(engine.settings().int(Id::AutovacuumNaptime) as u64);
         let enabled = engine.settings().bool(Id::Autovacuum);
         if enabled {
@@ -83,7 +85,12 @@ fn round(shared: &Shared, engine: &Engine) -> Result<()> {
             continue;
         }
         let stop = || shared.stop.load(Ordering::Acquire);
-        clean_if_free(engine, &catalog, table, &mut CostDelay::new(limit, delay, stop))?;
+        clean_if_free(
+            engine,
+            &catalog,
+            table,
+            &mut CostDelay::new(limit, delay, stop),
+        )?;
         if stop() {
             return Ok(());
         }
@@ -98,15 +105,22 @@ fn clean_if_free<F: FnMut() -> bool>(
     table: &TableDef,
     pacing: &mut CostDelay<F>,
 ) -> Result<()> {
-    let session =
-        engine.sys.register(SessionInfo { backend_type: "autovacuum worker", ..SessionInfo::default() });
+    let session = engine.sys.register(SessionInfo {
+        backend_type: "autovacuum worker",
+        ..SessionInfo::default()
+    });
     let txn = session.begin(Isolation::ReadCommitted);
     let tag = LockTag::Relation(table.oid);
     if txn.try_lock(tag, LockMode::ShareUpdateExclusive) {
         // The table may have been dropped or given a new file before the lock was ours.
         let current = engine.catalog();
-        if current.table(table.oid).is_some_and(|now| now.file == table.file) {
-            session.entry().statement_began(&format!("autovacuum: VACUUM {}", table.name));
+        if current
+            .table(table.oid)
+            .is_some_and(|now| now.file == table.file)
+        {
+            session
+                .entry()
+                .statement_began(&format!("autovacuum: VACUUM {}", table.name));
             clean(engine, catalog, table, pacing)?;
         }
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -182,14 +182,20 @@ impl Engine {
         let settings = self.settings.read();
         let txn = self.sys.config();
         let int = |id| settings.int(id) as u64;
-        txn.deadlock_timeout_ms.store(int(Id::DeadlockTimeout), Ordering::Relaxed);
-        txn.checkpoint_timeout_ms.store(int(Id::CheckpointTimeout) * 1000, Ordering::Relaxed);
+        txn.deadlock_timeout_ms
+            .store(int(Id::DeadlockTimeout), Ordering::Relaxed);
+        txn.checkpoint_timeout_ms
+            .store(int(Id::CheckpointTimeout) * 1000, Ordering::Relaxed);
         let target = settings.real(Id::CheckpointCompletionTarget) * 1000.0;
-        txn.checkpoint_completion_target.store(target as u64, Ordering::Relaxed);
-        txn.max_wal_size.store(int(Id::MaxWalSize) << 20, Ordering::Relaxed);
+        txn.checkpoint_completion_target
+            .store(target as u64, Ordering::Relaxed);
+        txn.max_wal_size
+            .store(int(Id::MaxWalSize) << 20, Ordering::Relaxed);
         let wal = self.sys.wal().config();
-        wal.commit_delay_us.store(int(Id::CommitDelay) as u32, Ordering::Relaxed);
-        wal.commit_siblings.store(int(Id::CommitSiblings) as u32, Ordering::Relaxed);
+        wal.commit_delay_us
+            .store(int(Id::CommitDelay) as u32, Ordering::Relaxed);
+        wal.commit_siblings
+            .store(int(Id::CommitSiblings) as u32, Ordering::Relaxed);
     }
 
     pub(crate) fn settings(&self) -> ServerSettings {
@@ -236,7 +242,10 @@ impl Engine {
 
     /// Whether any role has a password.
     pub fn any_password(&self) -> bool {
-        self.catalog().roles().iter().any(|role| role.password.is_some())
+        self.catalog()
+            .roles()
+            .iter()
+            .any(|role| role.password.is_some())
     }
 
     /// Interrupts the statement of a session, if the key is its own.
@@ -256,7 +265,10 @@ impl Engine {
     pub(crate) fn admit(self: &Arc<Engine>) -> Result<Admission> {
         let most = self.settings.read().int(Id::MaxConnections) as usize;
         let before = self.sessions.fetch_add(1, Ordering::Relaxed);
-        let admission = Admission { engine: self.clone(), pid: None };
+        let admission = Admission {
+            engine: self.clone(),
+            pid: None,
+        };
         if before >= most {
             return Err(Error::new(
                 state::TOO_MANY_CONNECTIONS,

@@ -24,7 +24,9 @@ pub struct Fetch {
 /// Replaces references by their values. Columns fetched before a wait are not fetched again.
 pub fn fetch(heap: &Heap, layout: &RowLayout, row: &mut [Datum], fetch: &mut Fetch) -> Try<()> {
     for (value, phys) in row.iter_mut().zip(layout.columns()) {
-        let Datum::External(reference) = value else { continue };
+        let Datum::External(reference) = value else {
+            continue;
+        };
         let reference = LargeRef::from_bytes(*reference);
         heap.read_large(&reference, &mut fetch.progress, &mut fetch.bytes)?;
         *value = RowLayout::value(*phys, &fetch.bytes)?;
@@ -43,8 +45,13 @@ pub async fn encode(
     let mut bytes = Vec::new();
     encode_row(layout, row, &mut bytes)?;
     while bytes.len() > LONGEST_ROW {
-        let longest = layout.inline_values(&bytes)?.into_iter().max_by_key(|(_, at)| at.len());
-        let Some((column, at)) = longest.filter(|(_, at)| at.len() >= SHORTEST_MOVED) else { break };
+        let longest = layout
+            .inline_values(&bytes)?
+            .into_iter()
+            .max_by_key(|(_, at)| at.len());
+        let Some((column, at)) = longest.filter(|(_, at)| at.len() >= SHORTEST_MOVED) else {
+            break;
+        };
         let value = bytes[at].to_vec();
         let mut progress = LargeWrite::default();
         ctx.xid();

@@ -29,7 +29,11 @@ fn layout() -> RowLayout {
 }
 
 fn row_of(oid: Oid, kind: ObjectKind, json: &str) -> [Datum; 3] {
-    [Datum::Oid(oid.0), Datum::text(kind.tag()), Datum::text(json)]
+    [
+        Datum::Oid(oid.0),
+        Datum::text(kind.tag()),
+        Datum::text(json),
+    ]
 }
 
 /// Fills a new data directory's heap and gives what it holds.
@@ -38,14 +42,21 @@ pub fn create(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
     if !files.list()?.contains(&OBJECTS_FILE) {
         files.create(OBJECTS_FILE)?;
     }
-    let session = sys.register(SessionInfo { backend_type: "bootstrap", ..SessionInfo::default() });
+    let session = sys.register(SessionInfo {
+        backend_type: "bootstrap",
+        ..SessionInfo::default()
+    });
     let txn = session.begin(Isolation::ReadCommitted);
     let heap = store.relations.heap(OBJECTS_FILE);
     // A start that was cut off may have left rows of a transaction that never committed; they are dead.
     let objects = Catalog::initial_objects();
     for object in &objects {
         let mut bytes = Vec::new();
-        encode_row(&layout(), &row_of(object.oid(), object.kind(), &object.to_json()), &mut bytes)?;
+        encode_row(
+            &layout(),
+            &row_of(object.oid(), object.kind(), &object.to_json()),
+            &mut bytes,
+        )?;
         txn.xid();
         retry_blocking(|| heap.insert(&txn, &bytes))?;
     }
@@ -56,7 +67,10 @@ pub fn create(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
 
 /// Waits for a future on a thread that serves nobody else.
 fn futures_block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?
+        .block_on(future)
 }
 
 /// Everything that is committed.
@@ -64,7 +78,10 @@ pub fn load(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
     if !sys.files().list()?.contains(&OBJECTS_FILE) {
         return create(sys, store);
     }
-    let session = sys.register(SessionInfo { backend_type: "startup", ..SessionInfo::default() });
+    let session = sys.register(SessionInfo {
+        backend_type: "startup",
+        ..SessionInfo::default()
+    });
     let txn = session.begin(Isolation::ReadCommitted);
     let snapshot = txn.snapshot();
     let heap = store.relations.heap(OBJECTS_FILE);
@@ -83,7 +100,11 @@ pub fn load(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
     }
     drop(snapshot);
     txn.abort();
-    if objects.is_empty() { create(sys, store) } else { Ok(objects) }
+    if objects.is_empty() {
+        create(sys, store)
+    } else {
+        Ok(objects)
+    }
 }
 
 fn read(heap: &Heap, bytes: &[u8]) -> Result<Object> {
@@ -109,7 +130,7 @@ pub async fn write(store: &Store, txn: &Txn, changes: &[Change]) -> Result<()> {
         match change {
             Change::Put { oid, kind, json } => {
                 let mut row = row_of(*oid, *kind, json);
-                let bytes = large::encode(&heap, txn, &layout(), &mut row).await?;
+                let bytes = large::encode(&heap, txn, &layout(), &row).await?;
                 match find(&heap, txn, *oid).await? {
                     Some(row) => replace(&heap, txn, row, Some(&bytes)).await?,
                     None => {
@@ -144,7 +165,10 @@ async fn find(heap: &Heap, txn: &Txn, oid: Oid) -> Result<Option<RowRef>> {
         .await?;
         for i in 0..batch.len() {
             if layout().decode_column(batch.row(i), OID)? == Datum::Oid(oid.0) {
-                return Ok(Some(RowRef { tid: batch.tid(i), root: batch.root(i) }));
+                return Ok(Some(RowRef {
+                    tid: batch.tid(i),
+                    root: batch.root(i),
+                }));
             }
         }
     }
@@ -156,9 +180,15 @@ async fn replace(heap: &Heap, txn: &Txn, row: RowRef, new: Option<&[u8]>) -> Res
     let done = match new {
         Some(bytes) => {
             let mode = RowLockMode::NoKeyUpdate;
-            matches!(update_row(txn, heap, row, bytes, mode, true, &mut turn).await?, RowOutcome::Done(_))
+            matches!(
+                update_row(txn, heap, row, bytes, mode, true, &mut turn).await?,
+                RowOutcome::Done(_)
+            )
         }
-        None => matches!(delete_row(txn, heap, row, &mut turn).await?, RowOutcome::Done(())),
+        None => matches!(
+            delete_row(txn, heap, row, &mut turn).await?,
+            RowOutcome::Done(())
+        ),
     };
     if done {
         return Ok(());

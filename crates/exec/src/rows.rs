@@ -26,7 +26,16 @@ impl<'a> PageRows<'a> {
     pub async fn new(table: &'a Table, snapshot: throng_txn::Snapshot) -> Result<PageRows<'a>> {
         let end = retry(|| table.heap.blocks()).await?;
         let ring = Ring::for_scan(table.heap.pool(), end);
-        Ok(PageRows { table, snapshot, block: 0, end, step: 1, read: 0, ring, batch: TupleBatch::new() })
+        Ok(PageRows {
+            table,
+            snapshot,
+            block: 0,
+            end,
+            step: 1,
+            read: 0,
+            ring,
+            batch: TupleBatch::new(),
+        })
     }
 
     /// The table's pages.
@@ -52,7 +61,14 @@ impl<'a> PageRows<'a> {
         if self.block >= self.end {
             return Ok(false);
         }
-        let PageRows { table, snapshot, block, ring, batch, .. } = self;
+        let PageRows {
+            table,
+            snapshot,
+            block,
+            ring,
+            batch,
+            ..
+        } = self;
         retry(|| {
             batch.clear();
             table.heap.scan_page(*block, &*snapshot, ring, batch)
@@ -66,7 +82,13 @@ impl<'a> PageRows<'a> {
             self.table.decode(self.batch.row(i), columns, &mut row)?;
             let mut fetch = large::Fetch::default();
             retry(|| self.table.fetch_external(&mut row, &mut fetch)).await?;
-            out.push((RowRef { tid: self.batch.tid(i), root: self.batch.root(i) }, row));
+            out.push((
+                RowRef {
+                    tid: self.batch.tid(i),
+                    root: self.batch.root(i),
+                },
+                row,
+            ));
         }
         // Others on this core get their turn after each page.
         tokio::task::yield_now().await;

@@ -82,7 +82,8 @@ impl Table {
             .iter()
             .map(|c| {
                 let text = c.missing.as_deref().filter(|_| !c.dropped);
-                text.map(|text| throng_sql::io::input_text(ctx, text, c.ty)).transpose()
+                text.map(|text| throng_sql::io::input_text(ctx, text, c.ty))
+                    .transpose()
             })
             .collect::<Result<_>>()?;
         let heap = store.relations.heap(def.file);
@@ -90,7 +91,13 @@ impl Table {
             heap.rel().set_fill_factor(percent.1.parse().unwrap_or(100));
         }
         let has_missing = missing.iter().any(Option::is_some);
-        Ok(Table { def: def.clone(), heap, layout: RowLayout::new(&phys), missing, has_missing })
+        Ok(Table {
+            def: def.clone(),
+            heap,
+            layout: RowLayout::new(&phys),
+            missing,
+            has_missing,
+        })
     }
 
     /// Replaces `out` by the row's first `wanted` columns; values kept outside the row are still references.
@@ -119,8 +126,12 @@ impl Table {
 }
 
 fn phys_of(column: &ColumnDef) -> Result<Phys> {
-    Phys::of(column.ty.oid)
-        .ok_or_else(|| Error::unsupported(format!("storing values of the type of column \"{}\"", column.name)))
+    Phys::of(column.ty.oid).ok_or_else(|| {
+        Error::unsupported(format!(
+            "storing values of the type of column \"{}\"",
+            column.name
+        ))
+    })
 }
 
 impl Index {
@@ -130,7 +141,11 @@ impl Index {
         if let Some(index) = found.filter(|i| Arc::ptr_eq(&i.def, def)) {
             return index;
         }
-        let columns: Vec<usize> = def.columns.iter().map(|c| usize::from(c.attnum) - 1).collect();
+        let columns: Vec<usize> = def
+            .columns
+            .iter()
+            .map(|c| usize::from(c.attnum) - 1)
+            .collect();
         let orders = def
             .columns
             .iter()
@@ -138,7 +153,12 @@ impl Index {
             .map(|(c, at)| KeyOrder::new(table.columns[*at].ty.oid, c.descending, c.nulls_first))
             .collect();
         let tree = BTree::open(store.pool.clone(), def.file);
-        let index = Rc::new(Index { def: def.clone(), tree, columns, orders });
+        let index = Rc::new(Index {
+            def: def.clone(),
+            tree,
+            columns,
+            orders,
+        });
         CACHE.with_borrow_mut(|cache| {
             if cache.indexes.len() >= MOST_CACHED {
                 cache.indexes.clear();
@@ -157,7 +177,10 @@ impl Index {
             key::encode_one(&row[*at], *order, key)?;
         }
         if key.len() > key::MAX_KEY {
-            return Err(throng_access::btree::key_too_large(key.len(), &self.def.name));
+            return Err(throng_access::btree::key_too_large(
+                key.len(),
+                &self.def.name,
+            ));
         }
         Ok(any_null)
     }

@@ -51,7 +51,10 @@ impl Accumulator {
 enum Intake {
     /// FILTER keeps the row out.
     Nothing,
-    Args { args: Row, order: Option<Box<[u8]>> },
+    Args {
+        args: Row,
+        order: Option<Box<[u8]>>,
+    },
 }
 
 impl AggregateOp {
@@ -93,7 +96,8 @@ impl AggregateOp {
     }
 
     fn new_group(&mut self, key: Option<&Key>, values: Row) -> usize {
-        self.states.push(self.plan.aggs.iter().map(Accumulator::new).collect());
+        self.states
+            .push(self.plan.aggs.iter().map(Accumulator::new).collect());
         self.groups.insert(key, values)
     }
 
@@ -117,8 +121,12 @@ impl AggregateOp {
         // From here on nothing stops: the row is taken exactly once.
         cx.evaluated();
         self.have_pending = false;
-        for ((call, accumulator), intake) in
-            self.plan.aggs.iter().zip(&mut self.states[group]).zip(intakes)
+        for ((call, accumulator), intake) in self
+            .plan
+            .aggs
+            .iter()
+            .zip(&mut self.states[group])
+            .zip(intakes)
         {
             if let Intake::Args { args, order } = intake {
                 accumulate(call, accumulator, args, order, cx)?;
@@ -149,7 +157,10 @@ impl AggregateOp {
         let mut row = self.groups.row(group).clone();
         for (call, accumulator) in self.plan.aggs.iter().zip(&mut self.states[group]) {
             accumulator.ordered.sort_by(|(a, _), (b, _)| a.cmp(b));
-            let mut state = accumulator.state.take().unwrap_or_else(|| (call.agg.init)());
+            let mut state = accumulator
+                .state
+                .take()
+                .unwrap_or_else(|| (call.agg.init)());
             for (_, args) in accumulator.ordered.drain(..) {
                 (call.agg.step)(&cx.eval, &mut state, &args)?;
             }

@@ -35,7 +35,11 @@ impl Execution {
     /// `work_mem` in bytes.
     pub fn new(plan: Arc<PlannedStatement>, work_mem: usize) -> Execution {
         let memory = Memory::new(plan.outer_params, plan.subplans.len(), work_mem);
-        Execution { root: None, memory, plan }
+        Execution {
+            root: None,
+            memory,
+            plan,
+        }
     }
 
     /// A run that gives one row, the value of an expression without input row.
@@ -78,7 +82,10 @@ impl Execution {
     /// Counts what each operator does, from the start.
     pub fn count(&mut self) {
         fn highest(plan: &Plan) -> u32 {
-            plan.children().into_iter().map(highest).fold(plan.id, u32::max)
+            plan.children()
+                .into_iter()
+                .map(highest)
+                .fold(plan.id, u32::max)
         }
         let plans = std::iter::once(&self.plan.root).chain(&self.plan.subplans);
         let nodes = plans.map(highest).max().unwrap_or(0) as usize + 1;
@@ -104,7 +111,12 @@ impl Execution {
         self.next_rechecking(env, None, row)
     }
 
-    fn next_rechecking(&mut self, env: Env<'_>, recheck: Option<(RelId, Tid)>, row: &mut Row) -> Step<bool> {
+    fn next_rechecking(
+        &mut self,
+        env: Env<'_>,
+        recheck: Option<(RelId, Tid)>,
+        row: &mut Row,
+    ) -> Step<bool> {
         let source = self.row_source();
         let plan = self.static_plan();
         let mut cx = Cx::new(env, &mut self.memory);
@@ -132,11 +144,19 @@ impl Execution {
 
     /// The same input for one row of `rel` that has changed to the version `tid`.
     pub fn recheck(&self, rel: RelId, tid: Tid, work_mem: usize) -> RecheckRun {
-        RecheckRun { run: Execution::new(self.plan.clone(), work_mem), rel, tid }
+        RecheckRun {
+            run: Execution::new(self.plan.clone(), work_mem),
+            rel,
+            tid,
+        }
     }
 
     /// Evaluates expressions of the plan (RETURNING, SET, checks) over a row of the write.
-    pub fn evaluate<T>(&mut self, env: Env<'_>, f: impl FnOnce(&'static PlannedStatement, &mut Cx) -> Step<T>) -> Step<T> {
+    pub fn evaluate<T>(
+        &mut self,
+        env: Env<'_>,
+        f: impl FnOnce(&'static PlannedStatement, &mut Cx) -> Step<T>,
+    ) -> Step<T> {
         let plan = self.static_plan();
         f(plan, &mut Cx::new(env, &mut self.memory))
     }
@@ -152,7 +172,8 @@ pub struct RecheckRun {
 impl RecheckRun {
     /// The row the input gives for the new version; false if it no longer qualifies.
     pub fn next(&mut self, env: Env<'_>, row: &mut Row) -> Step<bool> {
-        self.run.next_rechecking(env, Some((self.rel, self.tid)), row)
+        self.run
+            .next_rechecking(env, Some((self.rel, self.tid)), row)
     }
 }
 
@@ -162,7 +183,11 @@ pub fn operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
     if cx.counters.is_none() {
         return Ok(plain);
     }
-    Ok(Box::new(Counted { inner: plain, id: plan.id as usize, in_loop: false }))
+    Ok(Box::new(Counted {
+        inner: plain,
+        id: plan.id as usize,
+        in_loop: false,
+    }))
 }
 
 /// An operator whose work is counted and timed.
@@ -210,14 +235,21 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             let index = Index::of(&scan.index, &scan.table, cx.env.store);
             Box::new(IndexScanOp::new(scan, table, index))
         }
-        Node::VirtualScan { table, columns, filter, .. } => {
-            Box::new(VirtualScanOp::new(table, columns, filter))
-        }
+        Node::VirtualScan {
+            table,
+            columns,
+            filter,
+            ..
+        } => Box::new(VirtualScanOp::new(table, columns, filter)),
         Node::FunctionScan(scan) => Box::new(FunctionScanOp::new(scan, plan.types.len())),
-        Node::CteScan { subplan, filter, .. } => Box::new(CteScanOp::new(*subplan as usize, filter)),
-        Node::Filter { input, condition, once } => {
-            Box::new(Filter::new(child(input, cx)?, condition, *once))
-        }
+        Node::CteScan {
+            subplan, filter, ..
+        } => Box::new(CteScanOp::new(*subplan as usize, filter)),
+        Node::Filter {
+            input,
+            condition,
+            once,
+        } => Box::new(Filter::new(child(input, cx)?, condition, *once)),
         Node::Project { input, exprs } => Box::new(Project::new(child(input, cx)?, exprs)),
         Node::ProjectSet { input, exprs } => Box::new(ProjectSetOp::new(child(input, cx)?, exprs)),
         Node::NestedLoop(join) => {
@@ -229,22 +261,29 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             Box::new(HashJoinOp::new(join, left, right))
         }
         Node::Sort { input, keys } => Box::new(Sort::new(child(input, cx)?, keys)),
-        Node::Limit { input, limit, offset } => {
-            Box::new(Limit::new(child(input, cx)?, limit, offset))
-        }
+        Node::Limit {
+            input,
+            limit,
+            offset,
+        } => Box::new(Limit::new(child(input, cx)?, limit, offset)),
         Node::Aggregate(aggregate) => {
             Box::new(AggregateOp::new(aggregate, child(&aggregate.input, cx)?))
         }
-        Node::Distinct { input, keys, sorted } => {
-            Box::new(Distinct::new(child(input, cx)?, keys, *sorted))
-        }
-        Node::SetOp { op, all, left, right } => {
+        Node::Distinct {
+            input,
+            keys,
+            sorted,
+        } => Box::new(Distinct::new(child(input, cx)?, keys, *sorted)),
+        Node::SetOp {
+            op,
+            all,
+            left,
+            right,
+        } => {
             let (left, right) = (child(left, cx)?, child(right, cx)?);
             Box::new(SetOperation::new(*op, *all, &plan.types, left, right))
         }
-        Node::LockRows { input, rows } => {
-            Box::new(LockRowsOp::new(input, rows, child(input, cx)?))
-        }
+        Node::LockRows { input, rows } => Box::new(LockRowsOp::new(input, rows, child(input, cx)?)),
         Node::Materialize { input } => {
             let depends = depends_on_outer(input);
             Box::new(Materialize::new(child(input, cx)?, depends))
@@ -265,12 +304,7 @@ fn depends_on_outer(plan: &Plan) -> bool {
 }
 
 /// A value for each of `exprs` over `row`.
-pub fn evaluate_all(
-    exprs: &'static [Expr],
-    row: &[Datum],
-    cx: &mut Cx,
-    out: &mut Row,
-) -> Step<()> {
+pub fn evaluate_all(exprs: &'static [Expr], row: &[Datum], cx: &mut Cx, out: &mut Row) -> Step<()> {
     out.clear();
     for expr in exprs {
         out.push(super::eval::eval(expr, row, cx)?);

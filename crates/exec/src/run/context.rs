@@ -17,8 +17,9 @@ use crate::store::Store;
 
 /// Work between two looks at the clock. A unit is about a row; some tens of microseconds pass in all.
 const TICKS: u32 = 128;
-/// How long a statement may hold its core before others get their turn.
-const SLICE: Duration = Duration::from_millis(1);
+/// How long a statement may hold its core before others get their turn: a few short statements long, so that one that reads
+/// much takes about its share of the core and not more.
+const SLICE: Duration = Duration::from_micros(100);
 
 /// What a statement runs in; borrowed from the session for one call of `next`.
 #[derive(Clone, Copy)]
@@ -74,7 +75,10 @@ impl Memory {
             outer: vec![Datum::Null; outer_params as usize],
             subplans: std::iter::repeat_with(|| None).take(subplans).collect(),
             locked: None,
-            turn: Turn { ticks: TICKS, began: None },
+            turn: Turn {
+                ticks: TICKS,
+                began: None,
+            },
             used: 0,
             limit,
         }
@@ -122,7 +126,11 @@ impl<'a> Cx<'a> {
     #[inline]
     pub fn tick(&mut self) -> Step<()> {
         self.turn.ticks -= 1;
-        if self.turn.ticks == 0 { self.turn_over() } else { Ok(()) }
+        if self.turn.ticks == 0 {
+            self.turn_over()
+        } else {
+            Ok(())
+        }
     }
 
     #[cold]

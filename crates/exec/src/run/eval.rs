@@ -37,7 +37,12 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
         Expr::SetCall { .. } => {
             return Err(Error::internal("a set-returning function as a value").into());
         }
-        Expr::Cast { arg, cast: how, to, context } => {
+        Expr::Cast {
+            arg,
+            cast: how,
+            to,
+            context,
+        } => {
             let value = eval(arg, row, cx)?;
             return cast(value, *how, *to, *context, cx);
         }
@@ -49,7 +54,11 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
         },
         Expr::IsNull(arg) => Datum::Bool(null_test(&eval(arg, row, cx)?, true)),
         Expr::IsNotNull(arg) => Datum::Bool(null_test(&eval(arg, row, cx)?, false)),
-        Expr::IsBool { arg, value, negated } => {
+        Expr::IsBool {
+            arg,
+            value,
+            negated,
+        } => {
             let is = match (eval(arg, row, cx)?, value) {
                 (Datum::Bool(b), Some(v)) => b == *v,
                 (Datum::Null, None) => true,
@@ -57,7 +66,12 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             };
             Datum::Bool(is != *negated)
         }
-        Expr::IsDistinct { equal, left, right, negated } => {
+        Expr::IsDistinct {
+            equal,
+            left,
+            right,
+            negated,
+        } => {
             let pair = [eval(left, row, cx)?, eval(right, row, cx)?];
             let distinct = match (pair[0].is_null(), pair[1].is_null()) {
                 (true, true) => false,
@@ -66,7 +80,12 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             };
             Datum::Bool(distinct != *negated)
         }
-        Expr::Case { operand, whens, default, .. } => {
+        Expr::Case {
+            operand,
+            whens,
+            default,
+            ..
+        } => {
             return match operand {
                 None => branches(whens, default, row, cx),
                 Some(operand) => {
@@ -91,7 +110,9 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             }
             Datum::Null
         }
-        Expr::NullIf { equal, left, right, .. } => {
+        Expr::NullIf {
+            equal, left, right, ..
+        } => {
             let pair = [eval(left, row, cx)?, eval(right, row, cx)?];
             if equal.call(&cx.eval, &pair)?.is_true() {
                 return Ok(Datum::Null);
@@ -99,7 +120,12 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             let [left, _] = pair;
             left
         }
-        Expr::MinMax { greatest, less, args, .. } => {
+        Expr::MinMax {
+            greatest,
+            less,
+            args,
+            ..
+        } => {
             let mut best = Datum::Null;
             for arg in args {
                 let value = eval(arg, row, cx)?;
@@ -109,7 +135,11 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
                 let pair = [value, best];
                 let better = pair[1].is_null() || {
                     let [value, best] = &pair;
-                    let (low, high) = if *greatest { (best, value) } else { (value, best) };
+                    let (low, high) = if *greatest {
+                        (best, value)
+                    } else {
+                        (value, best)
+                    };
                     less.call(&cx.eval, &[low.clone(), high.clone()])?.is_true()
                 };
                 let [value, kept] = pair;
@@ -117,7 +147,12 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             }
             best
         }
-        Expr::ArrayCompare { op, left, array, all } => {
+        Expr::ArrayCompare {
+            op,
+            left,
+            array,
+            all,
+        } => {
             let left = eval(left, row, cx)?;
             let array = eval(array, row, cx)?;
             return array_compare(op, left, &array, *all, cx);
@@ -151,7 +186,10 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
 /// A parameter in a statement that came without values.
 #[cold]
 fn no_parameter(at: u16) -> Error {
-    Error::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${}", at + 1))
+    Error::new(
+        state::UNDEFINED_PARAMETER,
+        format!("there is no parameter ${}", at + 1),
+    )
 }
 
 /// Evaluates the arguments, without a heap allocation where there are three or fewer, and calls.
@@ -186,12 +224,7 @@ fn call(
 }
 
 /// AND (`decisive` false) and OR (`decisive` true): the decisive value ends it, NULL makes it unknown.
-fn connective(
-    parts: &[Expr],
-    row: &[Datum],
-    cx: &mut Cx,
-    decisive: bool,
-) -> Step<Datum> {
+fn connective(parts: &[Expr], row: &[Datum], cx: &mut Cx, decisive: bool) -> Step<Datum> {
     let mut unknown = false;
     for part in parts {
         match eval(part, row, cx)? {
@@ -200,7 +233,11 @@ fn connective(
             _ => unknown = true,
         }
     }
-    Ok(if unknown { Datum::Null } else { Datum::Bool(!decisive) })
+    Ok(if unknown {
+        Datum::Null
+    } else {
+        Datum::Bool(!decisive)
+    })
 }
 
 /// IS [NOT] NULL: a row value is null if all its fields are, and not null if none is.
@@ -211,12 +248,7 @@ fn null_test(value: &Datum, null: bool) -> bool {
     }
 }
 
-fn branches(
-    whens: &[(Expr, Expr)],
-    default: &Expr,
-    row: &[Datum],
-    cx: &mut Cx,
-) -> Step<Datum> {
+fn branches(whens: &[(Expr, Expr)], default: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     for (when, then) in whens {
         if holds(when, row, cx)? {
             return eval(then, row, cx);
@@ -243,18 +275,18 @@ fn cast(
     if to.typmod < 0 {
         return Ok(converted);
     }
-    Ok(typmod::apply(converted, to, context == CastContext::Explicit)?)
+    Ok(typmod::apply(
+        converted,
+        to,
+        context == CastContext::Explicit,
+    )?)
 }
 
 /// `left op ANY (array)` and `left op ALL (array)`, with SQL's three values.
-fn array_compare(
-    op: &Operator,
-    left: Datum,
-    array: &Datum,
-    all: bool,
-    cx: &mut Cx,
-) -> Step<Datum> {
-    let Datum::Array(array) = array else { return Ok(Datum::Null) };
+fn array_compare(op: &Operator, left: Datum, array: &Datum, all: bool, cx: &mut Cx) -> Step<Datum> {
+    let Datum::Array(array) = array else {
+        return Ok(Datum::Null);
+    };
     let mut unknown = false;
     let mut pair = [left, Datum::Null];
     for item in &array.items {
@@ -265,7 +297,11 @@ fn array_compare(
             _ => unknown = true,
         }
     }
-    Ok(if unknown { Datum::Null } else { Datum::Bool(all) })
+    Ok(if unknown {
+        Datum::Null
+    } else {
+        Datum::Bool(all)
+    })
 }
 
 /// `ARRAY[…]`: items of the element type, or arrays of the same shape one dimension down.
@@ -288,13 +324,22 @@ fn array(items: &[Expr], ty: SqlType, row: &[Datum], cx: &mut Cx) -> Step<Datum>
     let mut inner_dims = None;
     let mut flat = Vec::new();
     for value in &values {
-        let Datum::Array(inner) = value else { return Err(mismatch().into()) };
+        let Datum::Array(inner) = value else {
+            return Err(mismatch().into());
+        };
         if *inner_dims.get_or_insert_with(|| inner.dims.clone()) != inner.dims {
             return Err(mismatch().into());
         }
         flat.extend_from_slice(&inner.items);
     }
-    let mut dims = vec![throng_types::datum::Dim { len: values.len() as i32, lower: 1 }];
+    let mut dims = vec![throng_types::datum::Dim {
+        len: values.len() as i32,
+        lower: 1,
+    }];
     dims.extend(inner_dims.unwrap_or_default());
-    Ok(Datum::array(Array { element, dims, items: flat }))
+    Ok(Datum::array(Array {
+        element,
+        dims,
+        items: flat,
+    }))
 }

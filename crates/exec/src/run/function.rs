@@ -62,8 +62,12 @@ impl FunctionScanOp {
             cx.evaluated();
             self.count = 0;
         }
-        let Some(rows) = &mut self.rows else { return Ok(false) };
-        let Some(value) = rows.next()? else { return Ok(false) };
+        let Some(rows) = &mut self.rows else {
+            return Ok(false);
+        };
+        let Some(value) = rows.next()? else {
+            return Ok(false);
+        };
         self.pending.clear();
         let columns = self.width - usize::from(self.plan.ordinality);
         match value {

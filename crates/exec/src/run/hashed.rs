@@ -30,12 +30,7 @@ impl Key {
 }
 
 /// Computes the key of `exprs` over `row`; false if one of them is NULL.
-pub fn key_of(
-    exprs: &'static [Expr],
-    row: &[Datum],
-    cx: &mut Cx,
-    key: &mut Key,
-) -> Step<bool> {
+pub fn key_of(exprs: &'static [Expr], row: &[Datum], cx: &mut Cx, key: &mut Key) -> Step<bool> {
     key.bytes.clear();
     let mut whole = true;
     for expr in exprs {
@@ -116,7 +111,12 @@ impl RowTable {
             Some(key) => (key.hash, Some(key.bytes.as_slice().into())),
             None => (0, None),
         };
-        self.rows.push(Entry { hash, key, next: END, row });
+        self.rows.push(Entry {
+            hash,
+            key,
+            next: END,
+            row,
+        });
         if self.rows.len() > self.buckets.len() {
             self.grow();
         } else {
@@ -146,7 +146,10 @@ impl RowTable {
         if self.buckets.is_empty() {
             return None;
         }
-        self.search(self.buckets[key.hash as usize & (self.buckets.len() - 1)], key)
+        self.search(
+            self.buckets[key.hash as usize & (self.buckets.len() - 1)],
+            key,
+        )
     }
 
     /// The next row with this key after `at`.

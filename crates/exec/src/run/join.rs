@@ -130,7 +130,11 @@ impl Operator for NestedLoopJoin {
                     }
                 }
                 LoopState::Extend => {
-                    let width = if self.plan.kind == JoinKind::Anti { 0 } else { self.right_width };
+                    let width = if self.plan.kind == JoinKind::Anti {
+                        0
+                    } else {
+                        self.right_width
+                    };
                     combine(row, &self.left_row, None, width);
                     let shown = passes(&self.plan.filter, cx, row)?;
                     self.state = LoopState::NeedLeft;
@@ -200,7 +204,10 @@ impl HashJoinOp {
     }
 
     fn keeps_left(&self) -> bool {
-        matches!(self.plan.kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti)
+        matches!(
+            self.plan.kind,
+            JoinKind::Left | JoinKind::Full | JoinKind::Anti
+        )
     }
 
     fn keeps_right(&self) -> bool {
@@ -232,7 +239,11 @@ impl HashJoinOp {
     }
 
     fn after_candidates(&self) -> HashState {
-        if self.keeps_left() && !self.matched { HashState::Extend } else { HashState::NeedLeft }
+        if self.keeps_left() && !self.matched {
+            HashState::Extend
+        } else {
+            HashState::NeedLeft
+        }
     }
 }
 
@@ -256,13 +267,22 @@ impl Operator for HashJoinOp {
                 HashState::Probe => {
                     let whole =
                         hashed::key_of(&self.plan.left_keys, &self.left_row, cx, &mut self.key)?;
-                    let first = if whole { self.table.first(&self.key) } else { None };
+                    let first = if whole {
+                        self.table.first(&self.key)
+                    } else {
+                        None
+                    };
                     self.state = HashState::Candidate(first);
                 }
                 HashState::Candidate(None) => self.state = self.after_candidates(),
                 HashState::Candidate(Some(at)) => {
                     cx.tick()?;
-                    combine(row, &self.left_row, Some(self.table.row(at)), self.right_width);
+                    combine(
+                        row,
+                        &self.left_row,
+                        Some(self.table.row(at)),
+                        self.right_width,
+                    );
                     let after = HashState::Candidate(self.table.following(at, &self.key));
                     if !passes(&self.plan.on, cx, row)? {
                         self.state = after;
@@ -280,14 +300,21 @@ impl Operator for HashJoinOp {
                     if let Some(met) = self.met.get_mut(at) {
                         *met = true;
                     }
-                    self.state =
-                        if self.plan.kind == JoinKind::Semi { HashState::NeedLeft } else { after };
+                    self.state = if self.plan.kind == JoinKind::Semi {
+                        HashState::NeedLeft
+                    } else {
+                        after
+                    };
                     if shown {
                         return Ok(true);
                     }
                 }
                 HashState::Extend => {
-                    let width = if self.plan.kind == JoinKind::Anti { 0 } else { self.right_width };
+                    let width = if self.plan.kind == JoinKind::Anti {
+                        0
+                    } else {
+                        self.right_width
+                    };
                     combine(row, &self.left_row, None, width);
                     let shown = passes(&self.plan.filter, cx, row)?;
                     self.state = HashState::NeedLeft;

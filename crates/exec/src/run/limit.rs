@@ -24,7 +24,12 @@ impl Limit {
         limit: &'static Option<Expr>,
         offset: &'static Option<Expr>,
     ) -> Limit {
-        Limit { input, limit, offset, left: None }
+        Limit {
+            input,
+            limit,
+            offset,
+            left: None,
+        }
     }
 }
 
@@ -44,10 +49,16 @@ impl Operator for Limit {
                 None => Ok(Datum::Null),
             };
             let offset = count(value(self.offset, cx)?, || {
-                Error::new(state::INVALID_ROW_COUNT_IN_OFFSET, "OFFSET must not be negative")
+                Error::new(
+                    state::INVALID_ROW_COUNT_IN_OFFSET,
+                    "OFFSET must not be negative",
+                )
             })?;
             let limit = count(value(self.limit, cx)?, || {
-                Error::new(state::INVALID_ROW_COUNT_IN_LIMIT, "LIMIT must not be negative")
+                Error::new(
+                    state::INVALID_ROW_COUNT_IN_LIMIT,
+                    "LIMIT must not be negative",
+                )
             })?;
             self.left = Some((offset.unwrap_or(0), limit.unwrap_or(u64::MAX)));
         }
@@ -85,7 +96,14 @@ pub struct Filter {
 
 impl Filter {
     pub fn new(input: BoxOperator, condition: &'static Expr, once: bool) -> Filter {
-        Filter { input, condition, once, open: None, have_row: false, input_row: Row::new() }
+        Filter {
+            input,
+            condition,
+            once,
+            open: None,
+            have_row: false,
+            input_row: Row::new(),
+        }
     }
 }
 
@@ -95,7 +113,11 @@ impl Operator for Filter {
             if self.open.is_none() {
                 self.open = Some(holds(self.condition, &[], cx)?);
             }
-            return if self.open == Some(true) { self.input.next(cx, row) } else { Ok(false) };
+            return if self.open == Some(true) {
+                self.input.next(cx, row)
+            } else {
+                Ok(false)
+            };
         }
         loop {
             if !self.have_row {
@@ -132,7 +154,12 @@ pub struct Project {
 
 impl Project {
     pub fn new(input: BoxOperator, exprs: &'static [Expr]) -> Project {
-        Project { input, exprs, have_row: false, input_row: Row::new() }
+        Project {
+            input,
+            exprs,
+            have_row: false,
+            input_row: Row::new(),
+        }
     }
 }
 
@@ -173,7 +200,9 @@ impl Values {
 
 impl Operator for Values {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
-        let Some(exprs) = self.rows.get(self.at) else { return Ok(false) };
+        let Some(exprs) = self.rows.get(self.at) else {
+            return Ok(false);
+        };
         row.clear();
         for expr in exprs {
             row.push(eval(expr, &[], cx)?);
@@ -200,7 +229,13 @@ pub struct Materialize {
 
 impl Materialize {
     pub fn new(input: BoxOperator, depends: bool) -> Materialize {
-        Materialize { input, rows: Vec::new(), at: 0, complete: false, depends }
+        Materialize {
+            input,
+            rows: Vec::new(),
+            at: 0,
+            complete: false,
+            depends,
+        }
     }
 }
 

@@ -9,8 +9,8 @@
 //! ```
 
 use throng_access::RowLockMode;
-use throng_sql::plan::Plan;
 use throng_sql::plan::LockTarget;
+use throng_sql::plan::Plan;
 use throng_sql::query::RowLockStrength;
 use throng_types::{Datum, Error, Tid};
 
@@ -54,13 +54,26 @@ struct Recheck {
 }
 
 impl LockRowsOp {
-    pub fn new(input_plan: &'static Plan, targets: &'static [LockTarget], input: BoxOperator) -> LockRowsOp {
-        LockRowsOp { input_plan, targets, input, row: Row::new(), target: None, recheck: None }
+    pub fn new(
+        input_plan: &'static Plan,
+        targets: &'static [LockTarget],
+        input: BoxOperator,
+    ) -> LockRowsOp {
+        LockRowsOp {
+            input_plan,
+            targets,
+            input,
+            row: Row::new(),
+            target: None,
+            recheck: None,
+        }
     }
 
     /// Runs the re-check; afterwards the row in hand is the new version, or there is none.
     fn recheck(&mut self, at: usize, cx: &mut Cx) -> Step<()> {
-        let Some(recheck) = &mut self.recheck else { return Ok(()) };
+        let Some(recheck) = &mut self.recheck else {
+            return Ok(());
+        };
         let outside = cx.recheck.replace((self.targets[at].rel, recheck.tid));
         let found = recheck.operator.next(cx, &mut self.row);
         cx.recheck = outside;

@@ -27,12 +27,12 @@ pub mod setop;
 pub mod sort;
 pub mod subplan;
 
+use throng_access::RowLockMode;
 use throng_buffer::{Interrupt, Wait};
 use throng_sql::func::EvalStop;
-use throng_types::Tid;
 use throng_types::Datum;
+use throng_types::Tid;
 use throng_types::{Error, FileId};
-use throng_access::RowLockMode;
 
 pub use context::Cx;
 

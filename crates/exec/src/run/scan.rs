@@ -48,7 +48,8 @@ impl Decoder {
     fn take(&mut self, tid: Tid, bytes: &[u8], cx: &mut Cx, row: &mut Row) -> Step<bool> {
         self.table.decode(bytes, self.wanted, &mut self.values)?;
         if throng_types::row::RowLayout::has_external(bytes) {
-            self.table.fetch_external(&mut self.values, &mut self.reading)?;
+            self.table
+                .fetch_external(&mut self.values, &mut self.reading)?;
         }
         if self.plain {
             std::mem::swap(row, &mut self.values);
@@ -63,7 +64,9 @@ impl Decoder {
                 });
             }
         }
-        let Some(filter) = self.filter else { return Ok(true) };
+        let Some(filter) = self.filter else {
+            return Ok(true);
+        };
         let shown = holds(filter, row, cx)?;
         cx.evaluated();
         Ok(shown)
@@ -100,7 +103,13 @@ impl Recheck {
         cx: &mut Cx,
         row: &mut Row,
     ) -> Step<bool> {
-        if self.done || decoder.table.heap.read_version(tid, &mut self.bytes)?.is_none() {
+        if self.done
+            || decoder
+                .table
+                .heap
+                .read_version(tid, &mut self.bytes)?
+                .is_none()
+        {
             return Ok(false);
         }
         let mut shown = decoder.take(tid, &self.bytes, cx, row)?;
@@ -166,7 +175,9 @@ impl Operator for SeqScanOp {
             }
             self.batch.clear();
             self.at = 0;
-            let ring = self.ring.get_or_insert_with(|| Ring::for_scan(heap.pool(), end));
+            let ring = self
+                .ring
+                .get_or_insert_with(|| Ring::for_scan(heap.pool(), end));
             heap.scan_page(self.block, cx.env.snapshot, ring, &mut self.batch)?;
             self.block += 1;
             cx.tick()?;
@@ -238,7 +249,11 @@ impl IndexScanOp {
                 *end = Some((bytes, bound.inclusive));
             }
             let [lower, upper] = ends;
-            let (low, high) = if order.descending { (upper, lower) } else { (lower, upper) };
+            let (low, high) = if order.descending {
+                (upper, lower)
+            } else {
+                (lower, upper)
+            };
             ranges.extend(prefixes.iter().map(|p| bounded(p, &low, &high, order)));
         }
         if !self.plan.reverse {
@@ -254,12 +269,19 @@ impl IndexScanOp {
         }
         loop {
             if self.cursor.is_none() {
-                let Some(range) = self.ranges.as_mut().and_then(Vec::pop) else { return Ok(false) };
-                let direction =
-                    if self.plan.reverse { Direction::Backward } else { Direction::Forward };
+                let Some(range) = self.ranges.as_mut().and_then(Vec::pop) else {
+                    return Ok(false);
+                };
+                let direction = if self.plan.reverse {
+                    Direction::Backward
+                } else {
+                    Direction::Forward
+                };
                 self.cursor = Some(self.index.tree.cursor(range, direction));
             }
-            let Some(cursor) = &mut self.cursor else { return Ok(false) };
+            let Some(cursor) = &mut self.cursor else {
+                return Ok(false);
+            };
             self.tids.clear();
             self.at = 0;
             if !cursor.next(&mut self.tids)? {
@@ -315,19 +337,27 @@ fn bounded(prefix: &[u8], low: &End, high: &End, order: KeyOrder) -> KeyRange {
         None if nulls_beyond => Bound::Excluded(null()),
         None => Bound::Included(prefix.to_vec()),
     };
-    KeyRange { lower: end(low, order.nulls_first), upper: end(high, !order.nulls_first) }
+    KeyRange {
+        lower: end(low, order.nulls_first),
+        upper: end(high, !order.nulls_first),
+    }
 }
 
 impl Operator for IndexScanOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
         if let Some((_, tid)) = cx.recheck.filter(|(rel, _)| *rel == self.plan.rel) {
             let condition = self.plan.condition.as_ref();
-            return self.recheck.next(tid, &mut self.decoder, condition, cx, row);
+            return self
+                .recheck
+                .next(tid, &mut self.decoder, condition, cx, row);
         }
         loop {
             while let Some(root) = self.tids.get(self.at) {
                 let found =
-                    self.decoder.table.heap.fetch(*root, cx.env.snapshot, &mut self.bytes)?;
+                    self.decoder
+                        .table
+                        .heap
+                        .fetch(*root, cx.env.snapshot, &mut self.bytes)?;
                 let shown = match found {
                     Some(tid) => self.decoder.take(tid, &self.bytes, cx, row)?,
                     None => false,
@@ -373,7 +403,14 @@ impl VirtualScanOp {
         columns: &'static [i16],
         filter: &'static Option<Expr>,
     ) -> VirtualScanOp {
-        VirtualScanOp { table, columns, filter, rows: None, pending: Row::new(), have_pending: false }
+        VirtualScanOp {
+            table,
+            columns,
+            filter,
+            rows: None,
+            pending: Row::new(),
+            have_pending: false,
+        }
     }
 }
 
@@ -384,7 +421,9 @@ impl Operator for VirtualScanOp {
                 let rows = self.rows.get_or_insert_with(|| {
                     self.table.rows(cx.env.catalog, cx.env.system).into_iter()
                 });
-                let Some(whole) = rows.next() else { return Ok(false) };
+                let Some(whole) = rows.next() else {
+                    return Ok(false);
+                };
                 self.pending.clear();
                 self.pending.extend(self.columns.iter().map(|c| match *c {
                     n if n > 0 => whole[n as usize - 1].clone(),

@@ -100,7 +100,11 @@ impl SetOperation {
 }
 
 fn first_phase(op: SetOp) -> Phase {
-    if op == SetOp::Union { Phase::Left } else { Phase::CountRight }
+    if op == SetOp::Union {
+        Phase::Left
+    } else {
+        Phase::CountRight
+    }
 }
 
 impl Operator for SetOperation {

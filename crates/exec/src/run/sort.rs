@@ -56,7 +56,12 @@ impl Sort {
 /// The ordered bytes of a row under an ORDER BY.
 pub fn sort_key(keys: &'static [SortKey], row: &[Datum], cx: &mut Cx) -> Step<Box<[u8]>> {
     let mut bytes = Vec::with_capacity(16 * keys.len());
-    for SortKey { expr, descending, nulls_first } in keys {
+    for SortKey {
+        expr,
+        descending,
+        nulls_first,
+    } in keys
+    {
         let value = eval(expr, row, cx)?;
         let order = KeyOrder::new(expr.ty().oid, *descending, *nulls_first);
         key::encode_one(&value, order, &mut bytes)?;
@@ -69,7 +74,9 @@ impl Operator for Sort {
         if !self.sorted {
             self.gather(cx)?;
         }
-        let Some((_, kept)) = self.rows.get_mut(self.at) else { return Ok(false) };
+        let Some((_, kept)) = self.rows.get_mut(self.at) else {
+            return Ok(false);
+        };
         *row = std::mem::take(kept);
         self.at += 1;
         Ok(true)

@@ -4,16 +4,16 @@
 //! whose arguments differ from the last. A run that stops half-way stays where it is and goes on when the same
 //! expression is evaluated again.
 
+use throng_sql::expr::Expr;
 use throng_sql::expr::{SubPlanKind, SubPlanRef};
 use throng_sql::func::Operator as SqlOperator;
-use throng_sql::expr::Expr;
 use throng_types::datum::Array;
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error};
 
-use super::hashed::row_bytes;
 use super::eval::{eval as eval_expr, holds};
+use super::hashed::row_bytes;
 use super::{BoxOperator, Cx, Operator, Row, Step};
 
 /// A subquery's operators and what is known of its answer.
@@ -35,7 +35,12 @@ enum Run {
 
 impl SubPlan {
     pub fn new(root: BoxOperator) -> SubPlan {
-        SubPlan { root, args: Vec::new(), run: Run::Fresh, row: Row::new() }
+        SubPlan {
+            root,
+            args: Vec::new(),
+            run: Run::Fresh,
+            row: Row::new(),
+        }
     }
 
     /// Runs until there are `enough` rows, or all.
@@ -44,7 +49,9 @@ impl SubPlan {
             self.root.rewind(cx);
             self.run = Run::Running(Vec::new());
         }
-        let Run::Running(rows) = &mut self.run else { return Ok(()) };
+        let Run::Running(rows) = &mut self.run else {
+            return Ok(());
+        };
         while rows.len() < enough {
             if !self.root.next(cx, &mut self.row)? {
                 self.run = Run::Finished(std::mem::take(rows));
@@ -155,7 +162,11 @@ fn quantified(
         }
         cx.tick()?;
     }
-    Ok(if unknown { Datum::Null } else { Datum::Bool(all) })
+    Ok(if unknown {
+        Datum::Null
+    } else {
+        Datum::Bool(all)
+    })
 }
 
 /// Reads a WITH query that several may read: it runs as far as its readers ask, its rows are kept.
@@ -169,7 +180,13 @@ pub struct CteScanOp {
 
 impl CteScanOp {
     pub fn new(subplan: usize, filter: &'static Option<Expr>) -> CteScanOp {
-        CteScanOp { subplan, filter, at: 0, pending: Row::new(), have_pending: false }
+        CteScanOp {
+            subplan,
+            filter,
+            at: 0,
+            pending: Row::new(),
+            have_pending: false,
+        }
     }
 
     fn fetch(&mut self, cx: &mut Cx) -> Step<bool> {

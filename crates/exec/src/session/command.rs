@@ -18,7 +18,9 @@ use crate::write;
 pub(super) fn show_fields(name: Option<&str>) -> Vec<Field> {
     match name {
         Some(name) => vec![field(SessionSettings::canonical_name(name), SqlType::TEXT)],
-        None => ["name", "setting", "description"].map(|n| field(n, SqlType::TEXT)).into(),
+        None => ["name", "setting", "description"]
+            .map(|n| field(n, SqlType::TEXT))
+            .into(),
     }
 }
 
@@ -31,7 +33,10 @@ fn not_in_block(what: &str) -> Error {
 
 /// RESET ROLE is SET ROLE NONE, but for its tag.
 fn set_or_reset(text: &str) -> &'static str {
-    match text.get(..5).is_some_and(|t| t.eq_ignore_ascii_case("reset")) {
+    match text
+        .get(..5)
+        .is_some_and(|t| t.eq_ignore_ascii_case("reset"))
+    {
         true => "RESET",
         false => "SET",
     }
@@ -53,7 +58,10 @@ impl Session {
             Command::Begin(modes) => {
                 let warning = self.begin_block(modes)?;
                 self.notices(warning.into_iter().collect(), client);
-                match text.get(..5).is_some_and(|t| t.eq_ignore_ascii_case("start")) {
+                match text
+                    .get(..5)
+                    .is_some_and(|t| t.eq_ignore_ascii_case("start"))
+                {
                     true => "START TRANSACTION",
                     false => "BEGIN",
                 }
@@ -104,7 +112,11 @@ impl Session {
                 self.set_session_authorization(role.as_deref())?;
                 set_or_reset(text)
             }
-            Command::Prepare { name, types, statement } => {
+            Command::Prepare {
+                name,
+                types,
+                statement,
+            } => {
                 self.prepare_named(name, types, statement, text)?;
                 "PREPARE"
             }
@@ -114,14 +126,31 @@ impl Session {
             }
             Command::Deallocate(name) => {
                 self.deallocate(name.as_deref())?;
-                if name.is_none() { "DEALLOCATE ALL" } else { "DEALLOCATE" }
+                if name.is_none() {
+                    "DEALLOCATE ALL"
+                } else {
+                    "DEALLOCATE"
+                }
             }
-            Command::Declare { name, query, scroll, hold } => {
-                let kind = CursorKind { scroll, hold, is_cursor: true };
+            Command::Declare {
+                name,
+                query,
+                scroll,
+                hold,
+            } => {
+                let kind = CursorKind {
+                    scroll,
+                    hold,
+                    is_cursor: true,
+                };
                 self.declare(name, *query, kind, text, client).await?;
                 "DECLARE CURSOR"
             }
-            Command::Fetch { name, direction, moving } => {
+            Command::Fetch {
+                name,
+                direction,
+                moving,
+            } => {
                 let rows = self.fetch(&name, direction, moving, client).await?;
                 let verb = if moving { "MOVE" } else { "FETCH" };
                 client.command_complete(&format!("{verb} {rows}"));
@@ -129,18 +158,31 @@ impl Session {
             }
             Command::Close(name) => {
                 self.close_cursor(name.as_deref())?;
-                if name.is_none() { "CLOSE CURSOR ALL" } else { "CLOSE CURSOR" }
+                if name.is_none() {
+                    "CLOSE CURSOR ALL"
+                } else {
+                    "CLOSE CURSOR"
+                }
             }
             Command::Copy(copy) => {
                 let rows = self.run_copy(*copy, client).await?;
                 client.command_complete(&format!("COPY {rows}"));
                 return Ok(());
             }
-            Command::LockTable { tables, mode, nowait } => {
+            Command::LockTable {
+                tables,
+                mode,
+                nowait,
+            } => {
                 self.lock_named(&tables, mode, nowait).await?;
                 "LOCK TABLE"
             }
-            Command::Vacuum { tables, full, analyze, verbose: _ } => {
+            Command::Vacuum {
+                tables,
+                full,
+                analyze,
+                verbose: _,
+            } => {
                 self.vacuum(tables, full, analyze).await?;
                 "VACUUM"
             }
@@ -187,7 +229,12 @@ impl Session {
         match name.to_ascii_lowercase().as_str() {
             "transaction_isolation" if value.is_some() => {
                 let text = value.unwrap_or_default().to_ascii_lowercase();
-                let known = ["read uncommitted", "read committed", "repeatable read", "serializable"];
+                let known = [
+                    "read uncommitted",
+                    "read committed",
+                    "repeatable read",
+                    "serializable",
+                ];
                 if !known.contains(&text.as_str()) {
                     let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
                     return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
@@ -214,7 +261,9 @@ impl Session {
             _ => {}
         }
         let scope = if local { Scope::Local } else { Scope::Session };
-        self.settings.borrow_mut().set(name, value, scope, self.caller())?;
+        self.settings
+            .borrow_mut()
+            .set(name, value, scope, self.caller())?;
         self.settings_changed();
         Ok(())
     }
@@ -259,7 +308,10 @@ impl Session {
             Some(name) => vec![vec![self.show(name)?.into()]],
             None => {
                 let settings = self.settings.borrow();
-                let mut rows: Vec<_> = settings.all().map(|(s, ..)| (s.name, s.description)).collect();
+                let mut rows: Vec<_> = settings
+                    .all()
+                    .map(|(s, ..)| (s.name, s.description))
+                    .collect();
                 drop(settings);
                 rows.sort_by_key(|(name, _)| name.to_ascii_lowercase());
                 rows.into_iter()
@@ -307,7 +359,9 @@ impl Session {
     }
 
     fn set_for_session(&mut self, name: &str, value: &str) -> Result<()> {
-        self.settings.borrow_mut().set(name, Some(value), Scope::Session, self.caller())
+        self.settings
+            .borrow_mut()
+            .set(name, Some(value), Scope::Session, self.caller())
     }
 
     // Roles
@@ -319,7 +373,9 @@ impl Session {
                 let role = self.role_named(name)?;
                 let catalog = self.catalog();
                 let may = self.session_role.superuser
-                    || self.host(&catalog).is_member(self.session_role.oid, role.oid);
+                    || self
+                        .host(&catalog)
+                        .is_member(self.session_role.oid, role.oid);
                 if !may {
                     let message = format!("permission denied to set role \"{name}\"");
                     return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
@@ -332,7 +388,9 @@ impl Session {
     }
 
     fn become_role(&mut self, role: Role) {
-        self.settings.borrow_mut().force(Id::IsSuperuser, Value::Bool(role.superuser));
+        self.settings
+            .borrow_mut()
+            .force(Id::IsSuperuser, Value::Bool(role.superuser));
         self.role = role;
     }
 
@@ -353,14 +411,17 @@ impl Session {
             Some(name) => {
                 let role = self.role_named(name)?;
                 if role.oid != self.login_role.oid && !self.login_role.superuser {
-                    let message = format!("permission denied to set session authorization \"{name}\"");
+                    let message =
+                        format!("permission denied to set session authorization \"{name}\"");
                     return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
                 }
                 role
             }
         };
         let name = Value::Text(role.name.clone());
-        self.settings.borrow_mut().force(Id::SessionAuthorization, name);
+        self.settings
+            .borrow_mut()
+            .force(Id::SessionAuthorization, name);
         self.session_role = role.clone();
         self.become_role(role);
         Ok(())
@@ -409,7 +470,10 @@ impl Session {
                 "permission denied to execute CHECKPOINT command",
             ));
         }
-        self.handle.cancel_flag().guard(self.engine.sys.checkpoint()).await
+        self.handle
+            .cancel_flag()
+            .guard(self.engine.sys.checkpoint())
+            .await
     }
 
     fn discard(&mut self, what: Discard) -> Result<&'static str> {

@@ -1,8 +1,10 @@
 //! Definitions: changed in a copy of the catalog, carried out on files and rows, published when the transaction commits.
 //!
-//! 1. Lock what is named. 2. Apply to a copy; lock what the change reached and the names it takes. 3. If others published
-//! meanwhile, begin again from their catalog. 4. Do the work on files and rows. 5. Keep the copy as this transaction's
-//! catalog; commit writes the changed objects and publishes them.
+//! 1. Lock what is named.
+//! 2. Apply to a copy; lock what the change reached and the names it takes.
+//! 3. If others published meanwhile, begin again from their catalog.
+//! 4. Do the work on files and rows.
+//! 5. Keep the copy as this transaction's catalog; commit writes the changed objects and publishes them.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -95,9 +97,10 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> (Vec<Oid>, LockMode) {
         Ddl::CreateIndex(create) => return (vec![create.table], LockMode::Share),
         Ddl::AlterTable { table, .. } => vec![*table],
         Ddl::Truncate { tables, .. } => tables.clone(),
-        Ddl::Drop { targets, .. } => {
-            targets.iter().filter_map(|t| of_target(t.kind, t.oid)).collect()
-        }
+        Ddl::Drop { targets, .. } => targets
+            .iter()
+            .filter_map(|t| of_target(t.kind, t.oid))
+            .collect(),
         Ddl::Rename { target, .. }
         | Ddl::SetSchema { target, .. }
         | Ddl::SetOwner { target, .. } => of_target(target.kind, target.oid).into_iter().collect(),
@@ -109,7 +112,10 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> (Vec<Oid>, LockMode) {
 /// The lock that stands for a relation's name: two sessions that take one name come one after the other.
 fn name_lock(schema: Oid, name: &str) -> LockTag {
     let hash = FixedState::default().hash_one((schema.0, name)) as u32;
-    LockTag::Object { class: builtin::class::NAMESPACE, object: Oid(hash) }
+    LockTag::Object {
+        class: builtin::class::NAMESPACE,
+        object: Oid(hash),
+    }
 }
 
 fn relation_name(object: &Object) -> Option<(Oid, &str)> {
@@ -156,11 +162,18 @@ impl Session {
             }
             let (edited, changes) = edit.finish();
             for change in &changes {
-                let Change::Put { oid, .. } = change else { continue };
+                let Change::Put { oid, .. } = change else {
+                    continue;
+                };
                 let new_name = edited.object(*oid).and_then(relation_name);
                 let old_name = catalog.object(*oid).and_then(relation_name);
                 if let Some((schema, name)) = new_name.filter(|n| Some(*n) != old_name) {
-                    txn.lock(name_lock(schema, name), LockMode::Exclusive, WaitPolicy::Block).await?;
+                    txn.lock(
+                        name_lock(schema, name),
+                        LockMode::Exclusive,
+                        WaitPolicy::Block,
+                    )
+                    .await?;
                 }
             }
             // What others published while we waited for a lock may be about the same things.
@@ -187,7 +200,12 @@ impl Session {
         }
     }
 
-    fn apply(&self, edit: &mut CatalogEdit, ddl: &Ddl, catalog: &Arc<Catalog>) -> Result<ddl::Outcome> {
+    fn apply(
+        &self,
+        edit: &mut CatalogEdit,
+        ddl: &Ddl,
+        catalog: &Arc<Catalog>,
+    ) -> Result<ddl::Outcome> {
         let path_setting = self.settings.borrow().search_path();
         let search_path = catalog.search_path(&path_setting, &self.role.name);
         let txn = &self.transaction()?.txn;
@@ -209,24 +227,37 @@ impl Session {
     }
 
     /// One piece of work; rows, if it filled a table.
-    async fn work(&mut self, work: Work, before: &Arc<Catalog>, edited: &Arc<Catalog>) -> Result<Option<u64>> {
+    async fn work(
+        &mut self,
+        work: Work,
+        before: &Arc<Catalog>,
+        edited: &Arc<Catalog>,
+    ) -> Result<Option<u64>> {
         match work {
             // The file was made with its number.
             Work::CreateHeap(_) => {}
             Work::CreateIndex { index, build } => self.create_index(index, build, edited).await?,
             Work::CreateSequence(oid) => {
                 let def = edited.sequence(oid).ok_or_else(|| gone("sequence"))?;
-                sequences::create(&self.engine.store, &self.transaction()?.txn, def.file, def).await?;
+                sequences::create(&self.engine.store, &self.transaction()?.txn, def.file, def)
+                    .await?;
             }
             Work::RestartSequence { sequence, value } => {
                 let def = edited.sequence(sequence).ok_or_else(|| gone("sequence"))?;
                 sequences::set(&self.engine.store, def.file, value, false).await?;
             }
             Work::DropFile(file) => self.drop_file(file)?,
-            Work::Rewrite { table, from, old, values } => {
+            Work::Rewrite {
+                table,
+                from,
+                old,
+                values,
+            } => {
                 self.rewrite(table, from, &old, values, edited).await?;
             }
-            Work::CheckNotNull { table, attnum } => self.check_not_null(table, attnum, edited).await?,
+            Work::CheckNotNull { table, attnum } => {
+                self.check_not_null(table, attnum, edited).await?
+            }
             Work::CheckRows { table, name, expr } => {
                 self.check_rows(table, &name, expr, edited).await?;
             }
@@ -241,8 +272,11 @@ impl Session {
     fn drop_file(&self, file: FileId) -> Result<()> {
         let txn = &self.transaction()?.txn;
         txn.drop_file(file);
-        let relations = self.engine.store.relations.clone();
-        txn.on_commit(move |_| relations.forget(file));
+        let store = self.engine.store.clone();
+        txn.on_commit(move |_| {
+            store.relations.forget(file);
+            sequences::forget(&store, file);
+        });
         Ok(())
     }
 
@@ -281,7 +315,10 @@ impl Session {
                 let mut bytes = Vec::new();
                 let mut row = Row::new();
                 let snapshot = txn.latest_snapshot();
-                if retry(|| table.heap.fetch(root, &snapshot, &mut bytes)).await?.is_some() {
+                if retry(|| table.heap.fetch(root, &snapshot, &mut bytes))
+                    .await?
+                    .is_some()
+                {
                     table.decode(&bytes, table.def.columns.len(), &mut row)?;
                 }
                 let message = format!("could not create unique index \"{}\"", def.name);
@@ -312,7 +349,10 @@ impl Session {
         catalog: &Arc<Catalog>,
     ) -> Result<()> {
         let new_def = catalog.table(table).ok_or_else(|| gone("table"))?;
-        let old_def = Arc::new(TableDef { file: from, ..old.as_ref().clone() });
+        let old_def = Arc::new(TableDef {
+            file: from,
+            ..old.as_ref().clone()
+        });
         let store = &self.engine.store;
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);
@@ -340,8 +380,10 @@ impl Session {
     async fn check_not_null(&self, table: Oid, attnum: u16, catalog: &Arc<Catalog>) -> Result<()> {
         let def = catalog.table(table).ok_or_else(|| gone("table"))?;
         let column = &def.columns[usize::from(attnum) - 1].name;
-        let message =
-            format!("column \"{column}\" of relation \"{}\" contains null values", def.name);
+        let message = format!(
+            "column \"{column}\" of relation \"{}\" contains null values",
+            def.name
+        );
         self.each_row(def, catalog, |row, _| {
             if row[usize::from(attnum) - 1].is_null() {
                 return Err(Error::new(state::NOT_NULL_VIOLATION, message.clone()).column(column));
@@ -351,7 +393,13 @@ impl Session {
         .await
     }
 
-    async fn check_rows(&self, table: Oid, name: &str, expr: Expr, catalog: &Arc<Catalog>) -> Result<()> {
+    async fn check_rows(
+        &self,
+        table: Oid,
+        name: &str,
+        expr: Expr,
+        catalog: &Arc<Catalog>,
+    ) -> Result<()> {
         let def = catalog.table(table).ok_or_else(|| gone("table"))?;
         let store = &self.engine.store;
         let txn = &self.transaction()?.txn;
@@ -383,8 +431,12 @@ impl Session {
         _before: &Arc<Catalog>,
         catalog: &Arc<Catalog>,
     ) -> Result<()> {
-        let constraint = catalog.constraint(constraint).ok_or_else(|| gone("constraint"))?;
-        let def = catalog.table(constraint.table).ok_or_else(|| gone("table"))?;
+        let constraint = catalog
+            .constraint(constraint)
+            .ok_or_else(|| gone("constraint"))?;
+        let def = catalog
+            .table(constraint.table)
+            .ok_or_else(|| gone("table"))?;
         let store = &self.engine.store;
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);
@@ -483,7 +535,12 @@ impl Keys {
     fn push(&mut self, key: &[u8], tid: Tid, any_null: bool) {
         let start = self.arena.len() as u64;
         self.arena.extend_from_slice(key);
-        self.entries.push(KeyAt { start, len: key.len() as u16, any_null, tid });
+        self.entries.push(KeyAt {
+            start,
+            len: key.len() as u16,
+            any_null,
+            tid,
+        });
     }
 
     fn key(&self, at: &KeyAt) -> &[u8] {

@@ -27,13 +27,13 @@ impl SessionHost<'_> {
             "pg_get_expr" => args[0].clone(),
             "pg_get_indexdef" => self.index_definition(oid(&args[0]), args.get(1), args.get(2)),
             "pg_get_constraintdef" => self.constraint_definition(oid(&args[0])),
-            "pg_relation_is_publishable" => {
-                self.catalog.table(oid(&args[0])).is_some().into()
-            }
+            "pg_relation_is_publishable" => self.catalog.table(oid(&args[0])).is_some().into(),
             "pg_get_serial_sequence" => self.serial_sequence(&args[0], &args[1])?.into(),
-            "pg_get_replica_identity_index" => {
-                self.catalog.primary_key(oid(&args[0])).map(|index| index.oid).into()
-            }
+            "pg_get_replica_identity_index" => self
+                .catalog
+                .primary_key(oid(&args[0]))
+                .map(|index| index.oid)
+                .into(),
             "obj_description" => {
                 let class = match args.get(1).and_then(Datum::as_str) {
                     None | Some("pg_class") => builtin::class::RELATION,
@@ -43,20 +43,28 @@ impl SessionHost<'_> {
                 };
                 self.comment(class, oid(&args[0]), 0)
             }
-            "col_description" => {
-                self.comment(builtin::class::RELATION, oid(&args[0]), number(&args[1]) as u16)
-            }
+            "col_description" => self.comment(
+                builtin::class::RELATION,
+                oid(&args[0]),
+                number(&args[1]) as u16,
+            ),
             "shobj_description" => match args[1].as_str() {
                 Some("pg_database") => self.comment(builtin::class::DATABASE, oid(&args[0]), 0),
                 Some("pg_authid") => self.comment(builtin::class::ROLE, oid(&args[0]), 0),
                 _ => Datum::Null,
             },
-            "pg_get_function_result" | "pg_get_function_arguments"
+            "pg_get_function_result"
+            | "pg_get_function_arguments"
             | "pg_get_function_identity_arguments" => self.signature(name, oid(&args[0])),
             // There are no views, rules, triggers, partitions, extended statistics or functions of users'.
-            "pg_get_viewdef" | "pg_get_ruledef" | "pg_get_triggerdef" | "pg_get_functiondef"
-            | "pg_get_function_arg_default" | "pg_get_partkeydef"
-            | "pg_get_partition_constraintdef" | "pg_get_statisticsobjdef"
+            "pg_get_viewdef"
+            | "pg_get_ruledef"
+            | "pg_get_triggerdef"
+            | "pg_get_functiondef"
+            | "pg_get_function_arg_default"
+            | "pg_get_partkeydef"
+            | "pg_get_partition_constraintdef"
+            | "pg_get_statisticsobjdef"
             | "pg_get_statisticsobjdef_columns" => Datum::Null,
             other => return Err(Error::unsupported(format!("function {other}()")).into()),
         })
@@ -67,8 +75,15 @@ impl SessionHost<'_> {
     }
 
     /// The whole statement, or one key column where `column` is not 0.
-    fn index_definition(&self, index: Oid, column: Option<&Datum>, pretty: Option<&Datum>) -> Datum {
-        let Some(index) = self.catalog.index(index) else { return Datum::Null };
+    fn index_definition(
+        &self,
+        index: Oid,
+        column: Option<&Datum>,
+        pretty: Option<&Datum>,
+    ) -> Datum {
+        let Some(index) = self.catalog.index(index) else {
+            return Datum::Null;
+        };
         match column.map_or(0, number) {
             0 => {
                 let pretty = pretty.is_some_and(Datum::is_true);
@@ -76,7 +91,9 @@ impl SessionHost<'_> {
             }
             n => {
                 let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
-                definition::index_column(self.catalog, index, place).unwrap_or_default().into()
+                definition::index_column(self.catalog, index, place)
+                    .unwrap_or_default()
+                    .into()
             }
         }
     }
@@ -93,7 +110,10 @@ impl SessionHost<'_> {
 
     fn signature(&self, what: &str, function: Oid) -> Datum {
         use throng_sql::func;
-        let (args, ret) = match (func::function_by_oid(function), func::aggregate_by_oid(function)) {
+        let (args, ret) = match (
+            func::function_by_oid(function),
+            func::aggregate_by_oid(function),
+        ) {
             (Some(f), _) => (f.args, f.ret),
             (None, Some(a)) => (a.args, a.ret),
             (None, None) => return Datum::Null,
@@ -104,7 +124,12 @@ impl SessionHost<'_> {
                 Some(f) if f.returns_set() => format!("SETOF {}", name(ret)).into(),
                 _ => name(ret).into(),
             },
-            _ => args.iter().map(|a| name(*a)).collect::<Vec<_>>().join(", ").into(),
+            _ => args
+                .iter()
+                .map(|a| name(*a))
+                .collect::<Vec<_>>()
+                .join(", ")
+                .into(),
         }
     }
 
@@ -116,12 +141,17 @@ impl SessionHost<'_> {
         };
         let column = column.as_str().unwrap_or_default();
         let attnum = def.attnum(column).ok_or_else(|| {
-            let message = format!("column \"{column}\" of relation \"{}\" does not exist", def.name);
+            let message = format!(
+                "column \"{column}\" of relation \"{}\" does not exist",
+                def.name
+            );
             Error::new(state::UNDEFINED_COLUMN, message)
         })?;
         let owned = self.catalog.sequences_of(def.oid).iter();
         let owned = owned.filter_map(|oid| self.catalog.sequence(*oid));
-        let found = owned.into_iter().find(|s| s.owned_by == Some((def.oid, attnum)));
+        let found = owned
+            .into_iter()
+            .find(|s| s.owned_by == Some((def.oid, attnum)));
         Ok(found.map(|s| definition::qualified_name(self.catalog, s.schema, &s.name)))
     }
 }

@@ -19,9 +19,16 @@ use throng_txn::{LockMode, LockScope, LockTag};
 /// One effect.
 #[derive(Clone)]
 pub enum Effect {
-    Sleep { until: Instant },
+    Sleep {
+        until: Instant,
+    },
     /// `granted` is set by the wait, or at once.
-    Lock { tag: LockTag, mode: LockMode, scope: LockScope, granted: Arc<AtomicBool> },
+    Lock {
+        tag: LockTag,
+        mode: LockMode,
+        scope: LockScope,
+        granted: Arc<AtomicBool>,
+    },
 }
 
 /// The effects of the evaluation in hand, in order.

@@ -51,7 +51,16 @@ impl Session {
             ExplainFormat::Json => SqlType::plain(JSON),
         };
         let name = "QUERY PLAN".to_owned();
-        shape_of(vec![Field { name, table: Oid::NONE, column: 0, ty, size: -1 }], &[])
+        shape_of(
+            vec![Field {
+                name,
+                table: Oid::NONE,
+                column: 0,
+                ty,
+                size: -1,
+            }],
+            &[],
+        )
     }
 
     pub(super) async fn explain_rows(
@@ -74,14 +83,22 @@ impl Session {
             let given = {
                 let result_shape = super::query::shape(&planned, &[])?;
                 let mut nobody = Discard;
-                self.run_to(&mut run, result_shape.as_ref(), u64::MAX, &mut nobody).await?
+                self.run_to(&mut run, result_shape.as_ref(), u64::MAX, &mut nobody)
+                    .await?
             };
             execution = Some(started.elapsed());
             counters = run.execution.take_counters();
             if planned.tag != StatementTag::Select {
-                if let Some(top) = counters.as_mut().and_then(|c| c.get_mut(planned.root.id as usize)) {
+                if let Some(top) = counters
+                    .as_mut()
+                    .and_then(|c| c.get_mut(planned.root.id as usize))
+                {
                     top.loops = 1;
-                    top.rows = if planned.output.is_empty() { 0 } else { given.rows };
+                    top.rows = if planned.output.is_empty() {
+                        0
+                    } else {
+                        given.rows
+                    };
                     top.nanos = started.elapsed().as_nanos() as u64;
                 }
             }
@@ -95,10 +112,16 @@ impl Session {
             let mut json = String::from("[\n  {\n    \"Plan\": ");
             write_json(&tree, options, 2, &mut json);
             if options.summary || options.analyze {
-                json.push_str(&format!(",\n    \"Planning Time\": {:.3}", millis(planning)));
+                json.push_str(&format!(
+                    ",\n    \"Planning Time\": {:.3}",
+                    millis(planning)
+                ));
             }
             if let Some(execution) = execution {
-                json.push_str(&format!(",\n    \"Execution Time\": {:.3}", millis(execution)));
+                json.push_str(&format!(
+                    ",\n    \"Execution Time\": {:.3}",
+                    millis(execution)
+                ));
             }
             json.push_str("\n  }\n]");
             return give(json);
@@ -150,7 +173,11 @@ fn kind_name(kind: JoinKind) -> &'static str {
 }
 
 fn on_table(verb: &str, name: &str, alias: &str) -> String {
-    if name == alias { format!("{verb} on {name}") } else { format!("{verb} on {name} {alias}") }
+    if name == alias {
+        format!("{verb} on {name}")
+    } else {
+        format!("{verb} on {name} {alias}")
+    }
 }
 
 /// An operator with those below it, and the names of its output columns.
@@ -164,7 +191,11 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
     };
     let (title, names) = match &plan.node {
         Node::Values { rows } => {
-            let title = if rows.len() == 1 { "Result" } else { "Values Scan on \"*VALUES*\"" };
+            let title = if rows.len() == 1 {
+                "Result"
+            } else {
+                "Values Scan on \"*VALUES*\""
+            };
             (title.to_owned(), Names::numbered(plan.types.len()))
         }
         Node::SeqScan(scan) => {
@@ -180,7 +211,13 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
             let verb = format!("Index Scan{direction} using {}", scan.index.name);
             (on_table(&verb, &scan.table.name, &scan.alias), names)
         }
-        Node::VirtualScan { alias, table, columns, filter, .. } => {
+        Node::VirtualScan {
+            alias,
+            table,
+            columns,
+            filter,
+            ..
+        } => {
             let names = Names::of_virtual(table, columns);
             details.extend(names.condition("Filter", filter.as_ref()));
             (on_table("Seq Scan", table.name, alias), names)
@@ -188,14 +225,21 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         Node::FunctionScan(scan) => {
             let names = Names::repeated(&scan.alias, plan.types.len());
             details.extend(names.condition("Filter", scan.filter.as_ref()));
-            (on_table("Function Scan", scan.func.name, &scan.alias), names)
+            (
+                on_table("Function Scan", scan.func.name, &scan.alias),
+                names,
+            )
         }
         Node::CteScan { alias, filter, .. } => {
             let names = Names::repeated(alias, plan.types.len());
             details.extend(names.condition("Filter", filter.as_ref()));
             (format!("CTE Scan on {alias}"), names)
         }
-        Node::Filter { input, condition, once } => {
+        Node::Filter {
+            input,
+            condition,
+            once,
+        } => {
             let names = below(input);
             let label = if *once { "One-Time Filter" } else { "Filter" };
             details.extend(names.condition(label, Some(condition)));
@@ -223,8 +267,9 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
             let left = below(&join.left);
             let right = below(&join.right);
             let pairs = join.left_keys.iter().zip(&join.right_keys);
-            let keys: Vec<String> =
-                pairs.map(|(l, r)| format!("({} = {})", left.text(l), right.text(r))).collect();
+            let keys: Vec<String> = pairs
+                .map(|(l, r)| format!("({} = {})", left.text(l), right.text(r)))
+                .collect();
             let keys = match &keys[..] {
                 [one] => one.clone(),
                 many => format!("({})", many.join(" AND ")),
@@ -247,7 +292,11 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         }
         Node::Aggregate(aggregate) => {
             let names = below(&aggregate.input);
-            let title = if aggregate.group.is_empty() { "Aggregate" } else { "HashAggregate" };
+            let title = if aggregate.group.is_empty() {
+                "Aggregate"
+            } else {
+                "HashAggregate"
+            };
             if !aggregate.group.is_empty() {
                 let keys: Vec<String> = aggregate.group.iter().map(|e| names.text(e)).collect();
                 details.push(("Group Key", keys.join(", ")));
@@ -262,7 +311,12 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
             details.push(("Group Key", keys.join(", ")));
             ("HashAggregate".to_owned(), names)
         }
-        Node::SetOp { op, all, left, right } => {
+        Node::SetOp {
+            op,
+            all,
+            left,
+            right,
+        } => {
             let names = below(left);
             below(right);
             let title = match (op, all) {
@@ -285,29 +339,54 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         }
         Node::Insert(node) => {
             below(&node.input);
-            (format!("Insert on {}", node.table.name), Names::numbered(plan.types.len()))
+            (
+                format!("Insert on {}", node.table.name),
+                Names::numbered(plan.types.len()),
+            )
         }
         Node::Update(node) => {
             below(&node.input);
-            (format!("Update on {}", node.table.name), Names::numbered(plan.types.len()))
+            (
+                format!("Update on {}", node.table.name),
+                Names::numbered(plan.types.len()),
+            )
         }
         Node::Delete(node) => {
             below(&node.input);
-            (format!("Delete on {}", node.table.name), Names::numbered(plan.types.len()))
+            (
+                format!("Delete on {}", node.table.name),
+                Names::numbered(plan.types.len()),
+            )
         }
     };
     let counters = counters.and_then(|c| c.get(plan.id as usize)).copied();
-    (Shown { title, details, cost: plan.cost, counters, children, label: None }, names)
+    (
+        Shown {
+            title,
+            details,
+            cost: plan.cost,
+            counters,
+            children,
+            label: None,
+        },
+        names,
+    )
 }
 
 fn write_text(node: &Shown, options: &ExplainOptions, depth: usize, lines: &mut Vec<String>) {
     // Each level is six columns further in: two blanks, an arrow, two blanks.
     let (lead, rest) = match depth {
         0 => (String::new(), "  ".to_owned()),
-        n => (format!("{}->  ", " ".repeat(6 * n - 4)), " ".repeat(6 * n + 2)),
+        n => (
+            format!("{}->  ", " ".repeat(6 * n - 4)),
+            " ".repeat(6 * n + 2),
+        ),
     };
     if let Some(label) = &node.label {
-        lines.push(format!("{}{label}", " ".repeat((6 * depth).saturating_sub(4))));
+        lines.push(format!(
+            "{}{label}",
+            " ".repeat((6 * depth).saturating_sub(4))
+        ));
     }
     let mut line = format!("{lead}{}", node.title);
     if options.costs {
@@ -376,14 +455,30 @@ fn write_json(node: &Shown, options: &ExplainOptions, depth: usize, out: &mut St
     if let Some(counters) = &node.counters {
         let loops = counters.loops.max(1) as f64;
         if options.timing {
-            fields.push(format!("\"Actual Total Time\": {:.3}", counters.nanos as f64 / 1e6 / loops));
+            fields.push(format!(
+                "\"Actual Total Time\": {:.3}",
+                counters.nanos as f64 / 1e6 / loops
+            ));
         }
-        fields.push(format!("\"Actual Rows\": {:.2}", counters.rows as f64 / loops));
+        fields.push(format!(
+            "\"Actual Rows\": {:.2}",
+            counters.rows as f64 / loops
+        ));
         fields.push(format!("\"Actual Loops\": {}", counters.loops));
     }
-    fields.extend(node.details.iter().map(|(label, text)| format!("\"{label}\": {}", json_string(text))));
+    fields.extend(
+        node.details
+            .iter()
+            .map(|(label, text)| format!("\"{label}\": {}", json_string(text))),
+    );
     out.push_str("{\n");
-    out.push_str(&fields.iter().map(|f| format!("{pad}{f}")).collect::<Vec<_>>().join(",\n"));
+    out.push_str(
+        &fields
+            .iter()
+            .map(|f| format!("{pad}{f}"))
+            .collect::<Vec<_>>()
+            .join(",\n"),
+    );
     if !node.children.is_empty() {
         out.push_str(&format!(",\n{pad}\"Plans\": ["));
         for (i, child) in node.children.iter().enumerate() {
@@ -401,7 +496,12 @@ struct Discard;
 
 impl Client for Discard {
     fn row_description(&mut self, _: &RowShape) {}
-    fn row(&mut self, _: &[Datum], _: &RowShape, _: &throng_sql::func::EvalContext<'_>) -> Result<()> {
+    fn row(
+        &mut self,
+        _: &[Datum],
+        _: &RowShape,
+        _: &throng_sql::func::EvalContext<'_>,
+    ) -> Result<()> {
         Ok(())
     }
     fn command_complete(&mut self, _: &str) {}

@@ -38,7 +38,10 @@ const LONGEST_SLEEP: f64 = 365.0 * 24.0 * 3600.0;
 
 impl SessionHost<'_> {
     pub(super) fn function(&self, name: &str, args: &[Datum]) -> EvalResult {
-        if let Some(what) = name.strip_prefix("has_").and_then(|n| n.strip_suffix("_privilege")) {
+        if let Some(what) = name
+            .strip_prefix("has_")
+            .and_then(|n| n.strip_suffix("_privilege"))
+        {
             return self.has_privilege(what, args);
         }
         if name.contains("advisory") {
@@ -51,16 +54,18 @@ impl SessionHost<'_> {
             "version" => format!("PostgreSQL {SERVER_VERSION}").into(),
             "system_user" => Datum::Null,
             "inet_client_addr" => self.own_info(|info| info.client_addr.clone()).into(),
-            "inet_client_port" => {
-                self.own_info(|info| info.client_port).map(i32::from).into()
-            }
+            "inet_client_port" => self.own_info(|info| info.client_port).map(i32::from).into(),
             "inet_server_addr" => {
                 let addresses = self.session.show("listen_addresses")?;
-                self.own_info(|info| info.client_addr.clone()).map(|_| addresses).into()
+                self.own_info(|info| info.client_addr.clone())
+                    .map(|_| addresses)
+                    .into()
             }
             "inet_server_port" => {
                 let port = self.session.show("port")?.parse::<i32>().ok();
-                self.own_info(|info| info.client_addr.clone()).and(port).into()
+                self.own_info(|info| info.client_addr.clone())
+                    .and(port)
+                    .into()
             }
             "current_query" => self.session.handle.entry().status().query.into(),
             "pg_postmaster_start_time" => Datum::TimestampTz(self.session.engine.started),
@@ -77,24 +82,30 @@ impl SessionHost<'_> {
             "pg_indexes_size" => self.indexes_size(object(&args[0])).into(),
             "pg_total_relation_size" => self.total_size(object(&args[0])),
             "pg_database_size" | "pg_tablespace_size" => self.database_size().into(),
-            "pg_relation_filenode" => {
-                self.file_of(object(&args[0])).map(|file| Oid(file.0)).into()
-            }
-            "pg_relation_filepath" => {
-                self.file_of(object(&args[0])).map(|file| format!("base/{file}")).into()
-            }
+            "pg_relation_filenode" => self
+                .file_of(object(&args[0]))
+                .map(|file| Oid(file.0))
+                .into(),
+            "pg_relation_filepath" => self
+                .file_of(object(&args[0]))
+                .map(|file| format!("base/{file}"))
+                .into(),
             "pg_sequence_last_value" => match self.catalog.sequence(object(&args[0])) {
                 Some(def) => super::sequences::peek(&self.session.engine.store, def.file)
                     .map_err(Stop::from)?
                     .into(),
                 None => Datum::Null,
             },
-            "pg_stat_get_live_tuples" => {
-                self.counts(object(&args[0])).map(|c| c.live.max(0)).unwrap_or(0).into()
-            }
-            "pg_stat_get_dead_tuples" => {
-                self.counts(object(&args[0])).map(|c| c.dead.max(0)).unwrap_or(0).into()
-            }
+            "pg_stat_get_live_tuples" => self
+                .counts(object(&args[0]))
+                .map(|c| c.live.max(0))
+                .unwrap_or(0)
+                .into(),
+            "pg_stat_get_dead_tuples" => self
+                .counts(object(&args[0]))
+                .map(|c| c.dead.max(0))
+                .unwrap_or(0)
+                .into(),
             "pg_relation_is_updatable" => match self.catalog.table(object(&args[0])) {
                 // PostgreSQL's bits for INSERT, UPDATE and DELETE.
                 Some(_) => (4 | 8 | 16).into(),
@@ -125,11 +136,15 @@ impl SessionHost<'_> {
             "pg_terminate_backend" => self.signal(&args[0], CancelReason::Terminate),
             "pg_blocking_pids" => self.blocking_pids(int(&args[0]) as u32),
             "pg_sleep" => {
-                let Datum::Float8(seconds) = args[0] else { return Ok(Datum::Null) };
+                let Datum::Float8(seconds) = args[0] else {
+                    return Ok(Datum::Null);
+                };
                 return self.sleep(seconds);
             }
             "pg_sleep_until" => {
-                let Datum::TimestampTz(at) = args[0] else { return Ok(Datum::Null) };
+                let Datum::TimestampTz(at) = args[0] else {
+                    return Ok(Datum::Null);
+                };
                 return self.sleep((at.saturating_sub(super::now())) as f64 / 1e6);
             }
             _ => return self.describe(name, args),
@@ -143,9 +158,10 @@ impl SessionHost<'_> {
     fn is_visible(&self, name: &str, object: Oid) -> Datum {
         match name {
             "pg_table_is_visible" => match self.catalog.relation(object) {
-                Some(relation) => {
-                    self.catalog.is_visible(&self.search_path(), &relation).into()
-                }
+                Some(relation) => self
+                    .catalog
+                    .is_visible(&self.search_path(), &relation)
+                    .into(),
                 None => Datum::Null,
             },
             "pg_statistics_obj_is_visible" => Datum::Null,
@@ -198,9 +214,16 @@ impl SessionHost<'_> {
             }
             _ => None,
         };
-        let wanted = rest.last().map(text).unwrap_or_default().to_ascii_lowercase();
+        let wanted = rest
+            .last()
+            .map(text)
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         let harmless = wanted.split(',').all(|w| {
-            matches!(w.trim(), "select" | "usage" | "execute" | "connect" | "references")
+            matches!(
+                w.trim(),
+                "select" | "usage" | "execute" | "connect" | "references"
+            )
         });
         Ok((self.is_superuser(role) || owner == Some(role) || harmless).into())
     }
@@ -209,9 +232,10 @@ impl SessionHost<'_> {
         match relation {
             Relation::Table(def) => def.owner,
             Relation::Sequence(def) => def.owner,
-            Relation::Index(def) => {
-                self.catalog.table(def.table).map_or(builtin::SUPERUSER, |t| t.owner)
-            }
+            Relation::Index(def) => self
+                .catalog
+                .table(def.table)
+                .map_or(builtin::SUPERUSER, |t| t.owner),
             Relation::Virtual(_) => builtin::SUPERUSER,
         }
     }
@@ -235,7 +259,12 @@ impl SessionHost<'_> {
             }
             if !seen.contains(&role) {
                 seen.push(role);
-                open.extend(self.catalog.role(role).iter().flat_map(|r| r.member_of.clone()));
+                open.extend(
+                    self.catalog
+                        .role(role)
+                        .iter()
+                        .flat_map(|r| r.member_of.clone()),
+                );
             }
         }
         false
@@ -260,14 +289,20 @@ impl SessionHost<'_> {
         let size = match (self.catalog.relation(relation), fork) {
             (None, _) => None,
             (Some(_), Some(fork)) if fork != "main" => Some(0),
-            _ => Some(self.file_of(relation).map_or(0, |file| self.file_size(file))),
+            _ => Some(
+                self.file_of(relation)
+                    .map_or(0, |file| self.file_size(file)),
+            ),
         };
         size.into()
     }
 
     fn table_size(&self, relation: Oid) -> Option<i64> {
         self.catalog.relation(relation)?;
-        Some(self.file_of(relation).map_or(0, |file| self.file_size(file)))
+        Some(
+            self.file_of(relation)
+                .map_or(0, |file| self.file_size(file)),
+        )
     }
 
     fn indexes_size(&self, relation: Oid) -> Option<i64> {
@@ -278,7 +313,9 @@ impl SessionHost<'_> {
 
     fn total_size(&self, relation: Oid) -> Datum {
         let table = self.table_size(relation);
-        table.map(|size| size + self.indexes_size(relation).unwrap_or(0)).into()
+        table
+            .map(|size| size + self.indexes_size(relation).unwrap_or(0))
+            .into()
     }
 
     fn database_size(&self) -> i64 {
@@ -286,7 +323,10 @@ impl SessionHost<'_> {
         let indexes = self.catalog.indexes().into_iter().map(|i| i.file);
         let sequences = self.catalog.sequences().into_iter().map(|s| s.file);
         let files = tables.chain(indexes).chain(sequences);
-        files.chain([crate::objects::OBJECTS_FILE]).map(|file| self.file_size(file)).sum()
+        files
+            .chain([crate::objects::OBJECTS_FILE])
+            .map(|file| self.file_size(file))
+            .sum()
     }
 
     fn counts(&self, table: Oid) -> Option<throng_access::relation::RelCounts> {
@@ -297,7 +337,11 @@ impl SessionHost<'_> {
     // Other sessions
 
     fn signal(&self, pid: &Datum, reason: CancelReason) -> Datum {
-        self.session.engine.sys.cancel(int(pid) as u32, reason).into()
+        self.session
+            .engine
+            .sys
+            .cancel(int(pid) as u32, reason)
+            .into()
     }
 
     /// Who holds, or waits for longer, what the session waits for.
@@ -324,13 +368,19 @@ impl SessionHost<'_> {
         let effect = effects.had_or(
             |e| matches!(e, Effect::Sleep { .. }),
             || {
-                let seconds = if seconds > 0.0 { seconds.min(LONGEST_SLEEP) } else { 0.0 };
+                let seconds = if seconds > 0.0 {
+                    seconds.min(LONGEST_SLEEP)
+                } else {
+                    0.0
+                };
                 Ok::<_, EvalStop>(Effect::Sleep {
                     until: Instant::now() + Duration::from_secs_f64(seconds),
                 })
             },
         )?;
-        let Effect::Sleep { until } = effect else { return Ok(Datum::Null) };
+        let Effect::Sleep { until } = effect else {
+            return Ok(Datum::Null);
+        };
         if Instant::now() >= until {
             return Ok(Datum::Null);
         }
@@ -377,7 +427,9 @@ impl SessionHost<'_> {
                 Ok::<_, EvalStop>(Effect::Lock { tag, mode, scope, granted })
             },
         )?;
-        let Effect::Lock { granted, .. } = effect else { return Ok(Datum::Null) };
+        let Effect::Lock { granted, .. } = effect else {
+            return Ok(Datum::Null);
+        };
         let is_granted = granted.load(Ordering::Acquire);
         if tries {
             return Ok(is_granted.into());
@@ -386,11 +438,17 @@ impl SessionHost<'_> {
             return Ok(Datum::Null);
         }
         let entry = entry.clone();
-        let wait = Wait::for_future(WaitEvent::LockAdvisory, args[0].as_i64().unwrap_or(0) as u64, async move {
-            entry.lock(tag, mode, scope, throng_txn::WaitPolicy::Block).await?;
-            granted.store(true, Ordering::Release);
-            Ok(())
-        });
+        let wait = Wait::for_future(
+            WaitEvent::LockAdvisory,
+            args[0].as_i64().unwrap_or(0) as u64,
+            async move {
+                entry
+                    .lock(tag, mode, scope, throng_txn::WaitPolicy::Block)
+                    .await?;
+                granted.store(true, Ordering::Release);
+                Ok(())
+            },
+        );
         Err(Stop::Wait(wait).into())
     }
 }

@@ -22,7 +22,10 @@ pub fn format_settings(settings: &SessionSettings) -> FormatSettings {
         _ => DateOrder::Mdy,
     };
     FormatSettings {
-        date_style: DateStyle { format: DateFormat::Iso, order },
+        date_style: DateStyle {
+            format: DateFormat::Iso,
+            order,
+        },
         interval_style: match settings.text(Id::IntervalStyle) {
             "postgres_verbose" => IntervalStyle::PostgresVerbose,
             "sql_standard" => IntervalStyle::SqlStandard,
@@ -47,13 +50,19 @@ pub struct SessionHost<'a> {
 
 impl Session {
     pub(crate) fn host<'a>(&'a self, catalog: &'a Catalog) -> SessionHost<'a> {
-        SessionHost { session: self, catalog }
+        SessionHost {
+            session: self,
+            catalog,
+        }
     }
 }
 
 impl<'a> SessionHost<'a> {
     pub fn eval(&'a self) -> EvalContext<'a> {
-        EvalContext { host: self, format: &self.session.format }
+        EvalContext {
+            host: self,
+            format: &self.session.format,
+        }
     }
 
     /// The schemas that unqualified names are sought in.
@@ -66,14 +75,19 @@ impl<'a> SessionHost<'a> {
     pub fn relation(&self, name: &str) -> Result<Relation> {
         let parsed = parse_name(name)?;
         let found = match parsed.schema() {
-            None => self.catalog.find_relation(&self.search_path(), parsed.last()),
+            None => self
+                .catalog
+                .find_relation(&self.search_path(), parsed.last()),
             Some(schema) => match self.catalog.schema_by_name(schema) {
                 Some(schema) => self.catalog.relation_in(schema.oid, parsed.last()),
                 None => None,
             },
         };
         found.ok_or_else(|| {
-            Error::new(state::UNDEFINED_TABLE, format!("relation \"{parsed}\" does not exist"))
+            Error::new(
+                state::UNDEFINED_TABLE,
+                format!("relation \"{parsed}\" does not exist"),
+            )
         })
     }
 
@@ -93,9 +107,14 @@ impl<'a> SessionHost<'a> {
             }
             _ => lower.to_owned(),
         };
-        type_by_name(plain.trim_matches('"')).map(|info| info.oid).ok_or_else(|| {
-            Error::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
-        })
+        type_by_name(plain.trim_matches('"'))
+            .map(|info| info.oid)
+            .ok_or_else(|| {
+                Error::new(
+                    state::UNDEFINED_OBJECT,
+                    format!("type \"{name}\" does not exist"),
+                )
+            })
     }
 
     fn procedure(&self, name: &str) -> Result<Oid> {
@@ -103,7 +122,11 @@ impl<'a> SessionHost<'a> {
             Some((plain, args)) => (plain, Some(args.trim_end_matches(')'))),
             None => (name, None),
         };
-        let plain = plain.trim().strip_prefix("pg_catalog.").unwrap_or(plain.trim()).to_lowercase();
+        let plain = plain
+            .trim()
+            .strip_prefix("pg_catalog.")
+            .unwrap_or(plain.trim())
+            .to_lowercase();
         let args: Option<Vec<Oid>> = match args {
             None => None,
             Some(args) => Some(
@@ -117,10 +140,17 @@ impl<'a> SessionHost<'a> {
         let mut found = func::functions_named(&plain)
             .iter()
             .map(|f| (f.oid, f.args))
-            .chain(func::aggregates_named(&plain).iter().map(|a| (a.oid, a.args)))
+            .chain(
+                func::aggregates_named(&plain)
+                    .iter()
+                    .map(|a| (a.oid, a.args)),
+            )
             .filter(|(_, declared)| args.as_deref().is_none_or(|args| *declared == args));
         let missing = || {
-            Error::new(state::UNDEFINED_FUNCTION, format!("function \"{name}\" does not exist"))
+            Error::new(
+                state::UNDEFINED_FUNCTION,
+                format!("function \"{name}\" does not exist"),
+            )
         };
         let first = found.next().ok_or_else(missing)?;
         if found.next().is_some() {
@@ -149,7 +179,9 @@ impl<'a> SessionHost<'a> {
             ),
         };
         let fits = |o: &&&func::Operator| {
-            types.as_deref().is_none_or(|types| types == [o.left, o.right])
+            types
+                .as_deref()
+                .is_none_or(|types| types == [o.left, o.right])
         };
         let found: Vec<_> = func::operators_named(plain).iter().filter(fits).collect();
         match found.as_slice() {
@@ -166,15 +198,27 @@ impl<'a> SessionHost<'a> {
     }
 
     pub fn role_oid(&self, name: &str) -> Result<Oid> {
-        self.catalog.role_by_name(name).map(|role| role.oid).ok_or_else(|| {
-            Error::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
-        })
+        self.catalog
+            .role_by_name(name)
+            .map(|role| role.oid)
+            .ok_or_else(|| {
+                Error::new(
+                    state::UNDEFINED_OBJECT,
+                    format!("role \"{name}\" does not exist"),
+                )
+            })
     }
 
     fn schema_oid(&self, name: &str) -> Result<Oid> {
-        self.catalog.schema_by_name(name).map(|schema| schema.oid).ok_or_else(|| {
-            Error::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
-        })
+        self.catalog
+            .schema_by_name(name)
+            .map(|schema| schema.oid)
+            .ok_or_else(|| {
+                Error::new(
+                    state::INVALID_SCHEMA_NAME,
+                    format!("schema \"{name}\" does not exist"),
+                )
+            })
     }
 }
 
@@ -183,7 +227,10 @@ const COLLATIONS: [(&str, u32); 3] = [("default", 100), ("C", 950), ("POSIX", 95
 
 /// `integer,text` as `regprocedure` lists arguments.
 fn type_list(types: &[Oid]) -> String {
-    let names: Vec<String> = types.iter().map(|t| format_type(SqlType::plain(*t))).collect();
+    let names: Vec<String> = types
+        .iter()
+        .map(|t| format_type(SqlType::plain(*t)))
+        .collect();
     names.join(",")
 }
 
@@ -224,7 +271,12 @@ impl Host for SessionHost<'_> {
     fn show_setting(&self, name: &str) -> Option<String> {
         self.session.show(name).ok()
     }
-    fn set_setting(&self, name: &str, value: Option<&str>, local: bool) -> Result<String, EvalStop> {
+    fn set_setting(
+        &self,
+        name: &str,
+        value: Option<&str>,
+        local: bool,
+    ) -> Result<String, EvalStop> {
         let scope = if local { Scope::Local } else { Scope::Session };
         let mut settings = self.session.settings.borrow_mut();
         settings.set(name, value, scope, self.session.caller())?;
@@ -232,7 +284,11 @@ impl Host for SessionHost<'_> {
     }
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>, EvalStop> {
         let txn = &self.session.transaction()?.txn;
-        let xid = if assign { Some(txn.assign_top_xid()) } else { txn.top_xid() };
+        let xid = if assign {
+            Some(txn.assign_top_xid())
+        } else {
+            txn.top_xid()
+        };
         Ok(xid.map(|xid| xid.0))
     }
     fn nextval(&self, sequence: Oid) -> Result<i64, EvalStop> {
@@ -291,7 +347,11 @@ impl Host for SessionHost<'_> {
                     Oid::NONE => "NONE".to_owned(),
                     left => format_type(SqlType::plain(left)),
                 };
-                format!("{}({left},{})", o.name, format_type(SqlType::plain(o.right)))
+                format!(
+                    "{}({left},{})",
+                    o.name,
+                    format_type(SqlType::plain(o.right))
+                )
             }),
             ObjectKind::Namespace => self.catalog.schema(object).map(|s| quote_ident(&s.name)),
             ObjectKind::Role => self.catalog.role(object).map(|r| quote_ident(&r.name)),

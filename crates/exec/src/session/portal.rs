@@ -13,7 +13,7 @@ use throng_types::{Datum, Error, Result};
 use super::prepared::{Prepared, is_data};
 use super::query::{Run, fields, shape_of, tag};
 use super::transaction::Block;
-use super::{Session, now};
+use super::Session;
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::run::Row;
 
@@ -23,7 +23,6 @@ pub(crate) struct Portal {
     /// None: a cursor, whose plan is in `state` from the start.
     pub prepared: Option<Rc<Prepared>>,
     pub shape: Option<Arc<RowShape>>,
-    pub made_at: i64,
     pub kind: CursorKind,
     values: Vec<Datum>,
     state: State,
@@ -100,7 +99,6 @@ impl Session {
             sql: prepared.sql.clone(),
             prepared: Some(prepared),
             shape,
-            made_at: now(),
             kind: CursorKind::default(),
             values,
             state: State::Ready,
@@ -126,11 +124,16 @@ impl Session {
             };
             if !is_data(&statement) {
                 portal.state = State::Done;
-                let mut client = Described { inner: client, shape: portal.shape.clone() };
+                let mut client = Described {
+                    inner: client,
+                    shape: portal.shape.clone(),
+                };
                 self.command_values = std::mem::take(&mut portal.values);
                 let bound = self.bind_statement(&statement, &prepared.sql, &prepared.params)?;
                 self.notices(bound.notices, &mut client);
-                return self.run_bound(bound.statement, &prepared.sql, &mut client).await;
+                return self
+                    .run_bound(bound.statement, &prepared.sql, &mut client)
+                    .await;
             }
             let plan = self.plan_of(&prepared).await?;
             let run = self.start(plan, std::mem::take(&mut portal.values))?;
@@ -166,7 +169,9 @@ impl Session {
             State::Ready | State::Done => Ok(Advance::Complete(tag(StatementTag::Select, 0))),
             State::Running(run) => {
                 let statement = run.execution.plan().tag;
-                let ran = self.run_to(run, portal.shape.as_deref(), limit, client).await?;
+                let ran = self
+                    .run_to(run, portal.shape.as_deref(), limit, client)
+                    .await?;
                 portal.given += ran.rows;
                 if !ran.complete {
                     return Ok(Advance::Suspended);
@@ -182,7 +187,8 @@ impl Session {
                 let complete = stored.at == stored.rows.len() && (count as u64) < limit;
                 let done = stored.tag.clone();
                 let rows = stored.rows[from..from + count].to_vec();
-                self.give_rows(&rows, portal.shape.as_deref(), client).await?;
+                self.give_rows(&rows, portal.shape.as_deref(), client)
+                    .await?;
                 portal.given += count as u64;
                 if !complete {
                     return Ok(Advance::Suspended);
@@ -213,12 +219,23 @@ impl Session {
 
     /// Runs a portal to its end, keeping its rows.
     async fn store_rows(&mut self, portal: &mut Portal, client: &mut dyn Client) -> Result<()> {
-        let State::Running(run) = &mut portal.state else { return Ok(()) };
+        let State::Running(run) = &mut portal.state else {
+            return Ok(());
+        };
         let statement = run.execution.plan().tag;
-        let mut collect = Collect { inner: client, rows: Vec::new() };
-        let ran = self.run_to(run, portal.shape.as_deref(), u64::MAX, &mut collect).await?;
+        let mut collect = Collect {
+            inner: client,
+            rows: Vec::new(),
+        };
+        let ran = self
+            .run_to(run, portal.shape.as_deref(), u64::MAX, &mut collect)
+            .await?;
         let done = (statement != StatementTag::Select).then(|| tag(statement, ran.rows));
-        portal.state = State::Stored(Stored { rows: collect.rows, at: 0, tag: done });
+        portal.state = State::Stored(Stored {
+            rows: collect.rows,
+            at: 0,
+            tag: done,
+        });
         Ok(())
     }
 
@@ -245,15 +262,20 @@ impl Session {
         }
         let plan: Arc<PlannedStatement> = Arc::new(self.plan(query)?);
         self.lock_tables(&plan.locks).await?;
-        let shape = fields(&plan).map(|f| shape_of(f, &[])).transpose()?.map(Arc::new);
+        let shape = fields(&plan)
+            .map(|f| shape_of(f, &[]))
+            .transpose()?
+            .map(Arc::new);
         let values = std::mem::take(&mut self.command_values);
         let run = self.start(plan, values)?;
         let mut portal = Portal {
             sql: sql.to_owned(),
             prepared: None,
             shape,
-            made_at: now(),
-            kind: CursorKind { is_cursor: true, ..kind },
+            kind: CursorKind {
+                is_cursor: true,
+                ..kind
+            },
             values: Vec::new(),
             state: State::Running(Box::new(run)),
             given: 0,
@@ -275,7 +297,10 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<u64> {
         let no_cursor = || {
-            Error::new(state::INVALID_CURSOR_NAME, format!("cursor \"{name}\" does not exist"))
+            Error::new(
+                state::INVALID_CURSOR_NAME,
+                format!("cursor \"{name}\" does not exist"),
+            )
         };
         let mut portal = self.portals.remove(name).ok_or_else(no_cursor)?;
         if let (Some(shape), false) = (&portal.shape, moving) {
@@ -285,7 +310,9 @@ impl Session {
             };
             client.row_description(&text);
         }
-        let fetched = self.fetch_from(&mut portal, direction, moving, client).await;
+        let fetched = self
+            .fetch_from(&mut portal, direction, moving, client)
+            .await;
         self.portals.insert(name.to_owned(), portal);
         fetched
     }
@@ -312,13 +339,19 @@ impl Session {
             _ => return Err(forward_only()),
         };
         let limit_of = |n: u64| if n >= i64::MAX as u64 { u64::MAX } else { n };
-        let mut dropped = Collect { inner: client, rows: Vec::new() };
+        let mut dropped = Collect {
+            inner: client,
+            rows: Vec::new(),
+        };
         if skip > 0 {
-            self.advance_counted(portal, limit_of(skip), &mut dropped).await?;
+            self.advance_counted(portal, limit_of(skip), &mut dropped)
+                .await?;
             dropped.rows.clear();
         }
         if moving {
-            return self.advance_counted(portal, limit_of(give), &mut dropped).await;
+            return self
+                .advance_counted(portal, limit_of(give), &mut dropped)
+                .await;
         }
         self.advance_counted(portal, limit_of(give), client).await
     }
@@ -346,16 +379,21 @@ impl Session {
         moving: bool,
         client: &mut dyn Client,
     ) -> Result<u64> {
-        let State::Stored(stored) = &mut portal.state else { return Ok(0) };
-        let backward = matches!(direction, FetchDirection::Backward(_) | FetchDirection::Absolute(_))
-            || matches!(direction, FetchDirection::Forward(n) | FetchDirection::Relative(n) if n <= 0);
+        let State::Stored(stored) = &mut portal.state else {
+            return Ok(0);
+        };
+        let backward = matches!(
+            direction,
+            FetchDirection::Backward(_) | FetchDirection::Absolute(_)
+        ) || matches!(direction, FetchDirection::Forward(n) | FetchDirection::Relative(n) if n <= 0);
         if backward && !portal.kind.scroll && direction != FetchDirection::Absolute(0) {
             return Err(forward_only());
         }
         let rows = stored.picked(direction);
         let count = rows.len() as u64;
         if !moving {
-            self.give_rows(&rows, portal.shape.clone().as_deref(), client).await?;
+            self.give_rows(&rows, portal.shape.clone().as_deref(), client)
+                .await?;
         }
         Ok(count)
     }

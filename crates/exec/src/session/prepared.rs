@@ -76,9 +76,17 @@ pub(super) fn is_data(statement: &Statement) -> bool {
 impl Session {
     /// What a plan made now would be made for.
     pub(super) fn plan_key(&mut self) -> PlanKey {
-        let own = self.transaction.as_ref().is_some_and(|t| t.catalog.is_some());
+        let own = self
+            .transaction
+            .as_ref()
+            .is_some_and(|t| t.catalog.is_some());
         let catalog = self.catalog().version();
-        PlanKey { catalog, own, role: self.role.oid, settings: self.settings_number() }
+        PlanKey {
+            catalog,
+            own,
+            role: self.role.oid,
+            settings: self.settings_number(),
+        }
     }
 
     fn settings_number(&mut self) -> u32 {
@@ -97,8 +105,13 @@ impl Session {
                 text(Id::IntervalStyle),
                 text(Id::TimeZone),
             ],
-            paths: [Id::EnableSeqscan, Id::EnableIndexscan, Id::EnableHashjoin, Id::EnableNestloop]
-                .map(|id| settings.bool(id)),
+            paths: [
+                Id::EnableSeqscan,
+                Id::EnableIndexscan,
+                Id::EnableHashjoin,
+                Id::EnableNestloop,
+            ]
+            .map(|id| settings.bool(id)),
         };
         let list = &mut self.plan_settings.seen;
         let number = match list.iter().position(|seen| *seen == now) {
@@ -143,7 +156,9 @@ impl Session {
             made_at: now(),
             plan: RefCell::default(),
         };
-        let Some(statement) = prepared.statement.clone() else { return Ok(prepared) };
+        let Some(statement) = prepared.statement.clone() else {
+            return Ok(prepared);
+        };
         let key = self.plan_key();
         let bound = self.bind_statement(&statement, sql, &prepared.params)?;
         match bound.statement {
@@ -175,9 +190,16 @@ impl Session {
         match command {
             Command::Show(name) => Some(super::command::show_fields(name.as_deref())),
             Command::Execute { name, .. } => self.prepared.get(name)?.fields.clone(),
-            Command::Fetch { name, moving: false, .. } => {
-                self.portals.get(name)?.shape.as_ref().map(|shape| shape.fields.clone())
-            }
+            Command::Fetch {
+                name,
+                moving: false,
+                ..
+            } => self
+                .portals
+                .get(name)?
+                .shape
+                .as_ref()
+                .map(|shape| shape.fields.clone()),
             _ => None,
         }
     }
@@ -189,7 +211,12 @@ impl Session {
         };
         loop {
             let key = self.plan_key();
-            let kept = prepared.plan.borrow().as_ref().filter(|(k, _)| *k == key).map(|(_, p)| p.clone());
+            let kept = prepared
+                .plan
+                .borrow()
+                .as_ref()
+                .filter(|(k, _)| *k == key)
+                .map(|(_, p)| p.clone());
             let plan = match kept {
                 Some(plan) => plan,
                 None => self.replan(prepared, statement, key)?,
@@ -215,7 +242,13 @@ impl Session {
         };
         let plan = Arc::new(self.plan(*query)?);
         let told = |fields: &Option<Vec<Field>>| -> Option<Vec<(String, SqlType)>> {
-            Some(fields.as_ref()?.iter().map(|f| (f.name.clone(), f.ty)).collect())
+            Some(
+                fields
+                    .as_ref()?
+                    .iter()
+                    .map(|f| (f.name.clone(), f.ty))
+                    .collect(),
+            )
         };
         if told(&fields(&plan)) != told(&prepared.fields) {
             return Err(Error::new(

@@ -342,7 +342,7 @@ pub(super) struct Ran {
 }
 
 /// Where RETURNING's rows go.
-pub(crate) struct Returning<'a> {
+pub struct Returning<'a> {
     client: &'a mut dyn Client,
     shape: Option<&'a RowShape>,
 }

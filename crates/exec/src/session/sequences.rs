@@ -34,10 +34,13 @@ const AHEAD: i64 = 32;
 const OFF_VALUE: usize = HEADER;
 const OFF_CALLED: usize = HEADER + 8;
 
+/// A counter, once it has been read.
+type Slot = Arc<Mutex<Option<Counter>>>;
+
 /// The counters in use, by file.
 #[derive(Default)]
 pub struct Counters {
-    by_file: Mutex<HashMap<FileId, Arc<Mutex<Option<Counter>>>, FixedState>>,
+    by_file: Mutex<HashMap<FileId, Slot, FixedState>>,
 }
 
 #[derive(Clone, Copy)]
@@ -52,7 +55,7 @@ struct Counter {
 }
 
 impl Counters {
-    fn of(&self, file: FileId) -> Arc<Mutex<Option<Counter>>> {
+    fn of(&self, file: FileId) -> Slot {
         self.by_file.lock().entry(file).or_default().clone()
     }
 
@@ -105,14 +108,21 @@ pub async fn create(store: &Store, txn: &Txn, file: FileId, def: &SequenceDef) -
 
 /// Sets the counter: `value` was the last one (`called`), or comes next.
 pub async fn set(store: &Store, file: FileId, value: i64, called: bool) -> Result<()> {
-    retry(|| set_now(store, file, value, called)).await.map(drop)
+    retry(|| set_now(store, file, value, called))
+        .await
+        .map(drop)
 }
 
 fn set_now(store: &Store, file: FileId, value: i64, called: bool) -> Try<Lsn> {
     let counter = store.sequences.of(file);
     let mut counter = counter.lock();
     let lsn = write(&store.pool, file, value, called)?;
-    *counter = Some(Counter { value, called, logged: 0, lsn });
+    *counter = Some(Counter {
+        value,
+        called,
+        logged: 0,
+        lsn,
+    });
     Ok(lsn)
 }
 
@@ -123,11 +133,18 @@ pub fn forget(store: &Store, file: FileId) {
 
 /// Writes counters back as they are, so that an orderly stop skips no values.
 pub fn save(store: &Store) -> Result<()> {
-    let counters: Vec<_> =
-        store.sequences.by_file.lock().iter().map(|(file, c)| (*file, c.clone())).collect();
+    let counters: Vec<_> = store
+        .sequences
+        .by_file
+        .lock()
+        .iter()
+        .map(|(file, c)| (*file, c.clone()))
+        .collect();
     for (file, counter) in counters {
         let mut counter = counter.lock();
-        let Some(c) = counter.as_mut().filter(|c| c.logged > 0) else { continue };
+        let Some(c) = counter.as_mut().filter(|c| c.logged > 0) else {
+            continue;
+        };
         if store.pool.blocks(file).is_ok_and(|blocks| blocks > 0) {
             retry_blocking(|| write(&store.pool, file, c.value, c.called))?;
             c.logged = 0;
@@ -183,7 +200,12 @@ fn take(store: &Store, def: &SequenceDef, count: i64) -> Try<(i64, i64, Lsn)> {
             logged += 1;
         }
         let lsn = write(&store.pool, def.file, ahead, true)?;
-        *now = Counter { value: last, called: true, logged, lsn };
+        *now = Counter {
+            value: last,
+            called: true,
+            logged,
+            lsn,
+        };
     } else {
         now.value = last;
         now.logged -= taken;
@@ -193,10 +215,12 @@ fn take(store: &Store, def: &SequenceDef, count: i64) -> Try<(i64, i64, Lsn)> {
 
 /// The value after `value` without starting over.
 fn inner_following(def: &SequenceDef, value: i64) -> Option<i64> {
-    value.checked_add(def.increment).filter(|next| match def.increment > 0 {
-        true => *next <= def.max,
-        false => *next >= def.min,
-    })
+    value
+        .checked_add(def.increment)
+        .filter(|next| match def.increment > 0 {
+            true => *next <= def.max,
+            false => *next >= def.min,
+        })
 }
 
 /// The value after `value`; None at the end of a sequence that does not cycle.
@@ -215,7 +239,10 @@ fn exhausted(def: &SequenceDef) -> Error {
     };
     Error::new(
         state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
-        format!("nextval: reached {end} value of sequence \"{}\" ({limit})", def.name),
+        format!(
+            "nextval: reached {end} value of sequence \"{}\" ({limit})",
+            def.name
+        ),
     )
 }
 
@@ -292,7 +319,14 @@ impl SessionHost<'_> {
             // The commit then waits for the record that makes the value safe.
             session.transaction()?.txn.assign_top_xid();
         }
-        used.by_sequence.insert(sequence, Had { file: def.file, last: first, cached: last });
+        used.by_sequence.insert(
+            sequence,
+            Had {
+                file: def.file,
+                last: first,
+                cached: last,
+            },
+        );
         used.latest = Some(sequence);
         Ok(first)
     }
@@ -300,21 +334,34 @@ impl SessionHost<'_> {
     pub(super) fn current_value(&self, sequence: Oid) -> Result<i64> {
         let def = self.sequence(sequence)?;
         let used = self.session.sequences.borrow();
-        used.by_sequence.get(&sequence).map(|had| had.last).ok_or_else(|| not_yet(&def.name))
+        used.by_sequence
+            .get(&sequence)
+            .map(|had| had.last)
+            .ok_or_else(|| not_yet(&def.name))
     }
 
     pub(super) fn last_value(&self) -> Result<i64> {
         let used = self.session.sequences.borrow();
-        let latest = used.latest.filter(|oid| self.catalog.sequence(*oid).is_some());
-        latest.and_then(|oid| used.by_sequence.get(&oid)).map(|had| had.last).ok_or_else(|| {
-            Error::new(
-                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "lastval is not yet defined in this session",
-            )
-        })
+        let latest = used
+            .latest
+            .filter(|oid| self.catalog.sequence(*oid).is_some());
+        latest
+            .and_then(|oid| used.by_sequence.get(&oid))
+            .map(|had| had.last)
+            .ok_or_else(|| {
+                Error::new(
+                    state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "lastval is not yet defined in this session",
+                )
+            })
     }
 
-    pub(super) fn set_value(&self, sequence: Oid, value: i64, called: bool) -> Result<i64, EvalStop> {
+    pub(super) fn set_value(
+        &self,
+        sequence: Oid,
+        value: i64,
+        called: bool,
+    ) -> Result<i64, EvalStop> {
         let def = self.sequence(sequence)?;
         let session: &Session = self.session;
         session.must_be_writable("setval()")?;
@@ -332,7 +379,14 @@ impl SessionHost<'_> {
         session.transaction()?.txn.assign_top_xid();
         let mut used = session.sequences.borrow_mut();
         if called {
-            used.by_sequence.insert(sequence, Had { file: def.file, last: value, cached: value });
+            used.by_sequence.insert(
+                sequence,
+                Had {
+                    file: def.file,
+                    last: value,
+                    cached: value,
+                },
+            );
         } else if let Some(had) = used.by_sequence.get_mut(&sequence) {
             had.cached = had.last;
         }

@@ -26,8 +26,9 @@ const LONGEST: usize = 4096;
 const MOST_VALUES: usize = 100;
 
 /// Words after which an opening parenthesis does not make a call.
-const PLAIN_WORDS: [&str; 12] =
-    ["values", "in", "and", "or", "not", "where", "on", "set", "select", "then", "else", "when"];
+const PLAIN_WORDS: [&str; 12] = [
+    "values", "in", "and", "or", "not", "where", "on", "set", "select", "then", "else", "when",
+];
 
 /// What the last thing before the current place was.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,16 +65,22 @@ impl Shape {
             match b {
                 b' ' | b'\t' | b'\n' | b'\r' => at += 1,
                 b'\'' => {
-                    let Some(end) = end_of_quoted(bytes, at, b'\'') else { return false };
+                    let Some(end) = end_of_quoted(bytes, at, b'\'') else {
+                        return false;
+                    };
                     // E'…', U&'…' and the like have rules of their own.
-                    if matches!(before, Before::Word(_, end) if end == at) || bytes[at..end].contains(&b'\\') {
+                    if matches!(before, Before::Word(_, end) if end == at)
+                        || bytes[at..end].contains(&b'\\')
+                    {
                         return false;
                     }
                     at = end;
                     before = Before::Value;
                 }
                 b'"' => {
-                    let Some(end) = end_of_quoted(bytes, at, b'"') else { return false };
+                    let Some(end) = end_of_quoted(bytes, at, b'"') else {
+                        return false;
+                    };
                     before = Before::Word(at, end);
                     at = end;
                 }
@@ -81,7 +88,9 @@ impl Shape {
                     let call = match before {
                         Before::Open => false,
                         Before::Word(from, to) => {
-                            !PLAIN_WORDS.iter().any(|w| w.eq_ignore_ascii_case(&sql[from..to]))
+                            !PLAIN_WORDS
+                                .iter()
+                                .any(|w| w.eq_ignore_ascii_case(&sql[from..to]))
                                 && !follows_insert_target(sql, from)
                         }
                         Before::Value => true,
@@ -96,10 +105,15 @@ impl Shape {
                     at += 1;
                 }
                 b'0'..=b'9' => {
-                    let end = at + bytes[at..].iter().take_while(|b| b.is_ascii_digit()).count();
+                    let end = at
+                        + bytes[at..]
+                            .iter()
+                            .take_while(|b| b.is_ascii_digit())
+                            .count();
                     // Anything but a plain integer: 1.5, 1e3, 0x1f, 1_000.
                     let plain = bytes.get(end).is_none_or(|b| !is_word(*b) && *b != b'.');
-                    let lift = plain && before == Before::Open && !after_by && open.last() != Some(&false);
+                    let lift =
+                        plain && before == Before::Open && !after_by && open.last() != Some(&false);
                     let value = sql[at..end].parse::<i64>().ok().filter(|_| lift);
                     if let Some(value) = value {
                         let (datum, ty) = match i32::try_from(value) {
@@ -113,7 +127,14 @@ impl Shape {
                         copied = end;
                     }
                     before = Before::Value;
-                    at = if plain { end } else { end + bytes[end..].iter().take_while(|b| is_word(**b) || **b == b'.').count() };
+                    at = if plain {
+                        end
+                    } else {
+                        end + bytes[end..]
+                            .iter()
+                            .take_while(|b| is_word(**b) || **b == b'.')
+                            .count()
+                    };
                 }
                 b'-' if bytes.get(at + 1) == Some(&b'-') => return false,
                 b'/' if bytes.get(at + 1) == Some(&b'*') => return false,
@@ -148,7 +169,13 @@ impl Shape {
         self.text.push_str(&sql[copied..]);
         self.key.clear();
         self.key.push_str(&self.text);
-        self.key.extend(self.types.iter().map(|ty| if *ty == SqlType::INT4 { '\u{4}' } else { '\u{8}' }));
+        self.key.extend(self.types.iter().map(|ty| {
+            if *ty == SqlType::INT4 {
+                '\u{4}'
+            } else {
+                '\u{8}'
+            }
+        }));
         !self.values.is_empty() && self.values.len() <= MOST_VALUES
     }
 }
@@ -156,8 +183,13 @@ impl Shape {
 fn starts_as_data(sql: &str) -> bool {
     let start = sql.trim_start();
     ["select", "insert", "update", "delete"].iter().any(|word| {
-        start.get(..word.len()).is_some_and(|s| s.eq_ignore_ascii_case(word))
-            && start.as_bytes().get(word.len()).is_some_and(|b| !is_word(*b))
+        start
+            .get(..word.len())
+            .is_some_and(|s| s.eq_ignore_ascii_case(word))
+            && start
+                .as_bytes()
+                .get(word.len())
+                .is_some_and(|b| !is_word(*b))
     })
 }
 
@@ -165,7 +197,8 @@ fn starts_as_data(sql: &str) -> bool {
 fn follows_insert_target(sql: &str, from: usize) -> bool {
     sql[..from].trim_end().len() >= 4 && {
         let head = sql[..from].trim_end();
-        head.get(head.len() - 4..).is_some_and(|w| w.eq_ignore_ascii_case("into"))
+        head.get(head.len() - 4..)
+            .is_some_and(|w| w.eq_ignore_ascii_case("into"))
     }
 }
 
@@ -196,12 +229,20 @@ mod tests {
     }
 
     fn lifted(sql: &str, text: &str, values: &[i64]) {
-        assert_eq!(shape(sql), Some((text.to_owned(), values.to_vec())), "{sql}");
+        assert_eq!(
+            shape(sql),
+            Some((text.to_owned(), values.to_vec())),
+            "{sql}"
+        );
     }
 
     #[test]
     fn literals_are_lifted_where_they_are_values() {
-        lifted("SELECT a FROM t WHERE k = 345;", "SELECT a FROM t WHERE k = $1;", &[345]);
+        lifted(
+            "SELECT a FROM t WHERE k = 345;",
+            "SELECT a FROM t WHERE k = $1;",
+            &[345],
+        );
         lifted(
             "UPDATE t SET a = a + -12 WHERE k = 3000000000",
             "UPDATE t SET a = a + -$1 WHERE k = $2",
@@ -212,7 +253,11 @@ mod tests {
             "insert into h (a, b) values ($1, 'x''1', CURRENT_TIMESTAMP)",
             &[1],
         );
-        lifted("select t1.c2 from t1 where x in (1,2)", "select t1.c2 from t1 where x in ($1,$2)", &[1, 2]);
+        lifted(
+            "select t1.c2 from t1 where x in (1,2)",
+            "select t1.c2 from t1 where x in ($1,$2)",
+            &[1, 2],
+        );
     }
 
     #[test]
@@ -247,7 +292,14 @@ mod tests {
 
     #[test]
     fn any_text_is_borne() {
-        for sql in ["select '", "select \"", "select (((", "select )))", "select 99999999999999999999", "select é = 5"] {
+        for sql in [
+            "select '",
+            "select \"",
+            "select (((",
+            "select )))",
+            "select 99999999999999999999",
+            "select é = 5",
+        ] {
             let _ = shape(sql);
         }
     }

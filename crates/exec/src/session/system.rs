@@ -1,12 +1,12 @@
 //! The running system as `pg_stat_activity`, `pg_locks` and the other virtual relations show it.
 
+use throng_sql::catalog::Relation;
 use throng_sql::catalog::system::{
     LockInfo, PreparedInfo, SessionInfo, SettingInfo, SystemState, TableActivity,
 };
-use throng_sql::catalog::Relation;
 use throng_sql::io::datetime::parse_timestamptz;
-use throng_sql::settings::value::{Kind, raw};
 use throng_sql::settings::Id;
+use throng_sql::settings::value::{Kind, raw};
 use throng_txn::{LockTag, SessionStatus};
 use throng_types::{FileId, Oid};
 
@@ -31,7 +31,13 @@ impl SystemState for SessionHost<'_> {
     }
 
     fn sessions(&self) -> Vec<SessionInfo> {
-        self.session.engine.sys.sessions().into_iter().map(session_row).collect()
+        self.session
+            .engine
+            .sys
+            .sessions()
+            .into_iter()
+            .map(session_row)
+            .collect()
     }
 
     fn locks(&self) -> Vec<LockInfo> {
@@ -54,9 +60,12 @@ impl SystemState for SessionHost<'_> {
                     Kind::Real { min, max } => {
                         (None, Some(min.to_string()), Some(max.to_string()), None)
                     }
-                    Kind::Enum(words) => {
-                        (None, None, None, Some(words.iter().map(|w| (*w).to_owned()).collect()))
-                    }
+                    Kind::Enum(words) => (
+                        None,
+                        None,
+                        None,
+                        Some(words.iter().map(|w| (*w).to_owned()).collect()),
+                    ),
                     Kind::Bool | Kind::Text(_) => (None, None, None, None),
                 };
                 SettingInfo {
@@ -79,7 +88,11 @@ impl SystemState for SessionHost<'_> {
     }
 
     fn prepared(&self) -> Vec<PreparedInfo> {
-        let named = self.session.prepared.iter().filter(|(name, _)| !name.is_empty());
+        let named = self
+            .session
+            .prepared
+            .iter()
+            .filter(|(name, _)| !name.is_empty());
         let mut rows: Vec<PreparedInfo> = named
             .map(|(name, prepared)| PreparedInfo {
                 name: name.clone(),
@@ -112,11 +125,15 @@ impl SystemState for SessionHost<'_> {
     fn sequence_value(&self, oid: Oid) -> Option<i64> {
         let def = self.catalog.sequence(oid)?;
         // A page that is not in memory is not waited for here: it is that of a sequence nobody uses.
-        sequences::peek(&self.session.engine.store, def.file).ok().flatten()
+        sequences::peek(&self.session.engine.store, def.file)
+            .ok()
+            .flatten()
     }
 
     fn table_activity(&self, oid: Oid) -> TableActivity {
-        let Some(def) = self.catalog.table(oid) else { return TableActivity::default() };
+        let Some(def) = self.catalog.table(oid) else {
+            return TableActivity::default();
+        };
         let counts = self.session.engine.store.relations.rel(def.file).counts();
         TableActivity {
             inserted: counts.inserted,

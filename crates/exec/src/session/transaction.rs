@@ -110,11 +110,15 @@ impl Session {
 
     /// The transaction under way.
     pub(super) fn transaction(&self) -> Result<&Transaction> {
-        self.transaction.as_ref().ok_or_else(|| Error::internal("no transaction is under way"))
+        self.transaction
+            .as_ref()
+            .ok_or_else(|| Error::internal("no transaction is under way"))
     }
 
     pub(super) fn transaction_mut(&mut self) -> Result<&mut Transaction> {
-        self.transaction.as_mut().ok_or_else(|| Error::internal("no transaction is under way"))
+        self.transaction
+            .as_mut()
+            .ok_or_else(|| Error::internal("no transaction is under way"))
     }
 
     /// In a failed block, everything but its end is refused.
@@ -170,7 +174,9 @@ impl Session {
         self.block = Block::None;
         self.portals.retain(|_, portal| portal.is_held());
         self.portals.values_mut().for_each(Portal::committed);
-        let Some(transaction) = self.transaction.take() else { return Ok(()) };
+        let Some(transaction) = self.transaction.take() else {
+            return Ok(());
+        };
         if !transaction.changes.is_empty() {
             let changes = transaction.changes;
             if let Err(e) = objects::write(&self.engine.store, &transaction.txn, &changes).await {
@@ -180,7 +186,9 @@ impl Session {
             let engine = self.engine.clone();
             transaction.txn.on_commit(move |_| {
                 // The definitions were made by this server from the same text a moment ago.
-                engine.publish(&changes).expect("a definition that was written can be read");
+                engine
+                    .publish(&changes)
+                    .expect("a definition that was written can be read");
             });
         }
         let sync = self.settings.borrow().text(Id::SynchronousCommit) != "off";
@@ -238,7 +246,10 @@ impl Session {
     }
 
     /// COMMIT. The tag, and a warning where there was nothing to commit.
-    pub(super) async fn commit_block(&mut self, chain: bool) -> Result<(&'static str, Option<Error>)> {
+    pub(super) async fn commit_block(
+        &mut self,
+        chain: bool,
+    ) -> Result<(&'static str, Option<Error>)> {
         match self.block {
             Block::Failed => {
                 self.rollback_block(chain)?;
@@ -293,15 +304,26 @@ impl Session {
         let transaction = self.transaction_mut()?;
         transaction.txn.savepoint();
         let (catalog, changes) = (transaction.catalog.clone(), transaction.changes.len());
-        transaction.savepoints.push(Savepoint { name, settings_mark, catalog, changes });
+        transaction.savepoints.push(Savepoint {
+            name,
+            settings_mark,
+            catalog,
+            changes,
+        });
         Ok(())
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
         let savepoints = self.transaction.as_ref().map_or(&[][..], |t| &t.savepoints);
-        savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
-            Error::new(state::INVALID_SAVEPOINT, format!("savepoint \"{name}\" does not exist"))
-        })
+        savepoints
+            .iter()
+            .rposition(|s| s.name == name)
+            .ok_or_else(|| {
+                Error::new(
+                    state::INVALID_SAVEPOINT,
+                    format!("savepoint \"{name}\" does not exist"),
+                )
+            })
     }
 
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
@@ -328,13 +350,17 @@ impl Session {
     /// Undoes what came after savepoint `at`, which stays.
     fn undo_to(&mut self, at: usize) {
         self.portals.retain(|_, portal| portal.outlives_rollback());
-        let Some(transaction) = &mut self.transaction else { return };
+        let Some(transaction) = &mut self.transaction else {
+            return;
+        };
         transaction.txn.rollback_to(at);
         transaction.savepoints.truncate(at + 1);
         let savepoint = &transaction.savepoints[at];
         transaction.catalog = savepoint.catalog.clone();
         transaction.changes.truncate(savepoint.changes);
-        self.settings.borrow_mut().rollback_to(savepoint.settings_mark);
+        self.settings
+            .borrow_mut()
+            .rollback_to(savepoint.settings_mark);
     }
 
     /// The catalog as the running statement sees it: what is published, with this transaction's own changes.
@@ -343,7 +369,9 @@ impl Session {
         if stale {
             self.published = self.engine.catalog();
         }
-        let Some(transaction) = self.transaction.as_mut() else { return self.published.clone() };
+        let Some(transaction) = self.transaction.as_mut() else {
+            return self.published.clone();
+        };
         match &transaction.catalog {
             None => self.published.clone(),
             Some(own) if !stale => own.clone(),
@@ -361,8 +389,12 @@ impl Session {
     /// Whether the table's file was made since the last savepoint (or the transaction's beginning), by CREATE or TRUNCATE.
     pub(super) fn is_file_of_this_level(&self, table: &TableDef) -> bool {
         let savepoint = self.transaction.as_ref().and_then(|t| t.savepoints.last());
-        let before = savepoint.and_then(|s| s.catalog.as_ref()).unwrap_or(&self.published);
-        before.table(table.oid).is_none_or(|before| before.file != table.file)
+        let before = savepoint
+            .and_then(|s| s.catalog.as_ref())
+            .unwrap_or(&self.published);
+        before
+            .table(table.oid)
+            .is_none_or(|before| before.file != table.file)
     }
 
     /// Refuses a write in a read-only transaction.
@@ -400,5 +432,8 @@ fn not_in_block(what: &str) -> Error {
 }
 
 fn no_transaction() -> Error {
-    warning(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress")
+    warning(
+        state::NO_ACTIVE_SQL_TRANSACTION,
+        "there is no transaction in progress",
+    )
 }

@@ -21,7 +21,12 @@ const SAMPLE: f64 = 30_000.0;
 
 impl Session {
     /// Cleans tables, each in a transaction of its own so that its lock is short; no table is all of them.
-    pub(super) async fn vacuum(&mut self, tables: Vec<Oid>, full: bool, analyze: bool) -> Result<()> {
+    pub(super) async fn vacuum(
+        &mut self,
+        tables: Vec<Oid>,
+        full: bool,
+        analyze: bool,
+    ) -> Result<()> {
         self.must_be_outside_block("VACUUM")?;
         if full {
             return Err(Error::unsupported("VACUUM FULL")
@@ -30,7 +35,8 @@ impl Session {
         for table in self.all_if_none(tables) {
             self.begin_if_idle();
             let txn = &self.transaction()?.txn;
-            txn.lock_relation(table, LockMode::ShareUpdateExclusive).await?;
+            txn.lock_relation(table, LockMode::ShareUpdateExclusive)
+                .await?;
             let catalog = self.catalog();
             if let Some(def) = catalog.table(table).cloned() {
                 let engine = self.engine.clone();
@@ -75,9 +81,12 @@ impl Session {
 
     async fn analyze_table(&mut self, table: Oid) -> Result<()> {
         let txn = &self.transaction()?.txn;
-        txn.lock_relation(table, LockMode::ShareUpdateExclusive).await?;
+        txn.lock_relation(table, LockMode::ShareUpdateExclusive)
+            .await?;
         let catalog = self.catalog();
-        let Some(def) = catalog.table(table) else { return Ok(()) };
+        let Some(def) = catalog.table(table) else {
+            return Ok(());
+        };
         let mut stats = self.sample(def).await?;
         let known = catalog.stats_of(table);
         stats.oid = known.map_or_else(|| self.engine.sys.new_oid(), |s| s.oid);
@@ -115,13 +124,20 @@ impl Session {
         } else {
             rows / f64::from(scan.pages_read()) * f64::from(pages)
         };
-        self.engine.store.relations.rel(def.file).set_counts(total as i64, 0, 0);
+        self.engine
+            .store
+            .relations
+            .rel(def.file)
+            .set_counts(total as i64, 0, 0);
         Ok(StatsDef {
             oid: Oid::NONE,
             table: def.oid,
             rows: total,
             pages,
-            columns: columns.iter().map(|sample| sample.stats(rows, total)).collect(),
+            columns: columns
+                .iter()
+                .map(|sample| sample.stats(rows, total))
+                .collect(),
         })
     }
 }
@@ -155,7 +171,11 @@ impl Sample {
         let sampled = rows - self.nulls;
         if sampled <= 0.0 {
             let null_fraction = if rows > 0.0 { 1.0 } else { 0.0 };
-            return ColumnStats { distinct: 0.0, null_fraction, width: 0 };
+            return ColumnStats {
+                distinct: 0.0,
+                null_fraction,
+                width: 0,
+            };
         }
         let distinct = self.seen.len() as f64;
         let once = self.seen.values().filter(|count| **count == 1).count() as f64;

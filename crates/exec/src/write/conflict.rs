@@ -16,8 +16,8 @@ use throng_access::btree::{Conflict, Inserted};
 use throng_access::{TxContext, Visibility};
 use throng_buffer::retry;
 use throng_sql::plan::ConflictNode;
-use throng_txn::{Isolation, WaitPolicy};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, wait_for_unique};
+use throng_txn::{Isolation, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
@@ -37,12 +37,19 @@ fn arbiters<'t>(target: &'t Target, node: &ConflictNode) -> Vec<&'t Rc<Index>> {
     target
         .indexes
         .iter()
-        .filter(|i| i.def.unique && (node.arbiters.is_empty() || node.arbiters.contains(&i.def.oid)))
+        .filter(|i| {
+            i.def.unique && (node.arbiters.is_empty() || node.arbiters.contains(&i.def.oid))
+        })
         .collect()
 }
 
 /// Inserts the row unless one with the same key is there.
-pub async fn insert(target: &Target, node: &ConflictNode, row: &[Datum], cx: &Context<'_>) -> Result<Outcome> {
+pub async fn insert(
+    target: &Target,
+    node: &ConflictNode,
+    row: &[Datum],
+    cx: &Context<'_>,
+) -> Result<Outcome> {
     let arbiters = arbiters(target, node);
     loop {
         if let Some(existing) = find(target, &arbiters, row, cx).await? {
@@ -142,16 +149,30 @@ async fn insert_unless(
         match enter_unique(target, index, &key, tid, cx).await? {
             Inserted::Done => {}
             _ if arbiters.iter().any(|a| a.def.oid == index.def.oid) => return Ok(None),
-            _ => return Err(super::row::unique_violation(target, index, row, &cx.env.eval)),
+            _ => {
+                return Err(super::row::unique_violation(
+                    target,
+                    index,
+                    row,
+                    &cx.env.eval,
+                ));
+            }
         }
     }
     Ok(Some(tid))
 }
 
 /// Locks the newest version of the row in the way and reads it; `None` if it is gone.
-pub async fn lock(target: &Target, existing: Tid, cx: &Context<'_>) -> Result<Option<(RowRef, Row)>> {
+pub async fn lock(
+    target: &Target,
+    existing: Tid,
+    cx: &Context<'_>,
+) -> Result<Option<(RowRef, Row)>> {
     let heap = &target.table.heap;
-    let mut at = RowRef { tid: existing, root: retry(|| heap.root_of(existing)).await? };
+    let mut at = RowRef {
+        tid: existing,
+        root: retry(|| heap.root_of(existing)).await?,
+    };
     let mut turn = RowTurn::default();
     let mut bytes = Vec::new();
     let header = retry(|| heap.read_version(existing, &mut bytes)).await?;
@@ -173,11 +194,16 @@ pub async fn lock(target: &Target, existing: Tid, cx: &Context<'_>) -> Result<Op
             RowOutcome::Deleted | RowOutcome::Busy => return Ok(None),
         }
     }
-    if retry(|| heap.read_version(at.tid, &mut bytes)).await?.is_none() {
+    if retry(|| heap.read_version(at.tid, &mut bytes))
+        .await?
+        .is_none()
+    {
         return Ok(None);
     }
     let mut row = Row::new();
-    target.table.decode(&bytes, target.def().columns.len(), &mut row)?;
+    target
+        .table
+        .decode(&bytes, target.def().columns.len(), &mut row)?;
     let mut fetch = large::Fetch::default();
     retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
     Ok(Some((at, row)))

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use throng_access::{RowLockMode, TupleBatch};
 use throng_buffer::{Ring, retry};
 use throng_sql::bind;
-use throng_sql::func::compare::comparator;
 use throng_sql::catalog::{ConstraintDef, FkAction, ForeignKey, TableDef};
+use throng_sql::func::compare::comparator;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, lock_row};
 use throng_txn::{LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;
@@ -43,15 +43,23 @@ pub struct ForeignKeys {
 }
 
 fn places(columns: &[u16]) -> Vec<usize> {
-    columns.iter().map(|attnum| usize::from(*attnum) - 1).collect()
+    columns
+        .iter()
+        .map(|attnum| usize::from(*attnum) - 1)
+        .collect()
 }
 
 fn key_of(row: &[Datum], columns: &[u16]) -> Row {
-    places(columns).into_iter().map(|at| row[at].clone()).collect()
+    places(columns)
+        .into_iter()
+        .map(|at| row[at].clone())
+        .collect()
 }
 
 fn foreign(constraint: &ConstraintDef) -> Result<&ForeignKey> {
-    constraint.foreign_key().ok_or_else(|| Error::internal("a constraint that is no foreign key"))
+    constraint
+        .foreign_key()
+        .ok_or_else(|| Error::internal("a constraint that is no foreign key"))
 }
 
 impl ForeignKeys {
@@ -89,7 +97,10 @@ impl ForeignKeys {
         if self.to_check.len() > MOST_PENDING {
             let pending = std::mem::take(&mut self.to_check);
             for (at, row) in pending {
-                if check(&self.table, &self.outgoing[at], &row, cx).await.is_err() {
+                if check(&self.table, &self.outgoing[at], &row, cx)
+                    .await
+                    .is_err()
+                {
                     self.to_check.push((at, row));
                 }
             }
@@ -192,7 +203,9 @@ async fn find_referenced(
     let index = catalog
         .index(fk.ref_index)
         .ok_or_else(|| Error::internal("a foreign key to an index that is gone"))?;
-    cx.txn.lock_relation(referenced.oid, LockMode::RowShare).await?;
+    cx.txn
+        .lock_relation(referenced.oid, LockMode::RowShare)
+        .await?;
     let target = Table::of(referenced, cx.env.store, &cx.env.eval)?;
     let index = Index::of(index, referenced, cx.env.store);
     // The index's columns may stand in another order than the constraint's.
@@ -211,7 +224,10 @@ async fn find_referenced(
     );
     let key = super::row::key_text(table, &places(&fk.columns), row, &cx.env.eval);
     let mut error = Error::new(state::FOREIGN_KEY_VIOLATION, message)
-        .detail(format!("Key {key} is not present in table \"{}\".", referenced.name))
+        .detail(format!(
+            "Key {key} is not present in table \"{}\".",
+            referenced.name
+        ))
         .constraint(&constraint.name);
     error.fields_mut().table = Some(table.name.clone());
     Err(error)
@@ -250,7 +266,10 @@ async fn lock_by_key(
             // Its newest version is locked: it counts if it still has the key.
             RowOutcome::Updated(newest) => {
                 let mut row = Row::new();
-                if retry(|| table.heap.read_version(newest.tid, &mut bytes)).await?.is_some() {
+                if retry(|| table.heap.read_version(newest.tid, &mut bytes))
+                    .await?
+                    .is_some()
+                {
                     table.decode(&bytes, table.def.columns.len(), &mut row)?;
                     if index.columns.iter().all(|c| row[*c] == values[*c]) {
                         return Ok(true);
@@ -279,13 +298,19 @@ fn act<'a>(
             return Ok(());
         }
         // The key may have come back in another row: then nobody is left pointing at nothing.
-        let action = if new.is_some() { fk.on_update } else { fk.on_delete };
+        let action = if new.is_some() {
+            fk.on_update
+        } else {
+            fk.on_delete
+        };
         let referencing = cx
             .env
             .catalog
             .table(constraint.table)
             .ok_or_else(|| Error::internal("a foreign key of a table that is gone"))?;
-        cx.txn.lock_relation(referencing.oid, LockMode::RowExclusive).await?;
+        cx.txn
+            .lock_relation(referencing.oid, LockMode::RowExclusive)
+            .await?;
         let target = Target::of(referencing, cx)?;
         let mut rows = Matching::new(&target, fk, &key);
         let mut keys = ForeignKeys::new(referencing, cx)?;
@@ -293,7 +318,15 @@ fn act<'a>(
             match action {
                 FkAction::NoAction if replaced(table, fk, &key, cx).await? => return Ok(()),
                 FkAction::NoAction | FkAction::Restrict => {
-                    return Err(still_referenced(table, constraint, referencing, fk, old, action, cx));
+                    return Err(still_referenced(
+                        table,
+                        constraint,
+                        referencing,
+                        fk,
+                        old,
+                        action,
+                        cx,
+                    ));
                 }
                 FkAction::Cascade if new.is_none() => {
                     let turn = &mut RowTurn::default();
@@ -327,8 +360,15 @@ fn act<'a>(
 }
 
 /// Whether another row of the referenced table has the key now.
-async fn replaced(table: &Arc<TableDef>, fk: &ForeignKey, key: &[Datum], cx: &Context<'_>) -> Result<bool> {
-    let Some(index) = cx.env.catalog.index(fk.ref_index) else { return Ok(false) };
+async fn replaced(
+    table: &Arc<TableDef>,
+    fk: &ForeignKey,
+    key: &[Datum],
+    cx: &Context<'_>,
+) -> Result<bool> {
+    let Some(index) = cx.env.catalog.index(fk.ref_index) else {
+        return Ok(false);
+    };
     let target = Table::of(table, cx.env.store, &cx.env.eval)?;
     let index = Index::of(index, table, cx.env.store);
     let mut values = vec![Datum::Null; table.columns.len()];
@@ -342,7 +382,10 @@ async fn replaced(table: &Arc<TableDef>, fk: &ForeignKey, key: &[Datum], cx: &Co
     retry(|| index.tree.get(&bytes, &mut tids)).await?;
     let mut row = Vec::new();
     for root in tids {
-        if retry(|| target.heap.fetch(root, &snapshot, &mut row)).await?.is_some() {
+        if retry(|| target.heap.fetch(root, &snapshot, &mut row))
+            .await?
+            .is_some()
+        {
             return Ok(true);
         }
     }
@@ -365,14 +408,25 @@ fn still_referenced(
     let (code, message) = match action {
         FkAction::Restrict => (
             state::RESTRICT_VIOLATION,
-            message.replacen("violates foreign", "violates RESTRICT setting of foreign", 1),
+            message.replacen(
+                "violates foreign",
+                "violates RESTRICT setting of foreign",
+                1,
+            ),
         ),
         _ => (state::FOREIGN_KEY_VIOLATION, message),
     };
     let key = super::row::key_text(table, &places(&fk.ref_columns), old, &cx.env.eval);
-    let verb = if action == FkAction::Restrict { "is" } else { "is still" };
+    let verb = if action == FkAction::Restrict {
+        "is"
+    } else {
+        "is still"
+    };
     let mut error = Error::new(code, message)
-        .detail(format!("Key {key} {verb} referenced from table \"{}\".", referencing.name))
+        .detail(format!(
+            "Key {key} {verb} referenced from table \"{}\".",
+            referencing.name
+        ))
         .constraint(&constraint.name);
     error.fields_mut().table = Some(referencing.name.clone());
     error
@@ -381,7 +435,9 @@ fn still_referenced(
 /// A column's default, for SET DEFAULT.
 async fn default_of(def: &TableDef, at: usize, cx: &Context<'_>) -> Result<Datum> {
     let column = &def.columns[at];
-    let Some(text) = &column.default else { return Ok(Datum::Null) };
+    let Some(text) = &column.default else {
+        return Ok(Datum::Null);
+    };
     let search_path = cx.env.catalog.search_path(&[], "");
     let bind = bind::BindContext {
         catalog: cx.env.catalog,
@@ -446,7 +502,9 @@ impl<'t> Matching<'t> {
 
     fn take(&mut self, at: RowRef, bytes: &[u8]) -> Result<bool> {
         let mut row = Row::new();
-        self.target.table.decode(bytes, self.target.def().columns.len(), &mut row)?;
+        self.target
+            .table
+            .decode(bytes, self.target.def().columns.len(), &mut row)?;
         let matches = self.columns.iter().zip(&self.key).all(|(c, k)| {
             let compare = comparator(self.target.table.column_type(*c).oid);
             !row[*c].is_null() && compare(&row[*c], k).is_eq()
@@ -500,7 +558,13 @@ impl<'t> Matching<'t> {
             .await?;
             self.block += 1;
             for i in 0..batch.len() {
-                self.take(RowRef { tid: batch.tid(i), root: batch.root(i) }, batch.row(i))?;
+                self.take(
+                    RowRef {
+                        tid: batch.tid(i),
+                        root: batch.root(i),
+                    },
+                    batch.row(i),
+                )?;
             }
             cx.env.cancel.check()?;
         }

@@ -70,7 +70,12 @@ impl Target {
                 key[at] |= index.def.unique;
             }
         }
-        Ok(Target { table, indexes, indexed, key })
+        Ok(Target {
+            table,
+            indexes,
+            indexed,
+            key,
+        })
     }
 
     pub fn def(&self) -> &TableDef {
@@ -132,7 +137,12 @@ async fn give(
 }
 
 /// 23502 and 23514: what a row must be before it is stored.
-async fn check_row(execution: &mut Execution, cx: &Context<'_>, def: &TableDef, row: &[Datum]) -> Result<()> {
+async fn check_row(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    def: &TableDef,
+    row: &[Datum],
+) -> Result<()> {
     row::check_not_null(def, row, &cx.env.eval)?;
     let failed = evaluate(execution, cx.env, |plan, cx| {
         let checks: &'static [CheckExpr] = match &plan.root.node {
@@ -175,8 +185,10 @@ async fn insert(
                     conflict::Outcome::Inserted(tid) => Some(tid),
                     conflict::Outcome::Conflict(existing) => {
                         if conflict.update.is_some() {
-                            let updated =
-                                update_conflicting(execution, &target, existing, &row, &mut keys, cx).await?;
+                            let updated = update_conflicting(
+                                execution, &target, existing, &row, &mut keys, cx,
+                            )
+                            .await?;
                             match updated {
                                 Updated::Done(new_row) => {
                                     count += 1;
@@ -185,7 +197,8 @@ async fn insert(
                                 Updated::Skipped => {}
                                 // The row went away while we looked: the insert is tried anew.
                                 Updated::Gone => {
-                                    let again = conflict::insert(&target, conflict, &row, cx).await?;
+                                    let again =
+                                        conflict::insert(&target, conflict, &row, cx).await?;
                                     if let conflict::Outcome::Inserted(tid) = again {
                                         keys.inserted(&row, cx).await?;
                                         row.push(Datum::Tid(tid));
@@ -228,12 +241,16 @@ async fn update_conflicting(
     keys: &mut ForeignKeys,
     cx: &Context<'_>,
 ) -> Result<Updated> {
-    let Some((at, old)) = conflict::lock(target, existing, cx).await? else { return Ok(Updated::Gone) };
+    let Some((at, old)) = conflict::lock(target, existing, cx).await? else {
+        return Ok(Updated::Gone);
+    };
     let mut both = old.clone();
     both.push(Datum::Tid(at.tid));
     both.extend_from_slice(proposed);
     let new = evaluate(execution, cx.env, |plan, cx| {
-        let Node::Insert(node) = &plan.root.node else { return Ok(None) };
+        let Node::Insert(node) = &plan.root.node else {
+            return Ok(None);
+        };
         let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
             return Ok(None);
         };
@@ -249,7 +266,9 @@ async fn update_conflicting(
         Ok(Some(new))
     })
     .await?;
-    let Some(mut new) = new else { return Ok(Updated::Skipped) };
+    let Some(mut new) = new else {
+        return Ok(Updated::Skipped);
+    };
     check_row(execution, cx, target.def(), &new).await?;
     let mut turn = RowTurn::default();
     match store_update(target, at, &old, &new, &mut turn, cx).await? {
@@ -288,25 +307,34 @@ pub async fn store_update(
     cx: &Context<'_>,
 ) -> Result<RowOutcome<Tid>> {
     let changed = |columns: &[bool]| {
-        columns.iter().zip(old.iter().zip(new)).any(|(is_in, (old, new))| *is_in && old != new)
+        columns
+            .iter()
+            .zip(old.iter().zip(new))
+            .any(|(is_in, (old, new))| *is_in && old != new)
     };
-    let mode = if changed(&target.key) { RowLockMode::Update } else { RowLockMode::NoKeyUpdate };
+    let mode = if changed(&target.key) {
+        RowLockMode::Update
+    } else {
+        RowLockMode::NoKeyUpdate
+    };
     let hot = !changed(&target.indexed);
     let heap = &target.table.heap;
     cx.env.store.pool.wal().check_space()?;
     let bytes = large::encode(heap, cx.txn, &target.table.layout, new).await?;
-    Ok(match update_row(cx.txn, heap, at, &bytes, mode, hot, turn).await? {
-        RowOutcome::Done(version) => {
-            if !version.hot {
-                row::enter(target, new, version.tid, cx).await?;
+    Ok(
+        match update_row(cx.txn, heap, at, &bytes, mode, hot, turn).await? {
+            RowOutcome::Done(version) => {
+                if !version.hot {
+                    row::enter(target, new, version.tid, cx).await?;
+                }
+                RowOutcome::Done(version.tid)
             }
-            RowOutcome::Done(version.tid)
-        }
-        RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
-        RowOutcome::Deleted => RowOutcome::Deleted,
-        RowOutcome::SelfModified => RowOutcome::SelfModified,
-        RowOutcome::Busy => RowOutcome::Busy,
-    })
+            RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
+            RowOutcome::Deleted => RowOutcome::Deleted,
+            RowOutcome::SelfModified => RowOutcome::SelfModified,
+            RowOutcome::Busy => RowOutcome::Busy,
+        },
+    )
 }
 
 /// The row that a tid of the input names, with its chain's root.
@@ -333,13 +361,21 @@ async fn update(
     let mut input = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut input).await? {
-        let Some(mut at) = row_ref(&target, &input[node.tid as usize]).await? else { continue };
+        let Some(mut at) = row_ref(&target, &input[node.tid as usize]).await? else {
+            continue;
+        };
         let mut turn = RowTurn::default();
         loop {
-            let old: Row = node.old.iter().map(|slot| input[*slot as usize].clone()).collect();
+            let old: Row = node
+                .old
+                .iter()
+                .map(|slot| input[*slot as usize].clone())
+                .collect();
             let mut new = old.clone();
             evaluate(execution, cx.env, |plan, cx| {
-                let Node::Update(node) = &plan.root.node else { return Ok(()) };
+                let Node::Update(node) = &plan.root.node else {
+                    return Ok(());
+                };
                 for (attnum, expr) in &node.set {
                     new[usize::from(*attnum) - 1] = eval(expr, &input, cx)?;
                 }
@@ -378,7 +414,8 @@ pub async fn constant(expr: Expr, env: Env<'_>) -> Result<Datum> {
     let mut run = Execution::of_expression(expr);
     let mut row = Row::new();
     wait_for(env, || run.next(env, &mut row)).await?;
-    row.pop().ok_or_else(|| Error::internal("an expression without a value"))
+    row.pop()
+        .ok_or_else(|| Error::internal("an expression without a value"))
 }
 
 /// As [`constant`], waiting on this thread: for the rare default that a definition evaluates.
@@ -394,7 +431,8 @@ pub fn constant_blocking(expr: Expr, env: Env<'_>) -> Result<Datum> {
             Err(Stop::Error(e)) => return Err(e),
         }
     }
-    row.pop().ok_or_else(|| Error::internal("an expression without a value"))
+    row.pop()
+        .ok_or_else(|| Error::internal("an expression without a value"))
 }
 
 /// Expressions over rows that come from no plan.
@@ -405,14 +443,18 @@ pub struct Compute {
 impl Compute {
     /// `exprs` speak of the row by [`Expr::Slot`].
     pub fn new(exprs: Vec<Expr>) -> Compute {
-        Compute { run: Execution::of_expressions(exprs) }
+        Compute {
+            run: Execution::of_expressions(exprs),
+        }
     }
 
     /// Their values over `row`.
     pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<Row> {
         let mut out = Row::new();
         evaluate(&mut self.run, env, |plan, cx| {
-            let Node::Values { rows } = &plan.root.node else { return Ok(()) };
+            let Node::Values { rows } = &plan.root.node else {
+                return Ok(());
+            };
             crate::run::build::evaluate_all(&rows[0], row, cx, &mut out)
         })
         .await?;
@@ -442,13 +484,19 @@ async fn delete(
     let mut input = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut input).await? {
-        let Some(mut at) = row_ref(&target, &input[node.tid as usize]).await? else { continue };
+        let Some(mut at) = row_ref(&target, &input[node.tid as usize]).await? else {
+            continue;
+        };
         let mut turn = RowTurn::default();
         loop {
             match delete_row(cx.txn, &target.table.heap, at, &mut turn).await? {
                 RowOutcome::Done(()) => {
                     drop(turn);
-                    let old: Row = node.old.iter().map(|slot| input[*slot as usize].clone()).collect();
+                    let old: Row = node
+                        .old
+                        .iter()
+                        .map(|slot| input[*slot as usize].clone())
+                        .collect();
                     keys.deleted(&old, cx).await?;
                     count += 1;
                     give(execution, cx, &input, returning).await?;

@@ -1,8 +1,8 @@
 //! One row's constraints and index entries, with PostgreSQL's complaints.
 
 use throng_access::Liveness;
-use throng_access::btree::{Conflict, Inserted};
 use throng_access::TxContext;
+use throng_access::btree::{Conflict, Inserted};
 use throng_buffer::{Try, retry};
 use throng_sql::catalog::TableDef;
 use throng_sql::func::EvalContext;
@@ -70,8 +70,10 @@ pub fn check_not_null(def: &TableDef, row: &[Datum], ctx: &EvalContext<'_>) -> R
 
 /// 23514.
 pub fn check_violation(def: &TableDef, name: &str, row: &[Datum], ctx: &EvalContext<'_>) -> Error {
-    let message =
-        format!("new row for relation \"{}\" violates check constraint \"{name}\"", def.name);
+    let message = format!(
+        "new row for relation \"{}\" violates check constraint \"{name}\"",
+        def.name
+    );
     let error = Error::new(state::CHECK_VIOLATION, message)
         .detail(failing_row(def, row, ctx))
         .constraint(name);
@@ -80,15 +82,28 @@ pub fn check_violation(def: &TableDef, name: &str, row: &[Datum], ctx: &EvalCont
 
 /// `(a, b)=(1, 2)`: key columns and a row's values of them.
 pub fn key_text(def: &TableDef, columns: &[usize], row: &[Datum], ctx: &EvalContext<'_>) -> String {
-    let names: Vec<&str> = columns.iter().map(|at| def.columns[*at].name.as_str()).collect();
-    let values: Vec<String> = columns.iter().map(|at| text(&row[*at], def, *at, ctx)).collect();
+    let names: Vec<&str> = columns
+        .iter()
+        .map(|at| def.columns[*at].name.as_str())
+        .collect();
+    let values: Vec<String> = columns
+        .iter()
+        .map(|at| text(&row[*at], def, *at, ctx))
+        .collect();
     format!("({})=({})", names.join(", "), values.join(", "))
 }
 
 /// 23505.
-pub fn unique_violation(target: &Target, index: &Index, row: &[Datum], ctx: &EvalContext<'_>) -> Error {
-    let message =
-        format!("duplicate key value violates unique constraint \"{}\"", index.def.name);
+pub fn unique_violation(
+    target: &Target,
+    index: &Index,
+    row: &[Datum],
+    ctx: &EvalContext<'_>,
+) -> Error {
+    let message = format!(
+        "duplicate key value violates unique constraint \"{}\"",
+        index.def.name
+    );
     let key = key_text(target.def(), &index.columns, row, ctx);
     let error = Error::new(state::UNIQUE_VIOLATION, message)
         .detail(format!("Key {key} already exists."))
@@ -97,7 +112,12 @@ pub fn unique_violation(target: &Target, index: &Index, row: &[Datum], ctx: &Eva
 }
 
 /// What the heap says of another row with the same key.
-pub fn conflict_with(table: &Table, root: Tid, own: Option<Tid>, ctx: &dyn TxContext) -> Try<Conflict> {
+pub fn conflict_with(
+    table: &Table,
+    root: Tid,
+    own: Option<Tid>,
+    ctx: &dyn TxContext,
+) -> Try<Conflict> {
     if own == Some(root) {
         return Ok(Conflict::None);
     }
@@ -143,9 +163,11 @@ pub async fn enter_unique(
 ) -> Result<Inserted> {
     loop {
         let inserted = retry(|| {
-            index.tree.insert_unique(key, tid, cx.txn.xid(), &mut |other| {
-                conflict_with(&target.table, other, Some(tid), cx.txn)
-            })
+            index
+                .tree
+                .insert_unique(key, tid, cx.txn.xid(), &mut |other| {
+                    conflict_with(&target.table, other, Some(tid), cx.txn)
+                })
         })
         .await?;
         match inserted {

@@ -38,7 +38,10 @@ impl Names {
     }
 
     pub fn of_virtual(table: &VirtualTable, columns: &[i16]) -> Names {
-        let name = |c: &i16| match usize::try_from(*c - 1).ok().and_then(|at| table.columns.get(at)) {
+        let name = |c: &i16| match usize::try_from(*c - 1)
+            .ok()
+            .and_then(|at| table.columns.get(at))
+        {
             Some((name, _)) => (*name).to_owned(),
             None => "tableoid".to_owned(),
         };
@@ -56,10 +59,18 @@ impl Names {
 
     pub fn aggregate(&self, node: &AggregateNode) -> Names {
         let group = node.group.iter().map(|e| self.text(e));
-        Names(group.chain(node.aggs.iter().map(|call| self.call(call))).collect())
+        Names(
+            group
+                .chain(node.aggs.iter().map(|call| self.call(call)))
+                .collect(),
+        )
     }
 
-    pub fn condition(&self, label: &'static str, condition: Option<&Expr>) -> Option<(&'static str, String)> {
+    pub fn condition(
+        &self,
+        label: &'static str,
+        condition: Option<&Expr>,
+    ) -> Option<(&'static str, String)> {
         condition.map(|condition| (label, self.text(condition)))
     }
 
@@ -70,27 +81,41 @@ impl Names {
         }
         // Each direction's own place for NULLs goes without saying.
         if key.nulls_first != key.descending {
-            text.push_str(if key.nulls_first { " NULLS FIRST" } else { " NULLS LAST" });
+            text.push_str(if key.nulls_first {
+                " NULLS FIRST"
+            } else {
+                " NULLS LAST"
+            });
         }
         text
     }
 
     fn call(&self, call: &AggCall) -> String {
         let distinct = if call.distinct { "DISTINCT " } else { "" };
-        let args = if call.args.is_empty() { "*".to_owned() } else { self.list(&call.args, ", ") };
+        let args = if call.args.is_empty() {
+            "*".to_owned()
+        } else {
+            self.list(&call.args, ", ")
+        };
         format!("{}({distinct}{args})", call.agg.name)
     }
 
     fn list(&self, exprs: &[Expr], separator: &str) -> String {
-        exprs.iter().map(|e| self.text(e)).collect::<Vec<_>>().join(separator)
+        exprs
+            .iter()
+            .map(|e| self.text(e))
+            .collect::<Vec<_>>()
+            .join(separator)
     }
 
     pub fn text(&self, expr: &Expr) -> String {
         match expr {
             Expr::Const(value, ty) => constant(value, *ty),
-            Expr::Slot(at, _) => {
-                self.0.get(*at as usize).cloned().unwrap_or_else(|| format!("column{}", at + 1))
-            }
+            Expr::Slot(at, _) => self
+                .0
+                .get(*at as usize)
+                .cloned()
+                .unwrap_or_else(|| format!("column{}", at + 1)),
             Expr::Param(at, _) => format!("${}", at + 1),
             Expr::Outer(param, _) => format!("${}", param.0),
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
@@ -109,7 +134,11 @@ impl Names {
             Expr::Not(arg) => format!("(NOT {})", self.text(arg)),
             Expr::IsNull(arg) => format!("({} IS NULL)", self.text(arg)),
             Expr::IsNotNull(arg) => format!("({} IS NOT NULL)", self.text(arg)),
-            Expr::IsBool { arg, value, negated } => {
+            Expr::IsBool {
+                arg,
+                value,
+                negated,
+            } => {
                 let not = if *negated { "NOT " } else { "" };
                 let value = match value {
                     Some(true) => "TRUE",
@@ -118,15 +147,34 @@ impl Names {
                 };
                 format!("({} IS {not}{value})", self.text(arg))
             }
-            Expr::IsDistinct { left, right, negated, .. } => {
+            Expr::IsDistinct {
+                left,
+                right,
+                negated,
+                ..
+            } => {
                 let not = if *negated { "NOT " } else { "" };
-                format!("({} IS {not}DISTINCT FROM {})", self.text(left), self.text(right))
+                format!(
+                    "({} IS {not}DISTINCT FROM {})",
+                    self.text(left),
+                    self.text(right)
+                )
             }
-            Expr::Case { operand, whens, default, .. } => {
-                let operand = operand.as_ref().map(|e| format!(" {}", self.text(e))).unwrap_or_default();
+            Expr::Case {
+                operand,
+                whens,
+                default,
+                ..
+            } => {
+                let operand = operand
+                    .as_ref()
+                    .map(|e| format!(" {}", self.text(e)))
+                    .unwrap_or_default();
                 let whens: String = whens
                     .iter()
-                    .map(|(when, then)| format!(" WHEN {} THEN {}", self.text(when), self.text(then)))
+                    .map(|(when, then)| {
+                        format!(" WHEN {} THEN {}", self.text(when), self.text(then))
+                    })
                     .collect();
                 format!("CASE{operand}{whens} ELSE {} END", self.text(default))
             }
@@ -139,9 +187,19 @@ impl Names {
                 let name = if *greatest { "GREATEST" } else { "LEAST" };
                 format!("{name}({})", self.list(args, ", "))
             }
-            Expr::ArrayCompare { op, left, array, all } => {
+            Expr::ArrayCompare {
+                op,
+                left,
+                array,
+                all,
+            } => {
                 let word = if *all { "ALL" } else { "ANY" };
-                format!("({} {} {word} ({}))", self.text(left), op.name, self.text(array))
+                format!(
+                    "({} {} {word} ({}))",
+                    self.text(left),
+                    op.name,
+                    self.text(array)
+                )
             }
             Expr::Array(items, _) => format!("ARRAY[{}]", self.list(items, ", ")),
             Expr::Subscript { array, index, .. } => {
@@ -173,7 +231,9 @@ fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
                 .map(|item| match item {
                     Datum::Text(s) => s.to_string(),
                     Datum::Numeric(n) => n.to_string(),
-                    other => other.as_i64().map_or_else(|| "…".to_owned(), |n| n.to_string()),
+                    other => other
+                        .as_i64()
+                        .map_or_else(|| "…".to_owned(), |n| n.to_string()),
                 })
                 .collect();
             format!("'{{{}}}'::{type_name}", items.join(","))
