@@ -56,10 +56,8 @@ fn run(shared: &Shared, engine: &Weak<Engine>) {
         };
         let nap = Duration::from_secs(engine.settings().int(Id::AutovacuumNaptime) as u64);
         let enabled = engine.settings().bool(Id::Autovacuum);
-        if enabled {
-            if let Err(e) = round(shared, &engine) {
-                tracing::error!(error = %e, "the background cleaner met an error");
-            }
+        if enabled && let Err(e) = round(shared, &engine) {
+            tracing::error!(error = %e, "the background cleaner met an error");
         }
         drop(engine);
         if shared.stop.load(Ordering::Acquire) {

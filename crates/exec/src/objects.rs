@@ -129,7 +129,7 @@ pub async fn write(store: &Store, txn: &Txn, changes: &[Change]) -> Result<()> {
         }
         match change {
             Change::Put { oid, kind, json } => {
-                let mut row = row_of(*oid, *kind, json);
+                let row = row_of(*oid, *kind, json);
                 let bytes = large::encode(&heap, txn, &layout(), &row).await?;
                 match find(&heap, txn, *oid).await? {
                     Some(row) => replace(&heap, txn, row, Some(&bytes)).await?,

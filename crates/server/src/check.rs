@@ -70,7 +70,11 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
         report.files += 1;
         report.pages += u64::from(files.blocks(file).unwrap_or(0));
         for fault in check_file(&files, file, FileKind::Unknown, &rolled_back) {
-            report.faults.push(Finding { file: file.0, block: fault.block, what: fault.what });
+            report.faults.push(Finding {
+                file: file.0,
+                block: fault.block,
+                what: fault.what,
+            });
         }
     }
     print(&report, args.json)?;
@@ -82,7 +86,7 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
 
 fn print(report: &Report, json: bool) -> Result<()> {
     if json {
-        let text = serde_json::to_string_pretty(report).map_err(|e| Error::internal(e))?;
+        let text = serde_json::to_string_pretty(report).map_err(Error::internal)?;
         println!("{text}");
         return Ok(());
     }

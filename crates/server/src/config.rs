@@ -78,13 +78,16 @@ impl Config {
     pub fn of(serve: &Serve) -> Result<Config> {
         let mut settings = file_settings(&serve.data)?;
         for assignment in &serve.settings {
-            let (name, value) = assignment.split_once('=').ok_or_else(|| {
-                invalid(format!("--set {assignment}: expected NAME=VALUE"))
-            })?;
+            let (name, value) = assignment
+                .split_once('=')
+                .ok_or_else(|| invalid(format!("--set {assignment}: expected NAME=VALUE")))?;
             settings.push((name.trim().to_owned(), value.trim().to_owned()));
         }
         let mut own = |name: &str| {
-            let value = settings.iter().rfind(|(n, _)| n == name).map(|(_, v)| v.clone());
+            let value = settings
+                .iter()
+                .rfind(|(n, _)| n == name)
+                .map(|(_, v)| v.clone());
             settings.retain(|(n, _)| n != name);
             value
         };
@@ -101,20 +104,33 @@ impl Config {
             None => throng_sync::topology::allowed_cores().unwrap_or_else(|_| vec![0]),
         };
         let memory = serve.memory.clone().or(own(MEMORY)).or_else(|| {
-            settings.iter().rfind(|(n, _)| n == "shared_buffers").map(|(_, v)| v.clone())
+            settings
+                .iter()
+                .rfind(|(n, _)| n == "shared_buffers")
+                .map(|(_, v)| v.clone())
         });
         let pool_bytes = match memory {
             Some(text) => parse_size(&text)
                 .filter(|n| *n >= LEAST_POOL)
-                .ok_or_else(|| invalid(format!("memory: \"{text}\" is not a size of at least 1MB")))?,
+                .ok_or_else(|| {
+                    invalid(format!("memory: \"{text}\" is not a size of at least 1MB"))
+                })?,
             None => total_memory() / 4,
         };
         settings.retain(|(n, _)| n != "shared_buffers");
-        settings.push(("shared_buffers".to_owned(), format!("{}kB", pool_bytes / 1024)));
+        settings.push((
+            "shared_buffers".to_owned(),
+            format!("{}kB", pool_bytes / 1024),
+        ));
         settings.push(("port".to_owned(), listen.port().to_string()));
         settings.push(("listen_addresses".to_owned(), listen.ip().to_string()));
 
-        let value = |name: &str| settings.iter().rfind(|(n, _)| n == name).map(|(_, v)| v.as_str());
+        let value = |name: &str| {
+            settings
+                .iter()
+                .rfind(|(n, _)| n == name)
+                .map(|(_, v)| v.as_str())
+        };
         let unix_sockets = value("unix_socket_directories")
             .unwrap_or("/tmp")
             .split(',')
@@ -129,7 +145,15 @@ impl Config {
             (None, None) => None,
             _ => return Err(invalid("ssl_cert_file and ssl_key_file belong together")),
         };
-        Ok(Config { data: serve.data.clone(), listen, cores, pool_bytes, unix_sockets, certificate, settings })
+        Ok(Config {
+            data: serve.data.clone(),
+            listen,
+            cores,
+            pool_bytes,
+            unix_sockets,
+            certificate,
+            settings,
+        })
     }
 }
 
@@ -145,8 +169,9 @@ pub fn file_settings(data: &Path) -> Result<Vec<(String, String)>> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(invalid(format!("{}: {e}", path.display()))),
     };
-    let table: toml::Table =
-        text.parse().map_err(|e| invalid(format!("{}: {e}", path.display())))?;
+    let table: toml::Table = text
+        .parse()
+        .map_err(|e| invalid(format!("{}: {e}", path.display())))?;
     table
         .into_iter()
         .map(|(name, value)| {
@@ -155,7 +180,12 @@ pub fn file_settings(data: &Path) -> Result<Vec<(String, String)>> {
                 toml::Value::Integer(n) => n.to_string(),
                 toml::Value::Float(n) => n.to_string(),
                 toml::Value::Boolean(b) => if b { "on" } else { "off" }.to_owned(),
-                _ => return Err(invalid(format!("{}: {name}: expected one value", path.display()))),
+                _ => {
+                    return Err(invalid(format!(
+                        "{}: {name}: expected one value",
+                        path.display()
+                    )));
+                }
             };
             Ok((name, text))
         })
@@ -165,7 +195,9 @@ pub fn file_settings(data: &Path) -> Result<Vec<(String, String)>> {
 /// Bytes in a size such as `512MB`, `4GB` or, with no unit, a count of bytes.
 fn parse_size(text: &str) -> Option<usize> {
     let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let number: usize = text[..digits].parse().ok()?;
     let shift = match text[digits..].trim().to_ascii_lowercase().as_str() {
         "" | "b" => 0,
@@ -220,8 +252,12 @@ mod tests {
         let config = Config::of(&serve).expect("valid");
         assert_eq!(config.listen.port(), 7000);
         assert_eq!(config.pool_bytes, 64 << 20);
-        let work_mem: Vec<_> =
-            config.settings.iter().filter(|(n, _)| n == "work_mem").map(|(_, v)| v.as_str()).collect();
+        let work_mem: Vec<_> = config
+            .settings
+            .iter()
+            .filter(|(n, _)| n == "work_mem")
+            .map(|(_, v)| v.as_str())
+            .collect();
         assert_eq!(work_mem, ["8MB", "16MB"]);
         serve.listen = Some("127.0.0.1:7001".parse().expect("an address"));
         assert_eq!(Config::of(&serve).expect("valid").listen.port(), 7001);

@@ -19,7 +19,9 @@ fn main() -> ExitCode {
         )
         .init();
     let ended = match Cli::parse().command {
-        Command::Serve(args) => Config::of(&args).and_then(serve::run).map(|()| ExitCode::SUCCESS),
+        Command::Serve(args) => Config::of(&args)
+            .and_then(serve::run)
+            .map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(&args),
     };
     ended.unwrap_or_else(|e| {

@@ -42,8 +42,14 @@ fn listen(config: &Config, engine: &Arc<Engine>) -> Result<()> {
              psql -h 127.0.0.1 -p 5433 -U postgres -c \"ALTER ROLE postgres PASSWORD '...'\", then start again.",
         ));
     }
-    let tls = config.certificate.as_ref().map(|(c, k)| tls_acceptor(c, k)).transpose()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let tls = config
+        .certificate
+        .as_ref()
+        .map(|(c, k)| tls_acceptor(c, k))
+        .transpose()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let listeners = Listeners::bind(config.listen, &config.unix_sockets)?;
         let loops = Loops::start(engine, &config.cores, tls)?;
@@ -108,7 +114,11 @@ fn tls_acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
     let wrong = |path: &Path, e: &dyn std::fmt::Display| {
         Error::new(state::CONFIG_FILE_ERROR, format!("{}: {e}", path.display()))
     };
-    let open = |path: &Path| File::open(path).map(BufReader::new).map_err(|e| wrong(path, &e));
+    let open = |path: &Path| {
+        File::open(path)
+            .map(BufReader::new)
+            .map_err(|e| wrong(path, &e))
+    };
     let certificates = rustls_pemfile::certs(&mut open(certificate)?)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|e| wrong(certificate, &e))?;

@@ -236,10 +236,13 @@ impl Batch {
     }
 }
 
+/// Encoded keys.
+type Keys = HashSet<Vec<u8>, FixedState>;
+
 /// Referenced keys this statement has found: their rows are locked, so they stay until it ends.
 struct Known {
     /// Places of each foreign key's columns, and its keys that were found.
-    constraints: Vec<(Vec<usize>, HashSet<Vec<u8>, FixedState>)>,
+    constraints: Vec<(Vec<usize>, Keys)>,
 }
 
 impl Known {

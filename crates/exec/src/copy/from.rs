@@ -378,7 +378,10 @@ impl Loading<'_> {
         let mut finished = false;
         loop {
             header_read = header_read || reader.header()?;
-            while header_read {
+            loop {
+                if !header_read {
+                    break;
+                }
                 let next = reader.next_row(plan.columns.len(), &mut fields);
                 let row = reader.row();
                 let next = next.map_err(|bad| match bad.field {
@@ -455,10 +458,10 @@ impl Loading<'_> {
             }
         }
         let row = &self.row;
-        if let Some(filter) = &mut self.formulas.filter {
-            if !value(filter, row, env).await?.is_true() {
-                return Ok(false);
-            }
+        if let Some(filter) = &mut self.formulas.filter
+            && !value(filter, row, env).await?.is_true()
+        {
+            return Ok(false);
         }
         check_not_null(&plan.table, row, &env.eval)?;
         for (name, check) in &mut self.formulas.checks {

@@ -76,11 +76,11 @@ impl AggregateOp {
     fn intakes(&self, cx: &mut Cx) -> Step<Vec<Intake>> {
         let mut intakes = Vec::with_capacity(self.plan.aggs.len());
         for call in &self.plan.aggs {
-            if let Some(filter) = &call.filter {
-                if !holds(filter, &self.pending, cx)? {
-                    intakes.push(Intake::Nothing);
-                    continue;
-                }
+            if let Some(filter) = &call.filter
+                && !holds(filter, &self.pending, cx)?
+            {
+                intakes.push(Intake::Nothing);
+                continue;
             }
             let mut args = Row::with_capacity(call.args.len());
             for arg in &call.args {

@@ -310,23 +310,23 @@ impl Session {
         let keys = tokio::task::spawn_blocking(move || keys.sorted())
             .await
             .map_err(|e| Error::internal(format!("sorting keys: {e}")))?;
-        if def.unique {
-            if let Some(root) = keys.first_duplicate(def.nulls_not_distinct) {
-                let mut bytes = Vec::new();
-                let mut row = Row::new();
-                let snapshot = txn.latest_snapshot();
-                if retry(|| table.heap.fetch(root, &snapshot, &mut bytes))
-                    .await?
-                    .is_some()
-                {
-                    table.decode(&bytes, table.def.columns.len(), &mut row)?;
-                }
-                let message = format!("could not create unique index \"{}\"", def.name);
-                let key = write::row::key_text(table_def, &index.columns, &row, &ctx);
-                return Err(Error::new(state::UNIQUE_VIOLATION, message)
-                    .detail(format!("Key {key} is duplicated."))
-                    .constraint(&def.name));
+        if def.unique
+            && let Some(root) = keys.first_duplicate(def.nulls_not_distinct)
+        {
+            let mut bytes = Vec::new();
+            let mut row = Row::new();
+            let snapshot = txn.latest_snapshot();
+            if retry(|| table.heap.fetch(root, &snapshot, &mut bytes))
+                .await?
+                .is_some()
+            {
+                table.decode(&bytes, table.def.columns.len(), &mut row)?;
             }
+            let message = format!("could not create unique index \"{}\"", def.name);
+            let key = write::row::key_text(table_def, &index.columns, &row, &ctx);
+            return Err(Error::new(state::UNIQUE_VIOLATION, message)
+                .detail(format!("Key {key} is duplicated."))
+                .constraint(&def.name));
         }
         let mut builder = index.tree.builder(xid);
         for (i, (key, tid)) in keys.iter().enumerate() {

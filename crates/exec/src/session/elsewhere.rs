@@ -63,6 +63,9 @@ impl Session {
             &host.eval(),
             work_mem,
         );
-        Some(Elsewhere { stream: analytics.start(job), rows: Vec::new().into_iter() })
+        Some(Elsewhere {
+            stream: analytics.start(job),
+            rows: Vec::new().into_iter(),
+        })
     }
 }

@@ -88,19 +88,18 @@ impl Session {
             };
             execution = Some(started.elapsed());
             counters = run.execution.take_counters();
-            if planned.tag != StatementTag::Select {
-                if let Some(top) = counters
+            if planned.tag != StatementTag::Select
+                && let Some(top) = counters
                     .as_mut()
                     .and_then(|c| c.get_mut(planned.root.id as usize))
-                {
-                    top.loops = 1;
-                    top.rows = if planned.output.is_empty() {
-                        0
-                    } else {
-                        given.rows
-                    };
-                    top.nanos = started.elapsed().as_nanos() as u64;
-                }
+            {
+                top.loops = 1;
+                top.rows = if planned.output.is_empty() {
+                    0
+                } else {
+                    given.rows
+                };
+                top.nanos = started.elapsed().as_nanos() as u64;
             }
         }
         let tree = statement(&planned, counters.as_deref());

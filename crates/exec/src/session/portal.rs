@@ -10,10 +10,10 @@ use throng_sql::query::BoundQuery;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
 
+use super::Session;
 use super::prepared::{Prepared, is_data};
 use super::query::{Run, fields, shape_of, tag};
 use super::transaction::Block;
-use super::Session;
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::run::Row;
 

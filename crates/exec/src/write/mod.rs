@@ -254,10 +254,10 @@ async fn update_conflicting(
         let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
             return Ok(None);
         };
-        if let Some(filter) = &update.filter {
-            if !holds(filter, &both, cx)? {
-                return Ok(None);
-            }
+        if let Some(filter) = &update.filter
+            && !holds(filter, &both, cx)?
+        {
+            return Ok(None);
         }
         let mut new = old.clone();
         for (attnum, expr) in &update.set {

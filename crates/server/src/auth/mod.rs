@@ -30,9 +30,12 @@ pub async fn authenticate(
     origin: &Origin,
 ) -> Result<()> {
     let role = engine.find_role(user);
-    let verifier = role.as_ref().and_then(|r| r.verifier.as_deref()).and_then(Verifier::parse);
-    let trusted = verifier.is_none()
-        && (origin.is_owner() || (origin.is_near() && !engine.any_password()));
+    let verifier = role
+        .as_ref()
+        .and_then(|r| r.verifier.as_deref())
+        .and_then(Verifier::parse);
+    let trusted =
+        verifier.is_none() && (origin.is_owner() || (origin.is_near() && !engine.any_password()));
     if !trusted {
         scram(peer, user, verifier).await?;
     }
@@ -76,7 +79,9 @@ async fn scram(peer: &mut Peer, user: &str, verifier: Option<Verifier>) -> Resul
     let last = reply(peer).await?;
     let client_final = std::str::from_utf8(&last).map_err(|_| malformed())?;
     let server_final = exchange.last(client_final).ok_or_else(malformed)?;
-    let Some(server_final) = server_final.filter(|_| !doomed) else { return Err(failed(user)) };
+    let Some(server_final) = server_final.filter(|_| !doomed) else {
+        return Err(failed(user));
+    };
     wire::message(&mut peer.output, b'R', |b| {
         wire::put_i32(b, 12);
         b.extend_from_slice(server_final.as_bytes());
@@ -91,11 +96,17 @@ fn malformed() -> Error {
 /// The body of the next authentication message.
 async fn reply(peer: &mut Peer) -> Result<Vec<u8>> {
     let Some(range) = peer.next_message().await? else {
-        return Err(Error::new(state::CONNECTION_FAILURE, "client left during authentication"));
+        return Err(Error::new(
+            state::CONNECTION_FAILURE,
+            "client left during authentication",
+        ));
     };
     match wire::frontend(peer.bytes(range))? {
         Frontend::Authentication(body) => Ok(body.to_vec()),
-        _ => Err(Error::new(state::PROTOCOL_VIOLATION, "expected a SASL response")),
+        _ => Err(Error::new(
+            state::PROTOCOL_VIOLATION,
+            "expected a SASL response",
+        )),
     }
 }
 

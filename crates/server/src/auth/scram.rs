@@ -51,7 +51,12 @@ impl Verifier {
     pub fn mock(user: &str) -> Verifier {
         let mut salt = Sha256::digest(user.as_bytes()).to_vec();
         salt.truncate(SALT);
-        Verifier { iterations: ITERATIONS, salt, stored_key: [0; 32], server_key: [0; 32] }
+        Verifier {
+            iterations: ITERATIONS,
+            salt,
+            stored_key: [0; 32],
+            server_key: [0; 32],
+        }
     }
 
     pub fn parse(text: &str) -> Option<Verifier> {
@@ -117,7 +122,9 @@ impl Exchange {
         }
         let client_nonce = bare.split(',').find_map(|a| a.strip_prefix("r="))?;
         let nonce = format!("{client_nonce}{server_nonce}");
-        let Verifier { salt, iterations, .. } = &self.verifier;
+        let Verifier {
+            salt, iterations, ..
+        } = &self.verifier;
         let reply = format!("r={nonce},s={},i={iterations}", BASE64.encode(salt));
         let challenged = Challenged {
             transcript: format!("{bare},{reply}"),
@@ -158,7 +165,10 @@ impl Challenged {
 
 /// Compares in a time that does not tell where the first difference is.
 fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
-    a.iter().zip(b).fold(0, |difference, (x, y)| difference | (x ^ y)) == 0
+    a.iter()
+        .zip(b)
+        .fold(0, |difference, (x, y)| difference | (x ^ y))
+        == 0
 }
 
 #[cfg(test)]
@@ -171,7 +181,10 @@ mod tests {
         let salt = BASE64.decode("W22ZaJ0SNY7soEsUEjb6gQ==").expect("base64");
         let verifier = Verifier::derive("pencil", salt, 4096);
         let (challenged, first) = Exchange::new(verifier)
-            .first_with("n,,n=user,r=rOprNGfwEbeRWgbNEkqO", "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
+            .first_with(
+                "n,,n=user,r=rOprNGfwEbeRWgbNEkqO",
+                "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0",
+            )
             .expect("well formed");
         assert_eq!(
             first,
@@ -183,7 +196,9 @@ mod tests {
         );
         assert_eq!(
             last,
-            Some(Some("v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=".to_owned()))
+            Some(Some(
+                "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=".to_owned()
+            ))
         );
     }
 
@@ -198,8 +213,9 @@ mod tests {
     fn a_wrong_password_is_refused() {
         let salt = b"0123456789abcdef".to_vec();
         let kept = Verifier::derive("right", salt.clone(), 4096);
-        let (challenged, first) =
-            Exchange::new(kept).first_with("n,,n=,r=abc", "def").expect("well formed");
+        let (challenged, first) = Exchange::new(kept)
+            .first_with("n,,n=,r=abc", "def")
+            .expect("well formed");
         // The client signs with another password's key.
         let mut salted = [0; 32];
         pbkdf2::pbkdf2_hmac::<Sha256>(b"wrong", &salt, 4096, &mut salted);

@@ -73,13 +73,11 @@ pub async fn serve(host: Rc<Host>, stream: Stream, mut stop: watch::Receiver<boo
 }
 
 /// From the first packet to the first ReadyForQuery. `None` if the packet asked for something else than a session.
-async fn start(
-    host: &Host,
-    mut peer: Peer,
-    origin: &Origin,
-) -> Result<Option<(Peer, Session)>> {
+async fn start(host: &Host, mut peer: Peer, origin: &Origin) -> Result<Option<(Peer, Session)>> {
     loop {
-        let Some(range) = next_startup(&mut peer).await? else { return Ok(None) };
+        let Some(range) = next_startup(&mut peer).await? else {
+            return Ok(None);
+        };
         match wire::startup(peer.bytes(range)) {
             Ok(Startup::Ssl) => match &host.tls {
                 Some(tls) if !origin.is_unix() => {
@@ -94,7 +92,11 @@ async fn start(
                 host.engine.cancel(pid, secret);
                 return Ok(None);
             }
-            Ok(Startup::Start { major, minor, parameters }) => {
+            Ok(Startup::Start {
+                major,
+                minor,
+                parameters,
+            }) => {
                 let request = Request::new(major, minor, &parameters);
                 return match session(host, &mut peer, origin, request).await {
                     Ok(session) => Ok(Some((peer, session))),
@@ -114,10 +116,10 @@ async fn refuse<T>(peer: &mut Peer, e: Error) -> Result<T> {
 
 async fn next_startup(peer: &mut Peer) -> Result<Option<std::ops::Range<usize>>> {
     loop {
-        if let Some(length) = wire::startup_length(peer.pending())? {
-            if peer.pending().len() >= length {
-                return Ok(Some(peer.take(length)));
-            }
+        if let Some(length) = wire::startup_length(peer.pending())?
+            && peer.pending().len() >= length
+        {
+            return Ok(Some(peer.take(length)));
         }
         if !peer.fill().await? {
             return Ok(None);
@@ -222,7 +224,10 @@ async fn session(
             "no PostgreSQL user name specified in startup packet",
         )
     })?;
-    let database = request.database.filter(|d| !d.is_empty()).unwrap_or_else(|| user.clone());
+    let database = request
+        .database
+        .filter(|d| !d.is_empty())
+        .unwrap_or_else(|| user.clone());
 
     auth::authenticate(&host.engine, peer, &user, origin).await?;
     if !host.engine.database_exists(&database) {
@@ -245,7 +250,11 @@ async fn session(
         wire::parameter_status(&mut peer.output, &name, &value);
     }
     let secret = session.secret();
-    let secret = if request.minor >= 2 { secret } else { &secret[..SHORT_SECRET] };
+    let secret = if request.minor >= 2 {
+        secret
+    } else {
+        &secret[..SHORT_SECRET]
+    };
     wire::message(&mut peer.output, b'K', |b| {
         wire::put_i32(b, session.pid());
         b.extend_from_slice(secret);
@@ -315,11 +324,17 @@ fn report(peer: &mut Peer, e: Error) -> Result<()> {
 
 fn text(sql: &[u8]) -> Result<&str> {
     std::str::from_utf8(sql).map_err(|e| {
-        let bad: Vec<String> =
-            sql[e.valid_up_to()..].iter().take(3).map(|b| format!("0x{b:02x}")).collect();
+        let bad: Vec<String> = sql[e.valid_up_to()..]
+            .iter()
+            .take(3)
+            .map(|b| format!("0x{b:02x}"))
+            .collect();
         Error::new(
             state::CHARACTER_NOT_IN_REPERTOIRE,
-            format!("invalid byte sequence for encoding \"UTF8\": {}", bad.join(" ")),
+            format!(
+                "invalid byte sequence for encoding \"UTF8\": {}",
+                bad.join(" ")
+            ),
         )
     })
 }
@@ -340,7 +355,13 @@ async fn extended(session: &mut Session, message: Frontend<'_>, peer: &mut Peer)
             let parameters: Vec<Option<&[u8]>> = bind.parameters.iter().collect();
             let result_formats: Vec<i16> = bind.result_formats.iter().collect();
             session
-                .bind(bind.portal, bind.statement, &parameter_formats, &parameters, &result_formats)
+                .bind(
+                    bind.portal,
+                    bind.statement,
+                    &parameter_formats,
+                    &parameters,
+                    &result_formats,
+                )
                 .await?;
             wire::message(&mut peer.output, b'2', |_| {});
         }

@@ -73,7 +73,10 @@ impl Loops {
     /// Ends every session with 57P01 and waits for the loops.
     pub fn stop(self) {
         self.stop.send_replace(true);
-        for Loop { arrivals, thread, .. } in self.loops {
+        for Loop {
+            arrivals, thread, ..
+        } in self.loops
+        {
             drop(arrivals);
             if thread.join().is_err() {
                 tracing::error!("an event loop ended by a panic");
@@ -92,20 +95,26 @@ fn start_loop(
     let connections = Arc::new(AtomicUsize::new(0));
     let open = connections.clone();
     let builder = std::thread::Builder::new().name(format!("loop-{core}"));
-    let thread = builder.stack_size(throng_sql::parse::STACK).spawn(move || {
-        if let Err(e) = throng_sync::topology::pin_current_thread(core) {
-            tracing::warn!(core, error = %e, "event loop not pinned");
-        }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            // Sockets are looked at after this many polls: frequent enough that a busy session delays nobody.
-            .event_interval(31)
-            .build()
-            .expect("a runtime for the event loop");
-        let host = Rc::new(Host { engine, tls });
-        runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open, stop)));
-    })?;
-    Ok(Loop { arrivals, connections, thread })
+    let thread = builder
+        .stack_size(throng_sql::parse::STACK)
+        .spawn(move || {
+            if let Err(e) = throng_sync::topology::pin_current_thread(core) {
+                tracing::warn!(core, error = %e, "event loop not pinned");
+            }
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                // Sockets are looked at after this many polls: frequent enough that a busy session delays nobody.
+                .event_interval(31)
+                .build()
+                .expect("a runtime for the event loop");
+            let host = Rc::new(Host { engine, tls });
+            runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open, stop)));
+        })?;
+    Ok(Loop {
+        arrivals,
+        connections,
+        thread,
+    })
 }
 
 async fn run_loop(
@@ -185,10 +194,16 @@ impl Listeners {
         socket.set_nonblocking(true)?;
         let tcp = TcpListener::from_std(socket.into())?;
         let port = tcp.local_addr()?.port();
-        let mut listeners = Listeners { tcp, unix: Vec::new(), paths: Vec::new() };
+        let mut listeners = Listeners {
+            tcp,
+            unix: Vec::new(),
+            paths: Vec::new(),
+        };
         for directory in directories {
             let path = directory.join(format!(".s.PGSQL.{port}"));
-            listeners.unix.push(bind_unix(&path).map_err(|e| at(path.display(), e))?);
+            listeners
+                .unix
+                .push(bind_unix(&path).map_err(|e| at(path.display(), e))?);
             listeners.paths.push(path);
         }
         Ok(listeners)

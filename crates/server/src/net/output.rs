@@ -29,7 +29,12 @@ pub struct Peer {
 
 impl Peer {
     pub fn new(stream: Stream) -> Peer {
-        Peer { stream, input: Vec::new(), start: 0, output: Vec::new() }
+        Peer {
+            stream,
+            input: Vec::new(),
+            start: 0,
+            output: Vec::new(),
+        }
     }
 
     /// Replaces the socket by one that encrypts; fails if the client already sent plain bytes after asking.
@@ -87,10 +92,10 @@ impl Peer {
     /// The next whole message's place in the input, reading as needed; `None` when the client has gone.
     pub async fn next_message(&mut self) -> Result<Option<std::ops::Range<usize>>> {
         loop {
-            if let Some(length) = wire::message_length(self.pending())? {
-                if self.pending().len() >= length {
-                    return Ok(Some(self.take(length)));
-                }
+            if let Some(length) = wire::message_length(self.pending())?
+                && self.pending().len() >= length
+            {
+                return Ok(Some(self.take(length)));
             }
             if !self.fill().await? {
                 return Ok(None);

@@ -57,7 +57,11 @@ impl Stream {
     pub fn origin(&self) -> Origin {
         match self {
             Stream::Tcp(s) => s.peer_addr().map_or(Origin::Unknown, Origin::Tcp),
-            Stream::Tls(s) => s.get_ref().0.peer_addr().map_or(Origin::Unknown, Origin::Tcp),
+            Stream::Tls(s) => s
+                .get_ref()
+                .0
+                .peer_addr()
+                .map_or(Origin::Unknown, Origin::Tcp),
             Stream::Unix(s) => s.peer_cred().map_or(Origin::Unknown, |c| Origin::Unix {
                 owner: c.uid() == rustix::process::geteuid().as_raw(),
             }),
@@ -67,7 +71,10 @@ impl Stream {
     pub async fn secure(self, tls: &TlsAcceptor) -> io::Result<Stream> {
         match self {
             Stream::Tcp(tcp) => Ok(Stream::Tls(Box::new(tls.accept(tcp).await?))),
-            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "TLS is for TCP connections")),
+            _ => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "TLS is for TCP connections",
+            )),
         }
     }
 

@@ -42,22 +42,36 @@ type Parsed<T> = Result<T, Malformed>;
 pub enum Startup<'a> {
     Ssl,
     Gss,
-    Cancel { pid: i32, secret: &'a [u8] },
+    Cancel {
+        pid: i32,
+        secret: &'a [u8],
+    },
     /// Protocol version and the parameters, in order.
-    Start { major: u16, minor: u16, parameters: Vec<(&'a str, &'a str)> },
+    Start {
+        major: u16,
+        minor: u16,
+        parameters: Vec<(&'a str, &'a str)>,
+    },
 }
 
 /// What a client says once it is connected.
 #[derive(Debug, PartialEq)]
 pub enum Frontend<'a> {
     Query(&'a [u8]),
-    Parse { name: &'a str, sql: &'a [u8], types: Words<'a, 4> },
+    Parse {
+        name: &'a str,
+        sql: &'a [u8],
+        types: Words<'a, 4>,
+    },
     Bind(Bind<'a>),
     DescribeStatement(&'a str),
     DescribePortal(&'a str),
     CloseStatement(&'a str),
     ClosePortal(&'a str),
-    Execute { portal: &'a str, max_rows: u32 },
+    Execute {
+        portal: &'a str,
+        max_rows: u32,
+    },
     Flush,
     Sync,
     Terminate,
@@ -84,12 +98,16 @@ pub struct Words<'a, const N: usize>(&'a [u8]);
 
 impl Words<'_, 2> {
     pub fn iter(&self) -> impl Iterator<Item = i16> + '_ {
-        self.0.chunks_exact(2).map(|c| i16::from_be_bytes([c[0], c[1]]))
+        self.0
+            .chunks_exact(2)
+            .map(|c| i16::from_be_bytes([c[0], c[1]]))
     }
 }
 impl Words<'_, 4> {
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.0.chunks_exact(4).map(|c| u32::from_be_bytes([c[0], c[1], c[2], c[3]]))
+        self.0
+            .chunks_exact(4)
+            .map(|c| u32::from_be_bytes([c[0], c[1], c[2], c[3]]))
     }
 }
 
@@ -112,8 +130,10 @@ struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
     fn take(&mut self, n: usize) -> Parsed<&'a [u8]> {
-        let (head, rest) =
-            self.0.split_at_checked(n).ok_or(Malformed("insufficient data left in message"))?;
+        let (head, rest) = self
+            .0
+            .split_at_checked(n)
+            .ok_or(Malformed("insufficient data left in message"))?;
         self.0 = rest;
         Ok(head)
     }
@@ -130,8 +150,11 @@ impl<'a> Cursor<'a> {
     }
     /// Bytes up to a terminating zero.
     fn cstr(&mut self) -> Parsed<&'a [u8]> {
-        let end =
-            self.0.iter().position(|&b| b == 0).ok_or(Malformed("invalid string in message"))?;
+        let end = self
+            .0
+            .iter()
+            .position(|&b| b == 0)
+            .ok_or(Malformed("invalid string in message"))?;
         let s = self.take(end)?;
         self.take(1)?;
         Ok(s)
@@ -153,13 +176,19 @@ impl<'a> Cursor<'a> {
         }
     }
     fn end(&self) -> Parsed<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(Malformed("invalid message format")) }
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Malformed("invalid message format"))
+        }
     }
 }
 
 /// The length of the packet at the front of `buf`, once four bytes of it are there.
 pub fn startup_length(buf: &[u8]) -> Parsed<Option<usize>> {
-    let Some(head) = buf.first_chunk::<4>() else { return Ok(None) };
+    let Some(head) = buf.first_chunk::<4>() else {
+        return Ok(None);
+    };
     let length = u32::from_be_bytes(*head) as usize;
     if !(8..=MAX_STARTUP).contains(&length) {
         return Err(Malformed("invalid length of startup packet"));
@@ -174,7 +203,10 @@ pub fn startup(packet: &[u8]) -> Parsed<Startup<'_>> {
     match body.u32()? {
         CODE_SSL => Ok(Startup::Ssl),
         CODE_GSS => Ok(Startup::Gss),
-        CODE_CANCEL => Ok(Startup::Cancel { pid: body.u32()? as i32, secret: body.0 }),
+        CODE_CANCEL => Ok(Startup::Cancel {
+            pid: body.u32()? as i32,
+            secret: body.0,
+        }),
         version => {
             let mut parameters = Vec::new();
             loop {
@@ -187,7 +219,11 @@ pub fn startup(packet: &[u8]) -> Parsed<Startup<'_>> {
             body.end().map_err(|_| {
                 Malformed("invalid startup packet layout: expected terminator as last byte")
             })?;
-            Ok(Startup::Start { major: (version >> 16) as u16, minor: version as u16, parameters })
+            Ok(Startup::Start {
+                major: (version >> 16) as u16,
+                minor: version as u16,
+                parameters,
+            })
         }
     }
 }
@@ -200,7 +236,11 @@ pub fn message_length(buf: &[u8]) -> Parsed<Option<usize>> {
             None => Ok(None),
         };
     };
-    let limit = if known(tag)? { MAX_MESSAGE } else { MAX_SHORT_MESSAGE };
+    let limit = if known(tag)? {
+        MAX_MESSAGE
+    } else {
+        MAX_SHORT_MESSAGE
+    };
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
     if !(4..=limit).contains(&length) {
         return Err(Malformed("invalid message length"));
@@ -224,7 +264,11 @@ pub fn frontend(message: &[u8]) -> Parsed<Frontend<'_>> {
     body.take(4)?;
     let parsed = match tag {
         b'Q' => Frontend::Query(body.cstr()?),
-        b'P' => Frontend::Parse { name: body.name()?, sql: body.cstr()?, types: body.words()? },
+        b'P' => Frontend::Parse {
+            name: body.name()?,
+            sql: body.cstr()?,
+            types: body.words()?,
+        },
         b'B' => Frontend::Bind(bind(&mut body)?),
         b'D' | b'C' => {
             let kind = body.u8()?;
@@ -238,7 +282,10 @@ pub fn frontend(message: &[u8]) -> Parsed<Frontend<'_>> {
                 _ => return Err(Malformed("invalid CLOSE message subtype")),
             }
         }
-        b'E' => Frontend::Execute { portal: body.name()?, max_rows: body.u32()? },
+        b'E' => Frontend::Execute {
+            portal: body.name()?,
+            max_rows: body.u32()?,
+        },
         b'H' => Frontend::Flush,
         b'S' => Frontend::Sync,
         b'X' => Frontend::Terminate,
@@ -404,10 +451,15 @@ mod tests {
         let body = b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02hi\xff\xff\xff\xff\0\x01\0\x00";
         let bytes = framed(b'B', body);
         assert_eq!(message_length(&bytes), Ok(Some(bytes.len())));
-        let Ok(Frontend::Bind(bind)) = frontend(&bytes) else { panic!("a Bind") };
+        let Ok(Frontend::Bind(bind)) = frontend(&bytes) else {
+            panic!("a Bind")
+        };
         assert_eq!((bind.portal, bind.statement), ("p", "s"));
         assert_eq!(bind.parameter_formats.iter().collect::<Vec<_>>(), [1]);
-        assert_eq!(bind.parameters.iter().collect::<Vec<_>>(), [Some(&b"hi"[..]), None]);
+        assert_eq!(
+            bind.parameters.iter().collect::<Vec<_>>(),
+            [Some(&b"hi"[..]), None]
+        );
         assert_eq!(bind.result_formats.iter().collect::<Vec<_>>(), [0]);
     }
 
@@ -415,7 +467,10 @@ mod tests {
     #[test]
     fn truncated_bodies_are_refused() {
         let bodies: [(u8, &[u8]); 5] = [
-            (b'B', b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02hi\xff\xff\xff\xff\0\x01\0\x00"),
+            (
+                b'B',
+                b"p\0s\0\0\x01\0\x01\0\x02\0\0\0\x02hi\xff\xff\xff\xff\0\x01\0\x00",
+            ),
             (b'P', b"n\0select 1\0\0\x01\0\0\0\x17"),
             (b'D', b"Sname\0"),
             (b'E', b"\0\0\0\0\x05"),
@@ -424,16 +479,29 @@ mod tests {
         for (tag, body) in bodies {
             assert!(frontend(&framed(tag, body)).is_ok());
             for cut in 0..body.len() {
-                assert!(frontend(&framed(tag, &body[..cut])).is_err(), "{} {cut}", tag as char);
+                assert!(
+                    frontend(&framed(tag, &body[..cut])).is_err(),
+                    "{} {cut}",
+                    tag as char
+                );
             }
         }
     }
 
     #[test]
     fn lengths_are_bounded() {
-        assert_eq!(message_length(b"Q\xff\xff\xff\xff"), Err(Malformed("invalid message length")));
-        assert_eq!(message_length(b"Q\0\0\0\x03"), Err(Malformed("invalid message length")));
-        assert_eq!(message_length(b"S\0\0\xff\xff"), Err(Malformed("invalid message length")));
+        assert_eq!(
+            message_length(b"Q\xff\xff\xff\xff"),
+            Err(Malformed("invalid message length"))
+        );
+        assert_eq!(
+            message_length(b"Q\0\0\0\x03"),
+            Err(Malformed("invalid message length"))
+        );
+        assert_eq!(
+            message_length(b"S\0\0\xff\xff"),
+            Err(Malformed("invalid message length"))
+        );
         assert_eq!(message_length(b"Q\0"), Ok(None));
         assert!(message_length(b"\x01").is_err());
         assert!(startup_length(b"\xff\xff\xff\xff").is_err());
@@ -445,7 +513,14 @@ mod tests {
         packet.extend_from_slice(b"user\0u\0database\0d\0\0");
         let parsed = startup(&packet).expect("well formed");
         let parameters = vec![("user", "u"), ("database", "d")];
-        assert_eq!(parsed, Startup::Start { major: 3, minor: 2, parameters });
+        assert_eq!(
+            parsed,
+            Startup::Start {
+                major: 3,
+                minor: 2,
+                parameters
+            }
+        );
         assert!(startup(&packet[..packet.len() - 1]).is_err());
     }
 }
