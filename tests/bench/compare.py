@@ -4,7 +4,9 @@
     compare.py --throng target/release/throng --pgbin /usr/lib/postgresql/18/bin [--rounds 5] [--seconds 5]
 
 Starts both servers itself, on temporary directories with the same pool (512 MB) and the same durability
-(fsync on, synchronous_commit on). PostgreSQL does not run as root: pass --pguser NAME to start it as NAME.
+(fsync on, synchronous_commit on, full page images on). Every round measures both, and the next begins with the other
+one, so that whatever else the machine does falls on both. PostgreSQL does not run as root: pass --pguser NAME to
+start it as NAME. Without --pgbin it is looked for in PGBIN.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import tempfile
 import time
 
 POOL = "512MB"
-SCRIPTS = {"select-only": ["-S"], "tpcb-like": []}
+SCRIPTS = {"select-only": ["-S"], "simple-update": ["-N"], "tpcb-like": []}
 
 
 def run(command, **options):
@@ -25,9 +27,11 @@ def run(command, **options):
 
 
 def start_throng(binary, directory, port):
-    command = [binary, "serve", "--data", directory, "--listen", f"127.0.0.1:{port}", "--memory", POOL]
+    command = [binary, "serve", "--data", directory, "--listen", f"127.0.0.1:{port}", "--memory", POOL,
+               "--set", "unix_socket_directories="]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    server.stdout.readline()
+    if not server.stdout.readline():
+        raise SystemExit(f"{binary} did not start")
     return server
 
 
@@ -68,13 +72,14 @@ def tps(port, script, mode, clients, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--throng", default="target/release/throng")
-    parser.add_argument("--pgbin", required=True)
+    parser.add_argument("--pgbin", default=os.environ.get("PGBIN"), required="PGBIN" not in os.environ)
     parser.add_argument("--pguser")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--scale", type=int, default=10)
     parser.add_argument("--clients", default="16,100")
     parser.add_argument("--modes", default="simple,prepared")
+    parser.add_argument("--scripts", default="select-only,tpcb-like")
     args = parser.parse_args()
     version = run([f"{args.pgbin}/postgres", "--version"]).strip()
     with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
@@ -91,12 +96,13 @@ def main():
             print()
             print("| workload | mode | clients | Throng TPS | PostgreSQL TPS | ratio |")
             print("| --- | --- | --- | --- | --- | --- |")
-            for name, script in SCRIPTS.items():
+            for name in args.scripts.split(","):
+                script = SCRIPTS[name]
                 for mode in args.modes.split(","):
                     for clients in map(int, args.clients.split(",")):
                         seen = {server: [] for server in ports}
-                        for _ in range(args.rounds):
-                            for server, port in ports.items():
+                        for turn in range(args.rounds):
+                            for server, port in sorted(ports.items(), reverse=turn % 2 == 0):
                                 seen[server].append(tps(port, script, mode, clients, args.seconds))
                         shown = {s: f"{statistics.median(v):,.0f} ({min(v):,.0f}-{max(v):,.0f})" for s, v in seen.items()}
                         ratio = statistics.median(seen["throng"]) / statistics.median(seen["postgres"])

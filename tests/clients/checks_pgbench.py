@@ -40,7 +40,7 @@ def bench(server, *flags, clients, protocol="simple", seconds=SECONDS):
     failed = re.search(r"number of failed transactions: (\d+)", done.stdout)
     assert failed and failed.group(1) == "0", done.stdout + done.stderr
     assert "error" not in done.stderr.lower(), done.stderr
-    tps = re.search(r"tps = ([\d.]+) \(without", done.stdout)
+    tps = re.search(r"tps = ([\d.]+) \((?:without|including)", done.stdout)
     assert tps and float(tps.group(1)) > 0, done.stdout
     return f"{float(tps.group(1)):9.0f} tps"
 

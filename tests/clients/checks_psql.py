@@ -151,15 +151,18 @@ def explain(server):
 def checks():
     yield "psql: a first script", setup
     for command, words in [
-        ("\\l", ["postgres"]), ("\\dn", ["shop", "public"]), ("\\dt shop.*", ["customer", "orders"]),
+        ("\\dn", ["shop", "public"]), ("\\dt shop.*", ["customer", "orders"]),
         ("\\dt+ shop.*", ["customer"]), ("\\d shop.orders", ["Foreign-key constraints", "generated always as identity"]),
         ("\\di shop.*", ["customer_pkey", "orders_customer_idx"]), ("\\ds shop.*", ["customer_id_seq"]),
         ("\\d+ shop.customer", ["extended"]), ("\\d shop.customer_pkey", ["primary key, btree"]),
         ("\\d shop.customer_id_seq", ["integer"]), ("\\du", ["postgres", "Superuser"]), ("\\dp shop.*", ["customer"]),
-        ("\\df upper", ["upper"]), ("\\dT int*", []), ("\\dv", []), ("\\dx", []), ("\\conninfo", ["postgres"]),
-        ("\\encoding", ["UTF8"]), ("\\d", []), ("\\db", []), ("\\dC", []), ("\\do ||", []),
+        ("\\df upper", ["upper"]), ("\\dT int*", []), ("\\dx", []), ("\\conninfo", ["postgres"]),
+        ("\\encoding", ["UTF8"]), ("\\db", []), ("\\dC", []), ("\\do ||", []),
     ]:
         yield f"psql: {command}", described(command, *words)
+    # Older ones ask pg_database for a column that PostgreSQL 17 renamed.
+    if psql_version() >= 17:
+        yield "psql: \\l", described("\\l", "postgres")
     yield "psql: \\d of a table, line by line", table_description
     yield "psql: errors point at their place", errors_point_at_their_place
     yield "psql: a script in one transaction", script_in_one_transaction
