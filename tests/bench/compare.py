@@ -44,7 +44,7 @@ def start_postgres(pgbin, directory, port, user):
         shutil.chown(directory, user)
     data = os.path.join(directory, "data")
     run(as_user(user, [f"{pgbin}/initdb", "-D", data, "-U", "postgres", "--locale=C.UTF-8", "-E", "UTF8"]))
-    settings = {"port": port, "shared_buffers": POOL, "max_connections": 500, "unix_socket_directories": "''"}
+    settings = {"port": port, "shared_buffers": POOL, "max_connections": 500, "unix_socket_directories": ""}
     options = [f"-c{name}={value}" for name, value in settings.items()]
     server = subprocess.Popen(
         as_user(user, [f"{pgbin}/postgres", "-D", data, *options]),
