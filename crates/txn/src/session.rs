@@ -195,7 +195,8 @@ impl SessionEntry {
     }
     /// `deadlock_timeout` of this session alone; until then the server's holds.
     pub fn set_deadlock_timeout(&self, timeout: Duration) {
-        self.deadlock_timeout_ms.store(timeout.as_millis() as u64, Ordering::Relaxed);
+        self.deadlock_timeout_ms
+            .store(timeout.as_millis() as u64, Ordering::Relaxed);
     }
     pub(crate) fn deadlock_timeout(&self) -> Duration {
         match self.deadlock_timeout_ms.load(Ordering::Relaxed) {

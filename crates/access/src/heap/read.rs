@@ -201,12 +201,14 @@ impl Heap {
     /// The slot that index entries name for the version `tid`: the root of its chain, itself if it begins one.
     pub fn root_of(&self, tid: Tid) -> Try<Tid> {
         let page = self.pool.shared(self.page_id(tid.block))?;
-        let heap_only = page::tuple(&*page, tid.slot).is_some_and(|(_, _, header)| header.is_heap_only());
+        let heap_only =
+            page::tuple(&*page, tid.slot).is_some_and(|(_, _, header)| header.is_heap_only());
         if !page::is_heap(&*page) || !heap_only {
             return Ok(tid);
         }
         let mut roots = (1..=page::slot_count(&*page)).map(|slot| Tid::new(tid.block, slot));
-        let root = roots.find(|root| Chain::new(&*page, *root).any(|version| version.slot == tid.slot));
+        let root =
+            roots.find(|root| Chain::new(&*page, *root).any(|version| version.slot == tid.slot));
         Ok(root.unwrap_or(tid))
     }
 

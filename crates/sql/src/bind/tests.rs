@@ -94,7 +94,10 @@ fn parameters_get_their_types_from_where_they_stand() {
                  filler char(22))",
         )
         .unwrap();
-    let lines: Vec<&str> = include_str!("params.txt").lines().filter(|l| !l.is_empty()).collect();
+    let lines: Vec<&str> = include_str!("params.txt")
+        .lines()
+        .filter(|l| !l.is_empty())
+        .collect();
     let mut wrong = Vec::new();
     for case in lines.chunks(2) {
         let got = match bench.bind_one(case[0]).map(|b| b.statement) {
@@ -109,5 +112,10 @@ fn parameters_get_their_types_from_where_they_stand() {
             wrong.push(format!("{}\n  want {}\n  got  {got}", case[0], case[1]));
         }
     }
-    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

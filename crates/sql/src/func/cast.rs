@@ -107,11 +107,18 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
         });
     }
     // Vectors are arrays by another name.
-    for (vector, array) in
-        [(oid::INT2VECTOR, oid::INT2_ARRAY), (oid::OIDVECTOR, oid::OID_ARRAY)]
-    {
+    for (vector, array) in [
+        (oid::INT2VECTOR, oid::INT2_ARRAY),
+        (oid::OIDVECTOR, oid::OID_ARRAY),
+    ] {
         let (context, method) = (CastContext::Implicit, CastMethod::Binary);
-        add(Cast { from: vector, to: array, context, method, function: Oid::NONE });
+        add(Cast {
+            from: vector,
+            to: array,
+            context,
+            method,
+            function: Oid::NONE,
+        });
     }
     let element_casts: Vec<(&'static Cast, Oid, Oid)> = map
         .values()

@@ -146,11 +146,27 @@ pub static FAMILIES: &[Family] = &[
         operators: like::OPERATORS,
         ..Family::NONE
     },
-    Family { functions: regex_func::FUNCTIONS, operators: regex_func::OPERATORS, ..Family::NONE },
-    Family { functions: extract::FUNCTIONS, ..Family::NONE },
-    Family { functions: datetime_make::FUNCTIONS, ..Family::NONE },
-    Family { functions: to_char::FUNCTIONS, ..Family::NONE },
-    Family { functions: misc::FUNCTIONS, ..Family::NONE },
+    Family {
+        functions: regex_func::FUNCTIONS,
+        operators: regex_func::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: extract::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: datetime_make::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: to_char::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: misc::FUNCTIONS,
+        ..Family::NONE
+    },
 ];
 
 /// Computes one value. A strict function is never called with a NULL.

@@ -331,9 +331,8 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(words), 1..40).prop_map(|w| w.join(" "))
 }
 
-static BENCH: std::sync::LazyLock<crate::testing::Workbench> = std::sync::LazyLock::new(|| {
-    crate::testing::Workbench::new("create table t (a int, b text)")
-});
+static BENCH: std::sync::LazyLock<crate::testing::Workbench> =
+    std::sync::LazyLock::new(|| crate::testing::Workbench::new("create table t (a int, b text)"));
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]

@@ -6,7 +6,8 @@ use throng_types::{Oid, Result, SqlType, oid};
 
 use super::cost::{self, at_least_one};
 use super::{
-    Built, Columns, Cost, IndexScan, KeyBound, KeyMatch, Node, OrderedBy, Planner, SeqScan, TableLock,
+    Built, Columns, Cost, IndexScan, KeyBound, KeyMatch, Node, OrderedBy, Planner, SeqScan,
+    TableLock,
 };
 use crate::catalog::{IndexDef, TableDef};
 use crate::expr::{Expr, RelId, system};
@@ -67,7 +68,9 @@ pub(super) fn same_keys(a: SqlType, b: SqlType) -> bool {
 fn column_of(expr: &Expr, rel: RelId) -> Option<i16> {
     match expr {
         Expr::Var(var) if var.rel == rel => Some(var.column),
-        Expr::Cast { arg, to, .. } if to.typmod < 0 && same_keys(arg.ty(), *to) => column_of(arg, rel),
+        Expr::Cast { arg, to, .. } if to.typmod < 0 && same_keys(arg.ty(), *to) => {
+            column_of(arg, rel)
+        }
         _ => None,
     }
 }
@@ -84,9 +87,13 @@ fn is_fixed(expr: &Expr, rel: RelId) -> bool {
 
 /// `column op value`, whichever side the column is on.
 fn comparison(condition: &Expr, rel: RelId) -> Option<(i16, Strategy, &Expr)> {
-    let Expr::Op { op, args, .. } = condition else { return None };
+    let Expr::Op { op, args, .. } = condition else {
+        return None;
+    };
     let strategy = op.strategy?;
-    let [left, right] = &args[..] else { return None };
+    let [left, right] = &args[..] else {
+        return None;
+    };
     if let Some(column) = column_of(left, rel).filter(|_| is_fixed(right, rel)) {
         return same_keys(left.ty(), right.ty()).then_some((column, strategy, right));
     }
@@ -104,11 +111,18 @@ impl Planner<'_> {
     ) -> Result<Built> {
         self.lock(source.table.oid, TableLock::AccessShare);
         let size = self.ctx.stats.table_size(source.table.oid);
-        let selectivity: f64 = conditions.iter().map(|c| self.selectivity(c, source)).product();
+        let selectivity: f64 = conditions
+            .iter()
+            .map(|c| self.selectivity(c, source))
+            .product();
         let rows = at_least_one(size.rows * selectivity);
         let seq_cost = f64::from(size.pages) * cost::SEQ_PAGE
             + size.rows * (cost::TUPLE + cost::OPERATOR * conditions.len() as f64)
-            + if self.ctx.enable_seqscan { 0.0 } else { cost::DISABLED };
+            + if self.ctx.enable_seqscan {
+                0.0
+            } else {
+                cost::DISABLED
+            };
 
         let mut best: Option<(f64, Path)> = None;
         for index in self.ctx.catalog.indexes_of(source.table.oid) {
@@ -121,13 +135,21 @@ impl Planner<'_> {
         }
         let seq_effective = self.effective_cost(seq_cost, false, rows, wanted);
         let columns = self.needed_columns(source.rel);
-        let types: Vec<SqlType> = columns.iter().map(|c| column_type(source.table, *c)).collect();
+        let types: Vec<SqlType> = columns
+            .iter()
+            .map(|c| column_type(source.table, *c))
+            .collect();
         let places = Columns::of(source.rel, columns.iter().copied());
         let width = cost::width(&types);
         match best.filter(|(cost, _)| *cost < seq_effective) {
             Some((_, path)) => {
                 let total = path.cost;
-                let cost = Cost { startup: cost::DESCENT, total, rows, width };
+                let cost = Cost {
+                    startup: cost::DESCENT,
+                    total,
+                    rows,
+                    width,
+                };
                 self.index_scan(source, path, conditions, columns, types, places, cost)
             }
             None => {
@@ -139,9 +161,18 @@ impl Planner<'_> {
                     columns,
                     filter: Expr::all_of(placed),
                 };
-                let cost = Cost { startup: 0.0, total: seq_cost, rows, width };
+                let cost = Cost {
+                    startup: 0.0,
+                    total: seq_cost,
+                    rows,
+                    width,
+                };
                 let plan = self.node(Node::SeqScan(scan), types, cost);
-                Ok(Built { plan, columns: places, order: Vec::new() })
+                Ok(Built {
+                    plan,
+                    columns: places,
+                    order: Vec::new(),
+                })
             }
         }
     }
@@ -152,7 +183,13 @@ impl Planner<'_> {
             let part = wanted.limit.map_or(1.0, |limit| (limit / rows).min(1.0));
             return cost * part + cost::DESCENT;
         }
-        cost::sort(&Cost { startup: 0.0, total: cost, rows, width: 0 }).total
+        cost::sort(&Cost {
+            startup: 0.0,
+            total: cost,
+            rows,
+            width: 0,
+        })
+        .total
     }
 
     /// Share of the table's rows that a condition lets through.
@@ -197,13 +234,17 @@ impl Planner<'_> {
         let mut equalities = 0;
         for key in &index.columns {
             let column = key.attnum as i16;
-            let Some((at, matching)) = find_match(conditions, source.rel, column) else { break };
+            let Some((at, matching)) = find_match(conditions, source.rel, column) else {
+                break;
+            };
             let share = self.equality(source.table.oid, key.attnum);
             match &matching {
                 Match::Eq(_) => rows *= share,
                 Match::Any(array) => {
                     let items = match array {
-                        Expr::Const(throng_types::Datum::Array(items), _) => items.items.len() as f64,
+                        Expr::Const(throng_types::Datum::Array(items), _) => {
+                            items.items.len() as f64
+                        }
                         _ => 10.0,
                     };
                     ranges *= items;
@@ -221,7 +262,9 @@ impl Planner<'_> {
         let (mut lower, mut upper) = (None, None);
         if let Some(key) = index.columns.get(equalities) {
             for (at, condition) in conditions.iter().enumerate() {
-                let Some((column, strategy, value)) = comparison(condition, source.rel) else { continue };
+                let Some((column, strategy, value)) = comparison(condition, source.rel) else {
+                    continue;
+                };
                 if column != key.attnum as i16 || used.contains(&at) {
                     continue;
                 }
@@ -245,12 +288,20 @@ impl Planner<'_> {
         }
         // Several ranges come one after another: the order within each is not the order of all.
         let single = !prefix.iter().any(|m| matches!(m, Match::Any(_)));
-        let order = if single { order_given(index, equalities, wanted) } else { None };
+        let order = if single {
+            order_given(index, equalities, wanted)
+        } else {
+            None
+        };
         if used.is_empty() && order.is_none() {
             return Vec::new();
         }
         let rows = rows.max(ranges.min(table_rows.max(1.0)));
-        let disabled = if self.ctx.enable_indexscan { 0.0 } else { cost::DISABLED };
+        let disabled = if self.ctx.enable_indexscan {
+            0.0
+        } else {
+            cost::DISABLED
+        };
         let cost = disabled
             + ranges * cost::DESCENT
             + rows * (cost::RANDOM_PAGE * 0.5 + cost::INDEX_TUPLE + cost::TUPLE);
@@ -267,7 +318,10 @@ impl Planner<'_> {
         }]
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one scan, each used once")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one scan, each used once"
+    )]
     fn index_scan(
         &mut self,
         source: &TableRef<'_>,
@@ -282,7 +336,11 @@ impl Planner<'_> {
         let mut filter = Vec::new();
         let mut condition = Vec::new();
         for (at, expr) in conditions.into_iter().enumerate() {
-            if path.used.contains(&at) { condition.push(expr) } else { filter.push(expr) }
+            if path.used.contains(&at) {
+                condition.push(expr)
+            } else {
+                filter.push(expr)
+            }
         }
         // The condition is looked at again when a row has changed, so its columns must be in the row; where they are
         // not (nothing else asks for them), they are added at the end.
@@ -315,15 +373,24 @@ impl Planner<'_> {
             });
         }
         let mut bound = |end: Option<(Expr, bool)>| -> Result<Option<KeyBound>> {
-            end.map(|(value, inclusive)| Ok(KeyBound { value: self.place(value, &nothing)?, inclusive }))
-                .transpose()
+            end.map(|(value, inclusive)| {
+                Ok(KeyBound {
+                    value: self.place(value, &nothing)?,
+                    inclusive,
+                })
+            })
+            .transpose()
         };
         let (lower, upper) = (bound(path.lower)?, bound(path.upper)?);
         let order = path
             .index
             .columns
             .iter()
-            .skip(if path.ordered { prefix.len() } else { usize::MAX })
+            .skip(if path.ordered {
+                prefix.len()
+            } else {
+                usize::MAX
+            })
             .map(|key| OrderedBy {
                 rel: source.rel,
                 column: key.attnum as i16,
@@ -349,7 +416,11 @@ impl Planner<'_> {
             index_only,
         };
         let plan = self.node(Node::IndexScan(scan), types, cost);
-        Ok(Built { plan, columns: places, order })
+        Ok(Built {
+            plan,
+            columns: places,
+            order,
+        })
     }
 }
 
@@ -359,13 +430,18 @@ fn find_match(conditions: &[Expr], rel: RelId, column: i16) -> Option<(usize, Ma
     for (at, condition) in conditions.iter().enumerate() {
         match condition {
             Expr::Op { .. } => {
-                if let Some((c, Strategy::Equal, value)) = comparison(condition, rel) {
-                    if c == column {
-                        return Some((at, Match::Eq(value.clone())));
-                    }
+                if let Some((c, Strategy::Equal, value)) = comparison(condition, rel)
+                    && c == column
+                {
+                    return Some((at, Match::Eq(value.clone())));
                 }
             }
-            Expr::ArrayCompare { op, left, array, all: false } => {
+            Expr::ArrayCompare {
+                op,
+                left,
+                array,
+                all: false,
+            } => {
                 let fits = op.strategy == Some(Strategy::Equal)
                     && column_of(left, rel) == Some(column)
                     && is_fixed(array, rel)
@@ -387,7 +463,9 @@ fn find_match(conditions: &[Expr], rel: RelId, column: i16) -> Option<(usize, Ma
 /// Whether an index whose first `fixed` columns have one value each gives the wanted order: read forward (false) or
 /// backward (true).
 fn order_given(index: &IndexDef, fixed: usize, wanted: &Wanted) -> Option<bool> {
-    if wanted.order.is_empty() || wanted.order.len() > index.columns.len() - fixed.min(index.columns.len()) {
+    if wanted.order.is_empty()
+        || wanted.order.len() > index.columns.len() - fixed.min(index.columns.len())
+    {
         return None;
     }
     let mut direction = None;

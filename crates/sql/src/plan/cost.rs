@@ -41,7 +41,9 @@ pub(super) fn selectivity(condition: &Expr) -> f64 {
             (None, "~~" | "~" | "~~*" | "~*") => LIKE,
             _ => OTHER,
         },
-        Expr::ArrayCompare { array, all: false, .. } => match &**array {
+        Expr::ArrayCompare {
+            array, all: false, ..
+        } => match &**array {
             Expr::Const(throng_types::Datum::Array(items), _) => {
                 (items.items.len() as f64 * EQUALITY).min(1.0)
             }
@@ -69,15 +71,25 @@ pub(super) fn width(types: &[SqlType]) -> u32 {
 
 /// The input with `operators` more computed for each row.
 pub(super) fn per_row(input: &Cost, operators: f64) -> Cost {
-    Cost { total: input.total + input.rows * OPERATOR * operators, ..*input }
+    Cost {
+        total: input.total + input.rows * OPERATOR * operators,
+        ..*input
+    }
 }
 
 pub(super) fn filter(input: &Cost, condition: &Expr) -> Cost {
-    Cost { rows: at_least_one(input.rows * selectivity(condition)), ..per_row(input, 1.0) }
+    Cost {
+        rows: at_least_one(input.rows * selectivity(condition)),
+        ..per_row(input, 1.0)
+    }
 }
 
 pub(super) fn sort(input: &Cost) -> Cost {
     let n = input.rows.max(2.0);
     let startup = input.total + 2.0 * OPERATOR * n * n.log2();
-    Cost { startup, total: startup + OPERATOR * n, ..*input }
+    Cost {
+        startup,
+        total: startup + OPERATOR * n,
+        ..*input
+    }
 }

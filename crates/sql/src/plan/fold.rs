@@ -1,8 +1,8 @@
 //! Computing while planning what cannot change: immutable functions of constants.
 
-use throng_types::{Datum, Oid, oid};
 use throng_types::datum::Array;
 use throng_types::sqltype::element_of;
+use throng_types::{Datum, Oid, oid};
 
 use crate::expr::Expr;
 use crate::func::{EvalContext, EvalResult, Volatility, typmod};
@@ -28,7 +28,12 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
         Expr::Call { func, args, .. } if func.volatility == Volatility::Immutable => {
             constants(args).map(|args| func.call(ctx, &args))
         }
-        Expr::Cast { arg, cast, to, context } => match constant(arg) {
+        Expr::Cast {
+            arg,
+            cast,
+            to,
+            context,
+        } => match constant(arg) {
             Some(value) if cast.is_none_or(|c| is_immutable(c.from, c.to)) => {
                 let converted = match cast {
                     Some(cast) if !value.is_null() => cast.apply(ctx, value),
@@ -44,11 +49,11 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
             }
             _ => None,
         },
-        Expr::Array(items, ty) => element_of(ty.oid).filter(|element| {
-            items.iter().all(|item| item.type_oid() == *element)
-        }).and_then(|element| {
-            constants(items).map(|items| Ok(Datum::array(Array::from_items(element, items))))
-        }),
+        Expr::Array(items, ty) => element_of(ty.oid)
+            .filter(|element| items.iter().all(|item| item.type_oid() == *element))
+            .and_then(|element| {
+                constants(items).map(|items| Ok(Datum::array(Array::from_items(element, items))))
+            }),
         Expr::Not(arg) => match constant(arg) {
             Some(Datum::Bool(b)) => Some(Ok(Datum::Bool(!b))),
             _ => None,
@@ -64,12 +69,18 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
 /// Whether a conversion depends on nothing but its input: not on DateStyle, the time zone or the catalog.
 fn is_immutable(from: Oid, to: Oid) -> bool {
     let zoned = |ty| matches!(ty, oid::TIMESTAMPTZ | oid::TIMETZ);
-    let text = |ty| matches!(ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::NAME);
+    let text = |ty| {
+        matches!(
+            ty,
+            oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::UNKNOWN | oid::NAME
+        )
+    };
     let dated = |ty| matches!(ty, oid::DATE | oid::TIME | oid::TIMESTAMP | oid::INTERVAL);
     let named = |ty| crate::io::object_kind(ty).is_some();
-    !(zoned(from) || zoned(to) || named(from) || named(to))
-        && !(text(from) && dated(to))
-        && !(dated(from) && text(to))
+    let by_zone = zoned(from) || zoned(to);
+    let by_catalog = named(from) || named(to);
+    let by_style = (text(from) && dated(to)) || (dated(from) && text(to));
+    !(by_zone || by_catalog || by_style)
 }
 
 /// Whether this node by itself may give another value for the same row.

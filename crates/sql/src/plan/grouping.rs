@@ -15,11 +15,19 @@ pub(super) struct Grouped {
 
 impl Grouped {
     pub fn new(rel: RelId, group: Vec<Expr>) -> Grouped {
-        Grouped { rel, group, aggs: Vec::new() }
+        Grouped {
+            rel,
+            group,
+            aggs: Vec::new(),
+        }
     }
 
     fn var(&self, at: usize, ty: SqlType) -> Expr {
-        Expr::Var(Var { rel: self.rel, column: at as i16 + 1, ty })
+        Expr::Var(Var {
+            rel: self.rel,
+            column: at as i16 + 1,
+            ty,
+        })
     }
 
     /// Replaces grouped expressions and aggregates by variables of the aggregation's output.
@@ -60,23 +68,46 @@ impl Planner<'_> {
         let mut calls = Vec::with_capacity(aggs.len());
         for call in aggs {
             let args = self.place_all(call.args, &input.columns)?;
-            let filter = call.filter.map(|f| self.place(f, &input.columns)).transpose()?;
+            let filter = call
+                .filter
+                .map(|f| self.place(f, &input.columns))
+                .transpose()?;
             let mut order = Vec::new();
             for key in call.order {
-                order.push(SortKey { expr: self.place(key.expr, &input.columns)?, ..key });
+                order.push(SortKey {
+                    expr: self.place(key.expr, &input.columns)?,
+                    ..key
+                });
             }
-            calls.push(AggCall { args, filter, order, ..call });
+            calls.push(AggCall {
+                args,
+                filter,
+                order,
+                ..call
+            });
         }
-        let types: Vec<SqlType> =
-            group.iter().map(Expr::ty).chain(calls.iter().map(|c| c.ty)).collect();
-        let strategy = if group.is_empty() { AggStrategy::Plain } else { AggStrategy::Hashed };
+        let types: Vec<SqlType> = group
+            .iter()
+            .map(Expr::ty)
+            .chain(calls.iter().map(|c| c.ty))
+            .collect();
+        let strategy = if group.is_empty() {
+            AggStrategy::Plain
+        } else {
+            AggStrategy::Hashed
+        };
         let rows = match strategy {
             AggStrategy::Plain => 1.0,
             _ => at_least_one((input.rows() * 0.1).max(input.rows().min(200.0))),
         };
         let work = (group.len() + calls.len()) as f64 * cost::OPERATOR;
         let total = input.plan.cost.total + input.rows() * work + rows * cost::TUPLE;
-        let cost = Cost { startup: total, total, rows, width: cost::width(&types) };
+        let cost = Cost {
+            startup: total,
+            total,
+            rows,
+            width: cost::width(&types),
+        };
         let node = Node::Aggregate(AggregateNode {
             input: Box::new(input.plan),
             group,
@@ -84,6 +115,10 @@ impl Planner<'_> {
             strategy,
             having: None,
         });
-        Ok(Built { plan: self.node(node, types, cost), columns, order: Vec::new() })
+        Ok(Built {
+            plan: self.node(node, types, cost),
+            columns,
+            order: Vec::new(),
+        })
     }
 }

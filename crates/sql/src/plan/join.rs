@@ -37,7 +37,12 @@ fn take(conditions: &mut Vec<Expr>, mut test: impl FnMut(&Expr) -> bool) -> Vec<
 /// Breaks a list of items into the members of its inner joins and their conditions.
 fn flatten<'q>(item: &'q FromItem, units: &mut Vec<&'q FromItem>, conditions: &mut Vec<Expr>) {
     match item {
-        FromItem::Join { kind: JoinKind::Inner, left, right, on } => {
+        FromItem::Join {
+            kind: JoinKind::Inner,
+            left,
+            right,
+            on,
+        } => {
             flatten(left, units, conditions);
             flatten(right, units, conditions);
             if let Some(on) = on {
@@ -94,9 +99,18 @@ impl Planner<'_> {
 
     /// The one row of a query without FROM.
     fn one_row(&mut self) -> Built {
-        let cost = Cost { startup: 0.0, total: cost::TUPLE, rows: 1.0, width: 0 };
+        let cost = Cost {
+            startup: 0.0,
+            total: cost::TUPLE,
+            rows: 1.0,
+            width: 0,
+        };
         let plan = self.node(Node::Values { rows: vec![vec![]] }, Vec::new(), cost);
-        Built { plan, columns: Columns::default(), order: Vec::new() }
+        Built {
+            plan,
+            columns: Columns::default(),
+            order: Vec::new(),
+        }
     }
 
     fn join_units(
@@ -117,7 +131,9 @@ impl Planner<'_> {
             return Err(Error::internal("lateral items that need each other"));
         };
         let unit = units.remove(at);
-        let own = take(conditions, |c| is_about(c, &unit.rels, local) && !has_volatile(c));
+        let own = take(conditions, |c| {
+            is_about(c, &unit.rels, local) && !has_volatile(c)
+        });
         let mut built = self.unit(&unit, own, &Wanted::default())?;
         let mut joined = unit.rels;
         while !units.is_empty() {
@@ -127,7 +143,9 @@ impl Planner<'_> {
                 if !unit.needs.iter().all(|rel| joined.contains(rel)) {
                     continue;
                 }
-                let connected = conditions.iter().any(|c| connects(c, &joined, &unit.rels, local))
+                let connected = conditions
+                    .iter()
+                    .any(|c| connects(c, &joined, &unit.rels, local))
                     || !unit.needs.is_empty();
                 let rank = (!connected, self.estimate(unit, conditions, local));
                 if next.as_ref().is_none_or(|(_, best)| rank < *best) {
@@ -140,8 +158,12 @@ impl Planner<'_> {
             let unit = units.remove(at);
             let mut both = joined.clone();
             both.extend(&unit.rels);
-            let own = take(conditions, |c| is_about(c, &unit.rels, local) && !has_volatile(c));
-            let on = take(conditions, |c| is_about(c, &both, local) && !has_volatile(c));
+            let own = take(conditions, |c| {
+                is_about(c, &unit.rels, local) && !has_volatile(c)
+            });
+            let on = take(conditions, |c| {
+                is_about(c, &both, local) && !has_volatile(c)
+            });
             built = self.join(JoinKind::Inner, built, &unit, own, on)?;
             joined = both;
         }
@@ -150,8 +172,12 @@ impl Planner<'_> {
 
     /// Rows a unit gives by itself.
     fn estimate(&self, unit: &Unit<'_>, conditions: &[Expr], local: &[RelId]) -> f64 {
-        let FromItem::Rel(rel) = unit.item else { return 1e6 };
-        let RelKind::Table(table) = &rel.kind else { return 1000.0 };
+        let FromItem::Rel(rel) = unit.item else {
+            return 1e6;
+        };
+        let RelKind::Table(table) = &rel.kind else {
+            return 1000.0;
+        };
         let own = conditions.iter().filter(|c| is_about(c, &unit.rels, local));
         let share: f64 = own.map(cost::selectivity).product();
         cost::at_least_one(self.ctx.stats.table_size(table.oid).rows * share)
@@ -161,16 +187,23 @@ impl Planner<'_> {
     fn unit(&mut self, unit: &Unit<'_>, own: Vec<Expr>, wanted: &Wanted) -> Result<Built> {
         match unit.item {
             FromItem::Rel(rel) => self.rel(rel, own, wanted),
-            FromItem::Join { kind, left, right, on } => {
-                self.outer_join(*kind, left, right, on.as_ref(), own)
-            }
+            FromItem::Join {
+                kind,
+                left,
+                right,
+                on,
+            } => self.outer_join(*kind, left, right, on.as_ref(), own),
         }
     }
 
     fn rel(&mut self, rel: &Rel, conditions: Vec<Expr>, wanted: &Wanted) -> Result<Built> {
         match &rel.kind {
             RelKind::Table(table) => {
-                let source = TableRef { rel: rel.id, alias: &rel.alias, table };
+                let source = TableRef {
+                    rel: rel.id,
+                    alias: &rel.alias,
+                    table,
+                };
                 self.table(&source, conditions, wanted)
             }
             RelKind::Virtual(table) => {
@@ -184,25 +217,50 @@ impl Planner<'_> {
                     .collect();
                 let places = Columns::of(rel.id, columns.iter().copied());
                 let filter = Expr::all_of(self.place_all(conditions, &places)?);
-                let cost = Cost { startup: 0.0, total: 10.0, rows: 100.0, width: 64 };
+                let cost = Cost {
+                    startup: 0.0,
+                    total: 10.0,
+                    rows: 100.0,
+                    width: 64,
+                };
                 let alias = rel.alias.clone();
-                let node = Node::VirtualScan { rel: rel.id, alias, table, columns, filter };
+                let node = Node::VirtualScan {
+                    rel: rel.id,
+                    alias,
+                    table,
+                    columns,
+                    filter,
+                };
                 let plan = self.node(node, types, cost);
-                Ok(Built { plan, columns: places, order: Vec::new() })
+                Ok(Built {
+                    plan,
+                    columns: places,
+                    order: Vec::new(),
+                })
             }
             RelKind::Subquery { query, .. } => {
                 let inner = self.query(query)?;
                 let built = rename(inner.plan, rel.id);
                 self.filter(built, conditions)
             }
-            RelKind::Function { func, args, ordinality, .. } => {
+            RelKind::Function {
+                func,
+                args,
+                ordinality,
+                ..
+            } => {
                 let types: Vec<_> = rel.columns.iter().map(|c| c.ty).collect();
                 let places = Columns::of(rel.id, 1..=types.len() as i16);
                 let args = self.place_all(args.clone(), &Columns::default())?;
                 let filter = Expr::all_of(self.place_all(conditions, &places)?);
                 let rows = if func.returns_set() { 1000.0 } else { 1.0 };
                 let total = rows * cost::TUPLE;
-                let cost = Cost { startup: 0.0, total, rows, width: cost::width(&types) };
+                let cost = Cost {
+                    startup: 0.0,
+                    total,
+                    rows,
+                    width: cost::width(&types),
+                };
                 let scan = FunctionScan {
                     rel: rel.id,
                     alias: rel.alias.clone(),
@@ -212,7 +270,11 @@ impl Planner<'_> {
                     filter,
                 };
                 let plan = self.node(Node::FunctionScan(scan), types, cost);
-                Ok(Built { plan, columns: places, order: Vec::new() })
+                Ok(Built {
+                    plan,
+                    columns: places,
+                    order: Vec::new(),
+                })
             }
             RelKind::Cte(number) => self.cte(rel, *number as usize, conditions),
         }
@@ -234,9 +296,18 @@ impl Planner<'_> {
         let types = self.subplans[subplan as usize].types.clone();
         let places = Columns::of(rel.id, 1..=types.len() as i16);
         let filter = Expr::all_of(self.place_all(conditions, &places)?);
-        let node = Node::CteScan { rel: rel.id, alias: rel.alias.clone(), subplan, filter };
+        let node = Node::CteScan {
+            rel: rel.id,
+            alias: rel.alias.clone(),
+            subplan,
+            filter,
+        };
         let plan = self.node(node, types, cost);
-        Ok(Built { plan, columns: places, order: Vec::new() })
+        Ok(Built {
+            plan,
+            columns: places,
+            order: Vec::new(),
+        })
     }
 
     /// An outer join where it stands; `above`: conditions on its result.
@@ -263,16 +334,24 @@ impl Planner<'_> {
         }
         // Conditions on the preserved side alone may be met before the join.
         let pushed = match kind {
-            JoinKind::Left => take(&mut above, |c| is_about(c, &left_rels, &local) && !has_volatile(c)),
+            JoinKind::Left => take(&mut above, |c| {
+                is_about(c, &left_rels, &local) && !has_volatile(c)
+            }),
             _ => Vec::new(),
         };
         let left = self.from(std::slice::from_ref(left), pushed, &Wanted::default())?;
         let mut rels = Vec::new();
         right.rels(&mut rels);
-        let unit = Unit { item: right, rels, needs: Vec::new() };
+        let unit = Unit {
+            item: right,
+            rels,
+            needs: Vec::new(),
+        };
         // Conditions of ON about the other side alone only decide which of its rows can be partners.
         let own = match kind {
-            JoinKind::Left => take(&mut on_conditions, |c| is_about(c, &unit.rels, &local) && !has_volatile(c)),
+            JoinKind::Left => take(&mut on_conditions, |c| {
+                is_about(c, &unit.rels, &local) && !has_volatile(c)
+            }),
             _ => Vec::new(),
         };
         let joined = self.join(kind, left, &unit, own, on_conditions)?;
@@ -296,7 +375,8 @@ impl Planner<'_> {
             let (right, free) = self.attached(|p| p.unit(unit, own, &Wanted::default()))?;
             return self.nested_loop(kind, left, right, free, on, false);
         }
-        let is_table = matches!(unit.item, FromItem::Rel(rel) if matches!(rel.kind, RelKind::Table(_)));
+        let is_table =
+            matches!(unit.item, FromItem::Rel(rel) if matches!(rel.kind, RelKind::Table(_)));
         if is_table && kind != JoinKind::Full && self.ctx.enable_nestloop && !on.is_empty() {
             // The inner side by key: conditions on both sides become conditions on it, the left's columns parameters.
             let mut all = own.clone();
@@ -316,14 +396,18 @@ impl Planner<'_> {
     }
 
     fn hash_estimate(&self, left: &Built, unit: &Unit<'_>, own: &[Expr], on: &[Expr]) -> f64 {
-        let FromItem::Rel(rel) = unit.item else { return f64::INFINITY };
-        let RelKind::Table(table) = &rel.kind else { return f64::INFINITY };
+        let FromItem::Rel(rel) = unit.item else {
+            return f64::INFINITY;
+        };
+        let RelKind::Table(table) = &rel.kind else {
+            return f64::INFINITY;
+        };
         let size = self.ctx.stats.table_size(table.oid);
         let share: f64 = own.iter().map(cost::selectivity).product();
         let scan = f64::from(size.pages) + size.rows * (cost::TUPLE + cost::OPERATOR);
-        let hashable = on.iter().any(|c| {
-            matches!(c, Expr::Op { op, .. } if op.strategy == Some(Strategy::Equal))
-        });
+        let hashable = on
+            .iter()
+            .any(|c| matches!(c, Expr::Op { op, .. } if op.strategy == Some(Strategy::Equal)));
         if !hashable || !self.ctx.enable_hashjoin {
             return f64::INFINITY;
         }
@@ -346,7 +430,11 @@ impl Planner<'_> {
                     "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",
                 ));
             }
-            let conditions = keys.into_iter().map(|key| key.condition).chain(rest).collect();
+            let conditions = keys
+                .into_iter()
+                .map(|key| key.condition)
+                .chain(rest)
+                .collect();
             let right = self.materialize(right);
             return self.nested_loop(kind, left, right, Vec::new(), conditions, true);
         }
@@ -384,7 +472,11 @@ impl Planner<'_> {
             on,
             filter: None,
         });
-        Ok(Built { plan: self.node(node, types, cost), columns, order: Vec::new() })
+        Ok(Built {
+            plan: self.node(node, types, cost),
+            columns,
+            order: Vec::new(),
+        })
     }
 
     /// `kept`: the right side's rows are kept, so that reading them again costs little.
@@ -406,10 +498,17 @@ impl Planner<'_> {
             JoinKind::Inner => cost::at_least_one(left.rows() * right.rows() * selective),
             _ => join_rows(kind, left.rows(), right.rows(), false),
         };
-        let again = if kept { right.rows() * cost::OPERATOR } else { right.plan.cost.total };
+        let again = if kept {
+            right.rows() * cost::OPERATOR
+        } else {
+            right.plan.cost.total
+        };
         let cost = Cost {
             startup: left.plan.cost.startup,
-            total: left.plan.cost.total + right.plan.cost.total + left.rows() * again + rows * cost::TUPLE,
+            total: left.plan.cost.total
+                + right.plan.cost.total
+                + left.rows() * again
+                + rows * cost::TUPLE,
             rows,
             width: cost::width(&types),
         };
@@ -422,18 +521,32 @@ impl Planner<'_> {
             on,
             filter: None,
         });
-        Ok(Built { plan: self.node(node, types, cost), columns, order })
+        Ok(Built {
+            plan: self.node(node, types, cost),
+            columns,
+            order,
+        })
     }
 
     fn materialize(&mut self, input: Built) -> Built {
         let types = input.types().to_vec();
         let cost = input.plan.cost;
-        let node = Node::Materialize { input: Box::new(input.plan) };
-        Built { plan: self.node(node, types, cost), ..input }
+        let node = Node::Materialize {
+            input: Box::new(input.plan),
+        };
+        Built {
+            plan: self.node(node, types, cost),
+            ..input
+        }
     }
 
     fn semi_join(&mut self, left: Built, join: SemiJoin) -> Result<Built> {
-        let SemiJoin { kind, right, own, on } = join;
+        let SemiJoin {
+            kind,
+            right,
+            own,
+            on,
+        } = join;
         let (right, free) = self.attached(|p| match right {
             super::subquery::Inner::From(items) => p.from(&items, own, &Wanted::default()),
             super::subquery::Inner::Query(query) => {
@@ -461,14 +574,22 @@ impl Planner<'_> {
             on: None,
             filter: None,
         });
-        Ok(Built { plan: self.node(node, types, cost), columns: joined.columns, order: Vec::new() })
+        Ok(Built {
+            plan: self.node(node, types, cost),
+            columns: joined.columns,
+            order: Vec::new(),
+        })
     }
 }
 
 /// A plan's columns under the name of the item that it stands for.
 fn rename(plan: super::Plan, rel: RelId) -> Built {
     let columns = Columns::of(rel, 1..=plan.types.len() as i16);
-    Built { plan, columns, order: Vec::new() }
+    Built {
+        plan,
+        columns,
+        order: Vec::new(),
+    }
 }
 
 fn joined(
@@ -484,7 +605,11 @@ fn joined(
 }
 
 fn join_rows(kind: JoinKind, left: f64, right: f64, equal: bool) -> f64 {
-    let inner = if equal { left.max(right) } else { left * right * 0.1 };
+    let inner = if equal {
+        left.max(right)
+    } else {
+        left * right * 0.1
+    };
     cost::at_least_one(match kind {
         JoinKind::Semi | JoinKind::Anti => left * 0.5,
         JoinKind::Left => inner.max(left),
@@ -496,7 +621,9 @@ fn join_rows(kind: JoinKind, left: f64, right: f64, equal: bool) -> f64 {
 
 /// Whether, of the relations joined here, a condition speaks of these alone.
 fn is_about(condition: &Expr, rels: &[RelId], local: &[RelId]) -> bool {
-    rels_of(condition).iter().all(|rel| rels.contains(rel) || !local.contains(rel))
+    rels_of(condition)
+        .iter()
+        .all(|rel| rels.contains(rel) || !local.contains(rel))
 }
 
 fn connects(condition: &Expr, joined: &[RelId], rels: &[RelId], local: &[RelId]) -> bool {
@@ -552,7 +679,11 @@ fn hash_keys(on: Vec<Expr>, left: &Columns, right: &Columns) -> (Vec<HashKey>, V
             _ => None,
         };
         match pair {
-            Some((left, right)) => keys.push(HashKey { left, right, condition }),
+            Some((left, right)) => keys.push(HashKey {
+                left,
+                right,
+                condition,
+            }),
             None => rest.push(condition),
         }
     }

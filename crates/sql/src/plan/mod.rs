@@ -60,7 +60,12 @@ pub struct PlanContext<'a> {
 /// # Errors
 /// 0A000 for what the row operators do not do.
 pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement> {
-    let BoundQuery { kind, ctes, params, rel_count } = query;
+    let BoundQuery {
+        kind,
+        ctes,
+        params,
+        rel_count,
+    } = query;
     let mut planner = Planner {
         ctx,
         needed: HashMap::default(),
@@ -77,7 +82,11 @@ pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement
     let (tag, root, output) = match kind {
         QueryKind::Select(query) => {
             let built = planner.query(&query)?;
-            (StatementTag::Select, built.plan, planner.output_columns(&query))
+            (
+                StatementTag::Select,
+                built.plan,
+                planner.output_columns(&query),
+            )
         }
         QueryKind::Insert(insert) => planner.insert(*insert)?,
         QueryKind::Update(update) => planner.update(*update)?,
@@ -195,7 +204,12 @@ impl Planner<'_> {
     fn node(&mut self, node: Node, types: Vec<SqlType>, cost: Cost) -> Plan {
         let id = self.next_plan;
         self.next_plan += 1;
-        Plan { id, node, types, cost }
+        Plan {
+            id,
+            node,
+            types,
+            cost,
+        }
     }
 
     fn new_rel(&mut self) -> RelId {
@@ -233,8 +247,11 @@ impl Planner<'_> {
     }
 
     fn needed_columns(&self, rel: RelId) -> Vec<i16> {
-        let mut columns: Vec<i16> =
-            self.needed.get(&rel).map(|set| set.iter().copied().collect()).unwrap_or_default();
+        let mut columns: Vec<i16> = self
+            .needed
+            .get(&rel)
+            .map(|set| set.iter().copied().collect())
+            .unwrap_or_default();
         // Ordinary columns first, so that a row's prefix is often just what is stored.
         columns.sort_by_key(|c| (*c < 0, *c));
         columns
@@ -252,8 +269,14 @@ impl Planner<'_> {
     }
 
     /// How the parameters of an inner plan are computed from a row of the outer one.
-    fn arguments(&mut self, free: Vec<(ParamId, Var)>, columns: &Columns) -> Result<Vec<(ParamId, Expr)>> {
-        free.into_iter().map(|(param, var)| Ok((param, self.place(Expr::Var(var), columns)?))).collect()
+    fn arguments(
+        &mut self,
+        free: Vec<(ParamId, Var)>,
+        columns: &Columns,
+    ) -> Result<Vec<(ParamId, Expr)>> {
+        free.into_iter()
+            .map(|(param, var)| Ok((param, self.place(Expr::Var(var), columns)?)))
+            .collect()
     }
 
     /// The expression over a row of `columns`: variables placed, subqueries planned, constants folded.
@@ -299,10 +322,13 @@ impl Planner<'_> {
             )));
         };
         let ty = var.ty;
-        let param = *frame.params.entry((var.rel, var.column)).or_insert_with(|| {
-            frame.free.push((next, var));
-            next
-        });
+        let param = *frame
+            .params
+            .entry((var.rel, var.column))
+            .or_insert_with(|| {
+                frame.free.push((next, var));
+                next
+            });
         if param == next {
             self.next_param += 1;
         }
@@ -314,28 +340,57 @@ impl Planner<'_> {
         if conditions.is_empty() {
             return Ok(input);
         }
-        let Built { plan, columns, order } = input;
+        let Built {
+            plan,
+            columns,
+            order,
+        } = input;
         let conditions = self.place_all(conditions, &columns)?;
         let Some(condition) = Expr::all_of(conditions) else {
-            return Ok(Built { plan, columns, order });
+            return Ok(Built {
+                plan,
+                columns,
+                order,
+            });
         };
         let once = !condition.any(&mut |e| matches!(e, Expr::Slot(..)) || fold::is_volatile(e));
         let cost = cost::filter(&plan.cost, &condition);
         let types = plan.types.clone();
-        let node = Node::Filter { input: Box::new(plan), condition, once };
-        Ok(Built { plan: self.node(node, types, cost), columns, order })
+        let node = Node::Filter {
+            input: Box::new(plan),
+            condition,
+            once,
+        };
+        Ok(Built {
+            plan: self.node(node, types, cost),
+            columns,
+            order,
+        })
     }
 
     /// A plan that computes `exprs` from each row.
     fn project(&mut self, input: Plan, exprs: Vec<Expr>) -> Plan {
         let identity = exprs.len() == input.types.len()
-            && exprs.iter().enumerate().all(|(i, e)| matches!(e, Expr::Slot(s, _) if *s as usize == i));
+            && exprs
+                .iter()
+                .enumerate()
+                .all(|(i, e)| matches!(e, Expr::Slot(s, _) if *s as usize == i));
         if identity {
             return input;
         }
         let types: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
-        let cost = Cost { width: cost::width(&types), ..cost::per_row(&input.cost, exprs.len() as f64) };
-        self.node(Node::Project { input: Box::new(input), exprs }, types, cost)
+        let cost = Cost {
+            width: cost::width(&types),
+            ..cost::per_row(&input.cost, exprs.len() as f64)
+        };
+        self.node(
+            Node::Project {
+                input: Box::new(input),
+                exprs,
+            },
+            types,
+            cost,
+        )
     }
 }
 
@@ -361,12 +416,18 @@ impl QueryKind {
                 update.set.iter().for_each(|(_, e)| expr(e));
                 update.checks.iter().for_each(|c| expr(&c.expr));
                 update.returning.iter().for_each(|t| expr(&t.expr));
-                update.from.iter().for_each(|item| item.for_each_expr(&mut |e| e.for_each_var(f)));
+                update
+                    .from
+                    .iter()
+                    .for_each(|item| item.for_each_expr(&mut |e| e.for_each_var(f)));
             }
             QueryKind::Delete(delete) => {
                 delete.filter.iter().for_each(&mut expr);
                 delete.returning.iter().for_each(|t| expr(&t.expr));
-                delete.from.iter().for_each(|item| item.for_each_expr(&mut |e| e.for_each_var(f)));
+                delete
+                    .from
+                    .iter()
+                    .for_each(|item| item.for_each_expr(&mut |e| e.for_each_var(f)));
             }
         }
     }
@@ -419,7 +480,10 @@ impl Plan {
                         KeyMatch::IsNull => {}
                     }
                 }
-                scan.lower.iter().chain(&scan.upper).for_each(|b| f(&b.value));
+                scan.lower
+                    .iter()
+                    .chain(&scan.upper)
+                    .for_each(|b| f(&b.value));
                 scan.condition.iter().chain(&scan.filter).for_each(f);
             }
             Node::VirtualScan { filter, .. } | Node::CteScan { filter, .. } => {
@@ -437,7 +501,10 @@ impl Plan {
                 join.on.iter().chain(&join.filter).for_each(f);
             }
             Node::HashJoin(join) => {
-                join.left_keys.iter().chain(&join.right_keys).for_each(&mut *f);
+                join.left_keys
+                    .iter()
+                    .chain(&join.right_keys)
+                    .for_each(&mut *f);
                 join.on.iter().chain(&join.filter).for_each(f);
             }
             Node::Sort { keys, .. } => keys.iter().for_each(|k| f(&k.expr)),

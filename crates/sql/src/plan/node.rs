@@ -95,29 +95,73 @@ pub struct Cost {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     /// Rows of constants and expressions (no input row). `SELECT 1` is one row of them.
-    Values { rows: Vec<Vec<Expr>> },
+    Values {
+        rows: Vec<Vec<Expr>>,
+    },
     SeqScan(SeqScan),
     IndexScan(IndexScan),
-    VirtualScan { rel: RelId, alias: String, table: &'static VirtualTable, columns: Vec<i16>, filter: Option<Expr> },
+    VirtualScan {
+        rel: RelId,
+        alias: String,
+        table: &'static VirtualTable,
+        columns: Vec<i16>,
+        filter: Option<Expr>,
+    },
     FunctionScan(FunctionScan),
     /// Reads a shared WITH query: the subplan is run once and its rows kept.
-    CteScan { rel: RelId, alias: String, subplan: u32, filter: Option<Expr> },
+    CteScan {
+        rel: RelId,
+        alias: String,
+        subplan: u32,
+        filter: Option<Expr>,
+    },
     /// A condition; `once` where it does not depend on the row (PostgreSQL's One-Time Filter).
-    Filter { input: Box<Plan>, condition: Expr, once: bool },
-    Project { input: Box<Plan>, exprs: Vec<Expr> },
+    Filter {
+        input: Box<Plan>,
+        condition: Expr,
+        once: bool,
+    },
+    Project {
+        input: Box<Plan>,
+        exprs: Vec<Expr>,
+    },
     /// As `Project` where some expressions are set-returning functions at the top: each input row
     /// gives as many rows as the longest of them, the others NULL when exhausted.
-    ProjectSet { input: Box<Plan>, exprs: Vec<SetExpr> },
+    ProjectSet {
+        input: Box<Plan>,
+        exprs: Vec<SetExpr>,
+    },
     NestedLoop(NestedLoop),
     HashJoin(HashJoin),
-    Sort { input: Box<Plan>, keys: Vec<SortKey> },
-    Limit { input: Box<Plan>, limit: Option<Expr>, offset: Option<Expr> },
+    Sort {
+        input: Box<Plan>,
+        keys: Vec<SortKey>,
+    },
+    Limit {
+        input: Box<Plan>,
+        limit: Option<Expr>,
+        offset: Option<Expr>,
+    },
     Aggregate(AggregateNode),
-    Distinct { input: Box<Plan>, keys: Vec<Expr>, sorted: bool },
-    SetOp { op: SetOp, all: bool, left: Box<Plan>, right: Box<Plan> },
-    LockRows { input: Box<Plan>, rows: Vec<LockTarget> },
+    Distinct {
+        input: Box<Plan>,
+        keys: Vec<Expr>,
+        sorted: bool,
+    },
+    SetOp {
+        op: SetOp,
+        all: bool,
+        left: Box<Plan>,
+        right: Box<Plan>,
+    },
+    LockRows {
+        input: Box<Plan>,
+        rows: Vec<LockTarget>,
+    },
     /// Keeps its rows so that it can be read again cheaply.
-    Materialize { input: Box<Plan> },
+    Materialize {
+        input: Box<Plan>,
+    },
     Insert(Box<InsertNode>),
     Update(Box<UpdateNode>),
     Delete(Box<DeleteNode>),
@@ -189,7 +233,11 @@ pub struct FunctionScan {
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetExpr {
     Scalar(Expr),
-    Set { func: &'static Function, args: Vec<Expr>, ty: SqlType },
+    Set {
+        func: &'static Function,
+        args: Vec<Expr>,
+        ty: SqlType,
+    },
 }
 
 /// For each left row: set `params` from it, run the right side, keep pairs that satisfy `on`.

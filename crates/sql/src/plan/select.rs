@@ -29,11 +29,22 @@ impl Planner<'_> {
                 let types: Vec<SqlType> = columns.iter().map(|t| t.expr.ty()).collect();
                 let count = rows.len() as f64;
                 let total = count * cost::TUPLE;
-                let cost = Cost { startup: 0.0, total, rows: count, width: cost::width(&types) };
+                let cost = Cost {
+                    startup: 0.0,
+                    total,
+                    rows: count,
+                    width: cost::width(&types),
+                };
                 let plan = self.node(Node::Values { rows }, types, cost);
                 self.finish_set(plan, query)
             }
-            Body::SetOp { op, all, left, right, columns } => {
+            Body::SetOp {
+                op,
+                all,
+                left,
+                right,
+                columns,
+            } => {
                 let types: Vec<SqlType> = columns.iter().map(|t| t.expr.ty()).collect();
                 let left = self.query(left)?.plan;
                 let right = self.query(right)?.plan;
@@ -43,9 +54,19 @@ impl Planner<'_> {
                     SetOp::Except => left.cost.rows,
                 };
                 let total = left.cost.total + right.cost.total + rows * cost::TUPLE;
-                let cost = Cost { startup: 0.0, total, rows, width: cost::width(&types) };
+                let cost = Cost {
+                    startup: 0.0,
+                    total,
+                    rows,
+                    width: cost::width(&types),
+                };
                 let (left, right) = (Box::new(left), Box::new(right));
-                let node = Node::SetOp { op: *op, all: *all, left, right };
+                let node = Node::SetOp {
+                    op: *op,
+                    all: *all,
+                    left,
+                    right,
+                };
                 let plan = self.node(node, types, cost);
                 self.finish_set(plan, query)
             }
@@ -55,11 +76,18 @@ impl Planner<'_> {
     /// ORDER BY and LIMIT over VALUES and set operations: keys are output columns.
     fn finish_set(&mut self, plan: super::Plan, query: &Query) -> Result<Built> {
         let columns = Columns::of(query.output, 1..=plan.types.len() as i16);
-        let built = Built { plan, columns, order: Vec::new() };
+        let built = Built {
+            plan,
+            columns,
+            order: Vec::new(),
+        };
         let mut keys = Vec::new();
         for key in &query.order {
             let expr = self.place(key.expr.clone(), &built.columns)?;
-            keys.push(SortKey { expr, ..key.clone() });
+            keys.push(SortKey {
+                expr,
+                ..key.clone()
+            });
         }
         let sorted = self.sort(built, keys);
         self.limit(sorted, query)
@@ -67,7 +95,10 @@ impl Planner<'_> {
 
     fn select(&mut self, query: &Query, select: &Select) -> Result<Built> {
         for lock in &query.locks {
-            self.needed.entry(lock.rel).or_default().insert(system::CTID);
+            self.needed
+                .entry(lock.rel)
+                .or_default()
+                .insert(system::CTID);
         }
         let mut conditions = Vec::new();
         if let Some(filter) = &select.filter {
@@ -102,23 +133,35 @@ impl Planner<'_> {
         let sorted = is_sorted(&built.order, &order);
         let width = targets.len();
         let mut exprs = targets;
-        let place = |exprs: &mut Vec<Expr>, wanted: Expr| match exprs.iter().position(|e| *e == wanted) {
-            Some(at) => at,
-            None => {
-                exprs.push(wanted);
-                exprs.len() - 1
-            }
-        };
-        let keys: Vec<(usize, SortKey)> =
-            order.into_iter().map(|key| (place(&mut exprs, key.expr.clone()), key)).collect();
-        let distinct_on: Vec<usize> =
-            distinct_on.into_iter().map(|expr| place(&mut exprs, expr)).collect();
+        let place =
+            |exprs: &mut Vec<Expr>, wanted: Expr| match exprs.iter().position(|e| *e == wanted) {
+                Some(at) => at,
+                None => {
+                    exprs.push(wanted);
+                    exprs.len() - 1
+                }
+            };
+        let keys: Vec<(usize, SortKey)> = order
+            .into_iter()
+            .map(|key| (place(&mut exprs, key.expr.clone()), key))
+            .collect();
+        let distinct_on: Vec<usize> = distinct_on
+            .into_iter()
+            .map(|expr| place(&mut exprs, expr))
+            .collect();
         let tids: Vec<usize> = query
             .locks
             .iter()
             .map(|lock| {
                 let ty = SqlType::plain(oid::TID);
-                place(&mut exprs, Expr::Var(Var { rel: lock.rel, column: system::CTID, ty }))
+                place(
+                    &mut exprs,
+                    Expr::Var(Var {
+                        rel: lock.rel,
+                        column: system::CTID,
+                        ty,
+                    }),
+                )
             })
             .collect();
 
@@ -126,9 +169,18 @@ impl Planner<'_> {
         let mut plan = self.targets(plan, exprs, &columns)?;
         let slot = |plan: &super::Plan, at: usize| Expr::Slot(at as u32, plan.types[at]);
         let sort_keys = |plan: &super::Plan| -> Vec<SortKey> {
-            keys.iter().map(|(at, key)| SortKey { expr: slot(plan, *at), ..key.clone() }).collect()
+            keys.iter()
+                .map(|(at, key)| SortKey {
+                    expr: slot(plan, *at),
+                    ..key.clone()
+                })
+                .collect()
         };
-        let mut built = Built { plan, columns: Columns::default(), order: Vec::new() };
+        let mut built = Built {
+            plan,
+            columns: Columns::default(),
+            order: Vec::new(),
+        };
         match &select.distinct {
             Distinct::No if sorted => {}
             Distinct::No => {
@@ -145,7 +197,10 @@ impl Planner<'_> {
             Distinct::On(_) => {
                 let keys = sort_keys(&built.plan);
                 built = self.sort(built, keys);
-                let on = distinct_on.iter().map(|at| slot(&built.plan, *at)).collect();
+                let on = distinct_on
+                    .iter()
+                    .map(|at| slot(&built.plan, *at))
+                    .collect();
                 built = self.distinct(built, on);
             }
         }
@@ -153,11 +208,22 @@ impl Planner<'_> {
         if !query.locks.is_empty() {
             plan = self.lock_rows(plan, select, &query.locks, &tids);
         }
-        let built = self.limit(Built { plan, columns: Columns::default(), order: Vec::new() }, query)?;
+        let built = self.limit(
+            Built {
+                plan,
+                columns: Columns::default(),
+                order: Vec::new(),
+            },
+            query,
+        )?;
         let exprs = (0..width).map(|at| slot(&built.plan, at)).collect();
         let plan = self.project(built.plan, exprs);
         let columns = Columns::of(query.output, 1..=width as i16);
-        Ok(Built { plan, columns, order: Vec::new() })
+        Ok(Built {
+            plan,
+            columns,
+            order: Vec::new(),
+        })
     }
 
     /// The order that would spare a sort: of plain columns of a single table.
@@ -170,7 +236,9 @@ impl Planner<'_> {
         };
         let mut order = Vec::new();
         for key in &query.order {
-            let Expr::Var(var) = &key.expr else { return Wanted::default() };
+            let Expr::Var(var) = &key.expr else {
+                return Wanted::default();
+            };
             order.push(OrderedBy {
                 rel: var.rel,
                 column: var.column,
@@ -178,13 +246,24 @@ impl Planner<'_> {
                 nulls_first: key.nulls_first,
             });
         }
-        let has_sets =
-            select.targets.iter().any(|t| t.expr.any(&mut |e| matches!(e, Expr::SetCall { .. })));
-        if plain && !has_sets { Wanted { order, limit } } else { Wanted::default() }
+        let has_sets = select
+            .targets
+            .iter()
+            .any(|t| t.expr.any(&mut |e| matches!(e, Expr::SetCall { .. })));
+        if plain && !has_sets {
+            Wanted { order, limit }
+        } else {
+            Wanted::default()
+        }
     }
 
     /// The select list, set-returning functions included.
-    fn targets(&mut self, input: super::Plan, exprs: Vec<Expr>, columns: &Columns) -> Result<super::Plan> {
+    fn targets(
+        &mut self,
+        input: super::Plan,
+        exprs: Vec<Expr>,
+        columns: &Columns,
+    ) -> Result<super::Plan> {
         if !exprs.iter().any(|e| matches!(e, Expr::SetCall { .. })) {
             let exprs = self.place_all(exprs, columns)?;
             return Ok(self.project(input, exprs));
@@ -192,9 +271,11 @@ impl Planner<'_> {
         let mut set_exprs = Vec::with_capacity(exprs.len());
         for expr in exprs {
             set_exprs.push(match expr {
-                Expr::SetCall { func, args, ty } => {
-                    SetExpr::Set { func, args: self.place_all(args, columns)?, ty }
-                }
+                Expr::SetCall { func, args, ty } => SetExpr::Set {
+                    func,
+                    args: self.place_all(args, columns)?,
+                    ty,
+                },
                 scalar => SetExpr::Scalar(self.place(scalar, columns)?),
             });
         }
@@ -207,8 +288,20 @@ impl Planner<'_> {
             .collect();
         let rows = input.cost.rows * 1000.0;
         let total = input.cost.total + rows * cost::TUPLE;
-        let cost = Cost { startup: input.cost.startup, total, rows, width: cost::width(&types) };
-        Ok(self.node(Node::ProjectSet { input: Box::new(input), exprs: set_exprs }, types, cost))
+        let cost = Cost {
+            startup: input.cost.startup,
+            total,
+            rows,
+            width: cost::width(&types),
+        };
+        Ok(self.node(
+            Node::ProjectSet {
+                input: Box::new(input),
+                exprs: set_exprs,
+            },
+            types,
+            cost,
+        ))
     }
 
     fn sort(&mut self, input: Built, keys: Vec<SortKey>) -> Built {
@@ -218,16 +311,39 @@ impl Planner<'_> {
         let Built { plan, columns, .. } = input;
         let cost = cost::sort(&plan.cost);
         let types = plan.types.clone();
-        let plan = self.node(Node::Sort { input: Box::new(plan), keys }, types, cost);
-        Built { plan, columns, order: Vec::new() }
+        let plan = self.node(
+            Node::Sort {
+                input: Box::new(plan),
+                keys,
+            },
+            types,
+            cost,
+        );
+        Built {
+            plan,
+            columns,
+            order: Vec::new(),
+        }
     }
 
     fn distinct(&mut self, input: Built, keys: Vec<Expr>) -> Built {
-        let Built { plan, columns, order } = input;
+        let Built {
+            plan,
+            columns,
+            order,
+        } = input;
         let types = plan.types.clone();
         let cost = cost::per_row(&plan.cost, keys.len() as f64);
-        let node = Node::Distinct { input: Box::new(plan), keys, sorted: false };
-        Built { plan: self.node(node, types, cost), columns, order }
+        let node = Node::Distinct {
+            input: Box::new(plan),
+            keys,
+            sorted: false,
+        };
+        Built {
+            plan: self.node(node, types, cost),
+            columns,
+            order,
+        }
     }
 
     fn limit(&mut self, input: Built, query: &Query) -> Result<Built> {
@@ -235,19 +351,45 @@ impl Planner<'_> {
             return Ok(input);
         }
         let nothing = Columns::default();
-        let limit = query.limit.clone().map(|e| self.place(e, &nothing)).transpose()?;
-        let offset = query.offset.clone().map(|e| self.place(e, &nothing)).transpose()?;
-        let Built { plan, columns, order } = input;
+        let limit = query
+            .limit
+            .clone()
+            .map(|e| self.place(e, &nothing))
+            .transpose()?;
+        let offset = query
+            .offset
+            .clone()
+            .map(|e| self.place(e, &nothing))
+            .transpose()?;
+        let Built {
+            plan,
+            columns,
+            order,
+        } = input;
         let rows = match &limit {
-            Some(Expr::Const(value, _)) => value.as_i64().map_or(plan.cost.rows, |n| n.max(0) as f64),
+            Some(Expr::Const(value, _)) => {
+                value.as_i64().map_or(plan.cost.rows, |n| n.max(0) as f64)
+            }
             _ => plan.cost.rows * 0.1,
         };
         let part = (rows / plan.cost.rows.max(1.0)).min(1.0);
         let total = plan.cost.startup + (plan.cost.total - plan.cost.startup) * part;
-        let cost = Cost { total, rows: rows.min(plan.cost.rows), ..plan.cost };
+        let cost = Cost {
+            total,
+            rows: rows.min(plan.cost.rows),
+            ..plan.cost
+        };
         let types = plan.types.clone();
-        let node = Node::Limit { input: Box::new(plan), limit, offset };
-        Ok(Built { plan: self.node(node, types, cost), columns, order })
+        let node = Node::Limit {
+            input: Box::new(plan),
+            limit,
+            offset,
+        };
+        Ok(Built {
+            plan: self.node(node, types, cost),
+            columns,
+            order,
+        })
     }
 
     fn lock_rows(
@@ -272,7 +414,14 @@ impl Planner<'_> {
             });
         }
         let (types, cost) = (input.types.clone(), input.cost);
-        self.node(Node::LockRows { input: Box::new(input), rows }, types, cost)
+        self.node(
+            Node::LockRows {
+                input: Box::new(input),
+                rows,
+            },
+            types,
+            cost,
+        )
     }
 
     pub(super) fn output_columns(&self, query: &Query) -> Vec<OutputColumn> {
@@ -284,7 +433,10 @@ impl Planner<'_> {
             Body::Select(select) => &select.from[..],
             _ => &[],
         };
-        targets.iter().map(|t| output_column(&t.name, &t.expr, from)).collect()
+        targets
+            .iter()
+            .map(|t| output_column(&t.name, &t.expr, from))
+            .collect()
     }
 }
 
@@ -314,7 +466,9 @@ fn table_of(item: &FromItem, wanted: crate::expr::RelId) -> Option<throng_types:
             _ => None,
         },
         FromItem::Rel(_) => None,
-        FromItem::Join { left, right, .. } => table_of(left, wanted).or_else(|| table_of(right, wanted)),
+        FromItem::Join { left, right, .. } => {
+            table_of(left, wanted).or_else(|| table_of(right, wanted))
+        }
     }
 }
 
@@ -325,7 +479,9 @@ fn find_table(item: &FromItem, lock: &RowLock) -> Option<std::sync::Arc<crate::c
             _ => None,
         },
         FromItem::Rel(_) => None,
-        FromItem::Join { left, right, .. } => find_table(left, lock).or_else(|| find_table(right, lock)),
+        FromItem::Join { left, right, .. } => {
+            find_table(left, lock).or_else(|| find_table(right, lock))
+        }
     }
 }
 

@@ -25,14 +25,19 @@ pub(super) enum Inner {
 
 /// A SELECT of which only whether it has rows matters: its FROM and WHERE are all of it.
 fn bare_select(query: &Query) -> Option<&Select> {
-    let Body::Select(select) = &query.body else { return None };
+    let Body::Select(select) = &query.body else {
+        return None;
+    };
     let plain = !select.grouped
         && select.distinct == Distinct::No
         && query.limit.is_none()
         && query.offset.is_none()
         && query.locks.is_empty()
         && !select.from.is_empty()
-        && !select.targets.iter().any(|t| t.expr.any(&mut |e| matches!(e, Expr::SetCall { .. })));
+        && !select
+            .targets
+            .iter()
+            .any(|t| t.expr.any(&mut |e| matches!(e, Expr::SetCall { .. })));
     plain.then_some(select)
 }
 
@@ -65,14 +70,21 @@ impl Planner<'_> {
             SubqueryKind::Exists => SubPlanKind::Exists,
             SubqueryKind::Scalar => SubPlanKind::Scalar,
             SubqueryKind::Array => SubPlanKind::Array,
-            SubqueryKind::Any { left, compare } => {
-                SubPlanKind::Any { left: self.place_all(left, columns)?, compare }
-            }
-            SubqueryKind::All { left, compare } => {
-                SubPlanKind::All { left: self.place_all(left, columns)?, compare }
-            }
+            SubqueryKind::Any { left, compare } => SubPlanKind::Any {
+                left: self.place_all(left, columns)?,
+                compare,
+            },
+            SubqueryKind::All { left, compare } => SubPlanKind::All {
+                left: self.place_all(left, columns)?,
+                compare,
+            },
         };
-        Ok(Expr::SubPlan(Box::new(SubPlanRef { plan, kind, args, ty })))
+        Ok(Expr::SubPlan(Box::new(SubPlanRef {
+            plan,
+            kind,
+            args,
+            ty,
+        })))
     }
 }
 
@@ -82,8 +94,11 @@ fn semi_join(condition: &Expr, local: &[RelId]) -> Option<SemiJoin> {
             SubqueryKind::Exists => exists(&sub.query, JoinKind::Semi, local),
             SubqueryKind::Any { left, compare } => {
                 let mut correlated = false;
-                sub.query.for_each_var(&mut |var| correlated |= local.contains(&var.rel));
-                let about_us = left.iter().all(|e| rels_of(e).iter().any(|rel| local.contains(rel)));
+                sub.query
+                    .for_each_var(&mut |var| correlated |= local.contains(&var.rel));
+                let about_us = left
+                    .iter()
+                    .all(|e| rels_of(e).iter().any(|rel| local.contains(rel)));
                 if correlated || !about_us {
                     return None;
                 }
@@ -96,13 +111,22 @@ fn semi_join(condition: &Expr, local: &[RelId]) -> Option<SemiJoin> {
                         op,
                         args: vec![
                             left.clone(),
-                            Expr::Var(Var { rel: sub.query.output, column: number, ty: column.ty }),
+                            Expr::Var(Var {
+                                rel: sub.query.output,
+                                column: number,
+                                ty: column.ty,
+                            }),
                         ],
                         ty: throng_types::SqlType::BOOL,
                     })
                     .collect();
                 let right = Inner::Query(Box::new(sub.query.clone()));
-                Some(SemiJoin { kind: JoinKind::Semi, right, own: Vec::new(), on })
+                Some(SemiJoin {
+                    kind: JoinKind::Semi,
+                    right,
+                    own: Vec::new(),
+                    on,
+                })
             }
             _ => None,
         },
@@ -121,7 +145,9 @@ fn exists(query: &Query, kind: JoinKind, local: &[RelId]) -> Option<SemiJoin> {
     // A lateral reference from inside FROM would have to be computed for each row: a subplan does that.
     let mut from_refers = false;
     for item in &select.from {
-        item.for_each_expr(&mut |e| e.for_each_var(&mut |var| from_refers |= local.contains(&var.rel)));
+        item.for_each_expr(&mut |e| {
+            e.for_each_var(&mut |var| from_refers |= local.contains(&var.rel))
+        });
     }
     let mut conditions = Vec::new();
     if let Some(filter) = &select.filter {
@@ -133,5 +159,10 @@ fn exists(query: &Query, kind: JoinKind, local: &[RelId]) -> Option<SemiJoin> {
     if from_refers || on.is_empty() {
         return None;
     }
-    Some(SemiJoin { kind, right: Inner::From(select.from.clone()), own, on })
+    Some(SemiJoin {
+        kind,
+        right: Inner::From(select.from.clone()),
+        own,
+        on,
+    })
 }

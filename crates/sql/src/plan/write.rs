@@ -7,12 +7,14 @@ use throng_types::{Error, Result};
 use super::access::{TableRef, Wanted};
 use super::select::output_column;
 use super::{
-    CheckExpr, Columns, ConflictNode, ConflictUpdate, Cost, DeleteNode, InsertNode, Node, OutputColumn,
-    Plan, Planner, StatementTag, TableLock, UpdateNode,
+    CheckExpr, Columns, ConflictNode, ConflictUpdate, Cost, DeleteNode, InsertNode, Node,
+    OutputColumn, Plan, Planner, StatementTag, TableLock, UpdateNode,
 };
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, system};
-use crate::query::{Check, ConflictAction, Delete, FromItem, Insert, Rel, RelColumn, RelKind, Target, Update};
+use crate::query::{
+    Check, ConflictAction, Delete, FromItem, Insert, Rel, RelColumn, RelKind, Target, Update,
+};
 
 type Planned = (StatementTag, Plan, Vec<OutputColumn>);
 
@@ -25,17 +27,33 @@ fn row_and_tid(table: &TableDef, rel: RelId) -> Columns {
 
 /// The target as an item of FROM.
 fn target_item(table: &Arc<TableDef>, rel: RelId) -> FromItem {
-    let columns =
-        table.columns.iter().map(|c| RelColumn { name: c.name.clone(), ty: c.ty }).collect();
+    let columns = table
+        .columns
+        .iter()
+        .map(|c| RelColumn {
+            name: c.name.clone(),
+            ty: c.ty,
+        })
+        .collect();
     let alias = table.name.clone();
-    FromItem::Rel(Box::new(Rel { id: rel, alias, kind: RelKind::Table(table.clone()), columns }))
+    FromItem::Rel(Box::new(Rel {
+        id: rel,
+        alias,
+        kind: RelKind::Table(table.clone()),
+        columns,
+    }))
 }
 
 impl Planner<'_> {
     fn checks(&mut self, checks: Vec<Check>, columns: &Columns) -> Result<Vec<CheckExpr>> {
         checks
             .into_iter()
-            .map(|c| Ok(CheckExpr { name: c.name, expr: self.place(c.expr, columns)? }))
+            .map(|c| {
+                Ok(CheckExpr {
+                    name: c.name,
+                    expr: self.place(c.expr, columns)?,
+                })
+            })
             .collect()
     }
 
@@ -47,7 +65,10 @@ impl Planner<'_> {
         rel: RelId,
     ) -> Result<(Vec<Expr>, Vec<OutputColumn>)> {
         let from = [target_item(table, rel)];
-        let output = targets.iter().map(|t| output_column(&t.name, &t.expr, &from)).collect();
+        let output = targets
+            .iter()
+            .map(|t| output_column(&t.name, &t.expr, &from))
+            .collect();
         let exprs = targets
             .iter()
             .map(|t| self.place(with_table_oid(t.expr.clone(), rel, table), columns))
@@ -56,7 +77,15 @@ impl Planner<'_> {
     }
 
     pub(super) fn insert(&mut self, insert: Insert) -> Result<Planned> {
-        let Insert { table, rel, source, values, on_conflict, checks, returning } = insert;
+        let Insert {
+            table,
+            rel,
+            source,
+            values,
+            on_conflict,
+            checks,
+            returning,
+        } = insert;
         self.lock(table.oid, TableLock::RowExclusive);
         let input = self.query(&source)?;
         let columns = Columns::of(source.output, 1..=input.plan.types.len() as i16);
@@ -70,7 +99,11 @@ impl Planner<'_> {
                 arbiters: conflict.arbiters,
                 update: match conflict.action {
                     ConflictAction::Nothing => None,
-                    ConflictAction::Update { excluded, set, filter } => {
+                    ConflictAction::Update {
+                        excluded,
+                        set,
+                        filter,
+                    } => {
                         let proposed = Columns::of(excluded, 1..=table.columns.len() as i16);
                         let both = new_row.clone().join(&proposed);
                         let mut placed = Vec::with_capacity(set.len());
@@ -78,7 +111,10 @@ impl Planner<'_> {
                             placed.push((attnum, self.place(expr, &both)?));
                         }
                         let filter = filter.map(|f| self.place(f, &both)).transpose()?;
-                        Some(ConflictUpdate { set: placed, filter })
+                        Some(ConflictUpdate {
+                            set: placed,
+                            filter,
+                        })
                     }
                 },
             }),
@@ -87,8 +123,18 @@ impl Planner<'_> {
         let (returning, output) = self.returning(&returning, &new_row, &table, rel)?;
         let cost = input.cost;
         let types = returning.iter().map(Expr::ty).collect();
-        let node = InsertNode { table, input, on_conflict, checks, returning };
-        Ok((StatementTag::Insert, self.node(Node::Insert(Box::new(node)), types, cost), output))
+        let node = InsertNode {
+            table,
+            input,
+            on_conflict,
+            checks,
+            returning,
+        };
+        Ok((
+            StatementTag::Insert,
+            self.node(Node::Insert(Box::new(node)), types, cost),
+            output,
+        ))
     }
 
     /// The rows of an UPDATE or DELETE: the target, joined with the other items.
@@ -104,8 +150,16 @@ impl Planner<'_> {
         if let Some(filter) = filter {
             filter.conjuncts(&mut conditions);
         }
-        if from.is_empty() && !conditions.iter().any(|c| c.any(&mut |e| matches!(e, Expr::Subquery(_)))) {
-            let source = TableRef { rel, alias: &table.name, table };
+        if from.is_empty()
+            && !conditions
+                .iter()
+                .any(|c| c.any(&mut |e| matches!(e, Expr::Subquery(_))))
+        {
+            let source = TableRef {
+                rel,
+                alias: &table.name,
+                table,
+            };
             return self.table(&source, conditions, &Wanted::default());
         }
         let mut items = vec![target_item(table, rel)];
@@ -116,14 +170,27 @@ impl Planner<'_> {
     /// Where the target's ctid and columns are in the rows.
     fn target_slots(table: &TableDef, rel: RelId, columns: &Columns) -> Result<(u32, Vec<u32>)> {
         let slot = |column| {
-            columns.get(rel, column).ok_or_else(|| Error::internal("a target's column is not in the row"))
+            columns
+                .get(rel, column)
+                .ok_or_else(|| Error::internal("a target's column is not in the row"))
         };
-        let old = (1..=table.columns.len() as i16).map(slot).collect::<Result<_>>()?;
+        let old = (1..=table.columns.len() as i16)
+            .map(slot)
+            .collect::<Result<_>>()?;
         Ok((slot(system::CTID)?, old))
     }
 
     pub(super) fn update(&mut self, update: Update) -> Result<Planned> {
-        let Update { table, rel, from, filter, set, checks, returning, new } = update;
+        let Update {
+            table,
+            rel,
+            from,
+            filter,
+            set,
+            checks,
+            returning,
+            new,
+        } = update;
         let input = self.target_rows(&table, rel, from, filter)?;
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
         let mut placed = Vec::with_capacity(set.len());
@@ -136,19 +203,49 @@ impl Planner<'_> {
         let (returning, output) = self.returning(&returning, &whole, &table, new)?;
         let types = returning.iter().map(Expr::ty).collect();
         let cost = write_cost(&input.plan.cost);
-        let node = UpdateNode { rel, table, input: input.plan, tid, old, set: placed, checks, returning };
-        Ok((StatementTag::Update, self.node(Node::Update(Box::new(node)), types, cost), output))
+        let node = UpdateNode {
+            rel,
+            table,
+            input: input.plan,
+            tid,
+            old,
+            set: placed,
+            checks,
+            returning,
+        };
+        Ok((
+            StatementTag::Update,
+            self.node(Node::Update(Box::new(node)), types, cost),
+            output,
+        ))
     }
 
     pub(super) fn delete(&mut self, delete: Delete) -> Result<Planned> {
-        let Delete { table, rel, from, filter, returning } = delete;
+        let Delete {
+            table,
+            rel,
+            from,
+            filter,
+            returning,
+        } = delete;
         let input = self.target_rows(&table, rel, from, filter)?;
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
         let (returning, output) = self.returning(&returning, &input.columns, &table, rel)?;
         let types = returning.iter().map(Expr::ty).collect();
         let cost = write_cost(&input.plan.cost);
-        let node = DeleteNode { rel, table, input: input.plan, tid, old, returning };
-        Ok((StatementTag::Delete, self.node(Node::Delete(Box::new(node)), types, cost), output))
+        let node = DeleteNode {
+            rel,
+            table,
+            input: input.plan,
+            tid,
+            old,
+            returning,
+        };
+        Ok((
+            StatementTag::Delete,
+            self.node(Node::Delete(Box::new(node)), types, cost),
+            output,
+        ))
     }
 }
 
@@ -158,10 +255,11 @@ fn write_cost(input: &Cost) -> Cost {
 
 /// `tableoid` of a row being written is a constant.
 fn with_table_oid(mut expr: Expr, rel: RelId, table: &TableDef) -> Expr {
-    if let Expr::Var(var) = &expr {
-        if var.rel == rel && var.column == system::TABLEOID {
-            return Expr::Const(throng_types::Datum::Oid(table.oid.0), var.ty);
-        }
+    if let Expr::Var(var) = &expr
+        && var.rel == rel
+        && var.column == system::TABLEOID
+    {
+        return Expr::Const(throng_types::Datum::Oid(table.oid.0), var.ty);
     }
     expr.for_each_child_mut(&mut |child| {
         *child = with_table_oid(std::mem::replace(child, Expr::bool(true)), rel, table);

@@ -24,8 +24,10 @@ impl Id {
 }
 
 static BY_NAME: LazyLock<HashMap<String, Id>> = LazyLock::new(|| {
-    let mut names: HashMap<String, Id> =
-        Id::ALL.iter().map(|id| (id.definition().name.to_ascii_lowercase(), *id)).collect();
+    let mut names: HashMap<String, Id> = Id::ALL
+        .iter()
+        .map(|id| (id.definition().name.to_ascii_lowercase(), *id))
+        .collect();
     names.insert("timezone".to_owned(), Id::TimeZone);
     names
 });
@@ -73,9 +75,16 @@ pub struct ServerSettings {
 impl Default for ServerSettings {
     fn default() -> ServerSettings {
         let default = |s: &Setting| {
-            s.kind.parse(s.name, s.default).expect("a default is a valid value of its setting")
+            s.kind
+                .parse(s.name, s.default)
+                .expect("a default is a valid value of its setting")
         };
-        ServerSettings { values: SETTINGS.iter().map(|s| (default(s), Source::Default)).collect() }
+        ServerSettings {
+            values: SETTINGS
+                .iter()
+                .map(|s| (default(s), Source::Default))
+                .collect(),
+        }
     }
 }
 
@@ -114,7 +123,10 @@ impl ServerSettings {
 }
 
 fn cannot_change(name: &str) -> Error {
-    Error::new(state::CANT_CHANGE_RUNTIME_PARAM, format!("parameter \"{name}\" cannot be changed"))
+    Error::new(
+        state::CANT_CHANGE_RUNTIME_PARAM,
+        format!("parameter \"{name}\" cannot be changed"),
+    )
 }
 
 /// How long a SET lasts.
@@ -147,8 +159,18 @@ pub struct SessionSettings {
 }
 
 enum Undo {
-    Known { id: Id, old: (Value, Source), new: (Value, Source), scope: Scope },
-    Custom { name: String, old: Option<String>, new: String, scope: Scope },
+    Known {
+        id: Id,
+        old: (Value, Source),
+        new: (Value, Source),
+        scope: Scope,
+    },
+    Custom {
+        name: String,
+        old: Option<String>,
+        new: String,
+        scope: Scope,
+    },
 }
 
 impl SessionSettings {
@@ -192,15 +214,26 @@ impl SessionSettings {
     fn put(&mut self, id: Id, new: (Value, Source)) -> (Value, Source) {
         self.version += 1;
         let old = std::mem::replace(&mut self.values[id as usize], new);
-        if id.definition().report && old.0 != self.values[id as usize].0 && !self.changed.contains(&id) {
+        if id.definition().report
+            && old.0 != self.values[id as usize].0
+            && !self.changed.contains(&id)
+        {
             self.changed.push(id);
         }
         old
     }
 
     /// SET name = text. `None` is SET … TO DEFAULT and RESET.
-    pub fn set(&mut self, name: &str, text: Option<&str>, scope: Scope, caller: Caller) -> Result<()> {
-        let Some(id) = find(name) else { return self.set_custom(name, text, scope) };
+    pub fn set(
+        &mut self,
+        name: &str,
+        text: Option<&str>,
+        scope: Scope,
+        caller: Caller,
+    ) -> Result<()> {
+        let Some(id) = find(name) else {
+            return self.set_custom(name, text, scope);
+        };
         let setting = id.definition();
         let allowed = match setting.context {
             Context::User => true,
@@ -210,7 +243,10 @@ impl SessionSettings {
             Context::Postmaster => {
                 return Err(Error::new(
                     state::CANT_CHANGE_RUNTIME_PARAM,
-                    format!("parameter \"{}\" cannot be changed without restarting the server", setting.name),
+                    format!(
+                        "parameter \"{}\" cannot be changed without restarting the server",
+                        setting.name
+                    ),
                 ));
             }
             Context::Sighup => {
@@ -226,7 +262,11 @@ impl SessionSettings {
                 format!("permission denied to set parameter \"{}\"", setting.name),
             ));
         }
-        let source = if caller.starting { Source::Client } else { Source::Session };
+        let source = if caller.starting {
+            Source::Client
+        } else {
+            Source::Session
+        };
         let new = match text {
             Some(text) => (setting.kind.parse(setting.name, text)?, source),
             None => self.base[id as usize].clone(),
@@ -235,7 +275,12 @@ impl SessionSettings {
         if caller.starting {
             self.base[id as usize] = new;
         } else {
-            self.undo.push(Undo::Known { id, old, new, scope });
+            self.undo.push(Undo::Known {
+                id,
+                old,
+                new,
+                scope,
+            });
         }
         Ok(())
     }
@@ -247,7 +292,12 @@ impl SessionSettings {
         let name = name.to_ascii_lowercase();
         let new = text.unwrap_or_default().to_owned();
         let old = self.custom.insert(name.clone(), new.clone());
-        self.undo.push(Undo::Custom { name, old, new, scope });
+        self.undo.push(Undo::Custom {
+            name,
+            old,
+            new,
+            scope,
+        });
         Ok(())
     }
 
@@ -292,7 +342,10 @@ impl SessionSettings {
 
     /// Every setting with its value in its own unit and its source: the rows of `pg_settings`.
     pub fn all(&self) -> impl Iterator<Item = (&'static Setting, &Value, Source)> + '_ {
-        SETTINGS.iter().zip(&self.values).map(|(setting, (value, source))| (setting, value, *source))
+        SETTINGS
+            .iter()
+            .zip(&self.values)
+            .map(|(setting, (value, source))| (setting, value, *source))
     }
 
     /// The names in `search_path`, `$user` not yet replaced.
@@ -333,13 +386,23 @@ impl SessionSettings {
         let mut custom: BTreeMap<String, Option<String>> = BTreeMap::new();
         for entry in log {
             match entry {
-                Undo::Known { id, old, new, scope } => {
+                Undo::Known {
+                    id,
+                    old,
+                    new,
+                    scope,
+                } => {
                     let lasting = known.entry(id).or_insert(old);
                     if scope == Scope::Session {
                         *lasting = new;
                     }
                 }
-                Undo::Custom { name, old, new, scope } => {
+                Undo::Custom {
+                    name,
+                    old,
+                    new,
+                    scope,
+                } => {
                     let lasting = custom.entry(name).or_insert(old);
                     if scope == Scope::Session {
                         *lasting = Some(new);
@@ -360,13 +423,18 @@ impl SessionSettings {
     /// Reported settings that changed since this was last asked, with their values.
     pub fn take_changed(&mut self) -> Vec<(&'static str, String)> {
         let changed = std::mem::take(&mut self.changed);
-        changed.into_iter().map(|id| (id.definition().name, self.show_id(id))).collect()
+        changed
+            .into_iter()
+            .map(|id| (id.definition().name, self.show_id(id)))
+            .collect()
     }
 
     /// All reported settings, as a new client is told them.
     pub fn reported(&self) -> Vec<(String, String)> {
         let reported = Id::ALL.iter().filter(|id| id.definition().report);
-        reported.map(|id| (id.definition().name.to_owned(), self.show_id(*id))).collect()
+        reported
+            .map(|id| (id.definition().name.to_owned(), self.show_id(*id)))
+            .collect()
     }
 }
 
@@ -374,7 +442,10 @@ impl SessionSettings {
 mod tests {
     use super::*;
 
-    const USER: Caller = Caller { superuser: false, starting: false };
+    const USER: Caller = Caller {
+        superuser: false,
+        starting: false,
+    };
 
     fn session() -> SessionSettings {
         SessionSettings::new(&ServerSettings::default())
@@ -412,12 +483,27 @@ mod tests {
     #[test]
     fn refusals_have_postgresqls_codes() {
         let mut s = session();
-        let mut code = |name, text| s.set(name, Some(text), Scope::Session, USER).map_err(|e| e.code());
+        let mut code = |name, text| {
+            s.set(name, Some(text), Scope::Session, USER)
+                .map_err(|e| e.code())
+        };
         assert_eq!(code("no_such", "1"), Err(state::UNDEFINED_OBJECT));
-        assert_eq!(code("shared_buffers", "1GB"), Err(state::CANT_CHANGE_RUNTIME_PARAM));
-        assert_eq!(code("deadlock_timeout", "1s"), Err(state::INSUFFICIENT_PRIVILEGE));
-        assert_eq!(code("statement_timeout", "soon"), Err(state::INVALID_PARAMETER_VALUE));
-        assert_eq!(code("client_encoding", "LATIN1"), Err(state::INVALID_PARAMETER_VALUE));
+        assert_eq!(
+            code("shared_buffers", "1GB"),
+            Err(state::CANT_CHANGE_RUNTIME_PARAM)
+        );
+        assert_eq!(
+            code("deadlock_timeout", "1s"),
+            Err(state::INSUFFICIENT_PRIVILEGE)
+        );
+        assert_eq!(
+            code("statement_timeout", "soon"),
+            Err(state::INVALID_PARAMETER_VALUE)
+        );
+        assert_eq!(
+            code("client_encoding", "LATIN1"),
+            Err(state::INVALID_PARAMETER_VALUE)
+        );
         assert_eq!(code("statement_timeout", "5min"), Ok(()));
     }
 

@@ -55,8 +55,14 @@ impl Unit {
             ("kB", 1024.0),
             ("B", 1.0),
         ];
-        const MICROS: &[(&str, f64)] =
-            &[("d", 86_400e6), ("h", 3600e6), ("min", 60e6), ("s", 1e6), ("ms", 1e3), ("us", 1.0)];
+        const MICROS: &[(&str, f64)] = &[
+            ("d", 86_400e6),
+            ("h", 3600e6),
+            ("min", 60e6),
+            ("s", 1e6),
+            ("ms", 1e3),
+            ("us", 1.0),
+        ];
         match self {
             Unit::None => (&[], 1.0),
             Unit::Kilobytes => (BYTES, 1024.0),
@@ -151,7 +157,11 @@ impl Kind {
                 }),
             Kind::Text(check) => check(text).map(Value::Text).map_err(|detail| {
                 let e = invalid(name, text);
-                if detail.is_empty() { e } else { e.detail(detail) }
+                if detail.is_empty() {
+                    e
+                } else {
+                    e.detail(detail)
+                }
             }),
         }
     }
@@ -199,7 +209,9 @@ pub fn raw(value: &Value) -> String {
 fn parse_quantity(text: &str, unit: Unit) -> Result<f64, String> {
     let text = text.trim();
     if let Some(hex) = text.strip_prefix("0x") {
-        return i64::from_str_radix(hex, 16).map(|n| n as f64).map_err(|_| String::new());
+        return i64::from_str_radix(hex, 16)
+            .map(|n| n as f64)
+            .map_err(|_| String::new());
     }
     let digits = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
@@ -214,8 +226,11 @@ fn parse_quantity(text: &str, unit: Unit) -> Result<f64, String> {
         Some((_, size)) => Ok(number * size / base),
         None if family.is_empty() => Err(String::new()),
         None => {
-            let mut names: Vec<String> =
-                family.iter().rev().map(|(name, _)| format!("\"{name}\"")).collect();
+            let mut names: Vec<String> = family
+                .iter()
+                .rev()
+                .map(|(name, _)| format!("\"{name}\""))
+                .collect();
             let last = names.pop().unwrap_or_default();
             Err(format!(
                 "Valid units for this parameter are {}, and {last}.",
@@ -231,8 +246,11 @@ pub fn any_text(text: &str) -> Result<String, String> {
 
 /// We store and speak UTF-8 only; its other names are accepted.
 pub fn client_encoding(text: &str) -> Result<String, String> {
-    let plain: String =
-        text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let plain: String = text
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect::<String>()
+        .to_ascii_lowercase();
     match plain.as_str() {
         "utf8" | "unicode" => Ok("UTF8".to_owned()),
         _ => Err("Only UTF8 is supported.".to_owned()),
@@ -250,7 +268,9 @@ pub fn date_style(text: &str) -> Result<String, String> {
             "dmy" | "european" | "euro" | "noneuropean" => order = "DMY",
             "mdy" | "us" => order = "MDY",
             "postgres" | "sql" | "german" => {
-                return Err(format!("The output style \"{word}\" is not supported; ISO is."));
+                return Err(format!(
+                    "The output style \"{word}\" is not supported; ISO is."
+                ));
             }
             _ => return Err(format!("Unrecognized key word: \"{word}\".")),
         }
@@ -264,15 +284,25 @@ pub fn time_zone(text: &str) -> Result<String, String> {
     if text.eq_ignore_ascii_case("default") || text.eq_ignore_ascii_case("local") {
         return Ok("GMT".to_owned());
     }
-    if let Some(zone) = chrono_tz::TZ_VARIANTS.iter().find(|z| z.name().eq_ignore_ascii_case(text)) {
+    if let Some(zone) = chrono_tz::TZ_VARIANTS
+        .iter()
+        .find(|z| z.name().eq_ignore_ascii_case(text))
+    {
         return Ok(zone.name().to_owned());
     }
     let offset = text.strip_prefix(['+', '-']).unwrap_or(text);
     let plausible = !offset.is_empty()
         && offset.len() <= 8
         && offset.bytes().all(|b| b.is_ascii_digit() || b == b':')
-        && offset.split(':').next().is_some_and(|h| h.parse::<u32>().is_ok_and(|h| h < 24));
-    if plausible { Ok(text.to_owned()) } else { Err(String::new()) }
+        && offset
+            .split(':')
+            .next()
+            .is_some_and(|h| h.parse::<u32>().is_ok_and(|h| h < 24));
+    if plausible {
+        Ok(text.to_owned())
+    } else {
+        Err(String::new())
+    }
 }
 
 /// A list of schema names; kept as it is written.
@@ -327,7 +357,11 @@ pub fn split_names(text: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    const KB: Kind = Kind::Int { min: 64, max: i32::MAX as i64, unit: Unit::Kilobytes };
+    const KB: Kind = Kind::Int {
+        min: 64,
+        max: i32::MAX as i64,
+        unit: Unit::Kilobytes,
+    };
 
     #[test]
     fn units_convert_and_print() {
@@ -336,15 +370,32 @@ mod tests {
         assert_eq!(KB.show(&Value::Int(4096)), "4MB");
         assert_eq!(KB.show(&Value::Int(100)), "100kB");
         let e = KB.parse("work_mem", "4 XB").expect_err("no such unit");
-        assert_eq!(e.message(), "invalid value for parameter \"work_mem\": \"4 XB\"");
+        assert_eq!(
+            e.message(),
+            "invalid value for parameter \"work_mem\": \"4 XB\""
+        );
         let e = KB.parse("work_mem", "1kB").expect_err("too small");
-        assert!(e.message().starts_with("1 kB is outside the valid range"), "{e}");
+        assert!(
+            e.message().starts_with("1 kB is outside the valid range"),
+            "{e}"
+        );
     }
 
     #[test]
     fn booleans() {
-        for (text, value) in [("on", Some(true)), ("of", Some(false)), ("o", None), ("T", Some(true)), ("0", Some(false)), ("", None)] {
-            assert_eq!(parse_bool(text).filter(|_| !text.is_empty()), value, "{text}");
+        for (text, value) in [
+            ("on", Some(true)),
+            ("of", Some(false)),
+            ("o", None),
+            ("T", Some(true)),
+            ("0", Some(false)),
+            ("", None),
+        ] {
+            assert_eq!(
+                parse_bool(text).filter(|_| !text.is_empty()),
+                value,
+                "{text}"
+            );
         }
     }
 

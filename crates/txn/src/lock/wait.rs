@@ -108,9 +108,7 @@ pub(crate) async fn wait_until_granted(
     let (event, object) = on.event();
     let _wait = throng_observe::waiting(event, object);
     let began = Instant::now();
-    let mut deadlock = pin!(Some(tokio::time::sleep(
-        session.deadlock_timeout()
-    )));
+    let mut deadlock = pin!(Some(tokio::time::sleep(session.deadlock_timeout())));
     let mut lock_timeout = pin!(session.lock_timeout().map(tokio::time::sleep));
     let mut statement = pin!(
         session
