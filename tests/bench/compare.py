@@ -85,11 +85,10 @@ def main():
     with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
         os.chmod(theirs, 0o755)
         ports = {"throng": 15433, "postgres": 15432}
-        servers = [
-            start_throng(args.throng, ours, ports["throng"]),
-            start_postgres(args.pgbin, theirs, ports["postgres"], args.pguser),
-        ]
+        servers = []
         try:
+            servers.append(start_throng(args.throng, ours, ports["throng"]))
+            servers.append(start_postgres(args.pgbin, theirs, ports["postgres"], args.pguser))
             for port in ports.values():
                 pgbench(port, "-i", "-q", "-s", str(args.scale))
             print(f"{version}; {os.cpu_count()} cores; pool {POOL}; fsync on; scale {args.scale}; medians (least-most) of {args.rounds} rounds of {args.seconds} s")
