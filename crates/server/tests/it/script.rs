@@ -126,7 +126,7 @@ pub fn render(answer: &Answer, detail: Detail) -> Vec<String> {
                 };
                 vec![row.iter().map(value).collect::<Vec<_>>().join("|")]
             }
-            Part::Copied(line) => vec![format!("> {line}")],
+            Part::Copied(line) => vec![format!("> {}", line.replace('\n', "\\n"))],
             Part::Complete(tag) => vec![tag.clone()],
             Part::Report(report) => told(report, detail),
             Part::Closed => vec!["closed".to_owned()],
