@@ -23,7 +23,9 @@ fn node(plan: &Plan) -> bool {
     }
     match &plan.node {
         Node::SeqScan(scan) => seq_scan(scan),
-        Node::Filter { input, condition, .. } => expr(condition) && node(input),
+        Node::Filter {
+            input, condition, ..
+        } => expr(condition) && node(input),
         Node::Project { input, exprs } => all(exprs) && node(input),
         Node::HashJoin(join) => {
             keys(&join.left_keys)
@@ -34,7 +36,11 @@ fn node(plan: &Plan) -> bool {
                 && node(&join.right)
         }
         Node::Sort { input, keys } => sort_keys(keys) && node(input),
-        Node::Limit { input, limit, offset } => all(limit) && all(offset) && node(input),
+        Node::Limit {
+            input,
+            limit,
+            offset,
+        } => all(limit) && all(offset) && node(input),
         Node::Aggregate(aggregate) => {
             aggregate.strategy != AggStrategy::Sorted
                 && keys(&aggregate.group)
@@ -42,12 +48,15 @@ fn node(plan: &Plan) -> bool {
                 && all(&aggregate.having)
                 && node(&aggregate.input)
         }
-        Node::Distinct { input, keys: exprs, .. } => {
-            keys(exprs) && distinct_by(input, exprs).is_some() && node(input)
-        }
-        Node::SetOp { op: SetOp::Union, all, left, right } => {
-            (*all || plan.types.iter().all(|t| orderable(*t))) && node(left) && node(right)
-        }
+        Node::Distinct {
+            input, keys: exprs, ..
+        } => keys(exprs) && distinct_by(input, exprs).is_some() && node(input),
+        Node::SetOp {
+            op: SetOp::Union,
+            all,
+            left,
+            right,
+        } => (*all || plan.types.iter().all(|t| orderable(*t))) && node(left) && node(right),
         Node::Materialize { input } => node(input),
         _ => false,
     }
@@ -57,7 +66,11 @@ fn seq_scan(scan: &SeqScan) -> bool {
     let known = |c: &i16| *c > 0 || matches!(*c, system::CTID | system::TABLEOID);
     scan.columns.iter().all(known)
         && all(&scan.filter)
-        && scan.table.columns.iter().all(|c| throng_types::row::Phys::of(c.ty.oid).is_some())
+        && scan
+            .table
+            .columns
+            .iter()
+            .all(|c| throng_types::row::Phys::of(c.ty.oid).is_some())
 }
 
 /// How the first row of each key is found.
@@ -72,7 +85,10 @@ pub enum DistinctBy {
 pub fn distinct_by(input: &Plan, exprs: &[Expr]) -> Option<DistinctBy> {
     if let Node::Sort { keys, .. } = &input.node {
         // Each of the leading sort keys is one of the expressions, and none of these is missing.
-        let leading = keys.iter().take_while(|k| exprs.contains(&k.expr)).collect::<Vec<_>>();
+        let leading = keys
+            .iter()
+            .take_while(|k| exprs.contains(&k.expr))
+            .collect::<Vec<_>>();
         let together = exprs.iter().all(|e| leading.iter().any(|k| k.expr == *e));
         return together.then_some(DistinctBy::Neighbours);
     }
@@ -99,11 +115,14 @@ fn orderable(ty: SqlType) -> bool {
 }
 
 fn keys(exprs: &[Expr]) -> bool {
-    exprs.iter().all(|e| expr(e) && orderable(e.ty()) && Kind::of(e.ty()).is_some())
+    exprs
+        .iter()
+        .all(|e| expr(e) && orderable(e.ty()) && Kind::of(e.ty()).is_some())
 }
 
 fn sort_keys(keys: &[SortKey]) -> bool {
-    keys.iter().all(|k| expr(&k.expr) && orderable(k.expr.ty()) && Kind::of(k.expr.ty()).is_some())
+    keys.iter()
+        .all(|k| expr(&k.expr) && orderable(k.expr.ty()) && Kind::of(k.expr.ty()).is_some())
 }
 
 fn agg(call: &AggCall) -> bool {

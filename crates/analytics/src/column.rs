@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanBuilder, LargeBinaryBuilder, LargeStringBuilder, PrimitiveBuilder,
+    Array, ArrayRef, AsArray, BooleanBuilder, LargeBinaryBuilder, LargeStringBuilder,
+    PrimitiveBuilder,
 };
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Field, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
@@ -78,7 +79,11 @@ pub fn kinds(types: &[SqlType]) -> Option<Vec<Kind>> {
 /// Columns without names of their own: `c0`, `c1`, ….
 pub fn schema_of(types: impl IntoIterator<Item = DataType>) -> SchemaRef {
     let fields = types.into_iter().enumerate();
-    Arc::new(Schema::new(fields.map(|(i, t)| Field::new(format!("c{i}"), t, true)).collect::<Vec<_>>()))
+    Arc::new(Schema::new(
+        fields
+            .map(|(i, t)| Field::new(format!("c{i}"), t, true))
+            .collect::<Vec<_>>(),
+    ))
 }
 
 pub fn schema(kinds: &[Kind]) -> SchemaRef {
@@ -108,7 +113,11 @@ enum Values {
     Float8(PrimitiveBuilder<Float64Type>),
     Oid(PrimitiveBuilder<UInt32Type>),
     Text(LargeStringBuilder),
-    Packed { layout: RowLayout, scratch: Vec<u8>, builder: LargeBinaryBuilder },
+    Packed {
+        layout: RowLayout,
+        scratch: Vec<u8>,
+        builder: LargeBinaryBuilder,
+    },
 }
 
 impl ColumnBuilder {
@@ -130,7 +139,11 @@ impl ColumnBuilder {
                 builder: LargeBinaryBuilder::new(),
             },
         };
-        ColumnBuilder { kind, values, bytes: 0 }
+        ColumnBuilder {
+            kind,
+            values,
+            bytes: 0,
+        }
     }
 
     pub fn of_all(kinds: &[Kind]) -> Vec<ColumnBuilder> {
@@ -159,7 +172,14 @@ impl ColumnBuilder {
                 self.bytes += v.len();
                 b.append_value(v.as_str());
             }
-            (Values::Packed { layout, scratch, builder }, value) => {
+            (
+                Values::Packed {
+                    layout,
+                    scratch,
+                    builder,
+                },
+                value,
+            ) => {
                 scratch.clear();
                 encode_row(layout, std::slice::from_ref(value), scratch)?;
                 self.bytes += scratch.len();
@@ -220,11 +240,19 @@ impl<'a> Reader<'a> {
             Kind::Packed(phys) => Some(RowLayout::new(&[phys])),
             _ => None,
         };
-        Reader { kind, array, layout }
+        Reader {
+            kind,
+            array,
+            layout,
+        }
     }
 
     pub fn of_all(kinds: &[Kind], arrays: &'a [ArrayRef]) -> Vec<Reader<'a>> {
-        kinds.iter().zip(arrays).map(|(k, a)| Reader::new(*k, &**a)).collect()
+        kinds
+            .iter()
+            .zip(arrays)
+            .map(|(k, a)| Reader::new(*k, &**a))
+            .collect()
     }
 
     pub fn get(&self, row: usize) -> Result<Datum> {
@@ -261,17 +289,29 @@ mod tests {
     #[test]
     fn values_come_back_as_they_went() -> Result<()> {
         let samples: Vec<(throng_types::Oid, Vec<Datum>)> = vec![
-            (oid::BOOL, vec![Datum::Bool(true), Datum::Null, Datum::Bool(false)]),
+            (
+                oid::BOOL,
+                vec![Datum::Bool(true), Datum::Null, Datum::Bool(false)],
+            ),
             (oid::INT2, vec![Datum::Int2(i16::MIN), Datum::Null]),
-            (oid::INT4, vec![Datum::Int4(i32::MAX), Datum::Null, Datum::Int4(0)]),
+            (
+                oid::INT4,
+                vec![Datum::Int4(i32::MAX), Datum::Null, Datum::Int4(0)],
+            ),
             (oid::INT8, vec![Datum::Int8(i64::MIN)]),
             (oid::FLOAT4, vec![Datum::Float4(-0.0), Datum::Float4(1.5)]),
             (oid::FLOAT8, vec![Datum::Float8(f64::INFINITY), Datum::Null]),
             (oid::DATE, vec![Datum::Date(i32::MIN)]),
             (oid::TIMESTAMPTZ, vec![Datum::TimestampTz(i64::MAX)]),
-            (oid::TEXT, vec![Datum::text(""), Datum::Null, Datum::text("straße")]),
+            (
+                oid::TEXT,
+                vec![Datum::text(""), Datum::Null, Datum::text("straße")],
+            ),
             (oid::BYTEA, vec![Datum::bytea([0u8, 1, 255]), Datum::Null]),
-            (oid::NUMERIC, vec![Datum::Numeric(throng_types::Numeric::from(-7)), Datum::Null]),
+            (
+                oid::NUMERIC,
+                vec![Datum::Numeric(throng_types::Numeric::from(-7)), Datum::Null],
+            ),
             (oid::UUID, vec![Datum::Uuid([9; 16])]),
         ];
         for (ty, values) in samples {
@@ -281,7 +321,9 @@ mod tests {
             let array = builder.finish();
             assert_eq!(*array.data_type(), kind.data_type());
             let reader = Reader::new(kind, &*array);
-            let back: Vec<Datum> = (0..values.len()).map(|i| reader.get(i)).collect::<Result<_>>()?;
+            let back: Vec<Datum> = (0..values.len())
+                .map(|i| reader.get(i))
+                .collect::<Result<_>>()?;
             assert_eq!(format!("{back:?}"), format!("{values:?}"));
         }
         Ok(())
@@ -289,6 +331,10 @@ mod tests {
 
     #[test]
     fn a_misplaced_value_is_an_error() {
-        assert!(ColumnBuilder::new(Kind::Int4).push(&Datum::text("1")).is_err());
+        assert!(
+            ColumnBuilder::new(Kind::Int4)
+                .push(&Datum::text("1"))
+                .is_err()
+        );
     }
 }

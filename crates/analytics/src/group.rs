@@ -8,7 +8,8 @@
 //! ```
 //! States stay as they are, in memory, from first row to result. When memory is used up, rows of groups not in a table are written to
 //! the bucket's file, and read back once other buckets have been given out; a bucket that is still too large is split again by
-//! further bits. Where groups keep their arguments (array_agg, DISTINCT), every further row is written.
+//! further bits. Where groups keep their arguments (array_agg, DISTINCT), every further row is written, and the groups there are
+//! wait for it: a bucket is then split with its table. One group alone must fit in memory.
 
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +34,7 @@ use tokio::task::JoinSet;
 
 use crate::column::{ColumnBuilder, Kind, Reader};
 use crate::stage::{Batches, PlanRef, Step, theirs};
-use crate::table::{Accumulator, Budget, GroupPlan, Table};
+use crate::table::{Accumulator, Budget, GroupPlan, Stepping, Table};
 use crate::vector::assemble;
 
 const BUCKET_BITS: u32 = 4;
@@ -44,6 +45,7 @@ const LAST_LEVEL: u32 = 7;
 const OUTPUT_ROWS: usize = 4096;
 
 fn bucket(hash: u64, level: u32) -> usize {
+    let level = level.min(LAST_LEVEL);
     (hash >> (u64::BITS - BUCKET_BITS * (level + 1))) as usize % BUCKETS
 }
 
@@ -85,7 +87,18 @@ impl Group {
     ) -> Group {
         let shares = OnceCell::new();
         let job = job.clone();
-        Group { inner: Arc::new(Inner { job, plan, plain, input, output, output_kinds, partitions, shares }) }
+        Group {
+            inner: Arc::new(Inner {
+                job,
+                plan,
+                plain,
+                input,
+                output,
+                output_kinds,
+                partitions,
+                shares,
+            }),
+        }
     }
 }
 
@@ -94,7 +107,9 @@ impl Step for Group {
         let work = Output {
             group: self.inner.clone(),
             input: inputs[0].clone(),
-            buckets: (partition..BUCKETS).step_by(self.inner.partitions).collect(),
+            buckets: (partition..BUCKETS)
+                .step_by(self.inner.partitions)
+                .collect(),
             spill: self.inner.spill(&cx),
             pending: Vec::new(),
             giving: None,
@@ -128,16 +143,23 @@ impl Inner {
         shares.await.clone().map_err(DataFusionError::Shared)
     }
 
-    async fn gather(self: &Arc<Inner>, input: &PlanRef, cx: &Arc<TaskContext>) -> DfResult<Vec<Mutex<Share>>> {
+    async fn gather(
+        self: &Arc<Inner>,
+        input: &PlanRef,
+        cx: &Arc<TaskContext>,
+    ) -> DfResult<Vec<Mutex<Share>>> {
         let mut tasks = JoinSet::new();
         for partition in 0..input.output_partitioning().partition_count() {
             let stream = input.execute(partition, cx.clone())?;
             let part = Intake::new(self.clone(), self.budget(cx), self.spill(cx), 0, BUCKETS);
             tasks.spawn(part.consume(stream));
         }
-        let mut shares: Vec<Share> = std::iter::repeat_with(Share::default).take(BUCKETS).collect();
+        let mut shares: Vec<Share> = std::iter::repeat_with(Share::default)
+            .take(BUCKETS)
+            .collect();
         while let Some(done) = tasks.join_next().await {
-            let (tables, files) = done.map_err(|e| theirs(Error::internal(format!("a group task: {e}"))))??;
+            let (tables, files) =
+                done.map_err(|e| theirs(Error::internal(format!("a group task: {e}"))))??;
             for (share, table) in shares.iter_mut().zip(tables) {
                 if table.len() > 0 {
                     share.tables.push(table);
@@ -154,7 +176,8 @@ impl Inner {
 type Files = Vec<Option<Arc<dyn SpillFile>>>;
 
 /// A spill file being written: takes a batch; asked with none, it ends the file.
-type SpillWriter = Box<dyn FnMut(Option<&RecordBatch>) -> DfResult<Option<Arc<dyn SpillFile>>> + Send>;
+type SpillWriter =
+    Box<dyn FnMut(Option<&RecordBatch>) -> DfResult<Option<Arc<dyn SpillFile>>> + Send>;
 
 fn spill_writer(spill: &SpillManager) -> DfResult<SpillWriter> {
     let mut file = spill.create_in_progress_file("groups")?;
@@ -173,7 +196,7 @@ struct Intake {
     files: Vec<Option<SpillWriter>>,
     /// Which bits of the hash choose a file.
     level: u32,
-    /// Memory is used up: rows of new groups are to be written and, at first, where groups grow with each row, every row.
+    /// Memory is used up: rows of new groups are to be written and, where groups grow with each row, every row.
     full: bool,
     key: Vec<u8>,
     args: Row,
@@ -187,7 +210,13 @@ enum Place {
 }
 
 impl Intake {
-    fn new(group: Arc<Inner>, budget: Budget, spill: SpillManager, level: u32, tables: usize) -> Intake {
+    fn new(
+        group: Arc<Inner>,
+        budget: Budget,
+        spill: SpillManager,
+        level: u32,
+        tables: usize,
+    ) -> Intake {
         Intake {
             tables: (0..tables).map(|_| Table::new(&budget)).collect(),
             group,
@@ -202,7 +231,10 @@ impl Intake {
         }
     }
 
-    async fn consume(mut self, mut stream: SendableRecordBatchStream) -> DfResult<(Vec<Table>, Files)> {
+    async fn consume(
+        mut self,
+        mut stream: SendableRecordBatchStream,
+    ) -> DfResult<(Vec<Table>, Files)> {
         while let Some(batch) = stream.next().await {
             self.take(&batch?)?;
             tokio::task::consume_budget().await;
@@ -222,7 +254,8 @@ impl Intake {
     fn take(&mut self, batch: &RecordBatch) -> DfResult<()> {
         let group = self.group.clone();
         let readers = Reader::of_all(&group.plan.kinds, batch.columns());
-        self.place(&group.plan, &readers, batch.num_rows()).map_err(theirs)?;
+        self.place(&group.plan, &readers, batch.num_rows())
+            .map_err(theirs)?;
         for agg in 0..group.plan.aggs.len() {
             self.step(&group, agg, batch, &readers)?;
         }
@@ -238,8 +271,12 @@ impl Intake {
                 key.append(reader, row, &mut self.key)?;
             }
             let hash = FixedState::default().hash_one(&self.key[..]);
-            let table = if self.tables.len() == 1 { 0 } else { bucket(hash, 0) };
-            let found = match self.full && self.level == 0 && plan.grows() {
+            let table = if self.tables.len() == 1 {
+                0
+            } else {
+                bucket(hash, 0)
+            };
+            let found = match self.full && plan.grows() {
                 true => None,
                 false => self.tables[table].find(hash, &self.key),
             };
@@ -255,7 +292,7 @@ impl Intake {
                 Some(group) => Place::Group(table as u32, group as u32),
                 None => {
                     self.full = true;
-                    Place::File(bucket(hash, self.level.min(LAST_LEVEL)))
+                    Place::File(bucket(hash, self.level))
                 }
             });
         }
@@ -269,28 +306,35 @@ impl Intake {
         batch: &RecordBatch,
         readers: &[Reader<'_>],
     ) -> DfResult<()> {
-        let filter = group.plan.aggs[agg].filter.map(|at| batch.column(at).as_boolean());
+        let filter = group.plan.aggs[agg]
+            .filter
+            .map(|at| batch.column(at).as_boolean());
         group.job.with_cx(|cx| {
+            let of = Stepping {
+                plan: &group.plan,
+                agg,
+                readers,
+                cx: &cx.eval,
+            };
             for (row, place) in self.places.iter().enumerate() {
-                let Place::Group(table, at) = place else { continue };
+                let Place::Group(table, at) = place else {
+                    continue;
+                };
                 if filter.is_some_and(|f| f.is_null(row) || !f.value(row)) {
                     continue;
                 }
                 let grown = self.tables[*table as usize].step(
-                    &group.plan,
+                    &of,
                     *at as usize,
-                    agg,
                     row,
-                    readers,
                     &mut self.args,
                     &mut self.budget,
-                    &cx.eval,
                 );
                 match grown.map_err(theirs)? {
                     Ok(()) => {}
                     // The rows that follow can still be written, to be met by their group later.
-                    Err(_) if self.level == 0 => self.full = true,
-                    // Here the group is alone with its rows.
+                    Err(_) if self.level < LAST_LEVEL => self.full = true,
+                    // Nothing can be split any further.
                     Err(e) => return Err(e),
                 }
             }
@@ -309,7 +353,12 @@ impl Intake {
                 rows[*file].push(row as u32);
             }
         }
-        for (file, rows) in self.files.iter_mut().zip(rows).filter(|(_, rows)| !rows.is_empty()) {
+        for (file, rows) in self
+            .files
+            .iter_mut()
+            .zip(rows)
+            .filter(|(_, rows)| !rows.is_empty())
+        {
             let file = match file {
                 Some(file) => file,
                 None => file.insert(spill_writer(&self.spill)?),
@@ -356,7 +405,11 @@ impl Output {
                 self.complete(pending).await?;
             } else if let Some(bucket) = self.buckets.pop() {
                 let shares = self.group.shares(&self.input, &self.cx).await?;
-                let share = std::mem::take(&mut *shares[bucket].lock().unwrap_or_else(PoisonError::into_inner));
+                let share = std::mem::take(
+                    &mut *shares[bucket]
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner),
+                );
                 self.pending.push(Pending { level: 1, share });
             } else if self.group.plain && self.given == 0 {
                 self.given = 1;
@@ -372,14 +425,23 @@ impl Output {
         let group = self.group.clone();
         let mut tables = share.tables.into_iter();
         let first = tables.next();
-        let mut intake = Intake::new(group.clone(), group.budget(&self.cx), self.spill.clone(), level, 1);
+        let mut intake = Intake::new(
+            group.clone(),
+            group.budget(&self.cx),
+            self.spill.clone(),
+            level,
+            1,
+        );
         if let Some(mut first) = first {
             first.move_to(&mut intake.budget);
             intake.tables[0] = first;
         }
         for table in tables {
             let Intake { tables, budget, .. } = &mut intake;
-            group.job.with_cx(|cx| tables[0].merge(&group.plan, table, budget, &cx.eval)).map_err(theirs)?;
+            group
+                .job
+                .with_cx(|cx| tables[0].merge(&group.plan, table, budget, &cx.eval))
+                .map_err(theirs)?;
         }
         for file in share.files {
             let mut rows = self.spill.read_spill_as_stream(file, None)?;
@@ -387,11 +449,34 @@ impl Output {
                 intake.take(&batch?)?;
             }
         }
-        for file in intake.finish_files()?.into_iter().flatten() {
-            let share = Share { tables: Vec::new(), files: vec![file] };
-            self.pending.push(Pending { level: level + 1, share });
+        let files = intake.finish_files()?;
+        let table = intake.tables.pop();
+        let split = intake.full && group.plan.grows();
+        let mut parts: Vec<Share> = files
+            .into_iter()
+            .map(|file| Share {
+                tables: Vec::new(),
+                files: file.into_iter().collect(),
+            })
+            .collect();
+        match table {
+            // Its groups wait for the rows that were written.
+            Some(table) if split => {
+                let tables = table.split(&group.plan, BUCKETS, |hash| bucket(hash, level));
+                parts
+                    .iter_mut()
+                    .zip(tables)
+                    .for_each(|(part, table)| part.tables.push(table));
+            }
+            table => self.giving = table.map(|table| (table, 0)),
         }
-        self.giving = intake.tables.pop().map(|table| (table, 0));
+        let wanted =
+            |part: &Share| !part.files.is_empty() || part.tables.iter().any(|t| t.len() > 0);
+        let pending = parts.into_iter().filter(wanted).map(|share| Pending {
+            level: level + 1,
+            share,
+        });
+        self.pending.extend(pending);
         Ok(())
     }
 }
@@ -403,9 +488,16 @@ impl Inner {
             let rows = groups.len();
             for group in groups {
                 let row = table.result(&self.plan, group, &cx.eval)?;
-                builders.iter_mut().zip(&row).try_for_each(|(b, v)| b.push(v))?;
+                builders
+                    .iter_mut()
+                    .zip(&row)
+                    .try_for_each(|(b, v)| b.push(v))?;
             }
-            assemble(&self.output, builders.iter_mut().map(ColumnBuilder::finish).collect(), rows)
+            assemble(
+                &self.output,
+                builders.iter_mut().map(ColumnBuilder::finish).collect(),
+                rows,
+            )
         })
     }
 
@@ -413,11 +505,19 @@ impl Inner {
     fn nothing(&self) -> Result<RecordBatch> {
         self.job.with_cx(|cx| {
             let aggs = self.plan.aggs.iter();
-            let row: Vec<Datum> =
-                aggs.map(|agg| Accumulator::new(agg).finish(agg, &cx.eval)).collect::<Result<_>>()?;
+            let row: Vec<Datum> = aggs
+                .map(|agg| Accumulator::new(agg).finish(agg, &cx.eval))
+                .collect::<Result<_>>()?;
             let mut builders = ColumnBuilder::of_all(&self.output_kinds);
-            builders.iter_mut().zip(&row).try_for_each(|(b, v)| b.push(v))?;
-            assemble(&self.output, builders.iter_mut().map(ColumnBuilder::finish).collect(), 1)
+            builders
+                .iter_mut()
+                .zip(&row)
+                .try_for_each(|(b, v)| b.push(v))?;
+            assemble(
+                &self.output,
+                builders.iter_mut().map(ColumnBuilder::finish).collect(),
+                1,
+            )
         })
     }
 }

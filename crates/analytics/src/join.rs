@@ -60,7 +60,8 @@ impl Layout {
             .map(|on| self.pair_filter(on, left_types.len(), &both))
             .transpose()?;
         let kind = exchanged(join.kind);
-        let (left_width, right_width) = (left.schema().fields().len(), right.schema().fields().len());
+        let (left_width, right_width) =
+            (left.schema().fields().len(), right.schema().fields().len());
         let joined: PlanRef = match self.join_by {
             JoinBy::Hash => Arc::new(
                 HashJoinExec::try_new(
@@ -82,13 +83,20 @@ impl Layout {
         let left_only = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
         let left_from = if left_only { 0 } else { right_width };
         let slot = |at: usize, ty: &SqlType| Expr::Slot(at as u32, *ty);
-        let mut slots: Vec<Expr> =
-            left_types.iter().enumerate().map(|(i, t)| slot(left_from + i, t)).collect();
+        let mut slots: Vec<Expr> = left_types
+            .iter()
+            .enumerate()
+            .map(|(i, t)| slot(left_from + i, t))
+            .collect();
         if !left_only {
             slots.extend(right_types.iter().enumerate().map(|(i, t)| slot(i, t)));
         }
         // Only columns named by `slots` are read: the kinds of keys between them do not matter.
-        let total = if left_only { left_width } else { left_width + right_width };
+        let total = if left_only {
+            left_width
+        } else {
+            left_width + right_width
+        };
         let mut kinds = vec![column::Kind::Bool; total];
         for slot in &slots {
             if let Expr::Slot(at, ty) = slot {
@@ -105,7 +113,12 @@ impl Layout {
         }
     }
 
-    fn keyed(&self, input: PlanRef, types: &[SqlType], keys: &[Expr]) -> Result<(PlanRef, Vec<usize>)> {
+    fn keyed(
+        &self,
+        input: PlanRef,
+        types: &[SqlType],
+        keys: &[Expr],
+    ) -> Result<(PlanRef, Vec<usize>)> {
         let kinds = kinds_of(types)?;
         let mut plans = Vec::with_capacity(keys.len());
         for key in keys {
@@ -123,13 +136,20 @@ impl Layout {
         filter: Option<JoinFilter>,
         kind: JoinType,
     ) -> Result<PlanRef> {
-        let options = SortOptions { descending: false, nulls_first: true };
+        let options = SortOptions {
+            descending: false,
+            nulls_first: true,
+        };
         let prepare = |side: PlanRef, keys: Vec<Arc<dyn PhysicalExpr>>| -> Result<PlanRef> {
             let split = Partitioning::Hash(keys.clone(), self.partitions);
             let split: PlanRef = Arc::new(RepartitionExec::try_new(side, split).map_err(refused)?);
-            let order = keys.into_iter().map(|expr| PhysicalSortExpr { expr, options });
+            let order = keys
+                .into_iter()
+                .map(|expr| PhysicalSortExpr { expr, options });
             Ok(match LexOrdering::new(order) {
-                Some(order) => Arc::new(SortExec::new(order, split).with_preserve_partitioning(true)),
+                Some(order) => {
+                    Arc::new(SortExec::new(order, split).with_preserve_partitioning(true))
+                }
                 None => split,
             })
         };
@@ -145,12 +165,25 @@ impl Layout {
     fn pair_filter(&self, on: &Expr, left: usize, types: &[SqlType]) -> Result<JoinFilter> {
         let kinds = kinds_of(types)?;
         let places = (0..types.len()).map(|i| match i < left {
-            true => ColumnIndex { index: i, side: JoinSide::Right },
-            false => ColumnIndex { index: i - left, side: JoinSide::Left },
+            true => ColumnIndex {
+                index: i,
+                side: JoinSide::Right,
+            },
+            false => ColumnIndex {
+                index: i - left,
+                side: JoinSide::Left,
+            },
         });
         let schema = column::schema(&kinds);
-        let condition = Condition { job: self.job.clone(), program: Arc::new(Program::new(on, &kinds)?) };
-        Ok(JoinFilter::new(Arc::new(condition), places.collect(), schema))
+        let condition = Condition {
+            job: self.job.clone(),
+            program: Arc::new(Program::new(on, &kinds)?),
+        };
+        Ok(JoinFilter::new(
+            Arc::new(condition),
+            places.collect(),
+            schema,
+        ))
     }
 }
 
@@ -191,8 +224,13 @@ impl Hash for Condition {
 
 impl PhysicalExpr for Condition {
     fn evaluate(&self, batch: &RecordBatch) -> DfResult<ColumnarValue> {
-        let holds = self.job.with_cx(|cx| self.program.holds(batch, &None, cx)).map_err(theirs)?;
-        Ok(ColumnarValue::Array(Arc::new(BooleanArray::new(holds, None))))
+        let holds = self
+            .job
+            .with_cx(|cx| self.program.holds(batch, &None, cx))
+            .map_err(theirs)?;
+        Ok(ColumnarValue::Array(Arc::new(BooleanArray::new(
+            holds, None,
+        ))))
     }
 
     fn return_field(&self, _: &Schema) -> DfResult<FieldRef> {
@@ -203,7 +241,10 @@ impl PhysicalExpr for Condition {
         Vec::new()
     }
 
-    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn PhysicalExpr>>) -> DfResult<Arc<dyn PhysicalExpr>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> DfResult<Arc<dyn PhysicalExpr>> {
         Ok(self)
     }
 

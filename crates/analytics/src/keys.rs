@@ -29,7 +29,11 @@ impl KeyPlan {
             Kind::Float4 | Kind::Float8 | Kind::Packed(_) => false,
             _ => true,
         };
-        KeyPlan { kind, order: KeyOrder::new(ty.oid, descending, nulls_first), raw }
+        KeyPlan {
+            kind,
+            order: KeyOrder::new(ty.oid, descending, nulls_first),
+            raw,
+        }
     }
 
     pub fn equality(ty: SqlType, kind: Kind) -> KeyPlan {
@@ -42,14 +46,24 @@ impl KeyPlan {
     }
 
     pub fn data_type(&self) -> DataType {
-        if self.raw { self.kind.data_type() } else { DataType::LargeBinary }
+        if self.raw {
+            self.kind.data_type()
+        } else {
+            DataType::LargeBinary
+        }
     }
 
     /// How the key column is to be sorted.
     pub fn sort_options(&self) -> SortOptions {
         match self.raw {
-            true => SortOptions { descending: self.order.descending, nulls_first: self.order.nulls_first },
-            false => SortOptions { descending: false, nulls_first: false },
+            true => SortOptions {
+                descending: self.order.descending,
+                nulls_first: self.order.nulls_first,
+            },
+            false => SortOptions {
+                descending: false,
+                nulls_first: false,
+            },
         }
     }
 

@@ -51,6 +51,8 @@ pub struct Layout {
     pub job: Arc<Job>,
     pub partitions: usize,
     pub join_by: JoinBy,
+    /// About how large a batch may be.
+    pub batch_bytes: usize,
 }
 
 /// What DataFusion made of a plan that it should have taken.
@@ -59,7 +61,8 @@ pub fn refused(error: datafusion::common::DataFusionError) -> Error {
 }
 
 pub fn kinds_of(types: &[SqlType]) -> Result<Arc<[Kind]>> {
-    let kinds = column::kinds(types).ok_or_else(|| Error::internal("a type without stored form"))?;
+    let kinds =
+        column::kinds(types).ok_or_else(|| Error::internal("a type without stored form"))?;
     Ok(kinds.into())
 }
 
@@ -68,21 +71,40 @@ impl Layout {
     pub fn node(&self, plan: &Plan, fetch: Option<usize>) -> Result<PlanRef> {
         match &plan.node {
             Node::SeqScan(scan) => self.scan(scan, plan),
-            Node::Filter { input, condition, once: false } => {
+            Node::Filter {
+                input,
+                condition,
+                once: false,
+            } => {
                 let input_plan = self.node(input, None)?;
                 self.compute(input_plan, &kinds_of(&input.types)?, Some(condition), None)
             }
-            Node::Filter { input, condition, once: true } => {
+            Node::Filter {
+                input,
+                condition,
+                once: true,
+            } => {
                 let open = self.job.with_cx(|cx| value(condition, &[], cx))?.is_true();
                 match open {
                     true => self.node(input, fetch),
-                    false => Ok(Arc::new(EmptyExec::new(column::schema(&kinds_of(&plan.types)?)))),
+                    false => Ok(Arc::new(EmptyExec::new(column::schema(&kinds_of(
+                        &plan.types,
+                    )?)))),
                 }
             }
             Node::Project { input, exprs } => match &input.node {
-                Node::Filter { input, condition, once: false } => {
+                Node::Filter {
+                    input,
+                    condition,
+                    once: false,
+                } => {
                     let input_plan = self.node(input, None)?;
-                    self.compute(input_plan, &kinds_of(&input.types)?, Some(condition), Some(exprs))
+                    self.compute(
+                        input_plan,
+                        &kinds_of(&input.types)?,
+                        Some(condition),
+                        Some(exprs),
+                    )
                 }
                 _ => {
                     let input_plan = self.node(input, fetch)?;
@@ -92,7 +114,11 @@ impl Layout {
             Node::Materialize { input } => self.node(input, fetch),
             Node::HashJoin(join) => self.join(join),
             Node::Sort { input, keys } => self.sort(input, keys, fetch),
-            Node::Limit { input, limit, offset } => self.limit(input, limit, offset),
+            Node::Limit {
+                input,
+                limit,
+                offset,
+            } => self.limit(input, limit, offset),
             Node::Aggregate(aggregate) => self.aggregate(aggregate, &plan.types),
             Node::Distinct { input, keys, .. } => {
                 let input_plan = self.node(input, None)?;
@@ -101,10 +127,17 @@ impl Layout {
                     _ => self.whole_rows(input_plan, &input.types),
                 }
             }
-            Node::SetOp { all, left, right, .. } => {
-                let both = UnionExec::try_new(vec![self.node(left, fetch)?, self.node(right, fetch)?])
-                    .map_err(refused)?;
-                if *all { Ok(both) } else { self.whole_rows(both, &plan.types) }
+            Node::SetOp {
+                all, left, right, ..
+            } => {
+                let both =
+                    UnionExec::try_new(vec![self.node(left, fetch)?, self.node(right, fetch)?])
+                        .map_err(refused)?;
+                if *all {
+                    Ok(both)
+                } else {
+                    self.whole_rows(both, &plan.types)
+                }
             }
             _ => Err(Error::internal("a plan that analytics does not run")),
         }
@@ -113,8 +146,17 @@ impl Layout {
     fn scan(&self, scan: &SeqScan, plan: &Plan) -> Result<PlanRef> {
         let kinds = kinds_of(&plan.types)?;
         let schema = column::schema(&kinds);
-        let table = self.job.with_cx(|cx| Table::unshared(&scan.table, &self.job.store, &cx.eval))?;
-        let step = Scan::new(&self.job, table, &scan.columns, kinds.to_vec(), schema.clone())?;
+        let table = self
+            .job
+            .with_cx(|cx| Table::unshared(&scan.table, &self.job.store, &cx.eval))?;
+        let step = Scan::new(
+            &self.job,
+            table,
+            &scan.columns,
+            kinds.to_vec(),
+            schema.clone(),
+            self.batch_bytes,
+        )?;
         let scanned = StageExec::plan("Scan", Arc::new(step), Vec::new(), schema, self.partitions);
         match &scan.filter {
             Some(filter) => self.compute(scanned, &kinds, Some(filter), None),
@@ -129,22 +171,45 @@ impl Layout {
         filter: Option<&Expr>,
         exprs: Option<&[Expr]>,
     ) -> Result<PlanRef> {
-        let exprs = exprs.map(|exprs| Program::of_all(exprs, kinds)).transpose()?;
+        let exprs = exprs
+            .map(|exprs| Program::of_all(exprs, kinds))
+            .transpose()?;
         let schema = match &exprs {
             Some(exprs) => column::schema_of(exprs.iter().map(|e| e.kind.data_type())),
             None => input.schema(),
         };
         let filter = filter.map(|f| Program::new(f, kinds)).transpose()?;
-        let compute = Arc::new(Compute { filter, exprs, schema: schema.clone() });
-        let step = ComputeStep { job: self.job.clone(), compute };
+        let compute = Arc::new(Compute {
+            filter,
+            exprs,
+            schema: schema.clone(),
+        });
+        let step = ComputeStep {
+            job: self.job.clone(),
+            compute,
+        };
         let partitions = input.output_partitioning().partition_count();
-        Ok(StageExec::plan("Compute", Arc::new(step), vec![input], schema, partitions))
+        Ok(StageExec::plan(
+            "Compute",
+            Arc::new(step),
+            vec![input],
+            schema,
+            partitions,
+        ))
     }
 
     /// The first columns alone.
-    pub fn first_columns(&self, input: PlanRef, all: &Arc<[Kind]>, types: &[SqlType]) -> Result<PlanRef> {
-        let slots: Vec<Expr> =
-            types.iter().enumerate().map(|(i, ty)| Expr::Slot(i as u32, *ty)).collect();
+    pub fn first_columns(
+        &self,
+        input: PlanRef,
+        all: &Arc<[Kind]>,
+        types: &[SqlType],
+    ) -> Result<PlanRef> {
+        let slots: Vec<Expr> = types
+            .iter()
+            .enumerate()
+            .map(|(i, ty)| Expr::Slot(i as u32, *ty))
+            .collect();
         self.compute(input, all, None, Some(&slots))
     }
 
@@ -170,12 +235,28 @@ impl Layout {
         if added.is_empty() {
             return Ok((input, places));
         }
-        let types = input.schema().fields().iter().map(|f| f.data_type().clone()).collect::<Vec<_>>();
-        let schema: SchemaRef =
-            column::schema_of(types.into_iter().chain(added.iter().map(|(_, k)| k.data_type())));
-        let step = KeyStep { job: self.job.clone(), keys: Arc::new(added), purpose, schema: schema.clone() };
+        let types = input
+            .schema()
+            .fields()
+            .iter()
+            .map(|f| f.data_type().clone())
+            .collect::<Vec<_>>();
+        let schema: SchemaRef = column::schema_of(
+            types
+                .into_iter()
+                .chain(added.iter().map(|(_, k)| k.data_type())),
+        );
+        let step = KeyStep {
+            job: self.job.clone(),
+            keys: Arc::new(added),
+            purpose,
+            schema: schema.clone(),
+        };
         let partitions = input.output_partitioning().partition_count();
-        Ok((StageExec::plan("Keys", Arc::new(step), vec![input], schema, partitions), places))
+        Ok((
+            StageExec::plan("Keys", Arc::new(step), vec![input], schema, partitions),
+            places,
+        ))
     }
 
     fn sort(&self, input: &Plan, keys: &[SortKey], fetch: Option<usize>) -> Result<PlanRef> {
@@ -183,55 +264,99 @@ impl Layout {
         let mut plans = Vec::with_capacity(keys.len());
         for key in keys {
             let kind = kinds_of(&[key.expr.ty()])?[0];
-            plans.push((&key.expr, KeyPlan::new(key.expr.ty(), kind, key.descending, key.nulls_first)));
+            plans.push((
+                &key.expr,
+                KeyPlan::new(key.expr.ty(), kind, key.descending, key.nulls_first),
+            ));
         }
         let options: Vec<_> = plans.iter().map(|(_, plan)| plan.sort_options()).collect();
         let unsorted = self.node(input, None)?;
         let (keyed, places) = self.with_keys(unsorted, &kinds, plans, KeyUse::Sort)?;
-        let order = places.iter().zip(options).map(|(at, options)| PhysicalSortExpr {
-            expr: Arc::new(Column::new(keyed.schema().field(*at).name(), *at)),
-            options,
-        });
-        let Some(order) = LexOrdering::new(order) else { return Ok(keyed) };
+        let order = places
+            .iter()
+            .zip(options)
+            .map(|(at, options)| PhysicalSortExpr {
+                expr: Arc::new(Column::new(keyed.schema().field(*at).name(), *at)),
+                options,
+            });
+        let Some(order) = LexOrdering::new(order) else {
+            return Ok(keyed);
+        };
         let added = keyed.schema().fields().len() > kinds.len();
         let sorted = sorted(keyed, order, fetch);
-        if added { self.first_columns(sorted, &kinds, &input.types) } else { Ok(sorted) }
+        if added {
+            self.first_columns(sorted, &kinds, &input.types)
+        } else {
+            Ok(sorted)
+        }
     }
 
     fn limit(&self, input: &Plan, limit: &Option<Expr>, offset: &Option<Expr>) -> Result<PlanRef> {
         let skip = self.row_count(offset, || {
-            Error::new(state::INVALID_ROW_COUNT_IN_OFFSET, "OFFSET must not be negative")
+            Error::new(
+                state::INVALID_ROW_COUNT_IN_OFFSET,
+                "OFFSET must not be negative",
+            )
         })?;
         let give = self.row_count(limit, || {
-            Error::new(state::INVALID_ROW_COUNT_IN_LIMIT, "LIMIT must not be negative")
+            Error::new(
+                state::INVALID_ROW_COUNT_IN_LIMIT,
+                "LIMIT must not be negative",
+            )
         })?;
         let skip = skip.unwrap_or(0);
         // Nothing may be asked of the input: not even a row that fails.
         if give == Some(0) {
-            return Ok(Arc::new(EmptyExec::new(column::schema(&kinds_of(&input.types)?))));
+            return Ok(Arc::new(EmptyExec::new(column::schema(&kinds_of(
+                &input.types,
+            )?))));
         }
         let input = self.node(input, give.map(|n| n.saturating_add(skip)))?;
-        Ok(Arc::new(GlobalLimitExec::new(one_partition(input), skip, give)))
+        Ok(Arc::new(GlobalLimitExec::new(
+            one_partition(input),
+            skip,
+            give,
+        )))
     }
 
     /// NULL is no count given.
-    fn row_count(&self, expr: &Option<Expr>, negative: impl FnOnce() -> Error) -> Result<Option<usize>> {
+    fn row_count(
+        &self,
+        expr: &Option<Expr>,
+        negative: impl FnOnce() -> Error,
+    ) -> Result<Option<usize>> {
         let value = match expr {
             Some(expr) => self.job.with_cx(|cx| value(expr, &[], cx))?,
             None => Datum::Null,
         };
-        value.as_i64().map(|n| usize::try_from(n).map_err(|_| negative())).transpose()
+        value
+            .as_i64()
+            .map(|n| usize::try_from(n).map_err(|_| negative()))
+            .transpose()
     }
 
     fn unique(&self, input: PlanRef, types: &[SqlType], keys: &[Expr]) -> Result<PlanRef> {
         let kinds = kinds_of(types)?;
         let keys = self.equality_keys(keys, &kinds)?;
         let schema = input.schema();
-        let step = UniqueStep { job: self.job.clone(), keys: Arc::new(keys) };
-        Ok(StageExec::plan("Unique", Arc::new(step), vec![one_partition(input)], schema, 1))
+        let step = UniqueStep {
+            job: self.job.clone(),
+            keys: Arc::new(keys),
+        };
+        Ok(StageExec::plan(
+            "Unique",
+            Arc::new(step),
+            vec![one_partition(input)],
+            schema,
+            1,
+        ))
     }
 
-    fn equality_keys(&self, exprs: &[Expr], kinds: &Arc<[Kind]>) -> Result<Vec<(Program, KeyPlan)>> {
+    fn equality_keys(
+        &self,
+        exprs: &[Expr],
+        kinds: &Arc<[Kind]>,
+    ) -> Result<Vec<(Program, KeyPlan)>> {
         let key = |e: &Expr| {
             let program = Program::new(e, kinds)?;
             let plan = KeyPlan::equality(e.ty(), program.kind);
@@ -243,15 +368,31 @@ impl Layout {
     /// One row of each kind.
     fn whole_rows(&self, input: PlanRef, types: &[SqlType]) -> Result<PlanRef> {
         let kinds = kinds_of(types)?;
-        let keys = types.iter().zip(&*kinds).map(|(t, k)| KeyPlan::equality(*t, *k)).collect();
-        let plan = GroupPlan { keys, kinds: kinds.to_vec(), aggs: Vec::new() };
+        let keys = types
+            .iter()
+            .zip(&*kinds)
+            .map(|(t, k)| KeyPlan::equality(*t, *k))
+            .collect();
+        let plan = GroupPlan {
+            keys,
+            kinds: kinds.to_vec(),
+            aggs: Vec::new(),
+        };
         Ok(self.group(input, plan, false, kinds.to_vec()))
     }
 
     fn group(&self, input: PlanRef, plan: GroupPlan, plain: bool, output: Vec<Kind>) -> PlanRef {
         let schema = column::schema(&output);
         let partitions = if plain { 1 } else { self.partitions };
-        let step = Group::new(&self.job, plan, plain, input.schema(), schema.clone(), output, partitions);
+        let step = Group::new(
+            &self.job,
+            plan,
+            plain,
+            input.schema(),
+            schema.clone(),
+            output,
+            partitions,
+        );
         StageExec::plan("Group", Arc::new(step), vec![input], schema, partitions)
     }
 
@@ -267,10 +408,23 @@ impl Layout {
         let input = self.compute(input, &kinds, None, Some(&exprs))?;
         let prepared: Vec<SqlType> = exprs.iter().map(Expr::ty).collect();
         let prepared = kinds_of(&prepared)?;
-        let keys = node.group.iter().zip(&*prepared).map(|(e, k)| KeyPlan::equality(e.ty(), *k));
-        let plan = GroupPlan { keys: keys.collect(), kinds: prepared.to_vec(), aggs };
+        let keys = node
+            .group
+            .iter()
+            .zip(&*prepared)
+            .map(|(e, k)| KeyPlan::equality(e.ty(), *k));
+        let plan = GroupPlan {
+            keys: keys.collect(),
+            kinds: prepared.to_vec(),
+            aggs,
+        };
         let output = kinds_of(types)?;
-        let grouped = self.group(input, plan, node.strategy == AggStrategy::Plain, output.to_vec());
+        let grouped = self.group(
+            input,
+            plan,
+            node.strategy == AggStrategy::Plain,
+            output.to_vec(),
+        );
         match &node.having {
             Some(having) => self.compute(grouped, &output, Some(having), None),
             None => Ok(grouped),
@@ -300,18 +454,33 @@ fn prepare(call: &AggCall, exprs: &mut Vec<Expr>) -> Result<AggPlan> {
     let mut order = Vec::with_capacity(call.order.len());
     for key in &call.order {
         let kind = kinds_of(&[key.expr.ty()])?[0];
-        order.push((exprs.len(), KeyPlan::new(key.expr.ty(), kind, key.descending, key.nulls_first)));
+        order.push((
+            exprs.len(),
+            KeyPlan::new(key.expr.ty(), kind, key.descending, key.nulls_first),
+        ));
         exprs.push(guarded(&key.expr));
     }
     let distinct = match call.distinct {
         true => {
             let types: Vec<SqlType> = call.args.iter().map(Expr::ty).collect();
             let kinds = kinds_of(&types)?;
-            Some(types.iter().zip(&*kinds).map(|(t, k)| KeyPlan::equality(*t, *k)).collect())
+            Some(
+                types
+                    .iter()
+                    .zip(&*kinds)
+                    .map(|(t, k)| KeyPlan::equality(*t, *k))
+                    .collect(),
+            )
         }
         false => None,
     };
-    Ok(AggPlan { agg: call.agg, args, filter, order, distinct })
+    Ok(AggPlan {
+        agg: call.agg,
+        args,
+        filter,
+        order,
+        distinct,
+    })
 }
 
 pub fn one_partition(plan: PlanRef) -> PlanRef {
@@ -324,7 +493,9 @@ pub fn one_partition(plan: PlanRef) -> PlanRef {
 /// Sorted in each partition, then merged into one.
 fn sorted(plan: PlanRef, order: LexOrdering, fetch: Option<usize>) -> PlanRef {
     let partitions = plan.output_partitioning().partition_count();
-    let sort = SortExec::new(order.clone(), plan).with_preserve_partitioning(true).with_fetch(fetch);
+    let sort = SortExec::new(order.clone(), plan)
+        .with_preserve_partitioning(true)
+        .with_fetch(fetch);
     if partitions == 1 {
         return Arc::new(sort);
     }

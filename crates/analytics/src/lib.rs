@@ -16,6 +16,7 @@ mod join;
 mod kernel;
 mod keys;
 mod layout;
+mod memory;
 mod pool;
 mod scan;
 mod stage;

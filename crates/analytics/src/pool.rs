@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use datafusion::common::Result as DfResult;
 use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
@@ -23,6 +22,7 @@ use tokio::task::AbortHandle;
 use crate::accept;
 use crate::column::{Kind, Reader};
 use crate::layout::{JoinBy, Layout, kinds_of, one_partition, refused};
+use crate::memory::JobMemory;
 use crate::stage::{is_exhausted, ours, theirs};
 
 /// Added to the nice value of the workers: the event loops, which share their cores, come first.
@@ -32,8 +32,13 @@ const HANDED_ROWS: usize = 1024;
 const AHEAD: usize = 4;
 /// The least memory of a job: below it DataFusion's sort may not be able to merge what it spilled.
 pub const LEAST_MEMORY: usize = 16 << 20;
-/// Below this much memory batches are made small.
-const SMALL_MEMORY: usize = 64 << 20;
+/// Bytes of a scan's batch.
+const LEAST_BATCH: usize = 32 << 10;
+const LARGEST_BATCH: usize = 4 << 20;
+/// Rows of a batch, and the memory of a worker for each of them: with rows of a hundred bytes it can have some 40 batches.
+const LEAST_ROWS: usize = 256;
+const MOST_ROWS: usize = 8192;
+const MEMORY_A_ROW: usize = 4096;
 
 pub struct PoolConfig {
     pub workers: usize,
@@ -129,7 +134,11 @@ impl Analytics for AnalyticsPool {
         self.started.fetch_add(1, Ordering::Relaxed);
         let (rows, taken) = mpsc::channel(AHEAD);
         let Some(runtime) = &self.runtime else {
-            return Box::new(JobRows { rows: taken, task: None, ended: false });
+            return Box::new(JobRows {
+                rows: taken,
+                task: None,
+                ended: false,
+            });
         };
         let run = Run {
             job: Arc::new(job),
@@ -145,7 +154,11 @@ impl Analytics for AnalyticsPool {
             let _turn = jobs.acquire_owned().await;
             run.run().await;
         });
-        Box::new(JobRows { rows: taken, task: Some(task.abort_handle()), ended: false })
+        Box::new(JobRows {
+            rows: taken,
+            task: Some(task.abort_handle()),
+            ended: false,
+        })
     }
 }
 
@@ -198,7 +211,10 @@ struct Run {
 impl Run {
     async fn run(mut self) {
         let mut outcome = self.attempt(JoinBy::Hash).await;
-        if outcome.as_ref().is_err_and(|e| is_exhausted(e) && !self.given) {
+        if outcome
+            .as_ref()
+            .is_err_and(|e| is_exhausted(e) && !self.given)
+        {
             outcome = self.attempt(JoinBy::Merge).await;
         }
         let last = match outcome {
@@ -210,7 +226,14 @@ impl Run {
     }
 
     async fn attempt(&mut self, join_by: JoinBy) -> DfResult<()> {
-        let layout = Layout { job: self.job.clone(), partitions: self.workers, join_by };
+        // Each worker has several batches in hand, and a sort of them needs as much again.
+        let batch_bytes = (self.memory() / (32 * self.workers)).clamp(LEAST_BATCH, LARGEST_BATCH);
+        let layout = Layout {
+            job: self.job.clone(),
+            partitions: self.workers,
+            join_by,
+            batch_bytes,
+        };
         let plan = &self.job.plan.root;
         let root = one_partition(layout.node(plan, None).map_err(theirs)?);
         let kinds = kinds_of(&plan.types).map_err(theirs)?;
@@ -229,22 +252,32 @@ impl Run {
         Ok(())
     }
 
+    fn memory(&self) -> usize {
+        self.job.work_mem.max(self.least_memory)
+    }
+
     /// Memory and files for one attempt.
     fn context(&self) -> Result<Arc<TaskContext>> {
-        let memory = self.job.work_mem.max(self.least_memory);
+        let memory = self.memory();
         let mode = DiskManagerMode::Directories(vec![self.temporary.clone()]);
         let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
+            .with_memory_pool(Arc::new(JobMemory::new(memory)))
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
             .build_arc()
             .map_err(refused)?;
-        let batch = if memory < SMALL_MEMORY { 1024 } else { 8192 };
-        let mut config = SessionConfig::new().with_batch_size(batch).with_target_partitions(self.workers);
+        let batch = (memory / self.workers / MEMORY_A_ROW).clamp(LEAST_ROWS, MOST_ROWS);
+        let mut config = SessionConfig::new()
+            .with_batch_size(batch)
+            .with_target_partitions(self.workers);
         // What a sort keeps free for merging, of its share of the memory.
         let execution = &mut config.options_mut().execution;
         execution.sort_spill_reservation_bytes = (memory / (8 * self.workers)).min(10 << 20);
         execution.sort_in_place_threshold_bytes = (memory / (16 * self.workers)).min(1 << 20);
-        Ok(Arc::new(TaskContext::default().with_session_config(config).with_runtime(runtime)))
+        Ok(Arc::new(
+            TaskContext::default()
+                .with_session_config(config)
+                .with_runtime(runtime),
+        ))
     }
 }
 
@@ -254,5 +287,7 @@ fn decode(
     range: std::ops::Range<usize>,
 ) -> Result<Vec<Row>> {
     let readers = Reader::of_all(kinds, batch.columns());
-    range.map(|row| readers.iter().map(|r| r.get(row)).collect()).collect()
+    range
+        .map(|row| readers.iter().map(|r| r.get(row)).collect())
+        .collect()
 }

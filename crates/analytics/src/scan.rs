@@ -23,9 +23,6 @@ use crate::vector::assemble;
 
 /// Blocks taken at a time: enough for read-ahead, few enough that nobody is left with much more than the others.
 const RANGE: BlockNo = 64;
-/// A batch ends at this many rows, or bytes of varying values.
-pub const BATCH_ROWS: usize = 8192;
-pub const BATCH_BYTES: usize = 4 << 20;
 
 pub struct Scan {
     job: Arc<Job>,
@@ -36,6 +33,8 @@ pub struct Scan {
     /// The blocks there were when the job began: rows added later are not for this snapshot.
     end: BlockNo,
     next: Arc<AtomicU32>,
+    /// A batch ends at so many bytes of varying values, if it has not ended at DataFusion's number of rows.
+    batch_bytes: usize,
 }
 
 impl Scan {
@@ -45,6 +44,7 @@ impl Scan {
         columns: &[i16],
         kinds: Vec<Kind>,
         schema: SchemaRef,
+        batch_bytes: usize,
     ) -> Result<Scan> {
         let end = throng_buffer::retry_blocking(|| table.heap.blocks())?;
         Ok(Scan {
@@ -55,12 +55,13 @@ impl Scan {
             schema,
             end,
             next: Arc::new(AtomicU32::new(0)),
+            batch_bytes,
         })
     }
 }
 
 impl Step for Scan {
-    fn run(&self, _: usize, _: &[PlanRef], _: Arc<TaskContext>) -> DfResult<Batches> {
+    fn run(&self, _: usize, _: &[PlanRef], cx: Arc<TaskContext>) -> DfResult<Batches> {
         let wanted = self.columns.iter().copied().max().unwrap_or(0).max(0) as usize;
         let part = Part {
             job: self.job.clone(),
@@ -69,6 +70,8 @@ impl Step for Scan {
             wanted,
             builders: ColumnBuilder::of_all(&self.kinds),
             rows: 0,
+            batch_rows: cx.session_config().batch_size(),
+            batch_bytes: self.batch_bytes,
             schema: self.schema.clone(),
             end: self.end,
             next: self.next.clone(),
@@ -94,6 +97,8 @@ struct Part {
     wanted: usize,
     builders: Vec<ColumnBuilder>,
     rows: usize,
+    batch_rows: usize,
+    batch_bytes: usize,
     schema: SchemaRef,
     end: BlockNo,
     next: Arc<AtomicU32>,
@@ -107,9 +112,17 @@ impl Part {
     async fn batch(&mut self) -> Result<Option<RecordBatch>> {
         // Pages that are in memory never make this wait: give way to other jobs, and to a cancel, once a batch.
         tokio::task::yield_now().await;
-        while self.rows < BATCH_ROWS && self.bytes() < BATCH_BYTES {
-            let Some(block) = self.next_block() else { break };
-            let Part { job, table, ring, tuples, .. } = self;
+        while self.rows < self.batch_rows && self.bytes() < self.batch_bytes {
+            let Some(block) = self.next_block() else {
+                break;
+            };
+            let Part {
+                job,
+                table,
+                ring,
+                tuples,
+                ..
+            } = self;
             retry(|| {
                 tuples.clear();
                 table.heap.scan_page(block, &job.snapshot, ring, tuples)
@@ -124,7 +137,11 @@ impl Part {
         if self.rows == 0 {
             return Ok(None);
         }
-        let columns = self.builders.iter_mut().map(ColumnBuilder::finish).collect();
+        let columns = self
+            .builders
+            .iter_mut()
+            .map(ColumnBuilder::finish)
+            .collect();
         assemble(&self.schema, columns, std::mem::take(&mut self.rows)).map(Some)
     }
 

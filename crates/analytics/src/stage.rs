@@ -51,7 +51,12 @@ impl StageExec {
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Arc::new(StageExec { name, step, inputs, properties: Arc::new(properties) })
+        Arc::new(StageExec {
+            name,
+            step,
+            inputs,
+            properties: Arc::new(properties),
+        })
     }
 }
 
@@ -108,7 +113,10 @@ impl ExecutionPlan for StageExec {
 
     fn execute(&self, partition: usize, cx: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let batches = self.step.run(partition, &self.inputs, cx)?;
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            batches,
+        )))
     }
 }
 
@@ -132,11 +140,12 @@ pub fn ours(error: &DataFusionError) -> throng_types::Error {
         cause = e.source();
     }
     match error.find_root() {
-        DataFusionError::ResourcesExhausted(detail) => {
-            Error::new(state::OUT_OF_MEMORY, "out of memory").detail(detail.clone()).hint(
-                "Raise work_mem for this session, or have the statement group or join fewer rows.",
-            )
-        }
+        DataFusionError::ResourcesExhausted(detail) => Error::new(
+            state::OUT_OF_MEMORY,
+            "out of memory",
+        )
+        .detail(detail.clone())
+        .hint("Raise work_mem for this session, or have the statement group or join fewer rows."),
         other => Error::internal(format!("analytics: {other}")),
     }
 }

@@ -96,9 +96,9 @@ impl Step for UniqueStep {
     fn run(&self, partition: usize, inputs: &[PlanRef], cx: Arc<TaskContext>) -> DfResult<Batches> {
         let (job, keys) = (self.job.clone(), self.keys.clone());
         let mut last: Option<Vec<u8>> = None;
-        let batches = inputs[0].execute(partition, cx)?.map(move |batch| {
-            first_of_each(&job, &keys, batch?, &mut last).map_err(theirs)
-        });
+        let batches = inputs[0]
+            .execute(partition, cx)?
+            .map(move |batch| first_of_each(&job, &keys, batch?, &mut last).map_err(theirs));
         Ok(batches.boxed())
     }
 }
@@ -109,10 +109,16 @@ fn first_of_each(
     batch: RecordBatch,
     last: &mut Option<Vec<u8>>,
 ) -> Result<RecordBatch> {
-    let columns: Vec<ArrayRef> =
-        job.with_cx(|cx| keys.iter().map(|(p, _)| p.column(&batch, &None, cx)).collect::<Result<_>>())?;
-    let readers: Vec<(Reader<'_>, &KeyPlan)> =
-        columns.iter().zip(keys).map(|(c, (p, key))| (Reader::new(p.kind, &**c), key)).collect();
+    let columns: Vec<ArrayRef> = job.with_cx(|cx| {
+        keys.iter()
+            .map(|(p, _)| p.column(&batch, &None, cx))
+            .collect::<Result<_>>()
+    })?;
+    let readers: Vec<(Reader<'_>, &KeyPlan)> = columns
+        .iter()
+        .zip(keys)
+        .map(|(c, (p, key))| (Reader::new(p.kind, &**c), key))
+        .collect();
     let mut first = Vec::with_capacity(batch.num_rows());
     let mut key = Vec::new();
     for row in 0..batch.num_rows() {

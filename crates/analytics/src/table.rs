@@ -43,13 +43,16 @@ impl AggPlan {
     }
 }
 
+/// Arguments with the key they are sorted by.
+pub type Sortable = (Box<[u8]>, Row);
+
 /// One aggregate of one group.
 pub enum Accumulator {
     State(AggState),
     /// Arguments with what they are sorted by.
-    Ordered(Vec<(Box<[u8]>, Row)>),
+    Ordered(Vec<Sortable>),
     /// The same by what makes them distinct.
-    Distinct(HashMap<Box<[u8]>, (Box<[u8]>, Row), FixedState>),
+    Distinct(HashMap<Box<[u8]>, Sortable, FixedState>),
 }
 
 impl Accumulator {
@@ -69,7 +72,11 @@ impl Accumulator {
             }
             (Accumulator::Ordered(rows), Accumulator::Ordered(more)) => rows.extend(more),
             (Accumulator::Distinct(seen), Accumulator::Distinct(more)) => seen.extend(more),
-            _ => return Err(throng_types::Error::internal("parts of different aggregates")),
+            _ => {
+                return Err(throng_types::Error::internal(
+                    "parts of different aggregates",
+                ));
+            }
         }
         Ok(())
     }
@@ -102,14 +109,18 @@ const STEP: usize = 64 << 10;
 
 impl Budget {
     pub fn new(reservation: MemoryReservation) -> Budget {
-        Budget { reservation: Arc::new(reservation), used: 0 }
+        Budget {
+            reservation: Arc::new(reservation),
+            used: 0,
+        }
     }
 
     /// Whether so many more bytes may be kept.
     fn allows(&mut self, bytes: usize) -> DfResult<()> {
         let held = self.reservation.size();
         if self.used + bytes > held {
-            self.reservation.try_grow((self.used + bytes - held).max(STEP))?;
+            self.reservation
+                .try_grow((self.used + bytes - held).max(STEP))?;
         }
         self.used += bytes;
         Ok(())
@@ -123,6 +134,14 @@ impl Budget {
             self.reservation.grow(self.used - held);
         }
     }
+}
+
+/// An aggregate as it takes in the rows of one batch.
+pub struct Stepping<'a> {
+    pub plan: &'a GroupPlan,
+    pub agg: usize,
+    pub readers: &'a [Reader<'a>],
+    pub cx: &'a EvalContext<'a>,
 }
 
 struct Entry {
@@ -149,12 +168,17 @@ pub struct Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        self.reservation.shrink(self.bytes.min(self.reservation.size()));
+        self.reservation
+            .shrink(self.bytes.min(self.reservation.size()));
     }
 }
 
 impl Table {
     pub fn new(budget: &Budget) -> Table {
+        Table::empty(&budget.reservation)
+    }
+
+    fn empty(reservation: &Arc<MemoryReservation>) -> Table {
         Table {
             keys: Vec::new(),
             entries: Vec::new(),
@@ -162,7 +186,7 @@ impl Table {
             values: Vec::new(),
             states: Vec::new(),
             bytes: 0,
-            reservation: budget.reservation.clone(),
+            reservation: reservation.clone(),
         }
     }
 
@@ -173,7 +197,8 @@ impl Table {
     /// Charges what it holds to another budget.
     pub fn move_to(&mut self, budget: &mut Budget) {
         budget.insist(self.bytes);
-        self.reservation.shrink(self.bytes.min(self.reservation.size()));
+        self.reservation
+            .shrink(self.bytes.min(self.reservation.size()));
         self.reservation = budget.reservation.clone();
     }
 
@@ -226,7 +251,12 @@ impl Table {
 
     fn link(&mut self, hash: u64, key: &[u8]) -> usize {
         let at = self.entries.len();
-        self.entries.push(Entry { hash, start: self.keys.len(), len: key.len() as u32, next: END });
+        self.entries.push(Entry {
+            hash,
+            start: self.keys.len(),
+            len: key.len() as u32,
+            next: END,
+        });
         self.keys.extend_from_slice(key);
         if self.entries.len() > self.buckets.len() {
             let size = (self.entries.len() * 2).next_power_of_two().max(16);
@@ -249,15 +279,18 @@ impl Table {
     /// the group keeps has outgrown the budget.
     pub fn step(
         &mut self,
-        plan: &GroupPlan,
+        of: &Stepping<'_>,
         group: usize,
-        agg: usize,
         row: usize,
-        readers: &[Reader<'_>],
         args: &mut Row,
         budget: &mut Budget,
-        cx: &EvalContext<'_>,
     ) -> Result<DfResult<()>> {
+        let Stepping {
+            plan,
+            agg,
+            readers,
+            cx,
+        } = *of;
         let call = &plan.aggs[agg];
         args.clear();
         for at in call.args.clone() {
@@ -304,7 +337,13 @@ impl Table {
     }
 
     /// Takes in another table of the same plan.
-    pub fn merge(&mut self, plan: &GroupPlan, mut other: Table, budget: &mut Budget, cx: &EvalContext<'_>) -> Result<()> {
+    pub fn merge(
+        &mut self,
+        plan: &GroupPlan,
+        mut other: Table,
+        budget: &mut Budget,
+        cx: &EvalContext<'_>,
+    ) -> Result<()> {
         let entries = std::mem::take(&mut other.entries);
         let mut states = std::mem::take(&mut other.states).into_iter();
         let mut values = std::mem::take(&mut other.values).into_iter();
@@ -334,12 +373,45 @@ impl Table {
         Ok(())
     }
 
+    /// Its groups in several tables, chosen by their hash; what it holds is shared out among them.
+    pub fn split(
+        mut self,
+        plan: &GroupPlan,
+        parts: usize,
+        part: impl Fn(u64) -> usize,
+    ) -> Vec<Table> {
+        let mut tables: Vec<Table> = (0..parts)
+            .map(|_| Table::empty(&self.reservation))
+            .collect();
+        let entries = std::mem::take(&mut self.entries);
+        let mut states = std::mem::take(&mut self.states).into_iter();
+        let mut values = std::mem::take(&mut self.values).into_iter();
+        let each = self.bytes / entries.len().max(1);
+        for entry in entries {
+            let table = &mut tables[part(entry.hash)];
+            table.values.extend(values.by_ref().take(plan.keys.len()));
+            table.states.extend(states.by_ref().take(plan.aggs.len()));
+            table.link(entry.hash, &self.keys[entry.start..][..entry.len as usize]);
+            table.bytes += each;
+            self.bytes -= each;
+        }
+        tables
+    }
+
     /// A group's values and its aggregates' results; to be asked once.
     pub fn result(&mut self, plan: &GroupPlan, group: usize, cx: &EvalContext<'_>) -> Result<Row> {
         let (width, aggs) = (plan.keys.len(), plan.aggs.len());
         let mut row = Row::with_capacity(width + aggs);
-        row.extend(self.values[group * width..][..width].iter_mut().map(std::mem::take));
-        for (agg, state) in plan.aggs.iter().zip(&mut self.states[group * aggs..][..aggs]) {
+        row.extend(
+            self.values[group * width..][..width]
+                .iter_mut()
+                .map(std::mem::take),
+        );
+        for (agg, state) in plan
+            .aggs
+            .iter()
+            .zip(&mut self.states[group * aggs..][..aggs])
+        {
             let state = std::mem::replace(state, Accumulator::State(AggState::Empty));
             row.push(state.finish(agg, cx)?);
         }
@@ -350,7 +422,9 @@ impl Table {
 impl GroupPlan {
     /// Whether a group may come to keep more than its first row needed.
     pub fn grows(&self) -> bool {
-        self.aggs.iter().any(|a| a.gathers() || matches!(a.agg.name, "array_agg" | "string_agg"))
+        self.aggs
+            .iter()
+            .any(|a| a.gathers() || matches!(a.agg.name, "array_agg" | "string_agg"))
     }
 }
 

@@ -9,7 +9,9 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions,
+};
 use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -36,7 +38,8 @@ pub struct Program {
 
 impl Program {
     pub fn new(expr: &Expr, input: &Arc<[Kind]>) -> Result<Program> {
-        let kind = Kind::of(expr.ty()).ok_or_else(|| Error::internal("a type without stored form"))?;
+        let kind =
+            Kind::of(expr.ty()).ok_or_else(|| Error::internal("a type without stored form"))?;
         let mut slots = Vec::new();
         expr.any(&mut |e| {
             if let Expr::Slot(at, _) = e {
@@ -46,7 +49,12 @@ impl Program {
         });
         slots.sort_unstable();
         slots.dedup();
-        Ok(Program { expr: expr.clone(), kind, input: input.clone(), slots })
+        Ok(Program {
+            expr: expr.clone(),
+            kind,
+            input: input.clone(),
+            slots,
+        })
     }
 
     pub fn of_all<'a>(
@@ -57,7 +65,12 @@ impl Program {
     }
 
     /// The expression's values over a batch; NULL where `selected` leaves a row out.
-    pub fn column(&self, batch: &RecordBatch, selected: &Selection, cx: &mut Cx) -> Result<ArrayRef> {
+    pub fn column(
+        &self,
+        batch: &RecordBatch,
+        selected: &Selection,
+        cx: &mut Cx,
+    ) -> Result<ArrayRef> {
         self.sub(&self.expr, self.kind, batch, selected, cx)
     }
 
@@ -103,7 +116,12 @@ impl Program {
     }
 
     /// The rows for which the condition is true, among those selected.
-    pub fn holds(&self, batch: &RecordBatch, selected: &Selection, cx: &mut Cx) -> Result<BooleanBuffer> {
+    pub fn holds(
+        &self,
+        batch: &RecordBatch,
+        selected: &Selection,
+        cx: &mut Cx,
+    ) -> Result<BooleanBuffer> {
         let whole = std::slice::from_ref(&self.expr);
         let conjuncts = match &self.expr {
             Expr::And(parts) => &parts[..],
@@ -161,13 +179,19 @@ impl Compute {
                     if kept.count_set_bits() == batch.num_rows() {
                         batch
                     } else {
-                        filter_record_batch(&batch, &BooleanArray::new(kept, None)).map_err(arrow)?
+                        filter_record_batch(&batch, &BooleanArray::new(kept, None))
+                            .map_err(arrow)?
                     }
                 }
                 None => batch,
             };
-            let Some(exprs) = &self.exprs else { return Ok(batch) };
-            let columns = exprs.iter().map(|e| e.column(&batch, &None, cx)).collect::<Result<_>>()?;
+            let Some(exprs) = &self.exprs else {
+                return Ok(batch);
+            };
+            let columns = exprs
+                .iter()
+                .map(|e| e.column(&batch, &None, cx))
+                .collect::<Result<_>>()?;
             assemble(&self.schema, columns, batch.num_rows())
         })
     }

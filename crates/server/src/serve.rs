@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 
+use throng_analytics::{AnalyticsPool, LEAST_MEMORY, PoolConfig};
 use throng_exec::{Engine, EngineConfig};
 use throng_types::error::state;
 use throng_types::{Error, Result};
@@ -25,10 +26,24 @@ pub fn run(config: Config) -> Result<()> {
         settings: config.settings.clone(),
         password_verifier: |password| Verifier::of_password(password).to_string(),
     })?;
-    let served = listen(&config, &engine);
+    let served = start_analytics(&config, &engine).and_then(|()| listen(&config, &engine));
     // Whatever ended the serving, what was acknowledged is on disk already; closing makes the next start quick.
     let closed = engine.close();
     served.and(closed)
+}
+
+/// Gives the engine its pool for big queries: a worker a core, of lower priority than the event loops there.
+fn start_analytics(config: &Config, engine: &Engine) -> Result<()> {
+    let workers = config.cores.len().max(1);
+    let pool = AnalyticsPool::start(PoolConfig {
+        workers,
+        cores: config.cores.clone(),
+        concurrency: workers.div_ceil(2),
+        temporary: config.data.join("tmp"),
+        least_memory: LEAST_MEMORY,
+    })?;
+    engine.set_analytics(Arc::new(pool));
+    Ok(())
 }
 
 fn listen(config: &Config, engine: &Arc<Engine>) -> Result<()> {
