@@ -7,6 +7,8 @@
 //! Sorts and groups spill when their share is full, and hold it until they have given out their rows. What merges those rows
 //! cannot spill; so a part is kept free for it. Where more is free (nothing spillable runs yet), a join's table may use it.
 //! The merge of a sort's partitions comes last, holds a few batches of each, and must find room for them: it is always given.
+//! What merges the files of one spilled sort takes all it is given; so each has a share too, and never less than a small
+//! part of the limit, be it that many sorts together then exceed it somewhat.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,6 +20,8 @@ use datafusion::execution::memory_pool::{
 
 /// The part of the limit, one in so many, that is kept for consumers that cannot spill.
 const KEPT: usize = 4;
+/// The part that a merge of spilled files may have whatever its share: some batches of two files.
+const LEAST_MERGE: usize = 16;
 
 #[derive(Debug)]
 pub struct JobMemory {
@@ -28,8 +32,27 @@ pub struct JobMemory {
 #[derive(Debug, Default)]
 struct Used {
     spillers: usize,
+    mergers: usize,
     spillable: usize,
+    merging: usize,
     other: usize,
+}
+
+impl Used {
+    fn registered(&mut self, consumer: &MemoryConsumer) -> Option<&mut usize> {
+        if consumer.can_spill() {
+            Some(&mut self.spillers)
+        } else if is_merge(consumer) {
+            Some(&mut self.mergers)
+        } else {
+            None
+        }
+    }
+}
+
+/// Merges the files of one spilled sort, as many at once as memory lets it.
+fn is_merge(consumer: &MemoryConsumer) -> bool {
+    consumer.name().starts_with("ExternalSorterMerge")
 }
 
 impl JobMemory {
@@ -64,8 +87,11 @@ fn is_small(consumer: &MemoryConsumer) -> bool {
 
 impl Used {
     fn of(&mut self, reservation: &MemoryReservation) -> &mut usize {
-        if reservation.consumer().can_spill() {
+        let consumer = reservation.consumer();
+        if consumer.can_spill() {
             &mut self.spillable
+        } else if is_merge(consumer) {
+            &mut self.merging
         } else {
             &mut self.other
         }
@@ -84,11 +110,15 @@ impl MemoryPool for JobMemory {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
-        self.used().spillers += usize::from(consumer.can_spill());
+        if let Some(registered) = self.used().registered(consumer) {
+            *registered += 1;
+        }
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
-        self.used().spillers -= usize::from(consumer.can_spill());
+        if let Some(registered) = self.used().registered(consumer) {
+            *registered -= 1;
+        }
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
@@ -102,15 +132,16 @@ impl MemoryPool for JobMemory {
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let mut used = self.used();
         let kept = self.limit / KEPT;
-        let fits = match reservation.consumer().can_spill() {
-            true => {
-                let all = self.limit - used.other.max(kept).min(self.limit);
-                reservation.size() + additional <= all / used.spillers.max(1)
-            }
-            false => {
-                let free = self.limit.saturating_sub(used.spillable);
-                is_small(reservation.consumer()) || used.other + additional <= free.max(kept)
-            }
+        let consumer = reservation.consumer();
+        let wanted = reservation.size() + additional;
+        let fits = if consumer.can_spill() {
+            let all = self.limit - used.other.max(kept).min(self.limit);
+            wanted <= all / used.spillers.max(1)
+        } else if is_merge(consumer) {
+            wanted <= (kept / used.mergers.max(1)).max(self.limit / LEAST_MERGE)
+        } else {
+            let free = self.limit.saturating_sub(used.spillable + used.merging);
+            is_small(consumer) || used.other + additional <= free.max(kept)
         };
         if !fits {
             drop(used);

@@ -271,7 +271,7 @@ impl Run {
             .with_target_partitions(self.workers);
         // What a sort keeps free for merging, of its share of the memory.
         let execution = &mut config.options_mut().execution;
-        execution.sort_spill_reservation_bytes = (memory / (8 * self.workers)).min(10 << 20);
+        execution.sort_spill_reservation_bytes = (memory / (64 * self.workers)).min(10 << 20);
         execution.sort_in_place_threshold_bytes = (memory / (16 * self.workers)).min(1 << 20);
         Ok(Arc::new(
             TaskContext::default()

@@ -8,7 +8,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "server",
         &[
-            "analytics", "exec", "sql", "txn", "access", "buffer", "wal", "disk", "types", "observe", "sync",
+            "analytics",
+            "exec",
+            "sql",
+            "txn",
+            "access",
+            "buffer",
+            "wal",
+            "disk",
+            "types",
+            "observe",
+            "sync",
         ],
     ),
     (
