@@ -135,6 +135,9 @@ impl Array {
 }
 
 impl Datum {
+    /// What a function returns that returns nothing: no NULL, and empty in text and in binary.
+    pub const VOID: Datum = Datum::Text(Text::new_static(""));
+
     pub fn text(s: impl AsRef<str>) -> Datum {
         Datum::Text(Text::new(s))
     }

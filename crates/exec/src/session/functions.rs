@@ -74,7 +74,7 @@ impl SessionHost<'_> {
             "pg_is_other_temp_schema" => false.into(),
             "pg_jit_available" => false.into(),
             "pg_trigger_depth" => 0.into(),
-            "pg_stat_clear_snapshot" => Datum::Null,
+            "pg_stat_clear_snapshot" => Datum::VOID,
             "pg_has_role" => self.has_role(args)?,
 
             "pg_relation_size" => self.relation_size(object(&args[0]), args.get(1).map(text)),
@@ -379,10 +379,10 @@ impl SessionHost<'_> {
             },
         )?;
         let Effect::Sleep { until } = effect else {
-            return Ok(Datum::Null);
+            return Ok(Datum::VOID);
         };
         if Instant::now() >= until {
-            return Ok(Datum::Null);
+            return Ok(Datum::VOID);
         }
         let wait = Wait::for_future(WaitEvent::Sleep, 0, async move {
             tokio::time::sleep_until(until.into()).await;
@@ -396,7 +396,7 @@ impl SessionHost<'_> {
         let entry = self.session.handle.entry();
         if name == "pg_advisory_unlock_all" {
             entry.release_session_locks();
-            return Ok(Datum::Null);
+            return Ok(Datum::VOID);
         }
         let tag = match args {
             [key] => LockTag::Advisory(int(key)),
@@ -428,14 +428,14 @@ impl SessionHost<'_> {
             },
         )?;
         let Effect::Lock { granted, .. } = effect else {
-            return Ok(Datum::Null);
+            return Ok(Datum::VOID);
         };
         let is_granted = granted.load(Ordering::Acquire);
         if tries {
             return Ok(is_granted.into());
         }
         if is_granted {
-            return Ok(Datum::Null);
+            return Ok(Datum::VOID);
         }
         let entry = entry.clone();
         let wait = Wait::for_future(

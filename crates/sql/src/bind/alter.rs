@@ -88,7 +88,7 @@ impl Binder<'_> {
                 let Some(attnum) = draft.table.attnum(name) else {
                     if *if_exists {
                         self.notice(Error::new(
-                            state::UNDEFINED_COLUMN,
+                            state::SUCCESSFUL_COMPLETION,
                             format!(
                                 "column \"{name}\" of relation \"{}\" does not exist, skipping",
                                 draft.table.name

@@ -69,7 +69,7 @@ impl Binder<'_> {
                     })?),
                     None => None,
                 };
-                let order = self.in_clause(Clause::Aggregate, |b| {
+                let mut order = self.in_clause(Clause::Aggregate, |b| {
                     call.order
                         .iter()
                         .map(|key| {
@@ -89,7 +89,18 @@ impl Binder<'_> {
                         let message = "DISTINCT specified, but no argument given";
                         return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
                     }
-                    if order.iter().any(|k| !resolved.args.contains(&k.expr)) {
+                    // The argument may have been cast to what the aggregate takes; its order is then that of the cast.
+                    let sorts = |key: &mut SortKey| {
+                        let arg = resolved
+                            .args
+                            .iter()
+                            .find(|arg| strip_implicit(arg) == strip_implicit(&key.expr));
+                        if let Some(arg) = arg {
+                            key.expr = arg.clone();
+                        }
+                        arg.is_some()
+                    };
+                    if !order.iter_mut().all(sorts) {
                         let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
                         return Err(
                             Error::new(state::INVALID_COLUMN_REFERENCE, message).position(pos + 1)
@@ -282,6 +293,18 @@ impl Binder<'_> {
         Err(Error::new(state::UNDEFINED_FUNCTION, message)
             .hint("Use an explicit ordering operator or modify the query.")
             .position(pos + 1))
+    }
+}
+
+/// What is under the casts that nobody wrote.
+fn strip_implicit(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast {
+            arg,
+            context: CastContext::Implicit,
+            ..
+        } => strip_implicit(arg),
+        _ => expr,
     }
 }
 

@@ -273,7 +273,12 @@ impl Binder<'_> {
         self.keep_untyped = false;
         let mut query = query?;
         let width = query.columns().len();
-        self.check_width(ast, columns, width, source.pos)?;
+        let extra = match &source.body {
+            ast::Body::Select(select) => select.targets.get(columns.len()),
+            _ => None,
+        };
+        let pos = extra.map_or(source.pos, |target| target.expr.pos);
+        self.check_width(ast, columns, width, pos)?;
         for (i, offered) in query.columns().iter().enumerate() {
             let column = table.column(columns[i].0);
             self.check_identity(ast, column, false)?;

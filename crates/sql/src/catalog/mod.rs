@@ -196,9 +196,8 @@ impl Catalog {
                 if let Some(fk) = d.foreign_key() {
                     let links = self.links_mut(fk.ref_table);
                     links.referenced_by.push(d.clone());
-                    links
-                        .referenced_by
-                        .sort_by(|a, b| (&a.name, a.oid).cmp(&(&b.name, b.oid)));
+                    // By age, as PostgreSQL lists them and lets them act.
+                    links.referenced_by.sort_by_key(|d| d.oid);
                 }
             }
             Object::Stats(d) => self.links_mut(d.table).stats = Some(d.clone()),

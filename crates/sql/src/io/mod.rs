@@ -159,7 +159,7 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
             typmod,
         )?),
         oid::INT2VECTOR | oid::OIDVECTOR => array::parse_vector(ctx, text, ty)?,
-        oid::VOID => Datum::Null,
+        oid::VOID => Datum::VOID,
         _ => {
             if let Some(kind) = object_kind(ty) {
                 return parse_object(ctx, text, kind);
