@@ -22,6 +22,9 @@ use datafusion::execution::memory_pool::{
 const KEPT: usize = 4;
 /// The part that a merge of spilled files may have whatever its share: some batches of two files.
 const LEAST_MERGE: usize = 16;
+/// Files of a spilled sort that are merged at once. So many requests of a share's so-manieth part fill just the share: what is
+/// opened never eats into what may be had beyond it.
+pub const FAN_IN: usize = 8;
 
 #[derive(Debug)]
 pub struct JobMemory {
@@ -138,7 +141,9 @@ impl MemoryPool for JobMemory {
             let all = self.limit - used.other.max(kept).min(self.limit);
             wanted <= all / used.spillers.max(1)
         } else if is_merge(consumer) {
-            wanted <= (kept / used.mergers.max(1)).max(self.limit / LEAST_MERGE)
+            let share = (kept / used.mergers.max(1)).max(self.limit / LEAST_MERGE);
+            // It opens as many files as its share allows, and then needs a little more to go on.
+            wanted <= share || (additional <= share / FAN_IN && wanted <= 2 * share)
         } else {
             let free = self.limit.saturating_sub(used.spillable + used.merging);
             is_small(consumer) || used.other + additional <= free.max(kept)

@@ -22,7 +22,7 @@ use tokio::task::AbortHandle;
 use crate::accept;
 use crate::column::{Kind, Reader};
 use crate::layout::{JoinBy, Layout, kinds_of, one_partition, refused};
-use crate::memory::JobMemory;
+use crate::memory::{FAN_IN, JobMemory};
 use crate::stage::{is_exhausted, ours, theirs};
 
 /// Added to the nice value of the workers: the event loops, which share their cores, come first.
@@ -262,7 +262,11 @@ impl Run {
         let mode = DiskManagerMode::Directories(vec![self.temporary.clone()]);
         let runtime = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(JobMemory::new(memory)))
-            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+            .with_disk_manager_builder(
+                DiskManagerBuilder::default()
+                    .with_mode(mode)
+                    .with_max_spill_merge_fan_in(FAN_IN),
+            )
             .build_arc()
             .map_err(refused)?;
         let batch = (memory / self.workers / MEMORY_A_ROW).clamp(LEAST_ROWS, MOST_ROWS);
