@@ -105,6 +105,8 @@ fn start_loop(
                 .enable_all()
                 // Sockets are looked at after this many polls: frequent enough that a busy session delays nobody.
                 .event_interval(31)
+                // For VACUUM and sorting keys: few at a time, and every thread takes one of a bounded number of lanes.
+                .max_blocking_threads(4)
                 .build()
                 .expect("a runtime for the event loop");
             let host = Rc::new(Host { engine, tls });
