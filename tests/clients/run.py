@@ -4,12 +4,13 @@ import sys
 import time
 import traceback
 
+import checks_disk
 import checks_driver
 import checks_pgbench
 import checks_psql
 from server import Server
 
-GROUPS = [checks_psql, checks_driver, checks_pgbench]
+GROUPS = [checks_psql, checks_driver, checks_disk, checks_pgbench]
 
 
 def main(wanted):

@@ -14,8 +14,8 @@ BAD_LOG = re.compile(r"panicked at|\bERROR\b|\bWARN\b")
 
 
 class Server:
-    def __init__(self, *options):
-        self.dir = tempfile.mkdtemp(prefix="throng-clients-")
+    def __init__(self, *options, dir=None):
+        self.dir = tempfile.mkdtemp(prefix="throng-clients-", dir=dir)
         self.data = os.path.join(self.dir, "data")
         self.log = os.path.join(self.dir, "log")
         self.options = options
