@@ -12,7 +12,7 @@
 use std::rc::Rc;
 
 use throng_access::RowLockMode;
-use throng_access::btree::{Conflict, Inserted};
+use throng_access::btree::Conflict;
 use throng_access::{TxContext, Visibility};
 use throng_buffer::retry;
 use throng_sql::plan::ConflictNode;
@@ -21,8 +21,8 @@ use throng_txn::{Isolation, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
-use super::row::{conflict_with, enter_unique, is_unique_for};
-use super::{Context, Target};
+use super::row::{conflict_with, enter_unless, is_unique_for};
+use super::{Context, Target, store_row};
 use crate::large;
 use crate::run::Row;
 use crate::table::Index;
@@ -134,32 +134,21 @@ async fn insert_unless(
     row: &[Datum],
     cx: &Context<'_>,
 ) -> Result<Option<Tid>> {
-    let heap = &target.table.heap;
-    cx.env.store.pool.wal().check_space()?;
-    cx.txn.xid();
-    let bytes = large::encode(heap, cx.txn, &target.table.layout, row).await?;
-    let tid = retry(|| heap.insert(cx.txn, &bytes)).await?;
-    let mut key = Vec::new();
-    for index in &target.indexes {
-        let any_null = index.key(row, &mut key)?;
-        if !is_unique_for(index, any_null) {
-            retry(|| index.tree.insert(&key, tid, cx.txn.xid())).await?;
-            continue;
-        }
-        match enter_unique(target, index, &key, tid, cx).await? {
-            Inserted::Done => {}
-            _ if arbiters.iter().any(|a| a.def.oid == index.def.oid) => return Ok(None),
-            _ => {
-                return Err(super::row::unique_violation(
-                    target,
-                    index,
-                    row,
-                    &cx.env.eval,
-                ));
-            }
-        }
-    }
-    Ok(Some(tid))
+    let tid = store_row(target, row, cx).await?;
+    let is_arbiter = |index: &Index| arbiters.iter().any(|a| a.def.oid == index.def.oid);
+    let entered = enter_unless(target, row, tid, is_arbiter, cx).await?;
+    Ok(entered.then_some(tid))
+}
+
+/// 21000: the command meets a row that it has made or changed itself.
+pub fn second_time() -> Error {
+    Error::new(
+        state::CARDINALITY_VIOLATION,
+        "ON CONFLICT DO UPDATE command cannot affect row a second time",
+    )
+    .hint(
+        "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+    )
 }
 
 /// Locks the newest version of the row in the way and reads it; `None` if it is gone.
@@ -177,13 +166,7 @@ pub async fn lock(
     let mut bytes = Vec::new();
     let header = retry(|| heap.read_version(existing, &mut bytes)).await?;
     if header.is_some_and(|h| cx.txn.is_mine(h.xmin) && h.cmin >= cx.txn.cid()) {
-        return Err(Error::new(
-            state::CARDINALITY_VIOLATION,
-            "ON CONFLICT DO UPDATE command cannot affect row a second time",
-        )
-        .hint(
-            "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
-        ));
+        return Err(second_time());
     }
     loop {
         let mode = RowLockMode::NoKeyUpdate;

@@ -21,7 +21,6 @@ use throng_sql::expr::Expr;
 use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, PlannedStatement, UpdateNode};
 use throng_txn::Txn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, update_row};
-use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
 use crate::large;
@@ -91,8 +90,8 @@ pub async fn run(
 ) -> Result<u64> {
     let plan = execution.plan().clone();
     match &plan.root.node {
-        Node::Insert(node) => insert(execution, &plan, node, cx, returning).await,
-        Node::Update(node) => update(execution, &plan, node, cx, returning).await,
+        Node::Insert(node) => insert(execution, node, cx, returning).await,
+        Node::Update(node) => update(execution, node, cx, returning).await,
         Node::Delete(node) => delete(execution, node, cx, returning).await,
         _ => Err(Error::internal("a statement that writes nothing")),
     }
@@ -167,7 +166,6 @@ async fn check_row(
 
 async fn insert(
     execution: &mut Execution,
-    _plan: &PlannedStatement,
     node: &InsertNode,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
@@ -277,24 +275,25 @@ async fn update_conflicting(
             new.push(Datum::Tid(tid));
             Ok(Updated::Done(new))
         }
-        RowOutcome::SelfModified => Err(Error::new(
-            state::CARDINALITY_VIOLATION,
-            "ON CONFLICT DO UPDATE command cannot affect row a second time",
-        )
-        .hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")),
+        RowOutcome::SelfModified => Err(conflict::second_time()),
         _ => Ok(Updated::Gone),
     }
 }
 
 /// Stores a new row and its index entries.
 pub async fn insert_row(target: &Target, row: &[Datum], cx: &Context<'_>) -> Result<Tid> {
+    let tid = store_row(target, row, cx).await?;
+    row::enter(target, row, tid, cx).await?;
+    Ok(tid)
+}
+
+/// Stores a new row; its index entries are the caller's to make.
+async fn store_row(target: &Target, row: &[Datum], cx: &Context<'_>) -> Result<Tid> {
     let heap = &target.table.heap;
     cx.env.store.pool.wal().check_space()?;
     cx.txn.xid();
     let bytes = large::encode(heap, cx.txn, &target.table.layout, row).await?;
-    let tid = retry(|| heap.insert(cx.txn, &bytes)).await?;
-    row::enter(target, row, tid, cx).await?;
-    Ok(tid)
+    retry(|| heap.insert(cx.txn, &bytes)).await
 }
 
 /// Replaces a row by `new`; the tid of the new version.
@@ -351,7 +350,6 @@ pub async fn row_ref(target: &Target, tid: &Datum) -> Result<Option<RowRef>> {
 
 async fn update(
     execution: &mut Execution,
-    _plan: &PlannedStatement,
     node: &UpdateNode,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,

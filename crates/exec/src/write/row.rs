@@ -133,6 +133,19 @@ pub fn conflict_with(
 /// # Errors
 /// 23505 where a unique index has its key already; 54000 for a key too long.
 pub async fn enter(target: &Target, row: &[Datum], tid: Tid, cx: &Context<'_>) -> Result<()> {
+    enter_unless(target, row, tid, |_| false, cx)
+        .await
+        .map(drop)
+}
+
+/// As [`enter`], but false where an index that `gives_way` has the key already: what was entered is then to be rolled back.
+pub async fn enter_unless(
+    target: &Target,
+    row: &[Datum],
+    tid: Tid,
+    gives_way: impl Fn(&Index) -> bool,
+    cx: &Context<'_>,
+) -> Result<bool> {
     let mut key = Vec::new();
     for index in &target.indexes {
         let any_null = index.key(row, &mut key)?;
@@ -142,10 +155,11 @@ pub async fn enter(target: &Target, row: &[Datum], tid: Tid, cx: &Context<'_>) -
         }
         match enter_unique(target, index, &key, tid, cx).await? {
             Inserted::Done => {}
+            _ if gives_way(index) => return Ok(false),
             _ => return Err(unique_violation(target, index, row, &cx.env.eval)),
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Whether the index lets in one row only with this key: NULLs are different from each other unless it says otherwise.
