@@ -21,6 +21,8 @@ pub enum Command {
     Serve(Serve),
     /// Verify every page, index and chain of a data directory that no server is using.
     Check(Check),
+    /// Measure each structure as it was, as it became and beyond, side by side on this machine.
+    Lab(throng_lab::cli::Lab),
 }
 
 #[derive(Args)]

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
             .and_then(serve::run)
             .map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(&args),
+        Command::Lab(args) => Ok(throng_lab::cli::run(&args)),
     };
     ended.unwrap_or_else(|e| {
         eprintln!("throng: {e}");

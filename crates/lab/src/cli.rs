@@ -1,0 +1,104 @@
+//! The command line: `throng lab list` and `throng lab CASE`.
+//!
+//! It lives here and not in the binary, so that the laboratory can be built and tried in seconds
+//! (`cargo run --release -p throng-lab --example lab -- list`).
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::case::{self, ALL};
+use crate::runner::{self, Wishes};
+use crate::{Error, Progress, Result, print};
+
+/// The most clients that can be asked for: each is a thread or a connection.
+const MOST_CLIENTS: usize = 100_000;
+const LONGEST_TURN: f64 = 3600.0;
+
+#[derive(Args, Debug)]
+pub struct Lab {
+    /// A case, or `list`.
+    #[arg(value_name = "CASE")]
+    pub case: String,
+    /// Numbers of clients to measure, such as 1,2,8 [default: the case's own].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub clients: Vec<usize>,
+    /// Seconds of each turn [default: what makes the whole run about a minute].
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<f64>,
+    /// How often each variant is measured with each number of clients [default: the case's own, mostly 5].
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<usize>,
+    /// Variants to compare [default: all].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub variants: Vec<String>,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command. What is found goes to standard output, everything else to standard error; the status is 2
+/// where the command line asks for what is not there, 1 where the experiment failed.
+pub fn run(args: &Lab) -> ExitCode {
+    match obey(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("throng lab: {e}");
+            ExitCode::from(e.status())
+        }
+    }
+}
+
+fn obey(args: &Lab) -> Result<()> {
+    if args.case == "list" {
+        print!("{}", print::list(ALL));
+        return Ok(());
+    }
+    let case = case::named(&args.case).ok_or_else(|| {
+        let known: Vec<&str> = ALL.iter().map(|case| case.name()).collect();
+        Error::usage(format!(
+            "there is no case \"{}\"; there are {}",
+            args.case,
+            known.join(", ")
+        ))
+    })?;
+    let wishes = wishes(args)?;
+    eprint!("{}", print::about(case));
+    let progress = Progress::new();
+    let found = runner::run(case, &wishes, &progress)?;
+    progress.clear();
+    if args.json {
+        let json =
+            serde_json::to_string_pretty(&found).map_err(|e| Error::failed(e.to_string()))?;
+        println!("{json}");
+    } else {
+        print!("{}", print::findings(&found));
+    }
+    Ok(())
+}
+
+fn wishes(args: &Lab) -> Result<Wishes> {
+    if let Some(n) = (args.clients.iter()).find(|n| **n == 0 || **n > MOST_CLIENTS) {
+        let message = format!("--clients {n}: expected 1 to {MOST_CLIENTS}");
+        return Err(Error::usage(message));
+    }
+    let turn = match args.seconds {
+        Some(s) if s > 0.0 && s <= LONGEST_TURN => Some(Duration::from_secs_f64(s)),
+        Some(s) => {
+            let message = format!("--seconds {s}: expected more than 0, at most {LONGEST_TURN}");
+            return Err(Error::usage(message));
+        }
+        None => None,
+    };
+    if args.rounds == Some(0) {
+        return Err(Error::usage("--rounds 0: expected at least 1"));
+    }
+    Ok(Wishes {
+        clients: args.clients.clone(),
+        turn,
+        rounds: args.rounds,
+        variants: args.variants.clone(),
+        throng: None,
+    })
+}

@@ -1,0 +1,200 @@
+//! Findings as text: what a terminal shows.
+
+use std::fmt::Write;
+
+use crate::case::Case;
+use crate::findings::{Findings, Measured, Point};
+use crate::stats::Spread;
+
+/// `throng lab list`.
+pub fn list(cases: &[&dyn Case]) -> String {
+    let mut text = String::new();
+    for case in cases {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{:<12}{}", case.name(), case.about().title);
+        for variant in case.variants() {
+            let role = variant.role.name();
+            let _ = writeln!(text, "    {:<16}{role:<9}{}", variant.name, variant.about);
+        }
+    }
+    text
+}
+
+/// What is said before the first number.
+pub fn about(case: &dyn Case) -> String {
+    let about = case.about();
+    format!(
+        "{}: {}\n{}\nFigures: {}.\n",
+        case.name(),
+        about.title,
+        about.text,
+        about.source
+    )
+}
+
+pub fn findings(found: &Findings) -> String {
+    let mut text = String::new();
+    let machine = &found.machine;
+    let _ = writeln!(
+        text,
+        "{} cores, {} ({}), Linux {}; medians (least to most) of {} rounds of {:.2} s a turn",
+        machine.cores,
+        machine.processor,
+        machine.architecture,
+        machine.kernel,
+        found.pace.rounds,
+        found.pace.seconds
+    );
+    for variant in &found.variants {
+        let _ = writeln!(
+            text,
+            "\n{}  {}  {}",
+            variant.name,
+            variant.role.name(),
+            variant.about
+        );
+        text.push_str(&table(found, variant));
+    }
+    text.push('\n');
+    for verdict in &found.verdicts {
+        let _ = writeln!(text, "{}", verdict.line(found.axis));
+    }
+    if !found.verdicts.is_empty() {
+        let _ = writeln!(text, "Rule: {}.", found.rule);
+    }
+    text
+}
+
+fn table(found: &Findings, variant: &Measured) -> String {
+    let mut rows = vec![header(found, variant)];
+    rows.extend(variant.points.iter().map(|point| row(variant, point)));
+    let columns = rows[0].len();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in &rows {
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(text, "  {cell:>width$}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn header(found: &Findings, variant: &Measured) -> Vec<String> {
+    let mut cells = vec![
+        found.axis.to_owned(),
+        format!("{}/s", found.about.operations),
+    ];
+    let Some(point) = variant.points.first() else {
+        return cells;
+    };
+    if point.inside.is_some() {
+        cells.push("inside".to_owned());
+    }
+    if point.latency.is_some() {
+        cells.extend(["p50", "p99"].map(str::to_owned));
+    }
+    for number in &point.numbers {
+        cells.push(match number.unit {
+            "" => number.name.to_owned(),
+            unit => format!("{} ({unit})", number.name),
+        });
+    }
+    cells
+}
+
+fn row(variant: &Measured, point: &Point) -> Vec<String> {
+    let mut cells = vec![point.clients.to_string(), spread(&point.throughput, number)];
+    let Some(first) = variant.points.first() else {
+        return cells;
+    };
+    let missing = || "-".to_owned();
+    if first.inside.is_some() {
+        cells.push(
+            point
+                .inside
+                .as_ref()
+                .map_or_else(missing, |s| percent(s.median)),
+        );
+    }
+    if first.latency.is_some() {
+        let of = |nanos: Option<u64>| nanos.map_or_else(missing, duration);
+        cells.push(of(point.latency.map(|l| l.p50)));
+        cells.push(of(point.latency.map(|l| l.p99)));
+    }
+    for wanted in &first.numbers {
+        let found = point.numbers.iter().find(|n| n.name == wanted.name);
+        cells.push(found.map_or_else(missing, |n| spread(&n.spread, number)));
+    }
+    cells
+}
+
+fn spread(spread: &Spread, show: fn(f64) -> String) -> String {
+    format!(
+        "{} ({} to {})",
+        show(spread.median),
+        show(spread.least),
+        show(spread.most)
+    )
+}
+
+/// Four digits or so, thousands set apart.
+pub fn number(value: f64) -> String {
+    if value.abs() >= 100.0 {
+        thousands(value.round() as i64)
+    } else if value.abs() >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+fn thousands(value: i64) -> String {
+    let digits = value.unsigned_abs().to_string();
+    let mut text = String::from(if value < 0 { "-" } else { "" });
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share of 1.
+pub fn percent(share: f64) -> String {
+    match share * 100.0 {
+        p if p >= 10.0 => format!("{p:.0} %"),
+        p => format!("{p:.2} %"),
+    }
+}
+
+/// Nanoseconds in the unit that suits them.
+pub fn duration(nanos: u64) -> String {
+    match nanos {
+        0..1_000 => format!("{nanos} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", nanos as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
+        _ => format!("{:.2} s", nanos as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!(number(1234567.4), "1,234,567");
+        assert_eq!(number(-1000.0), "-1,000");
+        assert_eq!(number(100.0), "100");
+        assert_eq!(number(12.34), "12.3");
+        assert_eq!(number(0.5), "0.50");
+        assert_eq!(percent(0.987), "99 %");
+        assert_eq!(percent(0.0021), "0.21 %");
+        assert_eq!(duration(999), "999 ns");
+        assert_eq!(duration(1_500), "1.5 µs");
+        assert_eq!(duration(2_500_000_000), "2.50 s");
+    }
+}
