@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -75,6 +76,29 @@ fn server_settings(given: &[(String, String)], source: Source) -> Result<ServerS
     Ok(settings)
 }
 
+/// A setting of a fixed list of words, as the room that it steers knows it.
+fn chosen<T: FromStr + Default>(settings: &ServerSettings, id: Id) -> T {
+    // The setting's own list of words has been kept to; a test holds it against the room's.
+    settings.text(id).parse().unwrap_or_default()
+}
+
+/// What of the log is fixed while the server runs.
+fn wal_config(settings: &ServerSettings) -> WalConfig {
+    WalConfig {
+        insert: chosen(settings, Id::LabWalInsert),
+        insert_lanes: settings.int(Id::LabWalLanes) as usize,
+        ..WalConfig::default()
+    }
+}
+
+/// What of the transaction system is fixed while the server runs.
+fn txn_config(settings: &ServerSettings) -> TxnConfig {
+    TxnConfig {
+        snapshot: chosen(settings, Id::LabSnapshot),
+        ..TxnConfig::default()
+    }
+}
+
 /// A catalog with changed definitions.
 pub(crate) fn with_changes(catalog: &Catalog, changes: &[Change]) -> Result<Catalog> {
     let mut edit = CatalogEdit::new(catalog);
@@ -99,8 +123,8 @@ impl Engine {
         let (sys, report) = TxnSystem::open(OpenConfig {
             disk,
             pool: PoolConfig::new(config.pool_bytes),
-            wal: WalConfig::default(),
-            txn: TxnConfig::default(),
+            wal: wal_config(&settings),
+            txn: txn_config(&settings),
         })?;
         let relations = Arc::new(RelationStore::new(sys.pool().clone()));
         let store = Store {
@@ -299,5 +323,30 @@ impl Drop for Admission {
             self.engine.secrets.lock().remove(&pid);
         }
         self.engine.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_sql::settings::value::Kind;
+    use throng_txn::SnapshotForm;
+    use throng_wal::InsertForm;
+
+    #[test]
+    fn every_word_of_a_setting_is_known_to_the_room_it_steers() {
+        let words = |id: Id| match id.definition().kind {
+            Kind::Enum(words) => words,
+            _ => &[],
+        };
+        let forms = SnapshotForm::ALL.map(SnapshotForm::name);
+        assert_eq!(words(Id::LabSnapshot), forms);
+        assert_eq!(
+            words(Id::LabWalInsert),
+            InsertForm::ALL.map(InsertForm::name)
+        );
+        let defaults = ServerSettings::default();
+        assert_eq!(txn_config(&defaults).snapshot, SnapshotForm::default());
+        assert_eq!(wal_config(&defaults).insert, InsertForm::default());
     }
 }

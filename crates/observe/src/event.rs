@@ -81,6 +81,8 @@ events! {
     LatchShared = LwLock, "BufferContentShared";
     /// A page's latch, exclusive. Object: the page.
     LatchExclusive = LwLock, "BufferContentExclusive";
+    /// The list of running transactions, where `lab_snapshot` has one to walk. Object: 0.
+    ProcArray = LwLock, "ProcArray";
     /// A page that another thread is reading in. Object: the page.
     PageArrival = Ipc, "BufferIO";
     /// A frame to put a page into. Object: the page.

@@ -16,6 +16,7 @@ use crate::lock::fast::StrongLocks;
 use crate::lock::table::LockTable;
 use crate::lock::xid::XidWaits;
 use crate::rowlock::RowLocks;
+use crate::running::{Form, Running, SnapshotForm};
 use crate::session::Registry;
 use crate::status::StatusLog;
 
@@ -30,6 +31,8 @@ pub struct TxnConfig {
     pub checkpoint_completion_target: AtomicU64,
     /// `max_wal_size`, in bytes: how much log may come after a checkpoint before the next one is due.
     pub max_wal_size: AtomicU64,
+    /// `lab_snapshot`. Fixed while the server runs.
+    pub snapshot: SnapshotForm,
 }
 
 impl Default for TxnConfig {
@@ -40,6 +43,7 @@ impl Default for TxnConfig {
             checkpoint_timeout_ms: AtomicU64::new(300_000),
             checkpoint_completion_target: AtomicU64::new(900),
             max_wal_size: AtomicU64::new(1 << 30),
+            snapshot: SnapshotForm::default(),
         }
     }
 }
@@ -54,6 +58,7 @@ pub(crate) struct Core {
     pub(crate) config: TxnConfig,
     pub(crate) clock: Clock,
     pub(crate) status: StatusLog,
+    pub(crate) running: Running,
     pub(crate) ids: Ids,
     pub(crate) registry: Registry,
     pub(crate) locks: LockTable,
@@ -109,6 +114,7 @@ impl Core {
             }),
         );
         Core {
+            running: Running::new(config.snapshot, next.xid),
             config,
             clock: Clock::default(),
             status,
@@ -139,6 +145,7 @@ impl Core {
         self.note_log();
         let horizon = self.clock.advance();
         self.status.trim(self.ids.next_xid(), horizon);
+        self.running.tidy();
         horizon
     }
 

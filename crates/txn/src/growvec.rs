@@ -45,6 +45,17 @@ impl<T: Default> GrowVec<T> {
         });
         &slots[offset]
     }
+
+    /// The first `len` elements, as far as they have been made, in pieces without gaps.
+    pub(crate) fn pieces(&self, len: u64) -> impl Iterator<Item = &[T]> {
+        let mut left = len as usize;
+        self.buckets.iter().map_while(move |bucket| {
+            let slots = bucket.get().filter(|_| left > 0)?;
+            let piece = &slots[..left.min(slots.len())];
+            left -= piece.len();
+            Some(piece)
+        })
+    }
 }
 
 #[inline]
@@ -75,5 +86,11 @@ mod tests {
             assert_eq!(v.get(i).map(|c| c.load(Ordering::Relaxed)), Some(i + 1));
         }
         assert!(v.get(1 << 40).is_none());
+        let walked: Vec<u64> = v
+            .pieces(300)
+            .flatten()
+            .map(|c| c.load(Ordering::Relaxed))
+            .collect();
+        assert!(walked.into_iter().eq(1..=300));
     }
 }

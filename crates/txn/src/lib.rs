@@ -2,7 +2,7 @@
 //!
 //! What it promises:
 //! * A commit answered with `sync` is found after any crash; one not answered is found whole or not at all.
-//! * A snapshot is one number; taking it walks nobody, and the clock's background thread keeps what it sees from being cleaned.
+//! * A snapshot is one number (in the default of its three forms); taking it walks nobody, and the clock's background thread keeps what it sees from being cleaned.
 //! * A session that waits (for a lock, a row, another's end) is a future: it holds no thread and no latch.
 //! * Every wait can be cancelled, times out as told, and is looked through for deadlocks.
 
@@ -17,6 +17,7 @@ mod lock;
 mod recover;
 mod rowlock;
 pub mod rows;
+mod running;
 mod session;
 mod snapshot;
 mod status;
@@ -28,6 +29,7 @@ pub use crate::core::TxnConfig;
 pub use lock::held::LockScope;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
 pub use recover::RecoveryReport;
+pub use running::SnapshotForm;
 pub use session::{
     CancelFlag, CancelReason, Session, SessionEntry, SessionInfo, SessionState, SessionStatus,
 };

@@ -18,6 +18,7 @@ use crate::lock::fast::FastWords;
 use crate::lock::held::{HeldLocks, LockScope};
 use crate::lock::wait::WaitOn;
 use crate::lock::{LockMode, LockTag, WaitPolicy};
+use crate::running::{Form, Place};
 use crate::snapshot::LiveSnapshots;
 use crate::txn::{Isolation, Txn};
 
@@ -125,6 +126,8 @@ pub struct SessionEntry {
     pid: u32,
     core: Arc<Core>,
     pub(crate) slot: SlotId,
+    /// Its number among those that a walk asks.
+    pub(crate) place: Place,
     pub(crate) snapshots: Mutex<LiveSnapshots>,
     pub(crate) held: Mutex<HeldLocks>,
     pub(crate) fast: FastWords,
@@ -477,6 +480,7 @@ impl Registry {
             pid,
             core: core.clone(),
             slot,
+            place: core.running.enter(),
             snapshots: Mutex::default(),
             held: Mutex::default(),
             fast: FastWords::default(),
@@ -512,11 +516,19 @@ impl Registry {
     pub(crate) fn each(&self, mut visit: impl FnMut(&Arc<SessionEntry>)) {
         self.sessions.read().values().for_each(&mut visit);
     }
+
+    /// How many sessions are so, or `enough` if there are more.
+    pub(crate) fn count_up_to(&self, enough: u32, is_so: impl Fn(&SessionEntry) -> bool) -> u32 {
+        let sessions = self.sessions.read();
+        let found = sessions.values().filter(|session| is_so(session));
+        found.take(enough as usize).count() as u32
+    }
 }
 
 impl Drop for SessionEntry {
     fn drop(&mut self) {
         self.core.clock.remove_slot(self.slot);
+        self.core.running.leave(self.place);
     }
 }
 

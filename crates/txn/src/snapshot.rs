@@ -14,14 +14,16 @@
 //!     as commands up to 3 see it: not│  4 and 5: seen    │  from 6 on: gone
 //! ```
 //!
-//! A snapshot is one number read once (see [`crate::clock`]) and the command's own number. While one is held, no version it
-//! may see is taken away: its session's slot holds the horizon back.
+//! A snapshot is one number read once (see [`crate::clock`]) and the command's own number; under the forms of
+//! [`crate::running`] that keep lists, the set of who ran beside it. While one is held, no version it may see is taken away:
+//! its session's slot holds the horizon back.
 
 use std::sync::Arc;
 
 use throng_access::{TupleHeader, Visibility};
 use throng_types::{Cid, Csn, Xid};
 
+use crate::running::RunningSet;
 use crate::session::SessionEntry;
 use crate::status::Standing;
 
@@ -33,17 +35,20 @@ pub struct Snapshot {
     cid: Cid,
     /// The own transaction, [`Xid::NONE`] while it has written nothing.
     top: Xid,
+    /// Who ran, if the server goes by that and not by `csn`.
+    running: Option<Arc<RunningSet>>,
 }
 
 impl Snapshot {
     /// A new one, of this moment.
     pub(crate) fn take(session: &Arc<SessionEntry>, top: Xid, cid: Cid) -> Snapshot {
-        let csn = session.snapshots.lock().take(session);
+        let (csn, running) = session.snapshots.lock().take(session);
         Snapshot {
             session: session.clone(),
             csn,
             cid,
             top,
+            running,
         }
     }
 
@@ -54,7 +59,7 @@ impl Snapshot {
         snapshot
     }
 
-    /// Commits up to this are seen.
+    /// Commits up to this are seen; under the forms that keep lists, perhaps some after it too.
     pub fn csn(&self) -> Csn {
         self.csn
     }
@@ -66,7 +71,10 @@ impl Snapshot {
     #[inline]
     fn sees(&self, xid: Xid, cid: Cid) -> bool {
         match self.session.core().status.standing(xid) {
-            Standing::Committed(csn) => csn <= self.csn,
+            Standing::Committed(csn) => match &self.running {
+                None => csn <= self.csn,
+                Some(set) => !set.contains(xid),
+            },
             Standing::InProgress { top } => top == self.top && cid < self.cid,
             Standing::Aborted => false,
         }
@@ -89,6 +97,7 @@ impl Clone for Snapshot {
         self.session.snapshots.lock().hold(self.csn);
         Snapshot {
             session: self.session.clone(),
+            running: self.running.clone(),
             ..*self
         }
     }
@@ -99,7 +108,7 @@ impl Drop for Snapshot {
         self.session
             .snapshots
             .lock()
-            .give_up(self.csn, &self.session);
+            .give_up(self.csn, self.running.take(), &self.session);
     }
 }
 
@@ -118,11 +127,14 @@ impl std::fmt::Debug for Snapshot {
 pub(crate) struct LiveSnapshots {
     /// Oldest first, with how many copies there are of each. Rarely more than two.
     live: Vec<(Csn, u32)>,
+    /// The room of a set that was given up, for the next.
+    spare: Option<Arc<RunningSet>>,
 }
 
 impl LiveSnapshots {
-    fn take(&mut self, session: &SessionEntry) -> Csn {
-        let clock = &session.core().clock;
+    fn take(&mut self, session: &SessionEntry) -> (Csn, Option<Arc<RunningSet>>) {
+        let core = session.core();
+        let clock = &core.clock;
         // With an older one held, its number in the slot holds the horizon for this one too.
         let csn = if self.live.is_empty() {
             clock.publish(session.slot)
@@ -133,7 +145,14 @@ impl LiveSnapshots {
             Some((last, copies)) if *last == csn => *copies += 1,
             _ => self.live.push((csn, 1)),
         }
-        csn
+        // After the number: every commit up to it is seen to have ended.
+        let running = core.running.listed().map(|form| {
+            let mut set = self.spare.take().unwrap_or_default();
+            let room = Arc::get_mut(&mut set).expect("nobody else has the spare one");
+            form.look(room, || core.ids.next_xid());
+            set
+        });
+        (csn, running)
     }
 
     fn hold(&mut self, csn: Csn) {
@@ -145,7 +164,12 @@ impl LiveSnapshots {
         held.1 += 1;
     }
 
-    fn give_up(&mut self, csn: Csn, session: &SessionEntry) {
+    fn give_up(&mut self, csn: Csn, running: Option<Arc<RunningSet>>, session: &SessionEntry) {
+        if let Some(mut set) = running
+            && Arc::get_mut(&mut set).is_some()
+        {
+            self.spare = Some(set);
+        }
         let at = self
             .live
             .iter()

@@ -16,7 +16,7 @@ use crate::checkpoint::Checkpointer;
 use crate::core::{Core, TxnConfig};
 use crate::lock::{LockInfo, LockMode, LockTag};
 use crate::recover::{self, RecoveryReport};
-use crate::session::{CancelReason, Session, SessionInfo, SessionStatus};
+use crate::session::{CancelReason, Session, SessionEntry, SessionInfo, SessionStatus};
 use crate::status::Standing;
 
 /// How often the horizon moves while transactions commit.
@@ -291,13 +291,13 @@ impl FlushObserver for Siblings {
         0
     }
     fn after_flush(&self, _token: u64, _flushed: throng_types::Lsn) {}
-    fn active_transactions(&self) -> u32 {
-        let mut active = 0;
-        if let Some(core) = self.0.upgrade() {
-            core.registry
-                .each(|session| active += u32::from(session.top_xid().is_some()));
-        }
-        active
+    fn active_transactions(&self, enough: u32) -> u32 {
+        // Who waits for a lock will not commit within the delay.
+        let at_work =
+            |session: &SessionEntry| session.top_xid().is_some() && session.waiting().is_none();
+        self.0
+            .upgrade()
+            .map_or(0, |core| core.registry.count_up_to(enough, at_work))
     }
 }
 

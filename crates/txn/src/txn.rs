@@ -8,7 +8,7 @@
 //!     ▼
 //!   commit  1 log the Commit record; the status says LOGGED
 //!           2 wait until it is on disk (synchronous_commit)
-//!           3 COMMITTING, take a number, COMMITTED(number): visible
+//!           3 COMMITTING, take a number, COMMITTED(number): visible (and out of the lists of who runs, if there are any)
 //!           4 hooks; row locks, waiters, locks
 //!   abort   1 ABORTED: at once, nothing logged
 //!           2 the same as 4
@@ -31,6 +31,7 @@ use crate::core::Core;
 use crate::lock::held::{LockScope, not_available};
 use crate::lock::{LockMode, LockTag, WaitPolicy};
 use crate::rowlock::Running;
+use crate::running::{Form, Part};
 use crate::session::{CancelReason, SessionEntry, now_micros};
 use crate::snapshot::Snapshot;
 use crate::status::Standing;
@@ -182,8 +183,7 @@ impl Txn {
         let top = self
             .top_xid()
             .unwrap_or_else(|| self.assign_top(&mut progress));
-        let xid = self.core().ids.xid();
-        self.core().status.begin(xid);
+        let xid = self.give_out(Part::Sub);
         self.core().status.set_sub(xid, top);
         progress.subs.push(xid);
         progress.levels.last_mut().expect("not empty").xid = xid;
@@ -192,11 +192,19 @@ impl Txn {
     }
 
     fn assign_top(&self, _progress: &mut Progress) -> Xid {
-        let xid = self.core().ids.xid();
-        self.core().status.begin(xid);
+        let xid = self.give_out(Part::Top);
         // Release: a search for a deadlock that sees the id sees its status.
         self.session.top_xid.store(xid.0, Ordering::Release);
         xid
+    }
+
+    fn give_out(&self, part: Part) -> Xid {
+        let core = self.core();
+        core.running.begin(self.session.place, part, || {
+            let xid = core.ids.xid();
+            core.status.begin(xid);
+            xid
+        })
     }
 
     // Subtransactions
@@ -242,7 +250,7 @@ impl Txn {
         progress.levels[level].xid = Xid::NONE;
         self.resume(&progress);
         drop(progress);
-        self.end_aborted(&undone, &row_lockers, actions);
+        self.end_aborted(Part::Sub, &undone, &row_lockers, actions);
         self.session.unlock_transaction(locks);
     }
 
@@ -255,10 +263,12 @@ impl Txn {
         self.current.store(xid.0, Ordering::Relaxed);
     }
 
-    fn end_aborted(&self, xids: &[Xid], row_lockers: &[Xid], actions: Vec<Action>) {
+    fn end_aborted(&self, part: Part, xids: &[Xid], row_lockers: &[Xid], actions: Vec<Action>) {
         let core = self.core();
-        for &xid in xids {
-            core.status.abort(xid);
+        if !xids.is_empty() {
+            core.running.end(self.session.place, part, xids, || {
+                xids.iter().for_each(|&xid| core.status.abort(xid));
+            });
         }
         for &xid in row_lockers {
             core.rows.release(xid);
@@ -433,7 +443,7 @@ impl Txn {
         let progress = std::mem::take(self.progress.get_mut());
         let mut xids = progress.subs;
         xids.extend(self.top_xid());
-        self.end_aborted(&xids, &progress.row_lockers, progress.actions);
+        self.end_aborted(Part::Top, &xids, &progress.row_lockers, progress.actions);
         self.leave();
     }
 
@@ -510,8 +520,12 @@ impl Drop for Logged {
             std::mem::take(&mut progress.subs),
             std::mem::take(&mut progress.row_lockers),
         );
-        let csn = core.status.commit(self.xid, &xids, || core.clock.tick());
+        let subs = xids.len();
         xids.push(self.xid);
+        let csn = core.running.end(session.place, Part::Top, &xids, || {
+            core.status
+                .commit(self.xid, &xids[..subs], || core.clock.tick())
+        });
         txn.finish(csn, xids, &row_lockers);
     }
 }

@@ -1,7 +1,8 @@
 //! The ring that records are copied into, in parallel, and the lanes that tell how far it is whole.
 //!
 //! A position is a byte of the endless stream; it lives at `position % size` of the ring. One word, `tail`,
-//! gives out positions; each thread has a lane, one word that only it writes:
+//! gives out positions; each thread (or, in other forms of [`insertion`](crate::insertion), each lock) has a lane, one word that
+//! only its holder writes:
 //!
 //! | lane | means | next |
 //! |---|---|---|
@@ -9,10 +10,10 @@
 //! | a position | everything this thread has yet to copy lies at or above it | a higher one, `IDLE` |
 //!
 //! Insertion in numbered phases (`reserve`, `copy`):
-//! 1. publish a lower bound: a value of `tail` from before the reservation;
-//! 2. reserve: one `fetch_add` on `tail`;
+//! 1. get a lane, and publish a lower bound in it: a value of `tail` from before the reservation;
+//! 2. reserve: one `fetch_add` on `tail` (or what the form does instead);
 //! 3. copy, no further than `limit`; when it is reached, publish how far we are and wait for the flusher;
-//! 4. publish `IDLE`.
+//! 4. publish `IDLE`, leave the lane.
 //!
 //! The flusher reads `tail` first and the lanes after. If the value of `tail` counts a reservation, the
 //! reader has also seen phase 1 of it, so the reservation's lane shows a position at or below it until
@@ -21,9 +22,10 @@
 //! Whoever waits in phase 3 with the lowest position has everything below it copied; the flusher writes
 //! that and moves `limit`, so nobody waits for good, even with a record longer than the ring.
 
+use crate::insertion::{Form, InsertForm, Insertion};
 use crate::ring::Ring;
 use throng_sync::atomic::{AtomicU64, Ordering};
-use throng_sync::{CachePadded, PerThread, threads_high_water};
+use throng_sync::{CachePadded, PerThread};
 
 const IDLE: u64 = u64::MAX;
 /// `limit` once the log has failed: nothing is copied any more, and nobody waits.
@@ -37,6 +39,7 @@ pub(crate) struct LogBuffer {
     /// The first position that must not be written yet: the ring still holds unwritten bytes there.
     limit: CachePadded<AtomicU64>,
     lanes: PerThread<AtomicU64>,
+    insertion: Insertion,
 }
 
 /// Reserved positions, not yet copied. To be handed to [`LogBuffer::copy`].
@@ -49,12 +52,14 @@ pub(crate) struct Place {
 
 impl LogBuffer {
     /// `size`: bytes of the ring, a power of two. The first position given out is `start`.
-    pub fn new(size: usize, start: u64) -> LogBuffer {
+    /// `lanes` counts where the form is lanes.
+    pub fn new(size: usize, start: u64, form: InsertForm, lanes: usize) -> LogBuffer {
         LogBuffer {
             ring: Ring::new(size),
             tail: CachePadded::new(AtomicU64::new(start)),
             limit: CachePadded::new(AtomicU64::new(start + size as u64)),
             lanes: PerThread::new(|_| AtomicU64::new(IDLE)),
+            insertion: Insertion::new(form, lanes),
         }
     }
     pub fn size(&self) -> u64 {
@@ -80,14 +85,15 @@ impl LogBuffer {
         self.limit.load(Ordering::Relaxed) > at
     }
 
-    /// Phases 1 and 2. `lane`: the calling thread's index; a thread has one reservation at a time.
+    /// Phases 1 and 2. `thread`: the calling thread's index; a thread has one reservation at a time.
     #[inline]
-    pub fn reserve(&self, lane: usize, len: u64) -> Place {
+    pub fn reserve(&self, thread: usize, len: u64) -> Place {
+        let lane = self.insertion.enter(thread);
         // 1. Release: who sees this bound has seen the bytes copied under the one before.
         let bound = self.tail.load(Ordering::Relaxed);
         self.lanes.get(lane).store(bound, Ordering::Release);
         // 2. Release: who counts this reservation sees the bound. Acquire: keeps `copy` below.
-        let start = self.tail.fetch_add(len, Ordering::AcqRel);
+        let start = self.insertion.reserve(&self.tail, len);
         Place {
             start,
             end: start + len,
@@ -127,13 +133,14 @@ impl LogBuffer {
         }
         // 4. Release: the bytes are there for whoever sees the lane idle.
         lane.store(IDLE, Ordering::Release);
+        self.insertion.leave(place.lane);
     }
 
     /// A position below which every byte is copied, at most `tail` as it was when asked. Not monotonic: a
     /// lane's bound may be lower than needed.
     pub fn copied_to(&self) -> u64 {
         let mut safe = self.tail();
-        for lane in 0..threads_high_water() {
+        for lane in 0..self.insertion.lanes() {
             // Acquire: pairs with the Release of `copy`.
             safe = safe.min(self.lanes.get(lane).load(Ordering::Acquire));
         }
@@ -177,9 +184,15 @@ mod tests {
     /// Inserters of every record size, some larger than the ring, against a flusher that checks each byte.
     #[test]
     fn what_the_flusher_reads_is_what_was_inserted() {
+        for form in InsertForm::ALL {
+            what_is_read_is_what_was_inserted(form);
+        }
+    }
+
+    fn what_is_read_is_what_was_inserted(form: InsertForm) {
         const THREADS: u64 = 4;
         const EACH: u64 = 400;
-        let buffer = LogBuffer::new(1 << 10, 5000);
+        let buffer = LogBuffer::new(1 << 10, 5000, form, 3);
         let done = AtomicBool::new(false);
         std::thread::scope(|s| {
             let inserters: Vec<_> = (0..THREADS)
@@ -234,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_dead_log_lets_every_insertion_through() {
-        let buffer = LogBuffer::new(64, 0);
+        let buffer = LogBuffer::new(64, 0, InsertForm::Add, 0);
         buffer.kill();
         assert!(buffer.room() > 1 << 40);
         let place = buffer.reserve(thread_index(), 1000);
@@ -285,8 +298,27 @@ mod model {
 
     #[test]
     fn loom_the_flusher_never_reads_bytes_not_yet_copied() {
-        model(3, || {
-            let buffer = Arc::new(LogBuffer::new(8, 0));
+        nothing_is_read_before_it_is_copied(3, InsertForm::Add, 0);
+    }
+
+    #[test]
+    fn loom_nor_under_one_lock() {
+        nothing_is_read_before_it_is_copied(2, InsertForm::Lock, 0);
+    }
+
+    #[test]
+    fn loom_nor_through_lanes() {
+        nothing_is_read_before_it_is_copied(2, InsertForm::Lanes, 2);
+    }
+
+    #[test]
+    fn loom_nor_through_a_lane_that_is_shared() {
+        nothing_is_read_before_it_is_copied(2, InsertForm::Lanes, 1);
+    }
+
+    fn nothing_is_read_before_it_is_copied(preemptions: usize, form: InsertForm, lanes: usize) {
+        model(preemptions, move || {
+            let buffer = Arc::new(LogBuffer::new(8, 0, form, lanes));
             let flusher = {
                 let buffer = buffer.clone();
                 thread::spawn(move || flush(&buffer, 0))
@@ -305,7 +337,7 @@ mod model {
     #[test]
     fn loom_a_thread_that_inserts_again_hides_nothing() {
         model(5, || {
-            let buffer = Arc::new(LogBuffer::new(8, 0));
+            let buffer = Arc::new(LogBuffer::new(8, 0, InsertForm::Add, 0));
             let inserter = {
                 let buffer = buffer.clone();
                 thread::spawn(move || {
@@ -322,8 +354,17 @@ mod model {
 
     #[test]
     fn loom_room_is_reused_only_after_it_was_read() {
-        model(2, || {
-            let buffer = Arc::new(LogBuffer::new(2, 0));
+        room_is_reused_after_it_was_read(InsertForm::Add);
+    }
+
+    #[test]
+    fn loom_room_is_reused_only_after_it_was_read_whoever_holds_the_lock() {
+        room_is_reused_after_it_was_read(InsertForm::Lock);
+    }
+
+    fn room_is_reused_after_it_was_read(form: InsertForm) {
+        model(2, move || {
+            let buffer = Arc::new(LogBuffer::new(2, 0, form, 0));
             let inserter = {
                 let buffer = buffer.clone();
                 // Longer than the ring, so that it waits in the middle.

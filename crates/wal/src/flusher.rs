@@ -174,12 +174,14 @@ impl Flusher<'_> {
         if delay == 0 {
             return;
         }
+        // The committing transaction itself is active too.
+        let enough = config.commit_siblings.load(Ordering::Relaxed) + 1;
         let active = self
             .shared
             .observer()
-            .map_or(0, |observer| observer.active_transactions());
-        // The committing transaction itself is active too.
-        if active > config.commit_siblings.load(Ordering::Relaxed) {
+            .map_or(0, |observer| observer.active_transactions(enough));
+        if active >= enough {
+            let _wait = waiting(WaitEvent::CommitDelay, self.shared.flushed().0);
             std::thread::sleep(Duration::from_micros(delay.into()));
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! What it promises:
 //! * A record whose end is at or below [`Wal::flushed`] survives any crash, and so does everything before it.
-//! * Any number of threads insert at once; none waits for another's copy, and only a full ring makes one wait.
+//! * Any number of threads insert at once; none waits for another's copy, and only a full ring makes one wait
+//!   (in the default of three forms of insertion).
 //! * One flusher thread writes and syncs; who waits for it holds no thread ([`Wal::flush`] is a future).
 //! * After one failed write or sync nothing is ever acknowledged again.
 //! * Reading stops at the first byte that is not a record, and writing goes on exactly there.
@@ -16,6 +17,7 @@ mod buffer;
 mod bytes;
 mod flusher;
 mod horizon;
+mod insertion;
 mod ops;
 mod reader;
 mod record;
@@ -26,6 +28,7 @@ mod waiters;
 mod wal;
 
 pub use horizon::{ImageHorizon, MtrTicket};
+pub use insertion::InsertForm;
 pub use ops::{Ops, PageOp, apply};
 pub use reader::{Entry, Reader};
 pub use record::{

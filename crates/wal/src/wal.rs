@@ -2,6 +2,7 @@
 
 use crate::buffer::LogBuffer;
 use crate::flusher;
+use crate::insertion::InsertForm;
 use crate::record::{LSN_AT, RecordBuilder};
 use crate::segment::Segments;
 use crate::wait::{FlushWait, RoomWait, RoomWaiters};
@@ -23,6 +24,10 @@ pub struct WalConfig {
     pub segment_size: u64,
     /// Bytes of the ring that records wait in; rounded up to a power of two.
     pub buffer: usize,
+    /// `lab_wal_insert`: how a record gets its place.
+    pub insert: InsertForm,
+    /// `lab_wal_lanes`: how many insertion locks there are in [`InsertForm::Lanes`].
+    pub insert_lanes: usize,
     /// `commit_delay`, in microseconds: how long a flush waits for more commits to join.
     pub commit_delay_us: AtomicU32,
     /// `commit_siblings`: the delay applies only while at least so many other transactions are active.
@@ -36,6 +41,8 @@ impl Default for WalConfig {
         WalConfig {
             segment_size: 16 << 20,
             buffer: 16 << 20,
+            insert: InsertForm::default(),
+            insert_lanes: 8,
             commit_delay_us: AtomicU32::new(0),
             commit_siblings: AtomicU32::new(5),
             writer_delay_us: AtomicU32::new(200_000),
@@ -49,8 +56,9 @@ pub trait FlushObserver: Send + Sync {
     fn before_flush(&self) -> u64;
     /// The flush that got this token is done, and all below `flushed` durable. The waiters do not know yet.
     fn after_flush(&self, token: u64, flushed: Lsn);
-    /// How many transactions are under way, for `commit_siblings`. Asked only while `commit_delay` is set.
-    fn active_transactions(&self) -> u32;
+    /// How many transactions are at work, for `commit_siblings`; need not count further than `enough`. Asked only
+    /// while `commit_delay` is set.
+    fn active_transactions(&self, enough: u32) -> u32;
 }
 
 impl<T: FlushObserver + ?Sized> FlushObserver for Arc<T> {
@@ -60,8 +68,8 @@ impl<T: FlushObserver + ?Sized> FlushObserver for Arc<T> {
     fn after_flush(&self, token: u64, flushed: Lsn) {
         (**self).after_flush(token, flushed);
     }
-    fn active_transactions(&self) -> u32 {
-        (**self).active_transactions()
+    fn active_transactions(&self, enough: u32) -> u32 {
+        (**self).active_transactions(enough)
     }
 }
 
@@ -109,7 +117,7 @@ impl Wal {
         let segments = Arc::new(Segments::open(disk, config.segment_size, start)?);
         let ring = config.buffer.max(4096).next_power_of_two();
         let shared = Arc::new(Shared {
-            buffer: LogBuffer::new(ring, start.0),
+            buffer: LogBuffer::new(ring, start.0, config.insert, config.insert_lanes),
             flushed: CachePadded::new(AtomicU64::new(start.0)),
             wanted: CachePadded::new(AtomicU64::new(start.0)),
             lazily_wanted: AtomicU64::new(start.0),

@@ -238,7 +238,28 @@ fn run(target: &Target, path: &Path, tally: &mut Tally) {
 
 #[test]
 fn isolation_scripts() {
-    let target = Target::new();
+    scripts_against(Target::new());
+}
+
+/// Whatever tells a snapshot which transactions run, and however records enter the log, the answers are the same.
+#[test]
+fn isolation_scripts_with_a_walk_and_one_log_lock() {
+    let settings = ["--set", "lab_snapshot=walk", "--set", "lab_wal_insert=lock"];
+    scripts_against(Target::with(&settings));
+}
+
+#[test]
+fn isolation_scripts_with_a_bitmap_and_log_lanes() {
+    let settings = [
+        "--set",
+        "lab_snapshot=bitmap",
+        "--set",
+        "lab_wal_insert=lanes",
+    ];
+    scripts_against(Target::with(&settings));
+}
+
+fn scripts_against(target: Target) {
     let mut tally = Tally::default();
     for path in scripts("isolation") {
         run(&target, &path, &mut tally);

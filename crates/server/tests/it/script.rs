@@ -20,6 +20,11 @@ pub struct Target {
 
 impl Target {
     pub fn new() -> Target {
+        Target::with(&[])
+    }
+
+    /// Ours with further arguments; the oracle as it is.
+    pub fn with(args: &[&str]) -> Target {
         match std::env::var("THRONG_ORACLE") {
             Ok(place) => Target {
                 address: oracle(&place),
@@ -28,7 +33,7 @@ impl Target {
             },
             Err(_) => {
                 let home = Home::new();
-                let server = home.serve(&[]);
+                let server = home.serve(args);
                 Target {
                     address: server.address(),
                     oracle: false,

@@ -120,6 +120,12 @@ impl ServerSettings {
             other => unreachable!("{} is no boolean: {other:?}", id.definition().name),
         }
     }
+    pub fn text(&self, id: Id) -> &str {
+        match self.get(id) {
+            Value::Text(text) => text,
+            other => unreachable!("{} is no text: {other:?}", id.definition().name),
+        }
+    }
 }
 
 fn cannot_change(name: &str) -> Error {

@@ -6,12 +6,16 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use throng_disk::SimDisk;
-use throng_txn::{CancelReason, Isolation, LockMode, LockTag, TxnSystem, WaitPolicy};
+use throng_txn::{CancelReason, Isolation, LockMode, LockTag, SnapshotForm, TxnSystem, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Error, Oid};
 use tokio::task::spawn_local;
 
-use super::support::{Table, open, run, session};
+use super::support::{Table, open, open_as, run, session, under_each_form};
+
+under_each_form! {
+    sessions_that_deadlock_time_out_and_are_cancelled_lose_nothing
+}
 
 struct Random(u32);
 
@@ -26,10 +30,9 @@ impl Random {
 
 /// Sessions change rows and take locks in any order they like, so circles come and go; some waits are cancelled,
 /// some time out. What was committed is there, and in the end nobody holds or waits for anything.
-#[test]
-fn sessions_that_deadlock_time_out_and_are_cancelled_lose_nothing() {
+fn sessions_that_deadlock_time_out_and_are_cancelled_lose_nothing(form: SnapshotForm) {
     const ROWS: u32 = 6;
-    let (sys, _) = open(&SimDisk::new());
+    let sys = open_as(form);
     run(async {
         let session = session(&sys);
         let table = Table::create(&sys, &session).await;

@@ -8,8 +8,8 @@ use throng_buffer::{AccessStrategy, PoolConfig, Ring, retry, retry_blocking};
 use throng_disk::{Disk, SimDisk};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, update_row};
 use throng_txn::{
-    Isolation, OpenConfig, RecoveryReport, Session, SessionInfo, Snapshot, Txn, TxnConfig,
-    TxnSystem,
+    Isolation, OpenConfig, RecoveryReport, Session, SessionInfo, Snapshot, SnapshotForm, Txn,
+    TxnConfig, TxnSystem,
 };
 use throng_types::{FileId, Result, Tid};
 use throng_wal::WalConfig;
@@ -19,6 +19,31 @@ pub fn open(disk: &SimDisk) -> (Arc<TxnSystem>, RecoveryReport) {
 }
 
 pub fn try_open(disk: &SimDisk) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
+    open_with(disk, TxnConfig::default())
+}
+
+/// An empty database whose snapshots have the form.
+pub fn open_as(form: SnapshotForm) -> Arc<TxnSystem> {
+    let config = TxnConfig {
+        snapshot: form,
+        ..TxnConfig::default()
+    };
+    open_with(&SimDisk::new(), config)
+        .expect("the data directory opens")
+        .0
+}
+
+/// Makes a test of each function for each form of snapshots.
+macro_rules! under_each_form {
+    ($($test:ident)*) => {
+        mod walk { $(#[test] fn $test() { super::$test(throng_txn::SnapshotForm::Walk); })* }
+        mod bitmap { $(#[test] fn $test() { super::$test(throng_txn::SnapshotForm::Bitmap); })* }
+        mod csn { $(#[test] fn $test() { super::$test(throng_txn::SnapshotForm::Csn); })* }
+    };
+}
+pub(crate) use under_each_form;
+
+fn open_with(disk: &SimDisk, txn: TxnConfig) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let wal = WalConfig {
         segment_size: 256 << 10,
@@ -27,7 +52,7 @@ pub fn try_open(disk: &SimDisk) -> Result<(Arc<TxnSystem>, RecoveryReport)> {
     };
     let txn = TxnConfig {
         deadlock_timeout_ms: AtomicU64::new(20),
-        ..TxnConfig::default()
+        ..txn
     };
     TxnSystem::open(OpenConfig {
         disk,

@@ -5,20 +5,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use throng_access::{TupleHeader, TxContext, Visibility};
 use throng_disk::SimDisk;
-use throng_txn::{Isolation, Txn};
+use throng_txn::{Isolation, SnapshotForm, Txn};
 use throng_types::Cid;
 
-use super::support::{Table, open, run, session};
+use super::support::{Table, open, open_as, run, session, under_each_form};
+
+under_each_form! {
+    commits_become_visible_to_later_snapshots_only
+    subtransactions_stand_and_fall_with_what_is_around_them
+    rolling_back_an_outer_savepoint_takes_released_inner_ones_along
+    the_horizon_waits_for_snapshots_and_for_the_disk
+    money_is_never_seen_half_moved
+}
 
 /// A version as it would stand on a page.
 fn version(by: &Txn) -> TupleHeader {
     TupleHeader::new(by.xid(), by.cid(), 0)
 }
 
-#[test]
-fn commits_become_visible_to_later_snapshots_only() {
+fn commits_become_visible_to_later_snapshots_only(form: SnapshotForm) {
     run(async {
-        let (sys, _) = open(&SimDisk::new());
+        let sys = open_as(form);
         let (a, b) = (session(&sys), session(&sys));
         let writer = a.begin(Isolation::ReadCommitted);
         let row = version(&writer);
@@ -53,10 +60,9 @@ fn commits_become_visible_to_later_snapshots_only() {
     });
 }
 
-#[test]
-fn subtransactions_stand_and_fall_with_what_is_around_them() {
+fn subtransactions_stand_and_fall_with_what_is_around_them(form: SnapshotForm) {
     run(async {
-        let (sys, _) = open(&SimDisk::new());
+        let sys = open_as(form);
         let (a, b) = (session(&sys), session(&sys));
         let txn = a.begin(Isolation::ReadCommitted);
         let outer = version(&txn);
@@ -101,10 +107,9 @@ fn subtransactions_stand_and_fall_with_what_is_around_them() {
     });
 }
 
-#[test]
-fn rolling_back_an_outer_savepoint_takes_released_inner_ones_along() {
+fn rolling_back_an_outer_savepoint_takes_released_inner_ones_along(form: SnapshotForm) {
     run(async {
-        let (sys, _) = open(&SimDisk::new());
+        let sys = open_as(form);
         let a = session(&sys);
         let txn = a.begin(Isolation::ReadCommitted);
         let outer = txn.savepoint();
@@ -129,10 +134,9 @@ fn rolling_back_an_outer_savepoint_takes_released_inner_ones_along() {
     });
 }
 
-#[test]
-fn the_horizon_waits_for_snapshots_and_for_the_disk() {
+fn the_horizon_waits_for_snapshots_and_for_the_disk(form: SnapshotForm) {
     run(async {
-        let (sys, _) = open(&SimDisk::new());
+        let sys = open_as(form);
         let (a, b) = (session(&sys), session(&sys));
         let reader = b.begin(Isolation::RepeatableRead);
         let held = reader.snapshot().csn();
@@ -184,10 +188,9 @@ fn hooks_run_at_the_end_they_belong_to() {
 }
 
 /// Writers move money between accounts; whenever a reader looks, none is missing and none is there twice.
-#[test]
-fn money_is_never_seen_half_moved() {
+fn money_is_never_seen_half_moved(form: SnapshotForm) {
     const ACCOUNTS: u32 = 20;
-    let (sys, _) = open(&SimDisk::new());
+    let sys = open_as(form);
     let table = Arc::new(run(async {
         let session = session(&sys);
         let table = Table::create(&sys, &session).await;

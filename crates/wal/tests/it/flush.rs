@@ -39,7 +39,7 @@ impl FlushObserver for Gate {
         // When the keeper is gone there is nothing to hold any more.
         let _ = self.go_on.lock().unwrap().recv();
     }
-    fn active_transactions(&self) -> u32 {
+    fn active_transactions(&self, _enough: u32) -> u32 {
         unreachable!("commit_delay is not set")
     }
 }
@@ -209,7 +209,7 @@ impl FlushObserver for Siblings {
         0
     }
     fn after_flush(&self, _token: u64, _flushed: Lsn) {}
-    fn active_transactions(&self) -> u32 {
+    fn active_transactions(&self, _enough: u32) -> u32 {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.active.load(Ordering::Relaxed)
     }
