@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
@@ -49,6 +49,8 @@ pub struct RoleLogin {
 }
 
 pub struct Engine {
+    /// Tells the engines of a process apart, where a thread keeps something of each.
+    pub(crate) number: u32,
     pub(crate) sys: Arc<TxnSystem>,
     pub(crate) store: Store,
     pub(crate) password_verifier: fn(&str) -> String,
@@ -141,7 +143,9 @@ impl Engine {
             sys.note_oid(object.oid());
         }
         let catalog = Arc::new(Catalog::load(objects, 1));
+        static ENGINES: AtomicU32 = AtomicU32::new(0);
         let engine = Arc::new(Engine {
+            number: ENGINES.fetch_add(1, Ordering::Relaxed),
             catalog_version: AtomicU64::new(catalog.version()),
             catalog: RwLock::new(catalog),
             sys,

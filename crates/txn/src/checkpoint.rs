@@ -6,8 +6,8 @@
 //!                  │ pages dirty at R are written, a little at a time, while everybody goes on │
 //! ```
 //!
-//! Due every `checkpoint_timeout` if anything was logged, earlier if the log would outgrow `max_wal_size`, and on
-//! demand. Writes are spread over `checkpoint_completion_target` of the time there is until the next one; on demand, at
+//! Due every `checkpoint_timeout` if anything was logged, earlier if the log would outgrow `max_wal_size` or the disk has no
+//! room for more of it (a checkpoint frees some), and on demand. Writes are spread over `checkpoint_completion_target` of the time there is until the next one; on demand, at
 //! shutdown and after recovery they are not.
 
 use std::sync::Arc;
@@ -209,7 +209,7 @@ impl Checkpointer {
                 continue;
             }
             let number = self.begin();
-            let result = self.make(core, false, true);
+            let result = self.make(core, false, core.wal.check_space().is_ok());
             self.end(number, &result);
             if let Err(error) = &result {
                 report(error);
@@ -227,7 +227,10 @@ impl Checkpointer {
             Duration::from_millis(core.config.checkpoint_timeout_ms.load(Ordering::Relaxed));
         // The record of the last checkpoint itself does not make the next one due.
         let idle = logged <= IDLE_LOG;
-        !idle && (logged >= log_budget(core) || state.last.elapsed() >= timeout)
+        !idle
+            && (logged >= log_budget(core)
+                || state.last.elapsed() >= timeout
+                || core.wal.check_space().is_err())
     }
 
     pub(crate) fn stop(&self) {

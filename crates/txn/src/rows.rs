@@ -229,7 +229,7 @@ async fn successor(heap: &Heap, row: RowRef, next: Tid) -> Result<RowRef> {
 }
 
 /// 40001, as PostgreSQL words it.
-fn too_late(what: &str) -> Error {
+pub fn too_late(what: &str) -> Error {
     Error::new(
         state::SERIALIZATION_FAILURE,
         format!("could not serialize access due to concurrent {what}"),

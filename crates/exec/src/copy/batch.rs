@@ -220,10 +220,8 @@ impl Batch {
                     .await
                     .map_err(refused(at))?;
                 if !matches!(entered, Inserted::Done) {
-                    *first_refused = Some((
-                        at,
-                        unique_violation(target, index, &self.rows[at], &cx.env.eval),
-                    ));
+                    *first_refused =
+                        Some((at, unique_violation(target, index, &self.rows[at], cx.env)));
                 }
             } else {
                 retry(|| index.tree.insert(key, tids[at], cx.txn.xid()))

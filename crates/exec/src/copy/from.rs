@@ -463,11 +463,11 @@ impl Loading<'_> {
         {
             return Ok(false);
         }
-        check_not_null(&plan.table, row, &env.eval)?;
+        check_not_null(&plan.table, row, env)?;
         for (name, check) in &mut self.formulas.checks {
             // A check that is NULL is satisfied.
             if value(check, row, env).await? == Datum::Bool(false) {
-                return Err(check_violation(&plan.table, name, row, &env.eval));
+                return Err(check_violation(&plan.table, name, row, env));
             }
         }
         self.batch.add(row, line, &self.target, self.cx).await?;

@@ -3,14 +3,14 @@
 use throng_sql::command::{Command, Discard, Isolation, TransactionModes};
 use throng_sql::expr::Expr;
 use throng_sql::plan::TableLock;
-use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
+use throng_sql::settings::{Caller, Scope, SessionSettings};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
+use super::Session;
 use super::portal::CursorKind;
-use super::query::{field, lock_mode, shape_of};
+use super::query::{as_text, field, lock_mode};
 use super::transaction::{Block, isolation_name, parse_isolation};
-use super::{Role, Session};
 use crate::client::{Client, Field};
 use crate::write;
 
@@ -104,12 +104,12 @@ impl Session {
                 self.show_to(name.as_deref(), client)?;
                 "SHOW"
             }
-            Command::SetRole { role, local: _ } => {
-                self.set_role(role.as_deref())?;
+            Command::SetRole { role, local } => {
+                self.set_role(role.as_deref(), local)?;
                 set_or_reset(text)
             }
-            Command::SetSessionAuthorization { role, local: _ } => {
-                self.set_session_authorization(role.as_deref())?;
+            Command::SetSessionAuthorization { role, local } => {
+                self.set_session_authorization(role.as_deref(), local)?;
                 set_or_reset(text)
             }
             Command::Prepare {
@@ -256,8 +256,8 @@ impl Session {
                 return Err(Error::unsupported("the isolation level SERIALIZABLE")
                     .hint("REPEATABLE READ is."));
             }
-            "role" => return self.set_role(value.filter(|v| *v != "none")),
-            "session_authorization" => return self.set_session_authorization(value),
+            "role" => return self.set_role(value.filter(|v| *v != "none"), local),
+            "session_authorization" => return self.set_session_authorization(value, local),
             _ => {}
         }
         let scope = if local { Scope::Local } else { Scope::Session };
@@ -321,7 +321,7 @@ impl Session {
                     .collect::<Result<_>>()?
             }
         };
-        let shape = shape_of(show_fields(name), &[])?;
+        let shape = as_text(show_fields(name));
         client.row_description(&shape);
         let catalog = self.catalog();
         let host = self.host(&catalog);
@@ -362,69 +362,6 @@ impl Session {
         self.settings
             .borrow_mut()
             .set(name, Some(value), Scope::Session, self.caller())
-    }
-
-    // Roles
-
-    fn set_role(&mut self, name: Option<&str>) -> Result<()> {
-        let role = match name {
-            None => self.session_role.clone(),
-            Some(name) => {
-                let role = self.role_named(name)?;
-                let catalog = self.catalog();
-                let may = self.session_role.superuser
-                    || self
-                        .host(&catalog)
-                        .is_member(self.session_role.oid, role.oid);
-                if !may {
-                    let message = format!("permission denied to set role \"{name}\"");
-                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
-                }
-                role
-            }
-        };
-        self.become_role(role);
-        Ok(())
-    }
-
-    fn become_role(&mut self, role: Role) {
-        self.settings
-            .borrow_mut()
-            .force(Id::IsSuperuser, Value::Bool(role.superuser));
-        self.role = role;
-    }
-
-    fn role_named(&mut self, name: &str) -> Result<Role> {
-        let catalog = self.catalog();
-        match catalog.role_by_name(name) {
-            Some(role) => Ok(role.as_ref().into()),
-            None => {
-                let message = format!("role \"{name}\" does not exist");
-                Err(Error::new(state::INVALID_PARAMETER_VALUE, message))
-            }
-        }
-    }
-
-    fn set_session_authorization(&mut self, name: Option<&str>) -> Result<()> {
-        let role = match name {
-            None => self.login_role.clone(),
-            Some(name) => {
-                let role = self.role_named(name)?;
-                if role.oid != self.login_role.oid && !self.login_role.superuser {
-                    let message =
-                        format!("permission denied to set session authorization \"{name}\"");
-                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
-                }
-                role
-            }
-        };
-        let name = Value::Text(role.name.clone());
-        self.settings
-            .borrow_mut()
-            .force(Id::SessionAuthorization, name);
-        self.session_role = role.clone();
-        self.become_role(role);
-        Ok(())
     }
 
     // The rest
@@ -481,7 +418,7 @@ impl Session {
             Discard::All => {
                 self.must_be_outside_block("DISCARD ALL")?;
                 self.portals.clear();
-                self.set_session_authorization(None)?;
+                self.set_session_authorization(None, false)?;
                 self.settings.borrow_mut().reset_all(Caller {
                     superuser: self.login_role.superuser,
                     starting: false,
@@ -493,7 +430,10 @@ impl Session {
                 Ok("DISCARD ALL")
             }
             Discard::Plans => {
-                self.forget_plans();
+                super::plans::forget();
+                self.prepared
+                    .values()
+                    .for_each(|prepared| prepared.forget());
                 Ok("DISCARD PLANS")
             }
             Discard::Sequences => {

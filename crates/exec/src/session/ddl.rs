@@ -369,7 +369,7 @@ impl Session {
             let env = self.env(catalog, &host, &snapshot, &[]);
             for (_, row) in &page {
                 let new = compute.row(row, env).await?;
-                write::row::check_not_null(new_def, &new, &ctx)?;
+                write::row::check_not_null(new_def, &new, env)?;
                 let bytes = crate::large::encode(&target.heap, txn, &target.layout, &new).await?;
                 retry(|| target.heap.insert(txn, &bytes)).await?;
             }

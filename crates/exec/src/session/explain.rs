@@ -11,7 +11,7 @@ use throng_sql::query::{BoundQuery, JoinKind, SetOp};
 use throng_types::{Datum, Oid, Result, SqlType};
 
 use super::Session;
-use super::query::shape_of;
+use super::query::as_text;
 use crate::client::{Client, ClientFuture, Field, Format, RowShape};
 use crate::run::context::NodeCounters;
 use deparse::Names;
@@ -37,7 +37,7 @@ impl Session {
         query: BoundQuery,
         client: &mut dyn Client,
     ) -> Result<()> {
-        let shape = self.explain_shape(options)?;
+        let shape = self.explain_shape(options);
         client.row_description(&shape);
         self.explain_rows(options, query, &shape, client).await?;
         client.command_complete("EXPLAIN");
@@ -45,22 +45,19 @@ impl Session {
     }
 
     /// The columns of EXPLAIN's result.
-    pub(super) fn explain_shape(&self, options: &ExplainOptions) -> Result<RowShape> {
+    pub(super) fn explain_shape(&self, options: &ExplainOptions) -> Arc<RowShape> {
         let ty = match options.format {
             ExplainFormat::Text => SqlType::TEXT,
             ExplainFormat::Json => SqlType::plain(JSON),
         };
         let name = "QUERY PLAN".to_owned();
-        shape_of(
-            vec![Field {
-                name,
-                table: Oid::NONE,
-                column: 0,
-                ty,
-                size: -1,
-            }],
-            &[],
-        )
+        as_text(vec![Field {
+            name,
+            table: Oid::NONE,
+            column: 0,
+            ty,
+            size: -1,
+        }])
     }
 
     pub(super) async fn explain_rows(
@@ -81,9 +78,9 @@ impl Session {
             run.execution.count();
             let started = Instant::now();
             let given = {
-                let result_shape = super::query::shape(&planned, &[])?;
+                let result_shape = super::query::columns(&planned);
                 let mut nobody = Discard;
-                self.run_to(&mut run, result_shape.as_ref(), u64::MAX, &mut nobody)
+                self.run_to(&mut run, result_shape.as_deref(), u64::MAX, &mut nobody)
                     .await?
             };
             execution = Some(started.elapsed());

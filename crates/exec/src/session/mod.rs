@@ -16,9 +16,11 @@ mod elsewhere;
 mod explain;
 mod functions;
 mod host;
+mod plans;
 mod portal;
 mod prepared;
 mod query;
+mod roles;
 pub(crate) mod sequences;
 mod shape;
 mod system;
@@ -32,7 +34,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use foldhash::fast::FixedState;
 use throng_observe::WaitEvent;
 use throng_sql::catalog::{Catalog, RoleDef};
 use throng_sql::command::BoundStatement;
@@ -43,9 +44,9 @@ use throng_txn::{SessionInfo, SessionState};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
-use crate::client::{Client, Format, RowShape};
+use crate::client::{Client, RowShape};
 use crate::engine::{Admission, Engine};
-use portal::Portal;
+use portal::{Portal, Portals};
 use prepared::{Prepared, is_data};
 use shape::Shape;
 use transaction::{Block, Transaction};
@@ -99,15 +100,17 @@ pub struct Session {
     login_role: Role,
     session_role: Role,
     role: Role,
+    /// What SET ROLE and its kin changed in the transaction under way.
+    roles_before: Vec<roles::RolesBefore>,
     database: String,
     prepared: HashMap<String, Rc<Prepared>>,
-    /// Statements of the simple protocol by shape; None for a shape that cannot be prepared.
-    shapes: HashMap<String, Option<Rc<Prepared>>, FixedState>,
+    /// Room for the shape of a statement, and for a statement's name in the plan cache.
     shape: Shape,
-    portals: HashMap<String, Portal>,
+    name: String,
+    portals: Portals,
     sequences: RefCell<sequences::Used>,
     effects: Effects,
-    plan_settings: prepared::SettingsSeen,
+    settings_number: plans::SettingsNumber,
     /// What functions had to say.
     warnings: RefCell<Vec<Error>>,
     /// Parameters of the command that is about to run.
@@ -176,14 +179,15 @@ impl Session {
             login_role: role.clone(),
             session_role: role.clone(),
             role,
+            roles_before: Vec::new(),
             database: login.database,
             prepared: HashMap::new(),
-            shapes: HashMap::default(),
             shape: Shape::default(),
-            portals: HashMap::new(),
+            name: String::new(),
+            portals: Portals::default(),
             sequences: RefCell::default(),
             effects: Effects::default(),
-            plan_settings: prepared::SettingsSeen::default(),
+            settings_number: plans::SettingsNumber::default(),
             warnings: RefCell::default(),
             command_values: Vec::new(),
             secret,
@@ -407,22 +411,10 @@ impl Session {
         if name.is_empty() {
             self.prepared.remove("");
         }
-        let mut statements = parse::parse(sql)?;
-        if statements.len() > 1 {
-            return Err(Error::new(
-                state::SYNTAX_ERROR,
-                "cannot insert multiple commands into a prepared statement",
-            ));
-        }
-        let statement = statements.pop().map(|parsed| parsed.statement);
-        if let Some(statement) = &statement {
-            self.refuse_if_failed(statement)?;
-        }
-        self.begin_if_idle();
         // 0 leaves the type to us.
         let declared = |oid: &u32| SqlType::plain(if *oid == 0 { oid::UNKNOWN } else { Oid(*oid) });
         let types: Vec<SqlType> = types.iter().map(declared).collect();
-        let prepared = self.prepare(sql, statement.map(Arc::new), types, false)?;
+        let prepared = self.prepare_text(sql, types)?;
         self.prepared.insert(name.to_owned(), Rc::new(prepared));
         Ok(())
     }
@@ -436,19 +428,20 @@ impl Session {
         result_formats: &[i16],
     ) -> Result<()> {
         let prepared = self.find_prepared(statement)?;
-        if let Some(ast) = &prepared.statement {
+        let known = prepared.known();
+        if let Some(ast) = &known.statement {
             self.refuse_if_failed(ast)?;
         }
-        if !portal.is_empty() && self.portals.contains_key(portal) {
+        if !portal.is_empty() && self.portals.get(portal).is_some() {
             return Err(Error::new(
                 state::DUPLICATE_CURSOR,
                 format!("cursor \"{portal}\" already exists"),
             ));
         }
         self.begin_if_idle();
-        let values = self.read_parameters(&prepared, statement, parameter_formats, parameters)?;
+        let values = self.read_parameters(&known, statement, parameter_formats, parameters)?;
         let made = self.make_portal(prepared, values, result_formats)?;
-        self.portals.insert(portal.to_owned(), made);
+        self.portals.insert(portal, made);
         Ok(())
     }
 
@@ -457,12 +450,9 @@ impl Session {
         name: &str,
     ) -> Result<(Vec<u32>, Option<Arc<RowShape>>)> {
         let prepared = self.find_prepared(name)?;
-        let types = prepared.params.iter().map(|t| t.oid.0).collect();
-        let shape = prepared.fields.clone().map(|fields| {
-            let formats = vec![Format::Text; fields.len()];
-            Arc::new(RowShape { fields, formats })
-        });
-        Ok((types, shape))
+        let known = prepared.known();
+        let types = known.params.iter().map(|t| t.oid.0).collect();
+        Ok((types, known.columns.clone()))
     }
 
     pub async fn describe_portal(&mut self, name: &str) -> Result<Option<Arc<RowShape>>> {
@@ -481,7 +471,7 @@ impl Session {
         };
         self.statement_began(&portal.sql);
         if let Some(prepared) = &portal.prepared
-            && let Some(ast) = &prepared.statement
+            && let Some(ast) = &prepared.known().statement
         {
             self.refuse_if_failed(ast)?;
         }
@@ -494,7 +484,7 @@ impl Session {
         let ran = self.run_portal(&mut portal, limit, client).await;
         // The transaction may have ended inside, and its portals with it.
         if self.transaction.is_some() || self.block == Block::Open {
-            self.portals.insert(name.to_owned(), portal);
+            self.portals.insert(name, portal);
         }
         ran
     }

@@ -1,5 +1,6 @@
 //! Portals and cursors: statements under way whose rows are asked for in parts.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use throng_types::{Datum, Error, Result};
 
 use super::Session;
 use super::prepared::{Prepared, is_data};
-use super::query::{Run, fields, shape_of, tag};
+use super::query::{Run, as_text, columns, tag};
 use super::transaction::Block;
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::run::Row;
 
 /// A statement with its parameters, run as far as was asked.
 pub(crate) struct Portal {
-    pub sql: String,
+    pub sql: Rc<str>,
     /// None: a cursor, whose plan is in `state` from the start.
     pub prepared: Option<Rc<Prepared>>,
     pub shape: Option<Arc<RowShape>>,
@@ -56,23 +57,64 @@ struct Stored {
 }
 
 impl Portal {
-    /// WITH HOLD: it stays when its transaction commits.
-    pub fn is_held(&self) -> bool {
-        self.kind.hold
-    }
-
     /// It was made by a transaction that has committed, so that a rollback does not concern it.
     pub fn outlives_rollback(&self) -> bool {
         self.outlives
     }
 
-    pub fn committed(&mut self) {
-        self.outlives = true;
-    }
-
     /// Whether the whole result is there already.
     fn is_stored(&self) -> bool {
         matches!(self.state, State::Stored(_))
+    }
+}
+
+/// A session's portals by name. The unnamed one, which drivers use for each statement, is kept apart: it needs no name.
+#[derive(Default)]
+pub(super) struct Portals {
+    unnamed: Option<Portal>,
+    named: HashMap<String, Portal>,
+}
+
+impl Portals {
+    pub fn get(&self, name: &str) -> Option<&Portal> {
+        if name.is_empty() {
+            self.unnamed.as_ref()
+        } else {
+            self.named.get(name)
+        }
+    }
+
+    pub fn insert(&mut self, name: &str, portal: Portal) {
+        if name.is_empty() {
+            self.unnamed = Some(portal);
+        } else {
+            self.named.insert(name.to_owned(), portal);
+        }
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Portal> {
+        if name.is_empty() {
+            self.unnamed.take()
+        } else {
+            self.named.remove(name)
+        }
+    }
+
+    /// Drops the portals that `stays` does not hold of.
+    pub fn retain(&mut self, stays: impl Fn(&Portal) -> bool) {
+        self.unnamed.take_if(|portal| !stays(portal));
+        self.named.retain(|_, portal| stays(portal));
+    }
+
+    /// The transaction committed: held cursors stay, and outlive every later rollback.
+    pub fn committed(&mut self) {
+        self.retain(|portal| portal.kind.hold);
+        let held = self.unnamed.iter_mut().chain(self.named.values_mut());
+        held.for_each(|portal| portal.outlives = true);
+    }
+
+    pub fn clear(&mut self) {
+        *self = Portals::default();
     }
 }
 
@@ -91,12 +133,10 @@ impl Session {
         values: Vec<Datum>,
         formats: &[i16],
     ) -> Result<Portal> {
-        let shape = match &prepared.fields {
-            Some(fields) => Some(Arc::new(shape_of(fields.clone(), formats)?)),
-            None => None,
-        };
+        let known = prepared.known();
+        let shape = known.shape(formats)?;
         Ok(Portal {
-            sql: prepared.sql.clone(),
+            sql: known.sql.clone(),
             prepared: Some(prepared),
             shape,
             kind: CursorKind::default(),
@@ -117,22 +157,23 @@ impl Session {
         if let Some(prepared) = portal.prepared.clone()
             && matches!(portal.state, State::Ready)
         {
-            let Some(statement) = prepared.statement.clone() else {
+            let known = prepared.known();
+            let Some(statement) = &known.statement else {
                 portal.state = State::Done;
                 client.empty_query();
                 return Ok(());
             };
-            if !is_data(&statement) {
+            if !is_data(statement) {
                 portal.state = State::Done;
                 let mut client = Described {
                     inner: client,
                     shape: portal.shape.clone(),
                 };
                 self.command_values = std::mem::take(&mut portal.values);
-                let bound = self.bind_statement(&statement, &prepared.sql, &prepared.params)?;
+                let bound = self.bind_statement(statement, &known.sql, &known.params)?;
                 self.notices(bound.notices, &mut client);
                 return self
-                    .run_bound(bound.statement, &prepared.sql, &mut client)
+                    .run_bound(bound.statement, &known.sql, &mut client)
                     .await;
             }
             let plan = self.plan_of(&prepared).await?;
@@ -254,7 +295,7 @@ impl Session {
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
         }
-        if self.portals.contains_key(&name) {
+        if self.portals.get(&name).is_some() {
             return Err(Error::new(
                 state::DUPLICATE_CURSOR,
                 format!("cursor \"{name}\" already exists"),
@@ -262,14 +303,11 @@ impl Session {
         }
         let plan: Arc<PlannedStatement> = Arc::new(self.plan(query)?);
         self.lock_tables(&plan.locks).await?;
-        let shape = fields(&plan)
-            .map(|f| shape_of(f, &[]))
-            .transpose()?
-            .map(Arc::new);
+        let shape = columns(&plan);
         let values = std::mem::take(&mut self.command_values);
         let run = self.start(plan, values)?;
         let mut portal = Portal {
-            sql: sql.to_owned(),
+            sql: sql.into(),
             prepared: None,
             shape,
             kind: CursorKind {
@@ -284,7 +322,7 @@ impl Session {
         if kind.scroll || kind.hold {
             self.store_rows(&mut portal, client).await?;
         }
-        self.portals.insert(name, portal);
+        self.portals.insert(&name, portal);
         Ok(())
     }
 
@@ -304,16 +342,12 @@ impl Session {
         };
         let mut portal = self.portals.remove(name).ok_or_else(no_cursor)?;
         if let (Some(shape), false) = (&portal.shape, moving) {
-            let text = RowShape {
-                fields: shape.fields.clone(),
-                formats: vec![Format::Text; shape.fields.len()],
-            };
-            client.row_description(&text);
+            client.row_description(&as_text(shape.fields.clone()));
         }
         let fetched = self
             .fetch_from(&mut portal, direction, moving, client)
             .await;
-        self.portals.insert(name.to_owned(), portal);
+        self.portals.insert(name, portal);
         fetched
     }
 

@@ -1,70 +1,43 @@
-//! Prepared statements: parsed once, planned once for each catalog and each set of settings that matter.
+//! Prepared statements: understood once for each catalog and each set of settings that matter, or found understood.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::command::{BoundStatement, Command};
-use throng_sql::parse::ast::Statement;
+use throng_sql::parse::{self, ast::Statement};
 use throng_sql::plan::PlannedStatement;
-use throng_sql::settings::Id;
 use throng_sql::{func, io};
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result, SqlType};
+use throng_types::{Datum, Error, Result, SqlType};
 
-use super::query::{field, fields};
+use super::plans::{self, Known, PlanKey};
+use super::query::{as_text, columns};
 use super::{Session, now};
-use crate::client::{Client, Field};
+use crate::client::{Client, RowShape};
 
 /// A statement to be run any number of times.
 pub(crate) struct Prepared {
-    pub sql: String,
-    /// None: the empty statement.
-    pub statement: Option<Arc<Statement>>,
-    pub params: Vec<SqlType>,
-    /// The columns of its result; None where it gives no rows.
-    pub fields: Option<Vec<Field>>,
+    /// The types its maker gave its parameters.
+    declared: Vec<SqlType>,
+    /// What it means, and when that was so.
+    known: RefCell<(PlanKey, Rc<Known>)>,
     /// Made by PREPARE rather than by the protocol.
     pub from_sql: bool,
     pub made_at: i64,
-    plan: RefCell<Option<(PlanKey, Arc<PlannedStatement>)>>,
 }
 
-/// What a plan was made for: while this is the same, so is the plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PlanKey {
-    catalog: u64,
-    /// With the transaction's own changes: such a plan is not kept.
-    own: bool,
-    role: Oid,
-    /// Place in the session's list of [`PlanSettings`].
-    settings: u32,
-}
+impl Prepared {
+    pub fn known(&self) -> Rc<Known> {
+        self.known.borrow().1.clone()
+    }
 
-impl PlanKey {
-    /// Whether it holds for this transaction only.
-    pub fn is_own(&self) -> bool {
-        self.own
+    /// Makes it be understood anew when it runs next.
+    pub fn forget(&self) {
+        // Catalogs are numbered from 1.
+        self.known.borrow_mut().0.catalog = 0;
     }
 }
-
-/// The settings that plans depend on: where names are sought, how constants are read, which paths are allowed.
-#[derive(Clone, Debug, PartialEq)]
-struct PlanSettings {
-    texts: [String; 4],
-    paths: [bool; 4],
-}
-
-/// The combinations of settings a session has planned with.
-#[derive(Default)]
-pub(super) struct SettingsSeen {
-    seen: Vec<PlanSettings>,
-    /// The settings' version that `current` is of, and the place in `seen`.
-    current: Option<(u64, u32)>,
-}
-
-/// More combinations than a session goes through; past them the list begins anew, and with it all numbers grow.
-const MOST_COMBINATIONS: u32 = 1000;
 
 pub(super) fn is_data(statement: &Statement) -> bool {
     matches!(
@@ -80,146 +53,135 @@ impl Session {
             .transaction
             .as_ref()
             .is_some_and(|t| t.catalog.is_some());
-        let catalog = self.catalog().version();
         PlanKey {
-            catalog,
+            engine: self.engine.number,
+            catalog: self.catalog().version(),
             own,
             role: self.role.oid,
-            settings: self.settings_number(),
+            settings: self.settings_number.get(&self.settings.borrow()),
         }
     }
 
-    fn settings_number(&mut self) -> u32 {
-        let settings = self.settings.borrow();
-        let version = settings.version();
-        if let Some((of, number)) = self.plan_settings.current
-            && of == version
-        {
-            return number;
-        }
-        let text = |id| settings.text(id).to_owned();
-        let now = PlanSettings {
-            texts: [
-                text(Id::SearchPath),
-                text(Id::DateStyle),
-                text(Id::IntervalStyle),
-                text(Id::TimeZone),
-            ],
-            paths: [
-                Id::EnableSeqscan,
-                Id::EnableIndexscan,
-                Id::EnableHashjoin,
-                Id::EnableNestloop,
-            ]
-            .map(|id| settings.bool(id)),
-        };
-        let list = &mut self.plan_settings.seen;
-        let number = match list.iter().position(|seen| *seen == now) {
-            Some(at) => at,
-            None => {
-                list.push(now);
-                list.len() - 1
-            }
-        } as u32;
-        if number >= MOST_COMBINATIONS {
-            // Plans kept under old numbers must not be found under new ones.
-            list.clear();
-            drop(settings);
-            self.forget_plans();
-        }
-        self.plan_settings.current = Some((version, number));
-        number
-    }
-
-    /// Makes all statements plan anew when they run next.
-    pub(super) fn forget_plans(&self) {
-        let shapes = self.shapes.values().flatten();
-        for prepared in self.prepared.values().chain(shapes) {
-            prepared.plan.take();
-        }
-    }
-
-    /// Makes a prepared statement: binds it to know its parameters, plans it to know its columns.
-    pub(super) fn prepare(
+    /// Binds a statement to know its parameters, and plans it, if it is one that has a plan, to know its columns.
+    pub(super) fn understand(
         &mut self,
         sql: &str,
         statement: Option<Arc<Statement>>,
-        types: Vec<SqlType>,
-        from_sql: bool,
-    ) -> Result<Prepared> {
-        let mut prepared = Prepared {
-            sql: sql.to_owned(),
-            statement,
-            params: types,
-            fields: None,
-            from_sql,
-            made_at: now(),
-            plan: RefCell::default(),
+        types: &[SqlType],
+    ) -> Result<Known> {
+        let Some(ast) = statement.clone() else {
+            return Ok(Known::new(sql, None, types.to_vec(), None));
         };
-        let Some(statement) = prepared.statement.clone() else {
-            return Ok(prepared);
-        };
-        let key = self.plan_key();
-        let bound = self.bind_statement(&statement, sql, &prepared.params)?;
-        match bound.statement {
+        let known =
+            |params: &[SqlType], columns| Known::new(sql, statement, params.to_vec(), columns);
+        let bound = self.bind_statement(&ast, sql, types)?;
+        Ok(match bound.statement {
             BoundStatement::Query(query) => {
-                prepared.params = query.params.clone();
+                let params = query.params.clone();
                 let plan = Arc::new(self.plan(*query)?);
-                prepared.fields = fields(&plan);
-                if !key.own {
-                    prepared.plan = RefCell::new(Some((key, plan)));
-                }
+                let known = known(&params, columns(&plan));
+                let catalog = self.catalog();
+                known.planned(plan, &self.engine.store, &catalog)
             }
-            BoundStatement::Explain { query, .. } => {
-                prepared.params = query.params.clone();
-                prepared.fields = Some(vec![field("QUERY PLAN", SqlType::TEXT)]);
+            BoundStatement::Explain { options, query } => {
+                known(&query.params, Some(self.explain_shape(&options)))
             }
-            BoundStatement::Ddl(_) => {}
+            BoundStatement::Ddl(_) => known(types, None),
             BoundStatement::Command(command) => {
-                if let Command::Declare { query, .. } = &*command {
-                    prepared.params = query.params.clone();
+                let columns = self.command_columns(&command);
+                match &*command {
+                    Command::Declare { query, .. } => known(&query.params, columns),
+                    _ => known(types, columns),
                 }
-                prepared.fields = self.command_fields(&command);
             }
-        }
-        Ok(prepared)
+        })
     }
 
     /// The columns of what a command shows.
-    fn command_fields(&self, command: &Command) -> Option<Vec<Field>> {
+    fn command_columns(&self, command: &Command) -> Option<Arc<RowShape>> {
         match command {
-            Command::Show(name) => Some(super::command::show_fields(name.as_deref())),
-            Command::Execute { name, .. } => self.prepared.get(name)?.fields.clone(),
+            Command::Show(name) => Some(as_text(super::command::show_fields(name.as_deref()))),
+            Command::Execute { name, .. } => self.prepared.get(name)?.known().columns.clone(),
             Command::Fetch {
                 name,
                 moving: false,
                 ..
-            } => self
-                .portals
-                .get(name)?
-                .shape
-                .as_ref()
-                .map(|shape| shape.fields.clone()),
+            } => {
+                let shape = self.portals.get(name)?.shape.as_ref()?;
+                Some(as_text(shape.fields.clone()))
+            }
             _ => None,
         }
     }
 
+    /// What a text of the extended protocol means: as the core knows it, or by parsing and understanding it.
+    pub(super) fn known_text(&mut self, sql: &str, types: &[SqlType]) -> Result<Rc<Known>> {
+        let key = self.plan_key();
+        let mut name = std::mem::take(&mut self.name);
+        plans::name_of(sql, types, &mut name);
+        let found = plans::find(key, &name).flatten();
+        let known = match found.filter(|known| !known.is_outgrown(&self.engine.store)) {
+            Some(known) => Ok(known),
+            None => self.learn_text(sql, types, key, &name),
+        };
+        self.name = name;
+        known
+    }
+
+    #[cold]
+    fn learn_text(
+        &mut self,
+        sql: &str,
+        types: &[SqlType],
+        key: PlanKey,
+        name: &str,
+    ) -> Result<Rc<Known>> {
+        let mut statements = parse::parse(sql)?;
+        if statements.len() > 1 {
+            return Err(Error::new(
+                state::SYNTAX_ERROR,
+                "cannot insert multiple commands into a prepared statement",
+            ));
+        }
+        let statement = statements.pop().map(|parsed| Arc::new(parsed.statement));
+        if let Some(statement) = &statement {
+            self.refuse_if_failed(statement)?;
+        }
+        self.begin_if_idle();
+        let known = Rc::new(self.understand(sql, statement, types)?);
+        // What a command shows depends on the session.
+        if known.plan.is_some() {
+            plans::keep(key, name, Some(known.clone()));
+        }
+        Ok(known)
+    }
+
+    /// A prepared statement of the protocol.
+    pub(super) fn prepare_text(&mut self, sql: &str, types: Vec<SqlType>) -> Result<Prepared> {
+        let known = self.known_text(sql, &types)?;
+        if let Some(statement) = &known.statement {
+            self.refuse_if_failed(statement)?;
+        }
+        self.begin_if_idle();
+        Ok(Prepared {
+            declared: types,
+            known: RefCell::new((self.plan_key(), known)),
+            from_sql: false,
+            made_at: now(),
+        })
+    }
+
     /// The plan of a prepared data statement, its tables locked.
     pub(super) async fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<PlannedStatement>> {
-        let Some(statement) = &prepared.statement else {
-            return Err(Error::internal("the empty statement has no plan"));
-        };
         loop {
             let key = self.plan_key();
-            let kept = prepared
-                .plan
-                .borrow()
-                .as_ref()
-                .filter(|(k, _)| *k == key)
-                .map(|(_, p)| p.clone());
-            let plan = match kept {
-                Some(plan) => plan,
-                None => self.replan(prepared, statement, key)?,
+            let (of, mut known) = prepared.known.borrow().clone();
+            if of != key || known.is_outgrown(&self.engine.store) {
+                known = self.understand_anew(prepared, &known)?;
+                *prepared.known.borrow_mut() = (key, known.clone());
+            }
+            let Some(plan) = known.plan.clone() else {
+                return Err(Error::internal("a command has no plan"));
             };
             self.lock_tables(&plan.locks).await?;
             // While a lock was waited for, what it protects may have become another.
@@ -230,42 +192,29 @@ impl Session {
     }
 
     #[cold]
-    fn replan(
-        &mut self,
-        prepared: &Prepared,
-        statement: &Statement,
-        key: PlanKey,
-    ) -> Result<Arc<PlannedStatement>> {
-        let bound = self.bind_statement(statement, &prepared.sql, &prepared.params)?;
-        let BoundStatement::Query(query) = bound.statement else {
-            return Err(Error::internal("a command has no plan"));
+    fn understand_anew(&mut self, prepared: &Prepared, known: &Known) -> Result<Rc<Known>> {
+        let now = if prepared.from_sql {
+            Rc::new(self.understand(&known.sql, known.statement.clone(), &prepared.declared)?)
+        } else {
+            self.known_text(&known.sql, &prepared.declared)?
         };
-        let plan = Arc::new(self.plan(*query)?);
-        let told = |fields: &Option<Vec<Field>>| -> Option<Vec<(String, SqlType)>> {
-            Some(
-                fields
-                    .as_ref()?
-                    .iter()
-                    .map(|f| (f.name.clone(), f.ty))
-                    .collect(),
-            )
+        let told = |columns: &Option<Arc<RowShape>>| -> Option<Vec<(String, SqlType)>> {
+            let fields = columns.as_ref()?.fields.iter();
+            Some(fields.map(|f| (f.name.clone(), f.ty)).collect())
         };
-        if told(&fields(&plan)) != told(&prepared.fields) {
+        if told(&now.columns) != told(&known.columns) {
             return Err(Error::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "cached plan must not change result type",
             ));
         }
-        if !key.own {
-            *prepared.plan.borrow_mut() = Some((key, plan.clone()));
-        }
-        Ok(plan)
+        Ok(now)
     }
 
     /// The values of a Bind message.
     pub(super) fn read_parameters(
         &mut self,
-        prepared: &Prepared,
+        known: &Known,
         name: &str,
         formats: &[i16],
         values: &[Option<&[u8]>],
@@ -278,18 +227,18 @@ impl Session {
                 values.len()
             )));
         }
-        if values.len() != prepared.params.len() {
+        if values.len() != known.params.len() {
             return Err(wrong(format!(
                 "bind message supplies {} parameters, but prepared statement \"{name}\" requires {}",
                 values.len(),
-                prepared.params.len()
+                known.params.len()
             )));
         }
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let ctx = host.eval();
         let mut datums = Vec::with_capacity(values.len());
-        for (i, (value, ty)) in values.iter().zip(&prepared.params).enumerate() {
+        for (i, (value, ty)) in values.iter().zip(&known.params).enumerate() {
             let format = match formats {
                 [] => 0,
                 [one] => *one,
@@ -317,7 +266,13 @@ impl Session {
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
-        let prepared = self.prepare(sql, Some(statement), types, true)?;
+        let known = Rc::new(self.understand(sql, Some(statement), &types)?);
+        let prepared = Prepared {
+            declared: types,
+            known: RefCell::new((self.plan_key(), known)),
+            from_sql: true,
+            made_at: now(),
+        };
         self.prepared.insert(name, Rc::new(prepared));
         Ok(())
     }
@@ -343,7 +298,9 @@ impl Session {
     ) -> Result<()> {
         let prepared = self.find_prepared(name)?;
         let plan = self.plan_of(&prepared).await?;
-        self.run_planned(plan, values, client).await
+        let columns = prepared.known().columns.clone();
+        self.run_planned(plan, values, columns.as_deref(), client)
+            .await
     }
 }
 

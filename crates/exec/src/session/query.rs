@@ -20,7 +20,8 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
 use super::host::SessionHost;
-use super::prepared::{Prepared, is_data};
+use super::plans::{self, Knowledge, Known, PlanKey};
+use super::prepared::is_data;
 use super::shape::Shape;
 use super::transaction::Block;
 use crate::client::{Client, Field, Format, HIGH_WATER, RowShape};
@@ -92,7 +93,7 @@ impl Session {
             user: self.role.oid,
             params,
             eval: host.eval(),
-            prepared: &|name| self.prepared.get(name).map(|p| p.params.clone()),
+            prepared: &|name| self.prepared.get(name).map(|p| p.known().params.clone()),
         };
         bind::bind(statement, sql, &ctx)
     }
@@ -140,7 +141,9 @@ impl Session {
                 break planned;
             }
         };
-        self.run_planned(planned, Vec::new(), client).await
+        let shape = columns(&planned);
+        self.run_planned(planned, Vec::new(), shape.as_deref(), client)
+            .await
     }
 
     /// Runs a plan whose tables are locked, and tells its columns, rows and tag.
@@ -148,16 +151,14 @@ impl Session {
         &mut self,
         planned: Arc<PlannedStatement>,
         values: Vec<Datum>,
+        shape: Option<&RowShape>,
         client: &mut dyn Client,
     ) -> Result<()> {
-        let shape = shape(&planned, &[])?;
         let mut run = self.start(planned, values)?;
-        if let Some(shape) = &shape {
+        if let Some(shape) = shape {
             client.row_description(shape);
         }
-        let ran = self
-            .run_to(&mut run, shape.as_ref(), u64::MAX, client)
-            .await?;
+        let ran = self.run_to(&mut run, shape, u64::MAX, client).await?;
         client.command_complete(&tag(run.execution.plan().tag, ran.rows));
         Ok(())
     }
@@ -168,53 +169,57 @@ impl Session {
             return Ok(false);
         }
         let mut shape = std::mem::take(&mut self.shape);
-        let known = match shape.find(sql) {
-            false => None,
-            true => match self.shapes.get(&shape.key) {
-                Some(known) => known.clone(),
-                None => self.learn(&shape),
-            },
+        let ran = if shape.find(sql) {
+            self.run_shape(&mut shape, client).await
+        } else {
+            Ok(false)
+        };
+        self.shape = shape;
+        ran
+    }
+
+    async fn run_shape(&mut self, shape: &mut Shape, client: &mut dyn Client) -> Result<bool> {
+        self.begin_if_idle();
+        plans::name_of(&shape.text, &shape.types, &mut shape.name);
+        let (known, plan) = loop {
+            let key = self.plan_key();
+            let knowledge = plans::find(key, &shape.name);
+            let fresh = |known: &Rc<Known>| !known.is_outgrown(&self.engine.store);
+            let knowledge = match knowledge {
+                Some(None) => return Ok(false),
+                Some(Some(known)) if fresh(&known) => Some(known),
+                _ => self.learn_shape(shape, key),
+            };
+            let Some(known) = knowledge else {
+                return Ok(false);
+            };
+            let Some(plan) = known.plan.clone() else {
+                return Ok(false);
+            };
+            self.lock_tables(&plan.locks).await?;
+            // While a lock was waited for, what it protects may have become another.
+            if self.plan_key() == key {
+                break (known, plan);
+            }
         };
         let values = std::mem::take(&mut shape.values);
-        self.shape = shape;
-        let Some(prepared) = known else {
-            return Ok(false);
-        };
-        self.begin_if_idle();
-        let planned = match self.plan_of(&prepared).await {
-            Ok(planned) => planned,
-            // Definitions have changed: the text means something else now, or nothing.
-            Err(e) if matches!(e.code().as_str().get(..2), Some("0A" | "42")) => {
-                self.shapes.remove(&self.shape.key);
-                return Ok(false);
-            }
-            Err(e) => return Err(e),
-        };
-        self.run_planned(planned, values, client).await?;
+        self.run_planned(plan, values, known.columns.as_deref(), client)
+            .await?;
         Ok(true)
     }
 
-    /// Prepares a shape met for the first time. One that cannot be prepared is remembered too: its texts are run as they
-    /// are, and complain as they should.
-    fn learn(&mut self, shape: &Shape) -> Option<Rc<Prepared>> {
-        /// Shapes kept by a session before it starts afresh.
-        const MOST_SHAPES: usize = 500;
-        self.begin_if_idle();
+    /// Understands a shape met for the first time. That one cannot be understood by itself is known from then on too: its
+    /// texts are run as they are, and complain as they should.
+    #[cold]
+    fn learn_shape(&mut self, shape: &Shape, key: PlanKey) -> Knowledge {
         let mut parsed = parse::parse(&shape.text).ok()?;
         let statement = parsed
             .pop()
             .filter(|p| parsed.is_empty() && is_data(&p.statement))?
             .statement;
-        let types = shape.types.clone();
-        let prepared = self.prepare(&shape.text, Some(Arc::new(statement)), types.clone(), false);
-        let known = prepared.ok().filter(|p| p.params == types).map(Rc::new);
-        if self.shapes.len() >= MOST_SHAPES {
-            self.shapes.clear();
-        }
-        // What this transaction's own definitions make possible or impossible is not for later.
-        if !self.plan_key().is_own() {
-            self.shapes.insert(shape.key.clone(), known.clone());
-        }
+        let known = self.understand(&shape.text, Some(Arc::new(statement)), &shape.types);
+        let known = known.ok().filter(|k| k.params == shape.types).map(Rc::new);
+        plans::keep(key, &shape.name, known.clone());
         known
     }
 
@@ -465,8 +470,8 @@ pub(super) fn field(name: &str, ty: SqlType) -> Field {
     }
 }
 
-/// The columns of a plan's result; None where it gives no rows to the client.
-pub(super) fn fields(plan: &PlannedStatement) -> Option<Vec<Field>> {
+/// The columns of a plan's result, as text; None where it gives no rows to the client.
+pub(super) fn columns(plan: &PlannedStatement) -> Option<Arc<RowShape>> {
     if plan.tag != StatementTag::Select && plan.output.is_empty() {
         return None;
     }
@@ -477,17 +482,16 @@ pub(super) fn fields(plan: &PlannedStatement) -> Option<Vec<Field>> {
         ty: column.ty,
         size: column.ty.info().map_or(-1, |info| info.len),
     });
-    Some(fields.collect())
+    Some(as_text(fields.collect()))
 }
 
-/// The columns of a plan's result with the formats asked for: none is text for all, one is for all.
-pub(super) fn shape(plan: &PlannedStatement, formats: &[i16]) -> Result<Option<RowShape>> {
-    fields(plan)
-        .map(|fields| shape_of(fields, formats))
-        .transpose()
+pub(super) fn as_text(fields: Vec<Field>) -> Arc<RowShape> {
+    let formats = vec![Format::Text; fields.len()];
+    Arc::new(RowShape { fields, formats })
 }
 
-pub(super) fn shape_of(fields: Vec<Field>, formats: &[i16]) -> Result<RowShape> {
+/// The format of each of `count` columns from the codes of a message: none is text for all, one is for all.
+pub(super) fn formats_of(codes: &[i16], count: usize) -> Result<Vec<Format>> {
     let format = |code: i16| match code {
         0 => Ok(Format::Text),
         1 => Ok(Format::Binary),
@@ -496,25 +500,18 @@ pub(super) fn shape_of(fields: Vec<Field>, formats: &[i16]) -> Result<RowShape> 
             format!("unsupported format code: {other}"),
         )),
     };
-    let formats = match formats {
-        [] => vec![Format::Text; fields.len()],
-        [one] => vec![format(*one)?; fields.len()],
-        many if many.len() == fields.len() => many
-            .iter()
-            .map(|code| format(*code))
-            .collect::<Result<_>>()?,
-        many => {
-            return Err(Error::new(
-                state::PROTOCOL_VIOLATION,
-                format!(
-                    "bind message has {} result formats but query has {} columns",
-                    many.len(),
-                    fields.len()
-                ),
-            ));
-        }
-    };
-    Ok(RowShape { fields, formats })
+    match codes {
+        [] => Ok(vec![Format::Text; count]),
+        [one] => Ok(vec![format(*one)?; count]),
+        many if many.len() == count => many.iter().map(|code| format(*code)).collect(),
+        many => Err(Error::new(
+            state::PROTOCOL_VIOLATION,
+            format!(
+                "bind message has {} result formats but query has {count} columns",
+                many.len(),
+            ),
+        )),
+    }
 }
 
 /// What CommandComplete says.

@@ -14,8 +14,8 @@ use throng_types::{Datum, SqlType};
 pub(super) struct Shape {
     /// The text with `$1`, … for the values.
     pub text: String,
-    /// The text with the values' types: what a plan is kept under.
-    pub key: String,
+    /// What the plan cache calls it.
+    pub name: String,
     pub values: Vec<Datum>,
     pub types: Vec<SqlType>,
 }
@@ -167,15 +167,6 @@ impl Shape {
             }
         }
         self.text.push_str(&sql[copied..]);
-        self.key.clear();
-        self.key.push_str(&self.text);
-        self.key.extend(self.types.iter().map(|ty| {
-            if *ty == SqlType::INT4 {
-                '\u{4}'
-            } else {
-                '\u{8}'
-            }
-        }));
         !self.values.is_empty() && self.values.len() <= MOST_VALUES
     }
 }

@@ -96,9 +96,9 @@ impl SystemState for SessionHost<'_> {
         let mut rows: Vec<PreparedInfo> = named
             .map(|(name, prepared)| PreparedInfo {
                 name: name.clone(),
-                statement: prepared.sql.clone(),
+                statement: prepared.known().sql.to_string(),
                 prepare_time: prepared.made_at,
-                parameter_types: prepared.params.iter().map(|t| t.oid).collect(),
+                parameter_types: prepared.known().params.iter().map(|t| t.oid).collect(),
                 from_sql: prepared.from_sql,
             })
             .collect();

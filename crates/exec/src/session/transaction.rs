@@ -48,6 +48,7 @@ pub(super) struct Transaction {
 pub(super) struct Savepoint {
     pub name: String,
     pub settings_mark: usize,
+    roles_mark: usize,
     catalog: Option<Arc<Catalog>>,
     changes: usize,
 }
@@ -154,7 +155,7 @@ impl Session {
                 if inner > 0 {
                     self.undo_to(inner - 1);
                 } else {
-                    self.portals.retain(|_, portal| portal.outlives_rollback());
+                    self.portals.retain(Portal::outlives_rollback);
                     self.transaction = None;
                 }
             }
@@ -163,17 +164,17 @@ impl Session {
 
     /// Rolls everything back.
     pub(super) fn rollback(&mut self) {
-        self.portals.retain(|_, portal| portal.outlives_rollback());
+        self.portals.retain(Portal::outlives_rollback);
         self.transaction = None;
         self.block = Block::None;
         self.settings.borrow_mut().rollback_to(0);
+        self.rollback_roles(0);
     }
 
     /// Commits. Afterwards there is no transaction, whatever came of it.
     pub(super) async fn commit(&mut self) -> Result<()> {
         self.block = Block::None;
-        self.portals.retain(|_, portal| portal.is_held());
-        self.portals.values_mut().for_each(Portal::committed);
+        self.portals.committed();
         let Some(transaction) = self.transaction.take() else {
             return Ok(());
         };
@@ -195,6 +196,7 @@ impl Session {
         match transaction.txn.commit(sync).await {
             Ok(()) => {
                 self.settings.borrow_mut().commit();
+                self.commit_roles();
                 Ok(())
             }
             Err(e) => {
@@ -301,12 +303,14 @@ impl Session {
             return Err(not_in_block("SAVEPOINT"));
         }
         let settings_mark = self.settings.borrow().mark();
+        let roles_mark = self.roles_mark();
         let transaction = self.transaction_mut()?;
         transaction.txn.savepoint();
         let (catalog, changes) = (transaction.catalog.clone(), transaction.changes.len());
         transaction.savepoints.push(Savepoint {
             name,
             settings_mark,
+            roles_mark,
             catalog,
             changes,
         });
@@ -349,7 +353,7 @@ impl Session {
 
     /// Undoes what came after savepoint `at`, which stays.
     fn undo_to(&mut self, at: usize) {
-        self.portals.retain(|_, portal| portal.outlives_rollback());
+        self.portals.retain(Portal::outlives_rollback);
         let Some(transaction) = &mut self.transaction else {
             return;
         };
@@ -358,9 +362,11 @@ impl Session {
         let savepoint = &transaction.savepoints[at];
         transaction.catalog = savepoint.catalog.clone();
         transaction.changes.truncate(savepoint.changes);
+        let roles_mark = savepoint.roles_mark;
         self.settings
             .borrow_mut()
             .rollback_to(savepoint.settings_mark);
+        self.rollback_roles(roles_mark);
     }
 
     /// The catalog as the running statement sees it: what is published, with this transaction's own changes.

@@ -16,7 +16,7 @@ use throng_access::btree::Conflict;
 use throng_access::{TxContext, Visibility};
 use throng_buffer::retry;
 use throng_sql::plan::ConflictNode;
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, wait_for_unique};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, too_late, wait_for_unique};
 use throng_txn::{Isolation, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
@@ -121,10 +121,7 @@ async fn must_be_seen(target: &Target, existing: Tid, cx: &Context<'_>) -> Resul
     if seen {
         return Ok(());
     }
-    Err(Error::new(
-        state::SERIALIZATION_FAILURE,
-        "could not serialize access due to concurrent update",
-    ))
+    Err(too_late("update"))
 }
 
 /// Inserts the row; `None` if another got its key in first. What was written is then to be rolled back.

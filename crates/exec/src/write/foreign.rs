@@ -6,7 +6,8 @@
 //! | a referenced row went or changed its key | CASCADE, SET NULL, SET DEFAULT change the referencing rows; RESTRICT and NO ACTION refuse if there are any |
 //!
 //! Everything is looked for in what is committed now and what this transaction did, not in the statement's snapshot, and at the
-//! statement's end, so that one statement may bring a row and what it points at, or take both away.
+//! statement's end, so that one statement may bring a row and what it points at, or take both away. At REPEATABLE READ a row that
+//! is pointed at must be in the transaction's snapshot besides: what the transaction cannot see it cannot point at.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use throng_buffer::{Ring, retry};
 use throng_sql::bind;
 use throng_sql::catalog::{ConstraintDef, FkAction, ForeignKey, TableDef};
 use throng_sql::func::compare::comparator;
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, lock_row};
-use throng_txn::{LockMode, Snapshot, WaitPolicy};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, lock_row, too_late};
+use throng_txn::{Isolation, LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 
@@ -190,9 +191,10 @@ async fn find_referenced(
                 "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
                 table.name, constraint.name
             );
-            return Err(Error::new(state::FOREIGN_KEY_VIOLATION, message)
+            let error = Error::new(state::FOREIGN_KEY_VIOLATION, message)
                 .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
-                .constraint(&constraint.name));
+                .constraint(&constraint.name);
+            return Err(super::row::about(error, table, cx.env));
         }
         return Ok(());
     }
@@ -223,14 +225,31 @@ async fn find_referenced(
         table.name, constraint.name
     );
     let key = super::row::key_text(table, &places(&fk.columns), row, &cx.env.eval);
-    let mut error = Error::new(state::FOREIGN_KEY_VIOLATION, message)
+    let error = Error::new(state::FOREIGN_KEY_VIOLATION, message)
         .detail(format!(
             "Key {key} is not present in table \"{}\".",
             referenced.name
         ))
         .constraint(&constraint.name);
-    error.fields_mut().table = Some(table.name.clone());
-    Err(error)
+    Err(super::row::about(error, table, cx.env))
+}
+
+/// The row with this key that the snapshot shows.
+async fn find_by_key(
+    table: &Table,
+    index: &Index,
+    key: &[u8],
+    snapshot: &Snapshot,
+) -> Result<Option<RowRef>> {
+    let mut tids = Vec::new();
+    let mut bytes = Vec::new();
+    retry(|| index.tree.get(key, &mut tids)).await?;
+    for root in tids {
+        if let Some(tid) = retry(|| table.heap.fetch(root, snapshot, &mut bytes)).await? {
+            return Ok(Some(RowRef { tid, root }));
+        }
+    }
+    Ok(None)
 }
 
 /// Finds the row with this key and, with `lock`, locks it FOR KEY SHARE; false if there is none.
@@ -242,19 +261,23 @@ async fn lock_by_key(
     lock: bool,
     cx: &Context<'_>,
 ) -> Result<bool> {
-    let mut tids = Vec::new();
+    let fixed = cx.txn.isolation() == Isolation::RepeatableRead;
+    if fixed
+        && find_by_key(table, index, key, &cx.txn.snapshot())
+            .await?
+            .is_none()
+    {
+        return Ok(false);
+    }
     let mut bytes = Vec::new();
     loop {
         let snapshot = cx.txn.latest_snapshot();
-        retry(|| index.tree.get(key, &mut tids)).await?;
-        let mut found = None;
-        for &root in &tids {
-            if let Some(tid) = retry(|| table.heap.fetch(root, &snapshot, &mut bytes)).await? {
-                found = Some(RowRef { tid, root });
-                break;
+        let Some(at) = find_by_key(table, index, key, &snapshot).await? else {
+            if fixed {
+                return Err(too_late("delete"));
             }
-        }
-        let Some(at) = found else { return Ok(false) };
+            return Ok(false);
+        };
         if !lock {
             return Ok(true);
         }
@@ -345,7 +368,7 @@ fn act<'a>(
                             _ => Datum::Null,
                         };
                     }
-                    super::row::check_not_null(referencing, &changed, &cx.env.eval)?;
+                    super::row::check_not_null(referencing, &changed, cx.env)?;
                     let turn = &mut RowTurn::default();
                     match store_update(&target, at, &row, &changed, turn, cx).await? {
                         RowOutcome::Done(_) => keys.updated(&row, &changed, cx).await?,
@@ -377,19 +400,8 @@ async fn replaced(
     }
     let mut bytes = Vec::new();
     index.key(&values, &mut bytes)?;
-    let snapshot = cx.txn.latest_snapshot();
-    let mut tids = Vec::new();
-    retry(|| index.tree.get(&bytes, &mut tids)).await?;
-    let mut row = Vec::new();
-    for root in tids {
-        if retry(|| target.heap.fetch(root, &snapshot, &mut row))
-            .await?
-            .is_some()
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let found = find_by_key(&target, &index, &bytes, &cx.txn.latest_snapshot()).await?;
+    Ok(found.is_some())
 }
 
 fn still_referenced(
@@ -422,14 +434,13 @@ fn still_referenced(
     } else {
         "is still"
     };
-    let mut error = Error::new(code, message)
+    let error = Error::new(code, message)
         .detail(format!(
             "Key {key} {verb} referenced from table \"{}\".",
             referencing.name
         ))
         .constraint(&constraint.name);
-    error.fields_mut().table = Some(referencing.name.clone());
-    error
+    super::row::about(error, referencing, cx.env)
 }
 
 /// A column's default, for SET DEFAULT.

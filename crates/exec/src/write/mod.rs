@@ -142,7 +142,7 @@ async fn check_row(
     def: &TableDef,
     row: &[Datum],
 ) -> Result<()> {
-    row::check_not_null(def, row, &cx.env.eval)?;
+    row::check_not_null(def, row, cx.env)?;
     let failed = evaluate(execution, cx.env, |plan, cx| {
         let checks: &'static [CheckExpr] = match &plan.root.node {
             Node::Insert(node) => &node.checks,
@@ -160,7 +160,7 @@ async fn check_row(
     .await?;
     match failed {
         None => Ok(()),
-        Some(name) => Err(row::check_violation(def, name, row, &cx.env.eval)),
+        Some(name) => Err(row::check_violation(def, name, row, cx.env)),
     }
 }
 

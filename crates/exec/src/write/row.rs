@@ -12,6 +12,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
 use super::{Context, Target};
+use crate::run::context::Env;
 use crate::table::{Index, Table};
 
 /// Values longer than this are cut in error details, as in PostgreSQL.
@@ -45,14 +46,14 @@ pub fn failing_row(def: &TableDef, row: &[Datum], ctx: &EvalContext<'_>) -> Stri
     format!("Failing row contains ({}).", values.join(", "))
 }
 
-fn about(error: Error, def: &TableDef) -> Error {
-    let mut error = error;
-    error.fields_mut().table = Some(def.name.clone());
-    error
+/// The error, naming the table it is about.
+pub fn about(error: Error, def: &TableDef, env: Env<'_>) -> Error {
+    let schema = env.catalog.schema(def.schema);
+    error.table(schema.map_or("", |s| s.name.as_str()), &def.name)
 }
 
 /// 23502 for the first NULL that may not be.
-pub fn check_not_null(def: &TableDef, row: &[Datum], ctx: &EvalContext<'_>) -> Result<()> {
+pub fn check_not_null(def: &TableDef, row: &[Datum], env: Env<'_>) -> Result<()> {
     for (column, value) in def.columns.iter().zip(row) {
         if column.not_null && value.is_null() && !column.dropped {
             let message = format!(
@@ -60,24 +61,24 @@ pub fn check_not_null(def: &TableDef, row: &[Datum], ctx: &EvalContext<'_>) -> R
                 column.name, def.name
             );
             let error = Error::new(state::NOT_NULL_VIOLATION, message)
-                .detail(failing_row(def, row, ctx))
+                .detail(failing_row(def, row, &env.eval))
                 .column(&column.name);
-            return Err(about(error, def));
+            return Err(about(error, def, env));
         }
     }
     Ok(())
 }
 
 /// 23514.
-pub fn check_violation(def: &TableDef, name: &str, row: &[Datum], ctx: &EvalContext<'_>) -> Error {
+pub fn check_violation(def: &TableDef, name: &str, row: &[Datum], env: Env<'_>) -> Error {
     let message = format!(
         "new row for relation \"{}\" violates check constraint \"{name}\"",
         def.name
     );
     let error = Error::new(state::CHECK_VIOLATION, message)
-        .detail(failing_row(def, row, ctx))
+        .detail(failing_row(def, row, &env.eval))
         .constraint(name);
-    about(error, def)
+    about(error, def, env)
 }
 
 /// `(a, b)=(1, 2)`: key columns and a row's values of them.
@@ -94,21 +95,16 @@ pub fn key_text(def: &TableDef, columns: &[usize], row: &[Datum], ctx: &EvalCont
 }
 
 /// 23505.
-pub fn unique_violation(
-    target: &Target,
-    index: &Index,
-    row: &[Datum],
-    ctx: &EvalContext<'_>,
-) -> Error {
+pub fn unique_violation(target: &Target, index: &Index, row: &[Datum], env: Env<'_>) -> Error {
     let message = format!(
         "duplicate key value violates unique constraint \"{}\"",
         index.def.name
     );
-    let key = key_text(target.def(), &index.columns, row, ctx);
+    let key = key_text(target.def(), &index.columns, row, &env.eval);
     let error = Error::new(state::UNIQUE_VIOLATION, message)
         .detail(format!("Key {key} already exists."))
         .constraint(&index.def.name);
-    about(error, target.def())
+    about(error, target.def(), env)
 }
 
 /// What the heap says of another row with the same key.
@@ -156,7 +152,7 @@ pub async fn enter_unless(
         match enter_unique(target, index, &key, tid, cx).await? {
             Inserted::Done => {}
             _ if gives_way(index) => return Ok(false),
-            _ => return Err(unique_violation(target, index, row, &cx.env.eval)),
+            _ => return Err(unique_violation(target, index, row, cx.env)),
         }
     }
     Ok(true)

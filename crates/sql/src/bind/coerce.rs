@@ -9,6 +9,44 @@ use crate::expr::Expr;
 use crate::func::{CastContext, find_cast, select_common_type};
 use crate::parse::ast::{self, Pos};
 
+/// PostgreSQL's types that are known to be missing here.
+const NOT_YET: &[&str] = &[
+    "box",
+    "cidr",
+    "circle",
+    "datemultirange",
+    "daterange",
+    "inet",
+    "int4multirange",
+    "int4range",
+    "int8multirange",
+    "int8range",
+    "json",
+    "jsonb",
+    "jsonpath",
+    "line",
+    "lseg",
+    "macaddr",
+    "macaddr8",
+    "money",
+    "nummultirange",
+    "numrange",
+    "path",
+    "pg_lsn",
+    "point",
+    "polygon",
+    "timetz",
+    "tsmultirange",
+    "tsquery",
+    "tsrange",
+    "tstzmultirange",
+    "tstzrange",
+    "tsvector",
+    "txid_snapshot",
+    "varbit",
+    "xml",
+];
+
 impl Binder<'_> {
     /// The type a written name means, with its modifier.
     pub(super) fn type_of(&self, name: &ast::TypeName) -> Result<SqlType> {
@@ -23,7 +61,12 @@ impl Binder<'_> {
         if name.name.schema().is_some_and(|s| s != "pg_catalog") {
             return Err(undefined());
         }
-        let info = type_by_name(name.name.last()).ok_or_else(undefined)?;
+        let info = type_by_name(name.name.last()).ok_or_else(|| match name.name.last() {
+            known if NOT_YET.contains(&known) => {
+                Error::unsupported(format!("type {known}")).position(pos + 1)
+            }
+            _ => undefined(),
+        })?;
         let mut ty = SqlType::plain(info.oid);
         ty.typmod = match name.typmod {
             Some(typmod) => typmod,

@@ -116,6 +116,7 @@ impl Parser<'_> {
                 let typmod = self.interval_fields(precision.first().copied())?;
                 plain("interval", vec![], typmod)
             }
+            "json" => self.one_word(plain("json", vec![], None)),
             "bit" => return Err(self.unsupported("type bit", pos)),
             _ => return self.named_type(),
         };
