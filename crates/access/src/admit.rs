@@ -1,7 +1,7 @@
 //! What a change asks before it latches anything.
 
 use throng_buffer::{Interrupt, PoolCore, Try, Wait};
-use throng_observe::WaitEvent;
+use throng_observe::{Object, WaitEvent};
 
 /// Whether the log can take a change now: a wait while its buffer is full.
 ///
@@ -21,9 +21,9 @@ pub fn admit_write(pool: &PoolCore) -> Try<()> {
 #[cold]
 fn log_is_full(pool: &PoolCore) -> Interrupt {
     let wal = pool.wal();
-    Interrupt::Wait(Wait::for_future(
+    Interrupt::Wait(Wait::for_recorded(
         WaitEvent::WalInsert,
-        wal.inserted().0,
+        Object::lsn(wal.inserted().0),
         wal.room_wait(),
     ))
 }

@@ -13,12 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
 };
-use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use parking_lot::{Mutex, RwLock};
 use throng_buffer::{Pool, Try};
-use throng_observe::{WaitEvent, record_wait};
+use throng_observe::{Object, WaitEvent, blocking};
 use throng_sync::{CachePadded, thread_index};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, Result};
@@ -210,14 +209,8 @@ impl RelState {
 
     fn extend_or_find(&self, pool: &Pool, bytes: usize, waiting: u32) -> Try<()> {
         let _held = self.extension.try_lock().unwrap_or_else(|| {
-            let since = Instant::now();
-            let held = self.extension.lock();
-            record_wait(
-                WaitEvent::LockExtend,
-                self.file.0.into(),
-                since.elapsed().as_nanos() as u64,
-            );
-            held
+            let _waiting = blocking(WaitEvent::LockExtend, Object::file(self.file.0));
+            self.extension.lock()
         });
         if waiting > 0 && self.target(pool, bytes)?.is_some() {
             return Ok(());

@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use throng_observe::{Counter, count};
+use throng_observe::{Counter, Object, WaitEvent, count, waiting};
 use throng_types::{Error, Result, error::state};
 
 use crate::frame::{FrameNo, FreeFrame};
@@ -113,6 +113,7 @@ impl PoolCore {
         while !self.is_stopping() {
             self.write_behind(&mut batch);
             if self.frames.stock.missing() == 0 {
+                let _idle = waiting(WaitEvent::PageWriterIdle, Object::NONE);
                 self.frames.stock.writer().park();
             } else if !self.refill_stock(&mut batch) {
                 // Nothing to be had just now: pages are in use, or the disk refuses them.

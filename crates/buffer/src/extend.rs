@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use parking_lot::MutexGuard;
-use throng_observe::{Counter, WaitEvent, count, waiting};
+use throng_observe::{Counter, Object, WaitEvent, blocking, count};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Error, FileId, PageId, Result, error::state};
 
@@ -114,7 +114,7 @@ impl PoolCore {
     fn lock_growth(&self, file: FileId) -> MutexGuard<'_, ()> {
         let lock = &self.extensions[file.0 as usize % self.extensions.len()];
         lock.try_lock().unwrap_or_else(|| {
-            let _waiting = waiting(WaitEvent::LockExtend, file.0.into());
+            let _waiting = blocking(WaitEvent::LockExtend, Object::file(file.0));
             lock.lock()
         })
     }

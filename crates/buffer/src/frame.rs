@@ -24,6 +24,7 @@
 //! while no latch is held; `publish` sets it for the reader who will come. DIRTY is set under the exclusive latch and
 //! cleared, together with setting WRITING, under the shared one: a copy taken there holds every change that DIRTY stood for.
 
+use throng_observe::HolderCell;
 use throng_sync::Latch;
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use throng_types::page::PAGE_SIZE;
@@ -75,6 +76,8 @@ mod is {
 #[repr(align(64))]
 pub(crate) struct Frame {
     pub(crate) latch: Latch,
+    /// Who last had the latch exclusively: beside it, so that noting it costs a store to a line already owned.
+    pub(crate) holder: HolderCell,
     state: AtomicU64,
     tag: AtomicU64,
     /// The next frame in the page table's chain. Belongs to the table.
@@ -91,6 +94,7 @@ impl Frame {
     fn new() -> Frame {
         Frame {
             latch: Latch::new(),
+            holder: HolderCell::new(),
             state: AtomicU64::new(0),
             tag: AtomicU64::new(NO_PAGE),
             next: AtomicU32::new(0),

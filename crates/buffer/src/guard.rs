@@ -148,6 +148,7 @@ pub struct ExclusiveGuard<'p> {
 impl<'p> ExclusiveGuard<'p> {
     /// For a caller that holds the frame's latch exclusively, has seen `page` in it, and hands the latch over.
     pub(crate) fn of_latched(pool: &'p PoolCore, frame: FrameNo, page: PageId) -> Self {
+        pool.frames.at(frame).holder.note();
         ExclusiveGuard {
             pool,
             frame,
@@ -222,6 +223,7 @@ impl Drop for ExclusiveGuard<'_> {
 pub(crate) fn release_exclusive(pool: &PoolCore, frame: FrameNo, changed: bool) {
     let latch = &pool.frames.at(frame).latch;
     if changed {
+        pool.linger_in_latch();
         latch.unlock_exclusive()
     } else {
         latch.unlock_exclusive_unchanged()

@@ -4,11 +4,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use throng_disk::RelFiles;
-use throng_observe::{Counter, LatchExt, WaitEvent, count};
+use throng_observe::{Counter, LatchExt, Object, WaitEvent, background, count};
 use throng_sync::SpinWait;
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Error, FileId, Lsn, PageId, Result, error::state};
@@ -36,6 +36,8 @@ pub struct PoolConfig {
     /// The redo point of the last checkpoint, if it is known that nothing after it needs redo; otherwise
     /// [`Lsn::MAX`], with which every change is logged as an image until the next checkpoint.
     pub redo: Lsn,
+    /// How much longer the latch of every changed page is held: the laboratory's hot latch (`lab_latch_hold_us`).
+    pub lab_latch_hold: Duration,
 }
 
 impl PoolConfig {
@@ -48,6 +50,7 @@ impl PoolConfig {
             io_threads: 4,
             report: Arc::new(report_to_stderr),
             redo: Lsn::MAX,
+            lab_latch_hold: Duration::ZERO,
         }
     }
 }
@@ -116,7 +119,12 @@ pub struct PoolCore {
     pub(crate) last_report: Mutex<Option<Instant>>,
     pub(crate) stopping: AtomicBool,
     pub(crate) totals: Totals,
+    lab_latch_hold: Duration,
 }
+
+/// Who makes frames free, and who fills them: what sessions without a page wait for.
+pub(crate) const PAGE_WRITER: &str = "page-writer";
+pub(crate) const PAGE_READER: &str = "page-reader";
 
 /// After so many torn or missed looks a reader takes the latch: the page is being written all the time.
 const OPTIMISTIC_ATTEMPTS: usize = 4;
@@ -145,23 +153,30 @@ impl Pool {
             last_report: Mutex::new(None),
             stopping: AtomicBool::new(false),
             totals: Totals::default(),
+            lab_latch_hold: config.lab_latch_hold,
         });
         let mut pool = Pool {
             core,
             threads: Vec::new(),
         };
-        pool.start("page-writer".into(), PoolCore::run_page_writer)?;
+        pool.start(PAGE_WRITER, PAGE_WRITER.into(), PoolCore::run_page_writer)?;
         for i in 0..config.io_threads.max(1) {
-            pool.start(format!("page-reader-{i}"), PoolCore::run_reader)?;
+            pool.start(
+                PAGE_READER,
+                format!("{PAGE_READER}-{i}"),
+                PoolCore::run_reader,
+            )?;
         }
         Ok(Arc::new(pool))
     }
 
-    fn start(&mut self, name: String, run: fn(&PoolCore)) -> Result<()> {
+    /// `kind` is what the waits of such threads are shown under.
+    fn start(&mut self, kind: &'static str, name: String, run: fn(&PoolCore)) -> Result<()> {
         let core = self.core.clone();
-        let thread = std::thread::Builder::new()
-            .name(name)
-            .spawn(move || run(&core));
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let _background = background(kind);
+            run(&core);
+        });
         self.threads.push(thread?);
         Ok(())
     }
@@ -253,11 +268,12 @@ impl PoolCore {
     /// Spins for as long as a writer usually takes, then sleeps until this one has gone.
     #[cold]
     fn let_writer_finish(&self, number: FrameNo, page: PageId) {
-        let latch = &self.frames.at(number).latch;
+        let frame = self.frames.at(number);
+        let latch = &frame.latch;
         let mut spin = SpinWait::new();
         while latch.is_exclusive() {
             if !spin.spin() {
-                latch.shared_seen(page.raw());
+                latch.shared_seen(Object::page(page.raw()), &frame.holder);
                 latch.unlock_shared();
                 return;
             }
@@ -289,7 +305,9 @@ impl PoolCore {
                 continue;
             };
             let frame = self.frames.at(number);
-            frame.latch.shared_seen(page.raw());
+            frame
+                .latch
+                .shared_seen(Object::page(page.raw()), &frame.holder);
             if frame.holds(page) {
                 self.note_hit(number, transient);
                 return Ok(SharedGuard::of_latched(self, number, page));
@@ -323,7 +341,9 @@ impl PoolCore {
                 continue;
             };
             let frame = self.frames.at(number);
-            frame.latch.exclusive_seen(page.raw());
+            frame
+                .latch
+                .exclusive_seen(Object::page(page.raw()), &frame.holder);
             if frame.holds(page) {
                 self.note_hit(number, transient);
                 return Ok(ExclusiveGuard::of_latched(self, number, page));
@@ -453,6 +473,14 @@ impl PoolCore {
             evictions: total(&self.totals.evictions),
             write_errors: total(&self.totals.write_errors),
             foreground_writes: total(&self.totals.foreground_writes),
+        }
+    }
+
+    /// Before a changed page's latch is let go: keeps it a while longer if the laboratory wants that.
+    #[inline]
+    pub(crate) fn linger_in_latch(&self) {
+        if !self.lab_latch_hold.is_zero() {
+            std::thread::sleep(self.lab_latch_hold);
         }
     }
 

@@ -18,12 +18,12 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Instant;
 
-use throng_observe::{WaitEvent, record_wait};
+use throng_observe::{Holder, Object, WaitEvent, Waiting, holder_named, waiting};
 use throng_types::{Error, FileId, Result};
 
 use crate::frame::Frames;
+use crate::pool::{PAGE_READER, PAGE_WRITER};
 use crate::request::ReadRequest;
 use crate::stock::Stock;
 
@@ -51,8 +51,9 @@ impl From<Error> for Interrupt {
 #[must_use = "a wait that nobody waits for is a busy loop"]
 pub struct Wait {
     event: WaitEvent,
-    object: u64,
-    since: Option<Instant>,
+    object: Object,
+    /// From when it was first polled and not ready. None for what records itself.
+    waiting: Option<Waiting>,
     source: Source,
 }
 
@@ -66,16 +67,18 @@ enum Source {
         seen: u64,
     },
     Other(Pin<Box<dyn Future<Output = Result<()>> + Send>>),
+    /// A future that records its own wait.
+    Recorded(Pin<Box<dyn Future<Output = Result<()>> + Send>>),
 }
 
 impl Wait {
     /// `event` tells whether this caller asked for the read or joined another's.
     pub(crate) fn for_read(request: Arc<ReadRequest>, event: WaitEvent) -> Wait {
-        let object = request.page().raw();
+        let object = Object::page(request.page().raw());
         Wait {
             event,
             object,
-            since: None,
+            waiting: None,
             source: Source::Read {
                 request,
                 slot: None,
@@ -87,8 +90,8 @@ impl Wait {
     pub(crate) fn for_frames(stock: Arc<Stock>, file: FileId, seen: u64) -> Wait {
         Wait {
             event: WaitEvent::FreeFrame,
-            object: file.0.into(),
-            since: None,
+            object: Object::file(file.0),
+            waiting: None,
             source: Source::Frames { stock, seen },
         }
     }
@@ -96,14 +99,28 @@ impl Wait {
     /// Waits for any future: what rooms above need beside pages. `event` and `object` are what monitoring shows meanwhile.
     pub fn for_future(
         event: WaitEvent,
-        object: u64,
+        object: impl Into<Object>,
         future: impl Future<Output = Result<()>> + Send + 'static,
     ) -> Wait {
         Wait {
             event,
-            object,
-            since: None,
+            object: object.into(),
+            waiting: None,
             source: Source::Other(Box::pin(future)),
+        }
+    }
+
+    /// As [`for_future`](Wait::for_future), for a future that records its wait itself: nothing is counted twice.
+    pub fn for_recorded(
+        event: WaitEvent,
+        object: impl Into<Object>,
+        future: impl Future<Output = Result<()>> + Send + 'static,
+    ) -> Wait {
+        Wait {
+            event,
+            object: object.into(),
+            waiting: None,
+            source: Source::Recorded(Box::pin(future)),
         }
     }
 
@@ -112,8 +129,8 @@ impl Wait {
         self.event
     }
 
-    /// What is waited for: a page id's raw number for pages.
-    pub fn object(&self) -> u64 {
+    /// What is waited for.
+    pub fn object(&self) -> Object {
         self.object
     }
 
@@ -156,14 +173,17 @@ impl Future for Wait {
             Source::Read { request, slot } => request.poll(slot, context),
             Source::Frames { stock, seen } => stock.poll_refilled(*seen, context).map(Ok),
             Source::Other(future) => future.as_mut().poll(context),
+            Source::Recorded(future) => return future.as_mut().poll(context),
         };
-        match (&polled, this.since) {
-            (Poll::Pending, None) => this.since = Some(Instant::now()),
-            (Poll::Ready(_), Some(since)) => {
-                record_wait(this.event, this.object, since.elapsed().as_nanos() as u64);
-                this.since = None;
-            }
-            _ => {}
+        if polled.is_ready() {
+            this.waiting = None;
+        } else if this.waiting.is_none() {
+            let holder = match &this.source {
+                Source::Read { .. } => holder_named(PAGE_READER),
+                Source::Frames { .. } => holder_named(PAGE_WRITER),
+                Source::Other(_) | Source::Recorded(_) => Holder::NONE,
+            };
+            this.waiting = Some(waiting(this.event, this.object).held_by(holder));
         }
         polled
     }
@@ -171,7 +191,7 @@ impl Future for Wait {
 
 impl std::fmt::Debug for Wait {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Wait({:?} on {:#x})", self.event, self.object)
+        write!(f, "Wait({:?} on {:?})", self.event, self.object)
     }
 }
 

@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use throng_observe::{Counter, count, stop_point};
+use throng_observe::{Counter, LatchExt, Object, count, stop_point};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{Error, Lsn, PageId, Result, error::state};
 
@@ -70,7 +70,10 @@ impl PoolCore {
     ) -> bool {
         let frame = self.frames.at(number);
         if latching == Latching::Wait {
-            frame.latch.shared();
+            let page = frame
+                .page()
+                .map_or(Object::NONE, |page| Object::page(page.raw()));
+            frame.latch.shared_seen(page, &frame.holder);
         } else if !frame.latch.try_shared() {
             return false;
         }

@@ -21,6 +21,7 @@ mod real;
 mod relfile;
 mod relfiles;
 mod sim;
+mod slow;
 
 pub use checked::CheckedDisk;
 pub use error::{Action, file_error};
@@ -28,6 +29,7 @@ pub use real::RealDisk;
 pub use relfile::RelFile;
 pub use relfiles::{RelFiles, RelFilesStats};
 pub use sim::{Fault, FaultOp, SimDisk};
+pub use slow::SlowDisk;
 
 use std::io;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use throng_observe::{WaitEvent, waiting};
+use throng_observe::{Object, WaitEvent, blocking};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, PageId};
 
@@ -153,7 +153,7 @@ impl RelFile {
     }
 
     pub(crate) fn sync_with(&self, file: &dyn File) -> io::Result<()> {
-        let _waiting = waiting(WaitEvent::DataSync, u64::from(self.id.0));
+        let _waiting = blocking(WaitEvent::DataSync, Object::file(self.id.0));
         self.dirty.swap(false, Ordering::AcqRel);
         file.sync().inspect_err(|_| self.set_dirty())
     }
@@ -164,7 +164,10 @@ impl RelFile {
         block: BlockNo,
         page: &mut [u8; PAGE_SIZE],
     ) -> io::Result<()> {
-        let _waiting = waiting(WaitEvent::PageRead, PageId::new(self.id, block).raw());
+        let _waiting = blocking(
+            WaitEvent::PageRead,
+            Object::page(PageId::new(self.id, block).raw()),
+        );
         let n = file.read_at(page, offset_of(block))?;
         if n < PAGE_SIZE {
             Err(self.short_read(block, n))
@@ -198,7 +201,10 @@ impl RelFile {
                 format!("could not write block {block} in file \"{path}\": it has {blocks} blocks"),
             ));
         }
-        let _waiting = waiting(WaitEvent::PageWrite, PageId::new(self.id, block).raw());
+        let _waiting = blocking(
+            WaitEvent::PageWrite,
+            Object::page(PageId::new(self.id, block).raw()),
+        );
         let result = file.write_at(page, offset_of(block));
         // Also after an error: part of it may have been written.
         self.set_dirty();
@@ -233,13 +239,13 @@ impl RelFile {
 
     fn grow_lock(&self) -> MutexGuard<'_, ()> {
         self.growing.try_lock().unwrap_or_else(|| {
-            let _waiting = waiting(WaitEvent::LockExtend, u64::from(self.id.0));
+            let _waiting = blocking(WaitEvent::LockExtend, Object::file(self.id.0));
             self.growing.lock()
         })
     }
 
     fn grow(&self, file: &dyn File, _growing: MutexGuard<'_, ()>, end: u32) -> io::Result<()> {
-        let _waiting = waiting(WaitEvent::Extend, u64::from(self.id.0));
+        let _waiting = blocking(WaitEvent::Extend, Object::file(self.id.0));
         let first = self.blocks();
         let n = end - first;
         let at = offset_of(first);
@@ -276,7 +282,7 @@ impl RelFile {
         if blocks >= self.blocks() {
             return Ok(());
         }
-        let _waiting = waiting(WaitEvent::Truncate, u64::from(self.id.0));
+        let _waiting = blocking(WaitEvent::Truncate, Object::file(self.id.0));
         self.blocks.store(blocks, Ordering::Release);
         let result = file.set_len(offset_of(blocks));
         self.set_dirty();

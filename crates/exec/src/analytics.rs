@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use throng_sql::catalog::Catalog;
 use throng_sql::catalog::system::{
-    LockInfo, PreparedInfo, SessionInfo, SettingInfo, SystemState, TableActivity,
+    LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState, TableActivity,
+    WaitInfo, WaitingInfo,
 };
 use throng_sql::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use throng_sql::io::FormatSettings;
@@ -207,6 +208,15 @@ impl SystemState for SessionFacts {
         Vec::new()
     }
     fn prepared(&self) -> Vec<PreparedInfo> {
+        Vec::new()
+    }
+    fn waits(&self) -> Vec<WaitInfo> {
+        Vec::new()
+    }
+    fn waiting_now(&self) -> Vec<WaitingInfo> {
+        Vec::new()
+    }
+    fn structures(&self) -> Vec<StructureInfo> {
         Vec::new()
     }
     fn relation_size(&self, _: Oid) -> (u32, f64) {

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use throng_access::btree::BTree;
+use throng_observe::{Object, WaitEvent, background, waiting};
 use throng_sql::catalog::{Catalog, TableDef};
 use throng_sql::settings::Id;
 use throng_sync::Parker;
@@ -37,7 +38,10 @@ impl Cleaner {
         let (for_thread, engine) = (shared.clone(), Arc::downgrade(engine));
         let thread = std::thread::Builder::new()
             .name("cleaner".to_owned())
-            .spawn(move || run(&for_thread, &engine))?;
+            .spawn(move || {
+                let _background = background("cleaner");
+                run(&for_thread, &engine);
+            })?;
         Ok(Cleaner { shared, thread })
     }
 
@@ -63,7 +67,10 @@ fn run(shared: &Shared, engine: &Weak<Engine>) {
         if shared.stop.load(Ordering::Acquire) {
             return;
         }
-        shared.parker.park_timeout(nap);
+        {
+            let _idle = waiting(WaitEvent::CleanerIdle, Object::NONE);
+            shared.parker.park_timeout(nap);
+        }
         if shared.stop.load(Ordering::Acquire) {
             return;
         }

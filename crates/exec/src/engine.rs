@@ -1,16 +1,17 @@
 //! One running database: its storage, its catalog, its settings, its background work.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
 use throng_access::RelationStore;
 use throng_buffer::PoolConfig;
-use throng_disk::{CheckedDisk, Disk, RealDisk};
+use throng_disk::{CheckedDisk, Disk, RealDisk, SlowDisk};
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object};
 use throng_sql::settings::{Id, ServerSettings, Source};
 use throng_txn::{CancelReason, OpenConfig, TxnConfig, TxnSystem};
@@ -101,6 +102,15 @@ fn txn_config(settings: &ServerSettings) -> TxnConfig {
     }
 }
 
+/// The data directory's disk, made slower by `lab_slow_disk_us`.
+fn open_disk(data: &Path, pause: Duration) -> Result<Arc<dyn Disk>> {
+    let real = RealDisk::new(data)?;
+    Ok(match pause {
+        Duration::ZERO => Arc::new(CheckedDisk::new(real)),
+        pause => Arc::new(CheckedDisk::new(SlowDisk::new(real, pause))),
+    })
+}
+
 /// A catalog with changed definitions.
 pub(crate) fn with_changes(catalog: &Catalog, changes: &[Change]) -> Result<Catalog> {
     let mut edit = CatalogEdit::new(catalog);
@@ -121,10 +131,14 @@ impl Engine {
     pub fn open(config: EngineConfig) -> Result<Arc<Engine>> {
         let settings = server_settings(&config.settings, Source::CommandLine)?;
         std::fs::create_dir_all(&config.data)?;
-        let disk: Arc<dyn Disk> = Arc::new(CheckedDisk::new(RealDisk::new(&config.data)?));
+        let microseconds = |id| Duration::from_micros(settings.int(id) as u64);
+        let disk = open_disk(&config.data, microseconds(Id::LabSlowDisk))?;
         let (sys, report) = TxnSystem::open(OpenConfig {
             disk,
-            pool: PoolConfig::new(config.pool_bytes),
+            pool: PoolConfig {
+                lab_latch_hold: microseconds(Id::LabLatchHold),
+                ..PoolConfig::new(config.pool_bytes)
+            },
             wal: wal_config(&settings),
             txn: txn_config(&settings),
         })?;
@@ -219,6 +233,7 @@ impl Engine {
             .store(target as u64, Ordering::Relaxed);
         txn.max_wal_size
             .store(int(Id::MaxWalSize) << 20, Ordering::Relaxed);
+        throng_observe::track(settings.bool(Id::TrackWaits));
         let wal = self.sys.wal().config();
         wal.commit_delay_us
             .store(int(Id::CommitDelay) as u32, Ordering::Relaxed);

@@ -107,6 +107,8 @@ events! {
     AnalyticsRun = Ipc, "ExecuteGather";
     /// A checkpoint asked for. Object: the redo LSN.
     CheckpointDone = Ipc, "CheckpointDone";
+    /// A spinlock that another thread holds. Object: its name.
+    SpinLock = LwLock, "SpinLock";
     /// The client's next message. Object: the session.
     ClientRead = Client, "ClientRead";
     /// The client to take what was sent. Object: the session.
@@ -127,6 +129,31 @@ events! {
     CheckpointerIdle = Activity, "CheckpointerMain";
     /// The cleaner has nothing to do.
     CleanerIdle = Activity, "AutovacuumMain";
+}
+
+impl WaitEvent {
+    /// Whether this is no hold-up: nothing to do, or a pause that somebody asked for.
+    pub const fn is_idle(self) -> bool {
+        matches!(self.class(), WaitClass::Activity)
+            || matches!(
+                self,
+                WaitEvent::ClientRead
+                    | WaitEvent::Sleep
+                    | WaitEvent::CheckpointPace
+                    | WaitEvent::VacuumDelay
+            )
+    }
+
+    /// Whether its waits are worth telling apart by object. Of the client's next message there is one object a session, and
+    /// of a core's queue one a thread, which keeps the event's own numbers anyway.
+    pub(crate) const fn has_objects(self) -> bool {
+        !self.is_idle() && !matches!(self, WaitEvent::CoreQueue)
+    }
+
+    /// Whether pages are told apart, rather than their files: a page is latched, a file is slow.
+    pub(crate) const fn is_of_single_pages(self) -> bool {
+        matches!(self, WaitEvent::LatchShared | WaitEvent::LatchExclusive)
+    }
 }
 
 #[cfg(test)]

@@ -68,6 +68,13 @@ impl Histogram {
         add(&self.counts[bucket_of(value)], 1);
     }
 
+    /// Forgets what it counted. By the owner only.
+    pub(crate) fn clear(&self) {
+        for count in &self.counts {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Adds this histogram's counts to `into`.
     pub fn add_to(&self, into: &mut HistogramSnapshot) {
         for (sum, count) in into.counts.iter_mut().zip(&self.counts) {
@@ -101,6 +108,21 @@ impl Default for HistogramSnapshot {
 }
 
 impl HistogramSnapshot {
+    /// Adds the counts of another.
+    pub fn add(&mut self, other: &HistogramSnapshot) {
+        for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
+            *sum += count;
+        }
+    }
+
+    /// Takes away the counts of one that this one contains. Where the two were read while waits were being counted,
+    /// nothing goes below zero.
+    pub fn subtract(&mut self, part: &HistogramSnapshot) {
+        for (sum, count) in self.counts.iter_mut().zip(&part.counts) {
+            *sum = sum.saturating_sub(*count);
+        }
+    }
+
     /// How many values were counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()

@@ -1,8 +1,15 @@
-//! What waits, for how long, on what; and stop points for tests.
+//! What waits, for how long, on what, held by whom; and stop points for tests.
 //!
 //! Recording is a clock read and a few plain additions to the calling thread's own cache lines: no lock, no
 //! atomic read-modify-write, nothing another core writes. Reading adds the threads' slots up, and sees
 //! each number at some recent value, not all of them at one instant.
+//!
+//! ```text
+//! waiting / blocking ─► the thread's slot ─┬─ per event: count, total, longest, histogram      ┐
+//!    │                                     ├─ per (event, object): the same, and the holder   ├─► waits()
+//!    │                                     └─ structures, sampled                             ┘
+//!    └────────────────► what it waits for now ─────────────────────────────────────────────────► present()
+//! ```
 //!
 //! Statics here are the standard library's atomics even under loom: counting is not part of any model.
 
@@ -10,14 +17,31 @@ mod clock;
 mod counter;
 mod event;
 mod histogram;
+mod key;
 mod latch;
+mod object;
+mod present;
+mod sampled;
+mod session;
 mod slots;
 pub mod stop;
+mod table;
 mod wait;
 
 pub use clock::now_nanos;
 pub use counter::{Counter, count, counter, counters};
 pub use event::{WaitClass, WaitEvent};
 pub use histogram::{Histogram, HistogramSnapshot};
-pub use latch::LatchExt;
-pub use wait::{WaitTotals, Waiting, record_wait, snapshot, waiting};
+pub use latch::{HolderCell, LatchExt};
+pub use object::{Holder, Object, ObjectKind};
+pub use present::PresentWait;
+pub use sampled::{Sampled, Structure, StructureTime, sampled, structures};
+pub use session::{Accounted, SessionWaits, accounted};
+pub use slots::{
+    Background, background, holder_named, is_tracking, present_of_thread, reset, running_nanos,
+    this_is_core, thread_name, track,
+};
+pub use wait::{
+    Scope, WaitRow, WaitTotals, Waiting, background_now, blocking, record_wait, snapshot, waited,
+    waiting, waits,
+};

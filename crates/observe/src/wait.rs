@@ -1,96 +1,376 @@
 //! Recording waits and adding them up.
+//!
+//! | call | who waits | when over |
+//! |---|---|---|
+//! | [`waiting`], [`waited`] | the session's task, which gives its core back; in the background, the thread | when it is woken |
+//! | [`blocking`] | the thread, and with it every session on it | when the call returns |
+
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::clock::now_nanos;
 use crate::event::WaitEvent;
 use crate::histogram::{HistogramSnapshot, add};
-use crate::slots;
-use std::sync::atomic::Ordering;
+use crate::key::Key;
+use crate::object::{Holder, Object};
+use crate::present::PresentWait;
+use crate::session::{self, SessionWaits};
+use crate::slots::{self, Slot};
 
-/// Records a wait of `nanos` for `event` on `object` (what the number means is the event's, see
-/// [`WaitEvent`]), on the calling thread.
+/// Records a wait of `nanos` for `event` on `object`, on the calling thread.
 #[inline]
-pub fn record_wait(event: WaitEvent, object: u64, nanos: u64) {
-    let cell = &slots::mine().waits[event as usize];
+pub fn record_wait(event: WaitEvent, object: impl Into<Object>, nanos: u64) {
+    record_held(event, object.into(), nanos, Holder::NONE);
+}
+
+/// As [`record_wait`], for something that `holder` had.
+#[inline]
+pub(crate) fn record_held(event: WaitEvent, object: Object, nanos: u64, holder: Holder) {
+    if !slots::is_tracking() {
+        return;
+    }
+    let slot = slots::mine_current();
+    let background = slot.is_background();
+    let cell = &slot.waits[usize::from(background)][event as usize];
     add(&cell.nanos, nanos);
     cell.histogram.record(nanos);
     if nanos > cell.longest.load(Ordering::Relaxed) {
         cell.longest.store(nanos, Ordering::Relaxed);
-        cell.longest_object.store(object, Ordering::Relaxed);
+    }
+    if event.has_objects() {
+        let object = if event.is_of_single_pages() {
+            object
+        } else {
+            object.gathered()
+        };
+        let key = Key {
+            event,
+            background,
+            object,
+        };
+        slot.objects.record(key, nanos, holder);
     }
 }
 
 /// A wait under way; recorded when dropped.
-#[derive(Debug)]
 #[must_use = "the wait ends when this is dropped"]
 pub struct Waiting {
-    event: WaitEvent,
-    object: u64,
-    since: u64,
+    wait: PresentWait,
+    who: Who,
 }
 
-/// Begins a wait.
+enum Who {
+    Session(Arc<SessionWaits>),
+    /// A task that is no session yet, on a thread that it shares: counted, but nowhere shown.
+    Nobody,
+    /// Of this index: the wait's end may be noticed by another.
+    Thread(usize),
+    /// As [`Who::Thread`], and its sessions with it.
+    Core(usize),
+}
+
+/// Begins a wait of the session that runs here, or of this thread if none does.
 #[inline]
-pub fn waiting(event: WaitEvent, object: u64) -> Waiting {
-    Waiting {
-        event,
-        object,
-        since: now_nanos(),
+pub fn waiting(event: WaitEvent, object: impl Into<Object>) -> Waiting {
+    let who = match session::current() {
+        Some(session) => Who::Session(session),
+        None if slots::mine().is_background() => Who::Thread(throng_sync::thread_index()),
+        None => Who::Nobody,
+    };
+    Waiting::begin(event, object.into(), who)
+}
+
+/// Begins a wait of this thread, with all that is to run on it.
+#[inline]
+pub fn blocking(event: WaitEvent, object: impl Into<Object>) -> Waiting {
+    Waiting::begin(event, object.into(), Who::Core(throng_sync::thread_index()))
+}
+
+impl Waiting {
+    fn begin(event: WaitEvent, object: Object, who: Who) -> Waiting {
+        let since = if slots::is_tracking() { now_nanos() } else { 0 };
+        let wait = PresentWait {
+            event,
+            object,
+            since,
+            holder: Holder::NONE,
+        };
+        let waiting = Waiting { wait, who };
+        waiting.show();
+        waiting
+    }
+
+    /// Who has what is waited for.
+    pub fn held_by(mut self, holder: Holder) -> Waiting {
+        self.wait.holder = holder;
+        self.show();
+        self
+    }
+
+    fn show(&self) {
+        match &self.who {
+            Who::Session(session) => session.present.set(self.wait),
+            Who::Nobody => {}
+            Who::Thread(index) | Who::Core(index) => {
+                if let Some(slot) = slots::at(*index) {
+                    slot.present.set(self.wait);
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Waiting({:?} on {:?})",
+            self.wait.event, self.wait.object
+        )
     }
 }
 
 impl Drop for Waiting {
     #[inline]
     fn drop(&mut self) {
-        record_wait(
-            self.event,
-            self.object,
-            now_nanos().saturating_sub(self.since),
-        );
+        let PresentWait {
+            event,
+            object,
+            since,
+            holder,
+        } = self.wait;
+        let tracked = since != 0 && slots::is_tracking();
+        match &self.who {
+            Who::Session(session) => {
+                session.present.clear();
+                if tracked {
+                    let nanos = session::ended(since).saturating_sub(since);
+                    record_held(event, object, nanos, holder);
+                }
+            }
+            Who::Nobody => {
+                if tracked {
+                    record_held(event, object, now_nanos().saturating_sub(since), holder);
+                }
+            }
+            Who::Thread(index) => {
+                slots::at(*index).inspect(|slot| slot.present.clear());
+                if tracked {
+                    record_held(event, object, now_nanos().saturating_sub(since), holder);
+                }
+            }
+            Who::Core(index) => {
+                let slot = slots::at(*index);
+                slot.inspect(|slot| slot.present.clear());
+                if tracked {
+                    let nanos = now_nanos().saturating_sub(since);
+                    record_held(event, object, nanos, holder);
+                    // Its sessions will count their part of it when they get to run.
+                    slot.inspect(|slot| {
+                        slot.last_block.set(self.wait);
+                        add(&slot.blocked, nanos);
+                    });
+                }
+            }
+        }
     }
 }
 
-/// All waits for one event, on all threads, since the process started.
+/// Waits for `future`, recording the time from where it is first not ready: none if it is at once.
+pub async fn waited<F: Future>(
+    event: WaitEvent,
+    object: impl Into<Object>,
+    future: F,
+) -> F::Output {
+    let object = object.into();
+    let mut future = pin!(future);
+    let mut wait = None;
+    poll_fn(|context| {
+        let polled = future.as_mut().poll(context);
+        if polled.is_pending() && wait.is_none() {
+            wait = Some(waiting(event, object));
+        }
+        polled
+    })
+    .await
+}
+
+/// For whom a wait was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Sessions: somebody's statement took longer.
+    Sessions,
+    /// The server's own threads.
+    Background,
+}
+
+/// All waits for one event on one object since the last [`reset`](crate::reset).
+#[derive(Clone, Debug)]
+pub struct WaitRow {
+    pub event: WaitEvent,
+    pub scope: Scope,
+    /// [`Object::NONE`] also for all the objects that were too many, and waited for too little, to be told apart.
+    pub object: Object,
+    pub count: u64,
+    pub nanos: u64,
+    pub longest_nanos: u64,
+    pub histogram: HistogramSnapshot,
+    /// Who had it when it was last waited for.
+    pub holder: Holder,
+}
+
+impl WaitRow {
+    fn new(key: Key) -> WaitRow {
+        WaitRow {
+            event: key.event,
+            scope: match key.background {
+                true => Scope::Background,
+                false => Scope::Sessions,
+            },
+            object: key.object,
+            count: 0,
+            nanos: 0,
+            longest_nanos: 0,
+            histogram: HistogramSnapshot::default(),
+            holder: Holder::NONE,
+        }
+    }
+
+    fn add_cell(&mut self, slot: &Slot) {
+        let role = usize::from(self.scope == Scope::Background);
+        let cell = &slot.waits[role][self.event as usize];
+        self.nanos += cell.nanos.load(Ordering::Relaxed);
+        let longest = cell.longest.load(Ordering::Relaxed);
+        self.longest_nanos = self.longest_nanos.max(longest);
+        cell.histogram.add_to(&mut self.histogram);
+    }
+}
+
+/// Every event and object with its waits; the rows of one event add up to all its waits. In no order.
+pub fn waits() -> Vec<WaitRow> {
+    let mut rows = of_objects();
+    for &event in WaitEvent::ALL {
+        for background in [false, true] {
+            if event == WaitEvent::CoreQueue {
+                rows.extend(of_cores());
+                continue;
+            }
+            let mut rest = WaitRow::new(Key {
+                event,
+                background,
+                object: Object::NONE,
+            });
+            slots::all_current().for_each(|slot| rest.add_cell(slot));
+            let scope = rest.scope;
+            let named = |row: &&mut WaitRow| row.event == event && row.scope == scope;
+            let mut whole = None;
+            for row in rows.iter_mut().filter(named) {
+                rest.nanos = rest.nanos.saturating_sub(row.nanos);
+                rest.histogram.subtract(&row.histogram);
+                if row.object == Object::NONE {
+                    whole = Some(row);
+                }
+            }
+            rest.count = rest.histogram.count();
+            match whole {
+                // Waits for nothing in particular, and those for objects not named, are one row.
+                Some(row) => row.absorb(&rest),
+                None if rest.count > 0 => rows.push(rest),
+                None => {}
+            }
+        }
+    }
+    rows
+}
+
+impl WaitRow {
+    fn absorb(&mut self, rest: &WaitRow) {
+        self.count += rest.count;
+        self.nanos += rest.nanos;
+        self.histogram.add(&rest.histogram);
+    }
+}
+
+/// What the threads' tables have, added up by object.
+fn of_objects() -> Vec<WaitRow> {
+    let mut rows: HashMap<Key, WaitRow> = HashMap::new();
+    for measured in slots::all_current().flat_map(|slot| slot.objects.measured()) {
+        let row = rows
+            .entry(measured.key)
+            .or_insert_with(|| WaitRow::new(measured.key));
+        row.count += measured.histogram.count();
+        row.nanos += measured.nanos;
+        row.longest_nanos = row.longest_nanos.max(measured.longest);
+        row.histogram.add(&measured.histogram);
+        if !measured.holder.is_none() {
+            row.holder = measured.holder;
+        }
+    }
+    rows.into_values().filter(|row| row.count > 0).collect()
+}
+
+/// The queues for the cores: each thread's own numbers.
+fn of_cores() -> Vec<WaitRow> {
+    let of_slot = |slot: &Slot| {
+        let core = slot.core.load(Ordering::Relaxed).checked_sub(1);
+        let mut row = WaitRow::new(Key {
+            event: WaitEvent::CoreQueue,
+            background: slot.is_background(),
+            object: core.map_or(Object::NONE, Object::core),
+        });
+        row.add_cell(slot);
+        row.count = row.histogram.count();
+        row
+    };
+    slots::all_current()
+        .map(of_slot)
+        .filter(|row| row.count > 0)
+        .collect()
+}
+
+/// All waits for one event, on all threads, since the last [`reset`](crate::reset).
 #[derive(Clone, Debug)]
 pub struct WaitTotals {
     pub event: WaitEvent,
     pub count: u64,
     pub nanos: u64,
     pub longest_nanos: u64,
-    /// What the longest was for.
-    pub longest_object: u64,
     pub histogram: HistogramSnapshot,
 }
 
 /// The totals of every event that was ever waited for.
 pub fn snapshot() -> Vec<WaitTotals> {
-    WaitEvent::ALL
-        .iter()
-        .map(|&event| totals(event))
-        .filter(|totals| totals.count > 0)
-        .collect()
+    let totals = WaitEvent::ALL.iter().map(|&event| totals(event));
+    totals.filter(|totals| totals.count > 0).collect()
 }
 
 fn totals(event: WaitEvent) -> WaitTotals {
-    let mut totals = WaitTotals {
+    let mut row = WaitRow::new(Key {
         event,
-        count: 0,
-        nanos: 0,
-        longest_nanos: 0,
-        longest_object: 0,
-        histogram: HistogramSnapshot::default(),
-    };
-    for slot in slots::all() {
-        let cell = &slot.waits[event as usize];
-        totals.nanos += cell.nanos.load(Ordering::Relaxed);
-        let longest = cell.longest.load(Ordering::Relaxed);
-        if longest > totals.longest_nanos {
-            totals.longest_nanos = longest;
-            totals.longest_object = cell.longest_object.load(Ordering::Relaxed);
-        }
-        cell.histogram.add_to(&mut totals.histogram);
+        background: false,
+        object: Object::NONE,
+    });
+    for scope in [Scope::Sessions, Scope::Background] {
+        row.scope = scope;
+        slots::all_current().for_each(|slot| row.add_cell(slot));
     }
-    totals.count = totals.histogram.count();
-    totals
+    WaitTotals {
+        event,
+        count: row.histogram.count(),
+        nanos: row.nanos,
+        longest_nanos: row.longest_nanos,
+        histogram: row.histogram,
+    }
+}
+
+/// What the server's own threads wait for now, by their names; the idle ones too.
+pub fn background_now() -> Vec<(&'static str, PresentWait)> {
+    slots::all()
+        .filter_map(|slot| Some((slot.name()?, slot.present.get()?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -104,26 +384,95 @@ mod tests {
     #[test]
     fn waits_of_all_threads_add_up() {
         // An event that no other test of this crate uses.
-        let event = WaitEvent::VacuumDelay;
+        let event = WaitEvent::LockRelation;
         assert!(of(event).is_none());
-        record_wait(event, 7, 100);
-        std::thread::spawn(move || record_wait(event, 8, 300))
-            .join()
-            .unwrap();
+        record_wait(event, Object::relation(7), 100);
+        std::thread::spawn(move || {
+            let _background = slots::background("test.waits");
+            record_wait(event, Object::relation(8), 300);
+            record_wait(event, Object::relation(7), 50);
+        })
+        .join()
+        .unwrap();
         let totals = of(event).unwrap();
-        assert_eq!((totals.count, totals.nanos), (2, 400));
-        assert_eq!((totals.longest_nanos, totals.longest_object), (300, 8));
+        assert_eq!((totals.count, totals.nanos), (3, 450));
+        assert_eq!(totals.longest_nanos, 300);
         assert!(totals.histogram.quantile(1.0).unwrap() >= 300);
+
+        let mut rows: Vec<_> = waits().into_iter().filter(|w| w.event == event).collect();
+        rows.sort_by_key(|row| row.nanos);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| (row.scope, row.object.number, row.count, row.nanos))
+            .collect();
+        let expected = [
+            (Scope::Background, 7, 1, 50),
+            (Scope::Sessions, 7, 1, 100),
+            (Scope::Background, 8, 1, 300),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn objects_too_many_to_name_still_count() {
+        let event = WaitEvent::LockTuple;
+        let all = 2000;
+        std::thread::spawn(move || {
+            for row in 0..all {
+                record_wait(event, Object::tuple(200, row), 1000 + row);
+            }
+        })
+        .join()
+        .unwrap();
+        let rows = waits();
+        let ours = |row: &&WaitRow| {
+            row.event == event && (row.object.scope == 200 || row.object == Object::NONE)
+        };
+        let (count, nanos) = rows
+            .iter()
+            .filter(ours)
+            .fold((0, 0), |(count, nanos), row| {
+                (count + row.count, nanos + row.nanos)
+            });
+        // Other tests wait for rows as well, of other files.
+        assert!(count >= all && nanos >= all * 1000 + all * (all - 1) / 2);
+        assert!(rows.iter().filter(ours).count() > 100);
+    }
+
+    #[test]
+    fn pages_are_gathered_by_file_unless_latched() {
+        let page = Object::page(0x55_0000_0003);
+        // Long enough to keep their places beside what other tests left on this thread's slot.
+        record_wait(WaitEvent::PageWrite, page, 1 << 40);
+        record_wait(WaitEvent::LatchShared, page, 1 << 40);
+        let rows = waits();
+        let has = |event, object| rows.iter().any(|w| w.event == event && w.object == object);
+        assert!(has(WaitEvent::PageWrite, Object::file(0x55)));
+        assert!(has(WaitEvent::LatchShared, page));
     }
 
     #[test]
     fn a_dropped_wait_is_recorded() {
         let event = WaitEvent::Sleep;
         let wait = waiting(event, 1);
-        while now_nanos() <= wait.since {}
+        while now_nanos() <= wait.wait.since {}
         drop(wait);
         let totals = of(event).unwrap();
         assert_eq!(totals.count, 1);
         assert!(totals.nanos > 0);
+    }
+
+    #[test]
+    fn a_background_threads_wait_is_seen_while_it_lasts() {
+        let _background = slots::background("test.present");
+        let wait = blocking(WaitEvent::DataSync, Object::file(77));
+        let seen = || {
+            background_now()
+                .into_iter()
+                .find(|(name, _)| *name == "test.present")
+        };
+        assert_eq!(seen().expect("waits").1.object, Object::file(77));
+        drop(wait);
+        assert!(seen().is_none());
     }
 }

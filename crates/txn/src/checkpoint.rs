@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use throng_disk::Disk;
-use throng_observe::{WaitEvent, stop_point, waiting};
+use throng_observe::{Object, WaitEvent, holder_named, stop_point, waiting};
 use throng_sync::Parker;
 use throng_types::{Error, Lsn, Result};
 use throng_wal::{CheckpointRecord, RecordBuilder};
@@ -170,7 +170,7 @@ impl Checkpointer {
             && !self.stop.load(Ordering::Relaxed)
             && schedule.is_ahead(core, done as f64 / total.max(1) as f64)
         {
-            let _wait = waiting(WaitEvent::CheckpointPace, schedule.redo.0);
+            let _wait = waiting(WaitEvent::CheckpointPace, Object::lsn(schedule.redo.0));
             self.parker.park_timeout(PACE);
         }
     }
@@ -185,7 +185,8 @@ impl Checkpointer {
         };
         self.urgent.store(true, Ordering::Relaxed);
         self.parker.unpark();
-        let _wait = waiting(WaitEvent::CheckpointDone, 0);
+        let _wait =
+            waiting(WaitEvent::CheckpointDone, Object::NONE).held_by(holder_named(CHECKPOINTER));
         std::future::poll_fn(|cx| {
             let mut requests = self.requests.lock();
             if requests.ended >= wanted {
@@ -205,6 +206,7 @@ impl Checkpointer {
                 requests.wanted > requests.begun
             };
             if !wanted && !self.is_due(core) {
+                let _idle = waiting(WaitEvent::CheckpointerIdle, Object::NONE);
                 self.parker.park_timeout(LOOK);
                 continue;
             }
@@ -238,6 +240,9 @@ impl Checkpointer {
         self.parker.unpark();
     }
 }
+
+/// The checkpointer's thread.
+pub(crate) const CHECKPOINTER: &str = "checkpointer";
 
 /// Less log than this since the redo point is the last checkpoint's own record, or as good as nothing.
 const IDLE_LOG: u64 = 128;

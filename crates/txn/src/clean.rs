@@ -14,7 +14,7 @@ use std::time::Duration;
 use throng_access::btree::BTree;
 use throng_access::{Heap, TxContext};
 use throng_buffer::{AccessStrategy, Ring, retry_blocking};
-use throng_observe::{WaitEvent, waiting};
+use throng_observe::{Object, WaitEvent, waiting};
 use throng_types::{BlockNo, Result, Tid};
 
 /// Dead slots listed before the indexes are visited: 48 MB at the most.
@@ -55,7 +55,7 @@ impl<F: FnMut() -> bool> Pacing for CostDelay<F> {
     fn spent(&mut self, cost: u32) -> bool {
         self.spent += cost;
         if self.spent >= self.limit && !self.delay.is_zero() {
-            let _wait = waiting(WaitEvent::VacuumDelay, 0);
+            let _wait = waiting(WaitEvent::VacuumDelay, Object::NONE);
             std::thread::sleep(self.delay);
             self.spent = 0;
         }

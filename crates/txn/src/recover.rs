@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use throng_access::redo;
 use throng_buffer::{Pool, PoolConfig};
 use throng_disk::{Disk, RelFiles};
-use throng_observe::{WaitEvent, waiting};
+use throng_observe::{Object, WaitEvent, blocking};
 use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
 use throng_wal::{NextIds, Reader, Record, Wal, WalConfig};
 
@@ -267,7 +267,7 @@ fn redo_all(
     end: Lsn,
     segment_size: u64,
 ) -> Result<()> {
-    let _wait = waiting(WaitEvent::WalRead, from.0);
+    let _wait = blocking(WaitEvent::WalRead, Object::lsn(from.0));
     let mut reader = Reader::new(disk.clone(), segment_size, from);
     while reader.end() < end {
         let Some(entry) = reader.next()? else {

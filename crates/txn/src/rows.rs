@@ -173,7 +173,7 @@ async fn settle<T>(
                     RowOutcome::Busy
                 } else {
                     turn.take(txn, heap.file(), row.root, mode).await?;
-                    txn.wait_for_xid(xid).await?;
+                    txn.wait_for_row(xid, heap.file(), row.root).await?;
                     continue;
                 }
             }

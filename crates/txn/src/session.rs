@@ -7,7 +7,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
-use throng_observe::WaitEvent;
+use throng_observe::{Holder, PresentWait, SessionWaits};
 use throng_sync::{WakerSlot, thread_index};
 use throng_types::error::{Severity, state};
 use throng_types::{Csn, Error, Result, Xid};
@@ -132,6 +132,7 @@ pub struct SessionEntry {
     pub(crate) held: Mutex<HeldLocks>,
     pub(crate) fast: FastWords,
     waiting: Mutex<Waits>,
+    waits: Arc<SessionWaits>,
     pub(crate) in_transaction: AtomicU8,
     pub(crate) top_xid: AtomicU64,
     cancel: CancelFlag,
@@ -150,7 +151,6 @@ struct Waits {
 struct Activity {
     info: Mutex<SessionInfo>,
     state: AtomicU8,
-    event: AtomicU32,
     backend_start: i64,
     xact_start: AtomicI64,
     query_start: AtomicI64,
@@ -164,7 +164,8 @@ pub struct SessionStatus {
     pub pid: u32,
     pub info: SessionInfo,
     pub state: SessionState,
-    pub wait_event: Option<WaitEvent>,
+    /// What it waits for now.
+    pub wait: Option<PresentWait>,
     pub xid: Option<Xid>,
     /// The oldest snapshot held.
     pub snapshot: Option<Csn>,
@@ -228,12 +229,9 @@ impl SessionEntry {
         self.activity.state.store(state as u8, Ordering::Relaxed);
     }
 
-    /// What the session waits for now, for others to see; `None` when it goes on. Locks and transactions note
-    /// themselves; this is for the rest, such as the client's next message.
-    pub fn set_wait_event(&self, event: Option<WaitEvent>) {
-        self.activity
-            .event
-            .store(event.map_or(0, |e| e as u32 + 1), Ordering::Relaxed);
+    /// Where the session's waits are seen; its task runs in [`throng_observe::accounted`] with this.
+    pub fn waits(&self) -> &Arc<SessionWaits> {
+        &self.waits
     }
 
     pub fn update_info(&self, update: impl FnOnce(&mut SessionInfo)) {
@@ -256,15 +254,11 @@ impl SessionEntry {
 
     pub fn status(&self) -> SessionStatus {
         let activity = &self.activity;
-        let noted = match activity.event.load(Ordering::Relaxed) {
-            0 => None,
-            raw => WaitEvent::ALL.get(raw as usize - 1).copied(),
-        };
         SessionStatus {
             pid: self.pid,
             info: activity.info.lock().clone(),
             state: SessionState::from_raw(activity.state.load(Ordering::Relaxed)),
-            wait_event: self.waiting().map(|(_, on)| on.event().0).or(noted),
+            wait: self.waits.present().or_else(|| self.waits_for_lock()),
             xid: self.top_xid(),
             snapshot: self.snapshots.lock().oldest(),
             backend_start: activity.backend_start,
@@ -284,9 +278,20 @@ impl SessionEntry {
     /// The transaction it waits for, and since when.
     pub(crate) fn waits_for_xid(&self) -> Option<(Xid, i64)> {
         match self.waiting()?.1 {
-            WaitOn::Xid { xid, node } => Some((xid, node.since)),
+            WaitOn::Xid { xid, node, .. } => Some((xid, node.since)),
             WaitOn::Lock { .. } => None,
         }
+    }
+
+    /// For a session whose task is not accounted for: only its locks are known.
+    fn waits_for_lock(&self) -> Option<PresentWait> {
+        let (event, object) = self.waiting()?.1.event();
+        Some(PresentWait {
+            event,
+            object,
+            since: 0,
+            holder: Holder::NONE,
+        })
     }
 
     pub(crate) fn note_waiting(&self, on: WaitOn) {
@@ -485,6 +490,7 @@ impl Registry {
             held: Mutex::default(),
             fast: FastWords::default(),
             waiting: Mutex::default(),
+            waits: SessionWaits::new(pid),
             in_transaction: AtomicU8::new(0),
             top_xid: AtomicU64::new(0),
             cancel: CancelFlag::default(),
@@ -493,7 +499,6 @@ impl Registry {
             activity: Activity {
                 info: Mutex::new(info),
                 state: AtomicU8::new(SessionState::Idle as u8),
-                event: AtomicU32::new(0),
                 backend_start: now,
                 xact_start: AtomicI64::new(0),
                 query_start: AtomicI64::new(0),

@@ -9,10 +9,11 @@ use parking_lot::Mutex;
 use throng_access::{RowLockMode, TxContext, XidStatus};
 use throng_buffer::{Pool, PoolConfig};
 use throng_disk::{Disk, RelFiles};
+use throng_observe::background;
 use throng_types::{Cid, Csn, Error, FileId, Oid, Result, Tid, Xid};
 use throng_wal::{FlushObserver, Wal, WalConfig};
 
-use crate::checkpoint::Checkpointer;
+use crate::checkpoint::{CHECKPOINTER, Checkpointer};
 use crate::core::{Core, TxnConfig};
 use crate::lock::{LockInfo, LockMode, LockTag};
 use crate::recover::{self, RecoveryReport};
@@ -74,7 +75,7 @@ impl TxnSystem {
         let for_clock = core.clone();
         let for_errors = report_error.clone();
         let clock = spawn("txn-clock", move || run_clock(&for_clock, &*for_errors))?;
-        let checkpoints = spawn("checkpointer", move || {
+        let checkpoints = spawn(CHECKPOINTER, move || {
             checkpointer.run(&core, &*report_error)
         });
         system.threads.lock().push(clock);
@@ -239,10 +240,13 @@ impl Drop for TxnSystem {
     }
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+fn spawn(name: &'static str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     std::thread::Builder::new()
         .name(name.into())
-        .spawn(body)
+        .spawn(move || {
+            let _background = background(name);
+            body();
+        })
         .map_err(Error::from)
 }
 

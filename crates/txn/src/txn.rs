@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use throng_access::{RowLockMode, TxContext, XidStatus};
-use throng_observe::{WaitEvent, stop_point};
+use throng_observe::stop_point;
 use throng_types::error::state;
 use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
 use throng_wal::RecordBuilder;
@@ -366,7 +366,12 @@ impl Txn {
 
     /// Waits until another transaction (or subtransaction) has ended.
     pub async fn wait_for_xid(&self, xid: Xid) -> Result<()> {
-        self.session.wait_for_xid(xid).await
+        self.session.wait_for_xid(xid, None).await
+    }
+
+    /// As [`wait_for_xid`](Txn::wait_for_xid), because of the row whose chain begins at `root`.
+    pub(crate) async fn wait_for_row(&self, xid: Xid, file: FileId, root: Tid) -> Result<()> {
+        self.session.wait_for_xid(xid, Some((file, root))).await
     }
 
     // The end
@@ -395,10 +400,7 @@ impl Txn {
         };
         stop_point!("txn.commit.logged", xid.0);
         if sync {
-            let wait = throng_observe::waiting(WaitEvent::WalFlush, lsn.0);
-            let flushed = core.wal.flush(lsn).await;
-            drop(wait);
-            if let Err(error) = flushed {
+            if let Err(error) = core.wal.flush(lsn).await {
                 logged.leave_undecided();
                 return Err(error);
             }

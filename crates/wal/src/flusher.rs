@@ -19,10 +19,15 @@ use crate::wal::Shared;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use throng_disk::File;
-use throng_observe::{Counter, WaitEvent, count, stop_point, stop_point_io, waiting};
+use throng_observe::{
+    Counter, Object, WaitEvent, blocking, count, stop_point, stop_point_io, waiting,
+};
 use throng_sync::SpinWait;
 use throng_sync::atomic::{Ordering, fence};
 use throng_types::{Error, Lsn, Result};
+
+/// The flusher's thread: what commits wait for.
+pub(crate) const FLUSHER: &str = "wal-flusher";
 
 /// Writes end on multiples of this where they can: so the system never has to read a block of an old segment
 /// that is about to be overwritten anyway.
@@ -156,11 +161,11 @@ impl Flusher<'_> {
         match self.due() {
             Due::Now(_) => {}
             Due::In(time) => {
-                let _wait = waiting(WaitEvent::FlusherIdle, 0);
+                let _wait = waiting(WaitEvent::FlusherIdle, Object::NONE);
                 shared.parker.park_timeout(time);
             }
             Due::Sometime => {
-                let _wait = waiting(WaitEvent::FlusherIdle, 0);
+                let _wait = waiting(WaitEvent::FlusherIdle, Object::NONE);
                 shared.parker.park();
             }
         }
@@ -181,7 +186,7 @@ impl Flusher<'_> {
             .observer()
             .map_or(0, |observer| observer.active_transactions(enough));
         if active >= enough {
-            let _wait = waiting(WaitEvent::CommitDelay, self.shared.flushed().0);
+            let _wait = waiting(WaitEvent::CommitDelay, Object::NONE);
             std::thread::sleep(Duration::from_micros(delay.into()));
         }
     }
@@ -204,7 +209,7 @@ impl Flusher<'_> {
         let written = self.writer.written;
         // 4.
         {
-            let _wait = waiting(WaitEvent::WalSync, written);
+            let _wait = blocking(WaitEvent::WalSync, Object::lsn(written));
             stop_point_io!("wal.sync")?;
             self.writer.file.sync()?;
         }
@@ -237,7 +242,7 @@ impl Flusher<'_> {
                 }
                 continue;
             }
-            let _wait = waiting(WaitEvent::WalWrite, copied);
+            let _wait = blocking(WaitEvent::WalWrite, Object::lsn(copied));
             self.writer.write(buffer, self.segments, copied)?;
             buffer.free_to(self.writer.written);
             self.shared.room_waiters.wake();

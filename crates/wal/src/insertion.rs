@@ -13,7 +13,7 @@
 //! far it is.
 
 use std::str::FromStr;
-use throng_observe::{WaitEvent, waiting};
+use throng_observe::{WaitEvent, blocking};
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use throng_sync::{CachePadded, Latch, MAX_THREADS, PerThread, Spinlock, threads_high_water};
 
@@ -143,7 +143,7 @@ fn move_on(tail: &AtomicU64, len: u64) -> u64 {
 
 fn exclusive(latch: &Latch, lane: u64) {
     if !latch.try_exclusive() {
-        let _wait = waiting(WaitEvent::WalInsert, lane);
+        let _wait = blocking(WaitEvent::WalInsert, lane);
         latch.exclusive();
     }
 }

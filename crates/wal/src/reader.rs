@@ -5,7 +5,7 @@ use crate::segment;
 use std::io;
 use std::sync::Arc;
 use throng_disk::{Disk, File};
-use throng_observe::{WaitEvent, waiting};
+use throng_observe::{Object, WaitEvent, blocking};
 use throng_types::{Error, Lsn, Result};
 
 /// Bytes read with one call.
@@ -132,7 +132,7 @@ impl Reader {
         let want = CHUNK.min((self.size - offset) as usize);
         self.bytes.resize(had + want, 0);
         let read = {
-            let _wait = waiting(WaitEvent::WalRead, at);
+            let _wait = blocking(WaitEvent::WalRead, Object::lsn(at));
             file.read_at(&mut self.bytes[had..], offset)
         };
         self.bytes.truncate(had + *read.as_ref().unwrap_or(&0));

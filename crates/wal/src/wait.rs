@@ -1,5 +1,6 @@
 //! Waiting for the log: as a future, or blocking.
 
+use crate::flusher::FLUSHER;
 use crate::waiters::Ticket;
 use crate::wal::Shared;
 use parking_lot::Mutex;
@@ -8,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
-use throng_observe::{WaitEvent, Waiting, waiting};
+use throng_observe::{Object, WaitEvent, Waiting, holder_named, waiting};
 use throng_types::{Error, Lsn, Result};
 
 /// Ready when everything below an LSN is flushed. See [`Wal::flush`](crate::Wal::flush).
@@ -94,7 +95,7 @@ impl Future for FlushWait {
                 match entered {
                     Some(ticket) => {
                         shared.want(lsn);
-                        let _wait = waiting(WaitEvent::WalFlush, lsn.0);
+                        let _wait = flush_waiting(lsn);
                         self.0 = State::Listed {
                             shared,
                             lsn,
@@ -122,6 +123,10 @@ impl Future for FlushWait {
             }
         }
     }
+}
+
+fn flush_waiting(lsn: Lsn) -> Waiting {
+    waiting(WaitEvent::WalFlush, Object::lsn(lsn.0)).held_by(holder_named(FLUSHER))
 }
 
 impl FlushWait {
@@ -220,7 +225,9 @@ impl Future for RoomWait {
         }
         self.shared.kick();
         if self.wait.is_none() {
-            self.wait = Some(waiting(WaitEvent::WalInsert, self.shared.buffer.tail()));
+            let tail = Object::lsn(self.shared.buffer.tail());
+            let wait = waiting(WaitEvent::WalInsert, tail).held_by(holder_named(FLUSHER));
+            self.wait = Some(wait);
         }
         Poll::Pending
     }

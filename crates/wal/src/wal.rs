@@ -1,7 +1,7 @@
 //! The log as the other rooms see it.
 
 use crate::buffer::LogBuffer;
-use crate::flusher;
+use crate::flusher::{self, FLUSHER};
 use crate::insertion::InsertForm;
 use crate::record::{LSN_AT, RecordBuilder};
 use crate::segment::Segments;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use throng_disk::Disk;
-use throng_observe::{Counter, count};
+use throng_observe::{Counter, background, count};
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use throng_sync::{CachePadded, Parker, thread_index};
 use throng_types::error::{Severity, state};
@@ -138,7 +138,7 @@ impl Wal {
         };
         let made_by = segments.clone();
         *wal.maker.lock() = Some(spawn("wal-segments", move || made_by.run_maker())?);
-        *wal.flusher.lock() = Some(spawn("wal-flusher", move || {
+        *wal.flusher.lock() = Some(spawn(FLUSHER, move || {
             flusher::run(&shared, &segments, start)
         })?);
         Ok(Arc::new(wal))
@@ -278,7 +278,11 @@ impl Drop for Wal {
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+fn spawn(name: &'static str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let run = move || {
+        let _background = background(name);
+        run();
+    };
     Ok(std::thread::Builder::new().name(name.into()).spawn(run)?)
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use throng_observe::{Object, WaitEvent, waited};
 use throng_sql::plan::{PlannedStatement, StatementTag};
 use throng_sql::settings::Id;
 use throng_txn::Snapshot;
@@ -26,7 +27,8 @@ impl Elsewhere {
                 *row = next;
                 return Ok(true);
             }
-            match env.cancel.guard(self.stream.next()).await? {
+            let next = waited(WaitEvent::AnalyticsRun, Object::NONE, self.stream.next());
+            match env.cancel.guard(next).await? {
                 Some(rows) => self.rows = rows.into_iter(),
                 None => return Ok(false),
             }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use throng_buffer::Wait;
-use throng_observe::WaitEvent;
+use throng_observe::{Object, WaitEvent};
 use throng_sql::catalog::{Relation, builtin};
 use throng_sql::func::{EvalResult, EvalStop};
 use throng_sql::settings::SERVER_VERSION;
@@ -131,6 +131,8 @@ impl SessionHost<'_> {
                     throng_access::XidStatus::Aborted => "aborted".into(),
                 }
             }
+
+            "throng_reset_waits" => self.reset_waits()?,
 
             "pg_cancel_backend" => self.signal(&args[0], CancelReason::UserRequest),
             "pg_terminate_backend" => self.signal(&args[0], CancelReason::Terminate),
@@ -346,6 +348,13 @@ impl SessionHost<'_> {
 
     /// Who holds, or waits for longer, what the session waits for.
     fn blocking_pids(&self, pid: u32) -> Datum {
+        let pids = self.pids_blocking(pid);
+        let items = pids.into_iter().map(Datum::Int4).collect();
+        Datum::array(Array::from_items(oid::INT4, items))
+    }
+
+    /// The sessions that keep this one from a lock: holders of it, and those before it in its queue.
+    pub(super) fn pids_blocking(&self, pid: u32) -> Vec<i32> {
         let locks = self.session.engine.sys.locks();
         let mut pids = Vec::new();
         for waits in locks.iter().filter(|l| l.pid == pid && !l.granted) {
@@ -357,8 +366,17 @@ impl SessionHost<'_> {
         }
         pids.sort_unstable();
         pids.dedup();
-        let items = pids.into_iter().map(Datum::Int4).collect();
-        Datum::array(Array::from_items(oid::INT4, items))
+        pids
+    }
+
+    /// Superusers forget the waits of all.
+    fn reset_waits(&self) -> Result<Datum> {
+        if !self.session.role.superuser {
+            let message = "permission denied for function throng_reset_waits";
+            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
+        }
+        throng_observe::reset();
+        Ok(Datum::VOID)
     }
 
     // Waiting
@@ -384,7 +402,7 @@ impl SessionHost<'_> {
         if Instant::now() >= until {
             return Ok(Datum::VOID);
         }
-        let wait = Wait::for_future(WaitEvent::Sleep, 0, async move {
+        let wait = Wait::for_future(WaitEvent::Sleep, Object::NONE, async move {
             tokio::time::sleep_until(until.into()).await;
             Ok(())
         });
@@ -438,17 +456,13 @@ impl SessionHost<'_> {
             return Ok(Datum::VOID);
         }
         let entry = entry.clone();
-        let wait = Wait::for_future(
-            WaitEvent::LockAdvisory,
-            args[0].as_i64().unwrap_or(0) as u64,
-            async move {
-                entry
-                    .lock(tag, mode, scope, throng_txn::WaitPolicy::Block)
-                    .await?;
-                granted.store(true, Ordering::Release);
-                Ok(())
-            },
-        );
+        let wait = Wait::for_recorded(WaitEvent::LockAdvisory, Object::NONE, async move {
+            entry
+                .lock(tag, mode, scope, throng_txn::WaitPolicy::Block)
+                .await?;
+            granted.store(true, Ordering::Release);
+            Ok(())
+        });
         Err(Stop::Wait(wait).into())
     }
 }

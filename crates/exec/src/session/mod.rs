@@ -26,6 +26,7 @@ mod shape;
 mod system;
 mod transaction;
 mod vacuum;
+mod waiting;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -34,7 +35,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use throng_observe::WaitEvent;
+use throng_observe::SessionWaits;
 use throng_sql::catalog::{Catalog, RoleDef};
 use throng_sql::command::BoundStatement;
 use throng_sql::io::FormatSettings;
@@ -202,6 +203,11 @@ impl Session {
         self.handle.pid() as i32
     }
 
+    /// Where its waits are seen. Whatever the session does is to run in [`throng_observe::accounted`] with this.
+    pub fn waits(&self) -> Arc<SessionWaits> {
+        self.handle.entry().waits().clone()
+    }
+
     /// The cancel key.
     pub fn secret(&self) -> &[u8] {
         &self.secret
@@ -238,9 +244,6 @@ impl Session {
             ms if ms > 0 && self.block != Block::None => Some(Duration::from_millis(ms as u64)),
             _ => None,
         };
-        self.handle
-            .entry()
-            .set_wait_event(Some(WaitEvent::ClientRead));
         let flag = self.handle.cancel_flag();
         let terminated = std::future::poll_fn(|cx| {
             flag.register(cx.waker());
@@ -349,7 +352,6 @@ impl Session {
         self.effects.clear();
         // A cancel that came while nothing ran was for the statement before.
         self.handle.cancel_flag().statement_ended();
-        self.handle.entry().set_wait_event(None);
         self.handle.entry().statement_began(text);
         let settings = self.settings.borrow();
         let timeout = |id| settings.int(id) as u64;

@@ -2,7 +2,8 @@
 
 use throng_sql::catalog::Relation;
 use throng_sql::catalog::system::{
-    LockInfo, PreparedInfo, SessionInfo, SettingInfo, SystemState, TableActivity,
+    LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState, TableActivity,
+    WaitInfo, WaitingInfo,
 };
 use throng_sql::io::datetime::parse_timestamptz;
 use throng_sql::settings::Id;
@@ -145,6 +146,18 @@ impl SystemState for SessionHost<'_> {
         }
     }
 
+    fn waits(&self) -> Vec<WaitInfo> {
+        self.wait_rows()
+    }
+
+    fn waiting_now(&self) -> Vec<WaitingInfo> {
+        self.waiting_rows()
+    }
+
+    fn structures(&self) -> Vec<StructureInfo> {
+        self.structure_rows()
+    }
+
     fn now(&self) -> i64 {
         self.session.transaction_time()
     }
@@ -155,7 +168,7 @@ impl SystemState for SessionHost<'_> {
 }
 
 fn session_row(status: SessionStatus) -> SessionInfo {
-    let event = status.wait_event;
+    let event = status.wait.map(|wait| wait.event);
     SessionInfo {
         pid: status.pid as i32,
         user: Oid(status.info.user_oid),

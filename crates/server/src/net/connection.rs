@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use throng_exec::client::Client;
 use throng_exec::{Engine, Login, Session};
+use throng_observe::accounted;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
@@ -55,8 +56,9 @@ pub async fn serve(host: Rc<Host>, stream: Stream, mut stop: watch::Receiver<boo
             return;
         }
     };
+    let waits = session.waits();
     let ended = tokio::select! {
-        ended = converse(&mut peer, &mut session) => ended,
+        ended = accounted(waits, converse(&mut peer, &mut session)) => ended,
         _ = stop.wait_for(|stop| *stop) => Err(Error::new(
             state::ADMIN_SHUTDOWN,
             "terminating connection due to administrator command",

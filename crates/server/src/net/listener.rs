@@ -101,6 +101,7 @@ fn start_loop(
             if let Err(e) = throng_sync::topology::pin_current_thread(core) {
                 tracing::warn!(core, error = %e, "event loop not pinned");
             }
+            throng_observe::this_is_core(core);
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 // Sockets are looked at after this many polls: frequent enough that a busy session delays nobody.

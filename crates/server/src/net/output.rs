@@ -4,6 +4,7 @@
 use std::io;
 
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
+use throng_observe::{Object, WaitEvent, waited};
 use throng_sql::func::EvalContext;
 use throng_sql::io as value;
 use throng_types::Datum;
@@ -74,13 +75,15 @@ impl Peer {
                 self.input = Vec::new();
             }
         }
-        self.stream.read_more(&mut self.input, READ_CHUNK).await
+        let read = self.stream.read_more(&mut self.input, READ_CHUNK);
+        waited(WaitEvent::ClientRead, Object::NONE, read).await
     }
 
     /// Sends everything written so far.
     pub async fn send(&mut self) -> io::Result<()> {
         if !self.output.is_empty() {
-            self.stream.write_all(&self.output).await?;
+            let write = self.stream.write_all(&self.output);
+            waited(WaitEvent::ClientWrite, Object::NONE, write).await?;
             self.output.clear();
             if self.output.capacity() > KEEP {
                 self.output = Vec::new();

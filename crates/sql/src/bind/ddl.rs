@@ -312,13 +312,7 @@ impl Binder<'_> {
                 .position(name.pos + 1)
             })?,
         };
-        if [
-            builtin::PG_CATALOG,
-            builtin::INFORMATION_SCHEMA,
-            builtin::PG_TOAST,
-        ]
-        .contains(&schema)
-        {
+        if builtin::SYSTEM_SCHEMAS.contains(&schema) {
             let schema = self.catalog().schema(schema).map_or("", |s| &s.name);
             let message = format!("permission denied to create \"{schema}.{}\"", name.last());
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)

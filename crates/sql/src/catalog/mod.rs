@@ -35,6 +35,12 @@ pub mod builtin {
     pub const PG_TOAST: Oid = Oid(99);
     pub const PUBLIC: Oid = Oid(2200);
     pub const INFORMATION_SCHEMA: Oid = Oid(13206);
+    /// Where relations are that PostgreSQL has not.
+    pub const THRONG: Oid = Oid(15900);
+    /// The schemas with virtual relations.
+    pub const RELATION_SCHEMAS: [Oid; 3] = [PG_CATALOG, INFORMATION_SCHEMA, THRONG];
+    /// The schemas that are not to be changed.
+    pub const SYSTEM_SCHEMAS: [Oid; 4] = [PG_CATALOG, INFORMATION_SCHEMA, PG_TOAST, THRONG];
     /// The role `postgres`.
     pub const SUPERUSER: Oid = Oid(10);
     /// The database `postgres`.
@@ -148,6 +154,7 @@ impl Catalog {
             (builtin::PG_CATALOG, "pg_catalog"),
             (builtin::INFORMATION_SCHEMA, "information_schema"),
             (builtin::PG_TOAST, "pg_toast"),
+            (builtin::THRONG, "throng"),
         ] {
             let schema = SchemaDef {
                 oid,

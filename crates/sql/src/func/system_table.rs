@@ -193,6 +193,7 @@ host_functions! {
     3843 pg_column_is_updatable(REGCLASS, INT2, BOOL) -> BOOL stable;
     5066 pg_xact_status(XID8) -> TEXT volatile;
     2230 pg_stat_clear_snapshot() -> VOID volatile lenient;
+    15910 throng_reset_waits() -> VOID volatile;
     315 pg_jit_available() -> BOOL volatile;
     3163 pg_trigger_depth() -> INT4 stable;
     3360 txid_status(INT8) -> TEXT volatile;

@@ -15,6 +15,7 @@
 //! An edge may come from the queue alone (someone before us asks for a mode that excludes ours, but holds nothing that
 //! does). Then the circle is broken by letting the later one go first, as PostgreSQL does, and nobody gives up.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -121,8 +122,42 @@ fn owners(core: &Core) -> HashMap<Xid, u32> {
 fn blockers(core: &Core, owners: &HashMap<Xid, u32>, on: &WaitOn) -> Vec<Blocker> {
     match on {
         WaitOn::Lock { tag, node } => core.locks.blockers(*tag, node),
-        WaitOn::Xid { xid, node } => holder_of(core, owners, *xid, node).into_iter().collect(),
+        WaitOn::Xid { xid, node, .. } => holder_of(core, owners, *xid, node).into_iter().collect(),
     }
+}
+
+/// Who, at the end of the chain of those who wait for each other, keeps a wait from ending: for reports.
+///
+/// Finding a transaction's session means asking all sessions, so a thread does it once in a while only; in between, waits for the
+/// same thing keep the answer they have.
+pub(crate) fn last_blocker(core: &Core, on: &WaitOn) -> Option<u32> {
+    /// A hundred looks a second a thread, of some microseconds with a thousand sessions.
+    const PAUSE_NANOS: u64 = 10_000_000;
+    /// Queues of queues end sooner; a circle does not.
+    const HOPS: usize = 16;
+    thread_local! {
+        static LAST: Cell<u64> = const { Cell::new(0) };
+    }
+    let now = throng_observe::now_nanos();
+    if !throng_observe::is_tracking() || now.saturating_sub(LAST.get()) < PAUSE_NANOS {
+        return None;
+    }
+    LAST.set(now);
+    let owners = owners(core);
+    let mut last = None;
+    let mut on = on.clone();
+    for _ in 0..HOPS {
+        // Holders come before those who are only ahead.
+        let Some(blocker) = blockers(core, &owners, &on).into_iter().next() else {
+            break;
+        };
+        last = Some(blocker.pid);
+        match core.registry.get(blocker.pid).and_then(|s| s.waiting()) {
+            Some((_, next)) => on = next,
+            None => break,
+        }
+    }
+    last
 }
 
 fn holder_of(

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::fast::RandomState;
 use throng_types::error::state;
-use throng_types::{Error, Oid, Result, Xid};
+use throng_types::{Error, FileId, Oid, Result, Tid, Xid};
 
 use super::fast::Fast;
 use super::wait::{Verdict, WaitNode, WaitOn, wait_until_granted};
@@ -144,7 +144,7 @@ impl<'a> Ticket<'a> {
                     core.locks.release(node.pid, *tag, node.mode.bit());
                 }
             }
-            WaitOn::Xid { xid, node } => core.xids.remove(*xid, node),
+            WaitOn::Xid { xid, node, .. } => core.xids.remove(*xid, node),
         }
         self.session.note_not_waiting();
     }
@@ -293,7 +293,12 @@ impl SessionEntry {
     }
 
     /// Waits until the transaction or subtransaction has ended. Not for one's own.
-    pub(crate) async fn wait_for_xid(self: &Arc<Self>, xid: Xid) -> Result<()> {
+    /// `row` says because of which row, by file and chain's root.
+    pub(crate) async fn wait_for_xid(
+        self: &Arc<Self>,
+        xid: Xid,
+        row: Option<(FileId, Tid)>,
+    ) -> Result<()> {
         let core = self.core();
         debug_assert!(
             !matches!(core.status.standing(xid), Standing::InProgress { top } if Some(top) == self.top_xid()),
@@ -306,7 +311,7 @@ impl SessionEntry {
             core.xids.remove(xid, &node);
             return Ok(());
         }
-        Box::pin(self.wait_in_queue(WaitOn::Xid { xid, node })).await
+        Box::pin(self.wait_in_queue(WaitOn::Xid { xid, node, row })).await
     }
 
     /// Gives a session-level lock back. `false`: it was not held.

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use throng_observe::WaitEvent;
+use throng_observe::{Holder, Object, WaitEvent};
 use throng_sync::WakerSlot;
 use throng_types::error::state;
-use throng_types::{Error, Result, Xid};
+use throng_types::{Error, FileId, Result, Tid, Xid};
 use tokio::time::Sleep;
 
-use super::{LockMode, LockTag};
+use super::{LockMode, LockTag, deadlock};
 use crate::session::{SessionEntry, now_micros};
 
 /// A place in a queue.
@@ -61,6 +61,8 @@ pub(crate) enum WaitOn {
     Xid {
         xid: Xid,
         node: std::sync::Arc<WaitNode>,
+        /// The row because of which it matters: its file and its chain's root.
+        row: Option<(FileId, Tid)>,
     },
 }
 
@@ -71,20 +73,35 @@ impl WaitOn {
         }
     }
 
-    pub(crate) fn event(&self) -> (WaitEvent, u64) {
-        match self {
-            WaitOn::Lock { tag, .. } => match *tag {
-                LockTag::Relation(oid) => (WaitEvent::LockRelation, oid.0.into()),
-                LockTag::Object { object, .. } => (WaitEvent::LockObject, object.0.into()),
-                LockTag::Tuple { tid, .. } => (WaitEvent::LockTuple, tid.to_u64()),
-                LockTag::Advisory(key) => (WaitEvent::LockAdvisory, key as u64),
-                LockTag::AdvisoryPair(a, b) => (
-                    WaitEvent::LockAdvisory,
-                    (a as u32 as u64) << 32 | b as u32 as u64,
-                ),
-                LockTag::Transaction(xid) => (WaitEvent::LockTransaction, xid.0),
+    /// A transaction is waited for because of a row: that is what it is counted under, where it is known.
+    pub(crate) fn event(&self) -> (WaitEvent, Object) {
+        match *self {
+            WaitOn::Lock { tag, .. } => match tag {
+                LockTag::Relation(oid) => (WaitEvent::LockRelation, Object::relation(oid.0)),
+                LockTag::Object { class, object } => {
+                    (WaitEvent::LockObject, Object::catalog(class.0, object.0))
+                }
+                LockTag::Tuple { file, tid } => {
+                    (WaitEvent::LockTuple, Object::tuple(file.0, tid.to_u64()))
+                }
+                LockTag::Advisory(key) => (WaitEvent::LockAdvisory, Object::advisory(key)),
+                LockTag::AdvisoryPair(a, b) => {
+                    (WaitEvent::LockAdvisory, Object::advisory_pair(a, b))
+                }
+                LockTag::Transaction(xid) => {
+                    (WaitEvent::LockTransaction, Object::transaction(xid.0))
+                }
             },
-            WaitOn::Xid { xid, .. } => (WaitEvent::LockTransaction, xid.0),
+            WaitOn::Xid {
+                row: Some((file, tid)),
+                ..
+            } => (
+                WaitEvent::LockTransaction,
+                Object::tuple(file.0, tid.to_u64()),
+            ),
+            WaitOn::Xid { xid, row: None, .. } => {
+                (WaitEvent::LockTransaction, Object::transaction(xid.0))
+            }
         }
     }
 }
@@ -106,7 +123,8 @@ pub(crate) async fn wait_until_granted(
     mut look_for_deadlock: impl FnMut() -> Verdict,
 ) -> Result<()> {
     let (event, object) = on.event();
-    let _wait = throng_observe::waiting(event, object);
+    let holder = deadlock::last_blocker(session.core(), on).map_or(Holder::NONE, Holder::session);
+    let _wait = throng_observe::waiting(event, object).held_by(holder);
     let began = Instant::now();
     let mut deadlock = pin!(Some(tokio::time::sleep(session.deadlock_timeout())));
     let mut lock_timeout = pin!(session.lock_timeout().map(tokio::time::sleep));

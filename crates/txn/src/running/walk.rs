@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU32 as PlainU32;
 use std::sync::atomic::Ordering as PlainOrdering;
 
 use parking_lot::Mutex;
-use throng_observe::{WaitEvent, waiting};
+use throng_observe::{Object, WaitEvent, blocking};
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use throng_sync::{CachePadded, Latch};
 use throng_types::Xid;
@@ -72,14 +72,14 @@ impl Walk {
 
     fn shared(&self) {
         if !self.latch.try_shared() {
-            let _wait = waiting(WaitEvent::ProcArray, 0);
+            let _wait = blocking(WaitEvent::ProcArray, Object::NONE);
             self.latch.shared();
         }
     }
 
     fn exclusive(&self) {
         if !self.latch.try_exclusive() {
-            let _wait = waiting(WaitEvent::ProcArray, 0);
+            let _wait = blocking(WaitEvent::ProcArray, Object::NONE);
             self.latch.exclusive();
         }
     }

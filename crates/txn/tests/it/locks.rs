@@ -127,7 +127,7 @@ fn a_waiter_is_woken_with_the_lock_in_hand_and_shown_while_it_waits() {
             (SessionState::Active, "select 1")
         );
         assert_eq!(
-            row.wait_event.map(|e| (e.class().name(), e.name())),
+            row.wait.map(|w| (w.event.class().name(), w.event.name())),
             Some(("Lock", "relation"))
         );
         assert!(!task.is_finished());

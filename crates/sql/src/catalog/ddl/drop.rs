@@ -65,12 +65,7 @@ impl Run<'_> {
             Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                 .hint(format!("You can drop {owner} instead.")))
         };
-        let system = [
-            builtin::PG_CATALOG,
-            builtin::INFORMATION_SCHEMA,
-            builtin::PG_TOAST,
-        ];
-        if target.kind == TargetKind::Schema && system.contains(&target.oid) {
+        if target.kind == TargetKind::Schema && builtin::SYSTEM_SCHEMAS.contains(&target.oid) {
             let message = format!(
                 "cannot drop {} because it is required by the database system",
                 self.describe(target.oid)

@@ -1,7 +1,7 @@
-//! `pg_catalog` and `information_schema`: virtual relations, computed from a [`Catalog`] and the
+//! `pg_catalog`, `information_schema` and `throng`: virtual relations, computed from a [`Catalog`] and the
 //! running system when they are read.
 //!
-//! Definitions are constants with PostgreSQL's oids and column types; queries bind and plan over
+//! Definitions are constants with PostgreSQL's oids and column types, where it has the thing; queries bind and plan over
 //! them as over any table.
 
 mod activity;
@@ -20,6 +20,7 @@ pub mod routine;
 mod tests;
 mod types;
 mod view;
+mod waiting;
 mod zone;
 
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ use foldhash::fast::FixedState;
 use throng_types::{Datum, Oid, SqlType};
 
 use super::{Catalog, builtin};
+pub use waiting::{HolderInfo, StructureInfo, WaitInfo, WaitingInfo};
 
 /// The rows of a virtual relation.
 pub type Rows = Vec<Vec<Datum>>;
@@ -86,6 +88,12 @@ pub trait SystemState {
     fn sequence_value(&self, oid: Oid) -> Option<i64>;
     /// Activity counters of a table.
     fn table_activity(&self, oid: Oid) -> TableActivity;
+    /// Rows of `throng.waits`, the greatest hold-up first.
+    fn waits(&self) -> Vec<WaitInfo>;
+    /// Rows of `throng.waiting_now`, the longest wait first.
+    fn waiting_now(&self) -> Vec<WaitingInfo>;
+    /// Rows of `throng.structures`, the one with most time first.
+    fn structures(&self) -> Vec<StructureInfo>;
     /// When the transaction began. Microseconds since 2000-01-01 UTC, as everywhere here.
     fn now(&self) -> i64;
     /// The moment a timestamptz in text form stands for; None where it is not one.
@@ -226,7 +234,7 @@ pub fn all() -> &'static [&'static VirtualTable] {
 }
 
 pub fn find(schema: Oid, name: &str) -> Option<&'static VirtualTable> {
-    if schema != builtin::PG_CATALOG && schema != builtin::INFORMATION_SCHEMA {
+    if !builtin::RELATION_SCHEMAS.contains(&schema) {
         return None;
     }
     BY_NAME.get(&(schema, name)).copied()

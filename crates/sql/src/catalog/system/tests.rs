@@ -72,6 +72,38 @@ impl SystemState for Quiet {
             ..TableActivity::default()
         }
     }
+    fn waits(&self) -> Vec<WaitInfo> {
+        vec![WaitInfo {
+            event_type: "Lock",
+            event: "tuple",
+            object: Some("row (0,1) of table orders".into()),
+            waiter: "session",
+            count: 3,
+            total_nanos: 6_000_500,
+            holder: HolderInfo {
+                pid: Some(7),
+                user: Some(builtin::SUPERUSER),
+                does: Some("update orders".into()),
+                ..HolderInfo::default()
+            },
+            ..WaitInfo::default()
+        }]
+    }
+    fn waiting_now(&self) -> Vec<WaitingInfo> {
+        vec![WaitingInfo {
+            waited_nanos: Some(1_234_567),
+            holder_pids: vec![7, 8],
+            ..WaitingInfo::default()
+        }]
+    }
+    fn structures(&self) -> Vec<StructureInfo> {
+        vec![StructureInfo {
+            calls: 4,
+            total_nanos: 8e6,
+            share: Some(0.0123456),
+            ..StructureInfo::default()
+        }]
+    }
     fn now(&self) -> i64 {
         0
     }
@@ -294,7 +326,7 @@ fn every_row_has_the_columns_declared() {
 
 /// Rows of a relation, only the columns named, those that fulfil `wanted` by those columns.
 fn select(name: &str, columns: &[&str], wanted: impl Fn(&[Datum]) -> bool) -> Vec<Vec<Datum>> {
-    let found = [builtin::PG_CATALOG, builtin::INFORMATION_SCHEMA]
+    let found = builtin::RELATION_SCHEMAS
         .into_iter()
         .find_map(|schema| find(schema, name));
     let table = found.unwrap_or_else(|| panic!("no relation {name}"));
@@ -523,4 +555,34 @@ fn a_reader_who_is_no_superuser_sees_no_verifier() {
         .unwrap();
     let rows = activity.rows(&small(), &Quiet(READER));
     assert_eq!(rows[0][query], "<insufficient privilege>".into());
+}
+
+#[test]
+fn waits_are_told_in_units_one_can_read_and_statements_to_those_who_may() {
+    let columns = ["total_ms", "avg_us", "last_holder", "holder_runs"];
+    let told = select("waits", &columns, |_| true);
+    let number = Datum::Float8;
+    assert_eq!(
+        told,
+        [[
+            number(6.001),
+            number(2000.2),
+            7.into(),
+            "update orders".into()
+        ]]
+    );
+    let table = find(builtin::THRONG, "waits").expect("throng.waits");
+    let others = table.rows(&small(), &Quiet(READER));
+    let runs = table
+        .columns
+        .iter()
+        .position(|(name, _)| *name == "holder_runs");
+    assert_eq!(
+        others[0][runs.expect("a column")],
+        Datum::from("<insufficient privilege>")
+    );
+    let now = select("waiting_now", &["waited_ms"], |_| true);
+    assert_eq!(now, [[number(1.235)]]);
+    let structures = select("structures", &["avg_us", "percent_of_running"], |_| true);
+    assert_eq!(structures, [[number(2000.0), number(1.235)]]);
 }

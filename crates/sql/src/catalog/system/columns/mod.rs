@@ -3,16 +3,18 @@
 mod catalog;
 mod catalog_rest;
 mod information_schema;
+mod throng;
 mod view;
 
 use super::VirtualTable;
 
 /// Every relation, by where it is listed.
-pub(super) fn lists() -> [&'static [VirtualTable]; 4] {
+pub(super) fn lists() -> [&'static [VirtualTable]; 5] {
     [
         catalog::TABLES,
         catalog_rest::TABLES,
         view::TABLES,
         information_schema::TABLES,
+        throng::TABLES,
     ]
 }

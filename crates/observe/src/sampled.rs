@@ -1,0 +1,259 @@
+//! How much time goes into a structure that is too quick to be timed every time.
+//!
+//! One call in [`EVERY`] or so is timed, the others cost a load, a store and a branch on the calling thread's own
+//! line. The gap between two timed calls is drawn anew each time, around [`EVERY`]: with a fixed one, a statement that makes
+//! four calls in the same order each time would have the same one of them timed always.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::clock::now_nanos;
+use crate::histogram::add;
+use crate::slots;
+
+/// Calls to one that is timed, on average.
+pub const EVERY: u32 = 64;
+
+macro_rules! structures {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
+        /// What time is measured in.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Structure { $($(#[$doc])* $variant,)* }
+
+        impl Structure {
+            pub const ALL: &[Structure] = &[$(Structure::$variant,)*];
+            pub const COUNT: usize = Structure::ALL.len();
+
+            /// As `throng.structures` shows it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Structure::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+structures! {
+    /// Taking a snapshot.
+    Snapshot = "snapshot";
+    /// Entering a transaction among those that run.
+    TxnBegin = "transaction begin";
+    /// Taking it out, for all to see.
+    TxnEnd = "transaction end";
+    /// Entering spinlocks.
+    Spinlock = "spinlock";
+    /// Entering and leaving latches.
+    Latch = "latch";
+    /// Pinning and unpinning frames.
+    Pin = "pin";
+    /// Reserving room in the log and copying a record there.
+    WalInsert = "wal insert";
+    /// Making a relation longer.
+    Extend = "extend";
+    /// Taking and giving back heavyweight locks.
+    LockTable = "lock table";
+}
+
+/// One structure's numbers on one thread.
+pub(crate) struct StructureCell {
+    /// Calls that are yet to come before one is timed.
+    left: AtomicU32,
+    /// From how many `left` counts down.
+    gap: AtomicU32,
+    /// Calls up to the last one that was timed.
+    calls: AtomicU64,
+    samples: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl StructureCell {
+    pub(crate) const fn new() -> StructureCell {
+        StructureCell {
+            left: AtomicU32::new(0),
+            gap: AtomicU32::new(0),
+            calls: AtomicU64::new(0),
+            samples: AtomicU64::new(0),
+            nanos: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        for number in [&self.calls, &self.samples, &self.nanos] {
+            number.store(0, Ordering::Relaxed);
+        }
+        self.gap
+            .store(self.left.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn calls(&self) -> u64 {
+        let gap = self.gap.load(Ordering::Relaxed);
+        let since = gap.saturating_sub(self.left.load(Ordering::Relaxed));
+        self.calls.load(Ordering::Relaxed) + u64::from(since)
+    }
+}
+
+/// A call under way; its time ends when this is dropped.
+#[must_use = "the structure's time ends when this is dropped"]
+pub struct Sampled {
+    structure: Structure,
+    /// 0: not timed.
+    since: u64,
+}
+
+/// Counts a call of `structure` that lasts until the result is dropped, and times it if it is its turn.
+#[inline]
+pub fn sampled(structure: Structure) -> Sampled {
+    let cell = &slots::mine().structures[structure as usize];
+    let left = cell.left.load(Ordering::Relaxed);
+    if left > 0 {
+        cell.left.store(left - 1, Ordering::Relaxed);
+        return Sampled {
+            structure,
+            since: 0,
+        };
+    }
+    Sampled {
+        structure,
+        since: begin_sample(structure),
+    }
+}
+
+#[cold]
+fn begin_sample(structure: Structure) -> u64 {
+    let cell = &slots::mine_current().structures[structure as usize];
+    // The calls since the last timed one, and this one.
+    add(&cell.calls, u64::from(cell.gap.load(Ordering::Relaxed)) + 1);
+    // From 32 to 95, by the clock's lowest bits well mixed: what they are is nobody's plan.
+    let now = now_nanos();
+    let random = (now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as u32;
+    let gap = EVERY / 2 + random;
+    cell.gap.store(gap, Ordering::Relaxed);
+    cell.left.store(gap, Ordering::Relaxed);
+    if slots::is_tracking() { now_nanos() } else { 0 }
+}
+
+impl Drop for Sampled {
+    #[inline]
+    fn drop(&mut self) {
+        if self.since != 0 {
+            end_sample(self.structure, self.since);
+        }
+    }
+}
+
+#[cold]
+fn end_sample(structure: Structure, since: u64) {
+    let took = now_nanos()
+        .saturating_sub(since)
+        .saturating_sub(clock_cost());
+    let cell = &slots::mine_current().structures[structure as usize];
+    add(&cell.samples, 1);
+    add(&cell.nanos, took);
+}
+
+/// What timing nothing comes to.
+fn clock_cost() -> u64 {
+    static COST: OnceLock<u64> = OnceLock::new();
+    *COST.get_or_init(|| {
+        let empty = || {
+            let began = now_nanos();
+            now_nanos() - began
+        };
+        (0..100).map(|_| empty()).min().unwrap_or(0)
+    })
+}
+
+/// A structure's calls since the last [`reset`](crate::reset), and what they took together.
+#[derive(Clone, Copy, Debug)]
+pub struct StructureTime {
+    pub structure: Structure,
+    pub calls: u64,
+    /// Of them, timed.
+    pub samples: u64,
+    /// All calls' time: that of the timed ones, scaled up.
+    pub nanos: f64,
+}
+
+/// Every structure that was called.
+pub fn structures() -> Vec<StructureTime> {
+    let of = |&structure: &Structure| {
+        let mut time = StructureTime {
+            structure,
+            calls: 0,
+            samples: 0,
+            nanos: 0.0,
+        };
+        let mut sampled_nanos = 0;
+        for slot in slots::all_current() {
+            let cell = &slot.structures[structure as usize];
+            time.calls += cell.calls();
+            time.samples += cell.samples.load(Ordering::Relaxed);
+            sampled_nanos += cell.nanos.load(Ordering::Relaxed);
+        }
+        // Threads are sampled alike, so the sums may be scaled rather than each thread's part.
+        if time.samples > 0 {
+            time.nanos = sampled_nanos as f64 / time.samples as f64 * time.calls as f64;
+        }
+        time
+    };
+    Structure::ALL
+        .iter()
+        .map(of)
+        .filter(|time| time.calls > 0)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_all_counted_and_some_timed() {
+        const CALLS: u64 = 20_000;
+        let before = of(Structure::Pin);
+        std::thread::spawn(|| {
+            for _ in 0..CALLS {
+                let _call = sampled(Structure::Pin);
+            }
+        })
+        .join()
+        .unwrap();
+        let after = of(Structure::Pin);
+        assert_eq!(after.0 - before.0, CALLS);
+        let samples = after.1 - before.1;
+        let expected = CALLS / u64::from(EVERY);
+        assert!((expected / 2..expected * 2).contains(&samples), "{samples}");
+    }
+
+    fn of(structure: Structure) -> (u64, u64) {
+        structures()
+            .iter()
+            .find(|time| time.structure == structure)
+            .map_or((0, 0), |time| (time.calls, time.samples))
+    }
+
+    #[test]
+    fn the_estimate_is_near_what_was_spent() {
+        // Every fourth call is long: a fixed gap of 64 would time only long ones, or only short ones.
+        let mut spent = 0;
+        for i in 0..20_000u64 {
+            let began = now_nanos();
+            let call = sampled(Structure::Extend);
+            if i % 4 == 0 {
+                while now_nanos() - began < 2_000 {}
+            }
+            drop(call);
+            if i % 4 == 0 {
+                spent += now_nanos() - began;
+            }
+        }
+        let times = structures();
+        let time = times
+            .iter()
+            .find(|time| time.structure == Structure::Extend)
+            .expect("called");
+        // A preempted sample weighs 64 times what it took, so the bounds are wide.
+        let ratio = time.nanos / spent as f64;
+        assert!((0.5..4.0).contains(&ratio), "{ratio}");
+    }
+}

@@ -1,0 +1,242 @@
+//! A session's task, seen from outside: what it waits for, whether it is queued for its core, how long it ran.
+//!
+//! ```text
+//!          wake              poll                pending
+//!  waiting ───► queued for core ───► running ──────────► waiting
+//!        └ the wait ends here: what follows is the queue's, not its
+//! ```
+//!
+//! [`Accounted`] wraps the task's future. Its waker notes when the session became runnable; its poll adds the time from
+//! there to the core's queue, and the time that the poll itself takes to the running time. If the thread was
+//! blocked meanwhile (by a latch that another session on it waited for, say) that part of the queueing is counted as a wait
+//! for what blocked it: the whole core waited for that.
+//!
+//! A session becomes runnable when its event loop learns of it: what a client's bytes wait in the socket while the loop is
+//! busy with others is not seen.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::clock::now_nanos;
+use crate::event::WaitEvent;
+use crate::histogram::add;
+use crate::object::{Holder, Object};
+use crate::present::{Present, PresentWait};
+use crate::slots::{self, Slot};
+use crate::wait::record_held;
+
+/// What others see of one session's waiting. Written by the thread that runs the session, on lines of its own.
+#[repr(align(128))]
+pub struct SessionWaits {
+    pid: u32,
+    pub(crate) present: Present,
+    /// When it became runnable; 0: it runs, or waits.
+    runnable: AtomicU64,
+    /// What its thread's `blocked` was then.
+    blocked_before: AtomicU64,
+    /// The thread that last ran it, and one.
+    thread: AtomicU32,
+}
+
+impl SessionWaits {
+    /// For the session that is known as `pid`.
+    pub fn new(pid: u32) -> Arc<SessionWaits> {
+        Arc::new(SessionWaits {
+            pid,
+            present: Present::new(),
+            runnable: AtomicU64::new(0),
+            blocked_before: AtomicU64::new(0),
+            thread: AtomicU32::new(0),
+        })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What it waits for now: its own wait, its place in the core's queue, or what blocks the thread that runs it.
+    pub fn present(&self) -> Option<PresentWait> {
+        let slot = self.slot();
+        let runs = slot.is_some_and(|slot| slot.session.load(Ordering::Relaxed) == self.pid);
+        if runs {
+            return slot.and_then(|slot| slot.present.get());
+        }
+        match self.runnable.load(Ordering::Relaxed) {
+            0 => self.present.get(),
+            since => Some(self.queued(slot, since)),
+        }
+    }
+
+    fn queued(&self, slot: Option<&'static Slot>, since: u64) -> PresentWait {
+        let core = slot.map_or(0, |slot| slot.core.load(Ordering::Relaxed));
+        let running = slot.map_or(0, |slot| slot.session.load(Ordering::Relaxed));
+        PresentWait {
+            event: WaitEvent::CoreQueue,
+            object: core.checked_sub(1).map_or(Object::NONE, Object::core),
+            since,
+            holder: match running {
+                0 => Holder::NONE,
+                pid => Holder::session(pid),
+            },
+        }
+    }
+
+    fn slot(&self) -> Option<&'static Slot> {
+        let index = self.thread.load(Ordering::Relaxed).checked_sub(1)?;
+        slots::at(index as usize)
+    }
+
+    /// Somebody woke it. On any thread; of two at once either may be the first.
+    fn note_runnable(&self) {
+        if slots::is_tracking() && self.runnable.load(Ordering::Relaxed) == 0 {
+            let blocked = self
+                .slot()
+                .map_or(0, |slot| slot.blocked.load(Ordering::Relaxed));
+            self.blocked_before.store(blocked, Ordering::Relaxed);
+            self.runnable.store(now_nanos(), Ordering::Relaxed);
+        }
+    }
+}
+
+thread_local! {
+    /// The session that runs on this thread.
+    static CURRENT: RefCell<Option<Arc<SessionWaits>>> = const { RefCell::new(None) };
+    /// When the session that runs now became runnable; 0: not known. Waits that end in this poll ended then.
+    static RUNNABLE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The session that runs on this thread.
+#[inline]
+pub(crate) fn current() -> Option<Arc<SessionWaits>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// When a wait that is found to be over now, and began at `since`, was over.
+#[inline]
+pub(crate) fn ended(since: u64) -> u64 {
+    match RUNNABLE.get() {
+        runnable if runnable > since => runnable,
+        _ => now_nanos(),
+    }
+}
+
+/// A session's task with its time accounted for. Made by [`accounted`].
+pub struct Accounted<F> {
+    waits: Arc<SessionWaits>,
+    waker: Option<(Arc<SessionWaker>, Waker)>,
+    future: Pin<Box<F>>,
+}
+
+/// Runs `future`, all that a session does, accounting its time to `waits` and the threads that poll it.
+pub fn accounted<F: Future>(waits: Arc<SessionWaits>, future: F) -> Accounted<F> {
+    Accounted {
+        waits,
+        waker: None,
+        future: Box::pin(future),
+    }
+}
+
+struct SessionWaker {
+    waits: Arc<SessionWaits>,
+    task: Waker,
+}
+
+impl Wake for SessionWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        // First: the task may run before we are back.
+        self.waits.note_runnable();
+        self.task.wake_by_ref();
+    }
+}
+
+/// While a session runs on this thread; undone also when it panics.
+struct Running {
+    slot: &'static Slot,
+    since: u64,
+    /// The session inside whose poll this is, where one is.
+    before: Option<Arc<SessionWaits>>,
+}
+
+impl Running {
+    fn enter(waits: &Arc<SessionWaits>) -> Running {
+        let slot = slots::mine_current();
+        let tracking = slots::is_tracking();
+        let since = if tracking { now_nanos() } else { 0 };
+        let runnable = waits.runnable.load(Ordering::Relaxed);
+        if runnable != 0 {
+            waits.runnable.store(0, Ordering::Relaxed);
+            if tracking {
+                count_queueing(slot, since.saturating_sub(runnable), waits);
+            }
+        }
+        RUNNABLE.set(runnable);
+        let index = throng_sync::thread_index() as u32 + 1;
+        waits.thread.store(index, Ordering::Relaxed);
+        slot.session.store(waits.pid, Ordering::Relaxed);
+        Running {
+            slot,
+            since,
+            before: CURRENT.replace(Some(waits.clone())),
+        }
+    }
+}
+
+/// Divides the time that a session was runnable and did not run between its core and what blocked that.
+fn count_queueing(slot: &Slot, queued: u64, waits: &SessionWaits) {
+    let blocked_before = waits.blocked_before.load(Ordering::Relaxed);
+    let blocked_now = slot.blocked.load(Ordering::Relaxed);
+    let blocked = blocked_now.wrapping_sub(blocked_before).min(queued);
+    if blocked > 0
+        && let Some(by) = slot.last_block.get()
+    {
+        record_held(by.event, by.object, blocked, by.holder);
+    }
+    let core = slot.core.load(Ordering::Relaxed);
+    let object = core.checked_sub(1).map_or(Object::NONE, Object::core);
+    record_held(WaitEvent::CoreQueue, object, queued - blocked, Holder::NONE);
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.since != 0 {
+            add(&self.slot.running, now_nanos().saturating_sub(self.since));
+        }
+        RUNNABLE.set(0);
+        let outer = self.before.take();
+        let pid = outer.as_ref().map_or(0, |waits| waits.pid);
+        self.slot.session.store(pid, Ordering::Relaxed);
+        CURRENT.set(outer);
+    }
+}
+
+impl<F: Future> Future for Accounted<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        let known = this
+            .waker
+            .as_ref()
+            .is_some_and(|(inner, _)| inner.task.will_wake(context.waker()));
+        if !known {
+            let inner = Arc::new(SessionWaker {
+                waits: this.waits.clone(),
+                task: context.waker().clone(),
+            });
+            this.waker = Some((inner.clone(), Waker::from(inner)));
+        }
+        let (_, waker) = this.waker.as_ref().expect("just made");
+        let _running = Running::enter(&this.waits);
+        this.future.as_mut().poll(&mut Context::from_waker(waker))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+use super::*;
+use crate::object::ObjectKind;
+use crate::wait::{Scope, blocking, waiting, waits};
+use std::future::poll_fn;
+
+/// Runs a task by hand: a waker that counts, on this thread.
+struct Count(AtomicU32);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn spin_for(nanos: u64) {
+    let began = now_nanos();
+    while now_nanos() - began < nanos {
+        std::hint::spin_loop();
+    }
+}
+
+fn nanos_of(event: WaitEvent, object: Object) -> u64 {
+    waits()
+        .iter()
+        .find(|w| w.event == event && w.object == object && w.scope == Scope::Sessions)
+        .map_or(0, |w| w.nanos)
+}
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn a_wait_ends_when_the_session_is_woken_and_the_rest_is_the_cores() {
+    // A thread of its own, so that its core has a number that no other test uses.
+    std::thread::spawn(|| {
+        slots::this_is_core(7001);
+        let session = SessionWaits::new(71);
+        let row = Object::tuple(70, 1);
+        let mut wait = None;
+        let mut polls = 0;
+        let task = poll_fn(|_| {
+            polls += 1;
+            if polls == 1 {
+                wait = Some(waiting(WaitEvent::LockTuple, row).held_by(Holder::session(99)));
+                return Poll::Pending;
+            }
+            wait = None;
+            Poll::Ready(())
+        });
+        let mut task = Box::pin(accounted(session.clone(), task));
+        let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
+        let mut context = Context::from_waker(&waker);
+        assert!(task.as_mut().poll(&mut context).is_pending());
+
+        let present = session.present().expect("it waits");
+        assert_eq!((present.event, present.object), (WaitEvent::LockTuple, row));
+        assert_eq!(present.holder.pid(), Some(99));
+        spin_for(2 * MS);
+        task.waker.as_ref().expect("polled").1.wake_by_ref();
+        let present = session.present().expect("it is queued");
+        assert_eq!(present.event, WaitEvent::CoreQueue);
+        assert_eq!(present.object, Object::core(7001));
+        spin_for(20 * MS);
+        assert!(task.as_mut().poll(&mut context).is_ready());
+        assert_eq!(session.present(), None);
+
+        let waited = nanos_of(WaitEvent::LockTuple, row);
+        assert!((2 * MS..18 * MS).contains(&waited), "{waited}");
+        assert!(nanos_of(WaitEvent::CoreQueue, Object::core(7001)) >= 20 * MS);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_core_that_is_blocked_makes_its_sessions_wait_for_what_blocks_it() {
+    std::thread::spawn(|| {
+        slots::this_is_core(7002);
+        let session = SessionWaits::new(72);
+        let mut task = Box::pin(accounted(session, poll_fn(|_| Poll::<()>::Pending)));
+        let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
+        let mut context = Context::from_waker(&waker);
+        assert!(task.as_mut().poll(&mut context).is_pending());
+        task.waker.as_ref().expect("polled").1.wake_by_ref();
+        // Another session of this thread waits for a latch.
+        let page = Object::page(0x72_0000_0001);
+        let wait = blocking(WaitEvent::LatchExclusive, page).held_by(Holder::session(5));
+        spin_for(5 * MS);
+        drop(wait);
+        assert!(task.as_mut().poll(&mut context).is_pending());
+
+        let latch = waits()
+            .into_iter()
+            .find(|w| w.event == WaitEvent::LatchExclusive && w.object == page)
+            .expect("recorded");
+        assert_eq!((latch.count, latch.holder), (2, Holder::session(5)));
+        assert!(latch.nanos >= 10 * MS, "{}", latch.nanos);
+        assert!(nanos_of(WaitEvent::CoreQueue, Object::core(7002)) < 5 * MS);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_thread_that_blocks_shows_its_session_waiting() {
+    std::thread::spawn(|| {
+        let session = SessionWaits::new(73);
+        let seen = session.clone();
+        let task = poll_fn(move |_| {
+            assert_eq!(seen.present(), None);
+            let object = Object::lock("test.seen");
+            assert_eq!(object.kind, ObjectKind::Lock);
+            let wait = blocking(WaitEvent::SpinLock, object);
+            let present = seen.present().expect("it waits");
+            drop(wait);
+            Poll::Ready(present.object == object && seen.present().is_none())
+        });
+        let mut task = Box::pin(accounted(session, task));
+        let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
+        let polled = task.as_mut().poll(&mut Context::from_waker(&waker));
+        assert_eq!(polled, Poll::Ready(true));
+    })
+    .join()
+    .unwrap();
+}
