@@ -159,7 +159,7 @@ pub enum Metric {
 /// How the turns of a case are cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Rounds whose medians count; one more is sampled.
+    /// Rounds whose medians count; about one and a half more are sampled.
     pub rounds: usize,
     /// For all turns together; divided evenly.
     pub budget: Duration,

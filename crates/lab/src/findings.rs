@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use crate::case::{About, Axis, Role};
+use crate::profile::{Hot, Profile};
 use crate::stats::{Outcome, Spread};
+use crate::usl::Law;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
@@ -13,10 +15,14 @@ pub struct Findings {
     pub axis: &'static str,
     pub machine: Machine,
     pub pace: Cut,
+    /// Parts of the names of the functions that are the structure under test.
+    pub functions: &'static [&'static str],
     pub variants: Vec<Measured>,
     pub verdicts: Vec<Verdict>,
     /// By which the verdicts were found.
     pub rule: &'static str,
+    /// Why there are no samples of stacks, where there are none.
+    pub unsampled: Option<String>,
 }
 
 /// The machine that was measured.
@@ -46,6 +52,21 @@ pub struct Measured {
     pub about: &'static str,
     /// Ascending in clients.
     pub points: Vec<Point>,
+    /// How throughput grows with clients.
+    pub law: Law,
+    /// With the most clients.
+    pub on_cpu: Option<Sampled>,
+    pub off_cpu: Option<Sampled>,
+}
+
+/// A profile and what is told of it in a line.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sampled {
+    #[serde(flatten)]
+    pub profile: Profile,
+    /// The share of stacks that pass through the structure, where it has functions of its own.
+    pub inside: Option<f64>,
+    pub hottest: Vec<Hot>,
 }
 
 /// One variant with so many clients.
@@ -57,6 +78,8 @@ pub struct Point {
     pub throughput: Spread,
     /// The share inside the structure by the case's own counters.
     pub inside: Option<Spread>,
+    /// The share of stack samples on a core that pass through the structure's functions.
+    pub sampled: Option<f64>,
     /// Over all rounds together.
     pub latency: Option<Latency>,
     pub numbers: Vec<NamedSpread>,
@@ -96,6 +119,22 @@ pub struct Verdict {
 impl Findings {
     pub fn variant(&self, name: &str) -> Option<&Measured> {
         self.variants.iter().find(|v| v.name == name)
+    }
+}
+
+impl Sampled {
+    /// Functions that are worth a line.
+    const HOTTEST: usize = 8;
+
+    pub fn of(profile: Profile, functions: &[&str]) -> Sampled {
+        Sampled {
+            inside: match functions {
+                [] => None,
+                some => profile.share(some),
+            },
+            hottest: profile.hottest(Sampled::HOTTEST),
+            profile,
+        }
     }
 }
 

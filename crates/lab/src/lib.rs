@@ -22,9 +22,12 @@ pub mod crew;
 mod error;
 pub mod findings;
 mod print;
+pub mod profile;
 mod progress;
+pub mod report;
 mod runner;
 pub mod stats;
+pub mod usl;
 
 pub use error::{Error, Result};
 pub use progress::Progress;

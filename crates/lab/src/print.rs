@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use crate::case::Case;
-use crate::findings::{Findings, Measured, Point};
+use crate::findings::{Findings, Measured, Point, Sampled};
 use crate::stats::Spread;
+use crate::usl::{Interval, Law};
 
 /// `throng lab list`.
 pub fn list(cases: &[&dyn Case]) -> String {
@@ -54,13 +55,74 @@ pub fn findings(found: &Findings) -> String {
             variant.about
         );
         text.push_str(&table(found, variant));
+        let _ = writeln!(text, "  {}", law(&variant.law, found.axis));
+        for sampled in [&variant.on_cpu, &variant.off_cpu].into_iter().flatten() {
+            let _ = writeln!(text, "  {}", hottest(sampled));
+        }
     }
     text.push('\n');
+    if let Some(why) = &found.unsampled {
+        let _ = writeln!(text, "No stacks were sampled: {why}.");
+    }
     for verdict in &found.verdicts {
         let _ = writeln!(text, "{}", verdict.line(found.axis));
     }
     if !found.verdicts.is_empty() {
         let _ = writeln!(text, "Rule: {}.", found.rule);
+    }
+    text
+}
+
+/// The scalability law in a line.
+pub fn law(law: &Law, axis: &str) -> String {
+    let fit = match law {
+        Law::Fitted(fit) => fit,
+        Law::Absent(why) => return format!("no fit: {why}"),
+    };
+    let c = &fit.coefficients;
+    let interval = |i: &Interval| format!("{} to {}", coefficient(i.low), coefficient(i.high));
+    let peak = match fit.peak {
+        Some(peak) => format!("; peak at {} {axis}", number(peak)),
+        None => "; no peak".to_owned(),
+    };
+    let poor = match fit.is_poor() {
+        true => ", so the law describes this poorly",
+        false => "",
+    };
+    format!(
+        "fit: contention {} ({}), coherence {} ({}){peak}; off by {} on average{poor}",
+        coefficient(c.sigma),
+        interval(&fit.sigma_95),
+        coefficient(c.kappa),
+        interval(&fit.kappa_95),
+        percent(fit.misfit),
+    )
+}
+
+/// Two digits that mean something, without an exponent where one is not needed.
+fn coefficient(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        v if v >= 0.001 => format!("{v:.3}"),
+        v => format!("{v:.1e}"),
+    }
+}
+
+/// Where the time went, in a line.
+fn hottest(sampled: &Sampled) -> String {
+    let (which, unit) = match sampled.profile.off_cpu {
+        true => ("off the cores", "of the time"),
+        false => ("on the cores", "of samples"),
+    };
+    let mut text = format!("{which}:");
+    if let Some(inside) = sampled.inside {
+        let _ = write!(text, " {} {unit} in the structure;", percent(inside));
+    }
+    for hot in sampled.hottest.iter().take(3) {
+        let _ = write!(text, " {} {}", percent(hot.share), hot.function);
+    }
+    if sampled.profile.lost > 0 {
+        let _ = write!(text, " ({} records lost)", sampled.profile.lost);
     }
     text
 }
@@ -92,6 +154,9 @@ fn header(found: &Findings, variant: &Measured) -> Vec<String> {
     if point.inside.is_some() {
         cells.push("inside".to_owned());
     }
+    if point.sampled.is_some() {
+        cells.push("sampled".to_owned());
+    }
     if point.latency.is_some() {
         cells.extend(["p50", "p99"].map(str::to_owned));
     }
@@ -117,6 +182,9 @@ fn row(variant: &Measured, point: &Point) -> Vec<String> {
                 .as_ref()
                 .map_or_else(missing, |s| percent(s.median)),
         );
+    }
+    if first.sampled.is_some() {
+        cells.push(point.sampled.map_or_else(missing, percent));
     }
     if first.latency.is_some() {
         let of = |nanos: Option<u64>| nanos.map_or_else(missing, duration);

@@ -4,6 +4,7 @@
 //! round 1   for each number of clients:  A B C
 //! round 2   for each number of clients:  B C A      so that nobody is always first, or always after the same
 //! round 3   for each number of clients:  C A B
+//! last      stacks are sampled; throughput is not counted
 //! ```
 
 use std::path::PathBuf;
@@ -11,9 +12,13 @@ use std::time::{Duration, Instant};
 
 use throng_observe::HistogramSnapshot;
 
-use crate::case::{Bench, Case, Effect, Metric, Pace, Sample, Setup, Turn, Variant};
-use crate::findings::{Cut, Findings, Latency, Machine, Measured, NamedSpread, Point, Verdict};
+use crate::case::{Axis, Bench, Case, Effect, Metric, Pace, Sample, Setup, Turn, Variant};
+use crate::findings::{
+    Cut, Findings, Latency, Machine, Measured, NamedSpread, Point, Sampled, Verdict,
+};
+use crate::profile::{HERTZ, Mode, Profile, Recorder};
 use crate::stats::{RULE, Spread, judge};
+use crate::usl::{self, Law, Observed};
 use crate::{Error, Progress, Result};
 
 /// What the user asks of a run.
@@ -62,15 +67,33 @@ pub fn run(case: &dyn Case, wishes: &Wishes, progress: &Progress) -> Result<Find
         progress,
     };
     let samples = turns.run(&mut benches)?;
+    progress.say("sampling stacks");
+    let profiles = turns.profiled(&mut benches, case.functions());
+    // Servers end and files go before anything is written down: what follows cannot fail.
     drop(benches);
+    let (profiles, unsampled) = match profiles {
+        Ok(profiles) => (profiles, None),
+        Err(e) => (Vec::new(), Some(e.to_string())),
+    };
+    let mut profiles = profiles.into_iter();
     let variants = (variants.iter().zip(samples))
-        .map(|(variant, samples)| Measured {
-            name: variant.name,
-            role: variant.role,
-            about: variant.about,
-            points: (clients.iter().zip(samples))
-                .map(|(&clients, rounds)| point(clients, &rounds))
-                .collect(),
+        .map(|(variant, samples)| {
+            let profiled = profiles.next().unwrap_or_default();
+            let mut shares = profiled.shares.into_iter();
+            let point = |(&clients, rounds): (&usize, Vec<Sample>)| Point {
+                sampled: shares.next().flatten(),
+                ..point(clients, &rounds)
+            };
+            let points: Vec<Point> = clients.iter().zip(samples).map(point).collect();
+            Measured {
+                name: variant.name,
+                role: variant.role,
+                about: variant.about,
+                law: law(case.axis(), &points),
+                points,
+                on_cpu: profiled.on_cpu,
+                off_cpu: profiled.off_cpu,
+            }
         })
         .collect();
     let mut findings = Findings {
@@ -79,9 +102,11 @@ pub fn run(case: &dyn Case, wishes: &Wishes, progress: &Progress) -> Result<Find
         axis: case.axis().name(),
         machine,
         pace: cut,
+        functions: case.functions(),
         variants,
         verdicts: Vec::new(),
         rule: RULE,
+        unsampled,
     };
     findings.verdicts = (case.effects().iter())
         .filter_map(|effect| verdict(&findings, effect))
@@ -121,8 +146,8 @@ fn points(case: &dyn Case, wished: &[usize], cores: usize) -> Vec<usize> {
 /// How long each turn is and how many rounds there are.
 fn cut(pace: Pace, wishes: &Wishes, turns_a_round: usize) -> Cut {
     let rounds = wishes.rounds.unwrap_or(pace.rounds).max(1);
-    // One round more than counts: the sampled one.
-    let turns = (turns_a_round * (rounds + 1)).max(1) as u32;
+    // Two rounds more than count: of the sampled turns, those off the core are fewer than a round.
+    let turns = (turns_a_round * (rounds + 2)).max(1) as u32;
     let turn = match wishes.turn {
         Some(turn) => turn,
         None => (pace.budget / turns).clamp(pace.shortest, pace.longest),
@@ -152,13 +177,9 @@ impl Turns<'_> {
                 for step in 0..self.variants.len() {
                     let which = (round + step) % self.variants.len();
                     self.say(done, total, began.elapsed(), round, which, clients);
-                    let turn = Turn {
-                        clients,
-                        duration: Duration::from_secs_f64(self.cut.seconds),
-                    };
                     let name = self.variants[which].name;
                     let sample = benches[which]
-                        .run(&turn)
+                        .run(&self.turn(clients))
                         .map_err(|e| e.during(format_args!("{name} with {clients}")))?;
                     samples[which][at].push(sample);
                     done += 1;
@@ -166,6 +187,58 @@ impl Turns<'_> {
             }
         }
         Ok(samples)
+    }
+
+    /// One round more, which counts for nothing but its stacks, and for each variant one turn off the core.
+    fn profiled(
+        &self,
+        benches: &mut [Box<dyn Bench>],
+        functions: &[&str],
+    ) -> Result<Vec<Profiled>> {
+        let on_cpu = Mode::OnCpu { hertz: HERTZ };
+        let Some(&most) = self.clients.last() else {
+            return Ok(Vec::new());
+        };
+        let mut profiled = Vec::with_capacity(benches.len());
+        for (bench, variant) in benches.iter_mut().zip(self.variants) {
+            let mut found = Profiled::default();
+            for &clients in self.clients {
+                self.progress.say(format_args!(
+                    "sampling stacks on the cores: {clients} × {}",
+                    variant.name
+                ));
+                let profile = self.profile(bench.as_mut(), clients, on_cpu)?;
+                found.shares.push(match functions {
+                    [] => None,
+                    some => profile.share(some),
+                });
+                found.on_cpu = Some(Sampled::of(profile, functions));
+            }
+            self.progress.say(format_args!(
+                "sampling stacks off the cores: {most} × {}",
+                variant.name
+            ));
+            // Needs more permission than the other; what that found is worth having without.
+            let off = self.profile(bench.as_mut(), most, Mode::OffCpu);
+            found.off_cpu = off.ok().map(|profile| Sampled::of(profile, functions));
+            profiled.push(found);
+        }
+        Ok(profiled)
+    }
+
+    fn profile(&self, bench: &mut dyn Bench, clients: usize, mode: Mode) -> Result<Profile> {
+        let recorder = Recorder::start(&bench.processes(), mode)?;
+        let ran = bench.run(&self.turn(clients));
+        let profile = recorder.stop()?;
+        ran?;
+        Ok(profile)
+    }
+
+    fn turn(&self, clients: usize) -> Turn {
+        Turn {
+            clients,
+            duration: Duration::from_secs_f64(self.cut.seconds),
+        }
     }
 
     fn say(
@@ -191,6 +264,34 @@ impl Turns<'_> {
     }
 }
 
+/// The stacks of one variant.
+#[derive(Default)]
+struct Profiled {
+    /// Of samples inside the structure, by number of clients.
+    shares: Vec<Option<f64>>,
+    /// With the most clients.
+    on_cpu: Option<Sampled>,
+    off_cpu: Option<Sampled>,
+}
+
+/// The scalability law over all rounds.
+fn law(axis: Axis, points: &[Point]) -> Law {
+    if let Axis::Other(name) = axis {
+        let why = format!("the scalability law is about clients, not about {name}");
+        return Law::Absent(why);
+    }
+    let observed: Vec<Observed> = (points.iter())
+        .flat_map(|point| {
+            let observed = |&throughput: &f64| Observed {
+                clients: point.clients as f64,
+                throughput,
+            };
+            point.throughput.rounds.iter().map(observed)
+        })
+        .collect();
+    usl::fit(&observed)
+}
+
 /// One variant's rounds with so many clients, put together.
 fn point(clients: usize, rounds: &[Sample]) -> Point {
     let spread = |of: &dyn Fn(&Sample) -> Option<f64>| {
@@ -207,6 +308,7 @@ fn point(clients: usize, rounds: &[Sample]) -> Point {
         clients,
         throughput: spread(&|sample| Some(sample.throughput())).expect("at least one round"),
         inside: spread(&|sample| sample.inside),
+        sampled: None,
         latency: latency(rounds),
         numbers: (names.into_iter())
             .filter_map(|(name, unit)| {
