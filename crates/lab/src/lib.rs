@@ -21,6 +21,7 @@ pub mod cli;
 pub mod crew;
 mod error;
 pub mod findings;
+pub mod load;
 mod print;
 pub mod profile;
 mod progress;
