@@ -126,7 +126,9 @@ pub fn warehouses(count: i64) -> Lines<'static> {
             .text(&mut random, 6, 10)
             .address(&mut random);
         let tax = random.within(0, 2000);
-        line.arg(Arg::Rate(tax)).arg(Arg::Cents(300_000_00)).end();
+        line.arg(Arg::Rate(tax))
+            .arg(Arg::Cents(300_000 * 100))
+            .end();
     })
 }
 
@@ -137,7 +139,7 @@ pub fn districts(warehouse: i64) -> Lines<'static> {
         line.text(&mut random, 6, 10).address(&mut random);
         let tax = random.within(0, 2000);
         line.arg(Arg::Rate(tax))
-            .arg(Arg::Cents(30_000_00))
+            .arg(Arg::Cents(30_000 * 100))
             .int(ORDERS + 1)
             .end();
     })
@@ -174,10 +176,10 @@ pub fn customers(warehouse: i64, now: &str) -> Lines<'_> {
             line.arg(Arg::Text(&phone))
                 .arg(Arg::Text(now))
                 .arg(Arg::Text(credit));
-            line.arg(Arg::Cents(50_000_00))
+            line.arg(Arg::Cents(50_000 * 100))
                 .arg(Arg::Rate(random.within(0, 5000)));
-            line.arg(Arg::Cents(-10_00))
-                .arg(Arg::Cents(10_00))
+            line.arg(Arg::Cents(-10 * 100))
+                .arg(Arg::Cents(10 * 100))
                 .int(1)
                 .int(0);
             line.text(random, 300, 500).end();
@@ -198,7 +200,7 @@ pub fn histories(warehouse: i64, now: &str) -> Lines<'_> {
                 .int(district)
                 .int(warehouse);
             line.arg(Arg::Text(now))
-                .arg(Arg::Cents(10_00))
+                .arg(Arg::Cents(10 * 100))
                 .text(random, 12, 24)
                 .end();
         },
