@@ -3,6 +3,7 @@
 //! It lives here and not in the binary, so that the laboratory can be built and tried in seconds
 //! (`cargo run --release -p throng-lab --example lab -- list`).
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use clap::Args;
 
 use crate::case::{self, ALL};
 use crate::runner::{self, Wishes};
-use crate::{Error, Progress, Result, print};
+use crate::{Error, Progress, Result, print, report};
 
 /// The most clients that can be asked for: each is a thread or a connection.
 const MOST_CLIENTS: usize = 100_000;
@@ -36,6 +37,9 @@ pub struct Lab {
     /// Print the findings as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Write the findings as one HTML page, with plots and flame graphs.
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
 }
 
 /// Runs the command. What is found goes to standard output, everything else to standard error; the status is 2
@@ -64,10 +68,19 @@ fn obey(args: &Lab) -> Result<()> {
         ))
     })?;
     let wishes = wishes(args)?;
+    if let Some(path) = &args.report {
+        // Before the minutes of measuring, not after them.
+        writable(path)?;
+    }
     eprint!("{}", print::about(case));
     let progress = Progress::new();
     let found = runner::run(case, &wishes, &progress)?;
     progress.clear();
+    if let Some(path) = &args.report {
+        std::fs::write(path, report::findings(&found))
+            .map_err(|e| Error::from(e).during(path.display()))?;
+        eprintln!("The report is in {}.", path.display());
+    }
     if args.json {
         let json =
             serde_json::to_string_pretty(&found).map_err(|e| Error::failed(e.to_string()))?;
@@ -76,6 +89,17 @@ fn obey(args: &Lab) -> Result<()> {
         print!("{}", print::findings(&found));
     }
     Ok(())
+}
+
+fn writable(path: &Path) -> Result<()> {
+    let opened = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path);
+    match opened {
+        Ok(_) => Ok(()),
+        Err(e) => Err(Error::usage(format!("--report {}: {e}", path.display()))),
+    }
 }
 
 fn wishes(args: &Lab) -> Result<Wishes> {

@@ -100,7 +100,7 @@ pub fn law(law: &Law, axis: &str) -> String {
 }
 
 /// Two digits that mean something, without an exponent where one is not needed.
-fn coefficient(value: f64) -> String {
+pub fn coefficient(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
         v if v >= 0.001 => format!("{v:.3}"),

@@ -356,16 +356,44 @@ fn calls(stack: &[u64]) -> impl DoubleEndedIterator<Item = u64> {
     here.into_iter().chain(callers)
 }
 
-/// `;outer;…;inner`
+/// `;outer;…;inner`, from the first function that is not the start of a thread: those are the same a dozen in
+/// every stack and say nothing. A stack of nothing else is kept whole.
 fn frames(stack: &[u64], names: &HashMap<u64, Names>) -> String {
+    let all = || calls(stack).rev().flat_map(|address| &names[&address]);
+    let mut started = all().skip_while(|name| is_start(name)).peekable();
     let mut text = String::new();
-    for address in calls(stack).rev() {
-        for name in &names[&address] {
-            text.push(';');
-            text.push_str(name);
-        }
+    let mut add = |name: &String| {
+        text.push(';');
+        text.push_str(name);
+    };
+    match started.peek() {
+        Some(_) => started.for_each(&mut add),
+        None => all().for_each(&mut add),
     }
     text
+}
+
+/// What every thread runs before its own work.
+fn is_start(name: &str) -> bool {
+    const STARTS: [&str; 8] = [
+        "std::",
+        "core::",
+        "alloc::",
+        "<std::",
+        "<core::",
+        "<alloc::",
+        "[libc",
+        "[unknown]",
+    ];
+    const C: [&str; 6] = [
+        "_start",
+        "main",
+        "__libc_start_main",
+        "start_thread",
+        "clone3",
+        "__clone",
+    ];
+    STARTS.iter().any(|start| name.starts_with(start)) || C.contains(&name)
 }
 
 /// As the kernel knows it, without the number that tells threads of a kind apart.

@@ -26,7 +26,7 @@ impl Case for Atomics {
         About {
             title: "one cache line: read by all, written by all, or one for each",
             text: "Every thread works on one word: it reads it, adds to it, or replaces it by compare-and-swap until \
-                   that succeeds; in `split` each has a word on a line of its own. \
+                   that succeeds; with split each has a word on a line of its own. \
                    On a Power8 with up to 512 hardware threads, PostgreSQL's loop of compare-and-swap in its \
                    lightweight lock was replaced by an add that looks afterwards, with a very large gain, and in \
                    its buffer pin with none.",

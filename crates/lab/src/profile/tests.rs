@@ -97,3 +97,32 @@ fn a_busy_thread_is_seen() {
     let share = profile.share(&["burn_here"]).expect("samples");
     assert!(share > 0.0, "{:?}", profile.hottest(5));
 }
+
+#[test]
+fn stacks_begin_where_the_work_begins() {
+    let names: HashMap<u64, Names> = [
+        (9, vec!["clone3".to_owned()]),
+        (
+            8,
+            vec![
+                "std::thread::start".to_owned(),
+                "core::ops::call_once".to_owned(),
+            ],
+        ),
+        (
+            7,
+            vec![
+                "throng_lab::crew::run".to_owned(),
+                "core::hint::spin_loop".to_owned(),
+            ],
+        ),
+    ]
+    .into();
+    // Callers are looked up one byte before where they go on.
+    assert_eq!(
+        frames(&[7, 9, 10], &names),
+        ";throng_lab::crew::run;core::hint::spin_loop"
+    );
+    let idle = ";clone3;std::thread::start;core::ops::call_once";
+    assert_eq!(frames(&[8, 10], &names), idle);
+}
