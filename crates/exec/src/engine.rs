@@ -130,6 +130,7 @@ impl Engine {
     /// F0000 for settings that are none; 58030, 53100 and XX001 from storage.
     pub fn open(config: EngineConfig) -> Result<Arc<Engine>> {
         let settings = server_settings(&config.settings, Source::CommandLine)?;
+        throng_observe::track(settings.bool(Id::TrackWaits));
         std::fs::create_dir_all(&config.data)?;
         let microseconds = |id| Duration::from_micros(settings.int(id) as u64);
         let disk = open_disk(&config.data, microseconds(Id::LabSlowDisk))?;

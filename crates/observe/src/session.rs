@@ -7,7 +7,8 @@
 //! ```
 //!
 //! [`Accounted`] wraps the task's future. Its waker notes when the session became runnable; its poll adds the time from
-//! there to the core's queue, and the time that the poll itself takes to the running time. If the thread was
+//! there to the core's queue, and the time that the poll itself takes to the running time. It was queued only if others
+//! ran before it: the time the system takes to wake a thread that had nothing to do belongs to the wait. If the thread was
 //! blocked meanwhile (by a latch that another session on it waited for, say) that part of the queueing is counted as a wait
 //! for what blocked it: the whole core waited for that.
 //!
@@ -36,8 +37,9 @@ pub struct SessionWaits {
     pub(crate) present: Present,
     /// When it became runnable; 0: it runs, or waits.
     runnable: AtomicU64,
-    /// What its thread's `blocked` was then.
+    /// What its thread's `blocked` and `running` were then.
     blocked_before: AtomicU64,
+    running_before: AtomicU64,
     /// The thread that last ran it, and one.
     thread: AtomicU32,
 }
@@ -50,6 +52,7 @@ impl SessionWaits {
             present: Present::new(),
             runnable: AtomicU64::new(0),
             blocked_before: AtomicU64::new(0),
+            running_before: AtomicU64::new(0),
             thread: AtomicU32::new(0),
         })
     }
@@ -93,10 +96,12 @@ impl SessionWaits {
     /// Somebody woke it. On any thread; of two at once either may be the first.
     fn note_runnable(&self) {
         if slots::is_tracking() && self.runnable.load(Ordering::Relaxed) == 0 {
-            let blocked = self
-                .slot()
-                .map_or(0, |slot| slot.blocked.load(Ordering::Relaxed));
-            self.blocked_before.store(blocked, Ordering::Relaxed);
+            if let Some(slot) = self.slot() {
+                let blocked = slot.blocked.load(Ordering::Relaxed);
+                let running = slot.running.load(Ordering::Relaxed);
+                self.blocked_before.store(blocked, Ordering::Relaxed);
+                self.running_before.store(running, Ordering::Relaxed);
+            }
             self.runnable.store(now_nanos(), Ordering::Relaxed);
         }
     }
@@ -169,11 +174,15 @@ impl Running {
         let slot = slots::mine_current();
         let tracking = slots::is_tracking();
         let since = if tracking { now_nanos() } else { 0 };
-        let runnable = waits.runnable.load(Ordering::Relaxed);
+        let mut runnable = waits.runnable.load(Ordering::Relaxed);
         if runnable != 0 {
             waits.runnable.store(0, Ordering::Relaxed);
-            if tracking {
+            let running = slot.running.load(Ordering::Relaxed);
+            let was_queued = running != waits.running_before.load(Ordering::Relaxed);
+            if tracking && was_queued {
                 count_queueing(slot, since.saturating_sub(runnable), waits);
+            } else {
+                runnable = 0;
             }
         }
         RUNNABLE.set(runnable);

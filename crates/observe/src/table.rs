@@ -36,7 +36,9 @@ pub(crate) struct Measured {
     pub(crate) key: Key,
     pub(crate) nanos: u64,
     pub(crate) longest: u64,
+    /// Who had it in the longest wait of which that is known, and how long that was.
     pub(crate) holder: Holder,
+    pub(crate) held: u64,
     pub(crate) histogram: HistogramSnapshot,
 }
 
@@ -58,6 +60,7 @@ struct Entry {
     nanos: AtomicU64,
     longest: AtomicU64,
     holder: AtomicU64,
+    held: AtomicU64,
     histogram: Histogram,
 }
 
@@ -69,6 +72,7 @@ impl Entry {
             nanos: AtomicU64::new(0),
             longest: AtomicU64::new(0),
             holder: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             histogram: Histogram::new(),
         }
     }
@@ -137,7 +141,7 @@ impl Set {
             for (place, word) in self.keys[way].iter().zip(key) {
                 place.store(word, Ordering::Relaxed);
             }
-            for measured in [&entry.nanos, &entry.longest, &entry.holder] {
+            for measured in [&entry.nanos, &entry.longest, &entry.holder, &entry.held] {
                 measured.store(0, Ordering::Relaxed);
             }
             entry.histogram.clear();
@@ -168,7 +172,8 @@ impl ObjectTable {
             if nanos > entry.longest.load(Ordering::Relaxed) {
                 entry.longest.store(nanos, Ordering::Relaxed);
             }
-            if !holder.is_none() {
+            if !holder.is_none() && nanos >= entry.held.load(Ordering::Relaxed) {
+                entry.held.store(nanos, Ordering::Relaxed);
                 entry.holder.store(holder.raw(), Ordering::Relaxed);
             }
         });
@@ -203,6 +208,7 @@ impl ObjectTable {
                     nanos: entry.nanos.load(Ordering::Relaxed),
                     longest: entry.longest.load(Ordering::Relaxed),
                     holder: Holder::from_raw(entry.holder.load(Ordering::Relaxed)),
+                    held: entry.held.load(Ordering::Relaxed),
                     histogram,
                 })
             })?

@@ -218,7 +218,7 @@ pub struct WaitRow {
     pub nanos: u64,
     pub longest_nanos: u64,
     pub histogram: HistogramSnapshot,
-    /// Who had it when it was last waited for.
+    /// Who had it in the longest wait of which that is known: the one to ask.
     pub holder: Holder,
 }
 
@@ -252,12 +252,10 @@ impl WaitRow {
 /// Every event and object with its waits; the rows of one event add up to all its waits. In no order.
 pub fn waits() -> Vec<WaitRow> {
     let mut rows = of_objects();
-    for &event in WaitEvent::ALL {
+    rows.extend(of_cores());
+    let others = |event: &&WaitEvent| **event != WaitEvent::CoreQueue;
+    for &event in WaitEvent::ALL.iter().filter(others) {
         for background in [false, true] {
-            if event == WaitEvent::CoreQueue {
-                rows.extend(of_cores());
-                continue;
-            }
             let mut rest = WaitRow::new(Key {
                 event,
                 background,
@@ -287,6 +285,15 @@ pub fn waits() -> Vec<WaitRow> {
 }
 
 impl WaitRow {
+    /// This row's waits and another's of the same event, as waits for no object in particular.
+    pub fn with(mut self, other: &WaitRow) -> WaitRow {
+        self.absorb(other);
+        self.object = Object::NONE;
+        self.longest_nanos = self.longest_nanos.max(other.longest_nanos);
+        self.holder = Holder::NONE;
+        self
+    }
+
     fn absorb(&mut self, rest: &WaitRow) {
         self.count += rest.count;
         self.nanos += rest.nanos;
@@ -296,20 +303,22 @@ impl WaitRow {
 
 /// What the threads' tables have, added up by object.
 fn of_objects() -> Vec<WaitRow> {
-    let mut rows: HashMap<Key, WaitRow> = HashMap::new();
+    // With how long the holder that is shown had it.
+    let mut rows: HashMap<Key, (u64, WaitRow)> = HashMap::new();
     for measured in slots::all_current().flat_map(|slot| slot.objects.measured()) {
-        let row = rows
+        let (held, row) = rows
             .entry(measured.key)
-            .or_insert_with(|| WaitRow::new(measured.key));
+            .or_insert_with(|| (0, WaitRow::new(measured.key)));
         row.count += measured.histogram.count();
         row.nanos += measured.nanos;
         row.longest_nanos = row.longest_nanos.max(measured.longest);
         row.histogram.add(&measured.histogram);
-        if !measured.holder.is_none() {
-            row.holder = measured.holder;
+        if !measured.holder.is_none() && measured.held >= *held {
+            (*held, row.holder) = (measured.held, measured.holder);
         }
     }
-    rows.into_values().filter(|row| row.count > 0).collect()
+    let rows = rows.into_values().map(|(_, row)| row);
+    rows.filter(|row| row.count > 0).collect()
 }
 
 /// The queues for the cores: each thread's own numbers.

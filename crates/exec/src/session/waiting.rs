@@ -6,7 +6,7 @@ mod remedy;
 use std::collections::HashMap;
 
 use throng_observe::{
-    Holder, PresentWait, Scope, WaitClass, WaitEvent, WaitRow, background_now, now_nanos,
+    Holder, Object, PresentWait, Scope, WaitClass, WaitEvent, WaitRow, background_now, now_nanos,
     present_of_thread, running_nanos, thread_name,
 };
 use throng_sql::catalog::system::{HolderInfo, StructureInfo, WaitInfo, WaitingInfo};
@@ -29,11 +29,10 @@ impl SessionHost<'_> {
         sessions.into_iter().map(|s| (s.pid, s)).collect()
     }
 
-    /// Hold-ups of sessions first, then what the server's own threads waited for, then what holds nothing up; the
-    /// longest total first in each.
+    /// Hold-ups of sessions first, then what the server's own threads waited for, then what holds nothing up; in each the
+    /// event with the longest total first, and of an event the object with the longest.
     pub(super) fn wait_rows(&self) -> Vec<WaitInfo> {
-        let mut rows = throng_observe::waits();
-        rows.sort_by_key(|row| (rank(row), std::cmp::Reverse(row.nanos)));
+        let rows = in_order(throng_observe::waits());
         let (names, sessions) = (Names::new(self), self.sessions_by_pid());
         let remedies = Remedies::new(self, &rows);
         rows.iter()
@@ -145,6 +144,32 @@ impl SessionHost<'_> {
 
 const IDLE: u8 = 2;
 
+/// Objects of one event that have rows of their own; what more there are is one row.
+const OBJECTS: usize = 8;
+
+fn in_order(rows: Vec<WaitRow>) -> Vec<WaitRow> {
+    let mut events: HashMap<(WaitEvent, Scope), Vec<WaitRow>> = HashMap::new();
+    for row in rows {
+        events.entry((row.event, row.scope)).or_default().push(row);
+    }
+    let total = |rows: &[WaitRow]| -> u64 { rows.iter().map(|row| row.nanos).sum() };
+    let mut events: Vec<Vec<WaitRow>> = events.into_values().collect();
+    events.sort_by_key(|rows| (rank(&rows[0]), std::cmp::Reverse(total(rows))));
+    events.into_iter().flat_map(with_few_objects).collect()
+}
+
+/// The objects waited for longest, then the rest together.
+fn with_few_objects(mut rows: Vec<WaitRow>) -> Vec<WaitRow> {
+    let is_rest = |row: &WaitRow| row.object == Object::NONE;
+    rows.sort_by_key(|row| (is_rest(row), std::cmp::Reverse(row.nanos)));
+    if rows.len() > OBJECTS + 1 {
+        let last = rows.split_off(OBJECTS);
+        let rest = last.into_iter().reduce(|rest, row| rest.with(&row));
+        rows.extend(rest);
+    }
+    rows
+}
+
 /// Where a row belongs: what holds statements up before what does not.
 fn rank(row: &WaitRow) -> u8 {
     match (row.event.is_idle(), row.scope) {
@@ -202,6 +227,48 @@ fn shown(query: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_observe::HistogramSnapshot;
+
+    fn row(event: WaitEvent, file: u32, nanos: u64) -> WaitRow {
+        WaitRow {
+            event,
+            scope: Scope::Sessions,
+            object: Object::file(file),
+            count: 1,
+            nanos,
+            longest_nanos: nanos,
+            histogram: HistogramSnapshot::default(),
+            holder: Holder::NONE,
+        }
+    }
+
+    #[test]
+    fn the_greatest_hold_up_comes_first_and_few_objects_of_it() {
+        let mut rows: Vec<_> = (1..=20)
+            .map(|n| row(WaitEvent::PageRead, n, n.into()))
+            .collect();
+        rows.push(row(WaitEvent::LockExtend, 1, 100));
+        rows.push(row(WaitEvent::ClientRead, 1, 1_000_000));
+        rows.push(WaitRow {
+            scope: Scope::Background,
+            ..row(WaitEvent::PageRead, 1, 1000)
+        });
+        let told: Vec<_> = in_order(rows)
+            .iter()
+            .map(|row| (row.event, row.object.number, row.nanos))
+            .collect();
+        let mut expected: Vec<_> = (13..=20)
+            .rev()
+            .map(|n| (WaitEvent::PageRead, n, n))
+            .collect();
+        expected.extend([
+            (WaitEvent::PageRead, 0, (1..=12).sum()),
+            (WaitEvent::LockExtend, 1, 100),
+            (WaitEvent::PageRead, 1, 1000),
+            (WaitEvent::ClientRead, 1, 1_000_000),
+        ]);
+        assert_eq!(told, expected);
+    }
 
     #[test]
     fn a_long_statement_is_shown_in_one_line_up_to_a_character() {

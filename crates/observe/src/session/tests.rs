@@ -19,6 +19,18 @@ fn spin_for(nanos: u64) {
     }
 }
 
+/// Runs another session on this thread, to its end.
+fn run(task: impl Future<Output = ()>) {
+    let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
+    let mut task = Box::pin(accounted(SessionWaits::new(70), task));
+    let polled = task.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(polled.is_ready());
+}
+
+fn run_another(nanos: u64) {
+    run(async { spin_for(nanos) });
+}
+
 fn nanos_of(event: WaitEvent, object: Object) -> u64 {
     waits()
         .iter()
@@ -59,13 +71,40 @@ fn a_wait_ends_when_the_session_is_woken_and_the_rest_is_the_cores() {
         let present = session.present().expect("it is queued");
         assert_eq!(present.event, WaitEvent::CoreQueue);
         assert_eq!(present.object, Object::core(7001));
-        spin_for(20 * MS);
+        run_another(20 * MS);
         assert!(task.as_mut().poll(&mut context).is_ready());
         assert_eq!(session.present(), None);
 
         let waited = nanos_of(WaitEvent::LockTuple, row);
         assert!((2 * MS..18 * MS).contains(&waited), "{waited}");
         assert!(nanos_of(WaitEvent::CoreQueue, Object::core(7001)) >= 20 * MS);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn an_idle_core_is_no_queue() {
+    std::thread::spawn(|| {
+        slots::this_is_core(7003);
+        let mut wait = None;
+        let task = poll_fn(|_| match wait.take() {
+            None => {
+                wait = Some(waiting(WaitEvent::PageRead, Object::file(7003)));
+                Poll::Pending
+            }
+            Some(_) => Poll::Ready(()),
+        });
+        let mut task = Box::pin(accounted(SessionWaits::new(74), task));
+        let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
+        let mut context = Context::from_waker(&waker);
+        assert!(task.as_mut().poll(&mut context).is_pending());
+        task.waker.as_ref().expect("polled").1.wake_by_ref();
+        // What the system takes to let this thread run.
+        spin_for(2 * MS);
+        assert!(task.as_mut().poll(&mut context).is_ready());
+        assert_eq!(nanos_of(WaitEvent::CoreQueue, Object::core(7003)), 0);
+        assert!(nanos_of(WaitEvent::PageRead, Object::file(7003)) >= 2 * MS);
     })
     .join()
     .unwrap();
@@ -83,9 +122,11 @@ fn a_core_that_is_blocked_makes_its_sessions_wait_for_what_blocks_it() {
         task.waker.as_ref().expect("polled").1.wake_by_ref();
         // Another session of this thread waits for a latch.
         let page = Object::page(0x72_0000_0001);
-        let wait = blocking(WaitEvent::LatchExclusive, page).held_by(Holder::session(5));
-        spin_for(5 * MS);
-        drop(wait);
+        run(async {
+            let wait = blocking(WaitEvent::LatchExclusive, page).held_by(Holder::session(5));
+            spin_for(5 * MS);
+            drop(wait);
+        });
         assert!(task.as_mut().poll(&mut context).is_pending());
 
         let latch = waits()

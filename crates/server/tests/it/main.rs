@@ -8,3 +8,4 @@ mod script;
 mod server;
 mod sessions;
 mod sql;
+mod waits;

@@ -3,6 +3,7 @@
 //! What is said depends on what else is known: a page read is slow because the disk is, or frequent because the pool is
 //! small, and these are cured by different things.
 
+use throng_buffer::PoolStats;
 use throng_observe::{PresentWait, Scope, WaitEvent, WaitRow};
 use throng_sql::catalog::system::HolderInfo;
 use throng_sql::settings::Id;
@@ -12,7 +13,7 @@ use crate::session::host::SessionHost;
 /// What remedies depend on.
 pub(super) struct Remedies {
     shared_buffers: String,
-    /// Pages had to leave the pool for half of those that came, or more.
+    /// The pool is full, and half of the pages that came, or more, made others leave.
     pool_is_too_small: bool,
     /// What one takes on average, in nanoseconds, as the server's own threads see it.
     read: Option<u64>,
@@ -42,7 +43,7 @@ impl Remedies {
         let pool = engine.store.pool.stats();
         Remedies {
             shared_buffers: engine.setting(Id::SharedBuffers),
-            pool_is_too_small: pool.evictions > 0 && pool.evictions * 2 >= pool.reads,
+            pool_is_too_small: is_full(&pool) && pool.evictions * 2 >= pool.reads,
             read: average(WaitEvent::PageRead),
             write: average(WaitEvent::PageWrite),
             sync: average(WaitEvent::WalSync),
@@ -159,6 +160,11 @@ impl Remedies {
             _ => "Commits wait for the disk: commit more work at once; where the last commits may be lost in a crash, set synchronous_commit = off.".to_owned(),
         }
     }
+}
+
+/// But for the few frames that are always kept ready.
+fn is_full(pool: &PoolStats) -> bool {
+    pool.valid * 4 >= pool.frames * 3
 }
 
 fn ms(nanos: u64) -> String {

@@ -559,7 +559,7 @@ fn a_reader_who_is_no_superuser_sees_no_verifier() {
 
 #[test]
 fn waits_are_told_in_units_one_can_read_and_statements_to_those_who_may() {
-    let columns = ["total_ms", "avg_us", "last_holder", "holder_runs"];
+    let columns = ["total_ms", "avg_us", "holder", "holder_runs"];
     let told = select("waits", &columns, |_| true);
     let number = Datum::Float8;
     assert_eq!(

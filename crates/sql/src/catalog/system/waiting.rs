@@ -19,7 +19,7 @@ pub struct WaitInfo {
     pub p50_nanos: u64,
     pub p99_nanos: u64,
     pub max_nanos: u64,
-    /// Who had it when it was last waited for.
+    /// Who had it in the longest wait.
     pub holder: HolderInfo,
     /// What to change, in a sentence.
     pub remedy: Option<String>,

@@ -7,7 +7,7 @@ relations! {
     15901 waits in waiting {
         wait_event_type: TEXT, wait_event: TEXT, object: TEXT, waiter: TEXT, count: INT8,
         total_ms: FLOAT8, avg_us: FLOAT8, p50_us: FLOAT8, p99_us: FLOAT8, max_ms: FLOAT8,
-        last_holder: INT4, holder_runs: TEXT, remedy: TEXT,
+        holder: INT4, holder_runs: TEXT, remedy: TEXT,
     }
     15902 waiting_now in waiting {
         pid: INT4, who: TEXT, wait_event_type: TEXT, wait_event: TEXT, object: TEXT,
