@@ -16,9 +16,11 @@ use throng_observe::HistogramSnapshot;
 use crate::{Progress, Result};
 
 pub mod atomics;
+pub mod snapshot;
+pub mod wal;
 
 /// Every case, in the order of `throng lab list`: the small ones first, the whole server last.
-pub static ALL: &[&dyn Case] = &[&atomics::Atomics];
+pub static ALL: &[&dyn Case] = &[&atomics::Atomics, &snapshot::Snapshot, &wal::Log];
 
 /// The case of that name.
 pub fn named(name: &str) -> Option<&'static dyn Case> {

@@ -13,6 +13,7 @@
 //! The array is dense, a word a session as in PostgreSQL from 14 on, so that what is measured is the walk and the latch and
 //! not a stride through memory.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU32 as PlainU32;
 use std::sync::atomic::Ordering as PlainOrdering;
 
@@ -37,9 +38,10 @@ pub(crate) struct Walk {
     /// By place: the session's id. Set by its session, read under the latch, cleared under it exclusively.
     xids: GrowVec<AtomicU64>,
     subs: GrowVec<Subs>,
-    /// Places there have been.
+    /// Places that are walked: all that are taken are below.
     high: PlainU32,
-    free: Mutex<Vec<Place>>,
+    /// Places below `high` that are not taken.
+    free: Mutex<BTreeSet<Place>>,
 }
 
 /// A transaction's subtransactions that have an id and have not ended.
@@ -88,7 +90,8 @@ impl Walk {
 impl Form for Walk {
     fn enter(&self) -> Place {
         let mut free = self.free.lock();
-        if let Some(place) = free.pop() {
+        // The lowest, so that what is walked becomes shorter again when many have gone.
+        if let Some(place) = free.pop_first() {
             return place;
         }
         // A walk under way may miss the new place: nothing runs there whose id it asks for.
@@ -101,9 +104,16 @@ impl Form for Walk {
 
     fn leave(&self, place: Place) {
         // Not if its transaction never ended (the log failed while it waited for its commit): then it runs until the restart.
-        if self.xid_of(place).load(Ordering::Relaxed) == NO_XID {
-            self.free.lock().push(place);
+        if self.xid_of(place).load(Ordering::Relaxed) != NO_XID {
+            return;
         }
+        let mut free = self.free.lock();
+        free.insert(place);
+        let mut high = self.high.load(PlainOrdering::Relaxed);
+        while high > 0 && free.remove(&(high - 1)) {
+            high -= 1;
+        }
+        self.high.store(high, PlainOrdering::Release);
     }
 
     fn begin(&self, place: Place, part: Part, give: impl FnOnce() -> Xid) -> Xid {
