@@ -7,6 +7,7 @@
 mod admit;
 pub mod btree;
 pub mod check;
+mod free;
 pub mod heap;
 pub mod redo;
 pub mod relation;
@@ -14,6 +15,7 @@ mod space;
 mod view;
 
 pub use admit::admit_write;
+pub use free::FreeSpaceForm;
 pub use heap::tuple::TupleHeader;
 pub use heap::{Change, Heap, Liveness, TupleBatch};
 pub use relation::{RelState, RelationStore};

@@ -1,9 +1,9 @@
 //! What is known in memory of each relation: where the next row goes, and how much there is to clean.
 //!
 //! ```text
-//!  insert ─► shard's target block ──full──► map: claim a block with room ──none──► extend the file
-//!                  ▲                                                                 │ first page
-//!                  └─────────────────────────────────────────────────────────────────┘ the rest into the map
+//!  insert ─► shard's target block ──full──► free space: claim a block with room ──none──► extend the file
+//!                  ▲                                                                        │ first page
+//!                  └────────────────────────────────────────────────────────────────────────┘ the rest is offered
 //! ```
 //! A shard belongs to the threads whose index falls on it, one each while there are as many shards as cores; so
 //! inserters on different cores fill different pages and count in different cache lines.
@@ -15,25 +15,24 @@ use std::sync::atomic::{
 };
 
 use foldhash::fast::FixedState;
-use parking_lot::{Mutex, RwLock};
-use throng_buffer::{Pool, Try};
-use throng_observe::{Object, WaitEvent, blocking};
+use parking_lot::RwLock;
+use throng_buffer::{Extended, Pool, Try};
 use throng_sync::{CachePadded, thread_index};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, Result};
 
+use crate::free::{FreeSpace, FreeSpaceForm};
 use crate::heap::Heap;
 use crate::heap::page::MAX_TUPLE;
-use crate::space::SpaceMap;
 
 /// No block.
 const NONE: u32 = u32::MAX;
 /// After a start, this many blocks at the file's end are tried before the file grows.
 const TRY_LAST: BlockNo = 16;
-/// The most pages one extension adds: half a megabyte.
-const MAX_EXTENSION: u32 = 64;
-/// An extension adds this part of the file's size, so that small relations stay small.
+/// An extension adds this part of the file's size, so that small relations stay small; the pool bounds it.
 const EXTENSION_PART: u32 = 32;
+/// … and so much for each that waits.
+const EXTENSION_EACH: u32 = 8;
 
 /// One core's share of a relation's state. Relaxed throughout: counters and hints publish nothing.
 struct Shard {
@@ -89,30 +88,33 @@ impl RelCounts {
 /// One relation's insertion targets, free space and counters.
 pub struct RelState {
     file: FileId,
-    map: SpaceMap,
+    free: FreeSpace,
     /// A power of two.
     shards: Box<[CachePadded<Shard>]>,
     /// Whether the blocks that a start left behind have been put into the map.
     seeded: AtomicBool,
     /// Bytes that inserts leave on a page for updates: the fill factor.
     reserve: AtomicU16,
-    extension: Mutex<()>,
+    /// Threads that are making the file longer, or wait to.
     extenders: AtomicU32,
 }
 
 impl RelState {
     pub fn new(file: FileId) -> RelState {
+        RelState::with_free_space(file, FreeSpaceForm::default())
+    }
+
+    fn with_free_space(file: FileId, form: FreeSpaceForm) -> RelState {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let shards = cores.next_power_of_two().clamp(4, 64);
         RelState {
             file,
-            map: SpaceMap::new(),
+            free: FreeSpace::new(form, shards),
             shards: (0..shards)
                 .map(|_| CachePadded::new(Shard::new()))
                 .collect(),
             seeded: AtomicBool::new(false),
             reserve: AtomicU16::new(0),
-            extension: Mutex::new(()),
             extenders: AtomicU32::new(0),
         }
     }
@@ -130,14 +132,17 @@ impl RelState {
         self.reserve.load(Relaxed).into()
     }
 
+    fn shard_index(&self) -> usize {
+        thread_index() & (self.shards.len() - 1)
+    }
     fn shard(&self) -> &Shard {
-        &self.shards[thread_index() & (self.shards.len() - 1)]
+        &self.shards[self.shard_index()]
     }
 
     /// A block where this thread's next tuple may go, without growing the file; room for `bytes` is hoped for, not promised.
     pub(crate) fn target(&self, pool: &Pool, bytes: usize) -> Result<Option<BlockNo>> {
-        let shard = self.shard();
-        let held = shard.target.load(Relaxed);
+        let core = self.shard_index();
+        let held = self.shards[core].target.load(Relaxed);
         if held != NONE {
             return Ok(Some(held));
         }
@@ -145,7 +150,8 @@ impl RelState {
             self.seed(pool)?;
         }
         let wanted = (bytes + self.reserve()).min(MAX_TUPLE);
-        Ok(self.map.claim(wanted).map(|block| self.adopt(shard, block)))
+        let claimed = self.free.claim(core, wanted);
+        Ok(claimed.map(|block| self.adopt(block)))
     }
 
     /// A block that nobody inserts into and that is thought to be empty, without growing the file.
@@ -153,7 +159,7 @@ impl RelState {
         if !self.seeded.load(Relaxed) {
             self.seed(pool)?;
         }
-        Ok(self.map.claim(MAX_TUPLE))
+        Ok(self.free.claim(self.shard_index(), MAX_TUPLE))
     }
 
     #[cold]
@@ -161,17 +167,18 @@ impl RelState {
         let blocks = pool.blocks(self.file)?;
         if !self.seeded.swap(true, Relaxed) {
             (blocks.saturating_sub(TRY_LAST)..blocks)
-                .for_each(|block| self.map.set(block, MAX_TUPLE));
+                .for_each(|block| self.free.set(block, MAX_TUPLE));
         }
         Ok(())
     }
 
     /// Makes a claimed block the shard's target, unless another thread of the shard was faster.
-    fn adopt(&self, shard: &Shard, block: BlockNo) -> BlockNo {
-        match shard.target.compare_exchange(NONE, block, Relaxed, Relaxed) {
+    fn adopt(&self, block: BlockNo) -> BlockNo {
+        let target = &self.shard().target;
+        match target.compare_exchange(NONE, block, Relaxed, Relaxed) {
             Ok(_) => block,
             Err(other) => {
-                self.map.set(block, MAX_TUPLE);
+                self.free.set(block, MAX_TUPLE);
                 other
             }
         }
@@ -183,7 +190,7 @@ impl RelState {
             .shard()
             .target
             .compare_exchange(block, NONE, Relaxed, Relaxed);
-        self.map.set(block, room);
+        self.free.set(block, room);
     }
 
     /// Reports a page's room, unless it is somebody's target (who will report it on leaving).
@@ -193,43 +200,41 @@ impl RelState {
             .iter()
             .any(|shard| shard.target.load(Relaxed) == block)
         {
-            self.map.set(block, room);
+            self.free.set(block, room);
         }
     }
 
-    /// Grows the file. The first new page becomes this thread's target, the rest go into the map.
+    /// Grows the file. The first new page becomes this thread's target, the rest is offered.
     ///
-    /// Who had to wait for another's extension looks into the map first: it may have been made for him.
+    /// Who had to wait for another's extension looks for free space first: it may have been made for him.
     pub(crate) fn extend(&self, pool: &Pool, bytes: usize) -> Try<()> {
-        let waiting = self.extenders.fetch_add(1, Relaxed);
-        let result = self.extend_or_find(pool, bytes, waiting);
+        let others = self.extenders.fetch_add(1, Relaxed);
+        let extended = self.extend_or_find(pool, bytes, others);
         self.extenders.fetch_sub(1, Relaxed);
-        result
+        extended.map(|_| ())
     }
 
-    fn extend_or_find(&self, pool: &Pool, bytes: usize, waiting: u32) -> Try<()> {
-        let _held = self.extension.try_lock().unwrap_or_else(|| {
-            let _waiting = blocking(WaitEvent::LockExtend, Object::file(self.file.0));
-            self.extension.lock()
-        });
-        if waiting > 0 && self.target(pool, bytes)?.is_some() {
-            return Ok(());
-        }
+    fn extend_or_find(&self, pool: &Pool, bytes: usize, others: u32) -> Try<Extended<BlockNo>> {
         let blocks = pool.blocks(self.file)?;
-        let others = self.extenders.load(Relaxed).saturating_sub(1);
         let wanted = (blocks / EXTENSION_PART)
-            .max(8 * others)
-            .clamp(1, MAX_EXTENSION);
-        let new = pool.extend(self.file, wanted)?;
-        new.clone()
-            .skip(1)
-            .for_each(|block| self.map.set(block, MAX_TUPLE));
-        self.adopt(self.shard(), new.start);
-        Ok(())
+            .max(EXTENSION_EACH * others)
+            .max(1);
+        pool.extend_or_find(
+            self.file,
+            wanted,
+            blocks,
+            || self.target(pool, bytes),
+            |new| {
+                let others = self.extenders.load(Relaxed).saturating_sub(1);
+                self.adopt(new.start);
+                self.free
+                    .offer(self.shard_index(), new.start + 1..new.end, others);
+            },
+        )
     }
 
     pub(crate) fn truncated(&self, blocks: BlockNo) {
-        self.map.truncate(blocks);
+        self.free.truncate(blocks);
         for shard in &self.shards {
             let target = shard.target.load(Relaxed);
             if target != NONE && target >= blocks {
@@ -308,13 +313,20 @@ impl RelState {
 /// Asking takes a read lock that all cores share: statements keep the [`Heap`] they were given.
 pub struct RelationStore {
     pool: Arc<Pool>,
+    free_space: FreeSpaceForm,
     relations: RwLock<HashMap<FileId, Arc<RelState>, FixedState>>,
 }
 
 impl RelationStore {
     pub fn new(pool: Arc<Pool>) -> RelationStore {
+        RelationStore::with_free_space(pool, FreeSpaceForm::default())
+    }
+
+    /// As [`new`](Self::new), with the free space of relations shared or split.
+    pub fn with_free_space(pool: Arc<Pool>, free_space: FreeSpaceForm) -> RelationStore {
         RelationStore {
             pool,
+            free_space,
             relations: RwLock::default(),
         }
     }
@@ -326,7 +338,7 @@ impl RelationStore {
         self.relations
             .write()
             .entry(file)
-            .or_insert_with(|| Arc::new(RelState::new(file)))
+            .or_insert_with(|| Arc::new(RelState::with_free_space(file, self.free_space)))
             .clone()
     }
 

@@ -52,21 +52,36 @@ impl PoolCore {
 
     /// Free frames for a session, which does not wait and does not write: from the stock, or a clean page's. May add none.
     pub(crate) fn frames_for_session(&self, wanted: usize, into: &mut Vec<FreeFrame>) {
-        self.frames.stock.take_many(wanted, into);
+        let stock = &self.frames.stock;
+        stock.take_many(stock.nodes().here(), wanted, into);
         if into.is_empty() {
             into.extend(self.take_clean(FOREGROUND_STEPS.min(2 * self.frames.len())));
         }
     }
 
-    /// A free frame for a thread that may wait, and writes a page itself if it must.
+    /// Free frames for who cleans them itself: frames that were never used, then what the clock finds, written first where it
+    /// is dirty. May add none.
+    pub(crate) fn frames_by_cleaning(&self, wanted: usize, into: &mut Vec<FreeFrame>) {
+        let stock = &self.frames.stock;
+        stock.take_surplus(stock.nodes().here(), wanted, into);
+        let mut batch = WriteBatch::default();
+        while into.len() < wanted {
+            let Some(free) = self.take_any(&mut batch) else {
+                return;
+            };
+            into.push(free);
+        }
+    }
+
+    /// A free frame for a thread that may wait, and writes a page itself if it must; of the node `home` if one is ready there.
     ///
     /// # Errors
     /// 53000 when for seconds every page was in use or could not be written.
-    pub(crate) fn free_frame(&self) -> Result<FreeFrame> {
+    pub(crate) fn free_frame(&self, home: usize) -> Result<FreeFrame> {
         let mut batch = WriteBatch::default();
         let started = Instant::now();
         loop {
-            if let Some(free) = self.frames.stock.take() {
+            if let Some(free) = self.frames.stock.take(home) {
                 return Ok(free);
             }
             if let Some(free) = self.take_any(&mut batch) {
@@ -135,7 +150,8 @@ impl PoolCore {
                 steps -= 1;
                 let number = self.advance();
                 let frame = self.frames.at(number);
-                if frame.pass() {
+                // A node that has enough keeps its pages while another is short of frames.
+                if frame.pass() || !self.frames.stock.lacks(number) {
                     continue;
                 }
                 if let Some(free) = self.claim(number) {

@@ -1,33 +1,32 @@
 //! Files that grow, shrink and go.
 //!
-//! Growing takes the file's lock for what needs it and nothing else (CASES.md, case 5):
-//!
-//! ```text
-//!   1. free frames, zeroed            no lock: nobody knows them yet
-//!   2. lock the file's growth
-//!   3. read its length                nobody else starts at the same block
-//!   4. publish the frames there       found before the blocks can be: whoever sees the new length finds them
-//!   5. make the file longer
-//!   6. unlock
-//! ```
-//!
-//! A session never waits for a victim to be written: when there are no free frames it gets a [`Wait`].
+//! The order of growing, and its variants, are in [`growth`](crate::growth); here is what each step does to the pool. In the
+//! form that is used a session never waits for a victim to be written: when there are no free frames it gets a [`Wait`].
 
 use std::ops::Range;
 
-use parking_lot::MutexGuard;
-use throng_observe::{Counter, Object, WaitEvent, blocking, count};
+use throng_observe::{Counter, Object, Structure, WaitEvent, blocking, count, sampled, stop_point};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Error, FileId, PageId, Result, error::state};
 
 use crate::frame::{Entrance, FrameNo, FreeFrame};
+use crate::growth::{Extension, Grow, Growing, Victims, grow};
 use crate::guard::ExclusiveGuard;
 use crate::pool::PoolCore;
 use crate::wait::{Interrupt, Try, Wait};
 use crate::words;
 
-/// Frames one call takes at most, and no more than an eighth of the pool: 512 KB, so that a few loads leave room for others.
-const MAX_BULK: usize = 64;
+/// One call takes at most this part of the pool: a few loads leave room for others.
+const MOST_OF_POOL: usize = 8;
+
+/// What came of [`PoolCore::extend_or_find`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum Extended<T> {
+    /// The file has these blocks more.
+    By(Range<BlockNo>),
+    /// Somebody else was faster: this is what a second look has found.
+    Found(T),
+}
 
 impl PoolCore {
     /// Makes the file at least one and at most `pages` pages longer and returns the new blocks, whose pages are zero, in
@@ -36,10 +35,32 @@ impl PoolCore {
     /// # Errors
     /// A wait when there is no free frame; 53100 when the disk is full.
     pub fn extend(&self, file: FileId, pages: u32) -> Try<Range<BlockNo>> {
-        assert!(pages > 0, "a file grows by at least one page");
-        let (new, first) = self.grow(file, pages as usize)?;
-        self.frames.at(first).latch.unlock_exclusive_unchanged();
-        Ok(new)
+        let mut growth = Growth::new(self, file, pages, never, |_| ());
+        growth.run(false)?;
+        Ok(growth.blocks())
+    }
+
+    /// As [`extend`](Self::extend), for who has found no room while the file had `seen` blocks. If it is longer by the time that
+    /// nobody else can extend it, or that took waiting, `look_again` is called first, and the file extended only when that
+    /// finds nothing. `offer` is told the new blocks before anyone else can extend the file, and
+    /// should put those that the caller will not use itself where others look.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend), and what `look_again` fails with.
+    pub fn extend_or_find<T>(
+        &self,
+        file: FileId,
+        pages: u32,
+        seen: BlockNo,
+        look_again: impl FnMut() -> Result<Option<T>>,
+        offer: impl FnMut(Range<BlockNo>),
+    ) -> Try<Extended<T>> {
+        let mut growth = Growth::new(self, file, pages, look_again, offer);
+        growth.seen = Some(seen);
+        Ok(match growth.run(false)? {
+            Some(found) => Extended::Found(found),
+            None => Extended::By(growth.blocks()),
+        })
     }
 
     /// Makes the file one page longer; the new page is zero.
@@ -47,81 +68,97 @@ impl PoolCore {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub fn new_page(&self, file: FileId) -> Try<ExclusiveGuard<'_>> {
-        let (new, frame) = self.grow(file, 1)?;
-        Ok(ExclusiveGuard::of_latched(
-            self,
-            frame,
-            PageId::new(file, new.start),
-        ))
+        let mut growth = Growth::new(self, file, 1, never, |_| ());
+        growth.run(true)?;
+        let page = PageId::new(file, growth.first);
+        Ok(ExclusiveGuard::of_latched(self, growth.frames[0], page))
     }
 
-    /// The new blocks and the frame of the first, which is left latched exclusively.
-    fn grow(&self, file: FileId, pages: usize) -> Try<(Range<BlockNo>, FrameNo)> {
-        // 1. Frames, of which nobody knows yet.
-        let free = self.zeroed_frames(file, pages)?;
-        let count_new = free.len() as u32;
-        // 2. From here on nobody else makes this file longer.
-        let lock = self.lock_growth(file);
-        // 3. and 4.
-        let first = match self.room_for(file, count_new) {
-            Ok(first) => first,
-            Err(error) => {
-                drop(lock);
-                self.frames.stock.put_all(free);
-                return Err(error.into());
+    /// How files are made longer here.
+    pub fn extension(&self) -> Extension {
+        self.extension
+    }
+
+    fn lock_growth(&self, file: FileId) -> (Growing<'_>, bool) {
+        let lock = &self.growth[file.0 as usize % self.growth.len()];
+        match lock.try_lock() {
+            Some(growing) => (growing, false),
+            None => {
+                let waiting = blocking(WaitEvent::LockExtend, Object::file(file.0));
+                let _waiting = waiting.held_by(lock.holder());
+                (lock.lock(), true)
             }
+        }
+    }
+}
+
+/// For extensions that nobody else's can replace.
+fn never() -> Result<Option<std::convert::Infallible>> {
+    Ok(None)
+}
+
+/// One extension of one file.
+struct Growth<'p, L, O> {
+    pool: &'p PoolCore,
+    file: FileId,
+    wanted: usize,
+    /// The file's length when no room was found in it.
+    seen: Option<BlockNo>,
+    look_again: L,
+    offer: O,
+    /// Found, and known to nobody.
+    free: Vec<FreeFrame>,
+    /// The first new block, once published.
+    first: BlockNo,
+    /// Published from there on; latched until opened.
+    frames: Vec<FrameNo>,
+    /// The first frame stays latched.
+    keeps_first: bool,
+}
+
+impl<'p, T, L, O> Growth<'p, L, O>
+where
+    L: FnMut() -> Result<Option<T>>,
+    O: FnMut(Range<BlockNo>),
+{
+    fn new(pool: &'p PoolCore, file: FileId, pages: u32, look_again: L, offer: O) -> Self {
+        assert!(pages > 0, "a file grows by at least one page");
+        let most = (pool.frames.len() / MOST_OF_POOL).min(pool.extension.bulk as usize);
+        Growth {
+            pool,
+            file,
+            wanted: (pages as usize).min(most).max(1),
+            seen: None,
+            look_again,
+            offer,
+            free: Vec::new(),
+            first: 0,
+            frames: Vec::new(),
+            keeps_first: false,
+        }
+    }
+
+    fn run(&mut self, keeps_first: bool) -> Try<Option<T>> {
+        let _sampled = sampled(Structure::Extend);
+        self.keeps_first = keeps_first;
+        let (pool, file) = (self.pool, self.file);
+        let seen = self.seen;
+        let lock = || {
+            let (growing, waited) = pool.lock_growth(file);
+            let longer = seen.is_some_and(|seen| pool.blocks(file).is_ok_and(|now| now != seen));
+            stop_point!("buffer.extend", file.0.into());
+            (growing, waited || longer)
         };
-        let frames = self.publish_new(file, first, free);
-        // 5.
-        let grown = self.files.extend(file, count_new).map_err(extension_error);
-        // 6.
-        drop(lock);
-        match grown {
-            Ok(at) => {
-                assert_eq!(at, first, "only the pool makes files longer");
-                count(Counter::PageExtend, count_new.into());
-                Ok((first..first + count_new, frames[0]))
-            }
-            Err(error) => {
-                self.frames.at(frames[0]).latch.unlock_exclusive_unchanged();
-                for (block, &frame) in (first..).zip(&frames) {
-                    self.discard(frame, PageId::new(file, block));
-                }
-                Err(error.into())
-            }
-        }
+        grow(pool.extension, lock, self)
     }
 
-    fn zeroed_frames(&self, file: FileId, pages: usize) -> Try<Vec<FreeFrame>> {
-        let seen = self.frames.stock.epoch();
-        let wanted = pages.min(MAX_BULK).min(self.frames.len() / 8).max(1);
-        let mut free = Vec::with_capacity(wanted);
-        self.frames_for_session(wanted, &mut free);
-        if free.is_empty() {
-            return Err(Interrupt::Wait(Wait::for_frames(
-                self.frames.stock.clone(),
-                file,
-                seen,
-            )));
-        }
-        for frame in &free {
-            // No latch: a free frame has no tag that a reader could believe.
-            words::store_zeros(self.frames.free_words(frame), 0, PAGE_SIZE);
-        }
-        Ok(free)
-    }
-
-    fn lock_growth(&self, file: FileId) -> MutexGuard<'_, ()> {
-        let lock = &self.extensions[file.0 as usize % self.extensions.len()];
-        lock.try_lock().unwrap_or_else(|| {
-            let _waiting = blocking(WaitEvent::LockExtend, Object::file(file.0));
-            lock.lock()
-        })
+    fn blocks(&self) -> Range<BlockNo> {
+        self.first..self.first + self.frames.len() as u32
     }
 
     /// The file's length, if that many pages more leave every block a number.
-    fn room_for(&self, file: FileId, pages: u32) -> Result<BlockNo> {
-        let first = self.blocks(file)?;
+    fn room_for(&self, pages: u32) -> Result<BlockNo> {
+        let first = self.pool.blocks(self.file)?;
         // The last number means "no block" to others, and its page id "no page" to a frame.
         if first
             .checked_add(pages)
@@ -130,39 +167,114 @@ impl PoolCore {
             return Err(Error::new(
                 state::PROGRAM_LIMIT_EXCEEDED,
                 format!(
-                    "cannot extend relation base/{file} beyond {} blocks",
+                    "cannot extend relation base/{} beyond {} blocks",
+                    self.file,
                     BlockNo::MAX - 1
                 ),
             ));
         }
         Ok(first)
     }
+}
 
-    fn publish_new(&self, file: FileId, first: BlockNo, free: Vec<FreeFrame>) -> Vec<FrameNo> {
+impl<T, L, O> Grow for Growth<'_, L, O>
+where
+    L: FnMut() -> Result<Option<T>>,
+    O: FnMut(Range<BlockNo>),
+{
+    type Found = T;
+    type Stop = Interrupt;
+
+    fn find_frames(&mut self, victims: Victims) -> Try<()> {
+        let stock = &self.pool.frames.stock;
+        let seen = stock.epoch();
+        match victims {
+            Victims::Outside => self.pool.frames_for_session(self.wanted, &mut self.free),
+            Victims::Inside => self.pool.frames_by_cleaning(self.wanted, &mut self.free),
+        }
+        if self.free.is_empty() {
+            let wait = Wait::for_frames(stock.clone(), self.file, seen);
+            return Err(Interrupt::Wait(wait));
+        }
+        Ok(())
+    }
+
+    fn zero(&mut self) {
+        for frame in &self.free {
+            // No latch: a free frame has no tag that a reader could believe.
+            words::store_zeros(self.pool.frames.free_words(frame), 0, PAGE_SIZE);
+        }
+        for &frame in &self.frames {
+            // Published means latched exclusively, until `open`.
+            words::store_zeros(self.pool.frames.words(frame), 0, PAGE_SIZE);
+        }
+    }
+
+    fn look_again(&mut self) -> Try<Option<T>> {
+        Ok((self.look_again)()?)
+    }
+
+    fn publish(&mut self) -> Try<()> {
+        self.first = self.room_for(self.free.len() as u32)?;
         let entrance = Entrance {
             referenced: true,
             pins: 0,
         };
-        let publish = |(block, frame): (BlockNo, FreeFrame)| {
-            let page = PageId::new(file, block);
-            let number = self.frames.publish_latched(frame, page, entrance, |_| ());
-            if block != first {
-                self.frames.at(number).latch.unlock_exclusive();
-            }
-            number
-        };
-        (first..).zip(free).map(publish).collect()
+        for (block, free) in (self.first..).zip(self.free.drain(..)) {
+            let page = PageId::new(self.file, block);
+            let frames = &self.pool.frames;
+            self.frames
+                .push(frames.publish_latched(free, page, entrance, |_| ()));
+        }
+        Ok(())
     }
 
+    fn lengthen(&mut self) -> Try<()> {
+        let added = self.frames.len() as u32;
+        match self.pool.files.extend(self.file, added) {
+            Ok(at) => {
+                assert_eq!(at, self.first, "only the pool makes files longer");
+                count(Counter::PageExtend, added.into());
+                Ok(())
+            }
+            Err(error) => {
+                for (block, frame) in (self.first..).zip(self.frames.drain(..)) {
+                    self.pool.frames.at(frame).latch.unlock_exclusive();
+                    self.pool.discard(frame, PageId::new(self.file, block));
+                }
+                Err(extension_error(error).into())
+            }
+        }
+    }
+
+    fn offer(&mut self) {
+        let blocks = self.blocks();
+        (self.offer)(blocks);
+    }
+
+    fn open(&mut self) {
+        for &frame in self.frames.iter().skip(self.keeps_first.into()) {
+            self.pool.frames.at(frame).latch.unlock_exclusive();
+        }
+    }
+
+    fn give_back(&mut self) {
+        if !self.free.is_empty() {
+            self.pool.frames.stock.put_all(self.free.drain(..));
+        }
+    }
+}
+
+impl PoolCore {
     /// Forgets the file's pages, changed or not, and removes the file. Nobody may use the file any more. Waits for reads and
     /// writes of it that are under way.
     ///
     /// # Errors
     /// 58030 when the file cannot be removed.
     pub fn drop_file(&self, file: FileId) -> Result<()> {
-        let lock = self.lock_growth(file);
+        let (growing, _) = self.lock_growth(file);
         self.forget(file, 0);
-        drop(lock);
+        drop(growing);
         Ok(self.files.remove(file)?)
     }
 
@@ -171,7 +283,7 @@ impl PoolCore {
     /// # Errors
     /// 58030 when the file cannot be cut.
     pub fn truncate(&self, file: FileId, blocks: BlockNo) -> Result<()> {
-        let _lock = self.lock_growth(file);
+        let (_growing, _) = self.lock_growth(file);
         self.forget(file, blocks);
         Ok(self.files.truncate(file, blocks)?)
     }

@@ -25,8 +25,8 @@
 //! cleared, together with setting WRITING, under the shared one: a copy taken there holds every change that DIRTY stood for.
 
 use throng_observe::HolderCell;
-use throng_sync::Latch;
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use throng_sync::{Latch, Nodes};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{PageId, Result};
 
@@ -197,6 +197,12 @@ impl Frame {
 #[derive(Debug)]
 pub(crate) struct FreeFrame(FrameNo);
 
+impl FreeFrame {
+    pub(crate) fn number(&self) -> FrameNo {
+        self.0
+    }
+}
+
 /// All frames, their memory, and the table that finds them.
 pub(crate) struct Frames {
     frames: Box<[Frame]>,
@@ -217,11 +223,12 @@ pub(crate) struct Entrance {
 }
 
 impl Frames {
-    /// `count` free frames, all of them in the stock.
+    /// `count` free frames, all of them in the stock; their memory, and what is known of them, in the nodes' own as far as the
+    /// system lets it be.
     ///
     /// # Errors
     /// 53200 when there is not that much memory.
-    pub(crate) fn new(count: usize) -> Result<Frames> {
+    pub(crate) fn new(count: usize, nodes: Nodes) -> Result<Frames> {
         assert!(
             count < FrameNo::MAX as usize,
             "frames are numbered by 32 bits, one of which means none"
@@ -230,14 +237,34 @@ impl Frames {
             frames: (0..count).map(|_| Frame::new()).collect(),
             memory: FrameMemory::reserve(count)?,
             table: PageTable::new(count),
-            stock: std::sync::Arc::new(Stock::new(count)),
+            stock: std::sync::Arc::new(Stock::new(count, nodes)),
             priority: AtomicBool::new(false),
         };
+        frames.place();
         // Handed out from the back: low addresses first, so that a pool that is not filled touches few huge pages.
         frames
             .stock
             .put_all((0..count as FrameNo).rev().map(FreeFrame));
         Ok(frames)
+    }
+
+    /// Puts each node's frames into that node's memory.
+    fn place(&self) {
+        let nodes = self.stock.nodes();
+        if nodes.count() == 1 {
+            return;
+        }
+        for part in 0..nodes.count() {
+            let is_its = |frame: &FrameNo| self.stock.part_of(*frame) == part;
+            let mut its = (0..self.len() as FrameNo).filter(is_its);
+            let Some(first) = its.next() else { continue };
+            let count = 1 + its.count();
+            let words = self.words(first).as_ptr().cast();
+            // Refused, the memory lies where it is first used, which is as good for all but speed.
+            let _ = nodes.keep_in(part, words, count * PAGE_SIZE);
+            let known = std::ptr::from_ref(self.at(first)).cast();
+            let _ = nodes.keep_in(part, known, count * size_of::<Frame>());
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 use throng_observe::{Counter, count, stop_point};
+use throng_types::Result;
 use throng_types::page::PAGE_SIZE;
-use throng_types::{PageId, Result};
 
 use crate::checksum;
 use crate::frame::{Entrance, FrameNo};
@@ -60,18 +60,14 @@ impl PoolCore {
     pub(crate) fn run_reader(&self) {
         let mut buffer = Box::new([0; PAGE_SIZE]);
         while let Some(request) = self.queue.next(|| self.is_stopping()) {
-            let result = self.bring_in(request.page(), request.transient(), &mut buffer);
+            let result = self.bring_in(&request, &mut buffer);
             self.registry.finish(&request, result);
         }
     }
 
     /// Reads a page into a frame, which has one pin afterwards. The caller has the page's read registered.
-    fn bring_in(
-        &self,
-        page: PageId,
-        transient: bool,
-        buffer: &mut [u8; PAGE_SIZE],
-    ) -> Result<FrameNo> {
+    fn bring_in(&self, request: &ReadRequest, buffer: &mut [u8; PAGE_SIZE]) -> Result<FrameNo> {
+        let page = request.page();
         // 1. Into memory of our own: optimistic readers may still be looking at the frame.
         self.files.read_page(page, buffer).map_err(disk_error)?;
         count(Counter::PageRead, 1);
@@ -82,9 +78,9 @@ impl PoolCore {
         }
         stop_point!("buffer.page_read", page.raw());
         // 3. Published with a pin for those who wait, so that it is still there when they come.
-        let free = self.free_frame()?;
+        let free = self.free_frame(request.home())?;
         let entrance = Entrance {
-            referenced: !transient,
+            referenced: !request.transient(),
             pins: 1,
         };
         Ok(self.frames.publish(free, page, entrance, |words| {

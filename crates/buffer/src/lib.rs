@@ -23,6 +23,7 @@ mod checksum;
 mod evict;
 mod extend;
 mod frame;
+mod growth;
 mod guard;
 mod io;
 mod memory;
@@ -40,6 +41,8 @@ mod words;
 mod write;
 
 pub use checksum::{page_checksum, page_is_intact};
+pub use extend::Extended;
+pub use growth::{ExtendLock, Extension, Victims};
 pub use guard::{ExclusiveGuard, OptimisticPage, SharedGuard};
 pub use mtr::{MAX_MTR_PAGES, Mtr};
 pub use pool::{ErrorReport, Pool, PoolConfig, PoolCore, PoolStats};

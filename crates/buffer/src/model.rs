@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use loom::thread;
-use throng_sync::Parker;
 use throng_sync::atomic::{AtomicU64, Ordering};
+use throng_sync::{Nodes, Parker};
 use throng_types::{FileId, PageId};
 
 use crate::frame::{Entrance, FrameNo, Frames, FreeFrame};
+use crate::growth::{ExtendLock, Extension, Grow, GrowthLock, Victims, grow};
 use crate::request::{Begun, Registry};
 
 const UNUSED: Entrance = Entrance {
@@ -33,7 +34,7 @@ struct World {
 impl World {
     fn new() -> Arc<World> {
         Arc::new(World {
-            frames: Arc::new(Frames::new(1).expect("memory for one frame")),
+            frames: Arc::new(Frames::new(1, Nodes::one()).expect("memory for one frame")),
             content: [AtomicU64::new(0), AtomicU64::new(0)],
             disk: AtomicU64::new(0),
         })
@@ -60,7 +61,7 @@ impl World {
 
     fn with_page_one(entrance: Entrance) -> Arc<World> {
         let world = World::new();
-        let free = world.frames.stock.take().expect("a new frame is free");
+        let free = world.frames.stock.take(0).expect("a new frame is free");
         world.publish(free, 1, entrance);
         world
     }
@@ -168,9 +169,9 @@ fn loom_a_discarded_frame_is_freed_once_by_the_last_pin_or_by_who_discards() {
         };
         assert!(world.frames.discard(0, page(1)));
         holder.join().unwrap();
-        assert!(world.frames.stock.take().is_some(), "the frame is lost");
+        assert!(world.frames.stock.take(0).is_some(), "the frame is lost");
         assert!(
-            world.frames.stock.take().is_none(),
+            world.frames.stock.take(0).is_none(),
             "the frame is there twice"
         );
         assert_eq!(world.frames.find(page(1)), None);
@@ -281,7 +282,7 @@ fn loom_sessions_that_miss_the_same_page_share_one_read() {
                     Begun::Resident => return,
                     Begun::Mine(request) => {
                         reads.fetch_add(1, Ordering::Relaxed);
-                        let free = world.frames.stock.take().expect("one read, one frame");
+                        let free = world.frames.stock.take(0).expect("one read, one frame");
                         let entrance = Entrance {
                             referenced: true,
                             pins: 1,
@@ -321,4 +322,163 @@ fn loom_sessions_that_miss_the_same_page_share_one_read() {
         assert!(world.frames.at(0).pass());
         assert!(world.frames.claim(0).is_some());
     });
+}
+
+/// A file of up to two blocks under two threads that each need one, and its two frames.
+struct GrowingFile {
+    frames: Frames,
+    /// One word of content a frame; what a frame's last page left there is not zero.
+    content: [AtomicU64; 2],
+    /// Changes under `lock` only.
+    length: AtomicU64,
+    lock: GrowthLock,
+    /// Blocks whose number is offered to whoever is late, plus one; 0 for none.
+    offered: AtomicU64,
+    extensions: AtomicU64,
+}
+
+impl GrowingFile {
+    fn new() -> Arc<GrowingFile> {
+        Arc::new(GrowingFile {
+            frames: Frames::new(2, Nodes::one()).expect("memory for two frames"),
+            content: [AtomicU64::new(7), AtomicU64::new(7)],
+            length: AtomicU64::new(0),
+            lock: GrowthLock::default(),
+            offered: AtomicU64::new(0),
+            extensions: AtomicU64::new(0),
+        })
+    }
+
+    /// One of the file's two users: gets a block to itself, and finds its page zero.
+    fn take_block(&self, how: Extension, pages: usize) -> u32 {
+        let mut step = Step {
+            file: self,
+            pages,
+            free: Vec::new(),
+            frames: Vec::new(),
+            first: 0,
+        };
+        let lock = || match self.lock.try_lock() {
+            Some(growing) => (growing, self.length.load(Ordering::Relaxed) > 0),
+            None => (self.lock.lock(), true),
+        };
+        let block = match grow(how, lock, &mut step).expect("there are frames") {
+            Some(found) => found,
+            None => step.first,
+        };
+        let number = self.frames.find(page(block)).expect("a new page is found");
+        let frame = self.frames.at(number);
+        frame.latch.exclusive();
+        assert!(frame.holds(page(block)));
+        let content = &self.content[number as usize];
+        assert_eq!(content.load(Ordering::Relaxed), 0, "not zeroed, or shared");
+        content.store(1, Ordering::Relaxed);
+        frame.latch.unlock_exclusive();
+        block
+    }
+}
+
+struct Step<'f> {
+    file: &'f GrowingFile,
+    pages: usize,
+    free: Vec<FreeFrame>,
+    frames: Vec<FrameNo>,
+    first: u32,
+}
+
+impl Grow for Step<'_> {
+    type Found = u32;
+    type Stop = ();
+
+    fn find_frames(&mut self, _: Victims) -> Result<(), ()> {
+        let stock = &self.file.frames.stock;
+        // The other may have taken both, and will give one back.
+        while self.free.is_empty() {
+            stock.take_many(0, self.pages, &mut self.free);
+            if self.free.is_empty() {
+                thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+    fn zero(&mut self) {
+        let found = self.free.iter().map(FreeFrame::number);
+        for frame in found.chain(self.frames.iter().copied()) {
+            self.file.content[frame as usize].store(0, Ordering::Relaxed);
+        }
+    }
+    fn look_again(&mut self) -> Result<Option<u32>, ()> {
+        let offered = self.file.offered.swap(0, Ordering::Relaxed);
+        Ok((offered > 0).then(|| offered as u32 - 1))
+    }
+    fn publish(&mut self) -> Result<(), ()> {
+        self.first = self.file.length.load(Ordering::Relaxed) as u32;
+        for (block, free) in (self.first..).zip(self.free.drain(..)) {
+            let frames = &self.file.frames;
+            self.frames
+                .push(frames.publish_latched(free, page(block), UNUSED, |_| ()));
+        }
+        Ok(())
+    }
+    fn lengthen(&mut self) -> Result<(), ()> {
+        let length = u64::from(self.first) + self.frames.len() as u64;
+        self.file.length.store(length, Ordering::Release);
+        self.file.extensions.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+    fn offer(&mut self) {
+        if self.frames.len() > 1 {
+            let second = u64::from(self.first) + 1;
+            self.file.offered.store(second + 1, Ordering::Relaxed);
+        }
+    }
+    fn open(&mut self) {
+        for &frame in &self.frames {
+            self.file.frames.at(frame).latch.unlock_exclusive();
+        }
+    }
+    fn give_back(&mut self) {
+        self.file.frames.stock.put_all(self.free.drain(..));
+    }
+}
+
+/// Two threads make one file longer; each gets a block of its own whose page is zero. With `pages` 2 it grows once.
+fn model_of_growth(lock: ExtendLock, victims: Victims, pages: usize) {
+    loom::model(move || {
+        let how = Extension {
+            lock,
+            victims,
+            bulk: pages as u32,
+        };
+        let file = GrowingFile::new();
+        let other = {
+            let file = file.clone();
+            thread::spawn(move || file.take_block(how, pages))
+        };
+        let mine = file.take_block(how, pages);
+        let theirs = other.join().unwrap();
+        assert_ne!(mine, theirs, "one block for two");
+        assert_eq!(mine + theirs, 1);
+        assert_eq!(file.length.load(Ordering::Relaxed), 2);
+    });
+}
+
+#[test]
+fn loom_narrow_extensions_give_each_its_block() {
+    model_of_growth(ExtendLock::Narrow, Victims::Outside, 1);
+    model_of_growth(ExtendLock::Narrow, Victims::Inside, 1);
+}
+
+#[test]
+fn loom_wide_extensions_give_each_its_block() {
+    model_of_growth(ExtendLock::Wide, Victims::Outside, 1);
+    model_of_growth(ExtendLock::Wide, Victims::Inside, 1);
+}
+
+#[test]
+fn loom_who_is_late_finds_what_a_bulk_extension_offers() {
+    for lock in [ExtendLock::Narrow, ExtendLock::Wide] {
+        // Inside: frames are taken by who extends, and by nobody who then does not.
+        model_of_growth(lock, Victims::Inside, 2);
+    }
 }

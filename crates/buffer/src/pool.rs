@@ -2,19 +2,20 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use throng_disk::RelFiles;
 use throng_observe::{Counter, LatchExt, Object, WaitEvent, background, count};
-use throng_sync::SpinWait;
+use throng_sync::{CachePadded, Nodes, SpinWait};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Error, FileId, Lsn, PageId, Result, error::state};
 use throng_wal::{ImageHorizon, Wal};
 
 use crate::frame::{FrameNo, Frames};
+use crate::growth::{Extension, GrowthLock};
 use crate::guard::{ExclusiveGuard, OptimisticPage, SharedGuard};
 use crate::io::ReadQueue;
 use crate::request::{Begun, Registry};
@@ -38,6 +39,10 @@ pub struct PoolConfig {
     pub redo: Lsn,
     /// How much longer the latch of every changed page is held: the laboratory's hot latch (`lab_latch_hold_us`).
     pub lab_latch_hold: Duration,
+    /// How files are made longer.
+    pub extension: Extension,
+    /// The memory nodes over which free frames and the pages' memory are split.
+    pub nodes: Nodes,
 }
 
 impl PoolConfig {
@@ -51,6 +56,8 @@ impl PoolConfig {
             report: Arc::new(report_to_stderr),
             redo: Lsn::MAX,
             lab_latch_hold: Duration::ZERO,
+            extension: Extension::default(),
+            nodes: Nodes::one(),
         }
     }
 }
@@ -111,8 +118,11 @@ pub struct PoolCore {
     pub(crate) behind: BehindQueue,
     /// The clock's hand, counting up for ever.
     pub(crate) hand: AtomicU64,
-    /// Held while a file grows, by file number.
-    pub(crate) extensions: Box<[Mutex<()>]>,
+    pub(crate) extension: Extension,
+    /// By file number.
+    pub(crate) growth: Box<[CachePadded<GrowthLock>]>,
+    /// Loads that have a ring just now: they share what loads may keep.
+    pub(crate) loads: Arc<AtomicUsize>,
     /// Told when a write ends.
     pub(crate) write_ended: (Mutex<()>, Condvar),
     pub(crate) report: ErrorReport,
@@ -137,6 +147,7 @@ impl Pool {
     pub fn open(config: PoolConfig, files: Arc<RelFiles>, wal: Arc<Wal>) -> Result<Arc<Pool>> {
         let frames = Arc::new(Frames::new(
             (config.bytes / PAGE_SIZE).max(PoolConfig::MIN_FRAMES),
+            config.nodes,
         )?);
         let core = Arc::new(PoolCore {
             registry: Registry::new(frames.clone()),
@@ -147,7 +158,12 @@ impl Pool {
             queue: ReadQueue::default(),
             behind: BehindQueue::default(),
             hand: AtomicU64::new(0),
-            extensions: (0..64).map(|_| Mutex::new(())).collect(),
+            extension: Extension {
+                bulk: config.extension.bulk.clamp(1, Extension::MOST),
+                ..config.extension
+            },
+            growth: (0..64).map(|_| CachePadded::default()).collect(),
+            loads: Arc::default(),
             write_ended: Default::default(),
             report: config.report,
             last_report: Mutex::new(None),

@@ -78,7 +78,7 @@ impl PoolCore {
             };
             let zero = |words: &PageWords| words::store_zeros(words, 0, PAGE_SIZE);
             let arrived = self
-                .free_frame()
+                .free_frame(self.frames.stock.nodes().here())
                 .map(|free| self.frames.publish(free, page, entrance, zero));
             let failed = arrived.as_ref().err().cloned();
             self.registry.finish(&request, arrived);

@@ -26,6 +26,8 @@ pub(crate) struct ReadRequest {
     page: PageId,
     /// Loaded without the reference bit, so that the clock takes it again at once unless somebody touches it.
     transient: bool,
+    /// The memory node of who asked first: where the page should be.
+    home: u16,
     frames: Arc<Frames>,
     outcome: Spinlock<Outcome>,
 }
@@ -42,6 +44,7 @@ impl ReadRequest {
         ReadRequest {
             page,
             transient,
+            home: frames.stock.nodes().here() as u16,
             frames,
             outcome: Spinlock::new(Outcome::Pending(Vec::new())),
         }
@@ -57,6 +60,10 @@ impl ReadRequest {
 
     pub(crate) fn transient(&self) -> bool {
         self.transient
+    }
+
+    pub(crate) fn home(&self) -> usize {
+        self.home.into()
     }
 
     /// `slot` is the caller's own memory of where its waker is kept.

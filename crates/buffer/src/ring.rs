@@ -2,12 +2,18 @@
 //!
 //! Pages brought in for a ring are not marked as used, and the ring gives each up again some pages later, unless somebody
 //! else has used it meanwhile. What a load leaves dirty goes to the page writer, so neither it nor anyone else
-//! writes pages in the middle of a statement.
+//! writes pages in the middle of a statement. (Where the pool is opened with [`Victims::Inside`], it stays where it is, for whoever
+//! needs the frame next to write.)
+//!
+//! Loads share what they may keep: the more there are, the smaller the ring of each.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use throng_types::{BlockNo, PageId};
 
+use crate::growth::Victims;
 use crate::pool::PoolCore;
 use crate::write::{Latching, WriteBatch};
 
@@ -26,6 +32,10 @@ pub enum AccessStrategy {
 const READ_RING: usize = 32;
 /// Pages a load keeps: 2 MB, so that pages are full, and the log is flushed anyway, when they are written.
 const WRITE_RING: usize = 256;
+/// All loads together keep this part of the pool, but each at least [`LEAST_RING`] pages.
+const LOADS_PART: usize = 4;
+/// Fewer would have a load write a page before it is full.
+const LEAST_RING: usize = 8;
 /// How far ahead a sequential reader has pages read.
 const READ_AHEAD: u32 = 16;
 /// Pages handed to the page writer and not yet written. A load that is faster than the disk meets an empty stock instead.
@@ -38,6 +48,24 @@ pub struct Ring {
     last: Option<PageId>,
     /// The first block not yet asked for ahead.
     ahead: BlockNo,
+    load: Option<Load>,
+}
+
+/// Counts one load for as long as it lives.
+struct Load(Arc<AtomicUsize>);
+
+impl Load {
+    fn begin(loads: &Arc<AtomicUsize>) -> Load {
+        // Relaxed, here and where it is read: a ring of a size that was right a moment ago is right enough.
+        loads.fetch_add(1, Ordering::Relaxed);
+        Load(loads.clone())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Ring {
@@ -47,6 +75,7 @@ impl Ring {
             recent: VecDeque::new(),
             last: None,
             ahead: 0,
+            load: None,
         }
     }
 
@@ -65,12 +94,15 @@ impl Ring {
     }
 
     fn capacity(&self, pool: &PoolCore) -> usize {
-        let full = if self.strategy == AccessStrategy::BulkWrite {
-            WRITE_RING
-        } else {
-            READ_RING
-        };
-        full.min(pool.frames.len() / 8).max(1)
+        let frames = pool.frames.len();
+        let most = (frames / 8).max(1);
+        if self.strategy != AccessStrategy::BulkWrite {
+            return READ_RING.min(most);
+        }
+        let loads = pool.loads.load(Ordering::Relaxed).max(1);
+        (frames / LOADS_PART / loads)
+            .clamp(LEAST_RING, WRITE_RING)
+            .min(most)
     }
 
     /// Notes that `page` is used now. Whether it should be brought in for the ring only.
@@ -81,15 +113,16 @@ impl Ring {
         }
         if self.strategy != AccessStrategy::BulkWrite {
             self.read_ahead(pool, page, transient);
+        } else if self.load.is_none() {
+            self.load = Some(Load::begin(&pool.loads));
         }
         self.last = Some(page);
         if transient {
             self.recent.push_back(page);
-            if self.recent.len() > self.capacity(pool) {
-                let left = self
-                    .recent
-                    .pop_front()
-                    .expect("a ring over its capacity has pages");
+            let capacity = self.capacity(pool);
+            while self.recent.len() > capacity
+                && let Some(left) = self.recent.pop_front()
+            {
                 pool.give_up(left, self.strategy);
             }
         }
@@ -134,6 +167,9 @@ impl PoolCore {
         if strategy == AccessStrategy::BulkWrite && frame.only_dirty() {
             // New pages count as used; from here on only others' uses do.
             frame.pass();
+            if self.extension.victims == Victims::Inside {
+                return;
+            }
             let mut behind = self.behind.0.lock();
             if behind.len() < MAX_BEHIND {
                 behind.push_back(page);

@@ -17,6 +17,7 @@
 
 mod checked;
 mod error;
+mod reading;
 mod real;
 mod relfile;
 mod relfiles;
@@ -25,6 +26,7 @@ mod slow;
 
 pub use checked::CheckedDisk;
 pub use error::{Action, file_error};
+pub use reading::Reading;
 pub use real::RealDisk;
 pub use relfile::RelFile;
 pub use relfiles::{RelFiles, RelFilesStats};

@@ -1,6 +1,7 @@
 //! The data directory on the machine's file system.
 
 use crate::error::{Action, file_error};
+use crate::reading::{Reader, Reading};
 use crate::{Disk, File};
 use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -11,10 +12,12 @@ use std::{fs, io};
 
 /// Files below one directory, which no other server uses.
 ///
-/// Reads and writes go through the system's page cache; `sync` is fdatasync.
+/// Reads and writes go through the system's page cache, by offset unless [`RealDisk::with_reading`] says otherwise; `sync` is
+/// fdatasync.
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
+    reading: Reading,
     /// Locked as long as it is open; the kernel lets go of it however the process ends.
     _lock: OwnedFd,
 }
@@ -26,6 +29,11 @@ impl RealDisk {
     /// Uses `root`, which is made (for its owner alone) if it is missing. Fails with
     /// [`io::ErrorKind::ResourceBusy`] if another server uses it.
     pub fn new(root: impl AsRef<Path>) -> io::Result<RealDisk> {
+        RealDisk::with_reading(root, Reading::default())
+    }
+
+    /// As [`new`](RealDisk::new), with files read in another way.
+    pub fn with_reading(root: impl AsRef<Path>, reading: Reading) -> io::Result<RealDisk> {
         let root = root.as_ref();
         let shown = root.display().to_string();
         if !root.is_dir() {
@@ -40,7 +48,11 @@ impl RealDisk {
             .canonicalize()
             .map_err(|e| file_error(Action::OpenDirectory, &shown, e))?;
         let lock = lock(&root)?;
-        Ok(RealDisk { root, _lock: lock })
+        Ok(RealDisk {
+            root,
+            reading,
+            _lock: lock,
+        })
     }
 
     /// The data directory's full path.
@@ -104,6 +116,7 @@ impl Disk for RealDisk {
         Ok(Arc::new(RealFile {
             fd,
             path: path.into(),
+            reader: Reader::new(self.reading),
         }))
     }
 
@@ -157,6 +170,7 @@ impl Disk for RealDisk {
 struct RealFile {
     fd: OwnedFd,
     path: Box<str>,
+    reader: Reader,
 }
 
 impl RealFile {
@@ -167,6 +181,9 @@ impl RealFile {
 
 impl File for RealFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        if let Some(read) = self.reader.read(&self.fd, buf, offset) {
+            return read.map_err(self.failed(Action::Read));
+        }
         let mut done = 0;
         while done < buf.len() {
             let rest = &mut buf[done..];
@@ -202,7 +219,9 @@ impl File for RealFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        retry(|| rustix::fs::ftruncate(&self.fd, len)).map_err(self.failed(Action::Truncate))
+        self.reader
+            .while_cutting(|| retry(|| rustix::fs::ftruncate(&self.fd, len)))
+            .map_err(self.failed(Action::Truncate))
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
@@ -287,6 +306,7 @@ mod tests {
         let file = RealFile {
             fd,
             path: "a".into(),
+            reader: Reader::new(Reading::Pread),
         };
         file.write_missing(100_000).unwrap();
         assert_eq!(file.len().unwrap(), 100_000);

@@ -17,6 +17,7 @@ mod index;
 mod latch;
 #[cfg(all(loom, test))]
 mod loom_models;
+mod nodes;
 mod pad;
 mod park;
 mod spin;
@@ -25,6 +26,7 @@ mod waker;
 
 pub use index::{MAX_THREADS, PerThread, thread_index, threads_high_water};
 pub use latch::{Latch, Version};
+pub use nodes::Nodes;
 pub use pad::CachePadded;
 pub use park::Parker;
 pub use spin::{SpinGuard, SpinWait, Spinlock};

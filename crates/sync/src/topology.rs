@@ -19,6 +19,8 @@ pub struct Core {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     cores: Vec<Core>,
+    /// The nodes are made up: the kernel knows nothing of them.
+    fake: bool,
 }
 
 impl Topology {
@@ -31,7 +33,8 @@ impl Topology {
         ))
     }
 
-    /// A made-up machine of `nodes` equal nodes over `cores`, for tests of node-aware code.
+    /// A made-up machine of `nodes` equal nodes over `cores`, at most one a core: for tests of node-aware code, and for trying it
+    /// where the machine has one node.
     pub fn fake(cores: &[usize], nodes: usize) -> Topology {
         let share = cores.len().div_ceil(nodes.max(1)).max(1);
         let cores = cores
@@ -42,7 +45,7 @@ impl Topology {
                 node: i / share,
             })
             .collect();
-        Topology { cores }
+        Topology { cores, fake: true }
     }
 
     fn from_parts(allowed: &[usize], nodes: &[(usize, Vec<usize>)]) -> Topology {
@@ -60,7 +63,19 @@ impl Topology {
                     node: node_of(id),
                 })
                 .collect(),
+            fake: false,
         }
+    }
+
+    /// Whether the nodes are made up.
+    pub fn is_fake(&self) -> bool {
+        self.fake
+    }
+
+    /// The same machine with no cores but these.
+    pub fn only(mut self, cores: &[usize]) -> Topology {
+        self.cores.retain(|core| cores.contains(&core.id));
+        self
     }
 
     pub fn cores(&self) -> &[Core] {
@@ -86,16 +101,28 @@ pub fn allowed_cores() -> io::Result<Vec<usize>> {
 
 /// Binds the calling thread to one core.
 pub fn pin_current_thread(core: usize) -> io::Result<()> {
-    if core >= CpuSet::MAX_CPU {
-        let message = format!(
-            "core {core} is beyond the {} that can be named",
-            CpuSet::MAX_CPU
-        );
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    }
+    confine_current_thread(&[core])
+}
+
+/// Keeps the calling thread, and those that it starts from now on, on some cores.
+pub fn confine_current_thread(cores: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
-    set.set(core);
-    Ok(sched_setaffinity(None, &set)?)
+    for &core in cores {
+        if core >= CpuSet::MAX_CPU {
+            let message = format!(
+                "core {core} is beyond the {} that can be named",
+                CpuSet::MAX_CPU
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        set.set(core);
+    }
+    sched_setaffinity(None, &set)?;
+    crate::nodes::note_bound(match cores {
+        [core] => Some(*core),
+        _ => None,
+    });
+    Ok(())
 }
 
 /// Reads a list as the kernel and `taskset` write it: `0-3,8`. Ascending, each once.

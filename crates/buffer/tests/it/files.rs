@@ -1,17 +1,27 @@
 //! Files that grow under many hands, shrink, and go while they are being written.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use throng_buffer::{Mtr, retry_blocking};
+use throng_buffer::{Extended, Extension, Mtr, Victims, retry_blocking};
 use throng_observe::stop;
+use throng_sync::Nodes;
+use throng_sync::topology::Topology;
 use throng_types::page::KIND_HEAP;
 use throng_types::{FileId, Xid};
 
-use crate::world::{World, page_of};
+use crate::world::{World, extensions, page_of};
 
 #[test]
 fn many_threads_extend_one_file_and_every_block_is_given_out_once() {
-    let world = World::new(64);
+    for extension in extensions() {
+        for nodes in [Nodes::one(), Nodes::of(&Topology::fake(&[0, 1], 2))] {
+            extend_with_many_threads(&World::with(64, extension, nodes));
+        }
+    }
+}
+
+fn extend_with_many_threads(world: &World) {
     world.files.create(FileId(1)).unwrap();
     let extend = |thread: u32| {
         let mut mine = Vec::new();
@@ -51,6 +61,92 @@ fn many_threads_extend_one_file_and_every_block_is_given_out_once() {
         assert_eq!(block, expected as u32);
         let seen = retry_blocking(|| world.pool.read(page_of(1, block), |page| page.u32(100)));
         assert_eq!(seen.unwrap(), thread);
+    }
+}
+
+/// Four threads are at a file without room, one of them ahead: it makes the file longer once, by enough for all, and the
+/// others find what it has offered instead of making it longer again.
+#[test]
+fn those_that_wait_for_an_extension_look_again_instead_of_extending_too() {
+    if !stop::ENABLED {
+        return;
+    }
+    const THREADS: usize = 4;
+    for (extension, file) in extensions().filter(|form| form.bulk > 1).zip(61..) {
+        let world = World::with(64, extension, Nodes::one());
+        let file = FileId(file);
+        world.files.create(file).unwrap();
+        let offered = Mutex::new(Vec::new());
+        let stop = stop::arm("buffer.extend").object(file.0.into()).block();
+        let claim = || {
+            let offer = |mut new: std::ops::Range<u32>| {
+                // The first is the caller's own.
+                new.next();
+                offered.lock().unwrap().extend(new);
+            };
+            let look = || Ok(offered.lock().unwrap().pop());
+            let pool = &world.pool;
+            match retry_blocking(|| pool.extend_or_find(file, 8, 0, look, offer)).unwrap() {
+                Extended::By(new) => (new.start, true),
+                Extended::Found(block) => (block, false),
+            }
+        };
+        let mut claims: Vec<(u32, bool)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(claim)).collect();
+            stop.wait_until_held(1);
+            // The others come to the lock now or after it is free: either way they are late.
+            stop.release();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        claims.sort_unstable();
+        claims.dedup_by_key(|claim| claim.0);
+        assert_eq!(claims.len(), THREADS, "{extension:?}: a block for each");
+        let extended = claims.iter().filter(|(_, extended)| *extended).count();
+        assert_eq!(extended, 1, "{extension:?}");
+        assert_eq!(world.pool.blocks(file).unwrap(), 8, "{extension:?}");
+    }
+}
+
+#[test]
+fn an_extension_that_fails_leaves_no_page_and_no_frame_behind() {
+    for extension in extensions() {
+        let world = World::with(32, extension, Nodes::one());
+        let file = FileId(1);
+        world.files.create(file).unwrap();
+        world.disk.set_capacity(world.disk.used());
+        let refused = retry_blocking(|| world.pool.extend(file, 8)).unwrap_err();
+        assert_eq!(refused.code(), throng_types::error::state::DISK_FULL);
+        let stats = world.pool.stats();
+        assert_eq!((stats.valid, stats.free), (0, 32), "{extension:?}");
+        world.disk.set_capacity(u64::MAX);
+        assert_eq!(
+            retry_blocking(|| world.pool.extend(file, 1)).unwrap(),
+            0..1,
+            "{extension:?}"
+        );
+    }
+}
+
+/// Case 5's next bottleneck: who makes a file longer writes nobody's pages, unless the pool is opened to do so.
+#[test]
+fn victims_are_written_by_who_extends_only_where_that_is_asked_for() {
+    for victims in [Victims::Outside, Victims::Inside] {
+        let extension = Extension {
+            victims,
+            ..Extension::default()
+        };
+        let world = World::with(32, extension, Nodes::one());
+        world.make_file(1, 200, |block| block as u8);
+        let written = world.pool.stats().foreground_writes;
+        assert_eq!(
+            written > 0,
+            victims == Victims::Inside,
+            "{victims:?}: {written} pages"
+        );
+        (0..200).for_each(|block| assert_eq!(world.value(page_of(1, block)), block as u8));
     }
 }
 

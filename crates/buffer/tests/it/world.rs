@@ -2,8 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use throng_buffer::{ExclusiveGuard, Mtr, Pool, PoolConfig, retry_blocking};
+use throng_buffer::{
+    ExclusiveGuard, ExtendLock, Extension, Mtr, Pool, PoolConfig, Victims, retry_blocking,
+};
 use throng_disk::{Disk, RelFiles, SimDisk};
+use throng_sync::Nodes;
 use throng_types::page::{KIND_HEAP, PAGE_SIZE};
 use throng_types::{BlockNo, FileId, Lsn, PageId, Xid};
 use throng_wal::{Reader, Record, Wal, WalConfig};
@@ -20,6 +23,19 @@ pub struct World {
     pub reports: Arc<Mutex<Vec<String>>>,
 }
 
+/// Every form in which a file can grow.
+pub fn extensions() -> impl Iterator<Item = Extension> {
+    let locks = [ExtendLock::Narrow, ExtendLock::Wide];
+    let forms = locks.into_iter().flat_map(|lock| {
+        [Victims::Outside, Victims::Inside].map(|victims| Extension {
+            lock,
+            victims,
+            ..Extension::default()
+        })
+    });
+    forms.flat_map(|form| [1, Extension::USUAL].map(|bulk| Extension { bulk, ..form }))
+}
+
 pub fn page_of(file: u32, block: BlockNo) -> PageId {
     PageId::new(FileId(file), block)
 }
@@ -27,23 +43,32 @@ pub fn page_of(file: u32, block: BlockNo) -> PageId {
 impl World {
     /// An empty data directory with a pool of so many frames.
     pub fn new(frames: usize) -> World {
-        World::open(SimDisk::new(), frames, Wal::FIRST, Lsn::MAX)
+        World::with(frames, Extension::default(), Nodes::one())
     }
 
-    fn open(disk: SimDisk, frames: usize, log_end: Lsn, redo: Lsn) -> World {
+    /// As [`World::new`], with files that grow so and frames split so.
+    pub fn with(frames: usize, extension: Extension, nodes: Nodes) -> World {
+        let config = PoolConfig {
+            extension,
+            nodes,
+            ..PoolConfig::new(frames * PAGE_SIZE)
+        };
+        World::open(SimDisk::new(), config, Wal::FIRST)
+    }
+
+    fn open(disk: SimDisk, config: PoolConfig, log_end: Lsn) -> World {
         let files = Arc::new(RelFiles::new(Arc::new(disk.clone())).expect("base can be made"));
-        let config = WalConfig {
+        let wal_config = WalConfig {
             segment_size: SEGMENT,
             buffer: 1 << 20,
             ..WalConfig::default()
         };
-        let wal = Wal::open(Arc::new(disk.clone()), config, log_end).expect("the log opens");
+        let wal = Wal::open(Arc::new(disk.clone()), wal_config, log_end).expect("the log opens");
         let reports = Arc::new(Mutex::new(Vec::new()));
         let sink = reports.clone();
         let config = PoolConfig {
             report: Arc::new(move |error| sink.lock().unwrap().push(format!("{error:?}"))),
-            redo,
-            ..PoolConfig::new(frames * PAGE_SIZE)
+            ..config
         };
         let pool = Pool::open(config, files.clone(), wal.clone()).expect("the pool opens");
         World {
@@ -61,7 +86,8 @@ impl World {
         let reader = || Reader::new(Arc::new(disk.clone()), SEGMENT, redo);
         let mut first = reader();
         while first.next().expect("the log is readable").is_some() {}
-        let world = World::open(disk.clone(), frames, first.end(), Lsn::MAX);
+        let config = PoolConfig::new(frames * PAGE_SIZE);
+        let world = World::open(disk.clone(), config, first.end());
         let mut second = reader();
         while let Some(entry) = second.next().expect("the log is readable") {
             if let Record::Pages { edits, .. } = entry.record {
