@@ -11,6 +11,7 @@
 //! of. Nobody makes the file longer while another's list has a block.
 
 use std::ops::Range;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use throng_sync::{CachePadded, Spinlock};
@@ -27,6 +28,28 @@ pub enum FreeSpaceForm {
     /// Each core has a list of its own, and its own place in the map.
     #[default]
     Split,
+}
+
+impl FreeSpaceForm {
+    pub const ALL: [FreeSpaceForm; 2] = [FreeSpaceForm::Shared, FreeSpaceForm::Split];
+
+    /// As the setting `lab_free_space` spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FreeSpaceForm::Shared => "shared",
+            FreeSpaceForm::Split => "split",
+        }
+    }
+}
+
+impl FromStr for FreeSpaceForm {
+    type Err = ();
+    fn from_str(name: &str) -> Result<FreeSpaceForm, ()> {
+        FreeSpaceForm::ALL
+            .into_iter()
+            .find(|form| form.name() == name)
+            .ok_or(())
+    }
 }
 
 /// One core's part.
@@ -130,15 +153,13 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    const FORMS: [FreeSpaceForm; 2] = [FreeSpaceForm::Shared, FreeSpaceForm::Split];
-
     fn drain(space: &FreeSpace, core: usize) -> Vec<BlockNo> {
         std::iter::from_fn(|| space.claim(core, MAX_TUPLE)).collect()
     }
 
     #[test]
     fn what_is_offered_is_claimed_once_by_whichever_core_comes() {
-        for form in FORMS {
+        for form in FreeSpaceForm::ALL {
             for others in [0, 1, 7, 100] {
                 let space = FreeSpace::new(form, 4);
                 space.offer(1, 10..42, others);
@@ -165,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_cut_file_has_no_blocks_behind_its_end() {
-        for form in FORMS {
+        for form in FreeSpaceForm::ALL {
             let space = FreeSpace::new(form, 2);
             space.offer(0, 0..20, 1);
             space.set(30, MAX_TUPLE);
@@ -177,7 +198,7 @@ mod tests {
 
     #[test]
     fn cores_that_search_one_map_meet_no_block_twice() {
-        for form in FORMS {
+        for form in FreeSpaceForm::ALL {
             let space = FreeSpace::new(form, 4);
             (0..400).for_each(|block| space.set(block, MAX_TUPLE));
             space.offer(2, 400..500, 1);

@@ -24,16 +24,41 @@
 //! it, whether there is room now: the one before has offered what he did not need himself (6), under the same lock. So ten that
 //! wait make the file longer once, not ten times.
 
+use std::str::FromStr;
+
 use throng_observe::{Holder, HolderCell};
 use throng_sync::Latch;
 
 /// How much of growing a file is done under its lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExtendLock {
     /// All of it.
     Wide,
     /// What others must not see half done.
+    #[default]
     Narrow,
+}
+
+impl ExtendLock {
+    pub const ALL: [ExtendLock; 2] = [ExtendLock::Wide, ExtendLock::Narrow];
+
+    /// As the setting `lab_extend_lock` spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ExtendLock::Wide => "wide",
+            ExtendLock::Narrow => "narrow",
+        }
+    }
+}
+
+impl FromStr for ExtendLock {
+    type Err = ();
+    fn from_str(name: &str) -> Result<ExtendLock, ()> {
+        ExtendLock::ALL
+            .into_iter()
+            .find(|form| form.name() == name)
+            .ok_or(())
+    }
 }
 
 /// Where whoever makes a file longer finds frames for the new pages.
@@ -43,6 +68,28 @@ pub enum Victims {
     Inside,
     /// Before the lock, from the stock that the page writer keeps.
     Outside,
+}
+
+impl Victims {
+    pub const ALL: [Victims; 2] = [Victims::Inside, Victims::Outside];
+
+    /// As the setting `lab_extend_victims` spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Victims::Inside => "inside",
+            Victims::Outside => "outside",
+        }
+    }
+}
+
+impl FromStr for Victims {
+    type Err = ();
+    fn from_str(name: &str) -> Result<Victims, ()> {
+        Victims::ALL
+            .into_iter()
+            .find(|form| form.name() == name)
+            .ok_or(())
+    }
 }
 
 /// How the pool makes files longer.

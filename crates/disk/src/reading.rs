@@ -16,6 +16,7 @@ use std::ffi::c_void;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
+use std::str::FromStr;
 
 use parking_lot::RwLock;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -30,6 +31,29 @@ pub enum Reading {
     Mapped,
     /// Out of a mapping made for each read.
     MapPerRead,
+}
+
+impl Reading {
+    pub const ALL: [Reading; 3] = [Reading::Pread, Reading::Mapped, Reading::MapPerRead];
+
+    /// As the setting `lab_read` spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reading::Pread => "pread",
+            Reading::Mapped => "mmap",
+            Reading::MapPerRead => "map_per_read",
+        }
+    }
+}
+
+impl FromStr for Reading {
+    type Err = ();
+    fn from_str(name: &str) -> Result<Reading, ()> {
+        Reading::ALL
+            .into_iter()
+            .find(|form| form.name() == name)
+            .ok_or(())
+    }
 }
 
 /// A read-only shared mapping of a part of a file.
@@ -188,11 +212,9 @@ mod tests {
     use super::*;
     use crate::{Disk, RealDisk};
 
-    const FORMS: [Reading; 3] = [Reading::Pread, Reading::Mapped, Reading::MapPerRead];
-
     #[test]
     fn every_way_reads_what_was_written_where_the_file_has_it() {
-        for reading in FORMS {
+        for reading in Reading::ALL {
             let dir = tempfile::tempdir().unwrap();
             let disk = RealDisk::with_reading(dir.path(), reading).unwrap();
             let file = disk.open("a", true).unwrap();
@@ -214,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_way_sees_changes_growth_and_cuts() {
-        for reading in FORMS {
+        for reading in Reading::ALL {
             let dir = tempfile::tempdir().unwrap();
             let disk = RealDisk::with_reading(dir.path(), reading).unwrap();
             let file = disk.open("a", true).unwrap();
@@ -239,7 +261,7 @@ mod tests {
     #[test]
     fn readers_and_a_writer_at_the_files_end_do_not_meet() {
         const PAGE: usize = 8192;
-        for reading in FORMS {
+        for reading in Reading::ALL {
             let dir = tempfile::tempdir().unwrap();
             let disk = RealDisk::with_reading(dir.path(), reading).unwrap();
             let file = disk.open("a", true).unwrap();

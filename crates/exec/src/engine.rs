@@ -10,10 +10,11 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 
 use throng_access::RelationStore;
-use throng_buffer::PoolConfig;
-use throng_disk::{CheckedDisk, Disk, RealDisk, SlowDisk};
+use throng_buffer::{ExtendLock, Extension, PoolConfig, Victims};
+use throng_disk::{CheckedDisk, Disk, Reading, RealDisk, SlowDisk};
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object};
 use throng_sql::settings::{Id, ServerSettings, Source};
+use throng_sync::Nodes;
 use throng_txn::{CancelReason, OpenConfig, TxnConfig, TxnSystem};
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
@@ -22,6 +23,7 @@ use throng_wal::WalConfig;
 use crate::analytics::Analytics;
 use crate::cleaner::Cleaner;
 use crate::objects;
+use crate::placement::Placement;
 use crate::session::{now, sequences};
 use crate::store::Store;
 
@@ -71,7 +73,10 @@ pub struct Engine {
     analytics: OnceLock<Arc<dyn Analytics>>,
 }
 
-fn server_settings(given: &[(String, String)], source: Source) -> Result<ServerSettings> {
+pub(crate) fn server_settings(
+    given: &[(String, String)],
+    source: Source,
+) -> Result<ServerSettings> {
     let mut settings = ServerSettings::default();
     for (name, value) in given {
         settings.set(name, value, source)?;
@@ -83,6 +88,27 @@ fn server_settings(given: &[(String, String)], source: Source) -> Result<ServerS
 fn chosen<T: FromStr + Default>(settings: &ServerSettings, id: Id) -> T {
     // The setting's own list of words has been kept to; a test holds it against the room's.
     settings.text(id).parse().unwrap_or_default()
+}
+
+/// What of the pool is fixed while the server runs.
+fn pool_config(settings: &ServerSettings, bytes: usize, nodes: Nodes) -> PoolConfig {
+    let lock = chosen(settings, Id::LabExtendLock);
+    let usual = match lock {
+        ExtendLock::Wide => Victims::Inside,
+        ExtendLock::Narrow => Victims::Outside,
+    };
+    // The word that is none of the pool's is "auto".
+    let victims = settings.text(Id::LabExtendVictims).parse();
+    PoolConfig {
+        extension: Extension {
+            lock,
+            victims: victims.unwrap_or(usual),
+            bulk: settings.int(Id::LabExtendBulk) as u32,
+        },
+        nodes,
+        lab_latch_hold: Duration::from_micros(settings.int(Id::LabLatchHold) as u64),
+        ..PoolConfig::new(bytes)
+    }
 }
 
 /// What of the log is fixed while the server runs.
@@ -102,9 +128,9 @@ fn txn_config(settings: &ServerSettings) -> TxnConfig {
     }
 }
 
-/// The data directory's disk, made slower by `lab_slow_disk_us`.
-fn open_disk(data: &Path, pause: Duration) -> Result<Arc<dyn Disk>> {
-    let real = RealDisk::new(data)?;
+/// The data directory's disk, read as `lab_read` says, made slower by `lab_slow_disk_us`.
+fn open_disk(data: &Path, reading: Reading, pause: Duration) -> Result<Arc<dyn Disk>> {
+    let real = RealDisk::with_reading(data, reading)?;
     Ok(match pause {
         Duration::ZERO => Arc::new(CheckedDisk::new(real)),
         pause => Arc::new(CheckedDisk::new(SlowDisk::new(real, pause))),
@@ -132,21 +158,20 @@ impl Engine {
         let settings = server_settings(&config.settings, Source::CommandLine)?;
         throng_observe::track(settings.bool(Id::TrackWaits));
         std::fs::create_dir_all(&config.data)?;
-        let microseconds = |id| Duration::from_micros(settings.int(id) as u64);
-        let disk = open_disk(&config.data, microseconds(Id::LabSlowDisk))?;
+        let slower = Duration::from_micros(settings.int(Id::LabSlowDisk) as u64);
+        let disk = open_disk(&config.data, chosen(&settings, Id::LabRead), slower)?;
+        let placement = Placement::new(&settings, &config.cores)?;
         let (sys, report) = TxnSystem::open(OpenConfig {
             disk,
-            pool: PoolConfig {
-                lab_latch_hold: microseconds(Id::LabLatchHold),
-                ..PoolConfig::new(config.pool_bytes)
-            },
+            pool: pool_config(&settings, config.pool_bytes, placement.nodes()),
             wal: wal_config(&settings),
             txn: txn_config(&settings),
         })?;
-        let relations = Arc::new(RelationStore::new(sys.pool().clone()));
+        let free_space = chosen(&settings, Id::LabFreeSpace);
+        let relations = RelationStore::with_free_space(sys.pool().clone(), free_space);
         let store = Store {
             pool: sys.pool().clone(),
-            relations,
+            relations: Arc::new(relations),
             sequences: Arc::default(),
         };
         let objects = if report.first_start {
@@ -349,6 +374,7 @@ impl Drop for Admission {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use throng_access::FreeSpaceForm;
     use throng_sql::settings::value::Kind;
     use throng_txn::SnapshotForm;
     use throng_wal::InsertForm;
@@ -365,8 +391,35 @@ mod tests {
             words(Id::LabWalInsert),
             InsertForm::ALL.map(InsertForm::name)
         );
+        let locks = ExtendLock::ALL.map(ExtendLock::name);
+        assert_eq!(words(Id::LabExtendLock), locks);
+        let victims = Victims::ALL.map(Victims::name);
+        assert_eq!(words(Id::LabExtendVictims)[1..], victims);
+        let spaces = FreeSpaceForm::ALL.map(FreeSpaceForm::name);
+        assert_eq!(words(Id::LabFreeSpace), spaces);
+        assert_eq!(words(Id::LabRead), Reading::ALL.map(Reading::name));
         let defaults = ServerSettings::default();
+        let pool = pool_config(&defaults, 0, Nodes::one());
+        assert_eq!(pool.extension, Extension::default());
         assert_eq!(txn_config(&defaults).snapshot, SnapshotForm::default());
         assert_eq!(wal_config(&defaults).insert, InsertForm::default());
+    }
+
+    #[test]
+    fn victims_go_with_the_lock_unless_told_otherwise() -> Result<()> {
+        let form = |lock: &str, victims: &str| {
+            let mut settings = ServerSettings::default();
+            settings.set("lab_extend_lock", lock, Source::CommandLine)?;
+            settings.set("lab_extend_victims", victims, Source::CommandLine)?;
+            settings.set("lab_extend_bulk", "4MB", Source::CommandLine)?;
+            Ok(pool_config(&settings, 0, Nodes::one()).extension)
+        };
+        assert_eq!(form("wide", "auto")?.victims, Victims::Inside);
+        assert_eq!(form("wide", "outside")?.victims, Victims::Outside);
+        assert_eq!(form("narrow", "inside")?.victims, Victims::Inside);
+        assert_eq!(form("narrow", "auto")?.bulk, Extension::MOST);
+        let refused: Error = form("narrower", "auto").unwrap_err();
+        assert_eq!(refused.code(), state::INVALID_PARAMETER_VALUE);
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ pub mod copy;
 mod engine;
 pub mod large;
 mod objects;
+mod placement;
 mod rows;
 pub mod run;
 mod session;
@@ -15,4 +16,5 @@ pub mod table;
 pub mod write;
 
 pub use engine::{Engine, EngineConfig, RoleLogin};
+pub use placement::Placement;
 pub use session::{Login, Session};

@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 
 use throng_analytics::{AnalyticsPool, LEAST_MEMORY, PoolConfig};
-use throng_exec::{Engine, EngineConfig};
+use throng_exec::{Engine, EngineConfig, Placement};
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
@@ -19,6 +19,8 @@ use crate::net::listener::{Listeners, Loops};
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(config: Config) -> Result<()> {
+    let placement = Placement::of(&config.settings, &config.cores)?;
+    placement.confine();
     let engine = Engine::open(EngineConfig {
         data: config.data.clone(),
         cores: config.cores.clone(),
@@ -26,18 +28,19 @@ pub fn run(config: Config) -> Result<()> {
         settings: config.settings.clone(),
         password_verifier: |password| Verifier::of_password(password).to_string(),
     })?;
-    let served = start_analytics(&config, &engine).and_then(|()| listen(&config, &engine));
+    let served = start_analytics(&config, &placement, &engine)
+        .and_then(|()| listen(&config, &placement, &engine));
     // Whatever ended the serving, what was acknowledged is on disk already; closing makes the next start quick.
     let closed = engine.close();
     served.and(closed)
 }
 
 /// Gives the engine its pool for big queries: a worker a core, of lower priority than the event loops there.
-fn start_analytics(config: &Config, engine: &Engine) -> Result<()> {
+fn start_analytics(config: &Config, placement: &Placement, engine: &Engine) -> Result<()> {
     let workers = config.cores.len().max(1);
     let pool = AnalyticsPool::start(PoolConfig {
         workers,
-        cores: config.cores.clone(),
+        cores: placement.bound_cores().to_vec(),
         concurrency: workers.div_ceil(2),
         temporary: config.data.join("tmp"),
         least_memory: LEAST_MEMORY,
@@ -46,7 +49,7 @@ fn start_analytics(config: &Config, engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-fn listen(config: &Config, engine: &Arc<Engine>) -> Result<()> {
+fn listen(config: &Config, placement: &Placement, engine: &Arc<Engine>) -> Result<()> {
     if !config.listen.ip().is_loopback() && !engine.any_password() {
         return Err(Error::new(
             state::CONFIG_FILE_ERROR,
@@ -67,7 +70,7 @@ fn listen(config: &Config, engine: &Arc<Engine>) -> Result<()> {
         .build()?;
     runtime.block_on(async {
         let listeners = Listeners::bind(config.listen, &config.unix_sockets)?;
-        let loops = Loops::start(engine, &config.cores, tls)?;
+        let loops = Loops::start(engine, placement, tls)?;
         let address = listeners.address()?;
         // Whoever reads the ready line may stop us the moment after.
         let signals = Signals::catch()?;

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
-use throng_exec::Engine;
+use throng_exec::{Engine, Placement};
 
 use super::connection::{self, Host};
 use super::stream::Stream;
@@ -45,16 +45,25 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Starts one loop for each core, its thread pinned there.
+    /// Starts one loop for each core, its thread bound there if threads are bound.
     pub fn start(
         engine: &Arc<Engine>,
-        cores: &[usize],
+        placement: &Placement,
         tls: Option<tokio_rustls::TlsAcceptor>,
     ) -> io::Result<Loops> {
         let (stop, _) = watch::channel(false);
-        let loops = cores
+        let loops = placement
+            .cores()
             .iter()
-            .map(|&core| start_loop(core, engine.clone(), tls.clone(), stop.subscribe()))
+            .map(|&core| {
+                start_loop(
+                    core,
+                    placement,
+                    engine.clone(),
+                    tls.clone(),
+                    stop.subscribe(),
+                )
+            })
             .collect::<io::Result<_>>()?;
         Ok(Loops { loops, stop })
     }
@@ -87,6 +96,7 @@ impl Loops {
 
 fn start_loop(
     core: usize,
+    placement: &Placement,
     engine: Arc<Engine>,
     tls: Option<tokio_rustls::TlsAcceptor>,
     stop: watch::Receiver<bool>,
@@ -94,13 +104,12 @@ fn start_loop(
     let (arrivals, receiver) = mpsc::unbounded_channel();
     let connections = Arc::new(AtomicUsize::new(0));
     let open = connections.clone();
+    let (placement, for_blocking) = (placement.clone(), placement.clone());
     let builder = std::thread::Builder::new().name(format!("loop-{core}"));
     let thread = builder
         .stack_size(throng_sql::parse::STACK)
         .spawn(move || {
-            if let Err(e) = throng_sync::topology::pin_current_thread(core) {
-                tracing::warn!(core, error = %e, "event loop not pinned");
-            }
+            placement.bind(core);
             throng_observe::this_is_core(core);
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -108,6 +117,8 @@ fn start_loop(
                 .event_interval(31)
                 // For VACUUM and sorting keys: few at a time, and every thread takes one of a bounded number of lanes.
                 .max_blocking_threads(4)
+                // They start where the loop is bound, and must not compete with it there while other cores are idle.
+                .on_thread_start(move || for_blocking.confine())
                 .build()
                 .expect("a runtime for the event loop");
             let host = Rc::new(Host { engine, tls });
