@@ -70,6 +70,22 @@ impl RealDisk {
     }
 }
 
+impl RealDisk {
+    /// The process that uses the data directory `root`; None if none does.
+    ///
+    /// # Errors
+    /// Where there is no such directory, or its lock file cannot be read.
+    pub fn holder(root: &Path) -> io::Result<Option<u32>> {
+        let path = root.join(LOCK_FILE);
+        let file = fs::File::open(&path)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(None),
+            Err(Errno::WOULDBLOCK) => Ok(fs::read_to_string(&path)?.trim().parse().ok()),
+            Err(e) => Err(e.into()),
+        }
+    }
+}
+
 /// Takes the lock file and writes the process id into it, for whoever looks.
 fn lock(root: &Path) -> io::Result<OwnedFd> {
     let path = root.join(LOCK_FILE);

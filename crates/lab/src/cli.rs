@@ -69,7 +69,6 @@ fn obey(args: &Lab) -> Result<()> {
     })?;
     let wishes = wishes(args)?;
     if let Some(path) = &args.report {
-        // Before the minutes of measuring, not after them.
         writable(path)?;
     }
     eprint!("{}", print::about(case));
@@ -82,16 +81,20 @@ fn obey(args: &Lab) -> Result<()> {
         eprintln!("The report is in {}.", path.display());
     }
     if args.json {
-        let json =
-            serde_json::to_string_pretty(&found).map_err(|e| Error::failed(e.to_string()))?;
-        println!("{json}");
+        println!("{}", json(&found)?);
     } else {
         print!("{}", print::findings(&found));
     }
     Ok(())
 }
 
-fn writable(path: &Path) -> Result<()> {
+/// For standard output.
+pub(crate) fn json(found: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string_pretty(found).map_err(|e| Error::failed(e.to_string()))
+}
+
+/// Refuses a file that could not be written, before the time it takes to find out what to write.
+pub(crate) fn writable(path: &Path) -> Result<()> {
     let opened = std::fs::OpenOptions::new()
         .append(true)
         .create(true)
@@ -125,4 +128,87 @@ fn wishes(args: &Lab) -> Result<Wishes> {
         variants: args.variants.clone(),
         throng: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        lab: Lab,
+    }
+
+    fn parsed(line: &str) -> Lab {
+        let words = std::iter::once("lab").chain(line.split(' '));
+        Cli::try_parse_from(words).expect("understood").lab
+    }
+
+    #[test]
+    fn what_is_not_there_is_the_users_mistake() {
+        for (line, told) in [
+            (
+                "nonsense",
+                "there is no case \"nonsense\"; there are atomics",
+            ),
+            (
+                "atomics --variants cas,nonsense",
+                "atomics has no variant \"nonsense\"; it has cas, add",
+            ),
+            ("atomics --clients 0", "--clients 0"),
+            ("atomics --clients 1,1000000", "--clients 1000000"),
+            ("atomics --seconds 0", "--seconds 0"),
+            ("atomics --seconds nan", "--seconds NaN"),
+            ("atomics --rounds 0", "--rounds 0"),
+            (
+                "atomics --report /nowhere/r.html",
+                "--report /nowhere/r.html: No such file",
+            ),
+        ] {
+            let e = obey(&parsed(line)).expect_err(line);
+            assert_eq!(e.status(), 2, "{line}: {e}");
+            assert!(e.to_string().contains(told), "{line}: {e}");
+        }
+        for line in ["lab", "lab atomics --clients x", "lab atomics --unknown"] {
+            assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_run_finds_what_it_was_asked_for() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let report = dir.path().join("r.html");
+        let line = format!(
+            "atomics --variants add,cas --clients 2,1,2 --seconds 0.01 --rounds 3 --json --report {}",
+            report.display()
+        );
+        let args = parsed(&line);
+        let case = case::named(&args.case).expect("a case");
+        let wishes = wishes(&args).expect("sound");
+        let found = runner::run(case, &wishes, &Progress::new()).expect("it ran");
+        let names: Vec<&str> = found.variants.iter().map(|v| v.name).collect();
+        assert_eq!(names, ["cas", "add"]);
+        for variant in &found.variants {
+            let clients: Vec<usize> = variant.points.iter().map(|p| p.clients).collect();
+            assert_eq!(clients, [1, 2]);
+            assert!(
+                variant
+                    .points
+                    .iter()
+                    .all(|p| p.throughput.rounds.len() == 3)
+            );
+        }
+        assert_eq!(found.verdicts.len(), 1);
+        let json: serde_json::Value =
+            serde_json::from_str(&json(&found).expect("JSON")).expect("JSON");
+        assert_eq!(json["variants"][1]["points"][0]["clients"], 1);
+        assert!(json["verdicts"][0]["ratio"]["median"].is_number());
+        let text = print::findings(&found);
+        assert!(
+            text.contains("Rule: ") && text.contains("no fit: "),
+            "{text}"
+        );
+    }
 }

@@ -22,7 +22,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde::Serialize;
-use throng_observe::now_nanos;
 
 use crate::{Error, Result};
 use event::{Event, Record, Ring};
@@ -30,6 +29,7 @@ use symbol::{KernelSymbols, Mappings, Names};
 
 pub use event::Mode;
 
+pub mod command;
 mod event;
 mod flame;
 mod symbol;
@@ -235,7 +235,7 @@ fn read(mut rings: Vec<Ring>, mode: Mode, stop: &AtomicBool) -> Tally {
     let mut pending: Vec<Record> = Vec::new();
     loop {
         let last = stop.load(Ordering::Acquire);
-        let began = now_nanos();
+        let began = monotonic_nanos();
         for ring in &mut rings {
             ring.drain(|record| pending.push(record));
         }
@@ -252,6 +252,12 @@ fn read(mut rings: Vec<Ring>, mode: Mode, stop: &AtomicBool) -> Tally {
         }
         std::thread::sleep(EMPTIED);
     }
+}
+
+/// The clock that the records' times are on.
+fn monotonic_nanos() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 impl Tally {

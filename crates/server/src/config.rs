@@ -23,6 +23,8 @@ pub enum Command {
     Check(Check),
     /// Measure each structure as it was, as it became and beyond, side by side on this machine.
     Lab(throng_lab::cli::Lab),
+    /// Show where a running server spends its time, on the cores and off them.
+    Profile(throng_lab::profile::command::Profile),
 }
 
 #[derive(Args)]

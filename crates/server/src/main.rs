@@ -24,6 +24,7 @@ fn main() -> ExitCode {
             .map(|()| ExitCode::SUCCESS),
         Command::Check(args) => check::run(&args),
         Command::Lab(args) => Ok(throng_lab::cli::run(&args)),
+        Command::Profile(args) => Ok(throng_lab::profile::command::run(&args)),
     };
     ended.unwrap_or_else(|e| {
         eprintln!("throng: {e}");
