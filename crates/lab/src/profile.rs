@@ -25,6 +25,7 @@ use serde::Serialize;
 
 use crate::{Error, Result};
 use event::{Event, Record, Ring};
+use fold::{calls, frames};
 use symbol::{KernelSymbols, Mappings, Names};
 
 pub use event::Mode;
@@ -32,6 +33,7 @@ pub use event::Mode;
 pub mod command;
 mod event;
 mod flame;
+mod fold;
 mod symbol;
 
 pub use flame::draw;
@@ -351,57 +353,6 @@ impl Tally {
     }
 }
 
-/// The addresses to look up, innermost first. Callers are known by where they will go on, which may be the next
-/// function's first byte; the byte before is theirs.
-fn calls(stack: &[u64]) -> impl DoubleEndedIterator<Item = u64> {
-    let here = stack.first().copied();
-    let callers = stack
-        .iter()
-        .skip(1)
-        .map(|address| address.saturating_sub(1));
-    here.into_iter().chain(callers)
-}
-
-/// `;outer;…;inner`, from the first function that is not the start of a thread: those are the same a dozen in
-/// every stack and say nothing. A stack of nothing else is kept whole.
-fn frames(stack: &[u64], names: &HashMap<u64, Names>) -> String {
-    let all = || calls(stack).rev().flat_map(|address| &names[&address]);
-    let mut started = all().skip_while(|name| is_start(name)).peekable();
-    let mut text = String::new();
-    let mut add = |name: &String| {
-        text.push(';');
-        text.push_str(name);
-    };
-    match started.peek() {
-        Some(_) => started.for_each(&mut add),
-        None => all().for_each(&mut add),
-    }
-    text
-}
-
-/// What every thread runs before its own work.
-fn is_start(name: &str) -> bool {
-    const STARTS: [&str; 8] = [
-        "std::",
-        "core::",
-        "alloc::",
-        "<std::",
-        "<core::",
-        "<alloc::",
-        "[libc",
-        "[unknown]",
-    ];
-    const C: [&str; 6] = [
-        "_start",
-        "main",
-        "__libc_start_main",
-        "start_thread",
-        "clone3",
-        "__clone",
-    ];
-    STARTS.iter().any(|start| name.starts_with(start)) || C.contains(&name)
-}
-
 /// As the kernel knows it, without the number that tells threads of a kind apart.
 fn thread_name(pid: u32, tid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"));
@@ -440,12 +391,22 @@ impl Profile {
         (self.total > 0).then(|| weight as f64 / self.total as f64)
     }
 
+    /// The innermost function; of a thread off its core the one that called the kernel, since the kernel's own
+    /// way to the scheduler is always the same.
+    fn innermost<'a>(&self, stack: &'a str) -> &'a str {
+        let mut inward = stack.rsplit(';');
+        let last = inward.next().unwrap_or(stack);
+        match self.off_cpu && symbol::is_kernel(last) {
+            true => inward.find(|name| !symbol::is_kernel(name)).unwrap_or(last),
+            false => last,
+        }
+    }
+
     /// The functions that were innermost most often, the hottest first.
     pub fn hottest(&self, count: usize) -> Vec<Hot> {
         let mut weights: HashMap<&str, u64> = HashMap::new();
         for (stack, weight) in &self.folded {
-            let innermost = stack.rsplit(';').next().unwrap_or(stack);
-            *weights.entry(innermost).or_default() += weight;
+            *weights.entry(self.innermost(stack)).or_default() += weight;
         }
         let mut hottest: Vec<Hot> = (weights.into_iter())
             .map(|(function, weight)| Hot {

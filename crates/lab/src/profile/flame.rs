@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Profile;
+use super::symbol::is_kernel;
 use crate::report::escape;
 
 /// Units of the drawing's width; the page scales it.
@@ -139,7 +140,7 @@ impl Drawing<'_> {
         {
             return "hit".to_owned();
         }
-        if name.ends_with("_[k]") || name.starts_with('[') {
+        if is_kernel(name) || name.starts_with('[') {
             return "kernel".to_owned();
         }
         let sum: usize = name.bytes().map(usize::from).sum();

@@ -16,6 +16,16 @@ use object::{Object, ObjectSection};
 /// Kernel addresses start here on every architecture with 64-bit addresses that Linux runs on.
 const KERNEL: u64 = 1 << 63;
 
+/// Ends the names of kernel functions, as in other tools' folded stacks.
+const IN_KERNEL: &str = "_[k]";
+
+/// Whether a name is a kernel function's.
+pub fn is_kernel(name: &str) -> bool {
+    name.ends_with(IN_KERNEL) || name == UNNAMED_KERNEL
+}
+
+const UNNAMED_KERNEL: &str = "[kernel]";
+
 /// The functions at an address, outermost first: one, and those inlined into it.
 pub type Names = Vec<String>;
 
@@ -230,8 +240,8 @@ impl KernelSymbols {
             .ascending
             .partition_point(|(start, _)| *start <= address);
         match next.checked_sub(1) {
-            Some(at) => format!("{}_[k]", self.ascending[at].1),
-            None => "[kernel]".to_owned(),
+            Some(at) => format!("{}{IN_KERNEL}", self.ascending[at].1),
+            None => UNNAMED_KERNEL.to_owned(),
         }
     }
 }

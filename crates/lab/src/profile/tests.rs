@@ -27,6 +27,21 @@ fn shares_and_the_hottest() {
 }
 
 #[test]
+fn off_the_core_the_caller_of_the_kernel_is_named() {
+    let mut profile = profile(&[
+        ("core;a;epoll_wait;do_wait_[k];schedule_[k]", 9),
+        ("io;b;[ready, no core free]", 1),
+    ]);
+    profile.off_cpu = true;
+    let names: Vec<String> = profile
+        .hottest(9)
+        .into_iter()
+        .map(|hot| hot.function)
+        .collect();
+    assert_eq!(names, ["epoll_wait", "[ready, no core free]"]);
+}
+
+#[test]
 fn time_off_the_core_is_that_between_leaving_and_coming_back() {
     let mut tally = Tally::default();
     let (pid, tid) = (std::process::id(), u32::MAX);
@@ -96,33 +111,4 @@ fn a_busy_thread_is_seen() {
     assert!(profile.total > 0, "no sample in 200 ms");
     let share = profile.share(&["burn_here"]).expect("samples");
     assert!(share > 0.0, "{:?}", profile.hottest(5));
-}
-
-#[test]
-fn stacks_begin_where_the_work_begins() {
-    let names: HashMap<u64, Names> = [
-        (9, vec!["clone3".to_owned()]),
-        (
-            8,
-            vec![
-                "std::thread::start".to_owned(),
-                "core::ops::call_once".to_owned(),
-            ],
-        ),
-        (
-            7,
-            vec![
-                "throng_lab::crew::run".to_owned(),
-                "core::hint::spin_loop".to_owned(),
-            ],
-        ),
-    ]
-    .into();
-    // Callers are looked up one byte before where they go on.
-    assert_eq!(
-        frames(&[7, 9, 10], &names),
-        ";throng_lab::crew::run;core::hint::spin_loop"
-    );
-    let idle = ";clone3;std::thread::start;core::ops::call_once";
-    assert_eq!(frames(&[8, 10], &names), idle);
 }
