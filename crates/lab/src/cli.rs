@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::case::{self, ALL};
 use crate::runner::{self, Wishes};
-use crate::{Error, Progress, Result, print, report};
+use crate::{Error, Progress, Result, interrupt, print, report};
 
 /// The most clients that can be asked for: each is a thread or a connection.
 const MOST_CLIENTS: usize = 100_000;
@@ -72,8 +72,10 @@ fn obey(args: &Lab) -> Result<()> {
         writable(path)?;
     }
     eprint!("{}", print::about(case));
+    let scratch = tempfile::Builder::new().prefix("throng-lab-").tempdir()?;
+    interrupt::clears(scratch.path().to_owned())?;
     let progress = Progress::new();
-    let found = runner::run(case, &wishes, &progress)?;
+    let found = runner::run(case, &wishes, scratch.path(), &progress)?;
     progress.clear();
     if let Some(path) = &args.report {
         std::fs::write(path, report::findings(&found))
@@ -187,7 +189,7 @@ mod tests {
         let args = parsed(&line);
         let case = case::named(&args.case).expect("a case");
         let wishes = wishes(&args).expect("sound");
-        let found = runner::run(case, &wishes, &Progress::new()).expect("it ran");
+        let found = runner::run(case, &wishes, dir.path(), &Progress::new()).expect("it ran");
         let names: Vec<&str> = found.variants.iter().map(|v| v.name).collect();
         assert_eq!(names, ["cas", "add"]);
         for variant in &found.variants {

@@ -21,6 +21,7 @@ pub mod cli;
 pub mod crew;
 mod error;
 pub mod findings;
+mod interrupt;
 pub mod load;
 mod print;
 pub mod profile;

@@ -68,7 +68,11 @@ impl Recorder {
         let stop = Arc::new(AtomicBool::new(false));
         let reader = std::thread::Builder::new().name("profiler".into()).spawn({
             let stop = Arc::clone(&stop);
-            move || read(rings, mode, &stop)
+            let mut own = Vec::new();
+            if mode == Mode::OffCpu {
+                own.push(thread_id());
+            }
+            move || read(rings, mode, &stop, own)
         })?;
         for event in &events {
             // A thread that has ended meanwhile has nothing to record.
@@ -207,8 +211,9 @@ struct Tally {
     away: HashMap<u32, Away>,
     names: HashMap<u32, String>,
     lost: u64,
-    /// The thread that reads, which is nothing to report.
-    own: u32,
+    /// Threads of the profiler, which are nothing to report: the one that reads, and off the cores the one that
+    /// waits until it may stop.
+    own: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -228,10 +233,11 @@ struct Away {
 ///
 /// A thread may leave one core and come back on another, whose ring is emptied at another moment. So records
 /// are put into order by their time, and those younger than the beginning of an emptying wait for the next one.
-fn read(mut rings: Vec<Ring>, mode: Mode, stop: &AtomicBool) -> Tally {
+fn read(mut rings: Vec<Ring>, mode: Mode, stop: &AtomicBool, mut own: Vec<u32>) -> Tally {
+    // A thread of this process, so it is recorded where this process is.
+    own.push(thread_id());
     let mut tally = Tally {
-        // A thread of this process, so it is recorded where this process is.
-        own: rustix::thread::gettid().as_raw_nonzero().get() as u32,
+        own,
         ..Tally::default()
     };
     let mut pending: Vec<Record> = Vec::new();
@@ -254,6 +260,10 @@ fn read(mut rings: Vec<Ring>, mode: Mode, stop: &AtomicBool) -> Tally {
         }
         std::thread::sleep(EMPTIED);
     }
+}
+
+fn thread_id() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
 /// The clock that the records' times are on.
@@ -304,7 +314,7 @@ impl Tally {
     }
 
     fn add(&mut self, pid: u32, tid: u32, stack: Box<[u64]>, ready: bool, weight: u64) {
-        if tid == self.own {
+        if self.own.contains(&tid) {
             return;
         }
         let name = self

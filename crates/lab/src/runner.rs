@@ -7,7 +7,7 @@
 //! last      stacks are sampled; throughput is not counted
 //! ```
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use throng_observe::HistogramSnapshot;
@@ -36,18 +36,24 @@ pub struct Wishes {
 }
 
 /// Runs `case` as wished.
-pub fn run(case: &dyn Case, wishes: &Wishes, progress: &Progress) -> Result<Findings> {
+///
+/// `scratch` is an empty directory for what the variants keep while they run.
+pub fn run(
+    case: &dyn Case,
+    wishes: &Wishes,
+    scratch: &Path,
+    progress: &Progress,
+) -> Result<Findings> {
     let machine = Machine::detect();
     let variants = chosen(case, &wishes.variants)?;
     let clients = points(case, &wishes.clients, machine.cores);
     let cut = cut(case.pace(), wishes, variants.len() * clients.len());
-    let scratch = tempfile::Builder::new().prefix("throng-lab-").tempdir()?;
     let throng = match &wishes.throng {
         Some(path) => path.clone(),
         None => std::env::current_exe()?,
     };
     let setup = Setup {
-        scratch: scratch.path(),
+        scratch,
         throng: &throng,
         progress,
         most_clients: clients.iter().copied().max().unwrap_or(1),
