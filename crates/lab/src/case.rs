@@ -16,11 +16,26 @@ use throng_observe::HistogramSnapshot;
 use crate::{Progress, Result};
 
 pub mod atomics;
+pub mod dolphin;
+pub mod greenplum;
+pub mod kingbase;
+pub mod polar;
+pub mod power8;
+pub mod served;
 pub mod snapshot;
 pub mod wal;
 
 /// Every case, in the order of `throng lab list`: the small ones first, the whole server last.
-pub static ALL: &[&dyn Case] = &[&atomics::Atomics, &snapshot::Snapshot, &wal::Log];
+pub static ALL: &[&dyn Case] = &[
+    &atomics::Atomics,
+    &snapshot::Snapshot,
+    &wal::Log,
+    &greenplum::Greenplum,
+    &kingbase::Kingbase,
+    &power8::Power8,
+    &dolphin::Dolphin,
+    &polar::Polar,
+];
 
 /// The case of that name.
 pub fn named(name: &str) -> Option<&'static dyn Case> {
