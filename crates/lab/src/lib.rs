@@ -16,6 +16,7 @@
 //! - Samples of stacks are taken in a round of their own, which the medians leave out.
 //! - Nothing in the house imports this crate but the `throng` binary.
 
+pub mod bench;
 pub mod case;
 pub mod cli;
 pub mod crew;

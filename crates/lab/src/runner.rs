@@ -391,7 +391,7 @@ impl Point {
 }
 
 impl Machine {
-    fn detect() -> Machine {
+    pub fn detect() -> Machine {
         let cores = throng_sync::topology::allowed_cores().map_or(1, |cores| cores.len());
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let processor = (cpuinfo.lines())

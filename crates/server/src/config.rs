@@ -21,6 +21,8 @@ pub enum Command {
     Serve(Serve),
     /// Verify every page, index and chain of a data directory that no server is using.
     Check(Check),
+    /// Put servers under the same load, in turns, and say what limits each.
+    Bench(throng_lab::bench::cli::Bench),
     /// Measure each structure as it was, as it became and beyond, side by side on this machine.
     Lab(throng_lab::cli::Lab),
     /// Show where a running server spends its time, on the cores and off them.

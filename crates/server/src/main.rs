@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Lab(args) => Ok(throng_lab::cli::run(&args)),
         Command::Profile(args) => Ok(throng_lab::profile::command::run(&args)),
+        Command::Bench(args) => Ok(throng_lab::bench::cli::run(&args)),
     };
     ended.unwrap_or_else(|e| {
         eprintln!("throng: {e}");

@@ -1,0 +1,208 @@
+//! The constant answerer: a server that understands the protocol just enough to answer every query with the same
+//! row, without looking at it. What the load reaches against it is the most that any server could show here.
+//!
+//! ```text
+//! accept thread ──► as many connections as the load has ──► threads, a reactor each ──► the same answers again
+//! ```
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread::JoinHandle;
+
+use crate::load::reactor::{Reactor, Task};
+use crate::load::url::Target;
+use crate::{Error, Result};
+
+/// One column, text: a name, no table, type int4.
+const DESCRIPTION: &[u8] =
+    b"T\0\0\0\x21\0\x01abalance\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
+const ROW: &[u8] = b"D\0\0\0\x0b\0\x01\0\0\0\x010";
+const COMPLETE: &[u8] = b"C\0\0\0\x0dSELECT 1\0";
+const READY: &[u8] = b"Z\0\0\0\x05I";
+const AUTHENTICATED: &[u8] = b"R\0\0\0\x08\0\0\0\0";
+const PARSED: &[u8] = b"1\0\0\0\x04";
+const BOUND: &[u8] = b"2\0\0\0\x04";
+
+/// An answerer that waits for its connections.
+pub struct Answerer {
+    address: SocketAddr,
+    running: JoinHandle<std::io::Result<()>>,
+}
+
+impl Answerer {
+    /// For exactly `connections`, on `threads`; it ends when they have.
+    pub fn start(connections: usize, threads: usize) -> Result<Answerer> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let running = std::thread::Builder::new()
+            .name("bench-answerer".to_owned())
+            .spawn(move || serve(&listener, connections, threads.clamp(1, connections)))?;
+        Ok(Answerer { address, running })
+    }
+
+    pub fn target(&self) -> Target {
+        Target::local(self.address)
+    }
+
+    /// Waits until all connections have ended.
+    pub fn finish(self) -> Result<()> {
+        let ended = self
+            .running
+            .join()
+            .unwrap_or_else(|p| std::panic::resume_unwind(p));
+        ended.map_err(Error::from)
+    }
+}
+
+fn serve(listener: &TcpListener, connections: usize, threads: usize) -> std::io::Result<()> {
+    let mut shares: Vec<Vec<TcpStream>> = (0..threads).map(|_| Vec::new()).collect();
+    for number in 0..connections {
+        let (stream, _) = listener.accept()?;
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        shares[number % threads].push(stream);
+    }
+    std::thread::scope(|scope| {
+        let spawned: Vec<_> = shares
+            .iter()
+            .map(|streams| scope.spawn(move || answer_all(streams)))
+            .collect();
+        spawned
+            .into_iter()
+            .try_for_each(|t| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
+    })
+}
+
+fn answer_all(streams: &[TcpStream]) -> std::io::Result<()> {
+    let reactor = Reactor::new()?;
+    let task = |stream| -> Task<'_> {
+        let reactor = &reactor;
+        Box::pin(async move {
+            // However a connection ends, it has ended.
+            let _ = answer(reactor, stream).await;
+        })
+    };
+    reactor.run(streams.iter().map(task).collect(), None)?;
+    Ok(())
+}
+
+/// One connection, until its client leaves.
+async fn answer(reactor: &Reactor, mut stream: &TcpStream) -> std::io::Result<()> {
+    reactor.register(stream)?;
+    let mut input = Vec::new();
+    let mut buffer = [0; 4096];
+    let mut answers = Vec::new();
+    let mut greeted = false;
+    loop {
+        reactor.readable().await;
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(n) => {
+                input.extend_from_slice(&buffer[..n]);
+                if n < buffer.len() {
+                    reactor.drained();
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => reactor.drained(),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+        let mut used = 0;
+        while let Some(length) = message(&input[used..], greeted) {
+            match greeted {
+                false => answers.extend_from_slice(&[AUTHENTICATED, READY].concat()),
+                true => reply(input[used], &mut answers),
+            }
+            greeted = true;
+            used += length;
+        }
+        input.drain(..used);
+        let mut written = 0;
+        while written < answers.len() {
+            match stream.write(&answers[written..]) {
+                Ok(n) => written += n,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    reactor.filled();
+                    reactor.writable().await;
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        answers.clear();
+    }
+}
+
+/// The length of the first message, once it is all there. The first of a connection has no tag.
+fn message(bytes: &[u8], greeted: bool) -> Option<usize> {
+    let tag = usize::from(greeted);
+    let length = bytes
+        .get(tag..tag + 4)?
+        .try_into()
+        .map(u32::from_be_bytes)
+        .ok()?;
+    let whole = tag + length as usize;
+    (bytes.len() >= whole).then_some(whole)
+}
+
+fn reply(tag: u8, answers: &mut Vec<u8>) {
+    let parts: &[&[u8]] = match tag {
+        b'Q' => &[DESCRIPTION, ROW, COMPLETE, READY],
+        b'P' => &[PARSED],
+        b'B' => &[BOUND],
+        b'E' => &[ROW, COMPLETE],
+        b'S' => &[READY],
+        _ => &[],
+    };
+    parts
+        .iter()
+        .for_each(|part| answers.extend_from_slice(part));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::load::drive::{Plan, drive};
+    use crate::load::sql::Mode;
+    use crate::load::workload::select::Select;
+
+    #[test]
+    fn the_load_takes_its_answers_in_every_mode() {
+        for mode in [Mode::Simple, Mode::Extended, Mode::Prepared] {
+            let answerer = Answerer::start(5, 2).expect("started");
+            let plan = Plan {
+                mode,
+                ..Plan::new(5, Duration::from_millis(50))
+            };
+            let measured = drive(&Select::new(1), &answerer.target(), &plan).expect("driven");
+            answerer.finish().expect("ended");
+            assert!(measured.done() > 0, "{mode:?}");
+            assert_eq!(
+                (measured.failed(), measured.cut_off),
+                (0, 0),
+                "{:?}",
+                measured.failures
+            );
+            assert!(measured.per_client.iter().all(|n| *n > 0));
+            let all: u64 = measured.per_client.iter().sum();
+            assert_eq!(all, measured.done());
+            assert_eq!(measured.latency().len(), all);
+        }
+    }
+
+    #[test]
+    fn with_a_rate_latency_counts_from_the_intended_start() {
+        let answerer = Answerer::start(2, 1).expect("started");
+        let plan = Plan {
+            rate: Some(1000.0),
+            ..Plan::new(2, Duration::from_millis(300))
+        };
+        let measured = drive(&Select::new(1), &answerer.target(), &plan).expect("driven");
+        answerer.finish().expect("ended");
+        // Poisson with mean 300: five standard deviations either way.
+        assert!((210..390).contains(&measured.done()), "{}", measured.done());
+        assert!(measured.paced);
+    }
+}

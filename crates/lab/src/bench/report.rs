@@ -1,0 +1,310 @@
+//! Findings of a bench as one HTML page that opens without a network.
+
+use std::fmt::Write;
+
+use super::findings::{Findings, KNEE, Point, Target};
+use crate::print::{duration, law, number, percent};
+use crate::report::plot::{COLOURS, Mark, Plot, Series};
+use crate::report::{escape, page};
+use crate::stats::Spread;
+use crate::usl::Law;
+
+// Writing to a string cannot fail, here and below.
+
+pub fn findings(found: &Findings) -> String {
+    let mut body = String::new();
+    head(found, &mut body);
+    words(found, &mut body);
+    section(
+        found,
+        &mut body,
+        "Transactions a second",
+        number,
+        |p| Some(p.throughput.clone()),
+        true,
+    );
+    body.push_str(
+        "<p class=\"quiet\">Points are medians, bars reach from the least to the most round, dotted lines are the \
+         fitted scalability law. A line that goes on rising has room; one that falls loses work as the crowd grows.</p>\n",
+    );
+    if found
+        .targets
+        .iter()
+        .flat_map(|t| &t.points)
+        .any(|p| p.tpmc.is_some())
+    {
+        section(
+            found,
+            &mut body,
+            "New orders a minute (tpmC)",
+            number,
+            |p| p.tpmc.clone(),
+            false,
+        );
+    }
+    let millis = |x: f64| duration(x as u64);
+    section(
+        found,
+        &mut body,
+        "Latency, the slowest in a hundred",
+        millis,
+        |p| Spread::of(&[p.latency.p99 as f64]),
+        false,
+    );
+    let _ = writeln!(
+        body,
+        "<p class=\"quiet\">Latency is from {}.</p>",
+        escape(found.latency_from)
+    );
+    latencies(found, &mut body);
+    waits(found, &mut body);
+    checks(found, &mut body);
+    method(found, &mut body);
+    page(&format!("throng bench {}", found.workload), &body)
+}
+
+fn head(found: &Findings, body: &mut String) {
+    let machine = &found.machine;
+    let _ = writeln!(
+        body,
+        "<h1>{} on {}</h1>\n<p class=\"quiet\"><code>throng bench {}</code>, scale {}, {} protocol, on {} cores, {} ({}), \
+         Linux {}; the client is on the same machine unless a target is elsewhere.</p>",
+        escape(found.workload),
+        match found.targets.len() {
+            1 => "one server".to_owned(),
+            count => format!("{count} servers"),
+        },
+        escape(found.workload),
+        found.scale,
+        found.mode,
+        machine.cores,
+        escape(&machine.processor),
+        machine.architecture,
+        escape(&machine.kernel),
+    );
+    body.push_str("<ul class=\"legend\">\n");
+    for (colour, target) in found.targets.iter().enumerate() {
+        let _ = writeln!(
+            body,
+            "<li class=\"c{}\"><i></i><code>{}</code> <span class=\"quiet\">{}</span></li>",
+            colour % COLOURS,
+            escape(&target.name),
+            escape(&target.version)
+        );
+    }
+    body.push_str("</ul>\n");
+}
+
+/// What a reader wants to know first.
+fn words(found: &Findings, body: &mut String) {
+    for target in &found.targets {
+        let knee = match target.at_knee() {
+            Some(point) => format!(
+                "does most with {} clients or more: {} transactions a second there, {} at its best",
+                point.clients,
+                number(point.throughput.median),
+                number(target.best())
+            ),
+            None => "did nothing".to_owned(),
+        };
+        let _ = writeln!(
+            body,
+            "<div class=\"verdict\"><strong>{}</strong> {knee}. What limited it, {}.</div>",
+            escape(&target.name),
+            escape(&target.limit)
+        );
+    }
+    let Some((first, others)) = found.targets.split_first() else {
+        return;
+    };
+    for other in others {
+        let last = first.points.last().zip(other.points.last());
+        if let Some((one, two)) = last {
+            let _ = writeln!(
+                body,
+                "<p>With {} clients <code>{}</code> does {} times what <code>{}</code> does.</p>",
+                one.clients,
+                escape(&other.name),
+                number(two.throughput.median / one.throughput.median),
+                escape(&first.name)
+            );
+        }
+    }
+}
+
+/// A plot and a table of one quantity.
+fn section(
+    found: &Findings,
+    body: &mut String,
+    title: &str,
+    show: fn(f64) -> String,
+    of: impl Fn(&Point) -> Option<Spread>,
+    with_law: bool,
+) {
+    let series = |(colour, target): (usize, &'_ Target)| {
+        let mark = |point: &Point| {
+            let spread = of(point)?;
+            Some(Mark {
+                x: point.clients as f64,
+                y: spread.median,
+                least: spread.least,
+                most: spread.most,
+            })
+        };
+        (
+            colour,
+            target.points.iter().filter_map(mark).collect::<Vec<Mark>>(),
+        )
+    };
+    let lines: Vec<(usize, Vec<Mark>)> = found.targets.iter().enumerate().map(series).collect();
+    let plot = Plot {
+        title,
+        x: "clients",
+        show,
+        most: None,
+        series: (lines.into_iter().zip(&found.targets))
+            .filter(|((_, points), _)| !points.is_empty())
+            .map(|((colour, points), target)| Series {
+                name: &target.name,
+                colour,
+                dashed: target.is_answerer,
+                points,
+                curve: if with_law { curve(target) } else { Vec::new() },
+            })
+            .collect(),
+    };
+    let _ = writeln!(body, "<h2>{}</h2>\n{}", escape(title), plot.draw());
+    let cell = |point: &Point| {
+        let spread = of(point)?;
+        Some(match spread.rounds.len() {
+            1 => show(spread.median),
+            _ => format!(
+                "{} <span class=\"quiet\">{} to {}</span>",
+                show(spread.median),
+                show(spread.least),
+                show(spread.most)
+            ),
+        })
+    };
+    table(found, body, cell);
+}
+
+/// The fitted law between the first point and the last, in even steps of the logarithm.
+fn curve(target: &Target) -> Vec<(f64, f64)> {
+    const STEPS: i32 = 60;
+    let ends = target.points.first().zip(target.points.last());
+    let (Law::Fitted(fit), Some((first, last))) = (&target.law, ends) else {
+        return Vec::new();
+    };
+    let (first, last) = (first.clients as f64, last.clients as f64);
+    let at = |step: i32| first * (last / first).powf(f64::from(step) / f64::from(STEPS));
+    (0..=STEPS)
+        .map(|step| (at(step), fit.coefficients.throughput(at(step))))
+        .collect()
+}
+
+/// A row a number of clients, a column a target. Cells are HTML.
+fn table(found: &Findings, body: &mut String, cell: impl Fn(&Point) -> Option<String>) {
+    body.push_str("<div class=\"wide\"><table>\n<tr><th>clients</th>");
+    for target in &found.targets {
+        let _ = write!(body, "<th>{}</th>", escape(&target.name));
+    }
+    body.push_str("</tr>\n");
+    let rows = found.targets.first().map_or(&[][..], |t| &t.points);
+    for (row, point) in rows.iter().enumerate() {
+        let _ = write!(body, "<tr><td>{}</td>", point.clients);
+        for target in &found.targets {
+            let text = target.points.get(row).and_then(&cell);
+            let _ = write!(body, "<td>{}</td>", text.as_deref().unwrap_or("–"));
+        }
+        body.push_str("</tr>\n");
+    }
+    body.push_str("</table></div>\n");
+}
+
+fn latencies(found: &Findings, body: &mut String) {
+    body.push_str("<h2>Latency and fairness</h2>\n<p>Half of the transactions took no longer than the first figure, 99 of 100 \
+                   no longer than the second; then the longest, and the slowest client's share of the mean client's work.</p>\n");
+    table(found, body, |point| {
+        let l = &point.latency;
+        let [p50, p99, most] = [l.p50, l.p99, l.most].map(duration);
+        Some(format!(
+            "{p50} · {p99} · {most} · {}",
+            percent(point.fairness.median)
+        ))
+    });
+}
+
+fn waits(found: &Findings, body: &mut String) {
+    body.push_str("<h2>What it waited for</h2>\n<p>As far as each server tells: a Throng counts the time of its waits, of which \
+                   these are shares; PostgreSQL is asked 20 times a second what its sessions do. Then how busy the \
+                   machine's cores were, and the share of them that the client itself used.</p>\n");
+    table(found, body, |point| {
+        let named = point.waits.iter().take(3);
+        let named: Vec<String> = named
+            .map(|w| format!("{} {}", escape(&w.what), percent(w.share)))
+            .collect();
+        let cores = format!(
+            "cores {} busy, client {}",
+            percent(point.busy),
+            percent(point.own)
+        );
+        Some(format!(
+            "{}<br><span class=\"quiet\">{cores}</span>",
+            named.join("<br>")
+        ))
+    });
+}
+
+fn checks(found: &Findings, body: &mut String) {
+    let any = found.targets.iter().any(|t| !t.conditions.is_empty());
+    if any {
+        body.push_str("<h2>Whether the results are right</h2>\n");
+    }
+    for target in &found.targets {
+        for checked in &target.conditions {
+            let outcome = match &checked.fault {
+                None => "holds".to_owned(),
+                Some(fault) => format!("<strong>violated</strong>: {}", escape(fault)),
+            };
+            let _ = writeln!(
+                body,
+                "<p><code>{}</code>: {} – {outcome}</p>",
+                escape(&target.name),
+                escape(&checked.condition)
+            );
+        }
+        for point in &target.points {
+            for (class, (count, first)) in &point.failures {
+                let _ = writeln!(
+                    body,
+                    "<p><code>{}</code>, {} clients: {count} transactions failed with {}: {}</p>",
+                    escape(&target.name),
+                    point.clients,
+                    escape(class),
+                    escape(first)
+                );
+            }
+        }
+    }
+}
+
+fn method(found: &Findings, body: &mut String) {
+    body.push_str("<h2>How this was measured</h2>\n");
+    let _ = writeln!(
+        body,
+        "<p>Targets took turns of {} s, {} rounds, in an order that rotates from round to round; figures are medians over \
+         rounds. The knee is the fewest clients with {} of the best throughput.</p>",
+        found.seconds,
+        found.rounds,
+        percent(KNEE)
+    );
+    for target in &found.targets {
+        let _ = writeln!(
+            body,
+            "<p><code>{}</code>: {}</p>",
+            escape(&target.name),
+            escape(&law(&target.law, "clients"))
+        );
+    }
+}
