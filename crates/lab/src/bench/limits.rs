@@ -22,28 +22,28 @@ pub fn describe(target: &Target, answerer: Option<f64>, threads: usize, cores: u
     let Some(point) = target.at_knee() else {
         return "nothing was done, so nothing can be said".to_owned();
     };
-    let head = format!("at its knee, {} clients", point.clients);
+    let head = format!("at its knee ({} clients) it is limited by", point.clients);
     if target.is_answerer {
-        return format!("{head}: this is what the client itself can do here");
+        return "this is what the client itself can do here".to_owned();
     }
     if let Some(share) = answerer.map(|most| point.throughput.median / most)
         && share >= NEAR_ANSWERER
     {
         return format!(
-            "{head}, the client itself: it did {} of what it does against a server that answers from a constant",
+            "{head} the client itself: it does {} of what it does against a server that answers from a constant",
             percent(share)
         );
     }
     let client_full = CLIENT_FULL * threads as f64 / cores as f64;
     if point.own >= client_full {
         return format!(
-            "{head}, the client itself: its {threads} threads used {} of the cores",
+            "{head} the client itself: its {threads} threads use {} of the cores",
             percent(point.own)
         );
     }
     if point.busy >= BUSY {
         return format!(
-            "{head}, the cores: {cores} were {} busy, the client's share of them {}{}",
+            "{head} the cores: {cores} are {} busy, the client's share of them {}{}",
             percent(point.busy),
             percent(point.own),
             also(&point.waits)
@@ -51,14 +51,16 @@ pub fn describe(target: &Target, answerer: Option<f64>, threads: usize, cores: u
     }
     if let Some(wait) = notable(point) {
         return format!(
-            "{head}, waiting for {}: {} of what its sessions' time went into, while the cores were {} busy",
+            "{head} waiting for {}: {} of its sessions' time goes there, while the cores are {} busy",
             wait.what,
             percent(wait.share),
             percent(point.busy)
         );
     }
     format!(
-        "{head}, not known: the cores were {} busy and the server names no wait that stands out",
+        "at its knee ({} clients) nothing is known to limit it: the cores are {} busy, and the server names no wait \
+         that stands out",
+        point.clients,
         percent(point.busy)
     )
 }
@@ -78,7 +80,7 @@ fn also(waits: &[Wait]) -> String {
         .collect();
     match named.is_empty() {
         true => String::new(),
-        false => format!("; its sessions waited for {}", named.join(" and ")),
+        false => format!("; its sessions wait for {}", named.join(" and ")),
     }
 }
 
@@ -151,11 +153,11 @@ mod tests {
             describe(&target(vec![point(8, 100.0, busy, waits)]), answerer, 2, 2)
         };
         assert!(words(0.99, &[], Some(110.0)).contains("the client itself"));
-        assert!(words(0.99, &[], Some(500.0)).contains("the cores: 2 were 99 % busy"));
+        assert!(words(0.99, &[], Some(500.0)).contains("the cores: 2 are 99 % busy"));
         let locks: &[(&str, f64)] = &[("running", 0.5), ("Lock tuple", 0.4)];
         assert!(words(0.4, locks, None).contains("waiting for Lock tuple: 40 %"));
-        assert!(words(0.95, locks, None).contains("sessions waited for Lock tuple"));
-        assert!(words(0.4, &[("running", 0.9)], None).contains("not known"));
+        assert!(words(0.95, locks, None).contains("sessions wait for Lock tuple"));
+        assert!(words(0.4, &[("running", 0.9)], None).contains("nothing is known"));
         assert!(describe(&target(Vec::new()), None, 2, 2).contains("nothing was done"));
     }
 }

@@ -28,7 +28,7 @@ pub fn findings(found: &Findings) -> String {
         let _ = writeln!(text, "\n{}\n  {}", target.name, target.version);
         text.push_str(&table(target));
         let _ = writeln!(text, "  {}", law(&target.law, "clients"));
-        let _ = writeln!(text, "  limited, {}.", target.limit);
+        let _ = writeln!(text, "  {}.", target.limit);
         failures(target, &mut text);
         conditions(target, &mut text);
     }

@@ -109,7 +109,7 @@ fn words(found: &Findings, body: &mut String) {
         };
         let _ = writeln!(
             body,
-            "<div class=\"verdict\"><strong>{}</strong> {knee}. What limited it, {}.</div>",
+            "<div class=\"verdict\"><strong>{}</strong> {knee}; {}.</div>",
             escape(&target.name),
             escape(&target.limit)
         );

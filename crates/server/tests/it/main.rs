@@ -1,5 +1,6 @@
 //! The server as its clients see it: each test starts one of its own, a child process on a temporary directory.
 
+mod bench;
 mod client;
 mod crash;
 mod isolation;
