@@ -401,13 +401,14 @@ impl Profile {
         (self.total > 0).then(|| weight as f64 / self.total as f64)
     }
 
-    /// The innermost function; of a thread off its core the one that called the kernel, since the kernel's own
-    /// way to the scheduler is always the same.
+    /// The innermost function; of a thread off its core the one that wanted something of the kernel, since the way
+    /// through a system call to the scheduler is always the same.
     fn innermost<'a>(&self, stack: &'a str) -> &'a str {
         let mut inward = stack.rsplit(';');
         let last = inward.next().unwrap_or(stack);
-        match self.off_cpu && symbol::is_kernel(last) {
-            true => inward.find(|name| !symbol::is_kernel(name)).unwrap_or(last),
+        let is_way = |name: &str| symbol::is_kernel(name) || fold::is_system_call(name);
+        match self.off_cpu && is_way(last) {
+            true => inward.find(|name| !is_way(name)).unwrap_or(last),
             false => last,
         }
     }

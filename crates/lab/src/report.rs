@@ -150,9 +150,17 @@ fn throughput(found: &Findings, body: &mut String) {
         }
         .draw(),
     );
-    body.push_str(
-        "<p class=\"quiet\">Points are medians, bars reach from the least to the most round, dotted lines are the \
-         fitted scalability law.</p>\n",
+    let fitted = found
+        .variants
+        .iter()
+        .any(|v| matches!(v.law, Law::Fitted(_)));
+    let dotted = match fitted {
+        true => "; dotted lines are the fitted scalability law",
+        false => "",
+    };
+    let _ = writeln!(
+        body,
+        "<p class=\"quiet\">Points are medians, bars reach from the least to the most round{dotted}.</p>"
     );
     table(found, body, |point| Some(spread(&point.throughput, number)));
 }

@@ -53,6 +53,11 @@ fn is_start(name: &str) -> bool {
     is_standard(name) || C.contains(&name) || name.starts_with("[libc") || name == "[unknown]"
 }
 
+/// What only hands its arguments to the kernel.
+pub fn is_system_call(name: &str) -> bool {
+    name.starts_with("rustix::backend::") || name.starts_with("[libc") || name == "syscall"
+}
+
 /// What calls futures and closures, and is not what they do.
 fn is_runtime(name: &str) -> bool {
     is_standard(name) || is_of(name, "tokio")

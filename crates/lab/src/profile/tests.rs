@@ -29,7 +29,7 @@ fn shares_and_the_hottest() {
 #[test]
 fn off_the_core_the_caller_of_the_kernel_is_named() {
     let mut profile = profile(&[
-        ("core;a;epoll_wait;do_wait_[k];schedule_[k]", 9),
+        ("core;a;epoll_wait;syscall;do_wait_[k];schedule_[k]", 9),
         ("io;b;[ready, no core free]", 1),
     ]);
     profile.off_cpu = true;
