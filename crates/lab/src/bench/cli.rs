@@ -22,7 +22,7 @@ use crate::load::workload::select::Select;
 use crate::load::workload::tpcb::Tpcb;
 use crate::load::workload::tpcc::Tpcc;
 use crate::load::workload::update::Update;
-use crate::{Error, Progress, Result};
+use crate::{Error, Progress, Result, interrupt};
 
 /// The most clients that can be asked for: each is a connection here, and a session there.
 const MOST_CLIENTS: usize = 50_000;
@@ -186,6 +186,7 @@ impl Own {
     fn start(throng: &Path, clients: usize, progress: &Progress) -> Result<Own> {
         progress.say("starting a server");
         let scratch = tempfile::Builder::new().prefix("throng-bench-").tempdir()?;
+        interrupt::clears(scratch.path().to_owned())?;
         let start = Start {
             name: "own",
             memory: MEMORY,

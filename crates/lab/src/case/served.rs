@@ -3,7 +3,7 @@
 //! ```text
 //! prepare   throng serve --set lab_…=…   on a directory of its own, loaded; then stopped (SIGSTOP)
 //! run       continued (SIGCONT) ─► waits reset ─► load ─► what the server saw is read ─► stopped again
-//! drop      continued, ended, its directory removed
+//! drop      killed, its directory removed
 //! ```
 //!
 //! A stopped process does nothing at all, so the variants that do not have their turn neither clean nor write nor
@@ -15,7 +15,6 @@ use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use throng_observe::HistogramSnapshot;
@@ -29,8 +28,6 @@ use crate::load::url::Target;
 use crate::load::workload::Workload;
 use crate::{Error, Result};
 
-/// How long a server may take to end before it is killed.
-const ENDING: Duration = Duration::from_secs(20);
 /// More failures than this share of all transactions, and a turn is no measurement.
 const FAILURES: f64 = 0.01;
 
@@ -129,17 +126,9 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // A server that has ended already cannot be signalled, and need not be.
-        let _ = self.go_on();
-        let _ = self.signal(Signal::TERM);
-        let since = Instant::now();
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if since.elapsed() > ENDING {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        // What it has is about to be removed: there is nothing to end cleanly. A stopped process dies of this too.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
         // The scratch directory goes with the run; this makes room for the other variants meanwhile.
         let _ = std::fs::remove_dir_all(&self.directory);
     }
