@@ -66,7 +66,8 @@ fn head(found: &Findings, body: &mut String) {
     );
 }
 
-fn sentence(title: &str) -> String {
+/// With a capital at its beginning.
+pub fn sentence(title: &str) -> String {
     let mut letters = title.chars();
     let first = letters.next().map(|c| c.to_uppercase().collect::<String>());
     first.unwrap_or_default() + letters.as_str()

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::findings::{Findings, KNEE, Point, Target};
 use crate::print::{duration, law, number, percent};
 use crate::report::plot::{COLOURS, Mark, Plot, Series};
-use crate::report::{escape, page};
+use crate::report::{escape, page, sentence};
 use crate::stats::Spread;
 use crate::usl::Law;
 
@@ -98,20 +98,21 @@ fn head(found: &Findings, body: &mut String) {
 /// What a reader wants to know first.
 fn words(found: &Findings, body: &mut String) {
     for target in &found.targets {
-        let knee = match target.at_knee() {
-            Some(point) => format!(
-                "does most with {} clients or more: {} transactions a second there, {} at its best",
+        let knee = match target.at_knee().zip(target.points.last()) {
+            Some((point, last)) => format!(
+                "needs {} clients to come near its best, {} transactions a second; with {} clients it does {}",
                 point.clients,
-                number(point.throughput.median),
-                number(target.best())
+                number(target.best()),
+                last.clients,
+                number(last.throughput.median)
             ),
             None => "did nothing".to_owned(),
         };
         let _ = writeln!(
             body,
-            "<div class=\"verdict\"><strong>{}</strong> {knee}; {}.</div>",
+            "<div class=\"verdict\"><strong>{}</strong> {knee}. {}.</div>",
             escape(&target.name),
-            escape(&target.limit)
+            escape(&sentence(&target.limit))
         );
     }
     let Some((first, others)) = found.targets.split_first() else {
