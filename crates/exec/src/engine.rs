@@ -22,6 +22,7 @@ use throng_wal::WalConfig;
 
 use crate::analytics::Analytics;
 use crate::cleaner::Cleaner;
+use crate::locks::Reporter;
 use crate::objects;
 use crate::placement::Placement;
 use crate::session::{now, sequences};
@@ -201,6 +202,9 @@ impl Engine {
             cleaner: Mutex::new(None),
             analytics: OnceLock::new(),
         });
+        engine
+            .sys
+            .set_lock_reporter(Box::new(Reporter(Arc::downgrade(&engine))));
         engine.apply_settings();
         *engine.cleaner.lock() = Some(Cleaner::start(&engine)?);
         Ok(engine)

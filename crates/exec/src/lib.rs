@@ -6,6 +6,7 @@ pub mod client;
 pub mod copy;
 mod engine;
 pub mod large;
+mod locks;
 mod objects;
 mod placement;
 mod rows;

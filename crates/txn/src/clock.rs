@@ -90,6 +90,13 @@ pub(crate) struct SlotId {
     thread: u32,
 }
 
+impl SlotId {
+    /// No two sessions have one at the same time.
+    pub(crate) fn number(self) -> u32 {
+        self.index
+    }
+}
+
 /// The first number a commit gets.
 const FIRST: u64 = 1;
 

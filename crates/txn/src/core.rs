@@ -1,7 +1,7 @@
 //! What all sessions share: clock, status, locks, ids, and the work put off until the log allows it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -13,6 +13,7 @@ use throng_wal::{NextIds, RecordBuilder, Wal};
 use crate::clock::Clock;
 use crate::ids::Ids;
 use crate::lock::fast::StrongLocks;
+use crate::lock::report::LockReporter;
 use crate::lock::table::LockTable;
 use crate::lock::xid::XidWaits;
 use crate::rowlock::RowLocks;
@@ -65,6 +66,7 @@ pub(crate) struct Core {
     pub(crate) strong: StrongLocks,
     pub(crate) xids: XidWaits,
     pub(crate) rows: RowLocks,
+    pub(crate) lock_reporter: OnceLock<Box<dyn LockReporter>>,
     /// Held by the one session that looks for a deadlock.
     pub(crate) detecting: Mutex<()>,
     /// Held by the one thread that moves the horizon.
@@ -124,6 +126,7 @@ impl Core {
             strong: StrongLocks::new(),
             xids: XidWaits::new(),
             rows: RowLocks::new(),
+            lock_reporter: OnceLock::new(),
             detecting: Mutex::new(()),
             advancing: Mutex::new(()),
             wal,

@@ -27,6 +27,7 @@ mod xact;
 
 pub use crate::core::TxnConfig;
 pub use lock::held::LockScope;
+pub use lock::report::LockReporter;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
 pub use recover::RecoveryReport;
 pub use running::SnapshotForm;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -138,6 +138,9 @@ pub struct SessionEntry {
     cancel: CancelFlag,
     lock_timeout_ms: AtomicU64,
     deadlock_timeout_ms: AtomicU64,
+    log_lock_waits: AtomicBool,
+    /// Transactions begun: the second half of a virtual transaction id.
+    transactions: AtomicU32,
     activity: Activity,
 }
 
@@ -207,6 +210,35 @@ impl SessionEntry {
             NOT_SET => self.core.config.deadlock_timeout(),
             ms => Duration::from_millis(ms),
         }
+    }
+
+    /// `log_lock_waits`: the server's log is told of waits longer than the deadlock timeout.
+    pub fn set_log_lock_waits(&self, on: bool) {
+        self.log_lock_waits.store(on, Ordering::Relaxed);
+    }
+    pub(crate) fn logs_lock_waits(&self) -> bool {
+        self.log_lock_waits.load(Ordering::Relaxed)
+    }
+
+    /// Counts a transaction that begins.
+    pub(crate) fn count_transaction(&self) {
+        // The session alone writes it.
+        let begun = self.transactions.load(Ordering::Relaxed);
+        self.transactions
+            .store(begun.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// What stands for the transaction while it has no id, as `pg_locks.virtualtransaction` shows it: the session's
+    /// place and the transaction's number, 0 between transactions.
+    pub fn virtual_transaction(&self) -> (u32, u32) {
+        let open = self.in_transaction.load(Ordering::Relaxed) != 0;
+        let number = self.transactions.load(Ordering::Relaxed);
+        (self.slot.number(), if open { number } else { 0 })
+    }
+
+    /// The statement that runs, or ran last.
+    pub fn query(&self) -> String {
+        self.activity.query.lock().clone()
     }
 
     /// A statement begins: state active, its text and time for `pg_stat_activity`.
@@ -496,6 +528,8 @@ impl Registry {
             cancel: CancelFlag::default(),
             lock_timeout_ms: AtomicU64::new(0),
             deadlock_timeout_ms: AtomicU64::new(NOT_SET),
+            log_lock_waits: AtomicBool::new(false),
+            transactions: AtomicU32::new(0),
             activity: Activity {
                 info: Mutex::new(info),
                 state: AtomicU8::new(SessionState::Idle as u8),

@@ -1,5 +1,6 @@
 //! The transaction system of one data directory: opening, sessions, background threads, stopping.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -15,7 +16,8 @@ use throng_wal::{FlushObserver, Wal, WalConfig};
 
 use crate::checkpoint::{CHECKPOINTER, Checkpointer};
 use crate::core::{Core, TxnConfig};
-use crate::lock::{LockInfo, LockMode, LockTag};
+use crate::lock::report::LockReporter;
+use crate::lock::{LockInfo, LockMode, LockTag, deadlock};
 use crate::recover::{self, RecoveryReport};
 use crate::session::{CancelReason, Session, SessionEntry, SessionInfo, SessionStatus};
 use crate::status::Standing;
@@ -141,6 +143,29 @@ impl TxnSystem {
         Ok(self.core.advance_horizon())
     }
 
+    /// Whom to ask how locked things are called, and to tell of long waits. Once; a second one is dropped.
+    pub fn set_lock_reporter(&self, reporter: Box<dyn LockReporter>) {
+        let _ = self.core.lock_reporter.set(reporter);
+    }
+
+    /// Every session's number and virtual transaction.
+    pub fn virtual_transactions(&self) -> Vec<(u32, (u32, u32))> {
+        let mut ids = Vec::new();
+        self.core
+            .registry
+            .each(|session| ids.push((session.pid(), session.virtual_transaction())));
+        ids
+    }
+
+    /// The sessions that keep this one from the lock it waits for: its holders, and those before it in its queue.
+    pub fn blocking_pids(&self, pid: u32) -> Vec<u32> {
+        let waiting = self.core.registry.get(pid).and_then(|s| s.waiting());
+        let mut pids = waiting.map_or_else(Vec::new, |(_, on)| deadlock::blocking(&self.core, &on));
+        pids.sort_unstable();
+        pids.dedup();
+        pids
+    }
+
     /// `pg_locks`.
     pub fn locks(&self) -> Vec<LockInfo> {
         let mut rows = Vec::new();
@@ -172,7 +197,29 @@ impl TxnSystem {
                 ));
             }
         });
+        self.add_subtransactions(&mut rows);
         rows
+    }
+
+    /// A subtransaction that somebody waits for is held by its transaction's session.
+    fn add_subtransactions(&self, rows: &mut Vec<LockInfo>) {
+        let awaited: BTreeSet<Xid> = rows
+            .iter()
+            .filter(|row| !row.granted)
+            .filter_map(|row| row.tag.transaction())
+            .collect();
+        for xid in awaited {
+            let Standing::InProgress { top } = self.core.status.standing(xid) else {
+                continue;
+            };
+            let is_top = |row: &&LockInfo| row.granted && row.tag == LockTag::Transaction(top);
+            if top != xid
+                && let Some(held) = rows.iter().find(is_top).cloned()
+            {
+                let tag = LockTag::Transaction(xid);
+                rows.push(LockInfo { tag, ..held });
+            }
+        }
     }
 
     /// `pg_stat_activity`.

@@ -90,6 +90,7 @@ impl Txn {
     pub(crate) fn begin(session: Arc<SessionEntry>, isolation: Isolation) -> Txn {
         let before = session.in_transaction.swap(1, Ordering::Relaxed);
         assert_eq!(before, 0, "a session has one transaction at a time");
+        session.count_transaction();
         session.set_xact_start(now_micros());
         Txn {
             session,

@@ -5,6 +5,7 @@ mod it {
     mod locks;
     mod recovery;
     mod rows;
+    mod schedule;
     mod stress;
     pub mod support;
     mod visibility;

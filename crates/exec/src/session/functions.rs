@@ -355,18 +355,8 @@ impl SessionHost<'_> {
 
     /// The sessions that keep this one from a lock: holders of it, and those before it in its queue.
     pub(super) fn pids_blocking(&self, pid: u32) -> Vec<i32> {
-        let locks = self.session.engine.sys.locks();
-        let mut pids = Vec::new();
-        for waits in locks.iter().filter(|l| l.pid == pid && !l.granted) {
-            let in_the_way = locks.iter().filter(|l| {
-                let earlier = l.granted || l.wait_start < waits.wait_start;
-                l.pid != pid && l.tag == waits.tag && earlier && l.mode.conflicts(waits.mode)
-            });
-            pids.extend(in_the_way.map(|l| l.pid as i32));
-        }
-        pids.sort_unstable();
-        pids.dedup();
-        pids
+        let pids = self.session.engine.sys.blocking_pids(pid);
+        pids.into_iter().map(|pid| pid as i32).collect()
     }
 
     /// Superusers forget the waits of all.

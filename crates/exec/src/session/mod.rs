@@ -398,6 +398,9 @@ impl Session {
         self.handle
             .entry()
             .set_deadlock_timeout(std::time::Duration::from_millis(deadlock_timeout));
+        self.handle
+            .entry()
+            .set_log_lock_waits(settings.bool(Id::LogLockWaits));
     }
 
     // The extended protocol

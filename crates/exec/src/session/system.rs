@@ -1,5 +1,7 @@
 //! The running system as `pg_stat_activity`, `pg_locks` and the other virtual relations show it.
 
+use std::collections::HashMap;
+
 use throng_sql::catalog::Relation;
 use throng_sql::catalog::system::{
     LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState, TableActivity,
@@ -8,7 +10,7 @@ use throng_sql::catalog::system::{
 use throng_sql::io::datetime::parse_timestamptz;
 use throng_sql::settings::Id;
 use throng_sql::settings::value::{Kind, raw};
-use throng_txn::{LockTag, SessionStatus};
+use throng_txn::{LockMode, LockTag, SessionStatus};
 use throng_types::{FileId, Oid};
 
 use super::host::SessionHost;
@@ -42,8 +44,24 @@ impl SystemState for SessionHost<'_> {
     }
 
     fn locks(&self) -> Vec<LockInfo> {
-        let locks = self.session.engine.sys.locks();
-        locks.into_iter().map(|lock| self.lock_row(lock)).collect()
+        let sys = &self.session.engine.sys;
+        let ids: HashMap<u32, (u32, u32)> = sys.virtual_transactions().into_iter().collect();
+        let own = ids.iter().filter(|(_, (_, number))| *number != 0);
+        let own = own.map(|(pid, id)| LockInfo {
+            lock_type: "virtualxid".to_owned(),
+            virtual_transaction: virtual_name(*id),
+            pid: *pid as i32,
+            mode: LockMode::Exclusive.name().to_owned(),
+            granted: true,
+            fast_path: true,
+            ..LockInfo::default()
+        });
+        let locks = sys.locks().into_iter();
+        let locks = locks.map(|lock| {
+            let id = ids.get(&lock.pid).copied().unwrap_or_default();
+            self.lock_row(lock, virtual_name(id))
+        });
+        locks.chain(own).collect()
     }
 
     fn settings(&self) -> Vec<SettingInfo> {
@@ -188,11 +206,16 @@ fn session_row(status: SessionStatus) -> SessionInfo {
     }
 }
 
+/// A virtual transaction's id as `pg_locks` spells it.
+fn virtual_name((session, transaction): (u32, u32)) -> String {
+    format!("{session}/{transaction}")
+}
+
 impl SessionHost<'_> {
-    fn lock_row(&self, lock: throng_txn::LockInfo) -> LockInfo {
+    fn lock_row(&self, lock: throng_txn::LockInfo, virtual_transaction: String) -> LockInfo {
         let mut row = LockInfo {
             lock_type: lock.tag.kind().to_owned(),
-            virtual_transaction: format!("{}/0", lock.pid),
+            virtual_transaction,
             pid: lock.pid as i32,
             mode: lock.mode.name().to_owned(),
             granted: lock.granted,

@@ -41,20 +41,22 @@ struct Edge {
 /// Looks whether `me` waits for itself. If so, and the queue cannot be rearranged, calls `give_up` and reports.
 pub(crate) fn check(core: &Core, me: &Arc<SessionEntry>, give_up: impl FnOnce()) -> Verdict {
     let _one_at_a_time = core.detecting.lock();
+    let mut verdict = Verdict::Innocent;
     // Each round lets somebody past in a queue; that many circles at most can be broken this way.
     for _ in 0..64 {
         let Some(circle) = Search::new(core).circle_through(me) else {
-            return Verdict::Innocent;
+            return verdict;
         };
         if !still_stands(core, &circle) {
-            return Verdict::Innocent;
+            return verdict;
         }
         if !circle.iter().any(|edge| let_past(core, edge)) {
             give_up();
-            return Verdict::Deadlock(report(&circle));
+            return Verdict::Deadlock(report(core, &circle));
         }
+        verdict = Verdict::Rearranged;
     }
-    Verdict::Innocent
+    verdict
 }
 
 fn still_stands(core: &Core, circle: &[Edge]) -> bool {
@@ -82,7 +84,7 @@ fn let_past(core: &Core, edge: &Edge) -> bool {
     granted
 }
 
-fn report(circle: &[Edge]) -> Error {
+fn report(core: &Core, circle: &[Edge]) -> Error {
     let mut detail = String::new();
     for (i, edge) in circle.iter().enumerate() {
         let (mode, tag) = wanted(&edge.on);
@@ -91,8 +93,9 @@ fn report(circle: &[Edge]) -> Error {
         // Writing to a string does not fail.
         let _ = write!(
             detail,
-            "{line_end}Process {waiter} waits for {} on {tag}; blocked by process {}.",
+            "{line_end}Process {waiter} waits for {} on {}; blocked by process {}.",
             mode.name(),
+            core.name_of(&tag),
             edge.blocker.pid
         );
     }
@@ -101,7 +104,7 @@ fn report(circle: &[Edge]) -> Error {
         .hint("See server log for query details.")
 }
 
-fn wanted(on: &WaitOn) -> (LockMode, LockTag) {
+pub(super) fn wanted(on: &WaitOn) -> (LockMode, LockTag) {
     match on {
         WaitOn::Lock { tag, node } => (node.mode, *tag),
         WaitOn::Xid { xid, .. } => (LockMode::Share, LockTag::Transaction(*xid)),
@@ -158,6 +161,17 @@ pub(crate) fn last_blocker(core: &Core, on: &WaitOn) -> Option<u32> {
         }
     }
     last
+}
+
+/// Who keeps a wait from ending: those who hold the lock, then those before it in its queue.
+pub(crate) fn blocking(core: &Core, on: &WaitOn) -> Vec<u32> {
+    let blockers = blockers(core, &owners(core), on).into_iter();
+    blockers.map(|blocker| blocker.pid).collect()
+}
+
+/// Whose transaction a session waits for.
+pub(super) fn holder(core: &Core, xid: Xid, node: &Arc<WaitNode>) -> Option<u32> {
+    holder_of(core, &owners(core), xid, node).map(|blocker| blocker.pid)
 }
 
 fn holder_of(

@@ -21,7 +21,8 @@
 //!
 //! Words are changed by compare-and-swap only, so a mode is at every moment in a word or in the table, and never in
 //! both. The words are as many as the session has needed at once: there is no limit past which a statement
-//! that touches many partitions falls off.
+//! that touches many partitions falls off. After a transaction that needed very many they are counted from none
+//! again, so that strong lockers do not look at its words for ever.
 
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use throng_types::Oid;
@@ -64,7 +65,8 @@ impl StrongLocks {
 #[derive(Default)]
 pub(crate) struct FastWords {
     words: FastGrow,
-    /// Words before this one have been used.
+    /// Words before this one may be in use. Raised before one is used, which a strong locker cannot miss: it reads this
+    /// after raising the counter, as the weak one reads the counter after writing the word.
     high: AtomicU32,
 }
 
@@ -134,6 +136,11 @@ impl FastWords {
     fn grow(&self, index: u32) {
         self.words.0.at(index.into());
         self.high.store(index + 1, Ordering::SeqCst);
+    }
+
+    /// No word is in use: strong lockers need not look at any.
+    pub(crate) fn forget_all(&self) {
+        self.high.store(0, Ordering::SeqCst);
     }
 
     /// Leaves `keep` of `held` in the word. `false`: the modes are in the table.

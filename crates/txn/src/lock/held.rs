@@ -19,6 +19,9 @@ use crate::status::Standing;
 
 type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
 
+/// A session that has used so many words at once and holds nothing starts counting anew.
+const WORDS_KEPT: u32 = 64;
+
 /// What a session holds.
 #[derive(Default)]
 pub(crate) struct HeldLocks {
@@ -340,6 +343,11 @@ impl SessionEntry {
                 .expect("a lock in the order is held");
             held.transaction &= !mode.bit();
             self.drop_unheld(&mut locks, tag);
+        }
+        if locks.words > WORDS_KEPT && locks.by_tag.is_empty() {
+            locks.words = 0;
+            locks.free_words.clear();
+            self.fast.forget_all();
         }
     }
 

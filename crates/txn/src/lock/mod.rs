@@ -18,6 +18,7 @@
 pub(crate) mod deadlock;
 pub(crate) mod fast;
 pub(crate) mod held;
+pub(crate) mod report;
 pub(crate) mod table;
 pub(crate) mod wait;
 pub(crate) mod xid;
@@ -147,6 +148,13 @@ pub enum LockTag {
 }
 
 impl LockTag {
+    pub(crate) fn transaction(&self) -> Option<Xid> {
+        match *self {
+            LockTag::Transaction(xid) => Some(xid),
+            _ => None,
+        }
+    }
+
     /// `pg_locks.locktype`.
     pub const fn kind(&self) -> &'static str {
         match self {

@@ -284,6 +284,18 @@ impl LockTable {
             .collect()
     }
 
+    /// Who holds a lock (and does not wait for more of it), and who waits for it, in order.
+    pub(crate) fn queue(&self, tag: LockTag) -> (Vec<u32>, Vec<u32>) {
+        let partition = self.partition(&tag).lock();
+        let Some(state) = partition.get(&tag) else {
+            return Default::default();
+        };
+        let waiters: Vec<u32> = state.queue.iter().map(|node| node.pid).collect();
+        let holders = state.holders.iter().map(|holder| holder.pid);
+        let holders = holders.filter(|pid| !waiters.contains(pid)).collect();
+        (holders, waiters)
+    }
+
     /// Every lock held or waited for, one partition after another.
     pub(crate) fn list(&self, rows: &mut Vec<LockInfo>) {
         for partition in &self.partitions {

@@ -12,6 +12,7 @@ use throng_types::error::state;
 use throng_types::{Error, FileId, Result, Tid, Xid};
 use tokio::time::Sleep;
 
+use super::report::WaitLog;
 use super::{LockMode, LockTag, deadlock};
 use crate::session::{SessionEntry, now_micros};
 
@@ -110,6 +111,8 @@ impl WaitOn {
 pub(crate) enum Verdict {
     /// None that this session is in.
     Innocent,
+    /// One that somebody was let past in a queue for.
+    Rearranged,
     /// The session is in one and is to give up.
     Deadlock(Error),
 }
@@ -135,11 +138,13 @@ pub(crate) async fn wait_until_granted(
             .map(|at| sleep_until(at, began))
     );
     let node = on.node();
+    let mut log = WaitLog::new(session, on);
     poll_fn(|cx| {
         // Registered first, looked at after: whoever grants or cancels in between wakes us again.
         node.waker.register(cx.waker());
         session.cancel_flag().register(cx.waker());
         if node.is_granted() {
+            log.granted();
             return Poll::Ready(Ok(()));
         }
         session.cancel_flag().check()?;
@@ -154,10 +159,13 @@ pub(crate) async fn wait_until_granted(
         if poll_sleep(deadlock.as_mut(), cx).is_ready() {
             // Once a wait: a later cycle is found by whoever closes it.
             deadlock.set(None);
-            if let Verdict::Deadlock(error) = look_for_deadlock() {
+            let verdict = look_for_deadlock();
+            log.looked(&verdict);
+            if let Verdict::Deadlock(error) = verdict {
                 return Poll::Ready(Err(error));
             }
             if node.is_granted() {
+                log.granted();
                 return Poll::Ready(Ok(()));
             }
         }

@@ -71,6 +71,13 @@ impl XidWaits {
         }
     }
 
+    /// Who waits for `xid`, longest first.
+    pub(crate) fn queue(&self, xid: Xid) -> Vec<u32> {
+        let waiting = self.partition(xid).waiting.lock();
+        let nodes = waiting.get(&xid).into_iter().flatten();
+        nodes.map(|node| node.pid).collect()
+    }
+
     /// Wakes everyone who waits for `xid`. To be called after its status is stored.
     #[inline]
     pub(crate) fn ended(&self, xid: Xid) {

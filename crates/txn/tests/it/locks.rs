@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use throng_access::TxContext;
 use throng_disk::SimDisk;
-use throng_txn::{CancelReason, Isolation, LockMode, LockTag, Session, SessionState, WaitPolicy};
+use throng_txn::{
+    CancelReason, Isolation, LockMode, LockReporter, LockTag, Session, SessionEntry, SessionState,
+    WaitPolicy,
+};
 use throng_types::Oid;
 use throng_types::error::state;
 use tokio::task::spawn_local;
@@ -330,4 +334,151 @@ fn threads_never_hold_what_excludes_each_other() {
             txn.abort();
         }
     }
+}
+
+/// Whoever touches a thousand tables has a thousand weak locks of its own, and leaves nothing for others to look at.
+#[test]
+fn a_thousand_tables_are_locked_as_one_is() {
+    const TABLES: u32 = 1000;
+    run(async {
+        let (sys, _) = open(&SimDisk::new());
+        let (a, b) = (session(&sys), session(&sys));
+        for round in 0..3 {
+            let reader = a.begin(Isolation::ReadCommitted);
+            for table in 0..TABLES {
+                let mode = [LockMode::AccessShare, LockMode::RowExclusive][table as usize % 2];
+                reader
+                    .lock_relation(Oid(40000 + table), mode)
+                    .await
+                    .expect("free");
+            }
+            let locks = sys.locks();
+            assert_eq!(locks.len(), TABLES as usize, "round {round}");
+            assert!(locks.iter().all(|lock| lock.fast_path && lock.granted));
+            let writer = b.begin(Isolation::ReadCommitted);
+            for table in [0, 17, TABLES - 1] {
+                let tag = LockTag::Relation(Oid(40000 + table));
+                assert!(!writer.try_lock(tag, LockMode::AccessExclusive), "{table}");
+            }
+            assert_eq!(sys.locks().iter().filter(|lock| !lock.fast_path).count(), 3);
+            drop(reader);
+            assert!(writer.try_lock(LockTag::Relation(Oid(40017)), LockMode::AccessExclusive));
+        }
+        assert!(sys.locks().is_empty());
+    });
+}
+
+/// Keeps the lines.
+#[derive(Clone, Default)]
+struct Lines(Arc<parking_lot::Mutex<Vec<String>>>);
+
+impl LockReporter for Lines {
+    fn describe(&self, tag: &LockTag) -> String {
+        format!("{tag} of database 5")
+    }
+    fn log(&self, session: &SessionEntry, message: &str, detail: Option<&str>) {
+        assert!(message.contains(&format!("process {} ", session.pid())));
+        // The time is not known beforehand.
+        let (what, time) = message.rsplit_once(" after ").expect("a time");
+        let (whole, part) = time
+            .strip_suffix(" ms")
+            .and_then(|t| t.split_once('.'))
+            .expect("ms");
+        assert!(whole.parse::<u32>().is_ok() && part.len() == 3, "{time}");
+        self.0
+            .lock()
+            .push(format!("{what} | {}", detail.unwrap_or_default()));
+    }
+}
+
+#[test]
+fn long_waits_are_logged_as_postgresql_words_them() {
+    run(async {
+        let (sys, _) = open(&SimDisk::new());
+        let lines = Lines::default();
+        sys.set_lock_reporter(Box::new(lines.clone()));
+        let (a, b, c) = (session(&sys), session(&sys), session(&sys));
+        let (p, q, r) = (a.pid(), b.pid(), c.pid());
+        for waiter in [&b, &c] {
+            waiter
+                .entry()
+                .set_deadlock_timeout(Duration::from_millis(1));
+            waiter.entry().set_log_lock_waits(true);
+        }
+        let holder = a.begin(Isolation::ReadCommitted);
+        holder
+            .lock_relation(T, LockMode::AccessShare)
+            .await
+            .expect("free");
+        let said = lines.clone();
+        let mut tasks = Vec::new();
+        for (i, session) in [b, c].into_iter().enumerate() {
+            tasks.push(spawn_local(async move {
+                let txn = session.begin(Isolation::ReadCommitted);
+                txn.lock_relation(T, LockMode::AccessExclusive)
+                    .await
+                    .expect("in the end");
+            }));
+            until(|| said.0.lock().len() > i).await;
+        }
+        assert_eq!(sys.blocking_pids(q), [p]);
+        assert_eq!(sys.blocking_pids(r), [p, q]);
+        drop(holder);
+        for task in tasks {
+            task.await.expect("no panic");
+        }
+        let on = "AccessExclusiveLock on relation 20000 of database 5";
+        let expected = [
+            format!(
+                "process {q} still waiting for {on} | Process holding the lock: {p}. Wait queue: {q}."
+            ),
+            format!(
+                "process {r} still waiting for {on} | Process holding the lock: {p}. Wait queue: {q}, {r}."
+            ),
+            format!("process {q} acquired {on} | "),
+            format!("process {r} acquired {on} | "),
+        ];
+        assert_eq!(*lines.0.lock(), expected);
+    });
+}
+
+#[test]
+fn a_wait_for_a_subtransaction_shows_whose_it_is() {
+    run(async {
+        let (sys, _) = open(&SimDisk::new());
+        let lines = Lines::default();
+        sys.set_lock_reporter(Box::new(lines.clone()));
+        let (a, b) = (session(&sys), session(&sys));
+        let (p, q) = (a.pid(), b.pid());
+        b.entry().set_deadlock_timeout(Duration::from_millis(1));
+        b.entry().set_log_lock_waits(true);
+        let holder = a.begin(Isolation::ReadCommitted);
+        let level = holder.savepoint();
+        let xid = holder.xid();
+        assert_ne!(Some(xid), holder.top_xid());
+        let waiter = spawn_local(async move {
+            let txn = b.begin(Isolation::ReadCommitted);
+            txn.wait_for_xid(xid).await
+        });
+        until(|| !lines.0.lock().is_empty()).await;
+        assert_eq!(sys.blocking_pids(q), [p]);
+        let held = sys.locks().into_iter().find(|lock| {
+            lock.granted
+                && lock.tag == LockTag::Transaction(xid)
+                && lock.mode == LockMode::Exclusive
+        });
+        assert_eq!(held.map(|lock| lock.pid), Some(p));
+        holder.rollback_to(level);
+        waiter.await.expect("no panic").expect("it has ended");
+        let on = format!("ShareLock on transaction {xid} of database 5");
+        assert_eq!(
+            *lines.0.lock(),
+            [
+                format!(
+                    "process {q} still waiting for {on} | Process holding the lock: {p}. Wait queue: {q}."
+                ),
+                format!("process {q} acquired {on} | "),
+            ]
+        );
+    });
 }
