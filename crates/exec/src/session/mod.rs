@@ -41,7 +41,7 @@ use throng_sql::command::BoundStatement;
 use throng_sql::io::FormatSettings;
 use throng_sql::parse;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
-use throng_txn::{SessionInfo, SessionState};
+use throng_txn::{SessionEntry, SessionInfo, SessionState};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
@@ -124,6 +124,15 @@ pub struct Session {
 /// Bytes of a cancel key (protocol 3.2 allows up to 256; PostgreSQL 18 sends 32).
 const SECRET: usize = 32;
 
+/// Hands a session's settings about waiting for locks to the lock manager.
+fn steer_waits(entry: &SessionEntry, settings: &SessionSettings) {
+    let timeout = |id| Duration::from_millis(settings.int(id) as u64);
+    let lock_timeout = timeout(Id::LockTimeout);
+    entry.set_lock_timeout(Some(lock_timeout).filter(|limit| !limit.is_zero()));
+    entry.set_deadlock_timeout(timeout(Id::DeadlockTimeout));
+    entry.set_log_lock_waits(settings.bool(Id::LogLockWaits));
+}
+
 impl Session {
     /// # Errors
     /// 53300 when there are too many; 28000 for a role that may not log in; what is wrong with `options`.
@@ -164,6 +173,7 @@ impl Session {
             client_port: port,
             application_name: login.application_name,
         });
+        steer_waits(handle.entry(), &settings);
         let mut secret = [0; SECRET];
         rand::fill(&mut secret[..]);
         let secret: Arc<[u8]> = secret.into();
@@ -389,18 +399,7 @@ impl Session {
         }
         self.format = format_settings(&settings);
         self.format_version = settings.version();
-        let lock_timeout = match settings.int(Id::LockTimeout) {
-            0 => None,
-            ms => Some(Duration::from_millis(ms as u64)),
-        };
-        self.handle.entry().set_lock_timeout(lock_timeout);
-        let deadlock_timeout = settings.int(Id::DeadlockTimeout) as u64;
-        self.handle
-            .entry()
-            .set_deadlock_timeout(std::time::Duration::from_millis(deadlock_timeout));
-        self.handle
-            .entry()
-            .set_log_lock_waits(settings.bool(Id::LogLockWaits));
+        steer_waits(self.handle.entry(), &settings);
     }
 
     // The extended protocol
