@@ -112,12 +112,23 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<SessionWaits>>> = const { RefCell::new(None) };
     /// When the session that runs now became runnable; 0: not known. Waits that end in this poll ended then.
     static RUNNABLE: Cell<u64> = const { Cell::new(0) };
+    /// When the session that runs now last began to wait: as a rule the last thing it does, so its poll's end needs no other look
+    /// at the clock.
+    static SUSPENDED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The session that runs on this thread.
+/// Does something with the session that runs on this thread, if one does.
 #[inline]
-pub(crate) fn current() -> Option<Arc<SessionWaits>> {
-    CURRENT.with_borrow(Clone::clone)
+pub(crate) fn with_current<R>(act: impl FnOnce(Option<&SessionWaits>) -> R) -> R {
+    CURRENT.with_borrow(|current| act(current.as_deref()))
+}
+
+/// The time at which a wait of the session that runs here begins.
+#[inline]
+pub(crate) fn began() -> u64 {
+    let now = now_nanos();
+    SUSPENDED.set(now);
+    now
 }
 
 /// When a wait that is found to be over now, and began at `since`, was over.
@@ -131,7 +142,8 @@ pub(crate) fn ended(since: u64) -> u64 {
 
 /// A session's task with its time accounted for. Made by [`accounted`].
 pub struct Accounted<F> {
-    waits: Arc<SessionWaits>,
+    /// None while it runs: then it is the thread's.
+    waits: Option<Arc<SessionWaits>>,
     waker: Option<(Arc<SessionWaker>, Waker)>,
     future: Pin<Box<F>>,
 }
@@ -139,7 +151,7 @@ pub struct Accounted<F> {
 /// Runs `future`, all that a session does, accounting its time to `waits` and the threads that poll it.
 pub fn accounted<F: Future>(waits: Arc<SessionWaits>, future: F) -> Accounted<F> {
     Accounted {
-        waits,
+        waits: Some(waits),
         waker: None,
         future: Box::pin(future),
     }
@@ -162,38 +174,51 @@ impl Wake for SessionWaker {
 }
 
 /// While a session runs on this thread; undone also when it panics.
-struct Running {
+struct Running<'a> {
     slot: &'static Slot,
     since: u64,
+    /// Where the session's waits go back to.
+    home: &'a mut Option<Arc<SessionWaits>>,
     /// The session inside whose poll this is, where one is.
     before: Option<Arc<SessionWaits>>,
 }
 
-impl Running {
-    fn enter(waits: &Arc<SessionWaits>) -> Running {
+impl<'a> Running<'a> {
+    fn enter(home: &'a mut Option<Arc<SessionWaits>>) -> Running<'a> {
         let slot = slots::mine_current();
         let tracking = slots::is_tracking();
         let since = if tracking { now_nanos() } else { 0 };
-        let mut runnable = waits.runnable.load(Ordering::Relaxed);
-        if runnable != 0 {
-            waits.runnable.store(0, Ordering::Relaxed);
-            let running = slot.running.load(Ordering::Relaxed);
-            let was_queued = running != waits.running_before.load(Ordering::Relaxed);
-            if tracking && was_queued {
-                count_queueing(slot, since.saturating_sub(runnable), waits);
-            } else {
-                runnable = 0;
-            }
+        if let Some(waits) = home {
+            RUNNABLE.set(waits.became_runnable(slot, since));
+            let index = throng_sync::thread_index() as u32 + 1;
+            waits.thread.store(index, Ordering::Relaxed);
+            slot.session.store(waits.pid, Ordering::Relaxed);
         }
-        RUNNABLE.set(runnable);
-        let index = throng_sync::thread_index() as u32 + 1;
-        waits.thread.store(index, Ordering::Relaxed);
-        slot.session.store(waits.pid, Ordering::Relaxed);
         Running {
             slot,
             since,
-            before: CURRENT.replace(Some(waits.clone())),
+            before: CURRENT.replace(home.take()),
+            home,
         }
+    }
+}
+
+impl SessionWaits {
+    /// When the session that runs from `now` on became runnable, counting the time it was queued since; 0: it was not queued.
+    #[inline]
+    fn became_runnable(&self, slot: &Slot, now: u64) -> u64 {
+        let runnable = self.runnable.load(Ordering::Relaxed);
+        if runnable == 0 {
+            return 0;
+        }
+        self.runnable.store(0, Ordering::Relaxed);
+        let running = slot.running.load(Ordering::Relaxed);
+        let was_queued = running != self.running_before.load(Ordering::Relaxed);
+        if now == 0 || !was_queued {
+            return 0;
+        }
+        count_queueing(slot, now.saturating_sub(runnable), self);
+        runnable
     }
 }
 
@@ -212,16 +237,22 @@ fn count_queueing(slot: &Slot, queued: u64, waits: &SessionWaits) {
     record_held(WaitEvent::CoreQueue, object, queued - blocked, Holder::NONE);
 }
 
-impl Drop for Running {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
         if self.since != 0 {
-            add(&self.slot.running, now_nanos().saturating_sub(self.since));
+            let suspended = SUSPENDED.replace(0);
+            let until = if suspended > self.since {
+                suspended
+            } else {
+                now_nanos()
+            };
+            add(&self.slot.running, until.saturating_sub(self.since));
         }
         RUNNABLE.set(0);
         let outer = self.before.take();
         let pid = outer.as_ref().map_or(0, |waits| waits.pid);
         self.slot.session.store(pid, Ordering::Relaxed);
-        CURRENT.set(outer);
+        *self.home = CURRENT.replace(outer);
     }
 }
 
@@ -235,14 +266,15 @@ impl<F: Future> Future for Accounted<F> {
             .as_ref()
             .is_some_and(|(inner, _)| inner.task.will_wake(context.waker()));
         if !known {
+            let waits = this.waits.clone().expect("a task runs once at a time");
             let inner = Arc::new(SessionWaker {
-                waits: this.waits.clone(),
+                waits,
                 task: context.waker().clone(),
             });
             this.waker = Some((inner.clone(), Waker::from(inner)));
         }
         let (_, waker) = this.waker.as_ref().expect("just made");
-        let _running = Running::enter(&this.waits);
+        let _running = Running::enter(&mut this.waits);
         this.future.as_mut().poll(&mut Context::from_waker(waker))
     }
 }

@@ -8,7 +8,6 @@
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::clock::now_nanos;
@@ -17,7 +16,7 @@ use crate::histogram::{HistogramSnapshot, add};
 use crate::key::Key;
 use crate::object::{Holder, Object};
 use crate::present::PresentWait;
-use crate::session::{self, SessionWaits};
+use crate::session;
 use crate::slots::{self, Slot};
 
 /// Records a wait of `nanos` for `event` on `object`, on the calling thread.
@@ -63,7 +62,8 @@ pub struct Waiting {
 }
 
 enum Who {
-    Session(Arc<SessionWaits>),
+    /// The one that runs on this thread; its waits begin and end while it does, or with it.
+    Session,
     /// A task that is no session yet, on a thread that it shares: counted, but nowhere shown.
     Nobody,
     /// Of this index: the wait's end may be noticed by another.
@@ -75,10 +75,12 @@ enum Who {
 /// Begins a wait of the session that runs here, or of this thread if none does.
 #[inline]
 pub fn waiting(event: WaitEvent, object: impl Into<Object>) -> Waiting {
-    let who = match session::current() {
-        Some(session) => Who::Session(session),
-        None if slots::mine().is_background() => Who::Thread(throng_sync::thread_index()),
-        None => Who::Nobody,
+    let who = if session::with_current(|current| current.is_some()) {
+        Who::Session
+    } else if slots::mine().is_background() {
+        Who::Thread(throng_sync::thread_index())
+    } else {
+        Who::Nobody
     };
     Waiting::begin(event, object.into(), who)
 }
@@ -91,7 +93,11 @@ pub fn blocking(event: WaitEvent, object: impl Into<Object>) -> Waiting {
 
 impl Waiting {
     fn begin(event: WaitEvent, object: Object, who: Who) -> Waiting {
-        let since = if slots::is_tracking() { now_nanos() } else { 0 };
+        let since = match (&who, slots::is_tracking()) {
+            (_, false) => 0,
+            (Who::Session, true) => session::began(),
+            (_, true) => now_nanos(),
+        };
         let wait = PresentWait {
             event,
             object,
@@ -112,7 +118,9 @@ impl Waiting {
 
     fn show(&self) {
         match &self.who {
-            Who::Session(session) => session.present.set(self.wait),
+            Who::Session => session::with_current(|session| {
+                session.inspect(|session| session.present.set(self.wait));
+            }),
             Who::Nobody => {}
             Who::Thread(index) | Who::Core(index) => {
                 if let Some(slot) = slots::at(*index) {
@@ -144,8 +152,10 @@ impl Drop for Waiting {
         } = self.wait;
         let tracked = since != 0 && slots::is_tracking();
         match &self.who {
-            Who::Session(session) => {
-                session.present.clear();
+            Who::Session => {
+                session::with_current(|session| {
+                    session.inspect(|session| session.present.clear());
+                });
                 if tracked {
                     let nanos = session::ended(since).saturating_sub(since);
                     record_held(event, object, nanos, holder);
