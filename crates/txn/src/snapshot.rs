@@ -21,6 +21,7 @@
 use std::sync::Arc;
 
 use throng_access::{TupleHeader, Visibility};
+use throng_observe::{Structure, sampled};
 use throng_types::{Cid, Csn, Xid};
 
 use crate::running::RunningSet;
@@ -42,6 +43,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// A new one, of this moment.
     pub(crate) fn take(session: &Arc<SessionEntry>, top: Xid, cid: Cid) -> Snapshot {
+        let _sampled = sampled(Structure::Snapshot);
         let (csn, running) = session.snapshots.lock().take(session);
         Snapshot {
             session: session.clone(),

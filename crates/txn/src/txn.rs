@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use throng_access::{RowLockMode, TxContext, XidStatus};
-use throng_observe::stop_point;
+use throng_observe::{Structure, sampled, stop_point};
 use throng_types::error::state;
 use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
 use throng_wal::RecordBuilder;
@@ -201,6 +201,7 @@ impl Txn {
 
     fn give_out(&self, part: Part) -> Xid {
         let core = self.core();
+        let _sampled = sampled(Structure::TxnBegin);
         core.running.begin(self.session.place, part, || {
             let xid = core.ids.xid();
             core.status.begin(xid);
@@ -267,6 +268,7 @@ impl Txn {
     fn end_aborted(&self, part: Part, xids: &[Xid], row_lockers: &[Xid], actions: Vec<Action>) {
         let core = self.core();
         if !xids.is_empty() {
+            let _sampled = sampled(Structure::TxnEnd);
             core.running.end(self.session.place, part, xids, || {
                 xids.iter().for_each(|&xid| core.status.abort(xid));
             });
@@ -525,10 +527,12 @@ impl Drop for Logged {
         );
         let subs = xids.len();
         xids.push(self.xid);
+        let ending = sampled(Structure::TxnEnd);
         let csn = core.running.end(session.place, Part::Top, &xids, || {
             core.status
                 .commit(self.xid, &xids[..subs], || core.clock.tick())
         });
+        drop(ending);
         txn.finish(csn, xids, &row_lockers);
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use throng_disk::Disk;
-use throng_observe::{Counter, background, count};
+use throng_observe::{Counter, Structure, background, count, sampled};
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use throng_sync::{CachePadded, Parker, thread_index};
 use throng_types::error::{Severity, state};
@@ -172,10 +172,12 @@ impl Wal {
     pub fn insert_span(&self, record: &mut RecordBuilder) -> (Lsn, Lsn) {
         let shared = &self.shared;
         let bytes = record.seal();
+        let inserting = sampled(Structure::WalInsert);
         let place = shared.buffer.reserve(thread_index(), bytes.len() as u64);
         let (start, end) = (place.start, place.end);
         bytes[LSN_AT..LSN_AT + 8].copy_from_slice(&start.to_le_bytes());
         shared.buffer.copy(place, bytes, |at| self.wait_for(at));
+        drop(inserting);
         count(Counter::WalRecord, 1);
         count(Counter::WalByte, end - start);
         if shared.needs_writing() {
