@@ -17,8 +17,11 @@ use crate::{Progress, Result};
 
 pub mod atomics;
 pub mod dolphin;
+pub mod extend;
 pub mod greenplum;
 pub mod kingbase;
+pub mod mmap;
+pub mod placement;
 pub mod polar;
 pub mod power8;
 pub mod served;
@@ -30,6 +33,9 @@ pub static ALL: &[&dyn Case] = &[
     &atomics::Atomics,
     &snapshot::Snapshot,
     &wal::Log,
+    &extend::Extend,
+    &mmap::Mmap,
+    &placement::Placement,
     &greenplum::Greenplum,
     &kingbase::Kingbase,
     &power8::Power8,
