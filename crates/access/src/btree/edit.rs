@@ -74,15 +74,41 @@ fn spare_prefix(at: usize, count: usize) -> usize {
     usize::from(at == count)
 }
 
+/// Counts what goes into a node's hole, key by key, the node staying as it is.
+pub struct Fit<'n, 'p> {
+    node: &'n Node<'p, Bytes>,
+    left: usize,
+}
+
+impl<'n, 'p> Fit<'n, 'p> {
+    pub fn new(node: &'n Node<'p, Bytes>, limit: Limit) -> Fit<'n, 'p> {
+        let hole = node.upper() - node.lower();
+        Fit {
+            node,
+            left: hole.min(limit.0.saturating_sub(node.used())),
+        }
+    }
+
+    /// Takes room for one more; false, and none taken, where there is not enough or the key lacks the node's prefix.
+    pub fn take(&mut self, key: &[u8]) -> bool {
+        if !self.node.shares_prefix(key) {
+            return false;
+        }
+        let need = SLOT + cell_len(self.node.is_inner(), key.len() - self.node.prefix_len());
+        let fits = need <= self.left;
+        if fits {
+            self.left -= need;
+        }
+        fits
+    }
+}
+
 /// Whether `key` can go into slot `at`, and how.
 pub fn room(node: &Node<'_, Bytes>, limit: Limit, at: usize, key: &[u8]) -> Room {
     let (inner, count, first) = (node.is_inner(), node.count(), node.first_key());
     debug_assert!(at >= first && at <= count);
-    if node.shares_prefix(key) {
-        let need = SLOT + cell_len(inner, key.len() - node.prefix_len());
-        if node.upper() - node.lower() >= need && node.used() + need <= limit.0 {
-            return Room::Here;
-        }
+    if Fit::new(node, limit).take(key) {
+        return Room::Here;
     }
     // What the node would take with the longest prefix that its keys and the new one share.
     let mut shared = 0;
@@ -139,6 +165,34 @@ pub fn insert(page: &mut impl PageEdit, at: usize, key: &[u8], child: Option<Blo
     page.shift(here, here + SLOT, SLOT * (count - at));
     page.write(here, &slot.encode().to_le_bytes());
     write_bounds(page, lower + SLOT, off);
+}
+
+/// Puts ascending keys into a leaf's slots from `at` on, where [`Fit`] has taken room for them.
+pub fn insert_run(page: &mut impl PageEdit, at: usize, keys: &[&[u8]]) {
+    let node = Node::read(page.bytes());
+    let (count, prefix, lower, upper) =
+        (node.count(), node.prefix_len(), node.lower(), node.upper());
+    let tail = |key: &[u8]| prefix + (key.len() - prefix).min(HEAD);
+    let size: usize = keys.iter().map(|key| key.len() - tail(key)).sum();
+    let (mut cells, mut slots) = (
+        Vec::with_capacity(size),
+        Vec::with_capacity(SLOT * keys.len()),
+    );
+    for key in keys {
+        let suffix = &key[prefix..];
+        let slot = Slot {
+            head: head_of(suffix),
+            len: suffix.len() as u16,
+            off: (upper - size + cells.len()) as u16,
+        };
+        slots.extend_from_slice(&slot.encode().to_le_bytes());
+        cells.extend_from_slice(&key[tail(key)..]);
+    }
+    page.write(upper - size, &cells);
+    let here = SLOTS + SLOT * at;
+    page.shift(here, here + slots.len(), SLOT * (count - at));
+    page.write(here, &slots);
+    write_bounds(page, lower + slots.len(), upper - size);
 }
 
 /// `lower` and `upper` are neighbours: one write.

@@ -32,6 +32,7 @@ mod build;
 pub mod check;
 mod edit;
 pub mod node;
+mod run;
 mod scan;
 mod space;
 mod split;
@@ -52,8 +53,9 @@ use crate::admit::admit_write;
 pub use build::Builder;
 use edit::{Bytes, Keys, Limit, PageEdit, Shape};
 pub use node::MAX_KEY;
+pub use run::Run;
 pub use scan::{Cursor, Direction, Entries, KeyRange};
-pub use unique::{Conflict, Inserted};
+pub use unique::{Check, Conflict, Inserted};
 pub use vacuum::{Vacuum, Vacuumed};
 
 /// The meta page's block.

@@ -440,6 +440,20 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             }
     }
 
+    /// Whether `key` comes before slot `i`'s; before the end of the node's range, if there is no such slot.
+    pub fn is_below(&self, i: usize, key: &[u8]) -> bool {
+        if i >= self.count() {
+            return self.compare_high(key).is_gt();
+        }
+        match self.probe(key) {
+            Probe::Below => true,
+            Probe::Above => false,
+            Probe::Within(suffix) => self
+                .compare_slot(self.slot(i), suffix, head_of(suffix))
+                .is_gt(),
+        }
+    }
+
     /// Whether slot `i`'s key begins with `key`.
     #[inline]
     pub fn starts_with(&self, i: usize, key: &[u8]) -> bool {

@@ -34,18 +34,15 @@ pub enum Inserted {
     Busy(Xid),
 }
 
+/// Says how the row of an entry stands that begins with the key to be inserted.
+pub type Check<'c> = &'c mut dyn FnMut(Tid) -> Try<Conflict>;
+
 impl BTree {
     /// Adds an entry unless `check` objects to one that begins with the same key.
     ///
     /// `check` is called, in tid order, for each such entry, under the leaf's latch: it may latch heap pages (they come
     /// after leaves) and must wait for nothing; its interrupts are passed on with all latches released.
-    pub fn insert_unique(
-        &self,
-        key: &[u8],
-        tid: Tid,
-        xid: Xid,
-        check: &mut dyn FnMut(Tid) -> Try<Conflict>,
-    ) -> Try<Inserted> {
+    pub fn insert_unique(&self, key: &[u8], tid: Tid, xid: Xid, check: Check<'_>) -> Try<Inserted> {
         let entry = self.entry(key, tid)?;
         loop {
             admit_write(&self.pool)?;
@@ -68,7 +65,7 @@ impl BTree {
         first: &ExclusiveGuard<'_>,
         key: &[u8],
         dead: &mut Vec<usize>,
-        check: &mut dyn FnMut(Tid) -> Try<Conflict>,
+        check: Check<'_>,
     ) -> Try<Option<Inserted>> {
         let mut next = None;
         loop {

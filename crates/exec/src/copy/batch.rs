@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 use throng_access::TxContext;
-use throng_access::btree::Inserted;
+use throng_access::btree::Run;
 use throng_buffer::{AccessStrategy, Ring, retry};
 use throng_types::key::{self, KeyOrder};
 use throng_types::row::encode_row;
@@ -15,7 +15,7 @@ use crate::large;
 use crate::run::Row;
 use crate::table::Index;
 use crate::write::foreign::ForeignKeys;
-use crate::write::row::{enter_unique, is_unique_for, unique_violation};
+use crate::write::row::{enter_run, is_unique_for, unique_violation};
 use crate::write::{Context, Target};
 
 /// Rows and bytes after which a batch is stored.
@@ -207,27 +207,41 @@ impl Batch {
         }
         // Equal keys stay in the input's order: the later one is refused.
         entries.sort_by(|(a, ..), (b, ..)| keys[a.clone()].cmp(&keys[b.clone()]));
-        for (range, at, any_null) in entries {
-            if first_refused
-                .as_ref()
-                .is_some_and(|(first, _)| *first <= at)
-            {
+        let unique: Vec<bool> = entries
+            .iter()
+            .map(|(.., any_null)| is_unique_for(index, *any_null))
+            .collect();
+        let rows: Vec<usize> = entries.iter().map(|(_, at, _)| *at).collect();
+        let entries: Vec<(&[u8], Tid)> = entries
+            .iter()
+            .map(|(range, at, _)| (&keys[range.clone()], tids[*at]))
+            .collect();
+        // Up to `end` they are unique alike.
+        let (mut next, mut end) = (0, 0);
+        while next < entries.len() {
+            let at = rows[next];
+            // A row after one that is refused is not looked at any more; one before it may be refused instead.
+            if matches!(first_refused, Some((first, _)) if *first <= at) {
+                next += 1;
                 continue;
             }
-            let key = &keys[range];
-            if is_unique_for(index, any_null) {
-                let entered = enter_unique(target, index, key, tids[at], cx)
-                    .await
-                    .map_err(refused(at))?;
-                if !matches!(entered, Inserted::Done) {
+            if first_refused.is_some() {
+                end = next + 1;
+            } else if next >= end {
+                let alike = unique[next..].iter().take_while(|u| **u == unique[next]);
+                end = next + alike.count();
+            }
+            let run = enter_run(target, index, &entries[next..end], unique[next], cx)
+                .await
+                .map_err(refused(at))?;
+            next += match run {
+                Run::Added(count) => count,
+                _ => {
                     *first_refused =
                         Some((at, unique_violation(target, index, &self.rows[at], cx.env)));
+                    1
                 }
-            } else {
-                retry(|| index.tree.insert(key, tids[at], cx.txn.xid()))
-                    .await
-                    .map_err(refused(at))?;
-            }
+            };
             turn.worked(0, cx.env.cancel).await.map_err(refused(at))?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use throng_access::Liveness;
 use throng_access::TxContext;
-use throng_access::btree::{Conflict, Inserted};
+use throng_access::btree::{Check, Conflict, Inserted, Run};
 use throng_buffer::{Try, retry};
 use throng_sql::catalog::TableDef;
 use throng_sql::func::EvalContext;
@@ -161,6 +161,30 @@ pub async fn enter_unless(
 /// Whether the index lets in one row only with this key: NULLs are different from each other unless it says otherwise.
 pub fn is_unique_for(index: &Index, any_null: bool) -> bool {
     index.def.unique && (!any_null || index.def.nulls_not_distinct)
+}
+
+/// Enters the first of these entries, which ascend, and as many as go in with it; if they are `unique` none whose key is there
+/// already, waiting for transactions on whose end that hangs.
+pub async fn enter_run(
+    target: &Target,
+    index: &Index,
+    entries: &[(&[u8], Tid)],
+    unique: bool,
+    cx: &Context<'_>,
+) -> Result<Run> {
+    loop {
+        let run = retry(|| {
+            let own = entries.first().map(|(_, tid)| *tid);
+            let mut check = |other| conflict_with(&target.table, other, own, cx.txn);
+            let check = unique.then_some(&mut check as Check<'_>);
+            index.tree.insert_run(entries, cx.txn.xid(), check)
+        })
+        .await?;
+        match run {
+            Run::Busy(holder) => wait_for_unique(cx.txn, holder).await?,
+            decided => return Ok(decided),
+        }
+    }
 }
 
 /// Enters a key that must be the only one, waiting for transactions on whose end that hangs.

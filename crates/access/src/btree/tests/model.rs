@@ -59,6 +59,52 @@ fn within(entry: &[u8], range: &KeyRange) -> bool {
     above && below
 }
 
+/// Entries in order, offered as runs until all are in or refused.
+fn insert_some(tree: &BTree, shape: Shape, rng: &mut Rng, model: &mut Model) {
+    // Where no key begins another: else a tid's bytes may look like a key's.
+    let prefix_free = matches!(shape, Shape::Counters | Shape::Duplicates);
+    let unique = prefix_free && rng.below(2) == 0;
+    let count = 1 + rng.below(30);
+    let mut entries: Vec<Vec<u8>> = match shape {
+        // Neighbours, which go into one gap.
+        Shape::Counters if rng.below(2) == 0 => {
+            let first = rng.below(5000) as u64;
+            (first..first + count as u64)
+                .map(|n| entry(&[&[1][..], &n.to_be_bytes()].concat(), tid(rng)))
+                .collect()
+        }
+        _ => (0..count)
+            .map(|_| entry(&key(shape, rng), tid(rng)))
+            .collect(),
+    };
+    entries.sort();
+    let mut left: Vec<(&[u8], Tid)> = entries.iter().map(|e| split_entry(e)).collect();
+    while let Some(&(key, _)) = left.first() {
+        let mut object = |tid| Ok(Conflict::Live(tid));
+        let run = retry_blocking(|| {
+            tree.insert_run(&left, Xid::NONE, unique.then_some(&mut object as Check<'_>))
+        });
+        let in_the_way = |model: &Model, key: &[u8]| {
+            let next = model.range(key.to_vec()..).next()?;
+            (unique && next.starts_with(key)).then(|| tid_of(next))
+        };
+        match run.unwrap() {
+            Run::Added(count) => {
+                assert!(count > 0);
+                for (key, tid) in left.drain(..count) {
+                    assert_eq!(in_the_way(model, key), None);
+                    model.insert(entry(key, tid));
+                }
+            }
+            Run::Duplicate(tid) => {
+                assert_eq!(in_the_way(model, key), Some(tid));
+                left.remove(0);
+            }
+            Run::Busy(xid) => panic!("{xid} is nobody"),
+        }
+    }
+}
+
 fn run(shape: Shape, seed: u64, ops: usize, limit: Limit, frames: usize) -> check::Census {
     let world = World::new(limit, frames);
     let tree = &world.tree;
@@ -97,7 +143,8 @@ fn run(shape: Shape, seed: u64, ops: usize, limit: Limit, frames: usize) -> chec
                     model.insert(entry(&key, tid));
                 }
             }
-            75..85 => {
+            75..80 => insert_some(tree, shape, &mut rng, &mut model),
+            80..85 => {
                 let key = key(shape, &mut rng);
                 let expected: Vec<Tid> = model
                     .iter()
@@ -167,7 +214,8 @@ fn small_pages() {
         (Shape::Strings, 3),
         (Shape::LongPrefixes, 4),
     ] {
-        let peak = run(shape, seed, 9_000, Limit(150), 256);
+        // As many frames as a look-up may need at once: it starts over when it had to wait.
+        let peak = run(shape, seed, 9_000, Limit(150), 1024);
         assert!(peak.depth >= 3, "{shape:?} grew only {peak:?}");
     }
 }
