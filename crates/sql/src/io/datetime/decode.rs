@@ -159,6 +159,53 @@ impl Fields {
 
 /// Reads text for one of the date and time types (not interval).
 pub fn decode(ctx: &EvalContext<'_>, text: &str, ty: Oid) -> Result<Decoded, Fault> {
+    match iso(text.as_bytes()) {
+        Some(moment) if matches!(ty, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ) => {
+            Ok(Decoded::At(moment))
+        }
+        _ => decode_tokens(ctx, text, ty),
+    }
+}
+
+/// `2024-05-06`, `2024-05-06 07:08:09` and `2024-05-06 07:08:09.123456`, what loads and drivers send, read at a glance:
+/// they mean the same in every date style. `None`: something else, or something wrong.
+fn iso(text: &[u8]) -> Option<Moment> {
+    let number = |range: std::ops::Range<usize>| {
+        let digits = text.get(range)?;
+        let all = digits.iter().all(u8::is_ascii_digit);
+        all.then(|| digits.iter().fold(0, |n, d| 10 * n + i64::from(d - b'0')))
+    };
+    let is = |at: usize, mark: u8| text.get(at) == Some(&mark);
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let sound = is(4, b'-') && is(7, b'-') && year > 0 && (1..=12).contains(&month) && day > 0;
+    if !sound || day > days_in_month(year as i32, month as i32).into() {
+        return None;
+    }
+    let days = Some(days_from_date(year as i32, month as i32, day as i32));
+    if text.len() == 10 {
+        return Some(Moment {
+            days,
+            ..Moment::default()
+        });
+    }
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    if !(is(10, b' ') && is(13, b':') && is(16, b':')) || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let micros = match text.len() {
+        19 => 0,
+        21..=26 if is(19, b'.') => number(20..text.len())? * 10_i64.pow(26 - text.len() as u32),
+        _ => return None,
+    };
+    let time = hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE + second * MICROS_PER_SECOND;
+    Some(Moment {
+        days,
+        time: Some(time + micros),
+        zone: None,
+    })
+}
+
+fn decode_tokens(ctx: &EvalContext<'_>, text: &str, ty: Oid) -> Result<Decoded, Fault> {
     let tokens = tokenize(text, |w| word(w).is_some())?;
     if tokens.is_empty() {
         return Err(Fault::Format);
@@ -622,4 +669,63 @@ fn calendar_days(fields: &Fields) -> Result<i64, Fault> {
         return Err(Fault::FieldOverflow);
     }
     Ok(days_from_date(year, month, day))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::func::testing::with_context;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_read_at_a_glance_is_read_alike_in_every_style(
+            year in 0..10_000, month in 0..14, day in 0..33,
+            time in proptest::option::of((0..26, 0..62, 0..62, proptest::option::of("[0-9]{1,7}"))),
+            order in 0..3_usize,
+        ) {
+            let mut text = format!("{year:04}-{month:02}-{day:02}");
+            if let Some((hour, minute, second, fraction)) = time {
+                text += &format!(" {hour:02}:{minute:02}:{second:02}");
+                if let Some(fraction) = fraction {
+                    text += &format!(".{fraction}");
+                }
+            }
+            with_context(|ctx| {
+                let mut ctx = *ctx;
+                let mut format = ctx.format.clone();
+                format.date_style.order = [DateOrder::Ymd, DateOrder::Dmy, DateOrder::Mdy][order];
+                ctx.format = &format;
+                if let Some(moment) = iso(text.as_bytes()) {
+                    let told = decode_tokens(&ctx, &text, oid::TIMESTAMP).ok();
+                    prop_assert_eq!(told, Some(Decoded::At(moment)), "{}", text);
+                }
+                Ok(())
+            })?;
+        }
+    }
+
+    #[test]
+    fn a_glance_is_enough_for_what_loads_bring() {
+        for text in [
+            "2024-02-29",
+            "1999-12-31 23:59:59",
+            "2024-05-06 07:08:09.5",
+            "0001-01-01 00:00:00.123456",
+        ] {
+            assert!(iso(text.as_bytes()).is_some(), "{text}");
+        }
+        for text in [
+            "",
+            "2024-02-30",
+            "2023-02-29",
+            "0000-01-01",
+            "2024-05-06 24:00:00",
+            "2024-05-06 07:08",
+            "2024-05-06 07:08:09.",
+            "2024-05-06 07:08:09+02",
+        ] {
+            assert!(iso(text.as_bytes()).is_none(), "{text}");
+        }
+    }
 }
