@@ -46,7 +46,7 @@ impl ReadRequest {
             transient,
             home: frames.stock.nodes().here() as u16,
             frames,
-            outcome: Spinlock::new(Outcome::Pending(Vec::new())),
+            outcome: Spinlock::named("buffer.request", Outcome::Pending(Vec::new())),
         }
     }
 
@@ -135,7 +135,8 @@ const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 
 impl Registry {
     pub(crate) fn new(frames: Arc<Frames>) -> Registry {
-        let shards = (0..SHARDS).map(|_| CachePadded::new(Spinlock::new(Shard::default())));
+        let shards = (0..SHARDS)
+            .map(|_| CachePadded::new(Spinlock::named("buffer.requests", Shard::default())));
         Registry {
             frames,
             shards: shards.collect(),

@@ -72,7 +72,7 @@ impl Stock {
         let part_size = frames.div_ceil(nodes.count());
         let part = |_| {
             CachePadded::new(Part {
-                free: Spinlock::new(Vec::with_capacity(part_size)),
+                free: Spinlock::named("buffer.stock", Vec::with_capacity(part_size)),
                 count: AtomicU64::new(0),
             })
         };
@@ -82,7 +82,7 @@ impl Stock {
             part_size,
             low: (part_size / 64).clamp(2, 1024),
             epoch: AtomicU64::new(0),
-            waiters: Spinlock::new(Vec::new()),
+            waiters: Spinlock::named("buffer.stock.waiters", Vec::new()),
             writer: Parker::new(),
         }
     }

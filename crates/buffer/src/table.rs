@@ -55,7 +55,7 @@ impl PageTable {
         PageTable {
             buckets: (0..buckets).map(|_| AtomicU32::new(0)).collect(),
             stripes: (0..stripes)
-                .map(|_| CachePadded::new(Spinlock::new(())))
+                .map(|_| CachePadded::new(Spinlock::named("buffer.table", ())))
                 .collect(),
         }
     }

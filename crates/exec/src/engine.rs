@@ -12,9 +12,11 @@ use parking_lot::{Mutex, RwLock};
 use throng_access::RelationStore;
 use throng_buffer::{ExtendLock, Extension, PoolConfig, Victims};
 use throng_disk::{CheckedDisk, Disk, Reading, RealDisk, SlowDisk};
+use throng_observe::WaitEvent;
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object};
 use throng_sql::settings::{Id, ServerSettings, Source};
 use throng_sync::Nodes;
+use throng_sync::lab::Choice;
 use throng_txn::{CancelReason, OpenConfig, TxnConfig, TxnSystem};
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
@@ -129,6 +131,25 @@ fn txn_config(settings: &ServerSettings) -> TxnConfig {
     }
 }
 
+/// The forms of the primitives, for the whole process; and that waits for spinlocks are seen.
+fn choose_forms(settings: &ServerSettings) -> Result<()> {
+    let choice = Choice {
+        spin: chosen(settings, Id::LabSpinlock),
+        back_off: chosen(settings, Id::LabSpinBackoff),
+    };
+    throng_sync::lab::select(choice)
+        .map_err(|e| Error::new(state::INVALID_PARAMETER_VALUE, e.to_string()))?;
+    throng_sync::set_contention_hook(throng_observe::now_nanos, |name, since| {
+        let nanos = throng_observe::now_nanos().saturating_sub(since);
+        throng_observe::record_wait(
+            WaitEvent::SpinLock,
+            throng_observe::Object::lock(name),
+            nanos,
+        );
+    });
+    Ok(())
+}
+
 /// The data directory's disk, read as `lab_read` says, made slower by `lab_slow_disk_us`.
 fn open_disk(data: &Path, reading: Reading, pause: Duration) -> Result<Arc<dyn Disk>> {
     let real = RealDisk::with_reading(data, reading)?;
@@ -158,6 +179,7 @@ impl Engine {
     pub fn open(config: EngineConfig) -> Result<Arc<Engine>> {
         let settings = server_settings(&config.settings, Source::CommandLine)?;
         throng_observe::track(settings.bool(Id::TrackWaits));
+        choose_forms(&settings)?;
         std::fs::create_dir_all(&config.data)?;
         let slower = Duration::from_micros(settings.int(Id::LabSlowDisk) as u64);
         let disk = open_disk(&config.data, chosen(&settings, Id::LabRead), slower)?;
@@ -380,6 +402,7 @@ mod tests {
     use super::*;
     use throng_access::FreeSpaceForm;
     use throng_sql::settings::value::Kind;
+    use throng_sync::lab::{BackOffForm, SpinForm};
     use throng_txn::SnapshotForm;
     use throng_wal::InsertForm;
 
@@ -389,6 +412,10 @@ mod tests {
             Kind::Enum(words) => words,
             _ => &[],
         };
+        let names: Vec<_> = SpinForm::ALL.iter().map(|form| form.name()).collect();
+        assert_eq!(words(Id::LabSpinlock), names);
+        let names: Vec<_> = BackOffForm::ALL.iter().map(|form| form.name()).collect();
+        assert_eq!(words(Id::LabSpinBackoff), names);
         let forms = SnapshotForm::ALL.map(SnapshotForm::name);
         assert_eq!(words(Id::LabSnapshot), forms);
         assert_eq!(

@@ -26,11 +26,13 @@ pub mod polar;
 pub mod power8;
 pub mod served;
 pub mod snapshot;
+pub mod spinlock;
 pub mod wal;
 
 /// Every case, in the order of `throng lab list`: the small ones first, the whole server last.
 pub static ALL: &[&dyn Case] = &[
     &atomics::Atomics,
+    &spinlock::Spin,
     &snapshot::Snapshot,
     &wal::Log,
     &extend::Extend,

@@ -14,13 +14,14 @@ pub mod atomic;
 pub mod cell;
 mod futex;
 mod index;
+pub mod lab;
 mod latch;
 #[cfg(all(loom, test))]
 mod loom_models;
 mod nodes;
 mod pad;
 mod park;
-mod spin;
+pub mod spin;
 pub mod topology;
 mod waker;
 
@@ -29,7 +30,7 @@ pub use latch::{Latch, Version};
 pub use nodes::Nodes;
 pub use pad::CachePadded;
 pub use park::Parker;
-pub use spin::{SpinGuard, SpinWait, Spinlock};
+pub use spin::{SpinGuard, SpinWait, Spinlock, set_contention_hook};
 pub use topology::pin_current_thread;
 pub use waker::WakerSlot;
 

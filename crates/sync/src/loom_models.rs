@@ -2,6 +2,7 @@
 
 use crate::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::cell::UnsafeCell;
+use crate::spin::{Adaptive, BackOff, Cas, ChosenBackOff, ChosenSpin, Fixed, RawSpin, Tas, Ttas};
 use crate::thread::{spawn, yield_now};
 use crate::{Latch, Parker, PerThread, Spinlock, WakerSlot, thread_index};
 use loom::sync::Arc;
@@ -42,10 +43,9 @@ fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-#[test]
-fn loom_spinlock_excludes() {
+fn spinlock_excludes<R: RawSpin, B: BackOff + 'static>() {
     model(3, || {
-        let lock = Arc::new(Spinlock::new(0));
+        let lock = Arc::new(Spinlock::<u32, R, B>::of(R::NAME, 0));
         let other = {
             let lock = lock.clone();
             spawn(move || {
@@ -58,6 +58,29 @@ fn loom_spinlock_excludes() {
         other.join().unwrap();
         assert_eq!(*lock.lock(), 3);
     });
+}
+
+#[test]
+fn loom_spinlock_test_and_set_excludes() {
+    spinlock_excludes::<Tas, Fixed>();
+    spinlock_excludes::<Tas, Adaptive>();
+}
+
+#[test]
+fn loom_spinlock_test_then_test_and_set_excludes() {
+    spinlock_excludes::<Ttas, Fixed>();
+    spinlock_excludes::<Ttas, Adaptive>();
+}
+
+#[test]
+fn loom_spinlock_compare_and_swap_excludes() {
+    spinlock_excludes::<Cas, Fixed>();
+    spinlock_excludes::<Cas, Adaptive>();
+}
+
+#[test]
+fn loom_spinlock_as_chosen_excludes() {
+    spinlock_excludes::<ChosenSpin, Fixed>();
 }
 
 #[test]

@@ -165,7 +165,7 @@ impl Insertion {
                 let lanes = lanes.clamp(1, MAX_THREADS);
                 Insertion::Lanes(Lanes {
                     locks: (0..lanes).map(|_| CachePadded::new(Latch::new())).collect(),
-                    position: CachePadded::new(Spinlock::new(())),
+                    position: CachePadded::new(Spinlock::named("wal.position", ())),
                     choice: PerThread::new(|thread| AtomicU32::new(thread as u32)),
                 })
             }

@@ -142,6 +142,8 @@ registry! {
     LabRead "lab_read" Kind::Enum(&["pread", "mmap", "map_per_read"]), "pread", Postmaster; "Developer Options", "Sets how files are read: by offset, out of a mapping of the file, or out of a mapping made for each read."
     LabLatchHold "lab_latch_hold_us" int(0, 1_000_000, Unit::None), "0", Postmaster; "Developer Options", "Holds the latch of every changed page for so many microseconds longer."
     LabSlowDisk "lab_slow_disk_us" int(0, 10_000_000, Unit::None), "0", Postmaster; "Developer Options", "Makes every read, write and sync take so many microseconds longer."
+    LabSpinlock "lab_spinlock" Kind::Enum(&["ttas", "tas", "cas", "llsc_full", "llsc", "lse"]), "ttas", Postmaster; "Developer Options", "Sets how a spinlock is tried: test, then test-and-set; test-and-set; compare-and-swap; the last three on aarch64 only."
+    LabSpinBackoff "lab_spin_backoff" Kind::Enum(&["fixed", "adaptive"]), "fixed", Postmaster; "Developer Options", "Sets how a spinlock is waited for: with fixed pauses, or as long as spinning has paid before."
     LabSnapshot "lab_snapshot" Kind::Enum(&["walk", "bitmap", "csn"]), "csn", Postmaster; "Developer Options", "Sets how a snapshot learns which transactions run: a walk over all sessions, a bitmap of ids, or one commit sequence number."
     LabWalInsert "lab_wal_insert" Kind::Enum(&["lock", "lanes", "add"]), "add", Postmaster; "Developer Options", "Sets how records enter the log's buffer: under one lock, under one of lab_wal_lanes locks, or by an atomic addition."
     LabWalLanes "lab_wal_lanes" int(1, 128, Unit::None), "8", Postmaster; "Developer Options", "Sets the number of insertion locks where lab_wal_insert is lanes."
