@@ -20,6 +20,7 @@ pub mod dolphin;
 pub mod extend;
 pub mod greenplum;
 pub mod kingbase;
+pub mod latch;
 pub mod mmap;
 pub mod placement;
 pub mod polar;
@@ -33,6 +34,7 @@ pub mod wal;
 pub static ALL: &[&dyn Case] = &[
     &atomics::Atomics,
     &spinlock::Spin,
+    &latch::Latches,
     &snapshot::Snapshot,
     &wal::Log,
     &extend::Extend,
