@@ -136,7 +136,6 @@ fn choose_forms(settings: &ServerSettings) -> Result<()> {
     let choice = Choice {
         spin: chosen(settings, Id::LabSpinlock),
         back_off: chosen(settings, Id::LabSpinBackoff),
-        latch: chosen(settings, Id::LabLatch),
     };
     throng_sync::lab::select(choice)
         .map_err(|e| Error::new(state::INVALID_PARAMETER_VALUE, e.to_string()))?;
@@ -403,7 +402,7 @@ mod tests {
     use super::*;
     use throng_access::FreeSpaceForm;
     use throng_sql::settings::value::Kind;
-    use throng_sync::lab::{BackOffForm, LatchForm, SpinForm};
+    use throng_sync::lab::{BackOffForm, SpinForm};
     use throng_txn::SnapshotForm;
     use throng_wal::InsertForm;
 
@@ -417,8 +416,6 @@ mod tests {
         assert_eq!(words(Id::LabSpinlock), names);
         let names: Vec<_> = BackOffForm::ALL.iter().map(|form| form.name()).collect();
         assert_eq!(words(Id::LabSpinBackoff), names);
-        let names: Vec<_> = LatchForm::ALL.iter().map(|form| form.name()).collect();
-        assert_eq!(words(Id::LabLatch), names);
         let forms = SnapshotForm::ALL.map(SnapshotForm::name);
         assert_eq!(words(Id::LabSnapshot), forms);
         assert_eq!(

@@ -5,8 +5,8 @@
 //! question at all (the lab's own loops) names the form as a type parameter instead.
 //!
 //! ```text
-//!  31 … 12 | 11 … 8 | 7 … 4    | 3 … 0
-//! |   0    | latch  | back-off | spinlock |        all zero: the defaults
+//!  31 … 8 | 7 … 4    | 3 … 0
+//! |  0    | back-off | spinlock |        all zero: the defaults
 //! ```
 
 use std::fmt;
@@ -31,16 +31,6 @@ pub enum BackOffForm {
     #[default]
     Fixed = 0,
     Adaptive = 1,
-}
-
-/// How a latch's word is changed. See [`crate::latch::RawLatch`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
-pub enum LatchForm {
-    #[default]
-    Cas = 0,
-    Spin = 1,
-    Add = 2,
 }
 
 macro_rules! names {
@@ -74,7 +64,6 @@ macro_rules! names {
 
 names!(SpinForm: Ttas = "ttas", Tas = "tas", Cas = "cas", LlscFull = "llsc_full", Llsc = "llsc", Lse = "lse");
 names!(BackOffForm: Fixed = "fixed", Adaptive = "adaptive");
-names!(LatchForm: Cas = "cas", Spin = "spin", Add = "add");
 
 impl SpinForm {
     /// Whether this processor can run it.
@@ -104,7 +93,6 @@ fn has_lse() -> bool {
 pub struct Choice {
     pub spin: SpinForm,
     pub back_off: BackOffForm,
-    pub latch: LatchForm,
 }
 
 /// Why a choice was refused.
@@ -131,11 +119,10 @@ impl std::error::Error for Refused {}
 
 const SPIN: u32 = 0x000f;
 const BACK_OFF: u32 = 0x00f0;
-const LATCH: u32 = 0x0f00;
 
 impl Choice {
     fn bits(self) -> u32 {
-        self.spin as u32 | (self.back_off as u32) << 4 | (self.latch as u32) << 8
+        self.spin as u32 | (self.back_off as u32) << 4
     }
 }
 
@@ -156,7 +143,6 @@ pub fn chosen() -> Choice {
     Choice {
         spin: spin(),
         back_off: back_off(),
-        latch: latch(),
     }
 }
 
@@ -164,20 +150,12 @@ pub fn chosen() -> Choice {
 pub(crate) fn spin_is_default() -> bool {
     store::word() & SPIN == 0
 }
-#[inline(always)]
-pub(crate) fn latch_is_default() -> bool {
-    store::word() & LATCH == 0
-}
 pub(crate) fn spin() -> SpinForm {
     SpinForm::of(store::word() & SPIN)
 }
 pub(crate) fn back_off() -> BackOffForm {
     BackOffForm::of((store::word() & BACK_OFF) >> 4)
 }
-pub(crate) fn latch() -> LatchForm {
-    LatchForm::of((store::word() & LATCH) >> 8)
-}
-
 #[cfg(not(loom))]
 mod store {
     use super::Refused;
@@ -233,17 +211,9 @@ mod tests {
         for &spin in SpinForm::ALL {
             assert_eq!(SpinForm::from_name(spin.name()), Some(spin));
             for &back_off in BackOffForm::ALL {
-                for &latch in LatchForm::ALL {
-                    let choice = Choice {
-                        spin,
-                        back_off,
-                        latch,
-                    };
-                    let bits = choice.bits();
-                    assert_eq!(SpinForm::of(bits & SPIN), spin);
-                    assert_eq!(BackOffForm::of((bits & BACK_OFF) >> 4), back_off);
-                    assert_eq!(LatchForm::of((bits & LATCH) >> 8), latch);
-                }
+                let bits = Choice { spin, back_off }.bits();
+                assert_eq!(SpinForm::of(bits & SPIN), spin);
+                assert_eq!(BackOffForm::of((bits & BACK_OFF) >> 4), back_off);
             }
         }
         assert_eq!(SpinForm::from_name("mcs"), None);

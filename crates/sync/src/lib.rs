@@ -11,12 +11,11 @@
 //! the object do (`throng_observe::LatchExt`).
 
 pub mod atomic;
-mod bit;
 pub mod cell;
 mod futex;
 mod index;
 pub mod lab;
-pub mod latch;
+mod latch;
 #[cfg(all(loom, test))]
 mod loom_models;
 mod nodes;

@@ -2,24 +2,22 @@
 
 use crate::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::cell::UnsafeCell;
-use crate::lab;
-use crate::latch::{ByAdd, ByCas, Chosen, Latch, RawLatch, UnderSpin};
-use crate::spin::{Adaptive, BackOff, Cas, ChosenSpin, Fixed, RawSpin, Tas, Ttas};
+use crate::spin::{Adaptive, BackOff, Cas, ChosenBackOff, ChosenSpin, Fixed, RawSpin, Tas, Ttas};
 use crate::thread::{spawn, yield_now};
-use crate::{Parker, PerThread, Spinlock, WakerSlot, thread_index};
+use crate::{Latch, Parker, PerThread, Spinlock, WakerSlot, thread_index};
 use loom::sync::Arc;
 use std::task::{Wake, Waker};
 
 /// A value that loom watches for races: only the latch keeps the threads apart.
-struct Guarded<R: RawLatch = ByCas> {
-    latch: Latch<R>,
+struct Guarded {
+    latch: Latch,
     value: UnsafeCell<u64>,
 }
 
-impl<R: RawLatch> Guarded<R> {
-    fn new() -> Arc<Guarded<R>> {
+impl Guarded {
+    fn new() -> Arc<Guarded> {
         Arc::new(Guarded {
-            latch: Latch::of(),
+            latch: Latch::new(),
             value: UnsafeCell::new(0),
         })
     }
@@ -34,9 +32,9 @@ impl<R: RawLatch> Guarded<R> {
 }
 
 // SAFETY: the latch orders accesses to the value; loom fails the model if it does not.
-unsafe impl<R: RawLatch> Sync for Guarded<R> {}
+unsafe impl Sync for Guarded {}
 // SAFETY: nothing here is tied to a thread.
-unsafe impl<R: RawLatch> Send for Guarded<R> {}
+unsafe impl Send for Guarded {}
 
 /// Keeps the number of interleavings bearable: at most so many forced switches in one execution.
 fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
@@ -44,31 +42,6 @@ fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     builder.preemption_bound = Some(preemptions);
     builder.check(f);
 }
-
-/// Every form of the latch by its name, for models that all of them pass. The other forms take more steps: they
-/// get fewer forced switches. (Under the spinlock, with two and three threads, loom lets two waiters yield to each other for ever.)
-macro_rules! each_latch {
-    ($($model:ident),*) => {
-        each_latch!(loom_latch_cas: ByCas, 0, $($model),*);
-        each_latch!(loom_latch_spin: UnderSpin, 2, $($model),*);
-        each_latch!(loom_latch_add: ByAdd, 1, $($model),*);
-    };
-    ($name:ident: $form:ident, $fewer:literal, $($model:ident),*) => {
-        mod $name {
-            $(#[test] fn $model() { super::$model::<super::$form>($fewer) })*
-        }
-    };
-}
-
-each_latch!(
-    writers_exclude_each_other_and_wake,
-    readers_and_writers_wake_each_other,
-    downgrade_lets_nobody_between,
-    only_one_reader_upgrades,
-    a_torn_read_never_validates,
-    from_optimistic_to_exclusive_misses_no_write,
-    from_optimistic_to_shared_keeps_writers_out
-);
 
 fn spinlock_excludes<R: RawSpin, B: BackOff + 'static>() {
     model(3, || {
@@ -111,20 +84,9 @@ fn loom_spinlock_as_chosen_excludes() {
 }
 
 #[test]
-fn loom_latch_as_chosen() {
-    for &latch in lab::LatchForm::ALL {
-        let choice = lab::Choice {
-            latch,
-            ..lab::Choice::default()
-        };
-        lab::select(choice).expect("every machine has it");
-        only_one_reader_upgrades::<Chosen>(2);
-    }
-}
-
-fn writers_exclude_each_other_and_wake<R: RawLatch>(fewer: usize) {
-    model(3 - fewer, || {
-        let shared = Guarded::<R>::new();
+fn loom_latch_writers_exclude_each_other_and_wake() {
+    model(3, || {
+        let shared = Guarded::new();
         let others: Vec<_> = (0..2)
             .map(|_| {
                 let shared = shared.clone();
@@ -148,18 +110,19 @@ fn writers_exclude_each_other_and_wake<R: RawLatch>(fewer: usize) {
     });
 }
 
-fn readers_and_writers_wake_each_other<R: RawLatch>(fewer: usize) {
+#[test]
+fn loom_latch_readers_and_writers_wake_each_other() {
     // Two writers and two readers: each kind of hand-over, with both kinds asleep.
-    model(2usize.saturating_sub(fewer).max(1), || {
-        let shared = Guarded::<R>::new();
-        let writer = |shared: Arc<Guarded<R>>| {
+    model(2, || {
+        let shared = Guarded::new();
+        let writer = |shared: Arc<Guarded>| {
             move || {
                 shared.latch.exclusive();
                 shared.add_one();
                 shared.latch.unlock_exclusive();
             }
         };
-        let reader = |shared: Arc<Guarded<R>>| {
+        let reader = |shared: Arc<Guarded>| {
             move || {
                 shared.latch.shared();
                 assert!(shared.get() <= 2);
@@ -180,9 +143,10 @@ fn readers_and_writers_wake_each_other<R: RawLatch>(fewer: usize) {
     });
 }
 
-fn downgrade_lets_nobody_between<R: RawLatch>(fewer: usize) {
-    model(2usize.saturating_sub(fewer).max(1), || {
-        let shared = Guarded::<R>::new();
+#[test]
+fn loom_latch_downgrade_lets_nobody_between() {
+    model(3, || {
+        let shared = Guarded::new();
         let other = {
             let shared = shared.clone();
             spawn(move || {
@@ -211,10 +175,11 @@ fn downgrade_lets_nobody_between<R: RawLatch>(fewer: usize) {
     });
 }
 
-fn only_one_reader_upgrades<R: RawLatch>(fewer: usize) {
-    model(2usize.saturating_sub(fewer).max(1), || {
-        let shared = Guarded::<R>::new();
-        let upgrade = |shared: &Guarded<R>| {
+#[test]
+fn loom_latch_only_one_reader_upgrades() {
+    model(3, || {
+        let shared = Guarded::new();
+        let upgrade = |shared: &Guarded| {
             shared.latch.shared();
             if shared.latch.try_upgrade() {
                 shared.add_one();
@@ -242,15 +207,15 @@ fn only_one_reader_upgrades<R: RawLatch>(fewer: usize) {
 }
 
 /// Two words that a writer keeps equal, read optimistically.
-struct Pair<R: RawLatch = ByCas> {
-    latch: Latch<R>,
+struct Pair {
+    latch: Latch,
     words: [AtomicU64; 2],
 }
 
-impl<R: RawLatch> Pair<R> {
-    fn new() -> Arc<Pair<R>> {
+impl Pair {
+    fn new() -> Arc<Pair> {
         Arc::new(Pair {
-            latch: Latch::of(),
+            latch: Latch::new(),
             words: [AtomicU64::new(0), AtomicU64::new(0)],
         })
     }
@@ -269,14 +234,14 @@ impl<R: RawLatch> Pair<R> {
     }
 }
 
-fn a_torn_read_never_validates<R: RawLatch>(fewer: usize) {
+#[test]
+fn loom_latch_a_torn_read_never_validates() {
     // That torn reads come up at all is part of the model: without, it would show nothing.
-    let torn = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
-    let counted = torn.clone();
-    model(3 - fewer, move || {
-        let pair = Pair::<R>::new();
+    static TORN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    loom::model(|| {
+        let pair = Pair::new();
         let reader = {
-            let (pair, torn) = (pair.clone(), counted.clone());
+            let pair = pair.clone();
             spawn(move || {
                 let Some(version) = pair.latch.optimistic() else {
                     return;
@@ -285,7 +250,7 @@ fn a_torn_read_never_validates<R: RawLatch>(fewer: usize) {
                 if pair.latch.validate(version) {
                     assert_eq!(a, b);
                 } else if a != b {
-                    torn.fetch_add(1, Ordering::Relaxed);
+                    TORN.fetch_add(1, Ordering::Relaxed);
                 }
             })
         };
@@ -299,13 +264,14 @@ fn a_torn_read_never_validates<R: RawLatch>(fewer: usize) {
         assert_eq!(pair.read(), (2, 2));
         assert!(pair.latch.validate(version));
     });
-    assert!(torn.load(Ordering::Relaxed) > 0);
+    assert!(TORN.load(Ordering::Relaxed) > 0);
 }
 
-fn from_optimistic_to_exclusive_misses_no_write<R: RawLatch>(fewer: usize) {
-    model(2usize.saturating_sub(fewer).max(1), || {
-        let pair = Pair::<R>::new();
-        let increment = |pair: &Pair<R>| {
+#[test]
+fn loom_latch_from_optimistic_to_exclusive_misses_no_write() {
+    model(2, || {
+        let pair = Pair::new();
+        let increment = |pair: &Pair| {
             loop {
                 let Some(version) = pair.latch.optimistic() else {
                     yield_now();
@@ -340,13 +306,13 @@ fn from_optimistic_to_exclusive_misses_no_write<R: RawLatch>(fewer: usize) {
     });
 }
 
-fn from_optimistic_to_shared_keeps_writers_out<R: RawLatch>(fewer: usize) {
-    let entered = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
-    let counted = entered.clone();
-    model(3 - fewer, move || {
-        let pair = Pair::<R>::new();
+#[test]
+fn loom_latch_from_optimistic_to_shared_keeps_writers_out() {
+    static ENTERED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    loom::model(|| {
+        let pair = Pair::new();
         let reader = {
-            let (pair, entered) = (pair.clone(), counted.clone());
+            let pair = pair.clone();
             spawn(move || {
                 let Some(version) = pair.latch.optimistic() else {
                     return;
@@ -355,7 +321,7 @@ fn from_optimistic_to_shared_keeps_writers_out<R: RawLatch>(fewer: usize) {
                 if pair.latch.shared_if(version) {
                     assert_eq!(pair.read(), before);
                     assert_eq!(before.0, before.1);
-                    entered.fetch_add(before.0 + 1, Ordering::Relaxed);
+                    ENTERED.fetch_add(before.0 + 1, Ordering::Relaxed);
                     pair.latch.unlock_shared();
                 }
             })
@@ -366,7 +332,7 @@ fn from_optimistic_to_shared_keeps_writers_out<R: RawLatch>(fewer: usize) {
         reader.join().unwrap();
     });
     assert!(
-        entered.load(Ordering::Relaxed) > 2,
+        ENTERED.load(Ordering::Relaxed) > 2,
         "both before and after the write"
     );
 }

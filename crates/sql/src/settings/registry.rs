@@ -141,7 +141,6 @@ registry! {
     LabPinThreads "lab_pin_threads" BOOL, "on", Postmaster; "Developer Options", "Binds event loops to cores, and other threads to the server's cores."
     LabRead "lab_read" Kind::Enum(&["pread", "mmap", "map_per_read"]), "pread", Postmaster; "Developer Options", "Sets how files are read: by offset, out of a mapping of the file, or out of a mapping made for each read."
     LabLatchHold "lab_latch_hold_us" int(0, 1_000_000, Unit::None), "0", Postmaster; "Developer Options", "Holds the latch of every changed page for so many microseconds longer."
-    LabLatch "lab_latch" Kind::Enum(&["cas", "spin", "add"]), "cas", Postmaster; "Developer Options", "Sets how a latch's word is changed: by compare-and-swap, under a spinlock, or by readers who add themselves, look, and undo it."
     LabSlowDisk "lab_slow_disk_us" int(0, 10_000_000, Unit::None), "0", Postmaster; "Developer Options", "Makes every read, write and sync take so many microseconds longer."
     LabSpinlock "lab_spinlock" Kind::Enum(&["ttas", "tas", "cas", "llsc_full", "llsc", "lse"]), "ttas", Postmaster; "Developer Options", "Sets how a spinlock is tried: test, then test-and-set; test-and-set; compare-and-swap; the last three on aarch64 only."
     LabSpinBackoff "lab_spin_backoff" Kind::Enum(&["fixed", "adaptive"]), "fixed", Postmaster; "Developer Options", "Sets how a spinlock is waited for: with fixed pauses, or as long as spinning has paid before."

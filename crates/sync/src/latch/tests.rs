@@ -5,60 +5,9 @@ use super::*;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-/// Every form by its name, for rules that all of them keep.
-macro_rules! each_form {
-    ($($rule:ident),*) => {
-        each_form!(cas: ByCas, $($rule),*);
-        each_form!(spin: UnderSpin, $($rule),*);
-        each_form!(add: ByAdd, $($rule),*);
-        each_form!(chosen: Chosen, $($rule),*);
-    };
-    ($name:ident: $form:ident, $($rule:ident),*) => {
-        mod $name {
-            $(#[test] fn $rule() { super::$rule::<super::$form>() })*
-        }
-    };
-}
-
-each_form!(
-    who_gets_in_beside_whom,
-    versions_tell_of_writes_and_of_nothing_else,
-    the_version_wraps_within_its_field,
-    a_waiting_writer_keeps_new_readers_out_and_readers_it_kept_out_go_next,
-    a_storm
-);
-
 #[test]
-fn an_undone_add_leaves_the_writer_alone_and_wakes_it_when_it_kept_it_out() {
-    let latch: Latch<ByAdd> = Latch::of();
-    latch.exclusive();
-    // An add in mid-air, as another thread's would be.
-    latch.word.fetch_add(ONE_SHARED, Ordering::Relaxed);
-    let version = latch.word.load(Ordering::Relaxed) & VERSION;
-    latch.unlock_exclusive();
-    assert_eq!(
-        latch.word.load(Ordering::Relaxed),
-        ONE_SHARED | (version + ONE_VERSION),
-        "the count outlives the writer"
-    );
-    thread::scope(|scope| {
-        let writer = scope.spawn(|| latch.exclusive());
-        while latch.word.load(Ordering::Relaxed) & WRITERS == 0 {
-            thread::yield_now();
-        }
-        assert!(!latch.try_shared(), "a writer waits");
-        assert!(!writer.is_finished());
-        latch.leave_shared(Ordering::Relaxed);
-        writer.join().unwrap();
-    });
-    assert!(!latch.try_shared());
-    assert_eq!(latch.word.load(Ordering::Relaxed) & SHARED, 0, "undone");
-    latch.unlock_exclusive();
-    assert!(latch.is_free());
-}
-
-fn who_gets_in_beside_whom<R: RawLatch>() {
-    let latch: Latch<R> = Latch::of();
+fn who_gets_in_beside_whom() {
+    let latch = Latch::new();
     assert!(latch.try_shared());
     assert!(latch.try_shared());
     assert!(!latch.try_exclusive());
@@ -78,8 +27,9 @@ fn who_gets_in_beside_whom<R: RawLatch>() {
     assert!(latch.is_free());
 }
 
-fn versions_tell_of_writes_and_of_nothing_else<R: RawLatch>() {
-    let latch: Latch<R> = Latch::of();
+#[test]
+fn versions_tell_of_writes_and_of_nothing_else() {
+    let latch = Latch::new();
     let version = latch.optimistic().unwrap();
     latch.shared();
     assert!(latch.validate(version));
@@ -104,9 +54,12 @@ fn versions_tell_of_writes_and_of_nothing_else<R: RawLatch>() {
     latch.unlock_shared();
 }
 
-fn the_version_wraps_within_its_field<R: RawLatch>() {
-    let latch: Latch<R> = Latch::of();
-    latch.word.store(VERSION, Ordering::Relaxed);
+#[test]
+fn the_version_wraps_within_its_field() {
+    let latch = Latch {
+        word: AtomicU64::new(VERSION),
+        queue: WaitQueue::new(),
+    };
     let last = latch.optimistic().unwrap();
     latch.exclusive();
     latch.unlock_exclusive();
@@ -115,8 +68,9 @@ fn the_version_wraps_within_its_field<R: RawLatch>() {
     assert_eq!(latch.word.load(Ordering::Relaxed), 0);
 }
 
-fn a_waiting_writer_keeps_new_readers_out_and_readers_it_kept_out_go_next<R: RawLatch>() {
-    let latch: Latch<R> = Latch::of();
+#[test]
+fn a_waiting_writer_keeps_new_readers_out_and_readers_it_kept_out_go_next() {
+    let latch = Latch::new();
     latch.shared();
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -154,9 +108,10 @@ fn unlocking_what_is_not_held_exclusively_panics() {
     Latch::new().unlock_exclusive();
 }
 
-fn a_storm<R: RawLatch>() {
-    const WRITES: u64 = 10_000;
-    let latch: Latch<R> = Latch::of();
+#[test]
+fn a_storm() {
+    const WRITES: u64 = 20_000;
+    let latch = Latch::new();
     let words: [AtomicU64; 4] = Default::default();
     let stop = AtomicBool::new(false);
     let read = || words.each_ref().map(|word| word.load(Ordering::Relaxed));
