@@ -16,11 +16,6 @@ pub(crate) const MAX_BLOCKS: u32 = u32::MAX - 1;
 /// Up to this many blocks are added by writing zeros, which later writes need not convert; more by reserving space.
 /// PostgreSQL draws the line at the same place.
 const WRITE_ZEROS_UP_TO: u32 = 8;
-/// Growing reserves this part of the file beyond what is asked for, and at most so many blocks: so that most extensions are
-/// one store. 4 MB.
-const RESERVED_PART: u32 = 32;
-const MOST_RESERVED: u32 = 512;
-
 static ZEROS: [u8; WRITE_ZEROS_UP_TO as usize * PAGE_SIZE] =
     [0; WRITE_ZEROS_UP_TO as usize * PAGE_SIZE];
 
@@ -30,9 +25,6 @@ pub struct RelFile {
     path: Box<str>,
     /// Blocks in the file. Changes only under `growing`.
     blocks: AtomicU32,
-    /// Blocks the file has room for, never fewer: those behind `blocks` are zeros that nobody has written. Changes only
-    /// under `growing`.
-    reserved: AtomicU32,
     growing: Mutex<()>,
     handle: RwLock<Handle>,
     /// Used since the handle cache last looked.
@@ -69,7 +61,6 @@ impl RelFile {
             id,
             path,
             blocks: AtomicU32::new(blocks),
-            reserved: AtomicU32::new(blocks),
             growing: Mutex::new(()),
             handle: RwLock::new(Handle::Open(handle)),
             used: AtomicBool::new(true),
@@ -254,22 +245,8 @@ impl RelFile {
     }
 
     fn grow(&self, file: &dyn File, _growing: MutexGuard<'_, ()>, end: u32) -> io::Result<()> {
-        if end > self.reserved.load(Ordering::Relaxed) {
-            let ahead = (end / RESERVED_PART).min(MOST_RESERVED);
-            let full = |e: &io::Error| e.kind() == io::ErrorKind::StorageFull;
-            match self.reserve(file, end.saturating_add(ahead).min(MAX_BLOCKS)) {
-                Err(e) if ahead > 0 && full(&e) => self.reserve(file, end)?,
-                reserved => reserved?,
-            }
-        }
-        self.blocks.store(end, Ordering::Release);
-        Ok(())
-    }
-
-    /// Makes room for `end` blocks. The caller grows the file.
-    fn reserve(&self, file: &dyn File, end: u32) -> io::Result<()> {
-        let _blocking = blocking(WaitEvent::Extend, Object::file(self.id.0));
-        let first = self.reserved.load(Ordering::Relaxed);
+        let _waiting = blocking(WaitEvent::Extend, Object::file(self.id.0));
+        let first = self.blocks();
         let n = end - first;
         let at = offset_of(first);
         let result = if n <= WRITE_ZEROS_UP_TO {
@@ -286,24 +263,8 @@ impl RelFile {
                 _ => e,
             });
         }
-        self.reserved.store(end, Ordering::Relaxed);
+        self.blocks.store(end, Ordering::Release);
         Ok(())
-    }
-
-    /// Cuts off what is reserved: a file that is closed for good ends with its last block.
-    pub(crate) fn give_back(&self, file: &dyn File) -> io::Result<()> {
-        let _growing = self.grow_lock();
-        let blocks = self.blocks();
-        if self.reserved.load(Ordering::Relaxed) > blocks {
-            self.set_dirty();
-            file.set_len(offset_of(blocks))?;
-            self.reserved.store(blocks, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn has_reserved(&self) -> bool {
-        self.reserved.load(Ordering::Relaxed) > self.blocks()
     }
 
     #[cold]
@@ -318,18 +279,17 @@ impl RelFile {
     /// Cuts the file to `blocks`; a shorter one stays as it is.
     pub(crate) fn truncate(&self, file: &dyn File, blocks: u32) -> io::Result<()> {
         let _growing = self.grow_lock();
-        let before = self.blocks();
-        if blocks >= before {
+        if blocks >= self.blocks() {
             return Ok(());
         }
         let _waiting = blocking(WaitEvent::Truncate, Object::file(self.id.0));
         self.blocks.store(blocks, Ordering::Release);
         let result = file.set_len(offset_of(blocks));
         self.set_dirty();
-        match result {
-            Ok(()) => self.reserved.store(blocks, Ordering::Relaxed),
+        if result.is_err() {
             // Nothing was cut.
-            Err(_) => self.blocks.store(before, Ordering::Release),
+            self.blocks
+                .store((file.len()? / PAGE_SIZE as u64) as u32, Ordering::Release);
         }
         result
     }

@@ -149,22 +149,6 @@ impl RelFiles {
         file.truncate(&*self.handle(&file)?, blocks)
     }
 
-    /// Cuts off what files have reserved beyond their last block: before the server stops. Synced with the next
-    /// [`sync_all_dirty`](Self::sync_all_dirty).
-    pub fn give_back_reserved(&self) -> io::Result<()> {
-        for file in self.files_where(RelFile::has_reserved) {
-            match self
-                .handle(&file)
-                .and_then(|handle| file.give_back(&*handle))
-            {
-                // Removed meanwhile: it keeps nothing.
-                Err(_) if file.is_removed() => {}
-                done => done?,
-            }
-        }
-        Ok(())
-    }
-
     /// Makes what was written to one file durable.
     pub fn sync(&self, id: FileId) -> io::Result<()> {
         let file = self.file(id)?;

@@ -259,7 +259,6 @@ impl TxnSystem {
         self.stop_threads();
         self.core.wal.flush_blocking(self.core.wal.inserted())?;
         self.core.remove_doomed()?;
-        self.files().give_back_reserved()?;
         self.checkpointer.run_now(&self.core, true)?;
         self.core.wal.shutdown()
     }

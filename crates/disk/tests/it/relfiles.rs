@@ -305,34 +305,3 @@ proptest! {
         agree(&RelFiles::new(image).unwrap(), &model);
     }
 }
-
-#[test]
-fn a_large_file_grows_into_what_it_has_reserved() {
-    let disk = SimDisk::new();
-    let files = RelFiles::new(Arc::new(disk.clone())).unwrap();
-    let id = FileId(5);
-    files.create(id).unwrap();
-    assert_eq!(files.extend(id, 640).unwrap(), 0);
-    let len = || disk.open("base/5", false).unwrap().len().unwrap() / PAGE_SIZE as u64;
-    assert_eq!((files.blocks(id).unwrap(), len()), (640, 660));
-    // No page of what is reserved is there yet.
-    let page = PageId::new(id, 640);
-    assert!(files.write_page(page, &[1; PAGE_SIZE]).is_err());
-    // Twenty blocks more are there already: a disk that refuses is not asked.
-    disk.set_capacity(disk.used());
-    assert_eq!(files.extend(id, 20).unwrap(), 640);
-    files.write_page(page, &[1; PAGE_SIZE]).unwrap();
-    assert!(files.extend(id, 1).is_err());
-    disk.set_capacity(u64::MAX);
-    // A cut takes what is reserved with it, and what comes back is zeros.
-    files.truncate(id, 640).unwrap();
-    assert_eq!(len(), 640);
-    assert_eq!(files.extend(id, 1).unwrap(), 640);
-    let mut read = [9; PAGE_SIZE];
-    files.read_page(page, &mut read).unwrap();
-    assert_eq!(read, [0; PAGE_SIZE]);
-    assert!(len() > 641);
-    files.give_back_reserved().unwrap();
-    assert_eq!(len(), 641);
-    assert_eq!(files.blocks(id).unwrap(), 641);
-}
