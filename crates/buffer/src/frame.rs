@@ -21,10 +21,10 @@
 //! The *tag* (which page this is), VALID and the page's bytes change only while the latch is held exclusively, so whoever
 //! holds the latch in any way and has looked at the tag keeps the page; guards need no pin. An optimistic reader is covered
 //! by the latch's version: it was not held exclusively from its first look to its last. A *pin* keeps a page from the clock
-//! while no latch is held; `publish` sets it for the reader who will come. DIRTY is set under the exclusive latch and
+//! while no latch is held; `publish` sets it for the reader who will come, and whoever is to sleep for the latch sets his own. DIRTY is set under the exclusive latch and
 //! cleared, together with setting WRITING, under the shared one: a copy taken there holds every change that DIRTY stood for.
 
-use throng_observe::HolderCell;
+use throng_observe::{HolderCell, LatchExt, Object};
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use throng_sync::{Latch, Nodes};
 use throng_types::page::PAGE_SIZE;
@@ -66,6 +66,9 @@ mod is {
     /// Evictable but for REFERENCED: a page, unpinned, with nothing to write.
     pub(super) fn idle(state: u64) -> bool {
         state & (VALID | DIRTY | WRITING | PINS) == VALID
+    }
+    pub(super) fn last_of_discarded(state: u64) -> bool {
+        state & (DISCARDED | PINS) == DISCARDED | ONE_PIN
     }
     pub(super) fn writable(state: u64) -> bool {
         state & (VALID | DIRTY | WRITING) == VALID | DIRTY
@@ -323,10 +326,12 @@ impl Frames {
         fill(self.words(number));
         frame.tag.store(page.raw(), Ordering::Relaxed);
         let referenced = if entrance.referenced { REFERENCED } else { 0 };
-        frame.state.store(
-            VALID | referenced | u64::from(entrance.pins),
-            Ordering::Release,
-        );
+        // Whoever pins it just now, to find that it holds nothing for him, takes that back himself.
+        let valid = |state| Some((state & PINS) + u64::from(entrance.pins) | VALID | referenced);
+        let before = frame
+            .state
+            .fetch_update(Ordering::Release, Ordering::Relaxed, valid);
+        debug_assert!(before.is_ok_and(|before| before & !(PINS | REFERENCED) == 0));
         // 3. From here on it is found.
         self.table.insert(page, number, &self.frames);
         number
@@ -356,17 +361,78 @@ impl Frames {
         if !frame.latch.try_exclusive() {
             return None;
         }
-        // 3. Look again: now it cannot change. Acquire: a write that has ended is seen to have ended.
-        if !is::idle(frame.state.load(Ordering::Acquire)) {
+        // 3. Nobody pins it, in one step with the end of VALID: who comes for a pin after that finds nothing to pin. Acquire:
+        //    a write that has ended is seen to have ended.
+        let end = |state| is::idle(state).then_some(0);
+        let ended = frame
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, end);
+        if ended.is_err() {
             frame.latch.unlock_exclusive_unchanged();
             return None;
         }
         // 4. Out of the table, out of the frame.
         self.vacate(number);
-        frame.state.store(0, Ordering::Relaxed);
         // 5. A new version: optimistic readers that are still here throw away what they read.
         frame.latch.unlock_exclusive();
         Some(FreeFrame(number))
+    }
+
+    /// Enters shared the latch of the frame where `page` was found: false if it has gone, and then nothing is held.
+    ///
+    /// Whoever sleeps here may hold other pages, latched in their order, and must not come to wait for a page that he
+    /// did not ask for: the frame's next one, which may be anywhere in the order. So nobody sleeps but with a pin.
+    #[inline]
+    pub(crate) fn latch_shared(&self, number: FrameNo, page: PageId) -> bool {
+        let latch = &self.at(number).latch;
+        let entered = latch.try_shared() || self.wait_pinned(number, page, Latch::shared_seen);
+        if entered && !self.at(number).holds(page) {
+            latch.unlock_shared();
+            return false;
+        }
+        entered
+    }
+
+    /// As [`latch_shared`](Self::latch_shared), exclusively.
+    #[inline]
+    pub(crate) fn latch_exclusive(&self, number: FrameNo, page: PageId) -> bool {
+        let latch = &self.at(number).latch;
+        let entered =
+            latch.try_exclusive() || self.wait_pinned(number, page, Latch::exclusive_seen);
+        if entered && !self.at(number).holds(page) {
+            latch.unlock_exclusive_unchanged();
+            return false;
+        }
+        entered
+    }
+
+    /// Enters the latch with the page pinned meanwhile; false when the page is not there.
+    #[cold]
+    fn wait_pinned(
+        &self,
+        number: FrameNo,
+        page: PageId,
+        enter: impl FnOnce(&Latch, Object, &HolderCell),
+    ) -> bool {
+        let frame = self.at(number);
+        let pinned = self.pin(number, page);
+        if pinned {
+            enter(&frame.latch, Object::page(page.raw()), &frame.holder);
+            self.unpin(number);
+        }
+        pinned
+    }
+
+    /// Keeps `page` from the clock until [`unpin`](Self::unpin), if it is in this frame. Needs no latch.
+    fn pin(&self, number: FrameNo, page: PageId) -> bool {
+        let frame = self.at(number);
+        // Acquire: VALID was set after the tag. A `claim` that comes after us sees the pin; one that came before took VALID.
+        let before = frame.state.fetch_add(ONE_PIN, Ordering::Acquire);
+        let pinned = before & VALID != 0 && frame.holds(page);
+        if !pinned {
+            self.unpin(number);
+        }
+        pinned
     }
 
     fn vacate(&self, number: FrameNo) {
@@ -390,7 +456,7 @@ impl Frames {
             return false;
         }
         self.vacate(number);
-        // Pins may be going meanwhile, but none can come: the latch is ours.
+        // In one step with the end of VALID: the last pin frees the frame, unless there is none.
         let clear = |state: u64| {
             Some(if is::pinned(state) {
                 state & PINS | DISCARDED
@@ -410,13 +476,17 @@ impl Frames {
 
     /// Takes a pin back.
     pub(crate) fn unpin(&self, number: FrameNo) {
-        // Acquire: if this frees a discarded frame, what was done to it before is over.
-        let before = self.at(number).state.fetch_sub(ONE_PIN, Ordering::AcqRel);
-        assert!(is::pinned(before), "more pins were returned than taken");
-        if before & DISCARDED != 0 && before & PINS == ONE_PIN {
+        // One step: of those who pin a discarded page for a moment, only one may find himself the last. Acquire: if this frees
+        // the frame, what was done to it before is over.
+        let one_less = |state| match is::last_of_discarded(state) {
+            true => Some(0),
+            false => is::pinned(state).then(|| state - ONE_PIN),
+        };
+        let before =
             self.at(number)
                 .state
-                .fetch_and(!DISCARDED, Ordering::Relaxed);
+                .fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
+        if is::last_of_discarded(before.expect("more pins were returned than taken")) {
             self.stock.put(FreeFrame(number));
         }
     }

@@ -156,6 +156,69 @@ fn loom_a_pinned_page_is_not_claimed() {
     });
 }
 
+/// Who holds page 2 waits for page 3, in whose frame meanwhile somebody has put page 1, and waits for page 2: the order of
+/// pages is kept by both.
+#[test]
+fn loom_nobody_sleeps_for_a_page_that_he_did_not_ask_for() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let frames = Arc::new(Frames::new(2, Nodes::one()).expect("memory for two frames"));
+        let free = || frames.stock.take(0).expect("two are free");
+        let contested = frames.publish(free(), page(3), UNUSED, |_| ());
+        let middle = frames.publish(free(), page(2), UNUSED, |_| ());
+        let evictor = {
+            let frames = frames.clone();
+            thread::spawn(move || {
+                let Some(free) = frames.claim(contested) else {
+                    return;
+                };
+                frames.publish_latched(free, page(1), UNUSED, |_| ());
+                assert!(frames.latch_exclusive(middle, page(2)));
+                frames.at(middle).latch.unlock_exclusive();
+                frames.at(contested).latch.unlock_exclusive();
+            })
+        };
+        assert!(frames.latch_exclusive(middle, page(2)));
+        if frames.latch_exclusive(contested, page(3)) {
+            assert!(frames.at(contested).holds(page(3)));
+            frames.at(contested).latch.unlock_exclusive();
+        }
+        frames.at(middle).latch.unlock_exclusive();
+        evictor.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_a_pin_for_a_moment_neither_keeps_nor_doubles_a_discarded_frame() {
+    loom::model(|| {
+        let world = World::with_page_one(Entrance {
+            referenced: false,
+            pins: 1,
+        });
+        let late = {
+            let world = world.clone();
+            thread::spawn(move || {
+                if world.frames.latch_exclusive(0, page(1)) {
+                    world.frames.at(0).latch.unlock_exclusive();
+                }
+            })
+        };
+        let holder = {
+            let world = world.clone();
+            thread::spawn(move || world.frames.unpin(0))
+        };
+        assert!(world.frames.discard(0, page(1)));
+        late.join().unwrap();
+        holder.join().unwrap();
+        assert!(world.frames.stock.take(0).is_some(), "the frame is lost");
+        assert!(
+            world.frames.stock.take(0).is_none(),
+            "the frame is there twice"
+        );
+    });
+}
+
 #[test]
 fn loom_a_discarded_frame_is_freed_once_by_the_last_pin_or_by_who_discards() {
     loom::model(|| {

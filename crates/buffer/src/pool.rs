@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use throng_disk::RelFiles;
-use throng_observe::{Counter, LatchExt, Object, WaitEvent, background, count};
+use throng_observe::{Counter, WaitEvent, background, count};
 use throng_sync::{CachePadded, Nodes, SpinWait};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Error, FileId, Lsn, PageId, Result, error::state};
@@ -289,8 +289,9 @@ impl PoolCore {
         let mut spin = SpinWait::new();
         while latch.is_exclusive() {
             if !spin.spin() {
-                latch.shared_seen(Object::page(page.raw()), &frame.holder);
-                latch.unlock_shared();
+                if self.frames.latch_shared(number, page) {
+                    latch.unlock_shared();
+                }
                 return;
             }
         }
@@ -320,15 +321,10 @@ impl PoolCore {
                 self.missed(page, transient)?;
                 continue;
             };
-            let frame = self.frames.at(number);
-            frame
-                .latch
-                .shared_seen(Object::page(page.raw()), &frame.holder);
-            if frame.holds(page) {
+            if self.frames.latch_shared(number, page) {
                 self.note_hit(number, transient);
                 return Ok(SharedGuard::of_latched(self, number, page));
             }
-            frame.latch.unlock_shared();
         }
     }
 
@@ -356,15 +352,10 @@ impl PoolCore {
                 self.missed(page, transient)?;
                 continue;
             };
-            let frame = self.frames.at(number);
-            frame
-                .latch
-                .exclusive_seen(Object::page(page.raw()), &frame.holder);
-            if frame.holds(page) {
+            if self.frames.latch_exclusive(number, page) {
                 self.note_hit(number, transient);
                 return Ok(ExclusiveGuard::of_latched(self, number, page));
             }
-            frame.latch.unlock_exclusive_unchanged();
         }
     }
 
