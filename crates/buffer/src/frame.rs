@@ -3,8 +3,8 @@
 //! # The state word
 //!
 //! ```text
-//!  63 … 37   36          35        34      33       32           31 … 0
-//! |   0    | DISCARDED | WRITING | DIRTY | VALID | REFERENCED | pins |
+//!  63       62 … 37   36          35        34      33       32           31 … 0
+//! | LOCKED |   0    | DISCARDED | WRITING | DIRTY | VALID | REFERENCED | pins |
 //! ```
 //!
 //! | state | VALID | DIRTY | WRITING | DISCARDED | leaves it by |
@@ -16,6 +16,8 @@
 //! | writing and dirty | 1 | 1 | 1 | 0 | `end_write` → dirty |
 //! | discarded | 0 | 0 | 0 | 1 | the last `unpin` → free |
 //!
+//! LOCKED belongs to who counts pins under a spinlock (`lab_pin = spin`): pins come and go at any time, in any state.
+//!
 //! # Who may do what
 //!
 //! The *tag* (which page this is), VALID and the page's bytes change only while the latch is held exclusively, so whoever
@@ -24,8 +26,9 @@
 //! while no latch is held; `publish` sets it for the reader who will come, and whoever is to sleep for the latch sets his own. DIRTY is set under the exclusive latch and
 //! cleared, together with setting WRITING, under the shared one: a copy taken there holds every change that DIRTY stood for.
 
-use throng_observe::{HolderCell, LatchExt, Object};
+use throng_observe::{HolderCell, LatchExt, Object, Structure, sampled};
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use throng_sync::pin::{self, RawPin};
 use throng_sync::{Latch, Nodes};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{PageId, Result};
@@ -38,8 +41,10 @@ use crate::words::{self, PageWords};
 /// A frame's number in the pool.
 pub(crate) type FrameNo = u32;
 
-const ONE_PIN: u64 = 1;
-const PINS: u64 = (1 << 32) - 1;
+const ONE_PIN: u64 = pin::ONE;
+const PINS: u64 = pin::COUNT;
+/// What belongs to those who pin, and outlives every other change.
+const PINNERS: u64 = PINS | pin::LOCKED;
 /// Set by a use, cleared by the clock as it passes: a page goes when it was not used for a whole round.
 const REFERENCED: u64 = 1 << 32;
 const VALID: u64 = 1 << 33;
@@ -49,8 +54,8 @@ const WRITING: u64 = 1 << 35;
 const DISCARDED: u64 = 1 << 36;
 
 const _: () = assert!(
-    PINS.count_ones() + (REFERENCED | VALID | DIRTY | WRITING | DISCARDED).count_ones() == 37
-        && PINS & (REFERENCED | VALID | DIRTY | WRITING | DISCARDED) == 0,
+    PINNERS.count_ones() + (REFERENCED | VALID | DIRTY | WRITING | DISCARDED).count_ones() == 38
+        && PINNERS & (REFERENCED | VALID | DIRTY | WRITING | DISCARDED) == 0,
     "the fields do not overlap"
 );
 
@@ -66,9 +71,6 @@ mod is {
     /// Evictable but for REFERENCED: a page, unpinned, with nothing to write.
     pub(super) fn idle(state: u64) -> bool {
         state & (VALID | DIRTY | WRITING | PINS) == VALID
-    }
-    pub(super) fn last_of_discarded(state: u64) -> bool {
-        state & (DISCARDED | PINS) == DISCARDED | ONE_PIN
     }
     pub(super) fn writable(state: u64) -> bool {
         state & (VALID | DIRTY | WRITING) == VALID | DIRTY
@@ -274,6 +276,10 @@ impl Frames {
         self.frames.len()
     }
 
+    pub(crate) fn all(&self) -> &[Frame] {
+        &self.frames
+    }
+
     #[inline]
     pub(crate) fn at(&self, frame: FrameNo) -> &Frame {
         &self.frames[frame as usize]
@@ -327,11 +333,11 @@ impl Frames {
         frame.tag.store(page.raw(), Ordering::Relaxed);
         let referenced = if entrance.referenced { REFERENCED } else { 0 };
         // Whoever pins it just now, to find that it holds nothing for him, takes that back himself.
-        let valid = |state| Some((state & PINS) + u64::from(entrance.pins) | VALID | referenced);
+        let valid = |state| Some((state & PINNERS) + u64::from(entrance.pins) | VALID | referenced);
         let before = frame
             .state
             .fetch_update(Ordering::Release, Ordering::Relaxed, valid);
-        debug_assert!(before.is_ok_and(|before| before & !(PINS | REFERENCED) == 0));
+        debug_assert!(before.is_ok_and(|before| before & !(PINNERS | REFERENCED) == 0));
         // 3. From here on it is found.
         self.table.insert(page, number, &self.frames);
         number
@@ -363,7 +369,7 @@ impl Frames {
         }
         // 3. Nobody pins it, in one step with the end of VALID: who comes for a pin after that finds nothing to pin. Acquire:
         //    a write that has ended is seen to have ended.
-        let end = |state| is::idle(state).then_some(0);
+        let end = |state| is::idle(state).then_some(state & PINNERS);
         let ended = frame
             .state
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, end);
@@ -384,6 +390,7 @@ impl Frames {
     /// did not ask for: the frame's next one, which may be anywhere in the order. So nobody sleeps but with a pin.
     #[inline]
     pub(crate) fn latch_shared(&self, number: FrameNo, page: PageId) -> bool {
+        let _sampled = sampled(Structure::Latch);
         let latch = &self.at(number).latch;
         let entered = latch.try_shared() || self.wait_pinned(number, page, Latch::shared_seen);
         if entered && !self.at(number).holds(page) {
@@ -396,6 +403,7 @@ impl Frames {
     /// As [`latch_shared`](Self::latch_shared), exclusively.
     #[inline]
     pub(crate) fn latch_exclusive(&self, number: FrameNo, page: PageId) -> bool {
+        let _sampled = sampled(Structure::Latch);
         let latch = &self.at(number).latch;
         let entered =
             latch.try_exclusive() || self.wait_pinned(number, page, Latch::exclusive_seen);
@@ -424,10 +432,11 @@ impl Frames {
     }
 
     /// Keeps `page` from the clock until [`unpin`](Self::unpin), if it is in this frame. Needs no latch.
-    fn pin(&self, number: FrameNo, page: PageId) -> bool {
+    pub(crate) fn pin(&self, number: FrameNo, page: PageId) -> bool {
+        let _sampled = sampled(Structure::Pin);
         let frame = self.at(number);
         // Acquire: VALID was set after the tag. A `claim` that comes after us sees the pin; one that came before took VALID.
-        let before = frame.state.fetch_add(ONE_PIN, Ordering::Acquire);
+        let before = pin::Chosen::add(&frame.state);
         let pinned = before & VALID != 0 && frame.holds(page);
         if !pinned {
             self.unpin(number);
@@ -458,11 +467,8 @@ impl Frames {
         self.vacate(number);
         // In one step with the end of VALID: the last pin frees the frame, unless there is none.
         let clear = |state: u64| {
-            Some(if is::pinned(state) {
-                state & PINS | DISCARDED
-            } else {
-                0
-            })
+            let discarded = if is::pinned(state) { DISCARDED } else { 0 };
+            Some(state & PINNERS | discarded)
         };
         let before = frame
             .state
@@ -476,18 +482,19 @@ impl Frames {
 
     /// Takes a pin back.
     pub(crate) fn unpin(&self, number: FrameNo) {
-        // One step: of those who pin a discarded page for a moment, only one may find himself the last. Acquire: if this frees
-        // the frame, what was done to it before is over.
-        let one_less = |state| match is::last_of_discarded(state) {
-            true => Some(0),
-            false => is::pinned(state).then(|| state - ONE_PIN),
-        };
-        let before =
-            self.at(number)
-                .state
-                .fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
-        if is::last_of_discarded(before.expect("more pins were returned than taken")) {
-            self.stock.put(FreeFrame(number));
+        let _sampled = sampled(Structure::Pin);
+        let state = &self.at(number).state;
+        let before = pin::Chosen::take(state);
+        assert!(is::pinned(before), "more pins were returned than taken");
+        if before & (DISCARDED | PINS) == DISCARDED | ONE_PIN {
+            // Others may have pinned it for a moment since, and be the last as well: one of all ends the state.
+            let end = |state| (state & (DISCARDED | PINS) == DISCARDED).then_some(state & PINNERS);
+            if state
+                .fetch_update(Ordering::AcqRel, Ordering::Relaxed, end)
+                .is_ok()
+            {
+                self.stock.put(FreeFrame(number));
+            }
         }
     }
 

@@ -27,16 +27,41 @@ pub struct OptimisticPage<'p> {
     page: PageId,
     version: Version,
     view: PageRef<'p>,
+    /// Only where the laboratory has readers pin their pages.
+    _pin: Option<PagePin<'p>>,
+}
+
+/// One pin, which ends with it.
+pub(crate) struct PagePin<'p>(&'p PoolCore, FrameNo);
+
+impl<'p> PagePin<'p> {
+    /// As [`Frames::pin`](crate::frame::Frames::pin): none when the frame does not hold the page.
+    pub(crate) fn of(pool: &'p PoolCore, frame: FrameNo, page: PageId) -> Option<Self> {
+        pool.frames.pin(frame, page).then_some(PagePin(pool, frame))
+    }
+}
+
+impl Drop for PagePin<'_> {
+    fn drop(&mut self) {
+        self.0.frames.unpin(self.1);
+    }
 }
 
 impl<'p> OptimisticPage<'p> {
-    pub(crate) fn new(pool: &'p PoolCore, frame: FrameNo, page: PageId, version: Version) -> Self {
+    pub(crate) fn new(
+        pool: &'p PoolCore,
+        frame: FrameNo,
+        page: PageId,
+        version: Version,
+        pin: Option<PagePin<'p>>,
+    ) -> Self {
         OptimisticPage {
             pool,
             frame,
             page,
             version,
             view: PageRef::new(pool.frames.words(frame)),
+            _pin: pin,
         }
     }
 

@@ -17,7 +17,7 @@
 //!                                    └────── page writer ◄──────┘
 //! ```
 //!
-//! `unsafe` is in `memory` (the reservation) and where a guard, by the latch it holds, turns words into bytes.
+//! `unsafe` is in `memory` (the reservation), `seal` (its protection) and where a guard, by the latch it holds, turns words into bytes.
 
 mod checksum;
 mod evict;
@@ -34,6 +34,7 @@ mod pool;
 mod redo;
 mod request;
 mod ring;
+mod seal;
 mod stock;
 mod table;
 mod wait;
@@ -47,5 +48,6 @@ pub use guard::{ExclusiveGuard, OptimisticPage, SharedGuard};
 pub use mtr::{MAX_MTR_PAGES, Mtr};
 pub use pool::{ErrorReport, Pool, PoolConfig, PoolCore, PoolStats};
 pub use ring::{AccessStrategy, Ring};
+pub use seal::Seal;
 pub use wait::{Interrupt, Patience, Try, Wait, retry, retry_blocking};
 pub use words::PageRef;

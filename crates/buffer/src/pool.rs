@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use throng_disk::RelFiles;
 use throng_observe::{Counter, WaitEvent, background, count};
-use throng_sync::{CachePadded, Nodes, SpinWait};
+use throng_sync::{CachePadded, Nodes, SpinWait, lab};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Error, FileId, Lsn, PageId, Result, error::state};
 use throng_wal::{ImageHorizon, Wal};
 
 use crate::frame::{FrameNo, Frames};
 use crate::growth::{Extension, GrowthLock};
-use crate::guard::{ExclusiveGuard, OptimisticPage, SharedGuard};
+use crate::guard::{ExclusiveGuard, OptimisticPage, PagePin, SharedGuard};
 use crate::io::ReadQueue;
 use crate::request::{Begun, Registry};
 use crate::ring::{BehindQueue, Ring};
@@ -228,6 +228,9 @@ impl PoolCore {
     /// A wait when the page is not in memory; XX001 when it is damaged or beyond its file's end.
     #[inline]
     pub fn read<R>(&self, page: PageId, mut look: impl FnMut(&PageRef<'_>) -> R) -> Try<R> {
+        if lab::reads_pin() {
+            return self.read_pinned(page, look);
+        }
         for _ in 0..OPTIMISTIC_ATTEMPTS {
             let Some(optimistic) = self.try_optimistic(page, true)? else {
                 continue;
@@ -245,6 +248,24 @@ impl PoolCore {
     fn read_latched<R>(&self, page: PageId, mut look: impl FnMut(&PageRef<'_>) -> R) -> Try<R> {
         let guard = self.shared(page)?;
         Ok(look(&guard.page()))
+    }
+
+    /// As PostgreSQL reads: with a pin, and the latch held shared. For the laboratory.
+    #[cold]
+    fn read_pinned<R>(&self, page: PageId, mut look: impl FnMut(&PageRef<'_>) -> R) -> Try<R> {
+        loop {
+            let Some(number) = self.frames.find(page) else {
+                self.missed(page, false)?;
+                continue;
+            };
+            if let Some(_pin) = PagePin::of(self, number, page)
+                && self.frames.latch_shared(number, page)
+            {
+                self.note_hit(number, false);
+                let guard = SharedGuard::of_latched(self, number, page);
+                return Ok(look(&guard.page()));
+            }
+        }
     }
 
     /// The page at its present version, for descents that couple versions instead of latches.
@@ -267,6 +288,13 @@ impl PoolCore {
             return self.missed(page, false).map(|()| None);
         };
         let frame = self.frames.at(number);
+        let mut pin = None;
+        if lab::reads_pin() {
+            pin = PagePin::of(self, number, page);
+            if pin.is_none() {
+                return Ok(None);
+            }
+        }
         let Some(version) = frame.latch.optimistic() else {
             self.let_writer_finish(number, page);
             return Ok(None);
@@ -278,7 +306,7 @@ impl PoolCore {
             frame.touch();
         }
         count(Counter::PageHit, 1);
-        Ok(Some(OptimisticPage::new(self, number, page, version)))
+        Ok(Some(OptimisticPage::new(self, number, page, version, pin)))
     }
 
     /// Spins for as long as a writer usually takes, then sleeps until this one has gone.

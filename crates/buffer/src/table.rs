@@ -60,6 +60,11 @@ impl PageTable {
         }
     }
 
+    /// All of it: the buckets, and their locks.
+    pub(crate) fn memory(&self) -> (&[AtomicU32], &[CachePadded<Spinlock<()>>]) {
+        (&self.buckets, &self.stripes)
+    }
+
     #[inline]
     fn bucket(&self, page: PageId) -> usize {
         // The multiplication leaves its best bits at the top.

@@ -136,6 +136,8 @@ fn choose_forms(settings: &ServerSettings) -> Result<()> {
     let choice = Choice {
         spin: chosen(settings, Id::LabSpinlock),
         back_off: chosen(settings, Id::LabSpinBackoff),
+        latch: chosen(settings, Id::LabLatch),
+        pin: chosen(settings, Id::LabPin),
     };
     throng_sync::lab::select(choice)
         .map_err(|e| Error::new(state::INVALID_PARAMETER_VALUE, e.to_string()))?;
@@ -402,7 +404,7 @@ mod tests {
     use super::*;
     use throng_access::FreeSpaceForm;
     use throng_sql::settings::value::Kind;
-    use throng_sync::lab::{BackOffForm, SpinForm};
+    use throng_sync::lab::{BackOffForm, LatchForm, PinForm, SpinForm};
     use throng_txn::SnapshotForm;
     use throng_wal::InsertForm;
 
@@ -416,6 +418,10 @@ mod tests {
         assert_eq!(words(Id::LabSpinlock), names);
         let names: Vec<_> = BackOffForm::ALL.iter().map(|form| form.name()).collect();
         assert_eq!(words(Id::LabSpinBackoff), names);
+        let names: Vec<_> = LatchForm::ALL.iter().map(|form| form.name()).collect();
+        assert_eq!(words(Id::LabLatch), names);
+        let names: Vec<_> = PinForm::ALL.iter().map(|form| form.name()).collect();
+        assert_eq!(words(Id::LabPin), names);
         let forms = SnapshotForm::ALL.map(SnapshotForm::name);
         assert_eq!(words(Id::LabSnapshot), forms);
         assert_eq!(

@@ -18,10 +18,14 @@ use crate::{Progress, Result};
 pub mod atomics;
 pub mod dolphin;
 pub mod extend;
+pub mod greenplum;
 pub mod kingbase;
+pub mod latch;
 pub mod mmap;
+pub mod pin;
 pub mod placement;
 pub mod polar;
+pub mod power8;
 pub mod served;
 pub mod snapshot;
 pub mod spinlock;
@@ -31,12 +35,16 @@ pub mod wal;
 pub static ALL: &[&dyn Case] = &[
     &atomics::Atomics,
     &spinlock::Spin,
+    &pin::Pins,
+    &latch::Latches,
     &snapshot::Snapshot,
     &wal::Log,
     &extend::Extend,
     &mmap::Mmap,
     &placement::Placement,
+    &greenplum::Greenplum,
     &kingbase::Kingbase,
+    &power8::Power8,
     &dolphin::Dolphin,
     &polar::Polar,
 ];

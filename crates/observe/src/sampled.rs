@@ -40,9 +40,7 @@ structures! {
     TxnBegin = "transaction begin";
     /// Taking it out, for all to see.
     TxnEnd = "transaction end";
-    /// Entering spinlocks.
-    Spinlock = "spinlock";
-    /// Entering and leaving latches.
+    /// Entering pages' latches.
     Latch = "latch";
     /// Pinning and unpinning frames.
     Pin = "pin";
@@ -50,7 +48,7 @@ structures! {
     WalInsert = "wal insert";
     /// Making a relation longer.
     Extend = "extend";
-    /// Taking and giving back heavyweight locks.
+    /// Taking heavyweight locks by the fast path, or finding them held.
     LockTable = "lock table";
 }
 

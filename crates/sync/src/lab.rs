@@ -5,8 +5,8 @@
 //! question at all (the lab's own loops) names the form as a type parameter instead.
 //!
 //! ```text
-//!  31 … 8 | 7 … 4    | 3 … 0
-//! |  0    | back-off | spinlock |        all zero: the defaults
+//!  31 … 16 | 15 … 12 | 11 … 8 | 7 … 4    | 3 … 0
+//! |   0    | pin     | latch  | back-off | spinlock |        all zero: the defaults
 //! ```
 
 use std::fmt;
@@ -31,6 +31,28 @@ pub enum BackOffForm {
     #[default]
     Fixed = 0,
     Adaptive = 1,
+}
+
+/// How a latch's word is changed. See [`crate::latch::RawLatch`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum LatchForm {
+    #[default]
+    Cas = 0,
+    Spin = 1,
+    Add = 2,
+}
+
+/// How a page is pinned by who reads it. See [`crate::pin::RawPin`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum PinForm {
+    /// Reads pin nothing; the pins that remain are additions.
+    #[default]
+    None = 0,
+    Spin = 1,
+    Cas = 2,
+    Add = 3,
 }
 
 macro_rules! names {
@@ -64,6 +86,8 @@ macro_rules! names {
 
 names!(SpinForm: Ttas = "ttas", Tas = "tas", Cas = "cas", LlscFull = "llsc_full", Llsc = "llsc", Lse = "lse");
 names!(BackOffForm: Fixed = "fixed", Adaptive = "adaptive");
+names!(LatchForm: Cas = "cas", Spin = "spin", Add = "add");
+names!(PinForm: None = "none", Spin = "spin", Cas = "cas", Add = "add");
 
 impl SpinForm {
     /// Whether this processor can run it.
@@ -93,6 +117,8 @@ fn has_lse() -> bool {
 pub struct Choice {
     pub spin: SpinForm,
     pub back_off: BackOffForm,
+    pub latch: LatchForm,
+    pub pin: PinForm,
 }
 
 /// Why a choice was refused.
@@ -119,10 +145,15 @@ impl std::error::Error for Refused {}
 
 const SPIN: u32 = 0x000f;
 const BACK_OFF: u32 = 0x00f0;
+const LATCH: u32 = 0x0f00;
+const PIN: u32 = 0xf000;
 
 impl Choice {
     fn bits(self) -> u32 {
-        self.spin as u32 | (self.back_off as u32) << 4
+        self.spin as u32
+            | (self.back_off as u32) << 4
+            | (self.latch as u32) << 8
+            | (self.pin as u32) << 12
     }
 }
 
@@ -143,6 +174,8 @@ pub fn chosen() -> Choice {
     Choice {
         spin: spin(),
         back_off: back_off(),
+        latch: latch(),
+        pin: pin(),
     }
 }
 
@@ -150,12 +183,29 @@ pub fn chosen() -> Choice {
 pub(crate) fn spin_is_default() -> bool {
     store::word() & SPIN == 0
 }
+#[inline(always)]
+pub(crate) fn latch_is_default() -> bool {
+    store::word() & LATCH == 0
+}
 pub(crate) fn spin() -> SpinForm {
     SpinForm::of(store::word() & SPIN)
 }
 pub(crate) fn back_off() -> BackOffForm {
     BackOffForm::of((store::word() & BACK_OFF) >> 4)
 }
+pub(crate) fn latch() -> LatchForm {
+    LatchForm::of((store::word() & LATCH) >> 8)
+}
+pub(crate) fn pin() -> PinForm {
+    PinForm::of((store::word() & PIN) >> 12)
+}
+
+/// Whether whoever reads a page pins it and enters its latch, as PostgreSQL's readers do: not by default.
+#[inline(always)]
+pub fn reads_pin() -> bool {
+    store::word() & PIN != 0
+}
+
 #[cfg(not(loom))]
 mod store {
     use super::Refused;
@@ -211,9 +261,21 @@ mod tests {
         for &spin in SpinForm::ALL {
             assert_eq!(SpinForm::from_name(spin.name()), Some(spin));
             for &back_off in BackOffForm::ALL {
-                let bits = Choice { spin, back_off }.bits();
-                assert_eq!(SpinForm::of(bits & SPIN), spin);
-                assert_eq!(BackOffForm::of((bits & BACK_OFF) >> 4), back_off);
+                for &latch in LatchForm::ALL {
+                    for &pin in PinForm::ALL {
+                        let choice = Choice {
+                            spin,
+                            back_off,
+                            latch,
+                            pin,
+                        };
+                        let bits = choice.bits();
+                        assert_eq!(SpinForm::of(bits & SPIN), spin);
+                        assert_eq!(BackOffForm::of((bits & BACK_OFF) >> 4), back_off);
+                        assert_eq!(LatchForm::of((bits & LATCH) >> 8), latch);
+                        assert_eq!(PinForm::of((bits & PIN) >> 12), pin);
+                    }
+                }
             }
         }
         assert_eq!(SpinForm::from_name("mcs"), None);

@@ -7,10 +7,13 @@
 //! # The word
 //!
 //! ```text
-//!  63          62              61 … 51           50 … 40          39 … 0
-//! | EXCLUSIVE | READERS_WAIT | writers waiting | shared holders | version |
+//!  63          62              61 … 51           50 … 40          39 … 1    0
+//! | EXCLUSIVE | READERS_WAIT | writers waiting | shared holders | version | LOCKED |
 //!              high half: what the kernel compares ↑ (bits 63 … 32)
 //! ```
+//!
+//! How the word is changed is a [`RawLatch`]; a plain `Latch` uses the one that was chosen at start (`lab_latch`), by
+//! default compare-and-swap. LOCKED is set only where changes are made under a spinlock, and only during one.
 //!
 //! # States
 //!
@@ -31,12 +34,20 @@
 //! version is not compared (but for 8 bits), and need not be: a word that has come back to the same
 //! state has a new holder who will see the same bits.
 //!
+//! *An add that is undone* (see [`ByAdd`]) is a shared holder like any other as long as it lasts, also beside a writer,
+//! who leaves the count as it is; undoing it is leaving, and wakes whoever a leaving reader would.
+//!
 //! A latch is not reentrant, not even shared: with a writer waiting in between, the second entry waits for
 //! the writer and the writer for the first.
+
+mod raw;
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::futex::{Side, WaitQueue, Woken};
 use crate::spin::SpinWait;
+use std::marker::PhantomData;
+
+pub use raw::{ByAdd, ByCas, Chosen, RawLatch, UnderSpin};
 
 const EXCLUSIVE: u64 = 1 << 63;
 const READERS_WAIT: u64 = 1 << 62;
@@ -44,19 +55,22 @@ const ONE_WRITER: u64 = 1 << 51;
 const WRITERS: u64 = (MAX_HOLDERS << 51) & !(READERS_WAIT | EXCLUSIVE);
 const ONE_SHARED: u64 = 1 << 40;
 const SHARED: u64 = MAX_HOLDERS << 40;
-/// 2^40 writes while one reader reads once: at ten million a second, thirty hours.
-const VERSION: u64 = ONE_SHARED - 1;
+/// 2^39 writes while one reader reads once: at ten million a second, fifteen hours.
+const VERSION: u64 = (ONE_SHARED - 1) & !LOCKED;
+const ONE_VERSION: u64 = 1 << 1;
+const LOCKED: u64 = 1;
 
 /// Shared holders, and waiting writers: far more than threads ([`crate::MAX_THREADS`]), which hold a latch once.
 const MAX_HOLDERS: u64 = (1 << 11) - 1;
 const _: () = assert!(MAX_HOLDERS as usize > 4 * crate::MAX_THREADS);
 const _: () = assert!(
-    EXCLUSIVE | READERS_WAIT | WRITERS | SHARED | VERSION == u64::MAX
+    EXCLUSIVE | READERS_WAIT | WRITERS | SHARED | VERSION | LOCKED == u64::MAX
         && EXCLUSIVE.count_ones()
             + READERS_WAIT.count_ones()
             + WRITERS.count_ones()
             + SHARED.count_ones()
             + VERSION.count_ones()
+            + LOCKED.count_ones()
             == 64,
     "the fields cover the word and do not overlap"
 );
@@ -80,6 +94,11 @@ mod is {
     pub(super) fn open_to_readers(word: u64) -> bool {
         word & (EXCLUSIVE | WRITERS) == 0
     }
+    /// The last shared holder, if one leaves now, with no writer beside it who will do the waking.
+    #[inline]
+    pub(super) fn last_shared(word: u64) -> bool {
+        word & (EXCLUSIVE | SHARED) == super::ONE_SHARED
+    }
     #[inline]
     pub(super) fn wanted_by_writer(word: u64) -> bool {
         word & WRITERS != 0
@@ -97,9 +116,10 @@ pub struct Version(u64);
 
 /// A shared/exclusive/optimistic latch of one word, with no data of its own. See the module's page.
 #[derive(Debug)]
-pub struct Latch {
+pub struct Latch<R: RawLatch = Chosen> {
     word: AtomicU64,
     queue: WaitQueue,
+    _form: PhantomData<fn() -> R>,
 }
 
 #[cfg(not(loom))]
@@ -108,39 +128,46 @@ const _: () = assert!(
     "a latch is embedded in every buffer frame"
 );
 
-impl Default for Latch {
-    fn default() -> Latch {
-        Latch::new()
+impl<R: RawLatch> Default for Latch<R> {
+    fn default() -> Self {
+        Latch::of()
     }
 }
 
 impl Latch {
     #[cfg(not(loom))]
     pub const fn new() -> Latch {
-        Latch {
-            word: AtomicU64::new(0),
-            queue: WaitQueue::new(),
-        }
+        Latch::of()
     }
     #[cfg(loom)]
     pub fn new() -> Latch {
+        Latch::of()
+    }
+}
+
+impl<R: RawLatch> Latch<R> {
+    /// A latch of this form, whatever the settings say.
+    #[cfg(not(loom))]
+    pub const fn of() -> Self {
         Latch {
             word: AtomicU64::new(0),
             queue: WaitQueue::new(),
+            _form: PhantomData,
+        }
+    }
+    #[cfg(loom)]
+    pub fn of() -> Self {
+        Latch {
+            word: AtomicU64::new(0),
+            queue: WaitQueue::new(),
+            _form: PhantomData,
         }
     }
 
     /// Enters shared if that needs no waiting: false while held exclusively or wanted by a writer.
     #[inline]
     pub fn try_shared(&self) -> bool {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while is::open_to_readers(word) {
-            match self.enter_shared(word) {
-                Ok(()) => return true,
-                Err(now) => word = now,
-            }
-        }
-        false
+        self.enter_shared(is::open_to_readers)
     }
 
     /// Enters shared; waits as long as it takes.
@@ -157,27 +184,13 @@ impl Latch {
     #[inline]
     pub fn unlock_shared(&self) {
         // Release: our reads happen before the next writer's writes.
-        let before = self.word.fetch_sub(ONE_SHARED, Ordering::Release);
-        assert!(
-            is::shared_by(before) > 0,
-            "unlock_shared of a latch that is not held shared"
-        );
-        if is::shared_by(before) == 1 && is::wanted_by_writer(before) {
-            self.wake_writer();
-        }
+        self.leave_shared(Ordering::Release);
     }
 
     /// Enters exclusively if that needs no waiting.
     #[inline]
     pub fn try_exclusive(&self) -> bool {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while is::free(word) {
-            match self.enter_exclusive(word, word | EXCLUSIVE) {
-                Ok(()) => return true,
-                Err(now) => word = now,
-            }
-        }
-        false
+        self.enter_exclusive(|word| is::free(word).then_some(word | EXCLUSIVE))
     }
 
     /// Enters exclusively; waits as long as it takes.
@@ -193,7 +206,7 @@ impl Latch {
     /// Panics if it is not held exclusively.
     #[inline]
     pub fn unlock_exclusive(&self) {
-        self.leave_exclusive(1, 0);
+        self.leave_exclusive(ONE_VERSION, 0);
     }
 
     /// Leaves exclusive with the version unchanged, for a holder that has written nothing an optimistic
@@ -210,25 +223,20 @@ impl Latch {
     /// Panics if it is not held exclusively.
     #[inline]
     pub fn downgrade(&self) {
-        self.leave_exclusive(1, ONE_SHARED);
+        self.leave_exclusive(ONE_VERSION, ONE_SHARED);
     }
 
     /// From shared to exclusive, if the caller is the only one that holds it shared. Never waits; on false the
     /// caller still holds it shared.
     #[inline]
     pub fn try_upgrade(&self) -> bool {
-        let mut word = self.word.load(Ordering::Relaxed);
         debug_assert!(
-            is::shared_by(word) > 0,
+            is::shared_by(self.word.load(Ordering::Relaxed)) > 0,
             "try_upgrade of a latch that is not held shared"
         );
-        while is::shared_by(word) == 1 {
-            match self.enter_exclusive(word, word - ONE_SHARED + EXCLUSIVE) {
-                Ok(()) => return true,
-                Err(now) => word = now,
-            }
-        }
-        false
+        self.enter_exclusive(|word| {
+            (is::shared_by(word) == 1).then(|| word - ONE_SHARED + EXCLUSIVE)
+        })
     }
 
     /// Begins an optimistic read. None while held exclusively.
@@ -258,31 +266,22 @@ impl Latch {
     /// Waits for shared holders to leave, but not for a writer: that one makes the version stale.
     #[inline]
     pub fn exclusive_if(&self, version: Version) -> bool {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while is::at(word, version) {
-            if !is::free(word) {
-                self.exclusive_contended();
-                return self.keep_exclusive_if(version);
-            }
-            match self.enter_exclusive(word, word | EXCLUSIVE) {
-                Ok(()) => return true,
-                Err(now) => word = now,
-            }
+        if self.try_exclusive_if(version) {
+            return true;
         }
-        false
+        if !is::at(self.word.load(Ordering::Relaxed), version) {
+            return false;
+        }
+        self.exclusive_contended();
+        self.keep_exclusive_if(version)
     }
 
     /// As [`exclusive_if`](Latch::exclusive_if), but waits for nobody: false also while it is held shared.
     #[inline]
     pub fn try_exclusive_if(&self, version: Version) -> bool {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while is::at(word, version) && is::free(word) {
-            match self.enter_exclusive(word, word | EXCLUSIVE) {
-                Ok(()) => return true,
-                Err(now) => word = now,
-            }
-        }
-        false
+        self.enter_exclusive(|word| {
+            (is::at(word, version) && is::free(word)).then_some(word | EXCLUSIVE)
+        })
     }
 
     /// Enters shared if nothing has been written since `version` was taken: from optimistic to shared.
@@ -290,14 +289,7 @@ impl Latch {
     /// Never waits for a writer; false also when one is waiting.
     #[inline]
     pub fn shared_if(&self, version: Version) -> bool {
-        let mut word = self.word.load(Ordering::Relaxed);
-        while is::at(word, version) && is::open_to_readers(word) {
-            match self.enter_shared(word) {
-                Ok(()) => return true,
-                Err(now) => word = now,
-            }
-        }
-        false
+        self.enter_shared(|word| is::at(word, version) && is::open_to_readers(word))
     }
 
     /// Whether somebody holds it exclusively right now. For assertions and reports: it may be over already.
@@ -315,54 +307,66 @@ impl Latch {
         self.word.load(Ordering::Relaxed) & (READERS_WAIT | WRITERS) != 0
     }
 
+    /// Enters shared if the word is `open`, without waiting.
     #[inline]
-    fn enter_shared(&self, word: u64) -> Result<(), u64> {
-        assert!(
-            is::shared_by(word) < MAX_HOLDERS,
-            "a latch is held shared too many times"
-        );
+    fn enter_shared(&self, open: impl Fn(u64) -> bool) -> bool {
+        if R::adds_first() {
+            return self.add_and_look(open);
+        }
         // Acquire: what the last writer wrote is seen by our reads.
-        self.word
-            .compare_exchange_weak(
-                word,
-                word + ONE_SHARED,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            )
-            .map(drop)
+        let next = |word| open(word).then(|| word + ONE_SHARED);
+        let before = R::change(&self.word, Ordering::Acquire, next);
+        before.inspect(|&word| assert_not_full(word)).is_ok()
+    }
+
+    /// Enters shared optimistically: by adding, looking afterwards, and taking it back.
+    fn add_and_look(&self, open: impl Fn(u64) -> bool) -> bool {
+        let before = R::add_shared(&self.word);
+        assert_not_full(before);
+        if open(before) {
+            return true;
+        }
+        // Relaxed: nothing was read. What was held together with us is over when its holder leaves, not when we do.
+        self.leave_shared(Ordering::Relaxed);
+        false
     }
 
     #[inline]
-    fn enter_exclusive(&self, word: u64, next: u64) -> Result<(), u64> {
+    fn leave_shared(&self, order: Ordering) {
+        let before = R::take_shared(&self.word, order);
+        assert!(
+            is::shared_by(before) > 0,
+            "unlock_shared of a latch that is not held shared"
+        );
+        if is::last_shared(before) && is::wanted_by_writer(before) {
+            self.wake_writer();
+        }
+    }
+
+    /// Enters exclusively by a step to `next`, if it has one.
+    #[inline]
+    fn enter_exclusive(&self, next: impl Fn(u64) -> Option<u64>) -> bool {
         // Acquire: what the last writer wrote is seen, and the last readers have read, before we write.
-        self.word
-            .compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed)
-            .map(drop)?;
+        if R::change(&self.word, Ordering::Acquire, next).is_err() {
+            return false;
+        }
         // Release fence: our (relaxed) writes cannot be seen by an optimistic reader without the EXCLUSIVE bit
         // being seen by its validation. Pairs with the Acquire fence in `validate`.
         fence(Ordering::Release);
-        Ok(())
+        true
     }
 
     #[inline]
     fn leave_exclusive(&self, bump: u64, shared: u64) {
-        let mut word = self.word.load(Ordering::Relaxed);
-        loop {
-            assert!(
-                is::exclusive(word),
-                "leaving a latch that is not held exclusively"
-            );
+        // Shared holders beside a writer are adds about to be undone: they stay counted until they are.
+        let next = |word: u64| {
             let version = (word + bump) & VERSION;
-            let next = (word & WRITERS) | shared | version;
-            // Release: all that we wrote is seen by whoever enters next, or reads this version.
-            match self
-                .word
-                .compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed)
-            {
-                Ok(_) => break,
-                Err(now) => word = now,
-            }
-        }
+            is::exclusive(word).then(|| ((word & (WRITERS | SHARED)) + shared) | version)
+        };
+        // Release: all that we wrote is seen by whoever enters next, or reads this version.
+        let Ok(word) = R::change(&self.word, Ordering::Release, next) else {
+            panic!("leaving a latch that is not held exclusively");
+        };
         if word & (READERS_WAIT | WRITERS) != 0 {
             self.hand_over(word, shared != 0);
         }
@@ -393,38 +397,26 @@ impl Latch {
         let mut spin = SpinWait::new();
         // A reader that was woken goes past waiting writers: it has slept through one's turn.
         let mut my_turn = false;
-        let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            if is::open_to_readers(word) || (my_turn && !is::exclusive(word)) {
-                match self.enter_shared(word) {
-                    Ok(()) => return,
-                    Err(now) => word = now,
+            let word = self.word.load(Ordering::Relaxed);
+            let open = |word| is::open_to_readers(word) || (my_turn && !is::exclusive(word));
+            if open(word) {
+                if self.enter_shared(open) {
+                    return;
                 }
                 continue;
             }
             if spin.spin() {
-                word = self.word.load(Ordering::Relaxed);
                 continue;
             }
             // Sleep on a word that says so.
-            if word & READERS_WAIT == 0 {
-                let asks = word | READERS_WAIT;
-                match self.word.compare_exchange_weak(
-                    word,
-                    asks,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => word = asks,
-                    Err(now) => {
-                        word = now;
-                        continue;
-                    }
-                }
+            let asks = |word| (!open(word)).then_some(word | READERS_WAIT);
+            if word & READERS_WAIT == 0 && R::change(&self.word, Ordering::Relaxed, asks).is_err() {
+                continue;
             }
+            let word = word | READERS_WAIT;
             my_turn = self.queue.wait(&self.word, word, Side::Reader) == Woken::ByWaker;
             spin.reset();
-            word = self.word.load(Ordering::Relaxed);
         }
     }
 
@@ -438,22 +430,21 @@ impl Latch {
             }
         }
         // 2. Count ourselves: from here on no new reader gets in.
-        let before = self.word.fetch_add(ONE_WRITER, Ordering::Relaxed);
-        assert!(
-            before & WRITERS != WRITERS,
-            "too many writers wait for a latch"
-        );
+        let count = |word: u64| (word & WRITERS != WRITERS).then(|| word + ONE_WRITER);
+        let Ok(before) = R::change(&self.word, Ordering::Relaxed, count) else {
+            panic!("too many writers wait for a latch");
+        };
         // 3. Sleep until it is free, and take ourselves off the count in the step that takes the latch.
         let mut word = before + ONE_WRITER;
         loop {
             if is::free(word) {
-                match self.enter_exclusive(word, word - ONE_WRITER + EXCLUSIVE) {
-                    Ok(()) => return,
-                    Err(now) => word = now,
+                let enters = |word| is::free(word).then(|| word - ONE_WRITER + EXCLUSIVE);
+                if self.enter_exclusive(enters) {
+                    return;
                 }
-                continue;
+            } else {
+                self.queue.wait(&self.word, word, Side::Writer);
             }
-            self.queue.wait(&self.word, word, Side::Writer);
             word = self.word.load(Ordering::Relaxed);
         }
     }
@@ -466,6 +457,14 @@ impl Latch {
         }
         same
     }
+}
+
+#[inline]
+fn assert_not_full(before: u64) {
+    assert!(
+        is::shared_by(before) < MAX_HOLDERS,
+        "a latch is held shared too many times"
+    );
 }
 
 #[cfg(all(test, not(loom)))]

@@ -11,16 +11,18 @@
 //! the object do (`throng_observe::LatchExt`).
 
 pub mod atomic;
+mod bit;
 pub mod cell;
 mod futex;
 mod index;
 pub mod lab;
-mod latch;
+pub mod latch;
 #[cfg(all(loom, test))]
 mod loom_models;
 mod nodes;
 mod pad;
 mod park;
+pub mod pin;
 pub mod spin;
 pub mod topology;
 mod waker;

@@ -2,22 +2,25 @@
 
 use crate::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::cell::UnsafeCell;
-use crate::spin::{Adaptive, BackOff, Cas, ChosenBackOff, ChosenSpin, Fixed, RawSpin, Tas, Ttas};
+use crate::lab;
+use crate::latch::{ByAdd, ByCas, Chosen, Latch, RawLatch, UnderSpin};
+use crate::pin::{self, RawPin};
+use crate::spin::{Adaptive, BackOff, Cas, ChosenSpin, Fixed, RawSpin, Tas, Ttas};
 use crate::thread::{spawn, yield_now};
-use crate::{Latch, Parker, PerThread, Spinlock, WakerSlot, thread_index};
+use crate::{Parker, PerThread, Spinlock, WakerSlot, thread_index};
 use loom::sync::Arc;
 use std::task::{Wake, Waker};
 
 /// A value that loom watches for races: only the latch keeps the threads apart.
-struct Guarded {
-    latch: Latch,
+struct Guarded<R: RawLatch = ByCas> {
+    latch: Latch<R>,
     value: UnsafeCell<u64>,
 }
 
-impl Guarded {
-    fn new() -> Arc<Guarded> {
+impl<R: RawLatch> Guarded<R> {
+    fn new() -> Arc<Guarded<R>> {
         Arc::new(Guarded {
-            latch: Latch::new(),
+            latch: Latch::of(),
             value: UnsafeCell::new(0),
         })
     }
@@ -32,9 +35,9 @@ impl Guarded {
 }
 
 // SAFETY: the latch orders accesses to the value; loom fails the model if it does not.
-unsafe impl Sync for Guarded {}
+unsafe impl<R: RawLatch> Sync for Guarded<R> {}
 // SAFETY: nothing here is tied to a thread.
-unsafe impl Send for Guarded {}
+unsafe impl<R: RawLatch> Send for Guarded<R> {}
 
 /// Keeps the number of interleavings bearable: at most so many forced switches in one execution.
 fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
@@ -42,6 +45,31 @@ fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     builder.preemption_bound = Some(preemptions);
     builder.check(f);
 }
+
+/// Every form of the latch by its name, for models that all of them pass. The other forms take more steps: they
+/// get fewer forced switches. (Under the spinlock, with two and three threads, loom lets two waiters yield to each other for ever.)
+macro_rules! each_latch {
+    ($($model:ident),*) => {
+        each_latch!(loom_latch_cas: ByCas, 0, $($model),*);
+        each_latch!(loom_latch_spin: UnderSpin, 2, $($model),*);
+        each_latch!(loom_latch_add: ByAdd, 1, $($model),*);
+    };
+    ($name:ident: $form:ident, $fewer:literal, $($model:ident),*) => {
+        mod $name {
+            $(#[test] fn $model() { super::$model::<super::$form>($fewer) })*
+        }
+    };
+}
+
+each_latch!(
+    writers_exclude_each_other_and_wake,
+    readers_and_writers_wake_each_other,
+    downgrade_lets_nobody_between,
+    only_one_reader_upgrades,
+    a_torn_read_never_validates,
+    from_optimistic_to_exclusive_misses_no_write,
+    from_optimistic_to_shared_keeps_writers_out
+);
 
 fn spinlock_excludes<R: RawSpin, B: BackOff + 'static>() {
     model(3, || {
@@ -84,9 +112,20 @@ fn loom_spinlock_as_chosen_excludes() {
 }
 
 #[test]
-fn loom_latch_writers_exclude_each_other_and_wake() {
-    model(3, || {
-        let shared = Guarded::new();
+fn loom_latch_as_chosen() {
+    for &latch in lab::LatchForm::ALL {
+        let choice = lab::Choice {
+            latch,
+            ..lab::Choice::default()
+        };
+        lab::select(choice).expect("every machine has it");
+        only_one_reader_upgrades::<Chosen>(2);
+    }
+}
+
+fn writers_exclude_each_other_and_wake<R: RawLatch>(fewer: usize) {
+    model(3 - fewer, || {
+        let shared = Guarded::<R>::new();
         let others: Vec<_> = (0..2)
             .map(|_| {
                 let shared = shared.clone();
@@ -110,19 +149,18 @@ fn loom_latch_writers_exclude_each_other_and_wake() {
     });
 }
 
-#[test]
-fn loom_latch_readers_and_writers_wake_each_other() {
+fn readers_and_writers_wake_each_other<R: RawLatch>(fewer: usize) {
     // Two writers and two readers: each kind of hand-over, with both kinds asleep.
-    model(2, || {
-        let shared = Guarded::new();
-        let writer = |shared: Arc<Guarded>| {
+    model(2usize.saturating_sub(fewer).max(1), || {
+        let shared = Guarded::<R>::new();
+        let writer = |shared: Arc<Guarded<R>>| {
             move || {
                 shared.latch.exclusive();
                 shared.add_one();
                 shared.latch.unlock_exclusive();
             }
         };
-        let reader = |shared: Arc<Guarded>| {
+        let reader = |shared: Arc<Guarded<R>>| {
             move || {
                 shared.latch.shared();
                 assert!(shared.get() <= 2);
@@ -143,10 +181,9 @@ fn loom_latch_readers_and_writers_wake_each_other() {
     });
 }
 
-#[test]
-fn loom_latch_downgrade_lets_nobody_between() {
-    model(3, || {
-        let shared = Guarded::new();
+fn downgrade_lets_nobody_between<R: RawLatch>(fewer: usize) {
+    model(2usize.saturating_sub(fewer).max(1), || {
+        let shared = Guarded::<R>::new();
         let other = {
             let shared = shared.clone();
             spawn(move || {
@@ -175,11 +212,10 @@ fn loom_latch_downgrade_lets_nobody_between() {
     });
 }
 
-#[test]
-fn loom_latch_only_one_reader_upgrades() {
-    model(3, || {
-        let shared = Guarded::new();
-        let upgrade = |shared: &Guarded| {
+fn only_one_reader_upgrades<R: RawLatch>(fewer: usize) {
+    model(2usize.saturating_sub(fewer).max(1), || {
+        let shared = Guarded::<R>::new();
+        let upgrade = |shared: &Guarded<R>| {
             shared.latch.shared();
             if shared.latch.try_upgrade() {
                 shared.add_one();
@@ -207,15 +243,15 @@ fn loom_latch_only_one_reader_upgrades() {
 }
 
 /// Two words that a writer keeps equal, read optimistically.
-struct Pair {
-    latch: Latch,
+struct Pair<R: RawLatch = ByCas> {
+    latch: Latch<R>,
     words: [AtomicU64; 2],
 }
 
-impl Pair {
-    fn new() -> Arc<Pair> {
+impl<R: RawLatch> Pair<R> {
+    fn new() -> Arc<Pair<R>> {
         Arc::new(Pair {
-            latch: Latch::new(),
+            latch: Latch::of(),
             words: [AtomicU64::new(0), AtomicU64::new(0)],
         })
     }
@@ -234,14 +270,14 @@ impl Pair {
     }
 }
 
-#[test]
-fn loom_latch_a_torn_read_never_validates() {
+fn a_torn_read_never_validates<R: RawLatch>(fewer: usize) {
     // That torn reads come up at all is part of the model: without, it would show nothing.
-    static TORN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    loom::model(|| {
-        let pair = Pair::new();
+    let torn = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let counted = torn.clone();
+    model(3 - fewer, move || {
+        let pair = Pair::<R>::new();
         let reader = {
-            let pair = pair.clone();
+            let (pair, torn) = (pair.clone(), counted.clone());
             spawn(move || {
                 let Some(version) = pair.latch.optimistic() else {
                     return;
@@ -250,7 +286,7 @@ fn loom_latch_a_torn_read_never_validates() {
                 if pair.latch.validate(version) {
                     assert_eq!(a, b);
                 } else if a != b {
-                    TORN.fetch_add(1, Ordering::Relaxed);
+                    torn.fetch_add(1, Ordering::Relaxed);
                 }
             })
         };
@@ -264,14 +300,13 @@ fn loom_latch_a_torn_read_never_validates() {
         assert_eq!(pair.read(), (2, 2));
         assert!(pair.latch.validate(version));
     });
-    assert!(TORN.load(Ordering::Relaxed) > 0);
+    assert!(torn.load(Ordering::Relaxed) > 0);
 }
 
-#[test]
-fn loom_latch_from_optimistic_to_exclusive_misses_no_write() {
-    model(2, || {
-        let pair = Pair::new();
-        let increment = |pair: &Pair| {
+fn from_optimistic_to_exclusive_misses_no_write<R: RawLatch>(fewer: usize) {
+    model(2usize.saturating_sub(fewer).max(1), || {
+        let pair = Pair::<R>::new();
+        let increment = |pair: &Pair<R>| {
             loop {
                 let Some(version) = pair.latch.optimistic() else {
                     yield_now();
@@ -306,13 +341,13 @@ fn loom_latch_from_optimistic_to_exclusive_misses_no_write() {
     });
 }
 
-#[test]
-fn loom_latch_from_optimistic_to_shared_keeps_writers_out() {
-    static ENTERED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    loom::model(|| {
-        let pair = Pair::new();
+fn from_optimistic_to_shared_keeps_writers_out<R: RawLatch>(fewer: usize) {
+    let entered = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let counted = entered.clone();
+    model(3 - fewer, move || {
+        let pair = Pair::<R>::new();
         let reader = {
-            let pair = pair.clone();
+            let (pair, entered) = (pair.clone(), counted.clone());
             spawn(move || {
                 let Some(version) = pair.latch.optimistic() else {
                     return;
@@ -321,7 +356,7 @@ fn loom_latch_from_optimistic_to_shared_keeps_writers_out() {
                 if pair.latch.shared_if(version) {
                     assert_eq!(pair.read(), before);
                     assert_eq!(before.0, before.1);
-                    ENTERED.fetch_add(before.0 + 1, Ordering::Relaxed);
+                    entered.fetch_add(before.0 + 1, Ordering::Relaxed);
                     pair.latch.unlock_shared();
                 }
             })
@@ -332,7 +367,7 @@ fn loom_latch_from_optimistic_to_shared_keeps_writers_out() {
         reader.join().unwrap();
     });
     assert!(
-        ENTERED.load(Ordering::Relaxed) > 2,
+        entered.load(Ordering::Relaxed) > 2,
         "both before and after the write"
     );
 }
@@ -479,4 +514,64 @@ fn loom_threads_have_their_own_slots() {
                 .all(|&index| slots.get(index).load(Ordering::Relaxed) == 1)
         );
     });
+}
+
+/// What a pin keeps: it may be taken away when there are no pins, and is not to be looked at afterwards.
+struct Pinned {
+    word: AtomicU64,
+    value: UnsafeCell<u64>,
+}
+
+// SAFETY: pins order accesses to the value; loom fails the model if they do not.
+unsafe impl Sync for Pinned {}
+// SAFETY: nothing here is tied to a thread.
+unsafe impl Send for Pinned {}
+
+const THERE: u64 = 1 << 33;
+
+fn a_pin_keeps_what_it_pins<P: RawPin>() {
+    model(2, || {
+        let pinned = Arc::new(Pinned {
+            word: AtomicU64::new(THERE),
+            value: UnsafeCell::new(1),
+        });
+        let reader = |pinned: Arc<Pinned>| {
+            move || {
+                if P::add(&pinned.word) & THERE != 0 {
+                    // SAFETY: see `Pinned`.
+                    assert_eq!(pinned.value.with(|value| unsafe { *value }), 1);
+                }
+                assert!(P::take(&pinned.word) & pin::COUNT > 0);
+            }
+        };
+        let readers = [0, 1].map(|_| spawn(reader(pinned.clone())));
+        let end = |word| (word & pin::COUNT == 0).then_some(word & !THERE);
+        let ended = pinned
+            .word
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, end);
+        if ended.is_ok() {
+            // SAFETY: see `Pinned`.
+            pinned.value.with_mut(|value| unsafe { *value = 0 });
+        }
+        for reader in readers {
+            reader.join().unwrap();
+        }
+        let left = pinned.word.load(Ordering::Relaxed);
+        assert_eq!(left & (pin::COUNT | pin::LOCKED), 0);
+    });
+}
+
+#[test]
+fn loom_a_pin_by_add_keeps_what_it_pins() {
+    a_pin_keeps_what_it_pins::<pin::ByAdd>();
+}
+
+#[test]
+fn loom_a_pin_by_cas_keeps_what_it_pins() {
+    a_pin_keeps_what_it_pins::<pin::ByCas>();
+}
+
+#[test]
+fn loom_a_pin_under_a_spinlock_keeps_what_it_pins() {
+    a_pin_keeps_what_it_pins::<pin::UnderSpin>();
 }

@@ -7,7 +7,7 @@
 #[cfg(all(target_arch = "aarch64", not(loom), not(miri)))]
 pub mod aarch64;
 mod back_off;
-mod contention;
+pub(crate) mod contention;
 mod raw;
 
 use crate::atomic::AtomicU32;

@@ -105,7 +105,7 @@ impl Case for Kingbase {
             clients: setup.most_clients,
         };
         let workload = Box::new(Tpcc::new(WAREHOUSES, false));
-        let bench = ServedBench::prepare(setup, &start, workload, Inside::Running("snapshot"))?;
+        let bench = ServedBench::prepare(setup, &start, workload, Inside::Running(&["snapshot"]))?;
         Ok(Box::new(bench))
     }
 }

@@ -164,8 +164,8 @@ pub fn settings(
 /// Where a turn's share inside the structure under test comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inside {
-    /// `throng.structures`: of the time in which sessions ran.
-    Running(&'static str),
+    /// `throng.structures`, these together: of the time in which sessions ran.
+    Running(&'static [&'static str]),
     /// `throng.waits`: of all time that sessions waited and were not idle.
     Waiting(&'static str),
 }
@@ -241,8 +241,9 @@ impl Inside {
     /// The share since the waits were reset; none where the server counted nothing.
     fn read(self, target: &Target) -> Result<Option<f64>> {
         let query = match self {
-            Inside::Running(structure) => format!(
-                "SELECT percent_of_running FROM throng.structures WHERE structure = '{structure}'"
+            Inside::Running(structures) => format!(
+                "SELECT sum(percent_of_running) FROM throng.structures WHERE structure IN ('{}')",
+                structures.join("', '")
             ),
             Inside::Waiting(event) => format!(
                 "SELECT 100 * coalesce(sum(CASE WHEN wait_event = '{event}' THEN total_ms END), 0) / sum(total_ms) \

@@ -5,9 +5,60 @@ use super::*;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+/// Every form by its name, for rules that all of them keep.
+macro_rules! each_form {
+    ($($rule:ident),*) => {
+        each_form!(cas: ByCas, $($rule),*);
+        each_form!(spin: UnderSpin, $($rule),*);
+        each_form!(add: ByAdd, $($rule),*);
+        each_form!(chosen: Chosen, $($rule),*);
+    };
+    ($name:ident: $form:ident, $($rule:ident),*) => {
+        mod $name {
+            $(#[test] fn $rule() { super::$rule::<super::$form>() })*
+        }
+    };
+}
+
+each_form!(
+    who_gets_in_beside_whom,
+    versions_tell_of_writes_and_of_nothing_else,
+    the_version_wraps_within_its_field,
+    a_waiting_writer_keeps_new_readers_out_and_readers_it_kept_out_go_next,
+    a_storm
+);
+
 #[test]
-fn who_gets_in_beside_whom() {
-    let latch = Latch::new();
+fn an_undone_add_leaves_the_writer_alone_and_wakes_it_when_it_kept_it_out() {
+    let latch: Latch<ByAdd> = Latch::of();
+    latch.exclusive();
+    // An add in mid-air, as another thread's would be.
+    latch.word.fetch_add(ONE_SHARED, Ordering::Relaxed);
+    let version = latch.word.load(Ordering::Relaxed) & VERSION;
+    latch.unlock_exclusive();
+    assert_eq!(
+        latch.word.load(Ordering::Relaxed),
+        ONE_SHARED | (version + ONE_VERSION),
+        "the count outlives the writer"
+    );
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| latch.exclusive());
+        while latch.word.load(Ordering::Relaxed) & WRITERS == 0 {
+            thread::yield_now();
+        }
+        assert!(!latch.try_shared(), "a writer waits");
+        assert!(!writer.is_finished());
+        latch.leave_shared(Ordering::Relaxed);
+        writer.join().unwrap();
+    });
+    assert!(!latch.try_shared());
+    assert_eq!(latch.word.load(Ordering::Relaxed) & SHARED, 0, "undone");
+    latch.unlock_exclusive();
+    assert!(latch.is_free());
+}
+
+fn who_gets_in_beside_whom<R: RawLatch>() {
+    let latch: Latch<R> = Latch::of();
     assert!(latch.try_shared());
     assert!(latch.try_shared());
     assert!(!latch.try_exclusive());
@@ -27,9 +78,8 @@ fn who_gets_in_beside_whom() {
     assert!(latch.is_free());
 }
 
-#[test]
-fn versions_tell_of_writes_and_of_nothing_else() {
-    let latch = Latch::new();
+fn versions_tell_of_writes_and_of_nothing_else<R: RawLatch>() {
+    let latch: Latch<R> = Latch::of();
     let version = latch.optimistic().unwrap();
     latch.shared();
     assert!(latch.validate(version));
@@ -54,12 +104,9 @@ fn versions_tell_of_writes_and_of_nothing_else() {
     latch.unlock_shared();
 }
 
-#[test]
-fn the_version_wraps_within_its_field() {
-    let latch = Latch {
-        word: AtomicU64::new(VERSION),
-        queue: WaitQueue::new(),
-    };
+fn the_version_wraps_within_its_field<R: RawLatch>() {
+    let latch: Latch<R> = Latch::of();
+    latch.word.store(VERSION, Ordering::Relaxed);
     let last = latch.optimistic().unwrap();
     latch.exclusive();
     latch.unlock_exclusive();
@@ -68,9 +115,8 @@ fn the_version_wraps_within_its_field() {
     assert_eq!(latch.word.load(Ordering::Relaxed), 0);
 }
 
-#[test]
-fn a_waiting_writer_keeps_new_readers_out_and_readers_it_kept_out_go_next() {
-    let latch = Latch::new();
+fn a_waiting_writer_keeps_new_readers_out_and_readers_it_kept_out_go_next<R: RawLatch>() {
+    let latch: Latch<R> = Latch::of();
     latch.shared();
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -108,10 +154,9 @@ fn unlocking_what_is_not_held_exclusively_panics() {
     Latch::new().unlock_exclusive();
 }
 
-#[test]
-fn a_storm() {
-    const WRITES: u64 = 20_000;
-    let latch = Latch::new();
+fn a_storm<R: RawLatch>() {
+    const WRITES: u64 = 10_000;
+    let latch: Latch<R> = Latch::of();
     let words: [AtomicU64; 4] = Default::default();
     let stop = AtomicBool::new(false);
     let read = || words.each_ref().map(|word| word.load(Ordering::Relaxed));

@@ -18,7 +18,7 @@ pub fn set_contention_hook(begin: fn() -> u64, end: fn(&'static str, u64)) -> bo
 }
 
 #[inline]
-pub(super) fn seen(name: &'static str, wait: impl FnOnce()) {
+pub(crate) fn seen(name: &'static str, wait: impl FnOnce()) {
     match HOOK.get() {
         None => wait(),
         Some(hook) => {

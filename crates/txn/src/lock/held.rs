@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::fast::RandomState;
+use throng_observe::{Structure, sampled};
 use throng_types::error::state;
 use throng_types::{Error, FileId, Oid, Result, Tid, Xid};
 
@@ -244,6 +245,7 @@ impl SessionEntry {
     /// Held already, or weak and nobody strong about.
     #[inline]
     fn lock_short_way(&self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
+        let _sampled = sampled(Structure::LockTable);
         let mut locks = self.held.lock();
         if locks.again(tag, mode, scope) {
             return true;

@@ -4,6 +4,8 @@ mod concurrent;
 mod model;
 mod nodes;
 mod recovery;
+#[cfg(not(miri))]
+mod sealed;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
