@@ -149,9 +149,10 @@ fn writers_exclude_each_other_and_wake<R: RawLatch>(fewer: usize) {
     });
 }
 
-fn readers_and_writers_wake_each_other<R: RawLatch>(fewer: usize) {
-    // Two writers and two readers: each kind of hand-over, with both kinds asleep.
-    model(2usize.saturating_sub(fewer).max(1), || {
+fn readers_and_writers_wake_each_other<R: RawLatch>(_fewer: usize) {
+    // Two writers and two readers: each kind of hand-over, with both kinds asleep. With two forced switches it takes a
+    // quarter of an hour.
+    model(1, || {
         let shared = Guarded::<R>::new();
         let writer = |shared: Arc<Guarded<R>>| {
             move || {
