@@ -122,15 +122,16 @@ mod tests {
 
     #[test]
     fn two_threads_take_turns() {
+        const TURNS: u32 = if cfg!(miri) { 50 } else { 1000 };
         let (ping, pong) = (Parker::new(), Parker::new());
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                for _ in 0..1000 {
+                for _ in 0..TURNS {
                     ping.park();
                     pong.unpark();
                 }
             });
-            for i in 0..1000 {
+            for i in 0..TURNS {
                 ping.unpark();
                 if i % 2 == 0 {
                     pong.park();

@@ -101,7 +101,7 @@ impl Case for Greenplum {
     }
 
     fn functions(&self) -> &'static [&'static str] {
-        &["sync::spin"]
+        &["sync::bit", "sync::latch", "sync::pin", "sync::spin"]
     }
 
     fn pace(&self) -> Pace {

@@ -92,7 +92,7 @@ impl Case for Power8 {
     }
 
     fn functions(&self) -> &'static [&'static str] {
-        &["buffer::frame", "sync::latch", "sync::spin"]
+        &["sync::bit", "sync::latch", "sync::pin", "sync::spin"]
     }
 
     fn pace(&self) -> Pace {
