@@ -12,6 +12,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use throng_access::btree::{Cursor, Direction, KeyRange};
 use throng_access::{RowLockMode, TupleBatch};
 use throng_buffer::{Ring, retry};
 use throng_sql::bind;
@@ -470,10 +471,11 @@ struct Matching<'t> {
     columns: Vec<usize>,
     key: Row,
     by_index: Option<(Rc<Index>, Vec<u8>)>,
+    /// How far the index has been read: a leaf at a time, however many rows there are.
+    cursor: Option<Cursor>,
     snapshot: Option<Snapshot>,
     block: u32,
     found: Vec<(RowRef, Row)>,
-    started: bool,
 }
 
 impl<'t> Matching<'t> {
@@ -496,19 +498,19 @@ impl<'t> Matching<'t> {
             columns,
             key: key.to_vec(),
             by_index,
+            cursor: None,
             snapshot: None,
             block: 0,
             found: Vec::new(),
-            started: false,
         }
     }
 
     /// A row changed under us: look again from the beginning, in what is committed by then.
     fn again(&mut self) {
+        self.cursor = None;
         self.snapshot = None;
         self.block = 0;
         self.found.clear();
-        self.started = false;
     }
 
     fn take(&mut self, at: RowRef, bytes: &[u8]) -> Result<bool> {
@@ -539,21 +541,21 @@ impl<'t> Matching<'t> {
                 None => self.snapshot.insert(cx.txn.latest_snapshot()).clone(),
             };
             if let Some((index, key)) = &self.by_index {
-                if self.started {
+                let cursor = self.cursor.get_or_insert_with(|| {
+                    let range = KeyRange::prefix(key);
+                    index.tree.cursor(range, Direction::Forward)
+                });
+                let mut tids = Vec::new();
+                if !retry(|| cursor.next(&mut tids)).await? {
                     return Ok(None);
                 }
-                self.started = true;
-                let mut tids = Vec::new();
-                retry(|| index.tree.get(key, &mut tids)).await?;
                 let mut bytes = Vec::new();
                 for root in tids {
                     if let Some(tid) = retry(|| heap.fetch(root, &snapshot, &mut bytes)).await? {
                         self.take(RowRef { tid, root }, &bytes)?;
                     }
                 }
-                if self.found.is_empty() {
-                    return Ok(None);
-                }
+                cx.env.cancel.check()?;
                 continue;
             }
             if self.block >= retry(|| heap.blocks()).await? {
