@@ -36,7 +36,7 @@ pub use latch::{HolderCell, LatchExt};
 pub use object::{Holder, Object, ObjectKind};
 pub use present::PresentWait;
 pub use sampled::{Sampled, Structure, StructureTime, sampled, structures};
-pub use session::{Accounted, SessionWaits, accounted};
+pub use session::{Accounted, SessionWaits, accounted, serves_one_session};
 pub use slots::{
     Background, background, holder_named, is_tracking, present_of_thread, reset, running_nanos,
     this_is_core, thread_name, track,

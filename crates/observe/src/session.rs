@@ -115,6 +115,24 @@ thread_local! {
     /// When the session that runs now last began to wait: as a rule the last thing it does, so its poll's end needs no other look
     /// at the clock.
     static SUSPENDED: Cell<u64> = const { Cell::new(0) };
+    /// The session that ran last on this thread, and how many times in a row, up to [`ALONE`].
+    static IN_A_ROW: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// A session that ran so many times with no other in between has its thread to itself.
+const ALONE: u32 = 16;
+
+/// Whether this thread has been running one session, and nobody else, for some time: then it keeps nobody waiting who blocks it for
+/// less than a turn.
+#[inline]
+pub fn serves_one_session() -> bool {
+    IN_A_ROW.get().1 == ALONE
+}
+
+#[inline]
+fn note_run(pid: u32) {
+    let (last, times) = IN_A_ROW.get();
+    IN_A_ROW.set((pid, if last == pid { ALONE.min(times + 1) } else { 0 }));
 }
 
 /// Does something with the session that runs on this thread, if one does.
@@ -193,6 +211,7 @@ impl<'a> Running<'a> {
             let index = throng_sync::thread_index() as u32 + 1;
             waits.thread.store(index, Ordering::Relaxed);
             slot.session.store(waits.pid, Ordering::Relaxed);
+            note_run(waits.pid);
         }
         Running {
             slot,

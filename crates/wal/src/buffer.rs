@@ -151,7 +151,8 @@ impl LogBuffer {
     ///
     /// # Safety
     /// `to` is at most what [`copied_to`](Self::copied_to) has returned, and `from` at least what
-    /// [`free_to`](Self::free_to) was last told; both are called by the same thread as this.
+    /// [`free_to`](Self::free_to) was last told; both are called by the same thread as this, or by threads that take turns
+    /// under a lock.
     pub unsafe fn read<E>(
         &self,
         from: u64,
@@ -331,6 +332,32 @@ mod model {
             inserter.join().unwrap();
             let written = flusher.join().unwrap();
             assert_eq!(flush(&buffer, written), 2);
+        });
+    }
+
+    #[test]
+    fn loom_two_threads_flush_in_turn() {
+        model(2, || {
+            let buffer = Arc::new(LogBuffer::new(2, 0, InsertForm::Add, 0));
+            let written = Arc::new(loom::sync::Mutex::new(0));
+            let take_turn = |buffer: &LogBuffer, written: &loom::sync::Mutex<u64>| {
+                let mut written = written.lock().unwrap();
+                *written = flush(buffer, *written);
+            };
+            let other = {
+                let (buffer, written) = (buffer.clone(), written.clone());
+                thread::spawn(move || {
+                    insert(&buffer, 1);
+                    take_turn(&buffer, &written);
+                })
+            };
+            // Each byte of the ring is used by both threads, unless one flushes both.
+            insert(&buffer, 1);
+            take_turn(&buffer, &written);
+            insert(&buffer, 1);
+            other.join().unwrap();
+            take_turn(&buffer, &written);
+            assert_eq!(*written.lock().unwrap(), 3);
         });
     }
 

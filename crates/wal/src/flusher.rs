@@ -4,7 +4,10 @@
 //! round makes all of them durable with one sync. Alone, a commit is flushed at once; `commit_delay` makes
 //! the flusher wait a little for others first, when there are others.
 //!
-//! A round, in phases:
+//! To wake the flusher and be woken by it takes longer than a quick disk's sync. So a thread that has nothing else to do may make a
+//! round itself ([`flush_here`]): whoever has the [`Writer`]'s lock is the flusher for that round.
+//!
+//! A round, in phases, under the writer's lock:
 //! 1. take the observer's token;
 //! 2. take the end of the log as the target;
 //! 3. write what is copied, until the target is reached (copies under way take microseconds);
@@ -35,13 +38,18 @@ const BLOCK: u64 = 4096;
 /// Writes up to this go out with one call, through a copy.
 const SCRATCH: u64 = 64 << 10;
 
-/// Writes the stream into segments. Owned by the flusher.
-struct Writer {
+/// A thread other than the flusher makes a round only if syncs take less than this: it has others to serve after it.
+const QUICK_SYNC: Duration = Duration::from_micros(200);
+
+/// Writes the stream into segments. Whoever has locked it makes a round.
+pub(crate) struct Writer {
     file: Arc<dyn File>,
     number: u64,
     /// All below is written.
     written: u64,
     scratch: Vec<u8>,
+    /// How long a sync takes of late; `MAX` before the first.
+    sync_time: Duration,
 }
 
 /// When the flusher has to work next.
@@ -59,29 +67,18 @@ enum Why {
     Stop,
 }
 
-pub(crate) fn run(shared: &Shared, segments: &Segments, start: Lsn) {
+/// The flusher's life.
+pub(crate) fn run(shared: &Shared, segments: &Segments) {
     let mut last_words = LastWords {
         shared,
         said: false,
     };
-    let outcome = segments
-        .advance(start.0 / segments.size())
-        .and_then(|file| {
-            let number = start.0 / segments.size();
-            let writer = Writer {
-                file,
-                number,
-                written: start.0,
-                scratch: Vec::new(),
-            };
-            Flusher {
-                shared,
-                segments,
-                writer,
-                lazy_since: None,
-            }
-            .live()
-        });
+    let outcome = Flusher {
+        shared,
+        segments,
+        lazy_since: None,
+    }
+    .live();
     last_words.said = true;
     match outcome {
         Ok(()) => shared.end(),
@@ -89,7 +86,34 @@ pub(crate) fn run(shared: &Shared, segments: &Segments, start: Lsn) {
     }
 }
 
-/// A flusher that panics leaves nobody waiting.
+/// Makes a round on the calling thread, unless another one is under way or it would take long.
+pub(crate) fn flush_here(shared: &Shared, segments: &Segments) {
+    // `commit_delay` is for the flusher to wait.
+    if shared.config.commit_delay_us.load(Ordering::Relaxed) > 0 {
+        return;
+    }
+    let Some(mut writer) = shared.writer.try_lock() else {
+        return;
+    };
+    let end = shared.buffer.tail();
+    let is_short = end - writer.written <= SCRATCH && end / segments.size() == writer.number;
+    if !is_short || writer.sync_time > QUICK_SYNC || shared.failed().is_some() {
+        return;
+    }
+    let mut last_words = LastWords {
+        shared,
+        said: false,
+    };
+    let outcome = round(shared, segments, &mut writer);
+    last_words.said = true;
+    if let Err(error) = outcome {
+        shared.fail(error);
+        // For the flusher to end.
+        shared.kick();
+    }
+}
+
+/// Who panics while flushing leaves nobody waiting.
 struct LastWords<'a> {
     shared: &'a Shared,
     said: bool,
@@ -107,7 +131,6 @@ impl Drop for LastWords<'_> {
 struct Flusher<'a> {
     shared: &'a Shared,
     segments: &'a Segments,
-    writer: Writer,
     /// When the oldest asynchronous commit not yet flushed was first seen.
     lazy_since: Option<Instant>,
 }
@@ -115,6 +138,9 @@ struct Flusher<'a> {
 impl Flusher<'_> {
     fn live(&mut self) -> Result<()> {
         loop {
+            if let Some(error) = self.shared.failed() {
+                return Err(error.clone());
+            }
             match self.due() {
                 Due::Now(Why::Stop) => return self.round(),
                 Due::Now(Why::Commit) => {
@@ -136,7 +162,7 @@ impl Flusher<'_> {
         if shared.stop.load(Ordering::Relaxed) {
             return Due::Now(Why::Stop);
         }
-        if shared.buffer.tail() - self.writer.written >= shared.write_ahead() {
+        if shared.buffer.tail() - flushed >= shared.write_ahead() {
             return Due::Now(Why::Background);
         }
         if shared.lazily_wanted.load(Ordering::Relaxed) <= flushed {
@@ -192,68 +218,99 @@ impl Flusher<'_> {
     }
 
     fn round(&mut self) -> Result<()> {
-        let shared = self.shared;
-        stop_point!("wal.round");
-        // 1, 2.
-        let token = shared.observer().map(|observer| observer.before_flush());
-        let target = shared.buffer.tail();
-        if target == shared.flushed().0 {
-            // Nothing new; the observer's knowledge may be.
-            if let (Some(observer), Some(token)) = (shared.observer(), token) {
-                observer.after_flush(token, Lsn(target));
-            }
-            return Ok(());
-        }
-        // 3.
-        self.write_to(target)?;
-        let written = self.writer.written;
-        // 4.
-        {
-            let _wait = blocking(WaitEvent::WalSync, Object::lsn(written));
-            stop_point_io!("wal.sync")?;
-            self.writer.file.sync()?;
-        }
-        count(Counter::WalSync, 1);
-        // 5.
-        if let (Some(observer), Some(token)) = (shared.observer(), token) {
-            observer.after_flush(token, Lsn(written));
-        }
         self.lazy_since = None;
-        shared.publish_flushed(Lsn(written));
-        Ok(())
-    }
-
-    /// Writes at least up to `target`, freeing room as it goes: inserters below the target may wait for it.
-    fn write_to(&mut self, target: u64) -> Result<()> {
-        let buffer = &self.shared.buffer;
-        let mut spin = SpinWait::new();
-        let mut yields = 0;
-        while self.writer.written < target {
-            let copied = buffer.copied_to();
-            if copied <= self.writer.written {
-                // A copy is under way; if its thread has lost its core, it may have ours.
-                if !spin.spin() {
-                    yields += 1;
-                    if yields < 50 {
-                        throng_sync::thread::yield_now();
-                    } else {
-                        std::thread::sleep(Duration::from_micros(50));
-                    }
-                }
-                continue;
-            }
-            let _wait = blocking(WaitEvent::WalWrite, Object::lsn(copied));
-            self.writer.write(buffer, self.segments, copied)?;
-            buffer.free_to(self.writer.written);
-            self.shared.room_waiters.wake();
-            spin.reset();
-            yields = 0;
+        let mut writer = self.shared.writer.lock();
+        // Another thread's round may have failed meanwhile.
+        match self.shared.failed() {
+            None => round(self.shared, self.segments, &mut writer),
+            Some(error) => Err(error.clone()),
         }
-        Ok(())
     }
 }
 
+fn round(shared: &Shared, segments: &Segments, writer: &mut Writer) -> Result<()> {
+    stop_point!("wal.round");
+    // 1, 2.
+    let token = shared.observer().map(|observer| observer.before_flush());
+    let target = shared.buffer.tail();
+    if target == shared.flushed().0 {
+        // Nothing new; the observer's knowledge may be.
+        if let (Some(observer), Some(token)) = (shared.observer(), token) {
+            observer.after_flush(token, Lsn(target));
+        }
+        return Ok(());
+    }
+    // 3.
+    write_to(shared, segments, writer, target)?;
+    // 4.
+    writer.sync()?;
+    // 5.
+    let written = Lsn(writer.written);
+    if let (Some(observer), Some(token)) = (shared.observer(), token) {
+        observer.after_flush(token, written);
+    }
+    shared.publish_flushed(written);
+    Ok(())
+}
+
+/// Writes at least up to `target`, freeing room as it goes: inserters below the target may wait for it.
+fn write_to(shared: &Shared, segments: &Segments, writer: &mut Writer, target: u64) -> Result<()> {
+    let buffer = &shared.buffer;
+    let mut spin = SpinWait::new();
+    let mut yields = 0;
+    while writer.written < target {
+        let copied = buffer.copied_to();
+        if copied <= writer.written {
+            // A copy is under way; if its thread has lost its core, it may have ours.
+            if !spin.spin() {
+                yields += 1;
+                if yields < 50 {
+                    throng_sync::thread::yield_now();
+                } else {
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+            }
+            continue;
+        }
+        let _wait = blocking(WaitEvent::WalWrite, Object::lsn(copied));
+        writer.write(buffer, segments, copied)?;
+        buffer.free_to(writer.written);
+        shared.room_waiters.wake();
+        spin.reset();
+        yields = 0;
+    }
+    Ok(())
+}
+
 impl Writer {
+    /// Goes on at `start`, in the segment that the log's end lies in.
+    pub fn open(segments: &Segments, start: Lsn) -> Result<Writer> {
+        let number = start.0 / segments.size();
+        Ok(Writer {
+            file: segments.advance(number)?,
+            number,
+            written: start.0,
+            scratch: Vec::new(),
+            sync_time: Duration::MAX,
+        })
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        let began = Instant::now();
+        {
+            let _wait = blocking(WaitEvent::WalSync, Object::lsn(self.written));
+            stop_point_io!("wal.sync")?;
+            self.file.sync()?;
+        }
+        count(Counter::WalSync, 1);
+        let took = began.elapsed();
+        self.sync_time = match self.sync_time {
+            Duration::MAX => took,
+            before => (before * 7 + took) / 8,
+        };
+        Ok(())
+    }
+
     /// Writes `written..to`, and zeros up to the end of the last block: the next bytes to come go there.
     fn write(&mut self, buffer: &LogBuffer, segments: &Segments, to: u64) -> Result<()> {
         let from = self.written;
@@ -263,8 +320,8 @@ impl Writer {
             from
         };
         let mut at = from;
-        // SAFETY: `to` is from `copied_to`, `from` what `free_to` was last told (or the start), and the
-        // flusher's thread is the only one to call any of the three.
+        // SAFETY: `to` is from `copied_to`, `from` what `free_to` was last told (or the start), and who has the
+        // writer is the only one to call any of the three.
         unsafe {
             buffer.read(from, direct, |piece| {
                 self.put(segments, at, piece)?;

@@ -1,7 +1,7 @@
 //! The log as the other rooms see it.
 
 use crate::buffer::LogBuffer;
-use crate::flusher::{self, FLUSHER};
+use crate::flusher::{self, FLUSHER, Writer};
 use crate::insertion::InsertForm;
 use crate::record::{LSN_AT, RecordBuilder};
 use crate::segment::Segments;
@@ -50,7 +50,7 @@ impl Default for WalConfig {
     }
 }
 
-/// Told about flushes, in the flusher's thread; must not wait for the log or for anyone who might.
+/// Told about flushes, one at a time, by the thread that flushes; must not wait for the log or for anyone who might.
 pub trait FlushObserver: Send + Sync {
     /// A flush begins. What was inserted before this call is durable when the token comes back.
     fn before_flush(&self) -> u64;
@@ -95,6 +95,8 @@ pub(crate) struct Shared {
     pub asleep: AtomicBool,
     pub stop: AtomicBool,
     pub parker: Parker,
+    /// Locked by who makes a round: the flusher, or a thread that flushes for itself.
+    pub writer: Mutex<Writer>,
     pub flush_waiters: FlushWaiters,
     pub room_waiters: RoomWaiters,
     pub config: WalConfig,
@@ -124,6 +126,7 @@ impl Wal {
             asleep: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             parker: Parker::new(),
+            writer: Mutex::new(Writer::open(&segments, start)?),
             flush_waiters: FlushWaiters::new(),
             room_waiters: RoomWaiters::default(),
             config,
@@ -138,9 +141,7 @@ impl Wal {
         };
         let made_by = segments.clone();
         *wal.maker.lock() = Some(spawn("wal-segments", move || made_by.run_maker())?);
-        *wal.flusher.lock() = Some(spawn(FLUSHER, move || {
-            flusher::run(&shared, &segments, start)
-        })?);
+        *wal.flusher.lock() = Some(spawn(FLUSHER, move || flusher::run(&shared, &segments))?);
         Ok(Arc::new(wal))
     }
 
@@ -202,6 +203,12 @@ impl Wal {
     /// cannot happen any more. May be dropped at any time. Holds no thread and no lock meanwhile.
     pub fn flush(&self, lsn: Lsn) -> FlushWait {
         FlushWait::new(&self.shared, lsn)
+    }
+
+    /// Flushes what is there on the calling thread, if that takes a few hundred microseconds at most and nobody is at it: for who
+    /// would wait for it and has nothing else to do. How far that came [`flush`](Self::flush) tells.
+    pub fn flush_here(&self) {
+        flusher::flush_here(&self.shared, &self.segments);
     }
 
     /// As [`flush`](Self::flush), blocking the calling thread: for threads that own themselves.

@@ -290,3 +290,92 @@ fn shutdown_flushes_everything_and_ends() {
         state::ADMIN_SHUTDOWN
     );
 }
+
+/// Says which threads have flushed.
+#[derive(Default)]
+struct Flushers(Arc<Mutex<Vec<std::thread::ThreadId>>>);
+
+impl FlushObserver for Flushers {
+    fn before_flush(&self) -> u64 {
+        0
+    }
+    fn after_flush(&self, _token: u64, _flushed: Lsn) {
+        self.0.lock().unwrap().push(std::thread::current().id());
+    }
+    fn active_transactions(&self, _enough: u32) -> u32 {
+        unreachable!("commit_delay is not set")
+    }
+}
+
+/// A commit that flushes for itself if the log lets it.
+fn commit_here(wal: &Wal, xid: u64) -> throng_types::Result<()> {
+    let lsn = insert(wal, xid);
+    wal.flush_here();
+    wal.flush_blocking(lsn)
+}
+
+/// Commits until one has flushed for itself: the log must have seen that the disk is quick.
+fn until_flushed_here(wal: &Wal) {
+    let flushers = Flushers::default();
+    let seen = flushers.0.clone();
+    wal.set_flush_observer(Box::new(flushers));
+    let me = std::thread::current().id();
+    for _ in 0..100_000 {
+        commit_here(wal, 120).unwrap();
+        if seen.lock().unwrap().contains(&me) {
+            return;
+        }
+    }
+    panic!("nobody has flushed for himself");
+}
+
+#[test]
+fn who_flushes_for_himself_takes_turns_with_the_flusher() {
+    let disk = SimDisk::new();
+    let wal = open(&disk, Wal::FIRST);
+    until_flushed_here(&wal);
+    let before = wal.inserted();
+    std::thread::scope(|s| {
+        for thread in 0..4 {
+            let wal = &wal;
+            s.spawn(move || {
+                for i in 0..200 {
+                    let xid = 1000 * thread + i + 1;
+                    match thread {
+                        0 => wal.flush_blocking(insert(wal, xid)).unwrap(),
+                        _ => commit_here(wal, xid).unwrap(),
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(wal.flushed(), wal.inserted());
+    wal.shutdown().unwrap();
+    let (mut xids, _) = read_all(&disk, before);
+    xids.sort_unstable();
+    let expected: Vec<u64> = (0..4)
+        .flat_map(|t| (1..=200).map(move |i| 1000 * t + i))
+        .collect();
+    assert_eq!(xids, expected);
+}
+
+#[test]
+fn who_fails_to_flush_for_himself_fails_for_everyone() {
+    let disk = SimDisk::new();
+    let wal = open(&disk, Wal::FIRST);
+    until_flushed_here(&wal);
+    let (flushed, waits) = (wal.flushed(), wal.flush(insert(&wal, 120)));
+    // The segments made ahead are synced too, but never written to before.
+    disk.inject(Fault::new(FaultOp::Write, "wal/0"));
+    wal.flush_here();
+    assert_eq!(
+        waits.block().unwrap_err().fields().severity,
+        Severity::Panic
+    );
+    assert_eq!(
+        commit_here(&wal, 120).unwrap_err().fields().severity,
+        Severity::Panic
+    );
+    assert_eq!(wal.flushed(), flushed);
+    assert!(wal.shutdown().is_err());
+}
