@@ -2,7 +2,7 @@
 //!
 //! Pages brought in for a ring are not marked as used, and the ring gives each up again some pages later, unless somebody
 //! else has used it meanwhile. What a load leaves dirty goes to the page writer, so neither it nor anyone else
-//! writes pages in the middle of a statement. (Where the pool is opened with [`Victims::Inside`], it stays where it is, for whoever
+//! writes pages in the middle of a statement; while much of the pool is free it stays where it is. (Where the pool is opened with [`Victims::Inside`], it stays where it is, for whoever
 //! needs the frame next to write.)
 //!
 //! Loads share what they may keep: the more there are, the smaller the ring of each.
@@ -36,10 +36,14 @@ const WRITE_RING: usize = 256;
 const LOADS_PART: usize = 4;
 /// Fewer would have a load write a page before it is full.
 const LEAST_RING: usize = 8;
+/// While more than this part of the pool is free, loads leave their pages where they are: nobody needs the frames.
+const ROOMY_PART: usize = 4;
 /// How far ahead a sequential reader has pages read.
 const READ_AHEAD: u32 = 16;
 /// Pages handed to the page writer and not yet written. A load that is faster than the disk meets an empty stock instead.
 const MAX_BEHIND: usize = 1024;
+/// So many of them are written after one look at the log.
+const TOGETHER: usize = 32;
 
 /// One scan's or load's memory of what it used. See the module's page.
 pub struct Ring {
@@ -167,14 +171,19 @@ impl PoolCore {
         if strategy == AccessStrategy::BulkWrite && frame.only_dirty() {
             // New pages count as used; from here on only others' uses do.
             frame.pass();
-            if self.extension.victims == Victims::Inside {
+            let is_roomy = self.frames.stock.len() > self.frames.len() / ROOMY_PART;
+            if is_roomy || self.extension.victims == Victims::Inside {
                 return;
             }
             let mut behind = self.behind.0.lock();
             if behind.len() < MAX_BEHIND {
                 behind.push_back(page);
+                let enough = behind.len() >= TOGETHER;
                 drop(behind);
-                self.frames.stock.writer().unpark();
+                // The last few are written when frames run low.
+                if enough {
+                    self.frames.stock.writer().unpark();
+                }
             }
         } else if !frame.referenced()
             && let Some(free) = self.claim(number)
@@ -185,7 +194,6 @@ impl PoolCore {
 
     /// The page writer's part: writes what loads have given up, and takes it unless somebody else uses it.
     pub(crate) fn write_behind(&self, batch: &mut WriteBatch) {
-        const TOGETHER: usize = 32;
         loop {
             let pages: Vec<PageId> = {
                 let mut behind = self.behind.0.lock();

@@ -55,8 +55,9 @@ pub trait Client {
     fn parameter_status(&mut self, name: &str, value: &str);
 
     fn copy_in_start(&mut self, format: Format, columns: usize);
-    /// The next piece of COPY data, at no particular boundary; `None` after CopyDone. A CopyFail is a 57014 error.
-    fn copy_read(&mut self) -> ClientFuture<'_, Option<Vec<u8>>>;
+    /// Appends the COPY data that is there, or the next to come, at no particular boundary; false after CopyDone. A CopyFail is a
+    /// 57014 error.
+    fn copy_read<'a>(&'a mut self, into: &'a mut Vec<u8>) -> ClientFuture<'a, bool>;
     fn copy_out_start(&mut self, format: Format, columns: usize);
     fn copy_data(&mut self, bytes: &[u8]);
     fn copy_out_done(&mut self);

@@ -171,16 +171,20 @@ impl Index {
     /// Replaces `key` by the key of a whole row; true if one of its columns is NULL.
     pub fn key(&self, row: &[Datum], key: &mut Vec<u8>) -> Result<bool> {
         key.clear();
+        self.append_key(row, key)
+    }
+
+    /// Appends the key of a whole row to `keys`; true if one of its columns is NULL.
+    pub fn append_key(&self, row: &[Datum], keys: &mut Vec<u8>) -> Result<bool> {
+        let start = keys.len();
         let mut any_null = false;
         for (at, order) in self.columns.iter().zip(&self.orders) {
             any_null |= row[*at].is_null();
-            key::encode_one(&row[*at], *order, key)?;
+            key::encode_one(&row[*at], *order, keys)?;
         }
-        if key.len() > key::MAX_KEY {
-            return Err(throng_access::btree::key_too_large(
-                key.len(),
-                &self.def.name,
-            ));
+        let length = keys.len() - start;
+        if length > key::MAX_KEY {
+            return Err(throng_access::btree::key_too_large(length, &self.def.name));
         }
         Ok(any_null)
     }

@@ -96,15 +96,7 @@ impl BTree {
                 }
             }
         }
-        page.page().copy_page(&mut copy);
-        if !page.validate() {
-            return Ok(None);
-        }
-        let leaf = Node::read(&*copy);
-        let keys = Keys::of(&leaf);
-        let Some(cut) = cut_leaf(&leaf, &keys, self.limit, entry) else {
-            return Ok(None);
-        };
+        // The separator is not known yet. The entry itself is as long as most, and leads to the same place.
         for page in above.iter().rev() {
             page.page().copy_page(&mut copy);
             if !page.validate() {
@@ -112,7 +104,7 @@ impl BTree {
             }
             let node = Node::read(&*copy);
             let at = node.child_covering(entry) + 1;
-            if edit::room(&node, self.limit, at, &cut.separator) != Room::None {
+            if edit::room(&node, self.limit, at, entry) != Room::None {
                 return Ok(page.try_exclusive());
             }
         }
@@ -399,6 +391,12 @@ fn choose(
             (far, if far { 0 } else { separator_len(at) }, away, at)
         })
         .collect();
-    cuts.sort_unstable();
-    cuts.into_iter().map(|(.., at)| at).find(|at| fits(*at))
+    // The best nearly always fits: the others are not put in order for it.
+    while let Some(best) = (0..cuts.len()).min_by_key(|i| cuts[*i]) {
+        let (.., at) = cuts.swap_remove(best);
+        if fits(at) {
+            return Some(at);
+        }
+    }
+    None
 }

@@ -2,11 +2,14 @@
 
 use throng_buffer::{ExclusiveGuard, Mtr, Ring, Try};
 use throng_types::error::state;
+use throng_types::page::{
+    HEADER, KIND_HEAP, OFF_KIND, OFF_LOWER, OFF_SPECIAL, OFF_UPPER, PAGE_SIZE,
+};
 use throng_types::{Error, PageId, Tid};
 
 use super::Heap;
-use super::page::{self, MAX_SLOTS, MAX_TUPLE};
-use super::room::{Room, room_in_hole};
+use super::page::{self, MAX_SLOTS, MAX_TUPLE, SLOT, Slot, aligned};
+use super::room::{Room, bounds, is_new, room_in_hole};
 use super::tuple::{TUPLE_HEADER, TupleHeader};
 use crate::{TxContext, admit_write};
 
@@ -24,6 +27,45 @@ pub(super) fn tuple_size(len: usize) -> Result<usize, Error> {
     }
     Ok(size)
 }
+
+/// Fills a new page with as many of the rows as go there, the first one in any case, leaving `reserve` bytes free. The page is
+/// put together apart and written at once. Returns how many rows there are on it, in slots from 1.
+fn fill<R: AsRef<[u8]>>(
+    mtr: &mut Mtr<'_>,
+    i: usize,
+    header: &TupleHeader,
+    rows: &[R],
+    reserve: usize,
+) -> usize {
+    let header = header.to_bytes();
+    let mut page = [0; PAGE_SIZE];
+    let (mut lower, mut upper) = (HEADER, PAGE_SIZE);
+    let mut count = 0;
+    for row in rows.iter().map(AsRef::as_ref).take(MAX_SLOTS.into()) {
+        let len = TUPLE_HEADER + row.len();
+        let kept = if count == 0 { 0 } else { reserve };
+        if len > MAX_TUPLE || upper - lower < aligned(len) + SLOT + kept {
+            break;
+        }
+        upper -= aligned(len);
+        page[upper..upper + TUPLE_HEADER].copy_from_slice(&header);
+        page[upper + TUPLE_HEADER..upper + len].copy_from_slice(row);
+        let slot = Slot::Normal {
+            off: upper as u16,
+            len: len as u16,
+        };
+        page[lower..lower + SLOT].copy_from_slice(&slot.encode().to_le_bytes());
+        lower += SLOT;
+        count += 1;
+    }
+    page[OFF_KIND] = KIND_HEAP;
+    page[OFF_LOWER..OFF_LOWER + 4].copy_from_slice(&bounds(lower, upper));
+    page[OFF_SPECIAL..OFF_SPECIAL + 2].copy_from_slice(&(PAGE_SIZE as u16).to_le_bytes());
+    mtr.log_image(i);
+    mtr.write(i, 0, &page);
+    count
+}
+const _: () = assert!(OFF_UPPER == OFF_LOWER + 2);
 
 impl Heap {
     /// Adds a row.
@@ -65,8 +107,16 @@ impl Heap {
         let (guard, first) =
             self.page_with_room(ctx, size, |page| self.pool.exclusive_with(page, ring))?;
         let block = guard.page_id().block();
+        let empty = is_new(&guard);
         let mut mtr = Mtr::new(&self.pool, xid);
         let i = mtr.add(guard);
+        if empty {
+            let count = fill(&mut mtr, i, &header, rows, reserve);
+            mtr.commit();
+            self.rel.note_inserted(count);
+            let tid = |slot| Tid::new(block, slot as u16);
+            return Ok((1..=count).map(tid).collect());
+        }
         let mut room = Some(first);
         let mut tids = Vec::with_capacity(rows.len().min(MAX_SLOTS.into()));
         for row in rows {

@@ -100,8 +100,8 @@ impl Client for Rows {
     fn notice(&mut self, _: &Error) {}
     fn parameter_status(&mut self, _: &str, _: &str) {}
     fn copy_in_start(&mut self, _: Format, _: usize) {}
-    fn copy_read(&mut self) -> ClientFuture<'_, Option<Vec<u8>>> {
-        Box::pin(async { Ok(None) })
+    fn copy_read<'a>(&'a mut self, _: &'a mut Vec<u8>) -> ClientFuture<'a, bool> {
+        Box::pin(async { Ok(false) })
     }
     fn copy_out_start(&mut self, _: Format, _: usize) {}
     fn copy_data(&mut self, _: &[u8]) {}

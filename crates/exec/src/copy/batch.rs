@@ -35,15 +35,61 @@ pub struct Batch {
     /// Rows as stored, one after another, and where each ends.
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// Rows as values, as many as there are in the batch, then ones kept for their memory. Empty where nothing needs them.
+    /// Rows as values, as many as there are in the batch, then ones kept for their memory. Empty where no foreign key will
+    /// ask for them.
     rows: Vec<Row>,
     lines: Vec<u64>,
     /// Bytes of values, those stored elsewhere included.
     size: usize,
-    /// Indexes or foreign keys will ask for the values.
-    keeps_rows: bool,
+    /// The rows' keys, index by index.
+    keys: Vec<Keys>,
     ring: Ring,
     known: Known,
+}
+
+/// The rows' keys of one index.
+#[derive(Default)]
+struct Keys {
+    bytes: Vec<u8>,
+    entries: Vec<Key>,
+    /// The first row that has none, and why.
+    refused: Option<(usize, Error)>,
+}
+
+struct Key {
+    start: usize,
+    length: usize,
+    row: usize,
+    /// No other row may have it.
+    unique: bool,
+}
+
+impl Keys {
+    fn add(&mut self, index: &Index, row: usize, values: &[Datum]) {
+        let start = self.bytes.len();
+        match index.append_key(values, &mut self.bytes) {
+            Ok(any_null) => self.entries.push(Key {
+                start,
+                length: self.bytes.len() - start,
+                row,
+                unique: is_unique_for(index, any_null),
+            }),
+            Err(error) => {
+                self.bytes.truncate(start);
+                self.refused.get_or_insert((row, error));
+            }
+        }
+    }
+
+    fn of(&self, key: &Key) -> &[u8] {
+        &self.bytes[key.start..key.start + key.length]
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+        self.refused = None;
+    }
 }
 
 impl Batch {
@@ -55,7 +101,7 @@ impl Batch {
             rows: Vec::new(),
             lines: Vec::new(),
             size: 0,
-            keeps_rows: !target.indexes.is_empty() || !known.constraints.is_empty(),
+            keys: target.indexes.iter().map(|_| Keys::default()).collect(),
             ring: Ring::new(AccessStrategy::BulkWrite),
             known,
         }
@@ -65,17 +111,18 @@ impl Batch {
         self.lines.len() >= MOST_ROWS || self.size >= MOST_BYTES
     }
 
-    /// Adds a row that came from `line`; values too large for it are stored now. The row's bytes.
+    /// Adds a row that came from `line`; values too large for it are stored now.
     pub async fn add(
         &mut self,
         row: &[Datum],
         line: u64,
         target: &Target,
         cx: &Context<'_>,
-    ) -> Result<usize> {
+    ) -> Result<()> {
         let start = self.bytes.len();
         encode_row(&target.table.layout, row, &mut self.bytes)?;
         let size = self.bytes.len() - start;
+        self.size += size;
         if size > large::LONGEST_ROW {
             self.bytes.truncate(start);
             cx.env.store.pool.wal().check_space()?;
@@ -83,8 +130,11 @@ impl Batch {
                 large::encode(&target.table.heap, cx.txn, &target.table.layout, row).await?;
             self.bytes.extend_from_slice(&bytes);
         }
-        if self.keeps_rows {
-            let at = self.lines.len();
+        let at = self.lines.len();
+        for (index, keys) in target.indexes.iter().zip(&mut self.keys) {
+            keys.add(index, at, row);
+        }
+        if !self.known.is_empty() {
             if at == self.rows.len() {
                 self.rows.push(Row::new());
             }
@@ -93,8 +143,7 @@ impl Batch {
         }
         self.ends.push(self.bytes.len());
         self.lines.push(line);
-        self.size += size;
-        Ok(size)
+        Ok(())
     }
 
     /// Stores what was gathered and empties the batch; the number of rows.
@@ -111,8 +160,8 @@ impl Batch {
         }
         let tids = self.store_rows(target, turn, cx).await?;
         let mut first_refused = None;
-        for index in &target.indexes {
-            self.enter(target, index, &tids, &mut first_refused, turn, cx)
+        for at in 0..target.indexes.len() {
+            self.enter(target, at, &tids, &mut first_refused, turn, cx)
                 .await?;
         }
         if let Some((row, error)) = first_refused {
@@ -121,11 +170,7 @@ impl Batch {
                 error,
             });
         }
-        for row in self
-            .rows
-            .iter()
-            .take(if self.keeps_rows { count } else { 0 })
-        {
+        for row in self.rows.iter().take(count) {
             self.known
                 .check(row, keys, cx)
                 .await
@@ -138,6 +183,7 @@ impl Batch {
         self.ends.clear();
         self.lines.clear();
         self.size = 0;
+        self.keys.iter_mut().for_each(Keys::clear);
         // A few wide rows do not keep their memory for the rest of the load.
         for row in &mut self.rows {
             row.clear();
@@ -182,44 +228,36 @@ impl Batch {
     /// Makes the rows' entries in one index. The first row (in the input's order) whose key is there already is left in
     /// `first_refused`.
     async fn enter(
-        &self,
+        &mut self,
         target: &Target,
-        index: &Index,
+        number: usize,
         tids: &[Tid],
         first_refused: &mut Option<(usize, Error)>,
         turn: &mut Turn,
         cx: &Context<'_>,
     ) -> Result<(), Refused> {
+        let mut sorted = std::mem::take(&mut self.keys[number].entries);
+        let (index, keys) = (&target.indexes[number], &self.keys[number]);
+        let lines = &self.lines;
         let refused = |row: usize| {
             move |error| Refused {
-                line: Some(self.lines[row]),
+                line: Some(lines[row]),
                 error,
             }
         };
-        let mut keys = Vec::new();
-        let mut entries = Vec::with_capacity(tids.len());
-        let mut key = Vec::new();
-        for (at, row) in self.rows.iter().take(tids.len()).enumerate() {
-            let any_null = index.key(row, &mut key).map_err(refused(at))?;
-            let start = keys.len();
-            keys.extend_from_slice(&key);
-            entries.push((start..keys.len(), at, any_null));
+        if let Some((row, error)) = &keys.refused {
+            return Err(refused(*row)(error.clone()));
         }
         // Equal keys stay in the input's order: the later one is refused.
-        entries.sort_by(|(a, ..), (b, ..)| keys[a.clone()].cmp(&keys[b.clone()]));
-        let unique: Vec<bool> = entries
+        sorted.sort_by(|a, b| keys.of(a).cmp(keys.of(b)));
+        let entries: Vec<(&[u8], Tid)> = sorted
             .iter()
-            .map(|(.., any_null)| is_unique_for(index, *any_null))
-            .collect();
-        let rows: Vec<usize> = entries.iter().map(|(_, at, _)| *at).collect();
-        let entries: Vec<(&[u8], Tid)> = entries
-            .iter()
-            .map(|(range, at, _)| (&keys[range.clone()], tids[*at]))
+            .map(|key| (keys.of(key), tids[key.row]))
             .collect();
         // Up to `end` they are unique alike.
         let (mut next, mut end) = (0, 0);
         while next < entries.len() {
-            let at = rows[next];
+            let at = sorted[next].row;
             // A row after one that is refused is not looked at any more; one before it may be refused instead.
             if matches!(first_refused, Some((first, _)) if *first <= at) {
                 next += 1;
@@ -228,33 +266,49 @@ impl Batch {
             if first_refused.is_some() {
                 end = next + 1;
             } else if next >= end {
-                let alike = unique[next..].iter().take_while(|u| **u == unique[next]);
+                let unique = sorted[next].unique;
+                let alike = sorted[next..].iter().take_while(|key| key.unique == unique);
                 end = next + alike.count();
             }
-            let run = enter_run(target, index, &entries[next..end], unique[next], cx)
+            let run = enter_run(target, index, &entries[next..end], sorted[next].unique, cx)
                 .await
                 .map_err(refused(at))?;
             next += match run {
                 Run::Added(count) => count,
                 _ => {
-                    *first_refused =
-                        Some((at, unique_violation(target, index, &self.rows[at], cx.env)));
+                    let row = self.row(at, target).await.map_err(refused(at))?;
+                    let error = unique_violation(target, index, &row, cx.env);
+                    *first_refused = Some((at, error));
                     1
                 }
             };
             turn.worked(0, cx.env.cancel).await.map_err(refused(at))?;
         }
+        self.keys[number].entries = sorted;
         Ok(())
+    }
+
+    /// The values of a row in the batch.
+    async fn row(&self, at: usize, target: &Target) -> Result<Row> {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        let mut row = Row::new();
+        let columns = target.def().columns.len();
+        target
+            .table
+            .decode(&self.bytes[start..self.ends[at]], columns, &mut row)?;
+        let mut fetch = large::Fetch::default();
+        retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
+        Ok(row)
     }
 }
 
 /// Encoded keys.
-type Keys = HashSet<Vec<u8>, FixedState>;
+type KeySet = HashSet<Vec<u8>, FixedState>;
 
 /// Referenced keys this statement has found: their rows are locked, so they stay until it ends.
 struct Known {
     /// Places of each foreign key's columns, and its keys that were found.
-    constraints: Vec<(Vec<usize>, Keys)>,
+    constraints: Vec<(Vec<usize>, KeySet)>,
 }
 
 impl Known {
@@ -274,6 +328,10 @@ impl Known {
         Known {
             constraints: columns.collect(),
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.constraints.is_empty()
     }
 
     /// Checks a row's foreign keys unless each of them was met before.

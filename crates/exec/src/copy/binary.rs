@@ -59,16 +59,14 @@ impl From<Error> for BadRow {
 }
 
 impl BinaryReader {
-    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.start > 0 {
-            self.buffer.drain(..self.start);
-            self.start = 0;
-        }
-        if self.buffer.len() + bytes.len() > MAX_RECORD {
+    /// Where more input is to be put, behind what is there.
+    pub fn input(&mut self) -> Result<&mut Vec<u8>> {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        if self.buffer.len() > MAX_RECORD {
             return Err(bad_format("a COPY row is longer than 1 GB"));
         }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
+        Ok(&mut self.buffer)
     }
 
     /// The input is complete: a row that is cut off is an error from here on.
@@ -220,7 +218,7 @@ mod tests {
             let mut fields = Vec::new();
             let mut rows = Vec::new();
             for piece in file.chunks(size) {
-                reader.push(piece).expect("short");
+                reader.input().expect("short").extend_from_slice(piece);
                 while reader.header().expect("a header")
                     && reader
                         .next_row(2, &mut fields)
@@ -246,7 +244,7 @@ mod tests {
     /// The first error in a file and the field it is about.
     fn complaint(file: &[u8]) -> Option<(Option<usize>, String)> {
         let mut reader = BinaryReader::default();
-        reader.push(file).expect("short");
+        reader.input().expect("short").extend_from_slice(file);
         reader.finish();
         if let Err(e) = reader.header() {
             return Some((None, e.message().to_owned()));

@@ -76,25 +76,22 @@ impl Source {
         })
     }
 
-    /// The next piece, given to `take`; false at the end.
+    /// Appends the next piece; false at the end.
     pub(super) async fn read(
         &mut self,
         client: &mut dyn Client,
         cancel: &CancelFlag,
-        take: impl FnOnce(&[u8]) -> Result<()>,
+        into: &mut Vec<u8>,
     ) -> Result<bool> {
         match self {
-            Source::Client => match cancel.guard(client.copy_read()).await? {
-                Some(bytes) => take(&bytes).map(|()| true),
-                None => Ok(false),
-            },
+            Source::Client => cancel.guard(client.copy_read(into)).await,
             Source::File { file, piece } => {
                 cancel.check()?;
                 let n = file
                     .read(piece)
                     .await
                     .map_err(|e| failed("could not read from COPY file", &e))?;
-                take(&piece[..n])?;
+                into.extend_from_slice(&piece[..n]);
                 Ok(n > 0)
             }
         }

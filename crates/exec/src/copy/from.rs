@@ -60,7 +60,9 @@ struct Plan {
     columns: Vec<Column>,
     /// What a row has where the file says nothing: constant defaults, or NULL.
     template: Row,
-    /// Places of columns that are not in the file and whose default is computed for each row.
+    /// Places of columns that are not in the file.
+    unlisted: Vec<usize>,
+    /// Those of them whose default is computed for each row.
     computed: Vec<usize>,
     /// Each row is stored before the next one is read.
     one_by_one: bool,
@@ -142,6 +144,7 @@ impl Load {
     fn plan(self) -> (Plan, Formulas) {
         let listed = |at: usize| self.columns.contains(&(at as u16 + 1));
         let mut template = Row::new();
+        let unlisted = (0..self.defaults.len()).filter(|at| !listed(*at)).collect();
         let mut computed = Vec::new();
         let mut volatile = self.filter.as_ref().is_some_and(is_volatile);
         for (at, default) in self.defaults.iter().enumerate() {
@@ -190,6 +193,7 @@ impl Load {
             table: self.table,
             columns,
             template,
+            unlisted,
             computed,
             one_by_one: volatile,
             notices: self.notices,
@@ -217,10 +221,11 @@ impl Plan {
             )));
         }
         for (i, column) in self.columns.iter().enumerate() {
-            let got = match fields.get(i) {
-                (FieldKind::Null, _) => format!("null value (\"{}\")", self.options.null),
-                (_, name) if name == column.name.as_bytes() => continue,
-                (_, name) => format!("\"{}\"", String::from_utf8_lossy(name)),
+            let name = fields.bytes(i, record);
+            let got = match fields.kind(i) {
+                FieldKind::Null => format!("null value (\"{}\")", self.options.null),
+                _ if name == column.name.as_bytes() => continue,
+                _ => format!("\"{}\"", String::from_utf8_lossy(name)),
             };
             return Err(bad_format(format!(
                 "column name mismatch in header line field {}: got {got}, expected \"{}\"",
@@ -236,7 +241,7 @@ impl Plan {
             return Err(bad_format("extra data after last expected column"));
         }
         for (i, column) in self.columns.iter().enumerate().take(fields.len()) {
-            if fields.get(i).0 == FieldKind::Default && !column.has_default {
+            if fields.kind(i) == FieldKind::Default && !column.has_default {
                 return Err(bad_format("unexpected default marker in COPY data")
                     .detail(format!("Column \"{}\" has no default value.", column.name)));
             }
@@ -268,25 +273,30 @@ impl Loading<'_> {
                     break;
                 };
                 let text = splitter.bytes(record);
-                check_text(text).map_err(on_line)?;
+                let text = check_text(text).map_err(on_line)?;
                 if std::mem::take(&mut in_header) {
-                    let checked = plan.check_header(text, &mut fields);
-                    checked.map_err(|e| plan.placed(e, line, At::Text(text)))?;
+                    let checked = plan.check_header(text.as_bytes(), &mut fields);
+                    checked.map_err(|e| plan.placed(e, line, At::Text(text.as_bytes())))?;
                     continue;
                 }
                 match self.read_line(text, line, &mut fields)? {
-                    Read::Row => self.accept(line, Some(text)).await?,
-                    Read::Bad(column) => self.skip(column, line, &fields, client)?,
+                    Read::Row => self.accept(line, Some(text.as_bytes())).await?,
+                    Read::Bad(column) => {
+                        let value = fields.bytes(column, text.as_bytes());
+                        self.skip(column, line, value, client)?;
+                    }
                 }
                 self.turn
                     .worked(text.len(), self.cx.env.cancel)
                     .await
                     .map_err(on_line)?;
             }
-            let more = source
-                .read(client, self.cx.env.cancel, |bytes| splitter.push(bytes))
-                .await;
-            if !more.map_err(|e| plan.placed(e, splitter.line(), At::Line))? {
+            let line = splitter.line();
+            let more = match splitter.input() {
+                Ok(input) => source.read(client, self.cx.env.cancel, input).await,
+                Err(e) => Err(e),
+            };
+            if !more.map_err(|e| plan.placed(e, line, At::Line))? {
                 splitter.finish();
                 // What is left is a record without line break, and then nothing.
                 if splitter.is_drained() {
@@ -297,10 +307,10 @@ impl Loading<'_> {
     }
 
     /// Fills the row in hand from a line.
-    fn read_line(&mut self, text: &[u8], line: u64, fields: &mut Fields) -> Result<Read> {
+    fn read_line(&mut self, text: &str, line: u64, fields: &mut Fields) -> Result<Read> {
         let plan = self.plan;
-        let whole = |error| plan.placed(error, line, At::Text(text));
-        parse_record(&plan.options, text, fields).map_err(whole)?;
+        let whole = |error| plan.placed(error, line, At::Text(text.as_bytes()));
+        parse_record(&plan.options, text.as_bytes(), fields).map_err(whole)?;
         plan.check_fields(fields).map_err(whole)?;
         self.begin_row();
         let ctx = &self.cx.env.eval;
@@ -309,33 +319,43 @@ impl Loading<'_> {
                 let message = format!("missing data for column \"{}\"", column.name);
                 return Err(whole(bad_format(message)));
             }
-            let value = match fields.get(i) {
-                (FieldKind::Null, _) => Datum::Null,
-                (FieldKind::Default, _) => {
+            let place = &mut self.row[column.at];
+            match fields.kind(i) {
+                FieldKind::Null => *place = Datum::Null,
+                FieldKind::Default => {
+                    *place = Datum::Null;
                     self.marked.push(column.at);
-                    Datum::Null
                 }
-                (FieldKind::Value, bytes) => {
-                    match check_text(bytes).and_then(|text| input_text(ctx, text, column.ty)) {
-                        Ok(value) => value,
+                FieldKind::Value => {
+                    let value = fields.text(i, text);
+                    match value.and_then(|text| input_text(ctx, text, column.ty)) {
+                        Ok(value) => *place = value,
                         Err(e)
                             if plan.options.ignore_errors
                                 && e.code().as_str().starts_with("22") =>
                         {
                             return Ok(Read::Bad(i));
                         }
-                        Err(e) => return Err(plan.placed(e, line, At::Value(&column.name, bytes))),
+                        Err(e) => {
+                            let value = fields.bytes(i, text.as_bytes());
+                            return Err(plan.placed(e, line, At::Value(&column.name, value)));
+                        }
                     }
                 }
-            };
-            self.row[column.at] = value;
+            }
         }
         Ok(Read::Row)
     }
 
+    /// Sets the columns that the file does not have; the others are to be set next.
     fn begin_row(&mut self) {
-        self.row.clear();
-        self.row.extend_from_slice(&self.plan.template);
+        let plan = self.plan;
+        if self.row.len() != plan.template.len() {
+            self.row.clone_from(&plan.template);
+        }
+        for &at in &plan.unlisted {
+            self.row[at].clone_from(&plan.template[at]);
+        }
         self.marked.clear();
     }
 
@@ -344,13 +364,12 @@ impl Loading<'_> {
         &mut self,
         column: usize,
         line: u64,
-        fields: &Fields,
+        value: &[u8],
         client: &mut dyn Client,
     ) -> Result<()> {
         let plan = self.plan;
         self.skipped += 1;
         let name = &plan.columns[column].name;
-        let value = fields.get(column).1;
         if plan.notices && plan.options.verbosity == CopyVerbosity::Verbose {
             let message = format!(
                 "skipping row due to data type incompatibility at line {line} for column \"{name}\": \"{}\"",
@@ -401,9 +420,10 @@ impl Loading<'_> {
             if finished {
                 return Ok(());
             }
-            let more = source
-                .read(client, self.cx.env.cancel, |bytes| reader.push(bytes))
-                .await;
+            let more = match reader.input() {
+                Ok(input) => source.read(client, self.cx.env.cancel, input).await,
+                Err(e) => Err(e),
+            };
             let more = more.map_err(|e| match header_read {
                 true => plan.placed(e, reader.row(), At::Line),
                 false => e,
@@ -421,7 +441,10 @@ impl Loading<'_> {
         self.begin_row();
         let mut size = 0;
         for (column, field) in plan.columns.iter().zip(fields) {
-            let Some(field) = field else { continue };
+            let Some(field) = field else {
+                self.row[column.at] = Datum::Null;
+                continue;
+            };
             size += field.len();
             let value = input_binary(&self.cx.env.eval, reader.bytes(field.clone()), column.ty);
             self.row[column.at] =

@@ -30,15 +30,23 @@ pub use to::copy_to;
 /// The longest record we take: PostgreSQL's limit for a line, a gigabyte.
 pub const MAX_RECORD: usize = (1 << 30) - 1;
 
-/// One record's fields, reused from record to record.
+/// One record's fields, reused from record to record. Those without escapes and quotes stay where they are in the record.
 #[derive(Default)]
 pub struct Fields {
-    /// All fields' bytes, one after another, escapes undone.
-    bytes: Vec<u8>,
-    /// Where each ends, and whether it is NULL or stands for the column's default.
-    ends: Vec<(usize, FieldKind)>,
+    fields: Vec<Field>,
+    /// The other fields' bytes, one after another, escapes and quotes undone.
+    undone: Vec<u8>,
     /// An escape gave a byte by its number that may not be text.
     odd: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Field {
+    start: usize,
+    end: usize,
+    /// In `undone`, not in the record.
+    is_undone: bool,
+    kind: FieldKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,24 +58,42 @@ pub enum FieldKind {
 
 impl Fields {
     pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
+        self.fields.clear();
+        self.undone.clear();
         self.odd = false;
     }
 
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.fields.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.fields.is_empty()
     }
 
-    /// The kind and bytes of field `i`.
-    pub fn get(&self, i: usize) -> (FieldKind, &[u8]) {
-        let start = if i == 0 { 0 } else { self.ends[i - 1].0 };
-        let (end, kind) = self.ends[i];
-        (kind, &self.bytes[start..end])
+    /// Whether field `i` is NULL or stands for the column's default.
+    pub fn kind(&self, i: usize) -> FieldKind {
+        self.fields[i].kind
+    }
+
+    /// The bytes of field `i` of `record`, which was read last; none unless it is a value.
+    pub fn bytes<'a>(&'a self, i: usize, record: &'a [u8]) -> &'a [u8] {
+        let field = self.fields[i];
+        match field.kind {
+            FieldKind::Value if field.is_undone => &self.undone[field.start..field.end],
+            FieldKind::Value => &record[field.start..field.end],
+            _ => &[],
+        }
+    }
+
+    /// As [`bytes`](Self::bytes), of a record that is text.
+    pub fn text<'a>(&'a self, i: usize, record: &'a str) -> Result<&'a str> {
+        let field = self.fields[i];
+        match field.is_undone {
+            // Delimiters are ASCII: a field begins and ends between characters.
+            false => Ok(&record[field.start..field.end]),
+            true => check_text(self.bytes(i, record.as_bytes())),
+        }
     }
 
     /// A byte given by its number.
@@ -79,15 +105,35 @@ impl Fields {
     /// 22021 where an escape made something that is no text.
     fn check_text(&self) -> Result<()> {
         if self.odd {
-            for i in 0..self.len() {
-                check_text(self.get(i).1)?;
+            for field in self.fields.iter().filter(|field| field.is_undone) {
+                check_text(&self.undone[field.start..field.end])?;
             }
         }
         Ok(())
     }
 
-    fn end_field(&mut self, kind: FieldKind) {
-        self.ends.push((self.bytes.len(), kind));
+    /// A field that is so much of the record.
+    #[inline]
+    fn plain(&mut self, start: usize, end: usize, kind: FieldKind) {
+        self.fields.push(Field {
+            start,
+            end,
+            is_undone: false,
+            kind,
+        });
+    }
+
+    /// A field that is what was undone from `start` on.
+    fn undone(&mut self, start: usize, kind: FieldKind) {
+        if kind != FieldKind::Value {
+            self.undone.truncate(start);
+        }
+        self.fields.push(Field {
+            start,
+            end: self.undone.len(),
+            is_undone: true,
+            kind,
+        });
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use memchr::memchr3;
 use throng_sql::command::{CopyFormat, CopyOptions};
 use throng_types::{Error, Result};
 
@@ -25,8 +26,6 @@ pub struct Splitter {
     quote: u8,
     /// None where it is the quote itself: then counting quotes is enough.
     escape: Option<u8>,
-    /// Bytes that may end a record or change how it is read; the others are skipped over.
-    special: [bool; 256],
     buffer: Vec<u8>,
     /// Where the next record starts, and how far it has been looked at.
     start: usize,
@@ -57,18 +56,10 @@ impl Splitter {
     pub fn new(options: &CopyOptions) -> Splitter {
         let csv = options.format == CopyFormat::Csv;
         let escape = (csv && options.escape != options.quote).then_some(options.escape);
-        let mut special = [false; 256];
-        for byte in [b'\n', b'\r', if csv { options.quote } else { b'\\' }]
-            .into_iter()
-            .chain(escape)
-        {
-            special[usize::from(byte)] = true;
-        }
         Splitter {
             csv,
             quote: options.quote,
             escape,
-            special,
             buffer: Vec::new(),
             start: 0,
             scanned: 0,
@@ -81,21 +72,23 @@ impl Splitter {
         }
     }
 
-    /// Takes more input.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+    /// Where more input is to be put, behind what is there.
+    ///
+    /// # Errors
+    /// 22P04 where that is as much as a line may have.
+    pub fn input(&mut self) -> Result<&mut Vec<u8>> {
         if self.ended {
-            return Ok(());
+            // Not looked at any more.
+            self.buffer.clear();
+            (self.start, self.scanned) = (0, 0);
         }
-        if self.start > 0 {
-            self.buffer.drain(..self.start);
-            self.scanned -= self.start;
-            self.start = 0;
-        }
-        if self.buffer.len() + bytes.len() > MAX_RECORD {
+        self.buffer.drain(..self.start);
+        self.scanned = self.scanned.saturating_sub(self.start);
+        self.start = 0;
+        if self.buffer.len() > MAX_RECORD {
             return Err(bad_format("a COPY line is longer than 1 GB"));
         }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
+        Ok(&mut self.buffer)
     }
 
     /// The input is complete.
@@ -145,9 +138,14 @@ impl Splitter {
     /// Where the record's line break is and how long, once it is there.
     fn find_end(&mut self) -> Result<Option<(usize, usize)>> {
         loop {
-            let ahead = self.buffer[self.scanned..]
-                .iter()
-                .position(|b| self.special[usize::from(*b)]);
+            let rest = &self.buffer[self.scanned..];
+            let third = if self.csv { self.quote } else { b'\\' };
+            let ahead = match self.escape {
+                Some(escape) if self.quoted => rest
+                    .iter()
+                    .position(|b| [b'\n', b'\r', third, escape].contains(b)),
+                _ => memchr3(b'\n', b'\r', third, rest),
+            };
             let Some(ahead) = ahead else {
                 self.scanned = self.buffer.len();
                 return Ok(None);
@@ -301,7 +299,10 @@ mod tests {
                     }
                     Ok(None) if splitter.finished => break,
                     Ok(None) => match pieces.next() {
-                        Some(piece) => splitter.push(piece).expect("short enough"),
+                        Some(piece) => {
+                            let input = splitter.input().expect("short enough");
+                            input.extend_from_slice(piece);
+                        }
                         None => splitter.finish(),
                     },
                     Err(e) => {

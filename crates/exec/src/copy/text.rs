@@ -1,5 +1,6 @@
 //! COPY's text and CSV formats, one record at a time.
 
+use memchr::memchr2;
 use throng_sql::command::{ColumnSet, CopyOptions};
 use throng_types::Result;
 
@@ -31,33 +32,37 @@ fn kind(options: &CopyOptions, raw: &[u8]) -> FieldKind {
 /// Text format: fields between delimiters, backslash escapes.
 pub fn parse(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> Result<()> {
     fields.clear();
-    let mut at = 0;
+    let mut start = 0;
     loop {
-        let start = at;
-        let field_start = fields.bytes.len();
-        loop {
-            let rest = &record[at..];
-            let plain = rest
-                .iter()
-                .position(|b| *b == options.delimiter || *b == b'\\');
-            let plain = plain.unwrap_or(rest.len());
-            fields.bytes.extend_from_slice(&rest[..plain]);
-            at += plain;
-            if record.get(at) != Some(&b'\\') {
-                break;
-            }
-            at += 1;
-            unescape(record, &mut at, fields);
+        let rest = &record[start..];
+        let plain = memchr2(options.delimiter, b'\\', rest).unwrap_or(rest.len());
+        let mut at = start + plain;
+        if record.get(at) == Some(&b'\\') {
+            let undone = fields.undone.len();
+            at = undo_escapes(options, record, start, fields);
+            fields.undone(undone, kind(options, &record[start..at]));
+        } else {
+            fields.plain(start, at, kind(options, &record[start..at]));
         }
-        let kind = kind(options, &record[start..at]);
-        if kind != FieldKind::Value {
-            fields.bytes.truncate(field_start);
-        }
-        fields.end_field(kind);
         if at >= record.len() {
             return fields.check_text();
         }
+        start = at + 1;
+    }
+}
+
+/// Undoes the escapes of the field that begins at `at`; where it ends.
+fn undo_escapes(options: &CopyOptions, record: &[u8], mut at: usize, fields: &mut Fields) -> usize {
+    loop {
+        let rest = &record[at..];
+        let plain = memchr2(options.delimiter, b'\\', rest).unwrap_or(rest.len());
+        fields.undone.extend_from_slice(&rest[..plain]);
+        at += plain;
+        if record.get(at) != Some(&b'\\') {
+            return at;
+        }
         at += 1;
+        unescape(record, &mut at, fields);
     }
 }
 
@@ -98,76 +103,82 @@ fn unescape(record: &[u8], at: &mut usize, fields: &mut Fields) {
         },
         other => other,
     };
-    fields.bytes.push(byte);
+    fields.undone.push(byte);
 }
 
 /// CSV: fields between delimiters, quotes around what needs them.
 pub fn parse_csv(options: &CopyOptions, record: &[u8], fields: &mut Fields) -> Result<()> {
     fields.clear();
-    let (quote, escape) = (options.quote, options.escape);
-    let mut at = 0;
+    let mut start = 0;
     loop {
-        let field_start = fields.bytes.len();
-        let mut was_quoted = false;
-        let mut in_quotes = false;
-        loop {
-            match record.get(at) {
-                None if in_quotes => return Err(bad_format("unterminated CSV quoted field")),
-                None => break,
-                Some(&b) if in_quotes => {
-                    at += 1;
-                    let next = record.get(at).copied();
-                    if b == escape && next.is_some_and(|n| n == quote || n == escape) {
-                        fields.bytes.extend(next);
-                        at += 1;
-                    } else if b == quote {
-                        in_quotes = false;
-                    } else {
-                        let rest = &record[at - 1..];
-                        let plain = rest[1..].iter().position(|b| *b == escape || *b == quote);
-                        let plain = plain.map_or(rest.len(), |n| n + 1);
-                        fields.bytes.extend_from_slice(&rest[..plain]);
-                        at += plain - 1;
-                    }
-                }
-                Some(&b) if b == options.delimiter => break,
-                Some(&b) if b == quote => {
-                    was_quoted = true;
-                    in_quotes = true;
-                    at += 1;
-                }
-                Some(_) => {
-                    let rest = &record[at..];
-                    let plain = rest
-                        .iter()
-                        .position(|b| *b == options.delimiter || *b == quote);
-                    let plain = plain.unwrap_or(rest.len());
-                    fields.bytes.extend_from_slice(&rest[..plain]);
-                    at += plain;
-                }
-            }
-        }
+        let rest = &record[start..];
+        let plain = memchr2(options.delimiter, options.quote, rest).unwrap_or(rest.len());
+        let mut at = start + plain;
         // FORCE_NULL and FORCE_NOT_NULL name positions in the file, counted from 1.
         let column = fields.len() as u16 + 1;
-        let looks = kind(options, &fields.bytes[field_start..]);
-        let kind = match looks {
-            FieldKind::Null if was_quoted && !is_in(&options.force_null, column) => {
-                FieldKind::Value
-            }
-            FieldKind::Null if !was_quoted && is_in(&options.force_not_null, column) => {
-                FieldKind::Value
-            }
-            FieldKind::Default if was_quoted => FieldKind::Value,
-            other => other,
-        };
-        if kind != FieldKind::Value {
-            fields.bytes.truncate(field_start);
+        if record.get(at) == Some(&options.quote) {
+            let undone = fields.undone.len();
+            at = undo_quotes(options, record, start, fields)?;
+            let kind = match kind(options, &fields.undone[undone..]) {
+                FieldKind::Null if is_in(&options.force_null, column) => FieldKind::Null,
+                _ => FieldKind::Value,
+            };
+            fields.undone(undone, kind);
+        } else {
+            let kind = match kind(options, &record[start..at]) {
+                FieldKind::Null if is_in(&options.force_not_null, column) => FieldKind::Value,
+                other => other,
+            };
+            fields.plain(start, at, kind);
         }
-        fields.end_field(kind);
         if at >= record.len() {
             return Ok(());
         }
-        at += 1;
+        start = at + 1;
+    }
+}
+
+/// Undoes the quotes of the field that begins at `at`; where it ends.
+fn undo_quotes(
+    options: &CopyOptions,
+    record: &[u8],
+    mut at: usize,
+    fields: &mut Fields,
+) -> Result<usize> {
+    let (quote, escape) = (options.quote, options.escape);
+    let mut in_quotes = false;
+    loop {
+        match record.get(at) {
+            None if in_quotes => return Err(bad_format("unterminated CSV quoted field")),
+            None => return Ok(at),
+            Some(&b) if in_quotes => {
+                at += 1;
+                let next = record.get(at).copied();
+                if b == escape && next.is_some_and(|n| n == quote || n == escape) {
+                    fields.undone.extend(next);
+                    at += 1;
+                } else if b == quote {
+                    in_quotes = false;
+                } else {
+                    let rest = &record[at - 1..];
+                    let plain = memchr2(escape, quote, &rest[1..]);
+                    let plain = plain.map_or(rest.len(), |n| n + 1);
+                    fields.undone.extend_from_slice(&rest[..plain]);
+                    at += plain - 1;
+                }
+            }
+            Some(&b) if b == options.delimiter => return Ok(at),
+            Some(&b) if b == quote => {
+                in_quotes = true;
+                at += 1;
+            }
+            Some(_) => {
+                let rest = &record[at..];
+                let plain = memchr2(options.delimiter, quote, rest).unwrap_or(rest.len());
+                fields.undone.extend_from_slice(&rest[..plain]);
+                at += plain;
+            }
+        }
     }
 }
 
@@ -262,9 +273,9 @@ pub(crate) mod tests {
         let mut fields = Fields::default();
         super::super::parse_record(&options(format), record, &mut fields).expect("well formed");
         (0..fields.len())
-            .map(|i| match fields.get(i) {
-                (FieldKind::Value, bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-                _ => None,
+            .map(|i| {
+                let value = String::from_utf8_lossy(fields.bytes(i, record)).into_owned();
+                (fields.kind(i) == FieldKind::Value).then_some(value)
             })
             .collect()
     }

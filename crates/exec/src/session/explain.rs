@@ -506,8 +506,8 @@ impl Client for Discard {
     fn notice(&mut self, _: &throng_types::Error) {}
     fn parameter_status(&mut self, _: &str, _: &str) {}
     fn copy_in_start(&mut self, _: Format, _: usize) {}
-    fn copy_read(&mut self) -> ClientFuture<'_, Option<Vec<u8>>> {
-        Box::pin(std::future::ready(Ok(None)))
+    fn copy_read<'a>(&'a mut self, _: &'a mut Vec<u8>) -> ClientFuture<'a, bool> {
+        Box::pin(std::future::ready(Ok(false)))
     }
     fn copy_out_start(&mut self, _: Format, _: usize) {}
     fn copy_data(&mut self, _: &[u8]) {}

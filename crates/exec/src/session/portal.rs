@@ -534,8 +534,8 @@ macro_rules! pass_on {
         fn copy_in_start(&mut self, format: Format, columns: usize) {
             self.inner.copy_in_start(format, columns);
         }
-        fn copy_read(&mut self) -> ClientFuture<'_, Option<Vec<u8>>> {
-            self.inner.copy_read()
+        fn copy_read<'a>(&'a mut self, into: &'a mut Vec<u8>) -> ClientFuture<'a, bool> {
+            self.inner.copy_read(into)
         }
         fn copy_out_start(&mut self, format: Format, columns: usize) {
             self.inner.copy_out_start(format, columns);

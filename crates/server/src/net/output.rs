@@ -14,8 +14,9 @@ use throng_types::{Error, Result};
 use super::stream::Stream;
 use super::wire::{self, Frontend};
 
-/// Input taken from the kernel in one read.
+/// Input taken from the kernel in one read: as much again as the last time where that was all there was room for.
 const READ_CHUNK: usize = 16 * 1024;
+const LARGEST_READ: usize = 256 * 1024;
 /// A buffer that grew past this for one large message is given back once it is empty.
 const KEEP: usize = 64 * 1024;
 
@@ -25,6 +26,8 @@ pub struct Peer {
     input: Vec<u8>,
     /// Where the next message starts in `input`.
     start: usize,
+    /// How much is asked for in the next read.
+    chunk: usize,
     pub output: Vec<u8>,
 }
 
@@ -34,6 +37,7 @@ impl Peer {
             stream,
             input: Vec::new(),
             start: 0,
+            chunk: READ_CHUNK,
             output: Vec::new(),
         }
     }
@@ -75,8 +79,14 @@ impl Peer {
                 self.input = Vec::new();
             }
         }
-        let read = self.stream.read_more(&mut self.input, READ_CHUNK);
-        waited(WaitEvent::ClientRead, Object::NONE, read).await
+        let before = self.input.len();
+        let read = self.stream.read_more(&mut self.input, self.chunk);
+        let more = waited(WaitEvent::ClientRead, Object::NONE, read).await?;
+        self.chunk = match self.input.len() - before {
+            all if all >= self.chunk => LARGEST_READ.min(2 * self.chunk),
+            _ => READ_CHUNK,
+        };
+        Ok(more)
     }
 
     /// Sends everything written so far.
@@ -95,10 +105,8 @@ impl Peer {
     /// The next whole message's place in the input, reading as needed; `None` when the client has gone.
     pub async fn next_message(&mut self) -> Result<Option<std::ops::Range<usize>>> {
         loop {
-            if let Some(length) = wire::message_length(self.pending())?
-                && self.pending().len() >= length
-            {
-                return Ok(Some(self.take(length)));
+            if let Some(range) = self.whole_message()? {
+                return Ok(Some(range));
             }
             if !self.fill().await? {
                 return Ok(None);
@@ -106,17 +114,43 @@ impl Peer {
         }
     }
 
-    async fn next_copy_data(&mut self) -> Result<Option<Vec<u8>>> {
+    /// The next message's place in the input, if all of it has been read.
+    fn whole_message(&mut self) -> Result<Option<std::ops::Range<usize>>> {
+        match wire::message_length(self.pending())? {
+            Some(length) if self.pending().len() >= length => Ok(Some(self.take(length))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Appends COPY data: all that has been read already, or else the next message. False when there is no more.
+    async fn next_copy_data(&mut self, into: &mut Vec<u8>) -> Result<bool> {
+        let mut any = false;
         loop {
-            let Some(range) = self.next_message().await? else {
+            let start = self.start;
+            let next = match any {
+                true => self.whole_message()?,
+                false => self.next_message().await?,
+            };
+            let Some(range) = next else {
+                if any {
+                    return Ok(true);
+                }
                 return Err(Error::new(
                     state::CONNECTION_FAILURE,
                     "unexpected EOF on client connection with an open transaction",
                 ));
             };
             match wire::frontend(&self.input[range])? {
-                Frontend::CopyData(bytes) => return Ok(Some(bytes.to_vec())),
-                Frontend::CopyDone => return Ok(None),
+                Frontend::CopyData(bytes) => {
+                    into.extend_from_slice(bytes);
+                    any = true;
+                }
+                // What comes after the data is looked at again when that has been taken.
+                _ if any => {
+                    self.start = start;
+                    return Ok(true);
+                }
+                Frontend::CopyDone => return Ok(false),
                 Frontend::CopyFail(why) => {
                     return Err(Error::new(
                         state::QUERY_CANCELED,
@@ -204,8 +238,8 @@ impl Client for Peer {
         wire::copy_response(&mut self.output, b'G', format, columns);
     }
 
-    fn copy_read(&mut self) -> ClientFuture<'_, Option<Vec<u8>>> {
-        Box::pin(self.next_copy_data())
+    fn copy_read<'a>(&'a mut self, into: &'a mut Vec<u8>) -> ClientFuture<'a, bool> {
+        Box::pin(self.next_copy_data(into))
     }
 
     fn copy_out_start(&mut self, format: Format, columns: usize) {

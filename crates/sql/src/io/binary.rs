@@ -174,7 +174,7 @@ pub fn check_text(bytes: &[u8]) -> Result<&str> {
         )
     };
     let text = std::str::from_utf8(bytes).map_err(|e| wrong(e.valid_up_to()))?;
-    match bytes.iter().position(|&b| b == 0) {
+    match memchr::memchr(0, bytes) {
         Some(at) => Err(wrong(at)),
         None => Ok(text),
     }
