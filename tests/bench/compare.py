@@ -26,9 +26,10 @@ def run(command, **options):
     return subprocess.run(command, check=True, text=True, capture_output=True, **options).stdout
 
 
-def start_throng(binary, directory, port):
-    command = [binary, "serve", "--data", directory, "--listen", f"127.0.0.1:{port}", "--memory", POOL,
-               "--set", "unix_socket_directories="]
+def start_throng(binary, directory, port, **settings):
+    command = [binary, "serve", "--data", directory, "--listen", f"127.0.0.1:{port}", "--memory", POOL]
+    for name, value in ({"unix_socket_directories": ""} | settings).items():
+        command += ["--set", f"{name}={value}"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     if not server.stdout.readline():
         raise SystemExit(f"{binary} did not start")
@@ -39,12 +40,12 @@ def as_user(user, command):
     return ["setpriv", f"--reuid={user}", "--clear-groups", *command] if user else command
 
 
-def start_postgres(pgbin, directory, port, user):
+def start_postgres(pgbin, directory, port, user, **more):
     if user:
         shutil.chown(directory, user)
     data = os.path.join(directory, "data")
     run(as_user(user, [f"{pgbin}/initdb", "-D", data, "-U", "postgres", "--locale=C.UTF-8", "-E", "UTF8"]))
-    settings = {"port": port, "shared_buffers": POOL, "max_connections": 500, "unix_socket_directories": ""}
+    settings = {"port": port, "shared_buffers": POOL, "max_connections": 500, "unix_socket_directories": ""} | more
     options = [f"-c{name}={value}" for name, value in settings.items()]
     server = subprocess.Popen(
         as_user(user, [f"{pgbin}/postgres", "-D", data, *options]),
