@@ -24,37 +24,36 @@ from compare import POOL, run, start_postgres, start_throng
 PIECES = {
     "select": {
         "title": "Point reads, simple protocol",
-        "bench": ["select", "--clients", "1,16,100,400", "--limit", "--rounds", "5", "--seconds", "2.5"],
+        "bench": ["select", "--clients", "1,16,100,400", "--limit"],
     },
     "select-prepared": {
         "title": "Point reads, prepared",
-        "bench": ["select", "--mode", "prepared", "--clients", "16,100", "--limit", "--rounds", "5", "--seconds", "2.5"],
+        "bench": ["select", "--mode", "prepared", "--clients", "16,100", "--limit"],
     },
     "tpcb": {
         "title": "TPC-B-like, prepared",
-        "bench": ["tpcb", "--mode", "prepared", "--scale", "20", "--clients", "1,4,16,100,400", "--rounds", "5",
-                  "--seconds", "3"],
+        "bench": ["tpcb", "--mode", "prepared", "--scale", "20", "--clients", "1,4,16,100,400"],
     },
     "tpcb-async": {
         "title": "TPC-B-like, prepared, `synchronous_commit = off`",
-        "bench": ["tpcb", "--mode", "prepared", "--scale", "20", "--clients", "100", "--rounds", "5", "--seconds", "4"],
+        "bench": ["tpcb", "--mode", "prepared", "--scale", "20", "--clients", "100"],
         "settings": {"synchronous_commit": "off"},
     },
     "tpcc": {
         "title": "TPC-C, 10 warehouses, no think time",
-        "bench": ["tpcc", "--scale", "10", "--mode", "prepared", "--clients", "64", "--rounds", "5", "--seconds", "10"],
+        "bench": ["tpcc", "--scale", "10", "--mode", "prepared", "--clients", "64"],
     },
     "copy": {
         "title": "COPYs of 1,000 rows into one table with a primary key",
-        "bench": ["copy", "--clients", "1,16,64", "--rounds", "5", "--seconds", "3"],
+        "bench": ["copy", "--clients", "1,16,64"],
     },
     "copy-large": {
         "title": "COPYs of 100,000 rows into one table with a primary key",
-        "bench": ["copy", "--scale", "100000", "--clients", "1", "--rounds", "5", "--seconds", "4"],
+        "bench": ["copy", "--scale", "100000", "--clients", "1"],
     },
     "connect": {
         "title": "Connect, one query, close",
-        "bench": ["connect", "--clients", "16", "--rounds", "5", "--seconds", "3"],
+        "bench": ["connect", "--clients", "16"],
     },
 }
 
@@ -69,7 +68,7 @@ def measure(options, name):
         try:
             servers.append(start_throng(options.throng, ours, ports[0], max_connections=500, **settings))
             servers.append(start_postgres(options.pgbin, theirs, ports[1], options.pguser, **settings))
-            command = ["throng", "bench", *piece["bench"]]
+            command = ["throng", "bench", *piece["bench"], "--rounds", str(options.rounds), "--seconds", f"{options.seconds:g}"]
             for port in ports:
                 command += ["--target", f"postgres://postgres@127.0.0.1:{port}/postgres"]
             done = subprocess.run([options.throng, *command[1:], "--json"], text=True, stdout=subprocess.PIPE, check=False)
@@ -179,6 +178,8 @@ def main():
     parser.add_argument("--throng", default="target/release/throng")
     parser.add_argument("--pgbin", default=os.environ.get("PGBIN"))
     parser.add_argument("--pguser")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3, help="of each turn")
     parser.add_argument("--port", type=int, default=15432, help="the first of two")
     options = parser.parse_args()
     unknown = set(options.pieces) - set(PIECES)
