@@ -300,9 +300,9 @@ impl Table {
         let kept = match accumulator {
             Accumulator::State(state) => {
                 (call.agg.step)(cx, state, args).map_err(EvalStop::into_error)?;
-                match state {
-                    AggState::Text(_) | AggState::Bytes(_) | AggState::Items(_) => row_bytes(args),
-                    _ => return Ok(Ok(())),
+                match state.gathers() {
+                    true => row_bytes(args),
+                    false => return Ok(Ok(())),
                 }
             }
             Accumulator::Ordered(rows) => {
@@ -424,7 +424,7 @@ impl GroupPlan {
     pub fn grows(&self) -> bool {
         self.aggs
             .iter()
-            .any(|a| a.gathers() || matches!(a.agg.name, "array_agg" | "string_agg"))
+            .any(|a| a.gathers() || a.agg.name.contains("_agg"))
     }
 }
 

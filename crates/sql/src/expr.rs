@@ -5,7 +5,9 @@
 //! (a place in the operator's input row), `Outer` (a value an enclosing operator provides) or
 //! `SubPlan`. Executors meet only the second kind.
 
-use throng_types::{Datum, Oid, SqlType};
+use std::sync::Arc;
+
+use throng_types::{Datum, Oid, SqlType, Text};
 
 use crate::func::{Aggregate, Cast, CastContext, Function, Operator};
 use crate::query::Query;
@@ -131,8 +133,8 @@ pub enum Expr {
         index: Box<Expr>,
         ty: SqlType,
     },
-    /// `ROW(…)`, or a whole row.
-    Row(Vec<Expr>, SqlType),
+    /// `ROW(…)`, or a whole row, whose fields have names.
+    Row(Vec<Expr>, Option<Arc<[Text]>>),
     /// Before planning: an aggregate's result.
     Aggregate(Box<AggCall>),
     /// Before planning: a subquery.
@@ -243,8 +245,8 @@ impl Expr {
             | Expr::NullIf { ty, .. }
             | Expr::MinMax { ty, .. }
             | Expr::Array(_, ty)
-            | Expr::Subscript { ty, .. }
-            | Expr::Row(_, ty) => *ty,
+            | Expr::Subscript { ty, .. } => *ty,
+            Expr::Row(..) => SqlType::RECORD,
             Expr::Var(var) => var.ty,
             Expr::Aggregate(agg) => agg.ty,
             Expr::Subquery(sub) => sub.ty,

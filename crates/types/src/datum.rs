@@ -1,5 +1,6 @@
 //! One value, as every room passes it on.
 
+use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
 use crate::{Oid, Tid};
 pub use smol_str::SmolStr as Text;
@@ -40,6 +41,9 @@ pub enum Datum {
     Oid(u32),
     Tid(Tid),
     Array(Arc<Array>),
+    /// The type `json`: its text as it was given.
+    Json(Text),
+    Jsonb(Jsonb),
     /// A row value.
     Record(Arc<Record>),
     /// Where a value too large for its row is kept. Only rows hold it; whoever reads the row fetches the value.
@@ -86,6 +90,8 @@ pub struct Dim {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub types: Arc<[Oid]>,
+    /// What the fields are called where the row is a table's or a query's; those of `ROW(…)` have no names of their own.
+    pub names: Option<Arc<[Text]>>,
     pub values: Vec<Datum>,
 }
 
@@ -195,6 +201,8 @@ impl Datum {
             Datum::Oid(_) => oid::OID,
             Datum::Tid(_) => oid::TID,
             Datum::Array(a) => crate::sqltype::array_of(a.element).unwrap_or(oid::UNKNOWN),
+            Datum::Json(_) => oid::JSON,
+            Datum::Jsonb(_) => oid::JSONB,
             Datum::Record(_) => oid::RECORD,
         }
     }

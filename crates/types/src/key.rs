@@ -7,6 +7,7 @@
 //!   NULL first   00
 //!   integer      80 - n bytes (negative) or 80 + n (others), then the n significant bytes, big endian
 //!   float        40, the double's bits, sign flipped (all bits where negative), big endian; NaN last, -0 as 0
+//!   jsonb        see jsonb::write_key
 //!   text, bytea  40, the bytes with 00 written as 00 FF, then 00 01
 //!   numeric      see Numeric::write_ordered
 //!   interval     40, its microseconds as 16 bytes, sign flipped
@@ -15,6 +16,8 @@
 //! In a descending column the value's bytes are inverted; where NULLs stand is told apart from that.
 
 use crate::datum::Datum;
+use crate::jsonb;
+use crate::error::state;
 use crate::sqltype::oid;
 use crate::{Error, Oid, Result};
 
@@ -78,6 +81,7 @@ pub fn supported(column_type: Oid) -> bool {
             | oid::INTERVAL
             | oid::NUMERIC
             | oid::UUID
+            | oid::JSONB
             | oid::REGCLASS
             | oid::REGTYPE
             | oid::REGPROC
@@ -170,9 +174,19 @@ fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<
                 encode_value(value, *ty == oid::BPCHAR, out)?;
             }
         }
+        Datum::Jsonb(value) => jsonb::write_key(value.root(), true, out),
+        Datum::Json(_) => return Err(no_order("json")),
         Datum::External(_) => return Err(Error::internal("a stored value was not fetched")),
     }
     Ok(())
+}
+
+#[cold]
+fn no_order(ty: &str) -> Error {
+    Error::new(
+        state::UNDEFINED_FUNCTION,
+        format!("could not identify an ordering operator for type {ty}"),
+    )
 }
 
 fn integer(value: i64, out: &mut Vec<u8>) {
@@ -208,6 +222,11 @@ fn float(value: f64, out: &mut Vec<u8>) {
 
 fn bytes(value: &[u8], out: &mut Vec<u8>) {
     out.push(PLAIN);
+    write_bytes(value, out);
+}
+
+/// Bytes followed by an end that is below every byte.
+pub(crate) fn write_bytes(value: &[u8], out: &mut Vec<u8>) {
     if value.contains(&0) {
         for &byte in value {
             out.push(byte);

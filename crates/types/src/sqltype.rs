@@ -116,6 +116,7 @@ types! {
     XID = 28, "xid", 4, true, b'b', b'U', false, XID_ARRAY = 1011, b'i';
     CID = 29, "cid", 4, true, b'b', b'U', false, CID_ARRAY = 1012, b'i';
     OIDVECTOR = 30, "oidvector", -1, false, b'b', b'A', false, OIDVECTOR_ARRAY = 1013, b'i';
+    JSON = 114, "json", -1, false, b'b', b'U', false, JSON_ARRAY = 199, b'i';
     PG_NODE_TREE = 194, "pg_node_tree", -1, false, b'b', b'Z', false, NO_ARRAY = 0, b'i';
     FLOAT4 = 700, "float4", 4, true, b'b', b'N', false, FLOAT4_ARRAY = 1021, b'i';
     FLOAT8 = 701, "float8", 8, true, b'b', b'N', true, FLOAT8_ARRAY = 1022, b'd';
@@ -146,6 +147,7 @@ types! {
     ANYNONARRAY = 2776, "anynonarray", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     UUID = 2950, "uuid", 16, false, b'b', b'U', false, UUID_ARRAY = 2951, b'c';
     PG_LSN = 3220, "pg_lsn", 8, true, b'b', b'U', false, PG_LSN_ARRAY = 3221, b'd';
+    JSONB = 3802, "jsonb", -1, false, b'b', b'U', false, JSONB_ARRAY = 3807, b'i';
     REGNAMESPACE = 4089, "regnamespace", 4, true, b'b', b'N', false, REGNAMESPACE_ARRAY = 4090, b'i';
     REGROLE = 4096, "regrole", 4, true, b'b', b'N', false, REGROLE_ARRAY = 4097, b'i';
     REGCOLLATION = 4191, "regcollation", 4, true, b'b', b'N', false, REGCOLLATION_ARRAY = 4192, b'i';

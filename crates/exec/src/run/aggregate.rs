@@ -194,6 +194,9 @@ fn accumulate(
         None => {
             let state = accumulator.state.get_or_insert_with(call.agg.init);
             (call.agg.step)(&cx.eval, state, &args)?;
+            if state.gathers() {
+                cx.charge(hashed::row_bytes(&args))?;
+            }
         }
     }
     Ok(())

@@ -168,13 +168,21 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
                 _ => Datum::Null,
             }
         }
-        Expr::Row(items, _) => {
+        Expr::Row(items, names) => {
             let mut values = Vec::with_capacity(items.len());
             for item in items {
                 values.push(eval(item, row, cx)?);
             }
             let types = items.iter().map(|e| e.ty().oid).collect();
-            Datum::Record(Record { types, values }.into())
+            let names = names.clone();
+            Datum::Record(
+                Record {
+                    types,
+                    names,
+                    values,
+                }
+                .into(),
+            )
         }
         Expr::SubPlan(sub) => return subplan::eval(sub, row, cx),
         Expr::Var(_) | Expr::Aggregate(_) | Expr::Subquery(_) => {

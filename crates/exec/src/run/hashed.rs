@@ -61,7 +61,8 @@ pub fn row_bytes(row: &[Datum]) -> usize {
     let long: usize = row
         .iter()
         .map(|d| match d {
-            Datum::Text(s) if s.len() > 23 => s.len(),
+            Datum::Text(s) | Datum::Json(s) if s.len() > 23 => s.len(),
+            Datum::Jsonb(v) => v.as_bytes().len(),
             Datum::Bytea(b) => b.len(),
             Datum::Array(a) => a.items.len() * size_of::<Datum>(),
             _ => 0,

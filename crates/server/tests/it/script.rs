@@ -175,6 +175,8 @@ fn type_name(oid: u32) -> String {
         23 => "int4",
         25 => "text",
         26 => "oid",
+        114 => "json",
+        199 => "json[]",
         700 => "float4",
         701 => "float8",
         705 => "unknown",
@@ -194,6 +196,10 @@ fn type_name(oid: u32) -> String {
         2206 => "regtype",
         2278 => "void",
         2950 => "uuid",
+        3802 => "jsonb",
+        3807 => "jsonb[]",
+        // Types that a script makes have other oids on every server.
+        16_384.. => "made",
         other => return other.to_string(),
     };
     name.to_owned()

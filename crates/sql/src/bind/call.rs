@@ -197,11 +197,19 @@ impl Binder<'_> {
             Err(e) if e.code() == state::UNDEFINED_FUNCTION => return Err(undefined()),
             Err(e) => return Err(at(e, pos)),
         };
-        let args = args
+        let mut args = args
             .into_iter()
             .zip(&found.arg_types)
             .map(|((e, pos), ty)| self.coerce(e, SqlType::plain(*ty), pos))
             .collect::<Result<Vec<_>>>()?;
+        if name.contains("json") {
+            // What these make of a value depends on its type, which not every value tells.
+            for arg in &mut args {
+                if let Some(ty) = crate::func::json::telling_type(arg.type_oid()) {
+                    *arg = self.explicit_cast(arg.clone(), SqlType::plain(ty), pos)?;
+                }
+            }
+        }
         let ty = SqlType::plain(found.ret);
         Ok(Some(ResolvedCall {
             callee: found.callee,

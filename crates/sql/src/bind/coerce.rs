@@ -21,8 +21,6 @@ const NOT_YET: &[&str] = &[
     "int4range",
     "int8multirange",
     "int8range",
-    "json",
-    "jsonb",
     "jsonpath",
     "line",
     "lseg",

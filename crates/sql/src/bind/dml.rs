@@ -39,6 +39,7 @@ pub(super) fn row_names(table: &Arc<TableDef>, alias: &str, rel: RelId) -> Names
         table: Some(table.clone()),
         catalog: false,
         function: false,
+        nullable: false,
     };
     Names {
         tables: vec![named],

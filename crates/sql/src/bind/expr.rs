@@ -181,7 +181,7 @@ impl Binder<'_> {
                     .into_iter()
                     .map(|(e, pos)| self.settle(e, pos))
                     .collect::<Result<Vec<_>>>()?;
-                Ok(Expr::Row(fields, SqlType::RECORD))
+                Ok(Expr::Row(fields, None))
             }
             Node::Array(items) => self.array(items, None, pos, scope),
             Node::ArrayQuery(query) => {
@@ -810,6 +810,9 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Expr> {
         let array = self.boxed(arg, scope)?;
+        if array.type_oid() == oid::JSONB {
+            return self.jsonb_subscript(*array, index, pos, scope);
+        }
         let Some(element) = element_of(array.type_oid()) else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
@@ -830,6 +833,39 @@ impl Binder<'_> {
             index: Box::new(index),
             ty,
         })
+    }
+
+    /// `value['key']`, `value[0]`: what lies at a path of one step.
+    fn jsonb_subscript(
+        &mut self,
+        value: Expr,
+        index: &ast::Expr,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<Expr> {
+        let bound = self.expr(index, scope)?;
+        let from = bound.type_oid();
+        let mut step = None;
+        for ty in [SqlType::INT4, SqlType::TEXT] {
+            if step.is_none() && (from != oid::UNKNOWN || ty == SqlType::TEXT) {
+                let cast = self.try_coerce(
+                    bound.clone(),
+                    ty,
+                    CastContext::Implicit,
+                    index.pos,
+                )?;
+                step = cast;
+            }
+        }
+        let Some(step) = step else {
+            let message = format!("subscript type {} is not supported", type_name(from));
+            return Err(Error::new(state::DATATYPE_MISMATCH, message)
+                .hint("jsonb subscript must be coercible to either integer or text.")
+                .position(index.pos + 1));
+        };
+        let step = self.explicit_cast(step, SqlType::TEXT, index.pos)?;
+        let path = Expr::Array(vec![step], SqlType::plain(oid::TEXT_ARRAY));
+        self.operator("#>", Some(value), path, pos)
     }
 
     /// `(t).a`: a field of a table's whole row.

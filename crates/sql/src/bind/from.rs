@@ -177,6 +177,7 @@ impl Binder<'_> {
             catalog: matches!(&rel.kind, RelKind::Virtual(table) if table.relkind() == b'r'),
             table,
             function: false,
+            nullable: false,
         };
         let names = Names {
             tables: vec![named],
@@ -229,6 +230,7 @@ impl Binder<'_> {
                 table: None,
                 catalog: false,
                 function: false,
+                nullable: false,
             }],
         };
         let rel = Rel {
@@ -273,7 +275,7 @@ impl Binder<'_> {
             .iter()
             .any(|a: &Expr| a.any(&mut |e| matches!(e, Expr::Var(_))));
         let given: Vec<Expr> = args;
-        let mut columns = self.function_columns(ty, &label, alias, pos)?;
+        let mut columns = self.function_columns(func, ty, &label, alias, pos)?;
         let single = columns.len() == 1;
         if ordinality {
             columns.push(RelColumn {
@@ -362,11 +364,21 @@ impl Binder<'_> {
     /// The columns a function in FROM gives.
     fn function_columns(
         &self,
+        func: &crate::func::Function,
         ty: SqlType,
         label: &str,
         alias: Option<&Alias>,
         pos: Pos,
     ) -> Result<Vec<RelColumn>> {
+        if !func.columns.is_empty() {
+            let named = func.columns.iter();
+            return Ok(named
+                .map(|&(name, ty)| RelColumn {
+                    name: name.to_string(),
+                    ty: SqlType::plain(ty),
+                })
+                .collect());
+        }
         if ty.oid == throng_types::oid::RECORD {
             let message = "a column definition list is required for functions returning \"record\"";
             return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
@@ -390,13 +402,24 @@ impl Binder<'_> {
         outer_left: &Names,
         scope: &Scope<'_>,
     ) -> Result<(FromItem, Names)> {
-        let (left, left_names) = self.bind_item(a, outer_left, scope)?;
+        let (left, mut left_names) = self.bind_item(a, outer_left, scope)?;
         // A lateral right side may use the left side, where every left row is there to use.
         let mut visible = outer_left.clone();
         if matches!(kind, JoinKind::Inner | JoinKind::Left) {
             visible.join(left_names.clone())?;
         }
-        let (right, right_names) = self.bind_item(b, &visible, scope)?;
+        let (right, mut right_names) = self.bind_item(b, &visible, scope)?;
+        let without_row = |names: &mut Names| {
+            for table in &mut names.tables {
+                table.nullable = true;
+            }
+        };
+        if matches!(kind, JoinKind::Left | JoinKind::Full) {
+            without_row(&mut right_names);
+        }
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            without_row(&mut left_names);
+        }
         let mut names = Names {
             tables: left_names.tables.clone(),
             columns: vec![],
@@ -426,6 +449,7 @@ impl Binder<'_> {
                 table: None,
                 catalog: false,
                 function: false,
+                nullable: false,
             }];
         }
         let item = FromItem::Join {

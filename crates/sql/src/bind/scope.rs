@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::{Error, Result, SqlType, oid};
+use throng_types::{Error, Result, SqlType, Text};
 
 use super::Binder;
 use crate::catalog::TableDef;
@@ -33,6 +33,8 @@ pub(super) struct NamedTable {
     pub catalog: bool,
     /// An alias of a single function value: the name is also the column.
     pub function: bool,
+    /// On the side of an outer join that may have no row.
+    pub nullable: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -220,7 +222,7 @@ impl Binder<'_> {
         // A table's name alone is its whole row.
         for level in scope.levels() {
             if let Some(table) = level.names.tables.iter().find(|t| t.name == name) {
-                return Ok(self.whole_row(table));
+                return self.whole_row(table, pos);
             }
         }
         Err(undefined_column(
@@ -229,14 +231,27 @@ impl Binder<'_> {
         ))
     }
 
-    fn whole_row(&mut self, table: &NamedTable) -> Expr {
-        match &table.columns[..] {
-            [column] if table.function => column.expr.clone(),
-            columns => {
-                let fields = columns.iter().map(|c| c.expr.clone()).collect();
-                Expr::Row(fields, SqlType::plain(oid::RECORD))
-            }
+    fn whole_row(&mut self, table: &NamedTable, pos: Pos) -> Result<Expr> {
+        if let ([column], true) = (&table.columns[..], table.function) {
+            return Ok(column.expr.clone());
         }
+        let fields = table.columns.iter().map(|c| c.expr.clone()).collect();
+        let names = table.columns.iter().map(|c| Text::new(&c.name)).collect();
+        let row = Expr::Row(fields, Some(names));
+        if !table.nullable {
+            return Ok(row);
+        }
+        // A row that is not there is NULL, which is not a row of NULLs.
+        let Some(place) = system_column(table, "ctid") else {
+            let what = "the whole row of a subquery that an outer join may leave without a row";
+            return Err(Error::unsupported(what).position(pos + 1));
+        };
+        Ok(Expr::Case {
+            operand: None,
+            whens: vec![(Expr::IsNull(Box::new(place)), Expr::null(SqlType::RECORD))],
+            default: Box::new(row),
+            ty: SqlType::RECORD,
+        })
     }
 
     fn qualified_column(

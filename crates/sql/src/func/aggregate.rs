@@ -53,6 +53,16 @@ pub struct NumericSums {
     negative: i64,
 }
 
+impl AggState {
+    /// Whether it grows with every row.
+    pub fn gathers(&self) -> bool {
+        matches!(
+            self,
+            AggState::Text(_) | AggState::Bytes(_) | AggState::Items(_)
+        )
+    }
+}
+
 pub(super) type Step = Result<(), EvalStop>;
 
 pub(super) fn empty() -> AggState {

@@ -164,6 +164,10 @@ impl Cast {
             function: Oid::NONE,
         }
     }
+    /// What PostgreSQL does by writing the value as text and reading that; `eval` comes to the same.
+    pub const fn through_text(from: Oid, to: Oid, context: CastContext, eval: EvalFn) -> Cast {
+        Cast::by(from, to, context, 0, eval)
+    }
     /// A cast by a function, with the function's oid.
     pub const fn by(from: Oid, to: Oid, context: CastContext, function: u32, eval: EvalFn) -> Cast {
         Cast {

@@ -44,6 +44,7 @@ fn compare_other(a: &Datum, b: &Datum) -> Ordering {
         (Interval(a), Interval(b)) => a.comparable().cmp(&b.comparable()),
         (TimeTz(a), TimeTz(b)) => zoned_times(a, b),
         (Tid(a), Tid(b)) => a.cmp(b),
+        (Jsonb(a), Jsonb(b)) => a.compare(b),
         (Array(a), Array(b)) => arrays(a, b),
         (Record(a), Record(b)) => a
             .values

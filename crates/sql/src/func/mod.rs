@@ -20,6 +20,7 @@ mod datetime_make;
 mod digest;
 mod extract;
 mod format;
+pub mod json;
 mod like;
 mod math;
 mod misc;
@@ -167,6 +168,16 @@ pub static FAMILIES: &[Family] = &[
         functions: misc::FUNCTIONS,
         ..Family::NONE
     },
+    Family {
+        functions: json::FUNCTIONS,
+        operators: json::OPERATORS,
+        aggregates: json::AGGREGATES,
+        casts: json::CASTS,
+    },
+    Family {
+        functions: json::SETS,
+        ..Family::NONE
+    },
 ];
 
 /// Computes one value. A strict function is never called with a NULL.
@@ -200,6 +211,8 @@ pub struct Function {
     pub variadic: Oid,
     /// How many trailing arguments may be left out; `eval` is then called with fewer.
     pub defaults: u8,
+    /// What the columns of a row are called, and their types, where they have names (OUT parameters).
+    pub columns: &'static [(&'static str, Oid)],
     pub body: Body,
 }
 
@@ -233,6 +246,7 @@ impl Function {
             volatility: Volatility::Immutable,
             variadic: Oid::NONE,
             defaults: 0,
+            columns: &[],
             body: Body::Scalar(eval),
         }
     }
@@ -281,6 +295,10 @@ impl Function {
             defaults: count,
             ..self
         }
+    }
+    /// The columns of its rows have names.
+    pub const fn columns(self, columns: &'static [(&'static str, Oid)]) -> Function {
+        Function { columns, ..self }
     }
     pub fn returns_set(&self) -> bool {
         matches!(self.body, Body::Set(_))

@@ -11,6 +11,9 @@ use throng_types::{
     Array, Datum, Error, Interval, Numeric, Oid, Record, Result, SqlType, Text, Tid, TimeTz, oid,
 };
 
+/// What a `jsonb` value's text comes after.
+const JSONB_VERSION: u8 = 1;
+
 /// Appends a value's binary form, without a length. NULL appends nothing.
 pub fn output_binary(
     ctx: &EvalContext<'_>,
@@ -38,7 +41,11 @@ pub fn output_binary(
                 out.extend_from_slice(&digit.to_be_bytes());
             }
         }
-        Datum::Text(v) => out.extend_from_slice(v.as_bytes()),
+        Datum::Text(v) | Datum::Json(v) => out.extend_from_slice(v.as_bytes()),
+        Datum::Jsonb(v) => {
+            out.push(JSONB_VERSION);
+            v.root().write_text(out);
+        }
         Datum::Bytea(v) => out.extend_from_slice(v),
         Datum::Char(v) => out.push(*v),
         Datum::TimeTz(v) => {
@@ -219,6 +226,22 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             let n = r.0.len();
             Datum::bytea(r.bytes(n)?)
         }
+        oid::JSON => {
+            let n = r.0.len();
+            let text = check_text(r.bytes(n)?)?;
+            super::json::check(text)?;
+            Datum::Json(Text::new(text))
+        }
+        oid::JSONB => {
+            let [version] = r.take()?;
+            if version != JSONB_VERSION {
+                return Err(Error::internal(format!(
+                    "unsupported jsonb version number {version}"
+                )));
+            }
+            let n = r.0.len();
+            Datum::Jsonb(super::json::parse_jsonb(check_text(r.bytes(n)?)?)?)
+        }
         oid::CHAR => Datum::Char(r.take::<1>()?[0]),
         oid::UUID => Datum::Uuid(r.take()?),
         oid::OID | oid::XID | oid::CID => Datum::Oid(u32::from_be_bytes(r.take()?)),
@@ -396,6 +419,7 @@ fn read_record(ctx: &EvalContext<'_>, r: &mut Reader<'_>) -> Result<Datum> {
     }
     Ok(Datum::Record(std::sync::Arc::new(Record {
         types: types.into(),
+        names: None,
         values,
     })))
 }

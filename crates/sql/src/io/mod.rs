@@ -6,6 +6,7 @@
 pub mod array;
 pub mod binary;
 pub mod datetime;
+pub mod json;
 pub mod scalar;
 pub mod zone;
 
@@ -145,6 +146,11 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
         oid::BYTEA => scalar::parse_bytea(text)?,
         oid::CHAR => Datum::Char(scalar::parse_char(text)),
         oid::UUID => Datum::Uuid(scalar::parse_uuid(text)?),
+        oid::JSON => {
+            json::check(text)?;
+            Datum::Json(Text::new(text))
+        }
+        oid::JSONB => Datum::Jsonb(json::parse_jsonb(text)?),
         oid::OID | oid::XID | oid::CID => Datum::Oid(scalar::parse_oid(text, ty)?),
         oid::XID8 | oid::PG_LSN => scalar::parse_wide(text, ty)?,
         oid::TID => Datum::Tid(scalar::parse_tid(text)?),
@@ -205,7 +211,8 @@ pub fn output_text(ctx: &EvalContext<'_>, value: &Datum, ty: SqlType, out: &mut 
         Datum::Float4(v) => scalar::write_float4(*v, ctx.format.extra_float_digits, out),
         Datum::Float8(v) => scalar::write_float8(*v, ctx.format.extra_float_digits, out),
         Datum::Numeric(v) => v.write_text(out),
-        Datum::Text(s) => out.extend_from_slice(s.as_bytes()),
+        Datum::Text(s) | Datum::Json(s) => out.extend_from_slice(s.as_bytes()),
+        Datum::Jsonb(v) => v.root().write_text(out),
         Datum::Bytea(b) => scalar::write_bytea(b, ctx.format.bytea_output, out),
         Datum::Char(c) => scalar::write_char(*c, out),
         Datum::Date(v) => datetime::output::date(*v, ctx.format.date_style, out),

@@ -16,6 +16,7 @@ mod nested;
 mod tests;
 
 use crate::datum::{Datum, Interval, Text, TimeTz};
+use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
 use crate::sqltype::oid;
 use crate::{Error, Oid, Result, Tid};
@@ -58,6 +59,8 @@ pub enum Phys {
     Numeric,
     Text,
     Bytea,
+    Json,
+    Jsonb,
     Array,
     Record,
 }
@@ -83,6 +86,8 @@ impl Phys {
             oid::NUMERIC => Phys::Numeric,
             oid::UUID => Phys::Uuid,
             oid::TID => Phys::Tid,
+            oid::JSON => Phys::Json,
+            oid::JSONB => Phys::Jsonb,
             oid::RECORD => Phys::Record,
             oid::NAME
             | oid::TEXT
@@ -118,7 +123,13 @@ impl Phys {
             Phys::Int8 | Phys::Float8 | Phys::Time | Phys::Timestamp | Phys::TimestampTz => 8,
             Phys::TimeTz => 12,
             Phys::Interval | Phys::Uuid => 16,
-            Phys::Numeric | Phys::Text | Phys::Bytea | Phys::Array | Phys::Record => return None,
+            Phys::Numeric
+            | Phys::Text
+            | Phys::Bytea
+            | Phys::Json
+            | Phys::Jsonb
+            | Phys::Array
+            | Phys::Record => return None,
         })
     }
 }
@@ -449,6 +460,11 @@ fn read_varying(phys: Phys, bytes: &[u8]) -> Result<Datum> {
             Ok(Datum::Text(Text::new(text)))
         }
         Phys::Bytea => Ok(Datum::Bytea(bytes.into())),
+        Phys::Json => {
+            let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
+            Ok(Datum::Json(Text::new(text)))
+        }
+        Phys::Jsonb => Ok(Datum::Jsonb(Jsonb::from_stored(bytes))),
         Phys::Numeric => Numeric::read_stored(bytes)
             .map(Datum::Numeric)
             .ok_or_else(damaged),
@@ -492,6 +508,8 @@ fn write_value(value: &Datum, phys: Phys, out: &mut Vec<u8>) -> Result<()> {
         }
         (Datum::Text(v), Phys::Text) => write_varying(v.as_bytes(), out)?,
         (Datum::Bytea(v), Phys::Bytea) => write_varying(v, out)?,
+        (Datum::Json(v), Phys::Json) => write_varying(v.as_bytes(), out)?,
+        (Datum::Jsonb(v), Phys::Jsonb) => write_varying(v.as_bytes(), out)?,
         (Datum::Numeric(v), Phys::Numeric) => {
             if v.as_small().is_some() {
                 // Ten bytes at most.

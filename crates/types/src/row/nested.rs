@@ -1,7 +1,7 @@
 //! Arrays and records inside rows.
 
-use super::{Phys, damaged, read_value, take, write_value};
-use crate::datum::{Array, Datum, Dim, Record};
+use super::{Phys, damaged, read_value, take, write_value, write_varying};
+use crate::datum::{Array, Datum, Dim, Record, Text};
 use crate::{Error, Oid, Result};
 use std::sync::Arc;
 
@@ -59,21 +59,42 @@ pub(super) fn read_array(bytes: &[u8]) -> Result<Datum> {
     })))
 }
 
+/// In a record's count: its fields' names follow their types.
+const NAMED: u16 = 1 << 15;
+
 pub(super) fn write_record(record: &Record, out: &mut Vec<u8>) -> Result<()> {
-    out.extend_from_slice(&(record.types.len() as u16).to_le_bytes());
+    let named = if record.names.is_some() { NAMED } else { 0 };
+    out.extend_from_slice(&(record.types.len() as u16 | named).to_le_bytes());
     for ty in record.types.iter() {
         out.extend_from_slice(&ty.0.to_le_bytes());
+    }
+    for name in record.names.iter().flat_map(|names| names.iter()) {
+        write_varying(name.as_bytes(), out)?;
     }
     write_items(record.values.iter().zip(record.types.iter().copied()), out)
 }
 
 pub(super) fn read_record(bytes: &[u8]) -> Result<Datum> {
-    let count = usize::from(u16::from_le_bytes(take(bytes, 0)?));
+    let head = u16::from_le_bytes(take(bytes, 0)?);
+    let count = usize::from(head & !NAMED);
     let mut types = Vec::with_capacity(count);
     for i in 0..count {
         types.push(Oid(u32::from_le_bytes(take(bytes, 2 + i * 4)?)));
     }
     let mut at = 2 + count * 4;
+    let mut names: Option<Vec<Text>> = None;
+    if head & NAMED != 0 {
+        let names = names.get_or_insert_default();
+        for _ in 0..count {
+            match read_value(bytes, at, Phys::Text)? {
+                (Datum::Text(name), next) => {
+                    names.push(name);
+                    at = next;
+                }
+                _ => return Err(damaged()),
+            }
+        }
+    }
     let mut values = Vec::with_capacity(count);
     for ty in &types {
         let (value, next) = read_item(bytes, at, *ty)?;
@@ -82,6 +103,7 @@ pub(super) fn read_record(bytes: &[u8]) -> Result<Datum> {
     }
     Ok(Datum::Record(Arc::new(Record {
         types: types.into(),
+        names: names.map(Into::into),
         values,
     })))
 }

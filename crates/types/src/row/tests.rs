@@ -21,6 +21,7 @@ fn column() -> BoxedStrategy<(Phys, Datum)> {
         let types = [oid::INT4, oid::TEXT].into();
         Datum::Record(Arc::new(Record {
             types,
+            names: None,
             values: vec![a.into(), b.into()],
         }))
     });

@@ -60,6 +60,7 @@ classes! {
     10053 xid8_ops in 5067 for XID8 default;
     10065 uuid_ops in 2968 for UUID default;
     10067 pg_lsn_ops in 3253 for PG_LSN default;
+    10088 jsonb_ops in 4033 for JSONB default;
 }
 
 /// The families of those classes.
@@ -83,6 +84,7 @@ const FAMILY_NAMES: &[(u32, &str)] = &[
     (2968, "uuid_ops"),
     (2994, "record_ops"),
     (3253, "pg_lsn_ops"),
+    (4033, "jsonb_ops"),
     (5067, "xid8_ops"),
 ];
 
@@ -159,6 +161,7 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (2968, oid::UUID, oid::UUID, 2960, "uuid_cmp"),
     (2994, oid::RECORD, oid::RECORD, 2987, "btrecordcmp"),
     (3253, oid::PG_LSN, oid::PG_LSN, 3251, "pg_lsn_cmp"),
+    (4033, oid::JSONB, oid::JSONB, 4044, "jsonb_cmp"),
     (5067, oid::XID8, oid::XID8, 5096, "xid8cmp"),
 ];
 

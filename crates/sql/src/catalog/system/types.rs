@@ -48,6 +48,7 @@ forms! {
     28: 50 xidin, 51 xidout, 2440 xidrecv, 2441 xidsend;
     29: 52 cidin, 53 cidout, 2442 cidrecv, 2443 cidsend;
     30: 54 oidvectorin, 55 oidvectorout, 2420 oidvectorrecv, 2421 oidvectorsend;
+    114: 321 json_in, 322 json_out, 323 json_recv, 324 json_send;
     194: 195 pg_node_tree_in, 196 pg_node_tree_out, 197 pg_node_tree_recv, 198 pg_node_tree_send;
     700: 200 float4in, 201 float4out, 2424 float4recv, 2425 float4send;
     701: 214 float8in, 215 float8out, 2426 float8recv, 2427 float8send;
@@ -86,6 +87,7 @@ forms! {
     2776: 2777 anynonarray_in, 2778 anynonarray_out;
     2950: 2952 uuid_in, 2953 uuid_out, 2961 uuid_recv, 2962 uuid_send;
     3220: 3229 pg_lsn_in, 3230 pg_lsn_out, 3238 pg_lsn_recv, 3239 pg_lsn_send;
+    3802: 3806 jsonb_in, 3804 jsonb_out, 3805 jsonb_recv, 3803 jsonb_send;
     4089: 4084 regnamespacein, 4085 regnamespaceout, 4087 regnamespacerecv, 4088 regnamespacesend;
     4096: 4098 regrolein, 4092 regroleout, 4094 regrolerecv, 4095 regrolesend;
     4191: 4193 regcollationin, 4194 regcollationout, 4196 regcollationrecv, 4197 regcollationsend;
@@ -105,6 +107,7 @@ pub(super) const ARRAY_FORMS: [(u32, &str); 4] = [
 const ARRAY_ANALYZE: Oid = Oid(3816);
 const ARRAY_SUBSCRIPT: Oid = Oid(6179);
 const RAW_ARRAY_SUBSCRIPT: Oid = Oid(6180);
+const JSONB_SUBSCRIPT: Oid = Oid(6098);
 
 /// A type's forms' functions, arrays included.
 fn forms_of(ty: &TypeInfo) -> [Oid; 6] {
@@ -146,6 +149,7 @@ fn type_row(ty: &TypeInfo) -> Vec<Datum> {
     let array = ty.is_array();
     let subscript = match ty.oid {
         oid::NAME => RAW_ARRAY_SUBSCRIPT,
+        oid::JSONB => JSONB_SUBSCRIPT,
         _ if array || vector => ARRAY_SUBSCRIPT,
         _ => Oid::NONE,
     };

@@ -1,0 +1,145 @@
+//! `json_agg`, `json_object_agg` and their kin. Those of `json` gather text, those of `jsonb` the values themselves.
+
+use super::super::aggregate::{AggState, Step, mixed};
+use super::super::{EvalContext, EvalResult};
+use super::access::utf8;
+use super::build::{is_structured, key, null_key, tree, write};
+use std::borrow::Cow;
+use throng_types::error::state;
+use throng_types::jsonb::{Json, write_string};
+use throng_types::{Datum, Error, Result};
+
+/// What follows the text gathered so far, where there is some.
+fn gathered<'s>(state: &'s mut AggState, first: &[u8], next: &[u8]) -> &'s mut Vec<u8> {
+    if !matches!(state, AggState::Bytes(_)) {
+        *state = AggState::Bytes(first.to_vec());
+    } else if let AggState::Bytes(bytes) = state {
+        bytes.extend_from_slice(next);
+    }
+    match state {
+        AggState::Bytes(bytes) => bytes,
+        _ => unreachable!("it was made so above"),
+    }
+}
+fn finish_text(state: AggState, end: &[u8]) -> EvalResult {
+    match state {
+        AggState::Bytes(mut bytes) => {
+            bytes.extend_from_slice(end);
+            Ok(Datum::Json(utf8(bytes)?.into()))
+        }
+        _ => Ok(Datum::Null),
+    }
+}
+
+pub fn array_step(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    let value = &args[0];
+    let next: &[u8] = if is_structured(value) {
+        b", \n "
+    } else {
+        b", "
+    };
+    let out = gathered(state, b"[", next);
+    write(ctx, value, value.natural_type(), false, out);
+    Ok(())
+}
+pub fn array_step_strict(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    match args[0].is_null() {
+        true => Ok(()),
+        false => array_step(ctx, state, args),
+    }
+}
+pub fn array_finish(_: &EvalContext<'_>, state: AggState) -> EvalResult {
+    finish_text(state, b"]")
+}
+
+pub fn object_step(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    if args[0].is_null() {
+        return Err(null_key().into());
+    }
+    let name = key(ctx, &args[0])?;
+    let out = gathered(state, b"{ ", b", ");
+    write_string(&name, out);
+    out.extend_from_slice(b" : ");
+    write(ctx, &args[1], args[1].natural_type(), false, out);
+    Ok(())
+}
+pub fn object_step_strict(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    if args[0].is_null() {
+        return Err(null_key().into());
+    }
+    match args[1].is_null() {
+        // There is an object even if it stays empty.
+        true if matches!(state, AggState::Empty) => {
+            *state = AggState::Bytes(b"{ ".to_vec());
+            Ok(())
+        }
+        true => Ok(()),
+        false if matches!(state, AggState::Bytes(b) if b == b"{ ") => {
+            *state = AggState::Empty;
+            object_step(ctx, state, args)
+        }
+        false => object_step(ctx, state, args),
+    }
+}
+pub fn object_finish(_: &EvalContext<'_>, state: AggState) -> EvalResult {
+    finish_text(state, b" }")
+}
+
+fn items(state: &mut AggState) -> Result<&mut Vec<Datum>, super::super::EvalStop> {
+    if matches!(state, AggState::Empty) {
+        *state = AggState::Items(Vec::new());
+    }
+    match state {
+        AggState::Items(items) => Ok(items),
+        _ => Err(mixed()),
+    }
+}
+
+pub fn array_b_step(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    items(state)?.push(args[0].clone());
+    Ok(())
+}
+pub fn array_b_step_strict(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    match args[0].is_null() {
+        true => Ok(()),
+        false => array_b_step(ctx, state, args),
+    }
+}
+pub fn array_b_finish(ctx: &EvalContext<'_>, state: AggState) -> EvalResult {
+    let AggState::Items(items) = state else {
+        return Ok(Datum::Null);
+    };
+    let items = items.iter().map(|v| tree(ctx, v, v.natural_type()));
+    let array = Json::Array(items.collect::<Result<_>>()?);
+    Ok(Datum::Jsonb(array.encode()?))
+}
+
+/// Keys and values in turn.
+pub fn object_b_step(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    if args[0].is_null() {
+        let message = "field name must not be null";
+        return Err(Error::new(state::INVALID_PARAMETER_VALUE, message).into());
+    }
+    let name = key(ctx, &args[0])?;
+    let items = items(state)?;
+    items.push(name.into());
+    items.push(args[1].clone());
+    Ok(())
+}
+pub fn object_b_step_strict(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    if args[0].is_null() || !args[1].is_null() {
+        return object_b_step(ctx, state, args);
+    }
+    items(state).map(drop)
+}
+pub fn object_b_finish(ctx: &EvalContext<'_>, state: AggState) -> EvalResult {
+    let AggState::Items(items) = state else {
+        return Ok(Datum::Null);
+    };
+    let members = items.chunks(2).map(|pair| {
+        let name = Cow::Borrowed(pair[0].as_str().unwrap_or_default());
+        Ok((name, tree(ctx, &pair[1], pair[1].natural_type())?))
+    });
+    let object = Json::Object(members.collect::<Result<_>>()?);
+    Ok(Datum::Jsonb(object.encode()?))
+}
