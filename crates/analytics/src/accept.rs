@@ -8,7 +8,7 @@ use throng_sql::expr::{AggCall, Expr, SortKey, system};
 use throng_sql::func::{Body, CastMethod, Volatility};
 use throng_sql::plan::{AggStrategy, Node, Plan, PlannedStatement, SeqScan, StatementTag};
 use throng_sql::query::SetOp;
-use throng_types::sqltype::element_of;
+use throng_types::sqltype::{element_of, made};
 use throng_types::{Oid, SqlType, key, oid};
 
 use crate::column::{self, Kind};
@@ -128,6 +128,10 @@ fn sort_keys(keys: &[SortKey]) -> bool {
 fn agg(call: &AggCall) -> bool {
     all(&call.args)
         && call.args.iter().all(|a| Kind::of(a.ty()).is_some())
+        && call
+            .args
+            .iter()
+            .all(|a| !names_objects(a.ty().oid) || !reads_text(call.agg.name))
         && (!call.distinct || call.args.iter().all(|a| orderable(a.ty())))
         && sort_keys(&call.order)
         && all(&call.filter)
@@ -201,18 +205,24 @@ fn asks_only_time_and_format(name: &str) -> bool {
     KNOWN.contains(&name)
 }
 
-/// Types whose text form is a catalog object's name.
+/// Aggregates that make text of what they are given.
+fn reads_text(aggregate: &str) -> bool {
+    aggregate.starts_with("json")
+}
+
+/// Types whose text form is the catalog's to tell.
 fn names_objects(ty: Oid) -> bool {
-    matches!(
-        element_of(ty).unwrap_or(ty),
-        oid::REGCLASS
-            | oid::REGTYPE
-            | oid::REGPROC
-            | oid::REGPROCEDURE
-            | oid::REGOPER
-            | oid::REGOPERATOR
-            | oid::REGNAMESPACE
-            | oid::REGROLE
-            | oid::REGCOLLATION
-    )
+    made::is_made(ty)
+        || matches!(
+            element_of(ty).unwrap_or(ty),
+            oid::REGCLASS
+                | oid::REGTYPE
+                | oid::REGPROC
+                | oid::REGPROCEDURE
+                | oid::REGOPER
+                | oid::REGOPERATOR
+                | oid::REGNAMESPACE
+                | oid::REGROLE
+                | oid::REGCOLLATION
+        )
 }

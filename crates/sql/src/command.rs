@@ -114,6 +114,16 @@ pub enum Ddl {
         members: Vec<Oid>,
         revoke: bool,
     },
+    CreateEnum {
+        schema: Oid,
+        name: String,
+        owner: Oid,
+        labels: Vec<String>,
+    },
+    AlterEnum {
+        ty: Oid,
+        change: EnumChange,
+    },
     Comment {
         target: Target,
         text: Option<String>,
@@ -152,11 +162,15 @@ impl Ddl {
             Ddl::DropRole { .. } => "DROP ROLE".into(),
             Ddl::GrantRole { revoke: false, .. } => "GRANT ROLE".into(),
             Ddl::GrantRole { revoke: true, .. } => "REVOKE ROLE".into(),
+            Ddl::CreateEnum { .. } => "CREATE TYPE".into(),
+            Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
             Ddl::Comment { .. } => "COMMENT".into(),
             Ddl::Nothing { tag } => (*tag).into(),
         }
     }
 }
+
+pub use crate::parse::ast::EnumChange;
 
 /// An object a command is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +190,7 @@ pub enum TargetKind {
     Database,
     Constraint,
     Column(u16),
+    Type,
 }
 
 impl TargetKind {
@@ -188,6 +203,7 @@ impl TargetKind {
             TargetKind::Role => "ROLE",
             TargetKind::Database => "DATABASE",
             TargetKind::Constraint => "CONSTRAINT",
+            TargetKind::Type => "TYPE",
             TargetKind::Column(_) => "COLUMN",
         }
     }
@@ -350,6 +366,8 @@ pub struct SequenceOptions {
     pub cycle: Option<bool>,
     /// `Some(None)`: RESTART at the start value.
     pub restart: Option<Option<i64>>,
+    /// `SEQUENCE NAME` of an identity column's sequence: its schema and its name.
+    pub name: Option<(Oid, String)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -41,6 +41,7 @@ pub enum Datum {
     Oid(u32),
     Tid(Tid),
     Array(Arc<Array>),
+    Enum(EnumValue),
     /// The type `json`: its text as it was given.
     Json(Text),
     Jsonb(Jsonb),
@@ -59,6 +60,14 @@ pub struct Interval {
     pub micros: i64,
     pub days: i32,
     pub months: i32,
+}
+
+/// A value of an enum, by its place among the type's values. The catalog knows what it is called.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EnumValue {
+    pub ty: Oid,
+    /// Never NaN. A value's place never changes; new ones find theirs between.
+    pub place: f64,
 }
 
 /// A time of day with its zone.
@@ -201,6 +210,7 @@ impl Datum {
             Datum::Oid(_) => oid::OID,
             Datum::Tid(_) => oid::TID,
             Datum::Array(a) => crate::sqltype::array_of(a.element).unwrap_or(oid::UNKNOWN),
+            Datum::Enum(v) => v.ty,
             Datum::Json(_) => oid::JSON,
             Datum::Jsonb(_) => oid::JSONB,
             Datum::Record(_) => oid::RECORD,

@@ -16,9 +16,9 @@
 //! In a descending column the value's bytes are inverted; where NULLs stand is told apart from that.
 
 use crate::datum::Datum;
-use crate::jsonb;
 use crate::error::state;
-use crate::sqltype::oid;
+use crate::jsonb;
+use crate::sqltype::{made, oid};
 use crate::{Error, Oid, Result};
 
 /// The longest key an index holds; a longer one is refused with 54000 by the index's owner.
@@ -87,7 +87,7 @@ pub fn supported(column_type: Oid) -> bool {
             | oid::REGPROC
             | oid::REGROLE
             | oid::REGNAMESPACE
-    )
+    ) || made::is_enum(column_type)
 }
 
 /// Appends the key of a row of values. `orders` may be longer: the key is then a prefix.
@@ -131,6 +131,7 @@ fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<
         Datum::Oid(v) => integer(i64::from(*v), out),
         Datum::Float4(v) => float(f64::from(*v), out),
         Datum::Float8(v) => float(*v, out),
+        Datum::Enum(v) => float(v.place, out),
         Datum::Numeric(v) => v.write_ordered(out),
         Datum::Text(s) if blank_padded => bytes(s.trim_end_matches(' ').as_bytes(), out),
         Datum::Text(s) => bytes(s.as_bytes(), out),
@@ -185,7 +186,7 @@ fn encode_value(value: &Datum, blank_padded: bool, out: &mut Vec<u8>) -> Result<
 fn no_order(ty: &str) -> Error {
     Error::new(
         state::UNDEFINED_FUNCTION,
-        format!("could not identify an ordering operator for type {ty}"),
+        format!("could not identify an equality operator for type {ty}"),
     )
 }
 

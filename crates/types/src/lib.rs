@@ -9,7 +9,7 @@ pub mod numeric;
 pub mod page;
 pub mod row;
 pub mod sqltype;
-pub use datum::{Array, Datum, Dim, Interval, Record, Text, TimeTz};
+pub use datum::{Array, Datum, Dim, EnumValue, Interval, Record, Text, TimeTz};
 pub use error::{Error, Result, SqlState};
 pub use ids::{BlockNo, Cid, Csn, FileId, Lsn, Oid, PageId, Tid, Xid};
 pub use jsonb::Jsonb;

@@ -40,12 +40,12 @@ impl SqlType {
     pub const fn string_length(typmod: i32) -> Option<i32> {
         if typmod < 4 { None } else { Some(typmod - 4) }
     }
-    pub fn info(self) -> Option<&'static TypeInfo> {
+    pub fn info(self) -> Option<TypeInfo> {
         type_info(self.oid)
     }
 }
 
-/// PostgreSQL's facts about a built-in type (a row of `pg_type`).
+/// PostgreSQL's facts about a type (a row of `pg_type`). The name of a type that a user made is the catalog's to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeInfo {
     pub oid: Oid,
@@ -53,7 +53,7 @@ pub struct TypeInfo {
     /// Bytes on PostgreSQL's pages: -1 varying, -2 C string.
     pub len: i16,
     pub by_value: bool,
-    /// `b` base, `p` pseudo.
+    /// `b` base, `e` enum, `p` pseudo.
     pub kind: u8,
     pub category: u8,
     pub preferred: bool,
@@ -148,6 +148,7 @@ types! {
     UUID = 2950, "uuid", 16, false, b'b', b'U', false, UUID_ARRAY = 2951, b'c';
     PG_LSN = 3220, "pg_lsn", 8, true, b'b', b'U', false, PG_LSN_ARRAY = 3221, b'd';
     JSONB = 3802, "jsonb", -1, false, b'b', b'U', false, JSONB_ARRAY = 3807, b'i';
+    ANYENUM = 3500, "anyenum", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     REGNAMESPACE = 4089, "regnamespace", 4, true, b'b', b'N', false, REGNAMESPACE_ARRAY = 4090, b'i';
     REGROLE = 4096, "regrole", 4, true, b'b', b'N', false, REGROLE_ARRAY = 4097, b'i';
     REGCOLLATION = 4191, "regcollation", 4, true, b'b', b'N', false, REGCOLLATION_ARRAY = 4192, b'i';
@@ -202,13 +203,113 @@ pub fn all_types() -> &'static [TypeInfo] {
     &REGISTRY.all
 }
 
-/// The built-in type with this oid.
-pub fn type_info(oid: Oid) -> Option<&'static TypeInfo> {
-    REGISTRY.by_oid.get(&oid).map(|&i| &REGISTRY.all[i])
+/// The type with this oid: a built-in one, or one that the oid says a user made.
+pub fn type_info(oid: Oid) -> Option<TypeInfo> {
+    match REGISTRY.by_oid.get(&oid) {
+        Some(&i) => Some(REGISTRY.all[i]),
+        None => made::info(oid),
+    }
+}
+
+/// Types that users make.
+///
+/// Their oids tell what they are, so that whoever has a value's type knows how it is kept and compared without asking a
+/// catalog, which alone knows names and labels: an enum's oid is a multiple of four above [`FIRST`](made::FIRST), its array's
+/// the next one.
+pub mod made {
+    use super::TypeInfo;
+    use crate::Oid;
+
+    pub const FIRST: u32 = 1 << 30;
+    const LAST: u32 = (1 << 31) - 1;
+    /// Numbers a type takes.
+    const STEP: u32 = 4;
+    const ENUM: u32 = 0;
+    const ENUM_ARRAY: u32 = 1;
+
+    /// Whether a user made the type.
+    pub fn is_made(oid: Oid) -> bool {
+        info(oid).is_some()
+    }
+
+    /// The oid of the enum made with this number; None where numbers have run out.
+    pub fn enum_oid(serial: Oid) -> Option<Oid> {
+        let oid = serial.0.checked_mul(STEP)?.checked_add(FIRST)?;
+        (oid <= LAST).then_some(Oid(oid))
+    }
+
+    /// The array of an enum.
+    pub fn array_oid(element: Oid) -> Oid {
+        Oid(element.0 + ENUM_ARRAY)
+    }
+
+    fn kind(oid: Oid) -> Option<u32> {
+        (FIRST..=LAST).contains(&oid.0).then_some(oid.0 % STEP)
+    }
+
+    pub fn is_enum(oid: Oid) -> bool {
+        kind(oid) == Some(ENUM)
+    }
+
+    pub(super) fn info(oid: Oid) -> Option<TypeInfo> {
+        let (name, len, by_value, family, category, array, element) = match kind(oid)? {
+            ENUM => ("", 4, true, b'e', b'E', array_oid(oid), Oid::NONE),
+            ENUM_ARRAY => ("_", -1, false, b'b', b'A', Oid::NONE, Oid(oid.0 - 1)),
+            _ => return None,
+        };
+        Some(TypeInfo {
+            oid,
+            name,
+            len,
+            by_value,
+            kind: family,
+            category,
+            preferred: false,
+            array,
+            element,
+            align: b'i',
+        })
+    }
+
+    /// How a message names a type before the session that knows its name puts that in: the oid between marks that no
+    /// text of ours has.
+    pub fn mark(oid: Oid) -> String {
+        format!("{OPEN}{}{CLOSE}", oid.0)
+    }
+    const OPEN: char = '\u{1}';
+    const CLOSE: char = '\u{2}';
+
+    /// A text with names in the place of marks; None where there are no marks in it.
+    pub fn spelled(text: &str, name: impl Fn(Oid) -> Option<String>) -> Option<String> {
+        let mut rest = text;
+        let mut out = String::new();
+        while let Some((before, after)) = rest.split_once(OPEN) {
+            let named = after.split_once(CLOSE).and_then(|(number, after)| {
+                let name = name(Oid(number.parse().ok()?))?;
+                Some((name, after))
+            });
+            out.push_str(before);
+            match named {
+                Some((name, after)) => {
+                    out.push_str(&name);
+                    rest = after;
+                }
+                None => {
+                    out.push(OPEN);
+                    rest = after;
+                }
+            }
+        }
+        if rest.len() == text.len() {
+            return None;
+        }
+        out.push_str(rest);
+        Some(out)
+    }
 }
 
 /// The type named so: `pg_type`'s names and SQL's spellings (`integer`, `double precision`), in lower case; `[]` after it for its array.
-pub fn type_by_name(name: &str) -> Option<&'static TypeInfo> {
+pub fn type_by_name(name: &str) -> Option<TypeInfo> {
     if let Some(element) = name.strip_suffix("[]") {
         return type_by_name(element).and_then(|t| type_info(t.array));
     }
@@ -228,7 +329,7 @@ pub fn type_by_name(name: &str) -> Option<&'static TypeInfo> {
         "time with time zone" => "timetz",
         other => other,
     };
-    REGISTRY.by_name.get(canonical).map(|&i| &REGISTRY.all[i])
+    REGISTRY.by_name.get(canonical).map(|&i| REGISTRY.all[i])
 }
 
 /// The array type over an element type.
@@ -285,6 +386,7 @@ pub fn format_type(ty: SqlType) -> String {
         oid::TIMESTAMP => timed("timestamp", ty.typmod, " without time zone"),
         oid::TIMESTAMPTZ => timed("timestamp", ty.typmod, " with time zone"),
         oid::INTERVAL => interval_name(ty.typmod),
+        oid if made::is_enum(oid) => made::mark(oid),
         _ => info.name.into(),
     }
 }

@@ -15,13 +15,14 @@ use throng_access::btree::BTree;
 use throng_buffer::retry;
 use throng_sql::catalog::ddl::{self, DdlHost, Work};
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object, TableDef, builtin};
-use throng_sql::command::{Ddl, TargetKind};
+use throng_sql::command::{AlterTable, Ddl, Target, TargetKind};
 use throng_sql::expr::Expr;
 use throng_sql::io::output_text;
 use throng_sql::settings::Id;
 use throng_txn::rows::RowRef;
 use throng_txn::{LockMode, LockTag, WaitPolicy};
 use throng_types::error::state;
+use throng_types::sqltype::made;
 use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
 
 use super::{Session, sequences};
@@ -109,6 +110,39 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> (Vec<Oid>, LockMode) {
     (tables, LockMode::AccessExclusive)
 }
 
+/// The types that users made which a definition is about, and how they are locked: whoever uses one keeps it from going.
+fn types_of(ddl: &Ddl) -> Vec<(Oid, LockMode)> {
+    let of_target = |target: &Target| (target.kind == TargetKind::Type).then_some(target.oid);
+    let alone = |ty: Oid| (ty, LockMode::AccessExclusive);
+    let used = |columns: &mut dyn Iterator<Item = Oid>| -> Vec<(Oid, LockMode)> {
+        let made = columns.filter(|ty| made::is_made(*ty));
+        let element = |ty| throng_types::sqltype::element_of(ty).unwrap_or(ty);
+        made.map(|ty| (element(ty), LockMode::AccessShare))
+            .collect()
+    };
+    match ddl {
+        Ddl::AlterEnum { ty, .. } => vec![alone(*ty)],
+        Ddl::Drop { targets, .. } => targets.iter().filter_map(of_target).map(alone).collect(),
+        Ddl::Rename { target, .. }
+        | Ddl::SetSchema { target, .. }
+        | Ddl::SetOwner { target, .. } => of_target(target).into_iter().map(alone).collect(),
+        Ddl::CreateTable(create) => used(&mut create.columns.iter().map(|c| c.def.ty.oid)),
+        Ddl::AlterTable { actions, .. } => used(&mut actions.iter().filter_map(|a| match a {
+            AlterTable::AddColumn { column, .. } => Some(column.def.ty.oid),
+            AlterTable::SetType { ty, .. } => Some(ty.oid),
+            _ => None,
+        })),
+        _ => Vec::new(),
+    }
+}
+
+fn type_lock(ty: Oid) -> LockTag {
+    LockTag::Object {
+        class: builtin::class::TYPE,
+        object: ty,
+    }
+}
+
 /// The lock that stands for a relation's name: two sessions that take one name come one after the other.
 fn name_lock(schema: Oid, name: &str) -> LockTag {
     let hash = FixedState::default().hash_one((schema.0, name)) as u32;
@@ -123,6 +157,7 @@ fn relation_name(object: &Object) -> Option<(Oid, &str)> {
         Object::Table(def) => Some((def.schema, &def.name)),
         Object::Index(def) => Some((def.schema, &def.name)),
         Object::Sequence(def) => Some((def.schema, &def.name)),
+        Object::Type(def) => Some((def.schema, &def.name)),
         Object::Schema(def) => Some((Oid::NONE, &def.name)),
         Object::Role(def) => Some((Oid(1), &def.name)),
         _ => None,
@@ -153,6 +188,9 @@ impl Session {
             let (tables, mode) = tables_of(ddl, &catalog);
             for table in tables {
                 txn.lock_relation(table, mode).await?;
+            }
+            for (ty, mode) in types_of(ddl) {
+                txn.lock(type_lock(ty), mode, WaitPolicy::Block).await?;
             }
             let mut edit = CatalogEdit::new(&catalog);
             let outcome = self.apply(&mut edit, ddl, &catalog)?;

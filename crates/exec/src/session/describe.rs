@@ -24,7 +24,14 @@ impl SessionHost<'_> {
                 None => format!("unknown (OID={})", oid(&args[0])).into(),
             },
             // Stored expressions are kept as SQL already.
-            "pg_get_expr" => args[0].clone(),
+            "pg_get_expr" => match args[0].as_str() {
+                Some(text) => definition::shown_default(text, &|name| {
+                    let sequence = self.relation(name).ok()?;
+                    self.relation_name(sequence.oid())
+                })
+                .into(),
+                None => Datum::Null,
+            },
             "pg_get_indexdef" => self.index_definition(oid(&args[0]), args.get(1), args.get(2)),
             "pg_get_constraintdef" => self.constraint_definition(oid(&args[0])),
             "pg_relation_is_publishable" => self.catalog.table(oid(&args[0])).is_some().into(),
@@ -39,6 +46,7 @@ impl SessionHost<'_> {
                     None | Some("pg_class") => builtin::class::RELATION,
                     Some("pg_namespace") => builtin::class::NAMESPACE,
                     Some("pg_constraint") => builtin::class::CONSTRAINT,
+                    Some("pg_type") => builtin::class::TYPE,
                     Some(_) => return Ok(Datum::Null),
                 };
                 self.comment(class, oid(&args[0]), 0)

@@ -14,7 +14,8 @@ use throng_sql::settings::SERVER_VERSION;
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
 use throng_types::error::state;
 use throng_types::page::PAGE_SIZE;
-use throng_types::{Array, Datum, Error, FileId, Oid, Result, oid};
+use throng_types::sqltype::made;
+use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
 
 use super::effects::Effect;
 use super::host::SessionHost;
@@ -96,6 +97,7 @@ impl SessionHost<'_> {
                     .into(),
                 None => Datum::Null,
             },
+            "pg_get_sequence_data" => self.sequence_data(object(&args[0]))?,
             "pg_stat_get_live_tuples" => self
                 .counts(object(&args[0]))
                 .map(|c| c.live.max(0))
@@ -157,6 +159,23 @@ impl SessionHost<'_> {
         f(&self.session.handle.entry().status().info)
     }
 
+    /// What `pg_dump` asks of a sequence: where its counter stands, and whether that value was given out.
+    fn sequence_data(&self, sequence: Oid) -> EvalResult {
+        let (value, called) = match self.catalog.sequence(sequence) {
+            Some(def) => {
+                let (value, called) = super::sequences::state(&self.session.engine.store, def.file)
+                    .map_err(Stop::from)?;
+                (value.into(), called.into())
+            }
+            None => (Datum::Null, Datum::Null),
+        };
+        Ok(Datum::Record(Arc::new(Record {
+            types: [oid::INT8, oid::BOOL].into(),
+            names: Some(["last_value".into(), "is_called".into()].into()),
+            values: vec![value, called],
+        })))
+    }
+
     fn is_visible(&self, name: &str, object: Oid) -> Datum {
         match name {
             "pg_table_is_visible" => match self.catalog.relation(object) {
@@ -166,6 +185,15 @@ impl SessionHost<'_> {
                     .into(),
                 None => Datum::Null,
             },
+            "pg_type_is_visible" if made::is_made(object) => {
+                let element = throng_types::sqltype::element_of(object).unwrap_or(object);
+                let def = self.catalog.made_type(element);
+                def.map(|def| {
+                    let found = self.catalog.find_type(&self.search_path(), &def.name);
+                    found.is_some_and(|f| f.oid == def.oid)
+                })
+                .into()
+            }
             "pg_statistics_obj_is_visible" => Datum::Null,
             // Everything else there is lives in pg_catalog.
             _ => true.into(),

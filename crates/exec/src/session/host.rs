@@ -1,6 +1,8 @@
 //! The session and the catalog, as functions and casts ask for them.
 
-use throng_sql::catalog::{Catalog, Relation};
+use std::sync::Arc;
+
+use throng_sql::catalog::{Catalog, Relation, TypeDef};
 use throng_sql::func::{self, EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use throng_sql::io::{
     ByteaOutput, DateFormat, DateOrder, DateStyle, FormatSettings, IntervalStyle, Zone,
@@ -8,7 +10,7 @@ use throng_sql::io::{
 use throng_sql::parse::{parse_name, quote_ident};
 use throng_sql::settings::{Id, Scope, SessionSettings};
 use throng_types::error::state;
-use throng_types::sqltype::{format_type, type_by_name};
+use throng_types::sqltype::{format_type, made, type_by_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::Session;
@@ -109,12 +111,29 @@ impl<'a> SessionHost<'a> {
         };
         type_by_name(plain.trim_matches('"'))
             .map(|info| info.oid)
+            .or_else(|| self.made_type_named(name.trim()))
             .ok_or_else(|| {
                 Error::new(
                     state::UNDEFINED_OBJECT,
                     format!("type \"{name}\" does not exist"),
                 )
             })
+    }
+
+    /// A type that a user made, by its name as SQL writes it; `[]` after it for its array.
+    fn made_type_named(&self, name: &str) -> Option<Oid> {
+        if let Some(element) = name.strip_suffix("[]") {
+            return throng_types::sqltype::array_of(self.made_type_named(element)?);
+        }
+        let parsed = parse_name(name).ok()?;
+        let found = match parsed.schema() {
+            None => self.catalog.find_type(&self.search_path(), parsed.last()),
+            Some(schema) => {
+                let schema = self.catalog.schema_by_name(schema)?.oid;
+                self.catalog.type_in(schema, parsed.last())
+            }
+        };
+        found.map(|def| def.oid)
     }
 
     fn procedure(&self, name: &str) -> Result<Oid> {
@@ -328,6 +347,9 @@ impl Host for SessionHost<'_> {
     fn object_name(&self, kind: ObjectKind, object: Oid) -> Option<String> {
         match kind {
             ObjectKind::Class => self.relation_name(object),
+            ObjectKind::Type if made::is_made(object) => {
+                self.catalog.type_display(&self.search_path(), object)
+            }
             ObjectKind::Type => SqlType::plain(object).info().map(|info| match info.oid {
                 oid::BPCHAR => "character".to_owned(),
                 _ => format_type(SqlType::plain(object)),
@@ -360,6 +382,10 @@ impl Host for SessionHost<'_> {
                 .find(|(_, oid)| Oid(*oid) == object)
                 .map(|(name, _)| quote_ident(name)),
         }
+    }
+
+    fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {
+        self.catalog.made_type(oid).cloned()
     }
 
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult {

@@ -302,11 +302,21 @@ impl Session {
             Ok(()) => self.end_implicit().await,
             Err(e) => Err(e),
         };
+        let ran = ran.map_err(|e| self.spelled(e));
         if ran.is_err() {
             self.statement_failed();
         }
         self.statement_ended(client);
         ran
+    }
+
+    /// An error as the client is told it: with the names of types that users made, which the statement's catalog knows.
+    pub fn spelled(&self, mut error: Error) -> Error {
+        let catalog = self.catalog();
+        let setting = self.settings.borrow().search_path();
+        let path = catalog.search_path(&setting, &self.role.name);
+        catalog.spell_types(&path, &mut error);
+        error
     }
 
     async fn run_string(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
@@ -352,7 +362,7 @@ impl Session {
                 _ => 1,
             };
             if level >= least {
-                client.notice(&notice);
+                client.notice(&self.spelled(notice));
             }
         }
     }

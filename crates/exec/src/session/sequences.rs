@@ -155,13 +155,18 @@ pub fn save(store: &Store) -> Result<()> {
 
 /// The value a counter stands at: None before its first use.
 pub fn peek(store: &Store, file: FileId) -> Try<Option<i64>> {
+    state(store, file).map(|(value, called)| called.then_some(value))
+}
+
+/// The value a counter stands at, and whether it was given out.
+pub fn state(store: &Store, file: FileId) -> Try<(i64, bool)> {
     let counter = store.sequences.of(file);
     let mut counter = counter.lock();
     let now = match *counter {
         Some(now) => now,
         None => *counter.insert(read(&store.pool, file)?),
     };
-    Ok(now.called.then_some(now.value))
+    Ok((now.value, now.called))
 }
 
 /// Takes the next `count` values, as far as the sequence goes: the first, the last, and the log position that makes

@@ -301,6 +301,7 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
             other => {
                 if let Err(e) = extended(session, other, peer).await {
                     skipping = true;
+                    let e = session.spelled(e);
                     session.extended_error();
                     report(peer, e)?;
                 }

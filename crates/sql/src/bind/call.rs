@@ -191,10 +191,16 @@ impl Binder<'_> {
         }
         let found = match resolve_function(name, &types) {
             Ok(found) => found,
-            Err(_) if args.len() == 1 && type_by_name(name).is_some() && !call.star => {
+            Err(_)
+                if args.len() == 1
+                    && !call.star
+                    && (type_by_name(name).is_some() || self.made_type(&call.name).is_some()) =>
+            {
                 return Ok(None);
             }
             Err(e) if e.code() == state::UNDEFINED_FUNCTION => return Err(undefined()),
+            // PostgreSQL tells no place for a type it cannot determine.
+            Err(e) if e.code() == state::DATATYPE_MISMATCH => return Err(e),
             Err(e) => return Err(at(e, pos)),
         };
         let mut args = args
@@ -210,6 +216,12 @@ impl Binder<'_> {
                 }
             }
         }
+        if let Callee::Scalar(func) = found.callee
+            && crate::func::enums::takes_type(func)
+        {
+            let ty = found.arg_types[0].0;
+            args.push(Expr::Const(Datum::Oid(ty), SqlType::OID));
+        }
         let ty = SqlType::plain(found.ret);
         Ok(Some(ResolvedCall {
             callee: found.callee,
@@ -222,7 +234,11 @@ impl Binder<'_> {
     fn type_call(&mut self, call: &ast::Call, pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
         self.plain_call(call, pos)?;
         let name = call.name.last();
-        let ty = type_by_name(name).map(|info| SqlType::plain(info.oid));
+        let ty = match type_by_name(name) {
+            Some(info) => Some(info.oid),
+            None => self.made_type(&call.name).map(|def| def.oid),
+        };
+        let ty = ty.map(SqlType::plain);
         let (Some(to), [arg]) = (ty, &call.args[..]) else {
             return Err(Error::internal("a call that is neither function nor cast"));
         };

@@ -1,10 +1,11 @@
 //! Making a value of one type out of another: constants read, parameters typed, casts put in.
 
 use throng_types::error::state;
-use throng_types::sqltype::{type_by_name, type_name};
+use throng_types::sqltype::{type_by_name, type_info, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::{Binder, at};
+use crate::catalog::TypeDef;
 use crate::expr::Expr;
 use crate::func::{CastContext, find_cast, select_common_type};
 use crate::parse::ast::{self, Pos};
@@ -56,15 +57,19 @@ impl Binder<'_> {
         if name.setof {
             return Err(Error::unsupported("SETOF here").position(pos + 1));
         }
-        if name.name.schema().is_some_and(|s| s != "pg_catalog") {
-            return Err(undefined());
-        }
-        let info = type_by_name(name.name.last()).ok_or_else(|| match name.name.last() {
-            known if NOT_YET.contains(&known) => {
-                Error::unsupported(format!("type {known}")).position(pos + 1)
-            }
-            _ => undefined(),
-        })?;
+        let foreign = name.name.schema().is_some_and(|s| s != "pg_catalog");
+        let builtin = match foreign {
+            true => None,
+            false => type_by_name(name.name.last()),
+        };
+        let info = builtin
+            .or_else(|| type_info(self.made_type(&name.name)?.oid))
+            .ok_or_else(|| match name.name.last() {
+                known if !foreign && NOT_YET.contains(&known) => {
+                    Error::unsupported(format!("type {known}")).position(pos + 1)
+                }
+                _ => undefined(),
+            })?;
         let mut ty = SqlType::plain(info.oid);
         ty.typmod = match name.typmod {
             Some(typmod) => typmod,
@@ -76,6 +81,16 @@ impl Binder<'_> {
             ty.oid = throng_types::sqltype::array_of(ty.oid).ok_or_else(undefined)?;
         }
         Ok(ty)
+    }
+
+    /// The type of that name that a user made.
+    pub(super) fn made_type(&self, name: &ast::Name) -> Option<std::sync::Arc<TypeDef>> {
+        let catalog = self.catalog();
+        let found = match name.schema() {
+            Some(schema) => catalog.type_in(catalog.schema_by_name(schema)?.oid, name.last()),
+            None => catalog.find_type(self.ctx.search_path, name.last()),
+        };
+        found.cloned()
     }
 
     fn type_modifier(&self, ty: Oid, modifiers: &[i32]) -> Result<i32> {

@@ -89,7 +89,7 @@ impl Binder<'_> {
                 if_not_exists,
                 options,
             } => {
-                let (options, owned_by) = self.sequence_options(options)?;
+                let (options, owned_by) = self.unnamed_sequence_options(options)?;
                 let sequence = NewSequence {
                     schema: self.creation_schema(name)?,
                     name: name.last().to_string(),
@@ -126,7 +126,7 @@ impl Binder<'_> {
                         tag: "ALTER SEQUENCE",
                     },
                     Some(target) => {
-                        let (changes, owned_by) = self.sequence_options(options)?;
+                        let (changes, owned_by) = self.unnamed_sequence_options(options)?;
                         Ddl::AlterSequence {
                             sequence: target.oid,
                             changes,
@@ -135,6 +135,16 @@ impl Binder<'_> {
                     }
                 }
             }
+            S::CreateEnum { name, labels } => Ddl::CreateEnum {
+                schema: self.creation_schema(name)?,
+                name: name.last().to_string(),
+                owner: self.ctx.user,
+                labels: labels.clone(),
+            },
+            S::AlterEnum { name, change } => Ddl::AlterEnum {
+                ty: self.find_object(ObjectKind::Type, name)?.oid,
+                change: change.clone(),
+            },
             S::Drop {
                 kind,
                 names,
@@ -412,12 +422,40 @@ impl Binder<'_> {
                     oid,
                 })
             }
+            ObjectKind::Type => self.find_type_object(name),
             ObjectKind::Other(what) => {
                 let message = format!("{what} \"{name}\" does not exist");
                 Err(Error::new(state::UNDEFINED_OBJECT, message))
             }
             _ => self.find_relation_object(kind, name),
         }
+    }
+
+    fn find_type_object(&mut self, name: &ast::Name) -> Result<Target> {
+        let Some(def) = self.made_type(name) else {
+            let missing = name
+                .schema()
+                .filter(|s| self.catalog().schema_by_name(s).is_none());
+            if let Some(schema) = missing {
+                let message = format!("schema \"{schema}\" does not exist");
+                return Err(Error::new(state::INVALID_SCHEMA_NAME, message));
+            }
+            let plain = name.schema().is_none_or(|s| s == "pg_catalog");
+            if let Some(info) = throng_types::sqltype::type_by_name(name.last()).filter(|_| plain) {
+                let shown = throng_types::sqltype::type_name(info.oid);
+                let message = format!(
+                    "cannot drop type {shown} because it is required by the database system"
+                );
+                return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
+            }
+            let message = format!("type \"{name}\" does not exist");
+            return Err(Error::new(state::UNDEFINED_OBJECT, message));
+        };
+        self.must_own(def.owner, "type", &def.name)?;
+        Ok(Target {
+            kind: TargetKind::Type,
+            oid: def.oid,
+        })
     }
 
     fn find_relation_object(&mut self, kind: ObjectKind, name: &ast::Name) -> Result<Target> {
@@ -504,6 +542,7 @@ impl Binder<'_> {
                 return Ok(Ddl::Nothing {
                     tag: match kind {
                         ObjectKind::Index => "ALTER INDEX",
+                        ObjectKind::Type => "ALTER TYPE",
                         ObjectKind::Sequence => "ALTER SEQUENCE",
                         _ => "ALTER TABLE",
                     },
@@ -563,7 +602,7 @@ impl Binder<'_> {
                     ObjectKind::Schema => "DROP SCHEMA",
                     ObjectKind::Other("extension") => "DROP EXTENSION",
                     ObjectKind::Other("materialized view") => "DROP MATERIALIZED VIEW",
-                    ObjectKind::Other(_) => "DROP TYPE",
+                    ObjectKind::Type | ObjectKind::Other(_) => "DROP TYPE",
                     _ => "DROP TABLE",
                 },
             });
@@ -737,9 +776,24 @@ impl Binder<'_> {
                 O::OwnedBy(None) => owned_by = Some(None),
                 O::OwnedBy(Some(name)) => owned_by = Some(Some(self.owning_column(name)?)),
                 O::Name(name) => {
-                    return Err(Error::unsupported("SEQUENCE NAME").position(name.pos + 1));
+                    let schema = self.creation_schema(name)?;
+                    set(&mut options.name, (schema, name.last().to_string()), twice)?;
                 }
             }
+        }
+        Ok((options, owned_by))
+    }
+
+    /// The options of a sequence that has a name already.
+    #[allow(clippy::type_complexity)] // As those of `sequence_options`.
+    fn unnamed_sequence_options(
+        &mut self,
+        list: &[O],
+    ) -> Result<(SequenceOptions, Option<Option<(Oid, u16)>>)> {
+        let (options, owned_by) = self.sequence_options(list)?;
+        if options.name.is_some() {
+            let message = "invalid sequence option SEQUENCE NAME";
+            return Err(Error::new(state::SYNTAX_ERROR, message));
         }
         Ok((options, owned_by))
     }

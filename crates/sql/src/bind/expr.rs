@@ -813,6 +813,9 @@ impl Binder<'_> {
         if array.type_oid() == oid::JSONB {
             return self.jsonb_subscript(*array, index, pos, scope);
         }
+        if array.type_oid() == oid::NAME {
+            return self.name_subscript(*array, index, pos);
+        }
         let Some(element) = element_of(array.type_oid()) else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
@@ -835,6 +838,17 @@ impl Binder<'_> {
         })
     }
 
+    /// `name[0]`, as `pg_dump` asks for a name's first character: names have items of "char" there.
+    fn name_subscript(&mut self, name: Expr, index: &ast::Expr, pos: Pos) -> Result<Expr> {
+        if !matches!(&index.node, Node::Integer(digits) if digits == "0") {
+            let what = "a subscript of a name other than 0";
+            return Err(Error::unsupported(what).position(pos + 1));
+        }
+        let text = self.explicit_cast(name, SqlType::TEXT, pos)?;
+        let first = self.apply("substr", vec![text, Expr::int4(1), Expr::int4(1)], pos)?;
+        self.explicit_cast(first, SqlType::CHAR, pos)
+    }
+
     /// `value['key']`, `value[0]`: what lies at a path of one step.
     fn jsonb_subscript(
         &mut self,
@@ -848,12 +862,7 @@ impl Binder<'_> {
         let mut step = None;
         for ty in [SqlType::INT4, SqlType::TEXT] {
             if step.is_none() && (from != oid::UNKNOWN || ty == SqlType::TEXT) {
-                let cast = self.try_coerce(
-                    bound.clone(),
-                    ty,
-                    CastContext::Implicit,
-                    index.pos,
-                )?;
+                let cast = self.try_coerce(bound.clone(), ty, CastContext::Implicit, index.pos)?;
                 step = cast;
             }
         }

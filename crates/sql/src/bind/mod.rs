@@ -225,6 +225,8 @@ impl<'a> Binder<'a> {
             | S::CreateSchema { .. }
             | S::CreateSequence { .. }
             | S::AlterSequence { .. }
+            | S::CreateEnum { .. }
+            | S::AlterEnum { .. }
             | S::Drop { .. }
             | S::Truncate { .. }
             | S::Comment { .. }

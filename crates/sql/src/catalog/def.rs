@@ -298,6 +298,31 @@ pub struct DatabaseDef {
     pub settings: Vec<(String, String)>,
 }
 
+/// A type that a user made: an enum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TypeDef {
+    /// See [`throng_types::sqltype::made`].
+    #[serde(with = "id")]
+    pub oid: Oid,
+    #[serde(with = "id")]
+    pub schema: Oid,
+    pub name: String,
+    #[serde(with = "id")]
+    pub owner: Oid,
+    /// In their order.
+    pub labels: Vec<EnumLabel>,
+}
+
+/// A value of an enum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EnumLabel {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    pub name: String,
+    /// What values are kept and compared by; it never changes.
+    pub place: f64,
+}
+
 /// What ANALYZE found about a table. Its oid is its own; `table` says whose it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatsDef {
@@ -397,6 +422,7 @@ objects! {
     Database(DatabaseDef) = "database";
     Stats(StatsDef) = "stats";
     Comment(CommentDef) = "comment";
+    Type(TypeDef) = "type";
 }
 
 impl TableDef {

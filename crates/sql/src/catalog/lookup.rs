@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use throng_types::Oid;
+use throng_types::sqltype::made;
+use throng_types::{Error, Oid};
 
 use super::*;
 
@@ -112,6 +113,7 @@ impl Catalog {
         role, roles, Role, RoleDef;
         database, databases, Database, DatabaseDef;
         comment_def, comments, Comment, CommentDef;
+        made_type, made_types, Type, TypeDef;
     }
 
     pub fn object(&self, oid: Oid) -> Option<&Object> {
@@ -179,6 +181,45 @@ impl Catalog {
     pub fn is_visible(&self, path: &[Oid], relation: &Relation) -> bool {
         self.find_relation(path, relation.name())
             .is_some_and(|r| r.oid() == relation.oid())
+    }
+
+    /// The type of that name that a user made in that schema.
+    pub fn type_in(&self, schema: Oid, name: &str) -> Option<&Arc<TypeDef>> {
+        self.made_type(*self.types.get(&(schema, name.to_string()))?)
+    }
+    /// The first of that name along the path.
+    pub fn find_type(&self, path: &[Oid], name: &str) -> Option<&Arc<TypeDef>> {
+        path.iter().find_map(|schema| self.type_in(*schema, name))
+    }
+    /// What a type that a user made is called: qualified where the path does not find it, `[]` after an array's element.
+    pub fn type_display(&self, path: &[Oid], ty: Oid) -> Option<String> {
+        use crate::parse::quote_ident;
+        if let Some(element) = throng_types::sqltype::element_of(ty).filter(|_| made::is_made(ty)) {
+            return Some(self.type_display(path, element)? + "[]");
+        }
+        let def = self.made_type(ty)?;
+        let name = quote_ident(&def.name);
+        let visible = self
+            .find_type(path, &def.name)
+            .is_some_and(|found| found.oid == ty);
+        match self.schema(def.schema).filter(|_| !visible) {
+            Some(schema) => Some(format!("{}.{name}", quote_ident(&schema.name))),
+            None => Some(name),
+        }
+    }
+    /// Puts types' names where a message has their marks.
+    pub fn spell_types(&self, path: &[Oid], error: &mut Error) {
+        let fields = error.fields_mut();
+        let texts = [
+            Some(&mut fields.message),
+            fields.detail.as_mut(),
+            fields.hint.as_mut(),
+        ];
+        for text in texts.into_iter().flatten() {
+            if let Some(spelled) = made::spelled(text, |ty| self.type_display(path, ty)) {
+                *text = spelled;
+            }
+        }
     }
 
     /// A table's indexes, primary key first.

@@ -19,9 +19,9 @@ use foldhash::fast::FixedState;
 use throng_types::Oid;
 
 pub use def::{
-    ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef, FkAction,
-    ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, Persistence, RoleDef,
-    SchemaDef, SequenceDef, StatsDef, TableDef,
+    ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef, EnumLabel,
+    FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, Persistence,
+    RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef};
@@ -76,6 +76,7 @@ pub struct Catalog {
     objects: Map<Oid, Object>,
     /// Tables, indexes and sequences share one name space per schema.
     relations: Map<(Oid, String), Oid>,
+    types: Map<(Oid, String), Oid>,
     schemas: Arc<BTreeMap<String, Oid>>,
     roles: Arc<BTreeMap<String, Oid>>,
     databases: Arc<BTreeMap<String, Oid>>,
@@ -208,6 +209,9 @@ impl Catalog {
                 }
             }
             Object::Stats(d) => self.links_mut(d.table).stats = Some(d.clone()),
+            Object::Type(d) => {
+                Arc::make_mut(&mut self.types).insert((d.schema, d.name.clone()), oid);
+            }
             Object::Comment(d) => {
                 Arc::make_mut(&mut self.comments).insert((d.class, d.object, d.column), oid);
             }
@@ -250,6 +254,9 @@ impl Catalog {
                 }
             }
             Object::Stats(d) => self.links_mut(d.table).stats = None,
+            Object::Type(d) => {
+                Arc::make_mut(&mut self.types).remove(&(d.schema, d.name.clone()));
+            }
             Object::Comment(d) => {
                 Arc::make_mut(&mut self.comments).remove(&(d.class, d.object, d.column));
             }

@@ -67,6 +67,8 @@ aggregates! {
     2130 max(NUMERIC) NUMERIC empty max_step max_combine value_finish;
     2244 max(BPCHAR) BPCHAR empty max_padded_step max_padded_combine value_finish;
     2797 max(TID) TID empty max_step max_combine value_finish;
+    3526 max(ANYENUM) ANYENUM empty max_step max_combine value_finish;
+    3527 min(ANYENUM) ANYENUM empty min_step min_combine value_finish;
     4189 max(PG_LSN) PG_LSN empty max_step max_combine value_finish;
     5099 max(XID8) XID8 empty max_step max_combine value_finish;
     6373 max(RECORD) RECORD empty max_step max_combine value_finish;

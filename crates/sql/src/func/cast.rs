@@ -3,8 +3,8 @@
 use super::{EvalContext, EvalFn, EvalResult, FAMILIES};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
-use std::sync::LazyLock;
-use throng_types::sqltype::{element_of, type_info};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use throng_types::sqltype::{element_of, made, type_info};
 use throng_types::{Datum, Oid, SqlType, oid};
 
 /// Where a cast may happen: each allows those before it.
@@ -55,6 +55,8 @@ impl PartialEq for Cast {
     }
 }
 
+const STRINGS: [Oid; 4] = [oid::TEXT, oid::VARCHAR, oid::BPCHAR, oid::NAME];
+
 type Map = HashMap<(Oid, Oid), &'static Cast, FixedState>;
 
 static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
@@ -69,7 +71,6 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
         map.entry((cast.from, cast.to))
             .or_insert_with(|| Box::leak(Box::new(cast)));
     };
-    const STRINGS: [Oid; 4] = [oid::TEXT, oid::VARCHAR, oid::BPCHAR, oid::NAME];
     for ty in types
         .iter()
         .filter(|t| !t.is_pseudo() || t.oid == oid::RECORD)
@@ -147,10 +148,56 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
 
 /// How a value of one type is cast to another in this context; None where it may not be (or need not: equal types).
 pub fn find_cast(from: Oid, to: Oid, context: CastContext) -> Option<&'static Cast> {
-    BY_TYPES
-        .get(&(from, to))
-        .copied()
+    let known = BY_TYPES.get(&(from, to)).copied();
+    known
+        .or_else(|| made_cast(from, to))
         .filter(|c| c.context <= context)
+}
+
+/// The casts every type has, for a type that a user made.
+fn made_cast(from: Oid, to: Oid) -> Option<&'static Cast> {
+    const STRING_ARRAYS: [Oid; 4] = [
+        oid::TEXT_ARRAY,
+        oid::VARCHAR_ARRAY,
+        oid::BPCHAR_ARRAY,
+        oid::NAME_ARRAY,
+    ];
+    /// Made as they are first asked for: a few for each type there ever was.
+    static MADE: LazyLock<Mutex<Map>> = LazyLock::new(Mutex::default);
+    if !made::is_made(from) && !made::is_made(to) {
+        return None;
+    }
+    // A map that is only added to is whole whatever its holder did.
+    let locked = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(cast) = locked().get(&(from, to)) {
+        return Some(cast);
+    }
+    let by_items = |from: Oid, to: Oid| {
+        let cast = made_cast(element_of(from)?, element_of(to)?)?;
+        Some((cast.context, CastMethod::Items(cast)))
+    };
+    let (context, method) = match (from, to) {
+        (oid::UNKNOWN, _) => (CastContext::Implicit, CastMethod::Unknown),
+        (from, to) if STRINGS.contains(&from) && made::is_made(to) => {
+            (CastContext::Explicit, CastMethod::Text)
+        }
+        (from, to) if STRINGS.contains(&to) && made::is_made(from) => {
+            (CastContext::Assignment, CastMethod::Text)
+        }
+        (from, to) if STRING_ARRAYS.contains(&from) || STRING_ARRAYS.contains(&to) => {
+            by_items(from, to)?
+        }
+        _ => return None,
+    };
+    let cast: &'static Cast = Box::leak(Box::new(Cast {
+        from,
+        to,
+        context,
+        method,
+        function: Oid::NONE,
+    }));
+    locked().insert((from, to), cast);
+    Some(cast)
 }
 
 impl Cast {

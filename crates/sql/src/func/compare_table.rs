@@ -280,6 +280,12 @@ comparisons! {
     3225 > PG_LSN PG_LSN 3235 pg_lsn_gt any::gt 3224 3226;
     3226 <= PG_LSN PG_LSN 3232 pg_lsn_le any::le 3227 3225;
     3227 >= PG_LSN PG_LSN 3234 pg_lsn_ge any::ge 3226 3224;
+    3516 = ANYENUM ANYENUM 3508 enum_eq any::eq 3516 3517;
+    3517 NE ANYENUM ANYENUM 3509 enum_ne any::ne 3517 3516;
+    3518 < ANYENUM ANYENUM 3511 enum_lt any::lt 3519 3521;
+    3519 > ANYENUM ANYENUM 3510 enum_gt any::gt 3518 3520;
+    3520 <= ANYENUM ANYENUM 3512 enum_le any::le 3521 3519;
+    3521 >= ANYENUM ANYENUM 3513 enum_ge any::ge 3520 3518;
     3315 NE XID XID 3308 xidneq any::ne 3315 352;
     3316 NE XID INT4 3309 xidneqint4 any::ne 0 353;
     5068 = XID8 XID8 5084 xid8eq any::eq 5068 5072;

@@ -1,7 +1,9 @@
 //! What an evaluation may ask of its surroundings, and how it stops.
 
+use crate::catalog::TypeDef;
 use crate::io::FormatSettings;
 use std::any::Any;
+use std::sync::Arc;
 use throng_types::{Datum, Error, Oid};
 
 /// Why an evaluation did not end in a value.
@@ -91,6 +93,11 @@ pub trait Host {
     fn object_oid(&self, kind: ObjectKind, name: &str) -> Result<Oid, EvalStop>;
     /// The object's name, qualified where the search path needs it; None where there is no such object.
     fn object_name(&self, kind: ObjectKind, oid: Oid) -> Option<String>;
+    /// The type a user made that has this oid.
+    fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {
+        let _ = oid;
+        None
+    }
     /// Every other function that needs the catalog, the session or the server, by its `pg_proc` name.
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult;
 }

@@ -4,6 +4,7 @@
 //! lists the families, and is all that has to know of a new one. [`resolve`] picks among overloads by PostgreSQL's rules. Row
 //! operators call `eval` directly; analytics lifts the same function to columns.
 
+mod acl;
 pub mod aggregate;
 mod aggregate_other;
 mod aggregate_table;
@@ -18,6 +19,7 @@ pub mod conversion;
 mod datetime;
 mod datetime_make;
 mod digest;
+pub mod enums;
 mod extract;
 mod format;
 pub mod json;
@@ -176,6 +178,18 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: json::SETS,
+        ..Family::NONE
+    },
+    Family {
+        functions: acl::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: enums::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: enums::COMPARISONS,
         ..Family::NONE
     },
 ];

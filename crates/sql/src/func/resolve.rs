@@ -10,7 +10,7 @@
 use super::cast::{CastContext, find_cast};
 use super::{Aggregate, Function, Operator, aggregates_named, functions_named, operators_named};
 use throng_types::error::state;
-use throng_types::sqltype::{array_of, element_of, type_info, type_name};
+use throng_types::sqltype::{array_of, element_of, made, type_info, type_name};
 use throng_types::{Error, Oid, Result, oid};
 
 /// What a call turned out to be.
@@ -62,6 +62,7 @@ pub fn can_coerce(from: Oid, to: Oid, context: CastContext) -> bool {
         oid::ANY | oid::ANYELEMENT | oid::ANYCOMPATIBLE => true,
         oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => element_of(from).is_some(),
         oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !is_array(from),
+        oid::ANYENUM => made::is_enum(from),
         _ => find_cast(from, to, context).is_some(),
     }
 }
@@ -156,6 +157,10 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
         Callee::Aggregate(a) => a.ret,
     };
     let mut arg_types = chosen.args;
+    // JSON of a constant without a type would be a string or the JSON it looks like: it is refused.
+    if name.contains("json") && arg_types == [oid::ANYELEMENT] && args == [oid::UNKNOWN] {
+        return Err(unknown_polymorphic());
+    }
     let ret = actualize(&mut arg_types, args, ret).ok_or_else(undefined)?;
     let resolved = Resolved {
         callee: chosen.item,
@@ -164,12 +169,17 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
         variadic_from: chosen.variadic_from,
     };
     if ret == oid::ANYELEMENT || ret == oid::ANYARRAY {
-        return Err(Error::new(
-            state::DATATYPE_MISMATCH,
-            "could not determine polymorphic type because input has type unknown",
-        ));
+        return Err(unknown_polymorphic());
     }
     Ok(resolved)
+}
+
+#[cold]
+fn unknown_polymorphic() -> Error {
+    Error::new(
+        state::DATATYPE_MISMATCH,
+        "could not determine polymorphic type because input has type unknown",
+    )
 }
 
 /// `name(type, type)` for messages.
@@ -379,7 +389,7 @@ fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
     for (&param, &arg) in params.iter().zip(given) {
         let seen = match param {
             _ if arg == oid::UNKNOWN => continue,
-            oid::ANYELEMENT | oid::ANYNONARRAY => arg,
+            oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYENUM => arg,
             // `anyarray` itself is what some catalog columns are declared as.
             oid::ANYARRAY if arg == oid::ANYARRAY => oid::ANYELEMENT,
             oid::ANYARRAY => element_of(arg)?,
@@ -418,6 +428,7 @@ fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
     for (param, &arg) in params.iter_mut().zip(given) {
         *param = match *param {
             oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
+            oid::ANYENUM => element?,
             oid::ANYARRAY if arg != oid::UNKNOWN => arg,
             oid::ANYARRAY => element.and_then(array_of).unwrap_or(oid::TEXT_ARRAY),
             oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common?,
@@ -429,6 +440,7 @@ fn actualize(params: &mut [Oid], given: &[Oid], ret: Oid) -> Option<Oid> {
     }
     Some(match ret {
         oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
+        oid::ANYENUM => element?,
         oid::ANYARRAY => array_of(element.unwrap_or(oid::TEXT))?,
         oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common.unwrap_or(oid::TEXT),
         oid::ANYCOMPATIBLEARRAY => array_of(common.unwrap_or(oid::TEXT))?,

@@ -7,7 +7,7 @@ use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind};
 use crate::io;
 use throng_types::error::state;
-use throng_types::sqltype::{format_type as type_text, type_by_name};
+use throng_types::sqltype::{format_type as type_text, made};
 use throng_types::{Array, Datum, Error, Oid, SqlType, oid::*};
 
 fn text(value: &Datum) -> &str {
@@ -96,11 +96,15 @@ fn pg_typeof(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(args[0].natural_type().into())
 }
 
-fn format_type(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+fn format_type(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if args[0].is_null() {
         return Ok(Datum::Null);
     }
     let oid = class(&args[0]);
+    if made::is_made(oid) {
+        let name = ctx.host.object_name(ObjectKind::Type, oid);
+        return Ok(name.unwrap_or_else(|| "???".into()).into());
+    }
     // Without a modifier, `bpchar` is spelled so that reading it back gives no length either.
     match args[1] {
         Datum::Int4(typmod) if oid == BPCHAR && typmod < 0 => Ok("bpchar".into()),
@@ -111,14 +115,8 @@ fn format_type(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 /// Does text read as a value of the type named?
 fn input_is_valid(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let name = text(&args[1]);
-    let ty = type_by_name(&name.to_ascii_lowercase()).ok_or_else(|| {
-        Error::new(
-            state::UNDEFINED_OBJECT,
-            format!("type \"{name}\" does not exist"),
-        )
-    })?;
-    Ok(io::input_text(ctx, text(&args[0]), SqlType::plain(ty.oid))
+    let ty = ctx.host.object_oid(ObjectKind::Type, text(&args[1]))?;
+    Ok(io::input_text(ctx, text(&args[0]), SqlType::plain(ty))
         .is_ok()
         .into())
 }

@@ -6,7 +6,7 @@ use throng_types::calendar::{MICROS_PER_DAY, date_in_range, timestamp_in_range};
 use throng_types::datum::Dim;
 use throng_types::error::state;
 use throng_types::numeric::{Groups, WireSign};
-use throng_types::sqltype::{element_of, type_name};
+use throng_types::sqltype::{element_of, made, type_name};
 use throng_types::{
     Array, Datum, Error, Interval, Numeric, Oid, Record, Result, SqlType, Text, Tid, TimeTz, oid,
 };
@@ -42,6 +42,7 @@ pub fn output_binary(
             }
         }
         Datum::Text(v) | Datum::Json(v) => out.extend_from_slice(v.as_bytes()),
+        Datum::Enum(v) => out.extend_from_slice(super::enum_label(ctx, v).as_bytes()),
         Datum::Jsonb(v) => {
             out.push(JSONB_VERSION);
             v.root().write_text(out);
@@ -281,6 +282,10 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         }
         oid::RECORD => read_record(ctx, r)?,
         _ if object_kind(ty).is_some() => Datum::Oid(u32::from_be_bytes(r.take()?)),
+        _ if made::is_enum(ty) => {
+            let n = r.0.len();
+            super::enum_value(ctx, check_text(r.bytes(n)?)?, ty)?
+        }
         _ => match element_of(ty) {
             Some(element) => read_array(ctx, r, element, ty)?,
             None => {

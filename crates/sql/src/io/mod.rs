@@ -12,8 +12,8 @@ pub mod zone;
 
 use crate::func::{EvalContext, ObjectKind};
 use throng_types::error::state;
-use throng_types::sqltype::{element_of, type_name};
-use throng_types::{Datum, Error, Oid, Result, SqlType, Text, oid};
+use throng_types::sqltype::{element_of, made, type_name};
+use throng_types::{Datum, EnumValue, Error, Oid, Result, SqlType, Text, oid};
 pub use zone::Zone;
 
 pub use binary::{input_binary, output_binary};
@@ -170,6 +170,9 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
             if let Some(kind) = object_kind(ty) {
                 return parse_object(ctx, text, kind);
             }
+            if made::is_enum(ty) {
+                return enum_value(ctx, text, ty);
+            }
             match element_of(ty) {
                 Some(element) => array::parse(ctx, text, element)?,
                 None => {
@@ -181,6 +184,33 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
             }
         }
     })
+}
+
+/// A value by its label; 22P02 where the type has none such.
+pub fn enum_value(ctx: &EvalContext<'_>, label: &str, ty: Oid) -> Result<Datum> {
+    let def = ctx.host.made_type(ty);
+    let found = def.iter().flat_map(|d| &d.labels).find(|l| l.name == label);
+    match found {
+        Some(label) => Ok(Datum::Enum(EnumValue {
+            ty,
+            place: label.place,
+        })),
+        None => Err(Error::new(
+            state::INVALID_TEXT_REPRESENTATION,
+            format!(
+                "invalid input value for enum {}: \"{label}\"",
+                type_name(ty)
+            ),
+        )),
+    }
+}
+
+/// What a value is called. Values outlive no type, so that all have a label.
+pub fn enum_label(ctx: &EvalContext<'_>, value: &EnumValue) -> String {
+    let def = ctx.host.made_type(value.ty);
+    let labels = def.iter().flat_map(|d| &d.labels);
+    let found = labels.into_iter().find(|l| l.place == value.place);
+    found.map_or_else(String::new, |l| l.name.clone())
 }
 
 /// A `reg*` value: `-`, a number, or a name the catalog knows.
@@ -213,6 +243,7 @@ pub fn output_text(ctx: &EvalContext<'_>, value: &Datum, ty: SqlType, out: &mut 
         Datum::Numeric(v) => v.write_text(out),
         Datum::Text(s) | Datum::Json(s) => out.extend_from_slice(s.as_bytes()),
         Datum::Jsonb(v) => v.root().write_text(out),
+        Datum::Enum(v) => out.extend_from_slice(enum_label(ctx, v).as_bytes()),
         Datum::Bytea(b) => scalar::write_bytea(b, ctx.format.bytea_output, out),
         Datum::Char(c) => scalar::write_char(*c, out),
         Datum::Date(v) => datetime::output::date(*v, ctx.format.date_style, out),

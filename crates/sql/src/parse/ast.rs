@@ -376,6 +376,14 @@ pub enum Statement {
         restart_identity: bool,
         cascade: bool,
     },
+    CreateEnum {
+        name: Name,
+        labels: Vec<String>,
+    },
+    AlterEnum {
+        name: Name,
+        change: EnumChange,
+    },
     Comment {
         kind: ObjectKind,
         name: Name,
@@ -715,8 +723,24 @@ pub enum ObjectKind {
     Database,
     Column,
     Constraint,
+    Type,
     /// Kinds of objects there are none of: dropped only IF EXISTS.
     Other(&'static str),
+}
+
+/// `ALTER TYPE … ADD VALUE`, `RENAME VALUE`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EnumChange {
+    Add {
+        label: String,
+        if_not_exists: bool,
+        /// The label it comes before, or after (true).
+        neighbour: Option<(String, bool)>,
+    },
+    Rename {
+        from: String,
+        to: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -65,7 +65,7 @@ impl Parser<'_> {
             "function" => Ok(self.skip_unsupported("CREATE FUNCTION")),
             "procedure" => Ok(self.skip_unsupported("CREATE PROCEDURE")),
             "trigger" | "constraint" => Ok(self.skip_unsupported("CREATE TRIGGER")),
-            "type" => Ok(self.skip_unsupported("CREATE TYPE")),
+            "type" => self.create_type(),
             "domain" => Ok(self.skip_unsupported("CREATE DOMAIN")),
             "extension" => Ok(self.skip_unsupported("CREATE EXTENSION")),
             "tablespace" => Ok(self.skip_unsupported("CREATE TABLESPACE")),
@@ -85,6 +85,62 @@ impl Parser<'_> {
             "access" | "conversion" | "transform" => Ok(self.skip_unsupported("this CREATE")),
             _ => Err(self.unexpected()),
         }
+    }
+
+    /// `CREATE TYPE name AS ENUM (…)`; other kinds of type there are none of.
+    fn create_type(&mut self) -> Result<Statement> {
+        self.advance();
+        let name = self.any_name()?;
+        if !self.words(&["as", "enum"]) {
+            return Ok(self.skip_unsupported("CREATE TYPE of this kind"));
+        }
+        self.expect('(')?;
+        let labels = match self.is_punct(')') {
+            true => vec![],
+            false => self.list(Self::string)?,
+        };
+        self.expect(')')?;
+        Ok(Statement::CreateEnum { name, labels })
+    }
+
+    fn alter_type(&mut self) -> Result<Statement> {
+        self.advance();
+        let name = self.any_name()?;
+        let change = if self.words(&["add", "value"]) {
+            let if_not_exists = self.if_not_exists();
+            let label = self.string()?;
+            let neighbour = match (self.word("before"), self.is("after")) {
+                (true, _) => Some((self.string()?, false)),
+                (false, true) => {
+                    self.advance();
+                    Some((self.string()?, true))
+                }
+                (false, false) => None,
+            };
+            EnumChange::Add {
+                label,
+                if_not_exists,
+                neighbour,
+            }
+        } else if self.words(&["rename", "value"]) {
+            let from = self.string()?;
+            self.keyword("to")?;
+            let to = self.string()?;
+            EnumChange::Rename { from, to }
+        } else if self.is("rename") && self.is_at(1, "to")
+            || self.any_of(&["owner"])
+            || self.is("set") && self.is_at(1, "schema")
+        {
+            return Ok(Statement::AlterObject {
+                kind: ObjectKind::Type,
+                name,
+                if_exists: false,
+                change: self.object_change()?,
+            });
+        } else {
+            return Ok(self.skip_unsupported("this form of ALTER TYPE"));
+        };
+        Ok(Statement::AlterEnum { name, change })
     }
 
     /// Passes over the rest of a statement whose beginning says that it is not supported.
@@ -408,7 +464,7 @@ impl Parser<'_> {
             "view" => Ok(self.skip_unsupported("ALTER VIEW")),
             "function" => Ok(self.skip_unsupported("ALTER FUNCTION")),
             "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
-            "type" => Ok(self.skip_unsupported("ALTER TYPE")),
+            "type" => self.alter_type(),
             "domain" => Ok(self.skip_unsupported("ALTER DOMAIN")),
             "default" => Ok(self.skip_unsupported("ALTER DEFAULT PRIVILEGES")),
             "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
@@ -545,7 +601,7 @@ impl Parser<'_> {
                 ObjectKind::Other("materialized view")
             }
             "database" => ObjectKind::Database,
-            "type" => ObjectKind::Other("type"),
+            "type" => ObjectKind::Type,
             "domain" => ObjectKind::Other("type"),
             "extension" => ObjectKind::Other("extension"),
             "function" | "procedure" | "routine" | "aggregate" => {
@@ -615,6 +671,7 @@ impl Parser<'_> {
             "database" => ObjectKind::Database,
             "column" => ObjectKind::Column,
             "constraint" => ObjectKind::Constraint,
+            "type" => ObjectKind::Type,
             _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
         };
         self.advance();

@@ -15,10 +15,10 @@ mod nested;
 #[cfg(test)]
 mod tests;
 
-use crate::datum::{Datum, Interval, Text, TimeTz};
+use crate::datum::{Datum, EnumValue, Interval, Text, TimeTz};
 use crate::jsonb::Jsonb;
 use crate::numeric::Numeric;
-use crate::sqltype::oid;
+use crate::sqltype::{made, oid};
 use crate::{Error, Oid, Result, Tid};
 use nested::{read_array, read_record, write_array, write_record};
 use std::ops::Range;
@@ -59,6 +59,8 @@ pub enum Phys {
     Numeric,
     Text,
     Bytea,
+    /// Its place, eight bytes.
+    Enum(Oid),
     Json,
     Jsonb,
     Array,
@@ -109,6 +111,7 @@ impl Phys {
             | oid::REGNAMESPACE
             | oid::REGROLE
             | oid::REGCOLLATION => Phys::Oid,
+            _ if made::is_enum(ty) => Phys::Enum(ty),
             _ if crate::sqltype::element_of(ty).is_some() => Phys::Array,
             _ => return None,
         })
@@ -120,7 +123,12 @@ impl Phys {
             Phys::Int2 => 2,
             Phys::Int4 | Phys::Float4 | Phys::Date | Phys::Oid => 4,
             Phys::Tid => 6,
-            Phys::Int8 | Phys::Float8 | Phys::Time | Phys::Timestamp | Phys::TimestampTz => 8,
+            Phys::Int8
+            | Phys::Float8
+            | Phys::Time
+            | Phys::Timestamp
+            | Phys::TimestampTz
+            | Phys::Enum(_) => 8,
             Phys::TimeTz => 12,
             Phys::Interval | Phys::Uuid => 16,
             Phys::Numeric
@@ -426,6 +434,10 @@ fn read_value(row: &[u8], at: usize, phys: Phys) -> Result<(Datum, usize)> {
         Phys::Timestamp => Datum::Timestamp(i64::from_le_bytes(take(row, at)?)),
         Phys::TimestampTz => Datum::TimestampTz(i64::from_le_bytes(take(row, at)?)),
         Phys::Interval => Datum::Interval(read_interval(row, at)?),
+        Phys::Enum(ty) => Datum::Enum(EnumValue {
+            ty,
+            place: f64::from_le_bytes(take(row, at)?),
+        }),
         Phys::Uuid => Datum::Uuid(take(row, at)?),
         Phys::Oid => Datum::Oid(u32::from_le_bytes(take(row, at)?)),
         Phys::Tid => Datum::Tid(Tid::new(
@@ -499,6 +511,9 @@ fn write_value(value: &Datum, phys: Phys, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&v.micros.to_le_bytes());
             out.extend_from_slice(&v.days.to_le_bytes());
             out.extend_from_slice(&v.months.to_le_bytes());
+        }
+        (Datum::Enum(v), Phys::Enum(ty)) if v.ty == ty => {
+            out.extend_from_slice(&v.place.to_le_bytes());
         }
         (Datum::Uuid(v), Phys::Uuid) => out.extend_from_slice(v),
         (Datum::Oid(v), Phys::Oid) => out.extend_from_slice(&v.to_le_bytes()),

@@ -334,6 +334,7 @@ impl Run<'_> {
                 self.put_table(def);
                 self.rename_in_checks(target.oid, (&old, name), ("", ""));
             }
+            TargetKind::Type => self.rename_type(target.oid, name)?,
             TargetKind::Index => {
                 let Some(def) = self.catalog().index(target.oid).cloned() else {
                     return missing();
@@ -474,6 +475,9 @@ impl Run<'_> {
     }
 
     pub(super) fn set_schema(&mut self, target: Target, schema: Oid) -> Result<()> {
+        if target.kind == TargetKind::Type {
+            return self.move_type(target.oid, schema);
+        }
         let Some(relation) = self.catalog().relation(target.oid) else {
             return Ok(());
         };
@@ -577,6 +581,7 @@ impl Run<'_> {
                 owner,
                 ..(*def).clone()
             }),
+            Some(Object::Type(def)) => self.own_type(def.oid, owner)?,
             Some(Object::Index(def)) => {
                 let message = format!("cannot change owner of index \"{}\"", def.name);
                 self.notice(

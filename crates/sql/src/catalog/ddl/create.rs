@@ -69,6 +69,14 @@ impl Run<'_> {
         if !self.may_create(create.schema, &create.name, create.if_not_exists)? {
             return Ok(());
         }
+        if self
+            .catalog()
+            .type_in(create.schema, &create.name)
+            .is_some()
+        {
+            let message = format!("type \"{}\" already exists", create.name);
+            return Err(Error::new(state::DUPLICATE_OBJECT, message).hint("A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type."));
+        }
         let oid = self.host.next_oid();
         let mut table = TableDef {
             oid,
@@ -116,9 +124,18 @@ impl Run<'_> {
         options: &SequenceOptions,
     ) -> Result<Oid> {
         let column = table.column(attnum);
-        let name = self.free_relation_name(table.schema, &table.name, &column.name, "seq");
+        let (schema, name) = match &options.name {
+            Some((schema, name)) => {
+                self.may_create(*schema, name, false)?;
+                (*schema, name.clone())
+            }
+            None => {
+                let name = self.free_relation_name(table.schema, &table.name, &column.name, "seq");
+                (table.schema, name)
+            }
+        };
         let new = NewSequence {
-            schema: table.schema,
+            schema,
             name,
             owner: table.owner,
             options: options.clone(),

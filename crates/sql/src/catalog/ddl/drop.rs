@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use throng_types::error::state;
+use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
@@ -21,6 +22,8 @@ struct Collector {
     gone: BTreeSet<Oid>,
     /// Defaults to forget: table and attribute number.
     defaults: Vec<(Oid, u16)>,
+    /// Columns to drop, for their type goes.
+    columns: Vec<(Oid, u16)>,
     /// Dependents that need CASCADE: what they are, and what of.
     dependents: Vec<(String, String)>,
     /// Those dropped by name; no complaint about them.
@@ -133,6 +136,7 @@ impl Run<'_> {
                     }
                 }
                 Some(Object::Sequence(_)) => self.collect_defaults(oid, found),
+                Some(Object::Type(_)) => self.collect_columns(oid, found),
                 _ => {}
             }
         }
@@ -174,6 +178,14 @@ impl Run<'_> {
                 .filter(free)
                 .map(|s| Relation::Sequence((*s).clone())),
         );
+        for ty in catalog.made_types() {
+            if ty.schema == schema && !found.gone.contains(&ty.oid) {
+                found
+                    .dependents
+                    .push((self.describe(ty.oid), self.describe(schema)));
+                found.part(ty.oid);
+            }
+        }
         for member in members {
             if !found.gone.contains(&member.oid()) {
                 found
@@ -181,6 +193,26 @@ impl Run<'_> {
                     .push((self.describe(member.oid()), self.describe(schema)));
             }
             found.part(member.oid());
+        }
+    }
+
+    /// Columns of a type, of tables that stay, and conditions that name it.
+    fn collect_columns(&self, ty: Oid, found: &mut Collector) {
+        for ty in [made::array_oid(ty), ty] {
+            for (table, attnum) in self.columns_of_type(ty) {
+                if !found.gone.contains(&table) {
+                    let column = self.describe_column(table, attnum);
+                    found.dependents.push((column, self.describe(ty)));
+                    found.columns.push((table, attnum));
+                }
+            }
+        }
+        for constraint in self.mentions_of_type(ty) {
+            if !found.gone.contains(&constraint) {
+                let dependent = self.describe(constraint);
+                found.dependents.push((dependent, self.describe(ty)));
+                found.part(constraint);
+            }
         }
     }
 
@@ -238,6 +270,10 @@ impl Run<'_> {
             column.default = None;
             self.touch(*table);
             self.put_table(def);
+        }
+        for (table, attnum) in found.columns {
+            self.touch(table);
+            self.drop_column(table, attnum, true)?;
         }
         for oid in found.gone {
             self.remove(oid);

@@ -10,6 +10,7 @@ mod drop;
 mod names;
 mod role;
 mod rows;
+mod types;
 
 use std::sync::Arc;
 
@@ -167,6 +168,13 @@ impl Run<'_> {
                 members,
                 revoke,
             } => self.grant_role(roles, members, *revoke),
+            Ddl::CreateEnum {
+                schema,
+                name,
+                owner,
+                labels,
+            } => self.create_enum(*schema, name, *owner, labels),
+            Ddl::AlterEnum { ty, change } => self.alter_enum(*ty, change),
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
     }
@@ -181,6 +189,7 @@ impl Run<'_> {
             TargetKind::Role => (builtin::class::ROLE, 0),
             TargetKind::Database => (builtin::class::DATABASE, 0),
             TargetKind::Constraint => (builtin::class::CONSTRAINT, 0),
+            TargetKind::Type => (builtin::class::TYPE, 0),
         };
         let old = self
             .catalog()

@@ -100,6 +100,9 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
     if let Some(schema) = catalog.schema(oid) {
         return format!("schema {}", quote_ident(&schema.name));
     }
+    if let Some(name) = catalog.type_display(path, oid) {
+        return format!("type {name}");
+    }
     if let Some(role) = catalog.role(oid) {
         return format!("role {}", quote_ident(&role.name));
     }

@@ -1,5 +1,6 @@
 //! What holds between objects: `pg_constraint`, `pg_depend`, and the comments on them.
 
+use throng_types::sqltype::made;
 use throng_types::{Array, Datum, Oid, oid};
 
 use super::{Rows, SystemState, definition, row};
@@ -215,6 +216,10 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     let own = relation(table.oid, 0);
     rows.push(dependency(own, (class::NAMESPACE, table.schema, 0), b'n'));
     for (attnum, column) in table.live_columns() {
+        if made::is_made(column.ty.oid) {
+            let ty = (class::TYPE, column.ty.oid, 0);
+            rows.push(dependency(relation(table.oid, attnum), ty, b'n'));
+        }
         if definition::column_default(catalog, column).is_some() {
             let default = (
                 class::ATTRDEF,
@@ -257,6 +262,12 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = Rows::new();
     for table in catalog.tables() {
         table_dependencies(catalog, table, &mut rows);
+    }
+    for def in catalog.made_types() {
+        let own = (class::TYPE, def.oid, 0);
+        rows.push(dependency(own, (class::NAMESPACE, def.schema, 0), b'n'));
+        let array = (class::TYPE, made::array_oid(def.oid), 0);
+        rows.push(dependency(array, own, b'i'));
     }
     for sequence in catalog.sequences() {
         let own = relation(sequence.oid, 0);

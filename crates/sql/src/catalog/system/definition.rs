@@ -72,6 +72,29 @@ pub fn qualified_name(catalog: &Catalog, schema: Oid, name: &str) -> String {
 /// The default as SQL, a sequence's next value included; none for identity columns, whose sequence
 /// is not a default.
 pub fn column_default(catalog: &Catalog, column: &ColumnDef) -> Option<String> {
+    default_with(column, &|sequence| relation_name(catalog, sequence))
+}
+
+/// The default as `pg_attrdef` keeps it, a sequence's name with its schema: [`shown_default`] makes it what is shown.
+pub fn stored_default(catalog: &Catalog, column: &ColumnDef) -> Option<String> {
+    default_with(column, &|sequence| match catalog.sequence(sequence) {
+        Some(def) => qualified_name(catalog, def.schema, &def.name),
+        None => sequence.0.to_string(),
+    })
+}
+
+/// A stored default with its sequence's name as the search path asks for it.
+pub fn shown_default(text: &str, shown: &dyn Fn(&str) -> Option<String>) -> String {
+    let name = text
+        .strip_prefix("nextval('")
+        .and_then(|t| t.strip_suffix("'::regclass)"));
+    match name.and_then(|name| shown(&name.replace("''", "'"))) {
+        Some(name) => format!("nextval({}::regclass)", quote_literal(&name)),
+        None => text.to_string(),
+    }
+}
+
+fn default_with(column: &ColumnDef, name_of: &dyn Fn(Oid) -> String) -> Option<String> {
     match (&column.default, column.sequence, column.identity) {
         // A string constant is shown with the type it was read as.
         (Some(text), ..) if is_string(text) && is_string_type(column.ty.oid) => {
@@ -79,7 +102,7 @@ pub fn column_default(catalog: &Catalog, column: &ColumnDef) -> Option<String> {
         }
         (Some(text), ..) => Some(text.clone()),
         (None, Some(sequence), None) => {
-            let name = quote_literal(&relation_name(catalog, sequence));
+            let name = quote_literal(&name_of(sequence));
             Some(format!("nextval({name}::regclass)"))
         }
         _ => None,

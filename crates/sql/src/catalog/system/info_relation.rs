@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use throng_types::sqltype::{format_type, type_info};
+use throng_types::sqltype::{format_type, made, type_info};
 use throng_types::{Datum, Oid, SqlType, oid};
 
 use super::view::role_name;
@@ -156,6 +156,7 @@ struct Described {
 pub(super) fn type_name(ty: Oid) -> String {
     match type_info(ty) {
         Some(info) if info.element != Oid::NONE && info.len == -1 => "ARRAY".into(),
+        Some(_) if made::is_made(ty) => "USER-DEFINED".into(),
         _ => format_type(SqlType::plain(ty)),
     }
 }
@@ -285,6 +286,7 @@ fn column_row(catalog: &Catalog, place: &Place<'_>, column: &ColumnDef) -> Vec<D
         Identity::Always => "ALWAYS",
         Identity::ByDefault => "BY DEFAULT",
     });
+    let udt = types::catalog_name(catalog, column.ty.oid);
     let sequence = column.sequence.filter(|_| identity.is_some());
     let sequence = sequence.and_then(|oid| catalog.sequence(oid));
     let number = |value: fn(&crate::catalog::SequenceDef) -> i64| -> Datum {
@@ -310,8 +312,10 @@ fn column_row(catalog: &Catalog, place: &Place<'_>, column: &ColumnDef) -> Vec<D
         of_collation("pg_catalog".into()),
         collation.map(|(_, name)| *name),
         database,
-        "pg_catalog",
-        type_info(column.ty.oid).map(|t| t.name),
+        udt.as_ref()
+            .map(|(schema, _)| schema_name(catalog, *schema))
+            .unwrap_or_default(),
+        udt.map(|(_, name)| name),
         place.number.to_string(),
         "NO",
         yes(identity.is_some()),
@@ -365,10 +369,13 @@ pub(super) fn column_udt_usage(catalog: &Catalog, state: &dyn SystemState) -> Ro
     let mut rows = Rows::new();
     for table in own_tables(catalog, state) {
         for (_, column) in table.live_columns() {
+            let udt = types::catalog_name(catalog, column.ty.oid);
             rows.push(row![
                 catalog_name(catalog),
-                "pg_catalog",
-                type_info(column.ty.oid).map(|t| t.name),
+                udt.as_ref()
+                    .map(|(schema, _)| schema_name(catalog, *schema))
+                    .unwrap_or_default(),
+                udt.map(|(_, name)| name),
                 catalog_name(catalog),
                 schema_name(catalog, table.schema),
                 table.name.as_str(),

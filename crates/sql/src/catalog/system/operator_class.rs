@@ -60,6 +60,7 @@ classes! {
     10053 xid8_ops in 5067 for XID8 default;
     10065 uuid_ops in 2968 for UUID default;
     10067 pg_lsn_ops in 3253 for PG_LSN default;
+    10069 enum_ops in 3522 for ANYENUM default;
     10088 jsonb_ops in 4033 for JSONB default;
 }
 
@@ -84,6 +85,7 @@ const FAMILY_NAMES: &[(u32, &str)] = &[
     (2968, "uuid_ops"),
     (2994, "record_ops"),
     (3253, "pg_lsn_ops"),
+    (3522, "enum_ops"),
     (4033, "jsonb_ops"),
     (5067, "xid8_ops"),
 ];
@@ -161,6 +163,7 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (2968, oid::UUID, oid::UUID, 2960, "uuid_cmp"),
     (2994, oid::RECORD, oid::RECORD, 2987, "btrecordcmp"),
     (3253, oid::PG_LSN, oid::PG_LSN, 3251, "pg_lsn_cmp"),
+    (3522, oid::ANYENUM, oid::ANYENUM, 3514, "enum_cmp"),
     (4033, oid::JSONB, oid::JSONB, 4044, "jsonb_cmp"),
     (5067, oid::XID8, oid::XID8, 5096, "xid8cmp"),
 ];
@@ -170,6 +173,7 @@ pub(super) fn default_for(ty: Oid) -> Oid {
     let ordered = match ty {
         oid::VARCHAR => oid::TEXT,
         oid::REGPROC | oid::REGCLASS | oid::REGTYPE | oid::REGROLE | oid::REGNAMESPACE => oid::OID,
+        _ if throng_types::sqltype::made::is_enum(ty) => oid::ANYENUM,
         _ if throng_types::sqltype::type_info(ty).is_some_and(|t| t.is_array()) => oid::ANYARRAY,
         other => other,
     };

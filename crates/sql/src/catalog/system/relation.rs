@@ -8,8 +8,8 @@ use throng_types::{Array, Datum, Oid, SqlType, oid};
 
 use super::{Rows, SystemState, VirtualTable, all, definition, operator_class, row, types};
 use crate::catalog::{
-    Catalog, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SequenceDef, TableDef,
-    builtin,
+    Catalog, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SchemaDef, SequenceDef,
+    TableDef, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -389,7 +389,7 @@ pub(super) fn pg_attrdef(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = Rows::new();
     for table in catalog.tables() {
         for (attnum, column) in table.live_columns() {
-            let Some(text) = definition::column_default(catalog, column) else {
+            let Some(text) = definition::stored_default(catalog, column) else {
                 continue;
             };
             let oid = definition::default_oid(table.oid, attnum);
@@ -471,9 +471,37 @@ pub(super) fn pg_sequence(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         .collect()
 }
 
+/// What the schemas that are born with a database grant: everybody may look into them.
+fn schema_privileges(catalog: &Catalog, schema: &SchemaDef) -> Datum {
+    let open = [
+        builtin::PG_CATALOG,
+        builtin::INFORMATION_SCHEMA,
+        builtin::PUBLIC,
+    ];
+    let Some(owner) = catalog
+        .role(schema.owner)
+        .filter(|_| open.contains(&schema.oid))
+    else {
+        return Datum::Null;
+    };
+    let owner = crate::parse::quote_ident(&owner.name);
+    let items = vec![
+        format!("{owner}=UC/{owner}").into(),
+        format!("=U/{owner}").into(),
+    ];
+    Datum::array(Array::from_items(oid::ACLITEM, items))
+}
+
 pub(super) fn pg_namespace(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let schemas = catalog.schemas().into_iter();
     schemas
-        .map(|s| row![s.oid, s.name.as_str(), s.owner, Datum::Null])
+        .map(|s| {
+            row![
+                s.oid,
+                s.name.as_str(),
+                s.owner,
+                schema_privileges(catalog, s)
+            ]
+        })
         .collect()
 }

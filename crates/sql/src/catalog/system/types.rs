@@ -1,6 +1,6 @@
 //! Types: `pg_type`, `pg_collation`, and the input and output functions types have.
 
-use throng_types::sqltype::{TypeInfo, all_types, type_info};
+use throng_types::sqltype::{TypeInfo, all_types, made, type_info};
 use throng_types::{Datum, Oid, oid};
 
 use super::{Rows, SystemState, row};
@@ -88,6 +88,7 @@ forms! {
     2950: 2952 uuid_in, 2953 uuid_out, 2961 uuid_recv, 2962 uuid_send;
     3220: 3229 pg_lsn_in, 3230 pg_lsn_out, 3238 pg_lsn_recv, 3239 pg_lsn_send;
     3802: 3806 jsonb_in, 3804 jsonb_out, 3805 jsonb_recv, 3803 jsonb_send;
+    3500: 3504 anyenum_in, 3505 anyenum_out;
     4089: 4084 regnamespacein, 4085 regnamespaceout, 4087 regnamespacerecv, 4088 regnamespacesend;
     4096: 4098 regrolein, 4092 regroleout, 4094 regrolerecv, 4095 regrolesend;
     4191: 4193 regcollationin, 4194 regcollationout, 4196 regcollationrecv, 4197 regcollationsend;
@@ -104,6 +105,13 @@ pub(super) const ARRAY_FORMS: [(u32, &str); 4] = [
     (2400, "array_recv"),
     (2401, "array_send"),
 ];
+/// So do all enums.
+pub(super) const ENUM_FORMS: [(u32, &str); 4] = [
+    (3506, "enum_in"),
+    (3507, "enum_out"),
+    (3532, "enum_recv"),
+    (3533, "enum_send"),
+];
 const ARRAY_ANALYZE: Oid = Oid(3816);
 const ARRAY_SUBSCRIPT: Oid = Oid(6179);
 const RAW_ARRAY_SUBSCRIPT: Oid = Oid(6180);
@@ -114,6 +122,7 @@ fn forms_of(ty: &TypeInfo) -> [Oid; 6] {
     let mut functions = [Oid::NONE; 6];
     let given: &[(u32, &str)] = match FORMS.iter().find(|f| f.ty == ty.oid) {
         Some(forms) => &forms.functions,
+        None if made::is_enum(ty.oid) => &ENUM_FORMS,
         None => &ARRAY_FORMS,
     };
     for (slot, (oid, _)) in functions.iter_mut().zip(given) {
@@ -145,6 +154,10 @@ pub(super) fn collation(ty: Oid) -> Oid {
 }
 
 fn type_row(ty: &TypeInfo) -> Vec<Datum> {
+    named_type_row(ty, ty.name, builtin::PG_CATALOG, builtin::SUPERUSER)
+}
+
+fn named_type_row(ty: &TypeInfo, name: &str, schema: Oid, owner: Oid) -> Vec<Datum> {
     let vector = matches!(ty.oid, oid::INT2VECTOR | oid::OIDVECTOR);
     let array = ty.is_array();
     let subscript = match ty.oid {
@@ -163,16 +176,16 @@ fn type_row(ty: &TypeInfo) -> Vec<Datum> {
     // An array takes its element's modifiers.
     let (modifier_in, modifier_out) = match type_info(ty.element).filter(|_| array) {
         Some(element) => {
-            let of_element = forms_of(element);
+            let of_element = forms_of(&element);
             (of_element[4], of_element[5])
         }
         None => (modifier_in, modifier_out),
     };
     row![
         ty.oid,
-        ty.name,
-        builtin::PG_CATALOG,
-        builtin::SUPERUSER,
+        name,
+        schema,
+        owner,
         ty.len,
         ty.by_value,
         Datum::Char(ty.kind),
@@ -204,8 +217,39 @@ fn type_row(ty: &TypeInfo) -> Vec<Datum> {
     ]
 }
 
-pub(super) fn pg_type(_: &Catalog, _: &dyn SystemState) -> Rows {
-    all_types().iter().map(type_row).collect()
+pub(super) fn pg_type(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let mut rows: Rows = all_types().iter().map(type_row).collect();
+    for def in catalog.made_types() {
+        let info = type_info(def.oid);
+        rows.extend(info.map(|i| named_type_row(&i, &def.name, def.schema, def.owner)));
+        let array = type_info(made::array_oid(def.oid));
+        let name = format!("_{}", def.name);
+        rows.extend(array.map(|a| named_type_row(&a, &name, def.schema, def.owner)));
+    }
+    rows
+}
+
+pub(super) fn pg_enum(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let types = catalog.made_types().into_iter();
+    let labels = types.flat_map(|def| def.labels.iter().map(|l| (def.oid, l)));
+    labels
+        .map(|(ty, label)| row![label.oid, ty, label.place as f32, label.name.as_str()])
+        .collect()
+}
+
+/// A type's schema and its name as `pg_type` has it.
+pub(super) fn catalog_name(catalog: &Catalog, ty: Oid) -> Option<(Oid, String)> {
+    let info = type_info(ty)?;
+    if !made::is_made(ty) {
+        return Some((builtin::PG_CATALOG, info.name.into()));
+    }
+    match catalog.made_type(ty) {
+        Some(def) => Some((def.schema, def.name.clone())),
+        None => {
+            let def = catalog.made_type(info.element)?;
+            Some((def.schema, format!("_{}", def.name)))
+        }
+    }
 }
 
 /// The collations: all order by the bytes of UTF-8.

@@ -89,7 +89,7 @@ relations! {
     2609 pg_description in constraint {
         objoid: OID, classoid: OID, objsubid: INT4, description: TEXT,
     }
-    3501 pg_enum { oid: OID, enumtypid: OID, enumsortorder: FLOAT4, enumlabel: NAME }
+    3501 pg_enum in types { oid: OID, enumtypid: OID, enumsortorder: FLOAT4, enumlabel: NAME }
     3466 pg_event_trigger {
         oid: OID, evtname: NAME, evtevent: NAME, evtowner: OID, evtfoid: OID, evtenabled: CHAR,
         evttags: TEXT_ARRAY,

@@ -1,0 +1,280 @@
+//! Types that users make: enums.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::sqltype::made;
+use throng_types::{Error, Oid, Result};
+
+use super::Run;
+use crate::catalog::{ConstraintKind, EnumLabel, Object, TypeDef};
+use crate::command::EnumChange;
+use crate::io::scalar::NAME_LIMIT;
+
+#[cold]
+fn label_exists(label: &str) -> Error {
+    let message = format!("enum label \"{label}\" already exists");
+    Error::new(state::DUPLICATE_OBJECT, message)
+}
+
+fn check_label(label: &str) -> Result<()> {
+    if label.len() <= NAME_LIMIT {
+        return Ok(());
+    }
+    let message = format!("invalid enum label \"{label}\"");
+    Err(Error::new(state::INVALID_NAME, message)
+        .detail(format!("Labels must be {NAME_LIMIT} bytes or less.")))
+}
+
+impl Run<'_> {
+    pub(super) fn create_enum(
+        &mut self,
+        schema: Oid,
+        name: &str,
+        owner: Oid,
+        labels: &[String],
+    ) -> Result<()> {
+        self.type_name_is_free(schema, name)?;
+        let mut made_labels: Vec<EnumLabel> = Vec::with_capacity(labels.len());
+        for (label, place) in labels.iter().zip(1..) {
+            check_label(label)?;
+            if made_labels.iter().any(|l| l.name == *label) {
+                // PostgreSQL meets it in its catalog's index.
+                let message =
+                    "duplicate key value violates unique constraint \"pg_enum_typid_label_index\"";
+                return Err(Error::new(state::UNIQUE_VIOLATION, message)
+                    .detail(format!("The label \"{label}\" is there twice.")));
+            }
+            made_labels.push(EnumLabel {
+                oid: self.host.next_oid(),
+                name: label.clone(),
+                place: f64::from(place),
+            });
+        }
+        let oid = made::enum_oid(self.host.next_oid()).ok_or_else(|| {
+            Error::new(
+                state::PROGRAM_LIMIT_EXCEEDED,
+                "no more numbers for new types are left",
+            )
+        })?;
+        self.edit.put(TypeDef {
+            oid,
+            schema,
+            name: name.to_string(),
+            owner,
+            labels: made_labels,
+        });
+        Ok(())
+    }
+
+    /// 42710 where there is a type of that name, or a table, whose rows' type it would be.
+    pub(super) fn type_name_is_free(&self, schema: Oid, name: &str) -> Result<()> {
+        let catalog = self.catalog();
+        let table = catalog
+            .relation_in(schema, name)
+            .is_some_and(|r| matches!(r.relkind(), b'r' | b'v'));
+        if table || catalog.type_in(schema, name).is_some() {
+            let message = format!("type \"{name}\" already exists");
+            return Err(Error::new(state::DUPLICATE_OBJECT, message));
+        }
+        Ok(())
+    }
+
+    fn made_type(&self, oid: Oid) -> Result<Arc<TypeDef>> {
+        self.catalog().made_type(oid).cloned().ok_or_else(|| {
+            let message = format!("type with OID {oid} does not exist");
+            Error::new(state::UNDEFINED_OBJECT, message)
+        })
+    }
+
+    pub(super) fn alter_enum(&mut self, ty: Oid, change: &EnumChange) -> Result<()> {
+        let mut def = (*self.made_type(ty)?).clone();
+        let place_of = |def: &TypeDef, label: &str| {
+            def.labels
+                .iter()
+                .position(|l| l.name == label)
+                .ok_or_else(|| {
+                    let message = format!("\"{label}\" is not an existing enum label");
+                    Error::new(state::INVALID_PARAMETER_VALUE, message)
+                })
+        };
+        match change {
+            EnumChange::Add {
+                label,
+                if_not_exists,
+                neighbour,
+            } => {
+                check_label(label)?;
+                if def.labels.iter().any(|l| l.name == *label) {
+                    if !if_not_exists {
+                        return Err(label_exists(label));
+                    }
+                    let message = format!("enum label \"{label}\" already exists, skipping");
+                    self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+                    return Ok(());
+                }
+                let at = match neighbour {
+                    None => def.labels.len(),
+                    Some((name, after)) => place_of(&def, name)? + usize::from(*after),
+                };
+                let place = place_between(&def.labels, at)?;
+                let oid = self.host.next_oid();
+                let name = label.clone();
+                def.labels.insert(at, EnumLabel { oid, name, place });
+            }
+            EnumChange::Rename { from, to } => {
+                check_label(to)?;
+                let at = place_of(&def, from)?;
+                if def.labels.iter().any(|l| l.name == *to) {
+                    return Err(label_exists(to));
+                }
+                // Stored expressions name labels; they would not follow.
+                self.must_not_be_mentioned(&def, &|symbol| symbol == format!("'{from}'"), "value")?;
+                def.labels[at].name = to.clone();
+            }
+        }
+        self.edit.put(def);
+        Ok(())
+    }
+
+    pub(super) fn rename_type(&mut self, ty: Oid, name: &str) -> Result<()> {
+        let mut def = (*self.made_type(ty)?).clone();
+        self.type_name_is_free(def.schema, name)?;
+        let old = def.name.clone();
+        self.must_not_be_mentioned(&def, &|symbol| named(symbol, &old), "type")?;
+        def.name = name.to_string();
+        self.edit.put(def);
+        Ok(())
+    }
+
+    pub(super) fn move_type(&mut self, ty: Oid, schema: Oid) -> Result<()> {
+        let mut def = (*self.made_type(ty)?).clone();
+        if def.schema == schema {
+            return Ok(());
+        }
+        self.type_name_is_free(schema, &def.name)?;
+        let old = def.name.clone();
+        self.must_not_be_mentioned(&def, &|symbol| named(symbol, &old), "type")?;
+        def.schema = schema;
+        self.edit.put(def);
+        Ok(())
+    }
+
+    pub(super) fn own_type(&mut self, ty: Oid, owner: Oid) -> Result<()> {
+        let mut def = (*self.made_type(ty)?).clone();
+        def.owner = owner;
+        self.edit.put(def);
+        Ok(())
+    }
+
+    /// Defaults and CHECKs are kept as text, in which names are not followed when they change.
+    fn must_not_be_mentioned(
+        &self,
+        def: &TypeDef,
+        is: &dyn Fn(&str) -> bool,
+        what: &str,
+    ) -> Result<()> {
+        let mentions = |text: &str| {
+            crate::parse::symbols(text).is_ok_and(|symbols| symbols.iter().any(|s| is(&s.text)))
+        };
+        let uses_type = |ty: Oid| ty == def.oid || ty == made::array_oid(def.oid);
+        for table in self.catalog().tables() {
+            let relevant = table.live_columns().any(|(_, c)| uses_type(c.ty.oid));
+            let defaults = table
+                .live_columns()
+                .filter_map(|(_, c)| c.default.as_deref());
+            let constraints = self.catalog().constraints_of(table.oid).iter();
+            let checks = constraints.filter_map(|c| match &c.kind {
+                ConstraintKind::Check { expr, .. } => Some(expr.as_str()),
+                _ => None,
+            });
+            if (relevant || what == "type") && defaults.chain(checks).any(mentions) {
+                return Err(Error::unsupported(format!(
+                    "renaming a {what} of an enum that a default or a check constraint of {} names",
+                    self.describe(table.oid)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tables' columns of a type.
+    pub(super) fn columns_of_type(&self, ty: Oid) -> Vec<(Oid, u16)> {
+        let mut found = Vec::new();
+        for table in self.catalog().tables() {
+            for (attnum, column) in table.live_columns() {
+                if column.ty.oid == ty {
+                    found.push((table.oid, attnum));
+                }
+            }
+        }
+        found
+    }
+
+    /// CHECKs and defaults, of columns of other types, that name a type.
+    pub(super) fn mentions_of_type(&self, ty: Oid) -> Vec<Oid> {
+        let Some(Object::Type(def)) = self.catalog().object(ty) else {
+            return vec![];
+        };
+        let mentions = |text: &str| {
+            crate::parse::symbols(text)
+                .is_ok_and(|symbols| symbols.iter().any(|s| named(&s.text, &def.name)))
+        };
+        let constraints = self.catalog().constraints().into_iter();
+        constraints
+            .filter(|c| matches!(&c.kind, ConstraintKind::Check { expr, .. } if mentions(expr)))
+            .map(|c| c.oid)
+            .collect()
+    }
+}
+
+/// Whether a symbol is this name, quoted or not.
+fn named(symbol: &str, name: &str) -> bool {
+    symbol == name || symbol == crate::parse::quote_ident(name)
+}
+
+/// A place for a new value at index `at`: after the last, before the first, or halfway between its neighbours.
+fn place_between(labels: &[EnumLabel], at: usize) -> Result<f64> {
+    let before = at.checked_sub(1).map(|i| labels[i].place);
+    let after = labels.get(at).map(|l| l.place);
+    let place = match (before, after) {
+        (None, None) => return Ok(1.0),
+        (Some(before), None) => return Ok(before + 1.0),
+        (None, Some(after)) => return Ok(after - 1.0),
+        (Some(before), Some(after)) => before + (after - before) / 2.0,
+    };
+    let free = before.is_none_or(|b| place > b) && after.is_none_or(|a| place < a);
+    // Values lie in rows and indexes by their places, so those cannot be dealt anew. It takes fifty values put between
+    // the same two.
+    match free {
+        true => Ok(place),
+        false => Err(Error::new(
+            state::PROGRAM_LIMIT_EXCEEDED,
+            "there is no more room between these enum labels",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_found_until_there_are_none() {
+        let label = |place: f64| EnumLabel {
+            oid: Oid(1),
+            name: place.to_string(),
+            place,
+        };
+        let mut labels = vec![label(1.0), label(2.0)];
+        assert_eq!(place_between(&labels, 0).unwrap(), 0.0);
+        assert_eq!(place_between(&labels, 2).unwrap(), 3.0);
+        let mut made = 0;
+        while let Ok(place) = place_between(&labels, 1) {
+            assert!(place > 1.0 && place < labels[1].place);
+            labels.insert(1, label(place));
+            made += 1;
+        }
+        assert!(made > 50);
+    }
+}
