@@ -40,9 +40,11 @@ fn node(plan: &Plan) -> bool {
             input,
             limit,
             offset,
-        } => all(limit) && all(offset) && node(input),
+            ties,
+        } => ties.is_empty() && all(limit) && all(offset) && node(input),
         Node::Aggregate(aggregate) => {
             aggregate.strategy != AggStrategy::Sorted
+                && aggregate.sets.is_empty()
                 && keys(&aggregate.group)
                 && aggregate.aggs.iter().all(agg)
                 && all(&aggregate.having)
@@ -126,7 +128,8 @@ fn sort_keys(keys: &[SortKey]) -> bool {
 }
 
 fn agg(call: &AggCall) -> bool {
-    all(&call.args)
+    call.agg.kind.is_plain()
+        && all(&call.args)
         && call.args.iter().all(|a| Kind::of(a.ty()).is_some())
         && call
             .args
@@ -165,6 +168,8 @@ fn alone(e: &Expr) -> bool {
         | Expr::SubPlan(_)
         | Expr::Var(_)
         | Expr::Aggregate(_)
+        | Expr::Window(_)
+        | Expr::Grouping(_)
         | Expr::Subquery(_) => false,
         _ => true,
     }

@@ -118,6 +118,7 @@ impl Layout {
                 input,
                 limit,
                 offset,
+                ..
             } => self.limit(input, limit, offset),
             Node::Aggregate(aggregate) => self.aggregate(aggregate, &plan.types),
             Node::Distinct { input, keys, .. } => {

@@ -11,6 +11,7 @@ use throng_types::{Datum, Oid, SqlType, Text};
 
 use crate::func::{Aggregate, Cast, CastContext, Function, Operator};
 use crate::query::Query;
+use crate::window::WindowCall;
 
 /// A range-table entry's number, unique within a statement, subqueries included: so a variable
 /// from outside a query is simply one whose entry the query does not hold.
@@ -137,6 +138,10 @@ pub enum Expr {
     Row(Vec<Expr>, Option<Arc<[Text]>>),
     /// Before planning: an aggregate's result.
     Aggregate(Box<AggCall>),
+    /// Before planning: `GROUPING(…)`, a bit for each argument that the row's grouping set leaves out.
+    Grouping(Vec<Expr>),
+    /// Before planning: the value of a window function.
+    Window(Box<WindowCall>),
     /// Before planning: a subquery.
     Subquery(Box<Subquery>),
     /// After planning: a subquery's result. `args` are set before it runs.
@@ -147,6 +152,8 @@ pub enum Expr {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggCall {
     pub agg: &'static Aggregate,
+    /// Of an ordered-set aggregate: evaluated once a group.
+    pub direct: Vec<Expr>,
     pub args: Vec<Expr>,
     pub distinct: bool,
     pub order: Vec<SortKey>,
@@ -249,6 +256,8 @@ impl Expr {
             Expr::Row(..) => SqlType::RECORD,
             Expr::Var(var) => var.ty,
             Expr::Aggregate(agg) => agg.ty,
+            Expr::Window(call) => call.ty,
+            Expr::Grouping(_) => SqlType::INT4,
             Expr::Subquery(sub) => sub.ty,
             Expr::SubPlan(sub) => sub.ty,
             Expr::And(_)
@@ -296,7 +305,8 @@ impl Expr {
             | Expr::Slot(..)
             | Expr::Param(..)
             | Expr::Outer(..)
-            | Expr::CaseOperand(_) => {}
+            | Expr::CaseOperand(_)
+            | Expr::Grouping(_) => {}
             Expr::Call { args, .. }
             | Expr::SetCall { args, .. }
             | Expr::Op { args, .. }
@@ -337,10 +347,11 @@ impl Expr {
                 f(index);
             }
             Expr::Aggregate(agg) => {
-                agg.args.iter().for_each(&mut *f);
+                agg.direct.iter().chain(&agg.args).for_each(&mut *f);
                 agg.order.iter().for_each(|k| f(&k.expr));
                 agg.filter.iter().for_each(f);
             }
+            Expr::Window(call) => call.args.iter().chain(&call.filter).for_each(f),
             Expr::Subquery(sub) => match &sub.kind {
                 SubqueryKind::Any { left, .. } | SubqueryKind::All { left, .. } => {
                     left.iter().for_each(f)
@@ -367,7 +378,8 @@ impl Expr {
             | Expr::Slot(..)
             | Expr::Param(..)
             | Expr::Outer(..)
-            | Expr::CaseOperand(_) => {}
+            | Expr::CaseOperand(_)
+            | Expr::Grouping(_) => {}
             Expr::Call { args, .. }
             | Expr::SetCall { args, .. }
             | Expr::Op { args, .. }
@@ -408,10 +420,11 @@ impl Expr {
                 f(index);
             }
             Expr::Aggregate(agg) => {
-                agg.args.iter_mut().for_each(&mut *f);
+                agg.direct.iter_mut().chain(&mut agg.args).for_each(&mut *f);
                 agg.order.iter_mut().for_each(|k| f(&mut k.expr));
                 agg.filter.iter_mut().for_each(f);
             }
+            Expr::Window(call) => call.args.iter_mut().chain(&mut call.filter).for_each(f),
             Expr::Subquery(sub) => match &mut sub.kind {
                 SubqueryKind::Any { left, .. } | SubqueryKind::All { left, .. } => {
                     left.iter_mut().for_each(f)

@@ -12,6 +12,7 @@ pub mod parse;
 pub mod plan;
 pub mod query;
 pub mod settings;
+pub mod window;
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -7,6 +7,7 @@ use throng_types::{Oid, SqlType};
 use crate::catalog::{TableDef, VirtualTable};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::Function;
+use crate::window::Window;
 
 /// A SELECT, VALUES or set operation with its ORDER BY, LIMIT and locking clauses.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Query {
     /// Keys over the body's input (SELECT) or its output, as `Var`s of `output` (set operations).
     pub order: Vec<SortKey>,
     pub limit: Option<Expr>,
+    /// The rows that are equal to the last one in `order` come too.
+    pub ties: bool,
     pub offset: Option<Expr>,
     pub locks: Vec<RowLock>,
     /// The range-table entry that stands for this query's own output columns.
@@ -50,10 +53,17 @@ pub struct Select {
     /// Comma-separated items, joined by `filter`.
     pub from: Vec<FromItem>,
     pub filter: Option<Expr>,
+    /// What is grouped by, each expression once.
     pub group_by: Vec<Expr>,
+    /// The grouping sets, as places in `group_by`; none: the one set of all of it.
+    pub grouping_sets: Vec<Vec<u32>>,
     /// Set when there is a GROUP BY, a HAVING or an aggregate.
     pub grouped: bool,
     pub having: Option<Expr>,
+    /// Those of the WINDOW clause and of the OVERs; [`WindowCall`](crate::window::WindowCall)s say which.
+    pub windows: Vec<Window>,
+    /// Aggregates over this query's rows that queries inside it ask for, as columns of its output's entry.
+    pub lifted: Vec<Expr>,
     pub targets: Vec<Target>,
     pub distinct: Distinct,
 }
@@ -278,6 +288,8 @@ impl Query {
                 select.filter.iter().for_each(&mut *f);
                 select.group_by.iter().for_each(&mut *f);
                 select.having.iter().for_each(&mut *f);
+                select.windows.iter().for_each(|w| w.for_each_expr(f));
+                select.lifted.iter().for_each(&mut *f);
                 select.targets.iter().for_each(|t| f(&t.expr));
                 if let Distinct::On(exprs) = &select.distinct {
                     exprs.iter().for_each(&mut *f);

@@ -18,6 +18,7 @@ use super::scan::{IndexScanOp, SeqScanOp, VirtualScanOp};
 use super::setop::SetOperation;
 use super::sort::Sort;
 use super::subplan::{CteScanOp, SubPlan};
+use super::window::WindowOp;
 use super::{BoxOperator, Operator, Row, Step};
 use crate::table::{Index, Table};
 
@@ -265,10 +266,12 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             input,
             limit,
             offset,
-        } => Box::new(Limit::new(child(input, cx)?, limit, offset)),
+            ties,
+        } => Box::new(Limit::new(child(input, cx)?, limit, offset, ties)),
         Node::Aggregate(aggregate) => {
             Box::new(AggregateOp::new(aggregate, child(&aggregate.input, cx)?))
         }
+        Node::Window(window) => Box::new(WindowOp::new(window, child(&window.input, cx)?)),
         Node::Distinct {
             input,
             keys,

@@ -152,6 +152,11 @@ impl<'a> Cx<'a> {
         self.env.effects.done();
     }
 
+    /// Takes back what was charged, when what it was for is kept no more.
+    pub fn release(&mut self, bytes: usize) {
+        *self.used = self.used.saturating_sub(bytes);
+    }
+
     /// Accounts for memory that an operator keeps.
     pub fn charge(&mut self, bytes: usize) -> Result<()> {
         *self.used += bytes;

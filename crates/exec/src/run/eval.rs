@@ -185,7 +185,11 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             )
         }
         Expr::SubPlan(sub) => return subplan::eval(sub, row, cx),
-        Expr::Var(_) | Expr::Aggregate(_) | Expr::Subquery(_) => {
+        Expr::Var(_)
+        | Expr::Aggregate(_)
+        | Expr::Window(_)
+        | Expr::Grouping(_)
+        | Expr::Subquery(_) => {
             return Err(Error::internal("an unplanned expression reached the executor").into());
         }
     })

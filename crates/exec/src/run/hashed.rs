@@ -58,17 +58,19 @@ pub fn key_of_row(row: &[Datum], types: impl Iterator<Item = Oid>, key: &mut Key
 
 /// About how much memory a kept row takes.
 pub fn row_bytes(row: &[Datum]) -> usize {
-    let long: usize = row
-        .iter()
-        .map(|d| match d {
-            Datum::Text(s) | Datum::Json(s) if s.len() > 23 => s.len(),
-            Datum::Jsonb(v) => v.as_bytes().len(),
-            Datum::Bytea(b) => b.len(),
-            Datum::Array(a) => a.items.len() * size_of::<Datum>(),
-            _ => 0,
-        })
-        .sum();
-    64 + std::mem::size_of_val(row) + long
+    64 + row.iter().map(datum_bytes).sum::<usize>()
+}
+
+/// About how much memory a kept value takes.
+pub fn datum_bytes(value: &Datum) -> usize {
+    let long = match value {
+        Datum::Text(s) | Datum::Json(s) if s.len() > 23 => s.len(),
+        Datum::Jsonb(v) => v.as_bytes().len(),
+        Datum::Bytea(b) => b.len(),
+        Datum::Array(a) => a.items.len() * size_of::<Datum>(),
+        _ => 0,
+    };
+    size_of::<Datum>() + long
 }
 
 const END: u32 = u32::MAX;

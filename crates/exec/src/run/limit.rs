@@ -1,12 +1,13 @@
 //! Operators that pass rows on: limit, filter, projection, kept rows.
 
-use throng_sql::expr::Expr;
+use throng_sql::expr::{Expr, SortKey};
 use throng_types::Datum;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
 use super::eval::{eval, holds};
 use super::hashed::row_bytes;
+use super::sort::sort_key;
 use super::{BoxOperator, Cx, Operator, Row, Step};
 
 /// LIMIT and OFFSET.
@@ -14,6 +15,10 @@ pub struct Limit {
     input: BoxOperator,
     limit: &'static Option<Expr>,
     offset: &'static Option<Expr>,
+    /// With these keys the last row's peers are given too.
+    ties: &'static [SortKey],
+    /// The key of the last row, once it has been given.
+    last: Option<Box<[u8]>>,
     /// Rows still to pass over and to give, once the expressions have been evaluated.
     left: Option<(u64, u64)>,
 }
@@ -23,11 +28,14 @@ impl Limit {
         input: BoxOperator,
         limit: &'static Option<Expr>,
         offset: &'static Option<Expr>,
+        ties: &'static [SortKey],
     ) -> Limit {
         Limit {
             input,
             limit,
             offset,
+            ties,
+            last: None,
             left: None,
         }
     }
@@ -62,6 +70,13 @@ impl Operator for Limit {
             })?;
             self.left = Some((offset.unwrap_or(0), limit.unwrap_or(u64::MAX)));
         }
+        if let Some(last) = &self.last {
+            let more = self.input.next(cx, row)? && sort_key(self.ties, row, cx)? == *last;
+            if !more {
+                (self.last, self.left) = (None, Some((0, 0)));
+            }
+            return Ok(more);
+        }
         while let Some((skip, give)) = &mut self.left {
             if *give == 0 || !self.input.next(cx, row)? {
                 break;
@@ -71,6 +86,9 @@ impl Operator for Limit {
                 continue;
             }
             *give -= 1;
+            if *give == 0 && !self.ties.is_empty() {
+                self.last = Some(sort_key(self.ties, row, cx)?);
+            }
             return Ok(true);
         }
         Ok(false)
@@ -78,6 +96,7 @@ impl Operator for Limit {
 
     fn rewind(&mut self, cx: &mut Cx) {
         self.input.rewind(cx);
+        self.last = None;
         self.left = None;
     }
 }

@@ -26,6 +26,7 @@ pub mod scan;
 pub mod setop;
 pub mod sort;
 pub mod subplan;
+pub mod window;
 
 use throng_access::RowLockMode;
 use throng_buffer::{Interrupt, Wait};

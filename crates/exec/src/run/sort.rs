@@ -74,10 +74,12 @@ impl Operator for Sort {
         if !self.sorted {
             self.gather(cx)?;
         }
-        let Some((_, kept)) = self.rows.get_mut(self.at) else {
+        let Some(kept) = self.rows.get_mut(self.at) else {
             return Ok(false);
         };
-        *row = std::mem::take(kept);
+        let (bytes, kept) = std::mem::take(kept);
+        cx.release(bytes.len() + row_bytes(&kept));
+        *row = kept;
         self.at += 1;
         Ok(true)
     }

@@ -288,18 +288,35 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         }
         Node::Aggregate(aggregate) => {
             let names = below(&aggregate.input);
-            let title = if aggregate.group.is_empty() {
+            let of_all = aggregate.sets.iter().any(Vec::is_empty);
+            let title = if of_all {
+                "MixedAggregate"
+            } else if aggregate.group.is_empty() {
                 "Aggregate"
             } else {
                 "HashAggregate"
             };
-            if !aggregate.group.is_empty() {
+            for set in aggregate.sets.iter().filter(|set| !set.is_empty()) {
+                let keys = set
+                    .iter()
+                    .map(|at| names.text(&aggregate.group[*at as usize]));
+                details.push(("Hash Key", keys.collect::<Vec<_>>().join(", ")));
+            }
+            if of_all {
+                details.push(("Group Key", "()".to_owned()));
+            }
+            if !aggregate.group.is_empty() && aggregate.sets.is_empty() {
                 let keys: Vec<String> = aggregate.group.iter().map(|e| names.text(e)).collect();
                 details.push(("Group Key", keys.join(", ")));
             }
             let output = names.aggregate(aggregate);
             details.extend(output.condition("Filter", aggregate.having.as_ref()));
             (title.to_owned(), output)
+        }
+        Node::Window(window) => {
+            let names = below(&window.input);
+            details.push(("Window", names.window(window)));
+            ("WindowAgg".to_owned(), names.windowed(window))
         }
         Node::Distinct { input, keys, .. } => {
             let names = below(input);

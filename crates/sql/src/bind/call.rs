@@ -5,8 +5,9 @@ use throng_types::sqltype::{type_by_name, type_name};
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
 use super::scope::Scope;
+use super::select::{has_aggregate, has_window};
 use super::{Binder, Clause, at};
-use crate::expr::{AggCall, Expr, SortKey};
+use crate::expr::Expr;
 use crate::func::{Callee, CastContext, resolve_function};
 use crate::parse::ast::{self, Node, Pos};
 
@@ -23,7 +24,10 @@ impl Binder<'_> {
             return Ok(value);
         }
         if call.within_group {
-            return Err(Error::unsupported("WITHIN GROUP").position(pos + 1));
+            return self.ordered_set(call, pos, scope);
+        }
+        if let Some(over) = &call.over {
+            return self.window_call(call, over, pos, scope);
         }
         let Some(resolved) = self.resolve_call(call, pos, scope)? else {
             return self.type_call(call, pos, scope);
@@ -37,7 +41,8 @@ impl Binder<'_> {
                         Some(Node::Null | Node::Text(_)) => oid::UNKNOWN,
                         _ => resolved.args.first().map_or(oid::UNKNOWN, |a| a.type_oid()),
                     };
-                    return Ok(Expr::Const(Datum::Oid(ty.0), SqlType::plain(oid::REGTYPE)));
+                    let name = Expr::Const(Datum::Oid(ty.0), SqlType::plain(oid::REGTYPE));
+                    return Ok(keeping(resolved.args, name));
                 }
                 Ok(Expr::Call {
                     func,
@@ -60,79 +65,18 @@ impl Binder<'_> {
                     ty: resolved.ty,
                 })
             }
+            Callee::Window(function) => {
+                let message = format!("window function {} requires an OVER clause", function.name);
+                Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(pos + 1))
+            }
             Callee::Aggregate(agg) => {
-                self.check_aggregate_place(pos)?;
-                let filter = match &call.filter {
-                    Some(ast) => Some(self.in_clause(Clause::Other("FILTER"), |b| {
-                        let bound = b.expr(ast, scope)?;
-                        b.condition(bound, "FILTER", ast.pos)
-                    })?),
-                    None => None,
-                };
-                let mut order = self.in_clause(Clause::Aggregate, |b| {
-                    call.order
-                        .iter()
-                        .map(|key| {
-                            let expr = b.expr(&key.expr, scope)?;
-                            let expr = b.settle(expr, key.expr.pos)?;
-                            b.check_sortable(&expr, key.expr.pos)?;
-                            Ok(SortKey {
-                                expr,
-                                descending: key.descending,
-                                nulls_first: key.nulls_first.unwrap_or(key.descending),
-                            })
-                        })
-                        .collect::<Result<Vec<_>>>()
-                })?;
-                if call.distinct {
-                    if resolved.args.is_empty() {
-                        let message = "DISTINCT specified, but no argument given";
-                        return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
-                    }
-                    // The argument may have been cast to what the aggregate takes; its order is then that of the cast.
-                    let sorts = |key: &mut SortKey| {
-                        let arg = resolved
-                            .args
-                            .iter()
-                            .find(|arg| strip_implicit(arg) == strip_implicit(&key.expr));
-                        if let Some(arg) = arg {
-                            key.expr = arg.clone();
-                        }
-                        arg.is_some()
-                    };
-                    if !order.iter_mut().all(sorts) {
-                        let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
-                        return Err(
-                            Error::new(state::INVALID_COLUMN_REFERENCE, message).position(pos + 1)
-                        );
-                    }
-                }
-                let agg = AggCall {
-                    agg,
-                    args: resolved.args,
-                    distinct: call.distinct,
-                    order,
-                    filter,
-                    ty: resolved.ty,
-                };
-                Ok(Expr::Aggregate(Box::new(agg)))
+                self.aggregate(call, agg, resolved.args, resolved.ty, pos, scope)
             }
         }
     }
 
-    fn check_aggregate_place(&self, pos: Pos) -> Result<()> {
-        if self.clause.allows_aggregates() {
-            return Ok(());
-        }
-        let message = match self.clause {
-            Clause::Aggregate => "aggregate function calls cannot be nested".to_string(),
-            clause => format!("aggregate functions are not allowed in {}", clause.name()),
-        };
-        Err(Error::new(state::GROUPING_ERROR, message).position(pos + 1))
-    }
-
     /// What only aggregates take.
-    fn plain_call(&self, call: &ast::Call, pos: Pos) -> Result<()> {
+    pub(super) fn plain_call(&self, call: &ast::Call, pos: Pos) -> Result<()> {
         let name = call.name.last();
         let wrong = |what: &str| {
             let message = format!("{what} specified, but {name} is not an aggregate function");
@@ -162,12 +106,15 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Option<ResolvedCall>> {
         let name = call.name.last();
-        let args_clause = match crate::func::aggregates_named(name).is_empty() {
-            true => self.clause,
-            false => {
+        let args_clause = if call.over.is_some() && self.clause.allows_windows() {
+            Clause::WindowArgs
+        } else if call.over.is_some() || crate::func::aggregates_named(name).is_empty() {
+            self.clause
+        } else {
+            if self.clause == Clause::Aggregate {
                 self.check_aggregate_place(pos)?;
-                Clause::Aggregate
             }
+            Clause::Aggregate
         };
         let args = self.in_clause(args_clause, |b| {
             call.args
@@ -320,15 +267,17 @@ impl Binder<'_> {
     }
 }
 
-/// What is under the casts that nobody wrote.
-fn strip_implicit(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Cast {
-            arg,
-            context: CastContext::Implicit,
-            ..
-        } => strip_implicit(arg),
-        _ => expr,
+/// A value that does not depend on its argument, which still decides what its query computes.
+fn keeping(mut args: Vec<Expr>, value: Expr) -> Expr {
+    let computed = |e: &Expr| has_aggregate(e) || has_window(e);
+    match args.pop() {
+        Some(arg) if computed(&arg) => Expr::Case {
+            operand: None,
+            ty: value.ty(),
+            whens: vec![(Expr::IsNull(Box::new(arg)), value.clone())],
+            default: Box::new(value),
+        },
+        _ => value,
     }
 }
 
@@ -360,6 +309,7 @@ fn label(node: &Node) -> Option<(String, bool)> {
         Node::MinMax {
             greatest: false, ..
         } => Some(("least".into(), STRONG)),
+        Node::Grouping(_) => Some(("grouping".into(), STRONG)),
         Node::NullIf(..) => Some(("nullif".into(), STRONG)),
         Node::Exists(_) => Some(("exists".into(), STRONG)),
         Node::Subquery(query) => subquery_label(query),

@@ -1,14 +1,14 @@
-//! What comes after a SELECT's list and FROM: grouping, DISTINCT, order, row locks.
+//! What comes after a SELECT's list and FROM: DISTINCT, order, row locks.
 
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
 use super::scope::{Names, Scope};
-use super::select::{has_aggregate, lock_name, ordinal};
+use super::select::{has_window, lock_name, ordinal};
 use super::{Binder, Clause};
-use crate::expr::{Expr, RelId, SortKey, Var};
+use crate::expr::{Expr, RelId, SortKey};
 use crate::parse::ast::{self, Node};
-use crate::query::{Body, Distinct, FromItem, Query, RelKind, RowLock, Select, Target};
+use crate::query::{Body, Distinct, FromItem, Query, RelKind, RowLock, Target};
 
 impl Binder<'_> {
     pub(super) fn order_by(
@@ -29,38 +29,6 @@ impl Binder<'_> {
                 })
             })
             .collect()
-    }
-
-    pub(super) fn group_by(
-        &mut self,
-        items: &[ast::Expr],
-        targets: &[Target],
-        scope: &Scope<'_>,
-    ) -> Result<Vec<Expr>> {
-        let places = std::mem::take(&mut self.target_places);
-        let mut keys: Vec<Expr> = Vec::new();
-        for item in items {
-            let expr = self.output_or_input(item, targets, "GROUP BY", false, scope)?;
-            if has_aggregate(&expr) {
-                let message = "aggregate functions are not allowed in GROUP BY";
-                let target = targets.iter().position(|t| t.expr == expr);
-                let place = target
-                    .and_then(|i| places.get(i).copied())
-                    .unwrap_or(item.pos);
-                return Err(Error::new(state::GROUPING_ERROR, message).position(place + 1));
-            }
-            self.check_sortable(&expr, item.pos)?;
-            let fields = match expr {
-                Expr::Row(fields, _) => fields,
-                expr => vec![expr],
-            };
-            for expr in fields {
-                if !keys.contains(&expr) {
-                    keys.push(expr);
-                }
-            }
-        }
-        Ok(keys)
     }
 
     /// An ORDER BY or GROUP BY item: an output column by name or number, or an expression over
@@ -133,97 +101,24 @@ impl Binder<'_> {
                 .map(|e| b.output_or_input(e, targets, "DISTINCT ON", true, scope))
                 .collect::<Result<Vec<_>>>()
         })?;
-        let leading = order.len().min(exprs.len());
-        let distinct_order = order.iter().take(leading).all(|k| exprs.contains(&k.expr));
-        if !distinct_order {
+        // What the order begins with must be just these expressions, in any order, as far as it goes.
+        let mismatch = |at: usize| {
             let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
-            return Err(
-                Error::new(state::INVALID_COLUMN_REFERENCE, message).position(on[0].pos + 1)
-            );
+            Err(Error::new(state::INVALID_COLUMN_REFERENCE, message).position(on[at].pos + 1))
+        };
+        let mut others = false;
+        for key in order {
+            match exprs.iter().position(|e| *e == key.expr) {
+                Some(at) if others => return mismatch(at),
+                Some(_) => {}
+                None => others = true,
+            }
+        }
+        let unordered = |e: &Expr| !order.iter().any(|k| k.expr == *e);
+        if let (true, Some(at)) = (others, exprs.iter().position(unordered)) {
+            return mismatch(at);
         }
         Ok(Distinct::On(exprs))
-    }
-
-    /// Every column outside an aggregate must be a grouping expression, or depend on a primary key
-    /// that is (it is then added to the group, which changes nothing).
-    pub(super) fn check_grouping(
-        &mut self,
-        select: &mut Select,
-        order: &[SortKey],
-        names: &Names,
-    ) -> Result<()> {
-        let mut local = Vec::new();
-        select.from.iter().for_each(|item| item.rels(&mut local));
-        let mut add: Vec<Expr> = Vec::new();
-        let mut bad: Option<Var> = None;
-        {
-            let mut check = |e: &Expr| {
-                ungrouped(e, &select.group_by, &mut |var| {
-                    if !local.contains(&var.rel) || bad.is_some() {
-                        return;
-                    }
-                    match self.depends_on_key(var, &select.group_by, names) {
-                        true => add.push(Expr::Var(var.clone())),
-                        false => bad = Some(var.clone()),
-                    }
-                })
-            };
-            select.targets.iter().for_each(|t| check(&t.expr));
-            select.having.iter().for_each(&mut check);
-            order.iter().for_each(|k| check(&k.expr));
-            if let Distinct::On(exprs) = &select.distinct {
-                exprs.iter().for_each(check);
-            }
-        }
-        for expr in add {
-            if !select.group_by.contains(&expr) {
-                select.group_by.push(expr);
-            }
-        }
-        let Some(var) = bad else { return Ok(()) };
-        let table = names.tables.iter().find(|t| t.rel == Some(var.rel));
-        let column = table.and_then(|t| {
-            t.columns
-                .iter()
-                .find(|c| c.expr == Expr::Var(var.clone()))
-                .map(|c| &c.name)
-        });
-        let name = match (table, column) {
-            (Some(table), Some(column)) => format!("{}.{column}", table.name),
-            (Some(table), None) => format!("{}.?", table.name),
-            _ => "?column?".to_string(),
-        };
-        let message = format!(
-            "column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function"
-        );
-        let place = self
-            .seen
-            .iter()
-            .find(|(rel, column, _)| (*rel, *column) == (var.rel, var.column));
-        let error = Error::new(state::GROUPING_ERROR, message);
-        Err(match place {
-            Some((.., pos)) => error.position(pos + 1),
-            None => error,
-        })
-    }
-
-    pub(super) fn depends_on_key(&self, var: &Var, group_by: &[Expr], names: &Names) -> bool {
-        let Some(table) = names
-            .tables
-            .iter()
-            .find(|t| t.rel == Some(var.rel))
-            .and_then(|t| t.table.as_ref())
-        else {
-            return false;
-        };
-        let Some(key) = self.catalog().primary_key(table.oid) else {
-            return false;
-        };
-        key.columns.iter().all(|c| {
-            group_by.iter().any(
-                |e| matches!(e, Expr::Var(v) if v.rel == var.rel && v.column == c.attnum as i16),
-            )
-        })
     }
 
     pub(super) fn locks(
@@ -253,6 +148,11 @@ impl Binder<'_> {
         }
         if select.grouped {
             return refuse("aggregate functions");
+        }
+        let windowed = select.targets.iter().any(|t| has_window(&t.expr))
+            || query.order.iter().any(|k| has_window(&k.expr));
+        if windowed {
+            return refuse("window functions");
         }
         let mut locks: Vec<RowLock> = Vec::new();
         for clause in &ast.locks {
@@ -313,25 +213,5 @@ fn has_subquery(item: &FromItem) -> bool {
     match item {
         FromItem::Rel(rel) => matches!(rel.kind, RelKind::Subquery { .. }),
         FromItem::Join { left, right, .. } => has_subquery(left) || has_subquery(right),
-    }
-}
-
-/// Variables outside aggregates and grouping expressions.
-fn ungrouped(expr: &Expr, group_by: &[Expr], f: &mut dyn FnMut(&Var)) {
-    if group_by.contains(expr) {
-        return;
-    }
-    match expr {
-        Expr::Aggregate(_) => {}
-        Expr::Var(var) => f(var),
-        Expr::Subquery(sub) => {
-            sub.query.for_each_var(&mut |var| {
-                if !group_by.contains(&Expr::Var(var.clone())) {
-                    f(var)
-                }
-            });
-            expr.for_each_child(&mut |e| ungrouped(e, group_by, f));
-        }
-        _ => expr.for_each_child(&mut |e| ungrouped(e, group_by, f)),
     }
 }

@@ -198,7 +198,9 @@ impl Binder<'_> {
             }],
             filter: None,
             group_by: vec![],
+            group_distinct: false,
             having: None,
+            windows: vec![],
         };
         let query = ast::Query {
             with: vec![],
@@ -206,6 +208,7 @@ impl Binder<'_> {
             body: ast::Body::Select(Box::new(select)),
             order: vec![],
             limit: None,
+            ties: false,
             offset: None,
             locks: vec![],
             pos: name.pos,

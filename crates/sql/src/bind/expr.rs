@@ -151,6 +151,7 @@ impl Binder<'_> {
                 let (args, ty) = self.unify(args, "COALESCE")?;
                 Ok(Expr::Coalesce(args, ty))
             }
+            Node::Grouping(args) => self.grouping(args, pos, scope),
             Node::NullIf(left, right) => {
                 let (l, r) = (self.expr(left, scope)?, self.expr(right, scope)?);
                 let (equal, left, right) = self.resolve_binary("=", l, r, pos)?;

@@ -322,6 +322,7 @@ impl Binder<'_> {
             },
             order: vec![],
             limit: None,
+            ties: false,
             offset: None,
             locks: vec![],
             output,
@@ -342,7 +343,12 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<std::result::Result<(&'static crate::func::Function, Vec<Expr>, SqlType), Expr>>
     {
-        if call.filter.is_some() || call.distinct || !call.order.is_empty() || call.star {
+        if call.filter.is_some()
+            || call.distinct
+            || !call.order.is_empty()
+            || call.star
+            || call.over.is_some()
+        {
             return Ok(Err(self.call(call, pos, scope)?));
         }
         let resolved = match self.resolve_call(call, pos, scope)? {
@@ -351,6 +357,7 @@ impl Binder<'_> {
         };
         match resolved.callee {
             Callee::Scalar(f) | Callee::Set(f) => Ok(Ok((f, resolved.args, resolved.ty))),
+            Callee::Window(_) => Ok(Err(self.call(call, pos, scope)?)),
             Callee::Aggregate(_) => Err(at(
                 Error::new(
                     state::GROUPING_ERROR,

@@ -3,6 +3,7 @@
 //!
 //! Binding changes nothing and waits for nothing. Errors carry the position of what they are about.
 
+mod aggregate;
 mod alter;
 mod call;
 mod clauses;
@@ -12,10 +13,12 @@ mod ddl;
 mod dml;
 mod expr;
 mod from;
+mod grouping;
 mod scope;
 mod select;
 mod table;
 mod utility;
+mod window;
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType, oid};
@@ -26,6 +29,7 @@ use crate::expr::{Expr, RelId};
 use crate::func::EvalContext;
 use crate::parse::{self, ast};
 use crate::query::{BoundQuery, Cte, QueryKind};
+use crate::window::Window;
 
 /// What a statement is bound in.
 pub struct BindContext<'a> {
@@ -97,6 +101,9 @@ enum Clause {
     Returning,
     Set,
     Aggregate,
+    WindowArgs,
+    /// A part of a window's definition.
+    Window(&'static str),
     Default,
     Check,
     Other(&'static str),
@@ -118,6 +125,8 @@ impl Clause {
             Clause::Returning => "RETURNING",
             Clause::Set => "UPDATE",
             Clause::Aggregate => "aggregate arguments",
+            Clause::WindowArgs => "window function arguments",
+            Clause::Window(part) => part,
             Clause::Default => "DEFAULT expressions",
             Clause::Check => "check constraints",
             Clause::Other(name) => name,
@@ -126,12 +135,31 @@ impl Clause {
     fn allows_aggregates(self) -> bool {
         matches!(
             self,
-            Clause::Targets | Clause::Having | Clause::OrderBy | Clause::DistinctOn
+            Clause::Targets
+                | Clause::Having
+                | Clause::OrderBy
+                | Clause::DistinctOn
+                | Clause::WindowArgs
+                | Clause::Window("window ORDER BY" | "window PARTITION BY")
         )
+    }
+    fn allows_windows(self) -> bool {
+        matches!(self, Clause::Targets | Clause::OrderBy | Clause::DistinctOn)
     }
     fn allows_sets(self) -> bool {
         matches!(self, Clause::Targets)
     }
+}
+
+/// A SELECT being bound.
+struct Level {
+    /// The entries of its FROM.
+    rels: Vec<RelId>,
+    /// Where in it the query stands that is being bound inside.
+    clause: Clause,
+    /// Aggregates over its rows that stand in queries inside it, which know them as columns of `output`.
+    lifted: Vec<Expr>,
+    output: RelId,
 }
 
 struct Binder<'a> {
@@ -148,6 +176,10 @@ struct Binder<'a> {
     keep_untyped: bool,
     /// Where each item of the select list just bound was written.
     target_places: Vec<ast::Pos>,
+    /// The SELECTs around the place in hand, the innermost last.
+    levels: Vec<Level>,
+    /// The windows of the SELECT in hand.
+    windows: Vec<Window>,
 }
 
 /// Attaches a place to an error that has none.
@@ -171,6 +203,8 @@ impl<'a> Binder<'a> {
             depth: 0,
             keep_untyped: false,
             target_places: vec![],
+            levels: vec![],
+            windows: vec![],
         }
     }
 

@@ -4,7 +4,7 @@ use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
 
 use super::scope::{CteName, NO_NAMES, Names, Scope};
-use super::{Binder, Clause};
+use super::{Binder, Clause, Level};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::CastContext;
 use crate::parse::ast::{self, Node, Pos};
@@ -15,6 +15,10 @@ impl Binder<'_> {
     pub(super) fn query(&mut self, ast: &ast::Query, outer: Option<&Scope<'_>>) -> Result<Query> {
         self.deeper(|b| {
             let seen = std::mem::take(&mut b.seen);
+            let clause = b.clause;
+            if let Some(level) = b.levels.last_mut() {
+                level.clause = clause;
+            }
             let result = b.query_with(ast, outer);
             b.seen = seen;
             result
@@ -149,8 +153,11 @@ impl Binder<'_> {
             from: vec![FromItem::Rel(Box::new(rel))],
             filter: None,
             group_by: vec![],
+            grouping_sets: vec![],
             grouped: false,
             having: None,
+            windows: vec![],
+            lifted: vec![],
             targets: targets.clone(),
             distinct: Distinct::No,
         };
@@ -160,6 +167,7 @@ impl Binder<'_> {
             body: Body::Select(Box::new(select)),
             order,
             limit: None,
+            ties: false,
             offset: None,
             locks: vec![],
             output,
@@ -188,6 +196,7 @@ impl Binder<'_> {
             body,
             order,
             limit: None,
+            ties: false,
             offset: None,
             locks: vec![],
             output,
@@ -247,6 +256,11 @@ impl Binder<'_> {
     }
 
     fn limits(&mut self, ast: &ast::Query, query: &mut Query, scope: &Scope<'_>) -> Result<()> {
+        if ast.ties && matches!(&ast.limit, Some(limit) if limit.node == Node::Null) {
+            let message = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
+            return Err(Error::new(state::INVALID_ROW_COUNT_IN_LIMIT, message));
+        }
+        query.ties = ast.ties;
         query.limit = self.row_count(ast.limit.as_ref(), "LIMIT", scope)?;
         query.offset = self.row_count(ast.offset.as_ref(), "OFFSET", scope)?;
         Ok(())
@@ -260,13 +274,7 @@ impl Binder<'_> {
     ) -> Result<Option<Expr>> {
         let Some(ast) = ast else { return Ok(None) };
         let bound = self.in_clause(Clause::Limit, |b| b.expr(ast, scope))?;
-        let mut rels: Vec<RelId> = Vec::new();
-        scope.names.tables.iter().for_each(|t| rels.extend(t.rel));
-        let local = bound.any(&mut |e| matches!(e, Expr::Var(v) if rels.contains(&v.rel)));
-        if local {
-            let message = format!("argument of {what} must not contain variables");
-            return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message).position(ast.pos + 1));
-        }
+        self.check_var_free(&bound, what, ast.pos, scope)?;
         let from = bound.type_oid();
         let cast = self.try_coerce(bound, SqlType::INT8, CastContext::Assignment, ast.pos)?;
         let expr = cast.ok_or_else(|| {
@@ -277,6 +285,23 @@ impl Binder<'_> {
             Error::new(state::DATATYPE_MISMATCH, message).position(ast.pos + 1)
         })?;
         Ok(Some(expr))
+    }
+
+    /// 42P10 for a column of the query itself where there is no row yet.
+    pub(super) fn check_var_free(
+        &self,
+        bound: &Expr,
+        what: &str,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<()> {
+        let mut rels: Vec<RelId> = Vec::new();
+        scope.names.tables.iter().for_each(|t| rels.extend(t.rel));
+        if !bound.any(&mut |e| matches!(e, Expr::Var(v) if rels.contains(&v.rel))) {
+            return Ok(());
+        }
+        let message = format!("argument of {what} must not contain variables");
+        Err(Error::new(state::INVALID_COLUMN_REFERENCE, message).position(pos + 1))
     }
 
     /// VALUES: rows of equal length, each column of one type.
@@ -434,8 +459,11 @@ impl Binder<'_> {
             from: vec![FromItem::Rel(Box::new(rel))],
             filter: None,
             group_by: vec![],
+            grouping_sets: vec![],
             grouped: false,
             having: None,
+            windows: vec![],
+            lifted: vec![],
             targets,
             distinct: Distinct::No,
         };
@@ -444,6 +472,7 @@ impl Binder<'_> {
             body: Body::Select(Box::new(select)),
             order: vec![],
             limit: None,
+            ties: false,
             offset: None,
             locks: vec![],
             output,
@@ -456,10 +485,34 @@ impl Binder<'_> {
         select: &ast::Select,
         outer: &Scope<'_>,
     ) -> Result<Query> {
+        let outer_windows = std::mem::take(&mut self.windows);
+        let depth = self.levels.len();
+        let result = self.select_with(ast, select, outer);
+        self.levels.truncate(depth);
+        self.windows = outer_windows;
+        result
+    }
+
+    fn select_with(
+        &mut self,
+        ast: &ast::Query,
+        select: &ast::Select,
+        outer: &Scope<'_>,
+    ) -> Result<Query> {
         let keep_untyped = std::mem::take(&mut self.keep_untyped);
+        let output = self.new_rel();
+        self.levels.push(Level {
+            rels: vec![],
+            clause: Clause::From,
+            lifted: vec![],
+            output,
+        });
         let mut names = Names::default();
         let from = self.bind_from(&select.from, &mut names, outer)?;
         let scope = Scope::within(&names, Some(outer));
+        if let Some(level) = self.levels.last_mut() {
+            from.iter().for_each(|item| item.rels(&mut level.rels));
+        }
         let filter = match &select.filter {
             Some(ast) => Some(self.in_clause(Clause::Where, |b| {
                 let bound = b.expr(ast, &scope)?;
@@ -467,6 +520,7 @@ impl Binder<'_> {
             })?),
             None => None,
         };
+        self.named_windows(&select.windows, &scope)?;
         self.keep_untyped = keep_untyped;
         let targets = self.in_clause(Clause::Targets, |b| b.targets(&select.targets, &scope))?;
         let places = std::mem::take(&mut self.target_places);
@@ -474,9 +528,8 @@ impl Binder<'_> {
             b.order_by(&ast.order, &targets, &scope)
         })?;
         self.target_places = places;
-        let group_by = self.in_clause(Clause::GroupBy, |b| {
-            b.group_by(&select.group_by, &targets, &scope)
-        })?;
+        let (group_by, grouping_sets) =
+            self.in_clause(Clause::GroupBy, |b| b.group_by(select, &targets, &scope))?;
         let having = match &select.having {
             Some(ast) => Some(self.in_clause(Clause::Having, |b| {
                 let bound = b.expr(ast, &scope)?;
@@ -485,27 +538,38 @@ impl Binder<'_> {
             None => None,
         };
         let distinct = self.distinct(select, &targets, &order, ast, &scope)?;
-        let has_aggregate = targets.iter().any(|t| has_aggregate(&t.expr))
+        let windows = std::mem::take(&mut self.windows);
+        let mut windows_aggregate = false;
+        for window in &windows {
+            window.for_each_expr(&mut |e| windows_aggregate |= has_aggregate(e));
+        }
+        let lifted = self.levels.pop().map_or(vec![], |level| level.lifted);
+        let has_aggregate = windows_aggregate
+            || !lifted.is_empty()
+            || targets.iter().any(|t| has_aggregate(&t.expr))
             || order.iter().any(|k| has_aggregate(&k.expr))
             || having.is_some();
-        let grouped = has_aggregate || !group_by.is_empty();
+        let grouped = has_aggregate || !select.group_by.is_empty();
         let mut bound = Select {
             from,
             filter,
             group_by,
+            grouping_sets,
             grouped,
             having,
+            windows,
+            lifted,
             targets,
             distinct,
         };
         if grouped {
             self.check_grouping(&mut bound, &order, &names)?;
         }
-        let output = self.new_rel();
         let mut query = Query {
             body: Body::Select(Box::new(bound)),
             order,
             limit: None,
+            ties: false,
             offset: None,
             locks: vec![],
             output,
@@ -624,6 +688,10 @@ pub(super) fn ordinal(digits: &str, width: usize, what: &str, pos: Pos) -> Resul
     })
 }
 
+pub(super) fn has_window(expr: &Expr) -> bool {
+    expr.any(&mut |e| matches!(e, Expr::Window(_)))
+}
+
 pub(super) fn has_aggregate(expr: &Expr) -> bool {
-    expr.any(&mut |e| matches!(e, Expr::Aggregate(_)))
+    expr.any(&mut |e| matches!(e, Expr::Aggregate(_) | Expr::Grouping(_)))
 }

@@ -3,6 +3,9 @@
 //! Integer sums run in 128 bits and averages of integers keep sum and count, so no order of rows can overflow on the way. Float
 //! variances follow Youngs and Cramer, as PostgreSQL's do, so that results agree to the last digit for the same order of rows.
 
+use std::cmp::Ordering;
+
+use super::aggregate_pair::PairSums;
 use super::aggregate_table;
 use super::number::{float, float_overflow, int, numeric};
 use super::{EvalContext, EvalResult, EvalStop};
@@ -10,7 +13,7 @@ pub use aggregate_table::AGGREGATES;
 use throng_types::{Datum, Error, Numeric};
 
 /// What an aggregate has gathered of a group.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum AggState {
     #[default]
     Empty,
@@ -36,13 +39,15 @@ pub enum AggState {
         micros: i128,
         infinite: (i64, i64),
     },
+    /// Of pairs of numbers.
+    Pairs(Box<PairSums>),
     Text(String),
     Bytes(Vec<u8>),
     Items(Vec<Datum>),
 }
 
 /// Sums for numeric averages and variances. Infinities and NaN are counted apart.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct NumericSums {
     count: i64,
     sum: Numeric,
@@ -51,6 +56,9 @@ pub struct NumericSums {
     nan: i64,
     positive: i64,
     negative: i64,
+    /// The most digits after the point of any finite value, and how many values have so many: the sum shows them.
+    scale: i32,
+    with_scale: i64,
 }
 
 impl AggState {
@@ -64,6 +72,7 @@ impl AggState {
 }
 
 pub(super) type Step = Result<(), EvalStop>;
+pub(super) type Undone = Result<bool, EvalStop>;
 
 pub(super) fn empty() -> AggState {
     AggState::Empty
@@ -93,6 +102,14 @@ pub(super) fn count_combine(_: &EvalContext<'_>, state: &mut AggState, other: Ag
         _ => return Err(mixed()),
     }
     Ok(())
+}
+pub(super) fn count_undo(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Undone {
+    if let AggState::Count(n) = state
+        && args.first().is_none_or(|a| !a.is_null())
+    {
+        *n -= 1;
+    }
+    Ok(true)
 }
 pub(super) fn count_finish(_: &EvalContext<'_>, state: AggState) -> EvalResult {
     match state {
@@ -135,6 +152,18 @@ pub(super) fn integer_combine(_: &EvalContext<'_>, state: &mut AggState, other: 
     }
     Ok(())
 }
+pub(super) fn integer_undo(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Undone {
+    if let AggState::Integers { count, sum } = state
+        && !args[0].is_null()
+    {
+        *count -= 1;
+        *sum -= i128::from(int(&args[0]));
+        if *count == 0 {
+            *state = AggState::Empty;
+        }
+    }
+    Ok(true)
+}
 /// `sum(smallint)`, `sum(integer)`: a bigint.
 pub(super) fn sum_int8(_: &EvalContext<'_>, state: AggState) -> EvalResult {
     match state {
@@ -172,6 +201,8 @@ impl NumericSums {
             nan: 0,
             positive: 0,
             negative: 0,
+            scale: 0,
+            with_scale: 0,
         }
     }
     fn add(&mut self, value: &Numeric) -> Result<(), Error> {
@@ -188,9 +219,39 @@ impl NumericSums {
             if self.with_squares {
                 self.squares = self.squares.add(&value.mul(value)?)?;
             }
+            match value.scale().cmp(&self.scale) {
+                Ordering::Greater => (self.scale, self.with_scale) = (value.scale(), 1),
+                Ordering::Equal => self.with_scale += 1,
+                Ordering::Less => {}
+            }
         }
         self.count += 1;
         Ok(())
+    }
+    /// Takes a value out again; false where nobody knows how many digits the rest of the values have.
+    fn remove(&mut self, value: &Numeric) -> Result<bool, Error> {
+        if value.is_nan() {
+            self.nan -= 1;
+        } else if value.is_infinite() {
+            *if value.signum() > 0 {
+                &mut self.positive
+            } else {
+                &mut self.negative
+            } -= 1;
+        } else {
+            if value.scale() == self.scale && self.scale > 0 {
+                if self.with_scale == 1 {
+                    return Ok(false);
+                }
+                self.with_scale -= 1;
+            }
+            self.sum = self.sum.sub(value)?;
+            if self.with_squares {
+                self.squares = self.squares.sub(&value.mul(value)?)?;
+            }
+        }
+        self.count -= 1;
+        Ok(true)
     }
     fn merge(&mut self, other: &NumericSums) -> Result<(), Error> {
         self.sum = self.sum.add(&other.sum)?;
@@ -199,6 +260,11 @@ impl NumericSums {
         self.nan += other.nan;
         self.positive += other.positive;
         self.negative += other.negative;
+        match other.scale.cmp(&self.scale) {
+            Ordering::Greater => (self.scale, self.with_scale) = (other.scale, other.with_scale),
+            Ordering::Equal => self.with_scale += other.with_scale,
+            Ordering::Less => {}
+        }
         Ok(())
     }
     /// What infinities and NaN make of the sum.
@@ -238,6 +304,21 @@ pub(super) fn squares_step(_: &EvalContext<'_>, state: &mut AggState, args: &[Da
         Datum::Numeric(v) => numeric_add(state, v, true),
         v => numeric_add(state, &Numeric::from(int(v)), true),
     }
+}
+pub(super) fn numeric_undo(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Undone {
+    let AggState::Numerics(sums) = state else {
+        return Ok(true);
+    };
+    let undone = match &args[0] {
+        Datum::Null => return Ok(true),
+        _ if sums.count == 1 => {
+            *state = AggState::Empty;
+            return Ok(true);
+        }
+        Datum::Numeric(v) => sums.remove(v)?,
+        v => sums.remove(&Numeric::from(int(v)))?,
+    };
+    Ok(undone)
 }
 pub(super) fn numeric_combine(_: &EvalContext<'_>, state: &mut AggState, other: AggState) -> Step {
     match (&mut *state, other) {

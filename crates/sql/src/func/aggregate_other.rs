@@ -1,6 +1,6 @@
 //! Aggregates that are not sums of numbers: intervals, extremes, booleans and bits, strings, arrays.
 
-use super::aggregate::{AggState, Step, mixed};
+use super::aggregate::{AggState, Step, Undone, mixed};
 use super::compare::comparator;
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop};
@@ -44,6 +44,35 @@ pub(super) fn interval_step(_: &EvalContext<'_>, state: &mut AggState, args: &[D
         }
     }
     Ok(())
+}
+pub(super) fn interval_undo(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Undone {
+    let Datum::Interval(value) = args[0] else {
+        return Ok(true);
+    };
+    let AggState::Intervals {
+        count,
+        months,
+        days,
+        micros,
+        infinite,
+    } = state
+    else {
+        return Err(mixed());
+    };
+    *count -= 1;
+    match value {
+        Interval::INFINITY => infinite.0 -= 1,
+        Interval::NEG_INFINITY => infinite.1 -= 1,
+        _ => {
+            *months -= i64::from(value.months);
+            *days -= i64::from(value.days);
+            *micros -= i128::from(value.micros);
+        }
+    }
+    if *count == 0 {
+        *state = AggState::Empty;
+    }
+    Ok(true)
 }
 pub(super) fn interval_combine(_: &EvalContext<'_>, state: &mut AggState, other: AggState) -> Step {
     match (&mut *state, other) {

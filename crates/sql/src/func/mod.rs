@@ -6,7 +6,9 @@
 
 mod acl;
 pub mod aggregate;
+mod aggregate_ordered;
 mod aggregate_other;
+mod aggregate_pair;
 mod aggregate_table;
 mod array;
 mod array_edit;
@@ -26,7 +28,7 @@ pub mod json;
 mod like;
 mod math;
 mod misc;
-mod number;
+pub mod number;
 mod regex;
 mod regex_func;
 mod registry;
@@ -45,17 +47,21 @@ mod to_char;
 mod to_char_number;
 mod to_char_parse;
 pub mod typmod;
+mod window;
 
 pub use cast::{Cast, CastContext, CastMethod, find_cast};
 pub use context::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 pub use registry::{
     aggregate_by_oid, aggregates_named, function_by_oid, functions_named, operator_by_oid,
-    operators_named,
+    operators_named, windows_named,
 };
 pub use resolve::{
     Callee, Resolved, ResolvedOperator, can_coerce, resolve_function, resolve_operator,
     select_common_type,
 };
+
+pub use aggregate_ordered::{OrderedFn, OrderedSet};
+pub use window::{WindowFunction, WindowKind};
 
 use aggregate::AggState;
 use throng_types::{Datum, Oid};
@@ -65,6 +71,7 @@ pub struct Family {
     pub functions: &'static [Function],
     pub operators: &'static [Operator],
     pub aggregates: &'static [Aggregate],
+    pub windows: &'static [WindowFunction],
     pub casts: &'static [Cast],
 }
 
@@ -73,6 +80,7 @@ impl Family {
         functions: &[],
         operators: &[],
         aggregates: &[],
+        windows: &[],
         casts: &[],
     };
 }
@@ -190,6 +198,14 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: enums::COMPARISONS,
+        ..Family::NONE
+    },
+    Family {
+        aggregates: aggregate_ordered::AGGREGATES,
+        ..Family::NONE
+    },
+    Family {
+        windows: window::FUNCTIONS,
         ..Family::NONE
     },
 ];
@@ -477,12 +493,35 @@ pub struct Aggregate {
     pub args: &'static [Oid],
     pub ret: Oid,
     pub variadic: Oid,
+    pub kind: AggKind,
     pub init: fn() -> AggState,
     pub step: fn(&EvalContext<'_>, &mut AggState, &[Datum]) -> Result<(), EvalStop>,
     /// Adds a second state to the first: for groups computed in parts.
     pub combine: fn(&EvalContext<'_>, &mut AggState, AggState) -> Result<(), EvalStop>,
+    /// Takes back the oldest row that `step` took, for a window's frame that moves on; false where that cannot be
+    /// done, having changed nothing.
+    pub undo: Option<Undo>,
     pub finish: fn(&EvalContext<'_>, AggState) -> EvalResult,
 }
+
+/// How an aggregate comes to its rows.
+#[derive(Clone, Copy)]
+pub enum AggKind {
+    /// One after the other.
+    Plain,
+    /// Called with WITHIN GROUP: all at once, in order. The first so many arguments are direct, the rest those of the ORDER BY.
+    OrderedSet { direct: u8, compute: OrderedFn },
+    /// The same, with the direct arguments as one more row: as many as the ORDER BY has.
+    Hypothetical(OrderedFn),
+}
+
+impl AggKind {
+    pub fn is_plain(self) -> bool {
+        matches!(self, AggKind::Plain)
+    }
+}
+
+pub type Undo = fn(&EvalContext<'_>, &mut AggState, &[Datum]) -> Result<bool, EvalStop>;
 
 impl PartialEq for Aggregate {
     fn eq(&self, other: &Aggregate) -> bool {

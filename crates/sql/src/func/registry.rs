@@ -1,6 +1,6 @@
 //! Finding functions, operators and aggregates by name and by oid.
 
-use super::{Aggregate, FAMILIES, Function, Operator};
+use super::{Aggregate, FAMILIES, Function, Operator, WindowFunction};
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -54,6 +54,14 @@ static AGGREGATE_INDEX: LazyLock<Index<Aggregate>> = LazyLock::new(|| {
     )
 });
 
+static WINDOW_INDEX: LazyLock<Index<WindowFunction>> = LazyLock::new(|| {
+    Index::new(
+        FAMILIES.iter().flat_map(|f| f.windows),
+        |w| w.name,
+        |w| w.oid,
+    )
+});
+
 /// All overloads of a name (in lower case).
 pub fn functions_named(name: &str) -> &'static [&'static Function] {
     FUNCTION_INDEX.named(name)
@@ -72,4 +80,7 @@ pub fn aggregates_named(name: &str) -> &'static [&'static Aggregate] {
 }
 pub fn aggregate_by_oid(oid: Oid) -> Option<&'static Aggregate> {
     AGGREGATE_INDEX.by_oid.get(&oid).copied()
+}
+pub fn windows_named(name: &str) -> &'static [&'static WindowFunction] {
+    WINDOW_INDEX.named(name)
 }

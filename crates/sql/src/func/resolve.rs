@@ -8,7 +8,10 @@
 //! 5. If all known arguments are of one type, the unknown ones are taken to be of it too.
 
 use super::cast::{CastContext, find_cast};
-use super::{Aggregate, Function, Operator, aggregates_named, functions_named, operators_named};
+use super::{
+    Aggregate, Function, Operator, WindowFunction, aggregates_named, functions_named,
+    operators_named, windows_named,
+};
 use throng_types::error::state;
 use throng_types::sqltype::{array_of, element_of, made, type_info, type_name};
 use throng_types::{Error, Oid, Result, oid};
@@ -20,6 +23,7 @@ pub enum Callee {
     /// Returns rows.
     Set(&'static Function),
     Aggregate(&'static Aggregate),
+    Window(&'static WindowFunction),
 }
 
 /// A call with its overload chosen.
@@ -112,6 +116,15 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
             });
         }
     }
+    for w in windows_named(name) {
+        if w.args.len() == args.len() {
+            candidates.push(Candidate {
+                args: w.args.to_vec(),
+                variadic_from: None,
+                item: Callee::Window(w),
+            });
+        }
+    }
     for a in aggregates_named(name) {
         if let Some((types, variadic_from)) = spread(a.args, a.variadic, 0, args.len()) {
             candidates.push(Candidate {
@@ -155,6 +168,7 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
     let ret = match chosen.item {
         Callee::Scalar(f) | Callee::Set(f) => f.ret,
         Callee::Aggregate(a) => a.ret,
+        Callee::Window(w) => w.ret,
     };
     let mut arg_types = chosen.args;
     // JSON of a constant without a type would be a string or the JSON it looks like: it is refused.
@@ -168,7 +182,14 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
         ret,
         variadic_from: chosen.variadic_from,
     };
-    if ret == oid::ANYELEMENT || ret == oid::ANYARRAY {
+    let unknown = match chosen.item {
+        Callee::Window(w) => w
+            .args
+            .first()
+            .is_some_and(|a| *a == oid::ANYELEMENT && args[0] == oid::UNKNOWN),
+        _ => false,
+    };
+    if unknown || ret == oid::ANYELEMENT || ret == oid::ANYARRAY {
         return Err(unknown_polymorphic());
     }
     Ok(resolved)

@@ -81,7 +81,7 @@ impl Evaluator<'_> {
                     .collect();
                 Ok((rows?, ret))
             }
-            Callee::Aggregate(_) => panic!("{name} is an aggregate"),
+            Callee::Aggregate(_) | Callee::Window(_) => panic!("{name} is no plain function"),
         }
     }
 

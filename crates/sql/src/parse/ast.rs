@@ -126,6 +126,8 @@ pub enum Node {
     },
     Call(Box<Call>),
     Coalesce(Vec<Expr>),
+    /// `GROUPING(…)`
+    Grouping(Vec<Expr>),
     NullIf(Box<Expr>, Box<Expr>),
     MinMax {
         greatest: bool,
@@ -188,10 +190,71 @@ pub struct Call {
     pub order: Vec<OrderBy>,
     pub filter: Option<Expr>,
     pub within_group: bool,
-    pub over: bool,
+    pub over: Option<Over>,
     /// How the column is called when it has no name of its own, if not by the function's.
     pub label: Option<&'static str>,
 }
+
+/// An item of GROUP BY.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GroupItem {
+    /// A column; several where it is a row without ROW.
+    Expr(Expr),
+    /// `()`: all rows are one group.
+    Empty,
+    Rollup(Vec<Expr>),
+    Cube(Vec<Expr>, Pos),
+    Sets(Vec<GroupItem>),
+}
+
+/// The window of a window function call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Over {
+    /// `OVER w`
+    Named(String, Pos),
+    /// `OVER (…)`
+    Spec(Box<WindowSpec>),
+}
+
+/// What stands between the parentheses of OVER, or of WINDOW.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowSpec {
+    /// Another window that this one goes on from.
+    pub base: Option<String>,
+    pub partition: Vec<Expr>,
+    pub order: Vec<OrderBy>,
+    pub frame: Option<Frame>,
+    /// Of the parenthesis.
+    pub pos: Pos,
+}
+
+/// `w AS (…)` in a WINDOW clause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedWindow {
+    pub name: String,
+    pub spec: WindowSpec,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    pub mode: FrameMode,
+    pub start: FrameBound,
+    pub end: FrameBound,
+    /// Written with BETWEEN.
+    pub between: bool,
+    pub exclude: Exclude,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrameBound {
+    UnboundedPreceding,
+    Preceding(Expr),
+    CurrentRow,
+    Following(Expr),
+    UnboundedFollowing,
+}
+
+pub use crate::window::{Exclude, FrameMode};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderBy {
@@ -207,6 +270,8 @@ pub struct Query {
     pub body: Body,
     pub order: Vec<OrderBy>,
     pub limit: Option<Expr>,
+    /// FETCH … WITH TIES: the last row's peers too.
+    pub ties: bool,
     pub offset: Option<Expr>,
     pub locks: Vec<Locking>,
     pub pos: Pos,
@@ -245,8 +310,11 @@ pub struct Select {
     pub targets: Vec<SelectItem>,
     pub from: Vec<TableRef>,
     pub filter: Option<Expr>,
-    pub group_by: Vec<Expr>,
+    pub group_by: Vec<GroupItem>,
+    /// GROUP BY DISTINCT: of equal grouping sets one.
+    pub group_distinct: bool,
     pub having: Option<Expr>,
+    pub windows: Vec<NamedWindow>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -146,6 +146,18 @@ impl Parser<'_> {
         }
         self.expect(')')?;
         if self.is("within") && self.is_at(1, "group") {
+            let wrong = if !call.order.is_empty() {
+                Some("cannot use multiple ORDER BY clauses with WITHIN GROUP")
+            } else if call.distinct {
+                Some("cannot use DISTINCT with WITHIN GROUP")
+            } else if call.variadic {
+                Some("cannot use VARIADIC with WITHIN GROUP")
+            } else {
+                None
+            };
+            if let Some(wrong) = wrong {
+                return Err(self.error(wrong, self.pos()));
+            }
             call.within_group = true;
             self.at += 2;
             self.expect('(')?;
@@ -160,9 +172,7 @@ impl Parser<'_> {
             call.filter = Some(self.expr()?);
             self.expect(')')?;
         }
-        if self.is("over") {
-            return Err(self.unsupported("a window function call", pos));
-        }
+        call.over = self.over()?;
         Ok(Expr {
             node: Node::Call(Box::new(call)),
             pos,

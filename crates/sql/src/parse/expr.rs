@@ -624,7 +624,10 @@ impl Parser<'_> {
                 }
                 node
             }
-            "grouping" if called => return Err(self.unsupported("GROUPING", pos)),
+            "grouping" if called => {
+                self.advance();
+                Node::Grouping(self.parens(|p| p.list(Self::expr))?)
+            }
             _ => {
                 if let Some(constant) = self.typed_constant(word)? {
                     return Ok(constant);
@@ -830,7 +833,7 @@ pub(super) fn new_call(name: Name, args: Vec<Expr>) -> Call {
         order: vec![],
         filter: None,
         within_group: false,
-        over: false,
+        over: None,
         label: None,
     }
 }

@@ -20,6 +20,7 @@ mod query;
 mod table;
 mod types;
 mod utility;
+mod window;
 
 use throng_types::error::state;
 use throng_types::{Error, Result};

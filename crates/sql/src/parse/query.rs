@@ -171,7 +171,9 @@ impl Parser<'_> {
                 from: vec![TableRef::Table { name, alias: None }],
                 filter: None,
                 group_by: vec![],
+                group_distinct: false,
                 having: None,
+                windows: vec![],
             })));
         }
         self.keyword("select")?;
@@ -191,7 +193,7 @@ impl Parser<'_> {
         let none = self.at_end()
             || self.is_punct(')')
             || self.is_punct(';')
-            || self.any_of(&["from", "where", "group", "having", "into"])
+            || self.any_of(&["from", "where", "group", "having", "window", "into"])
             || self.continues_query();
         let targets = if none { vec![] } else { self.target_list()? };
         if self.is("into") {
@@ -202,37 +204,50 @@ impl Parser<'_> {
             false => vec![],
         };
         let filter = self.where_clause()?;
-        let mut group_by = vec![];
+        let (mut group_by, mut group_distinct) = (vec![], false);
         if self.words(&["group", "by"]) {
-            if self.word("distinct") {
-                return Err(self.unsupported("GROUP BY DISTINCT", self.pos()));
+            group_distinct = self.word("distinct");
+            if !group_distinct {
+                self.word("all");
             }
-            self.word("all");
-            group_by = self.list(|p| {
-                if p.any_of(&["rollup", "cube"]) && p.is_punct_at(1, '(')
-                    || p.is("grouping") && p.is_at(1, "sets")
-                    || p.is_punct('(') && p.is_punct_at(1, ')')
-                {
-                    return Err(p.unsupported("grouping sets", p.pos()));
-                }
-                p.expr()
-            })?;
+            group_by = self.list(Self::group_item)?;
         }
         let having = match self.word("having") {
             true => Some(self.expr()?),
             false => None,
         };
-        if self.is("window") {
-            return Err(self.unsupported("the WINDOW clause", self.pos()));
-        }
+        let windows = self.window_clause()?;
         Ok(Select {
             distinct,
             targets,
             from,
             filter,
             group_by,
+            group_distinct,
             having,
+            windows,
         })
+    }
+
+    fn group_item(&mut self) -> Result<GroupItem> {
+        if self.is_punct('(') && self.is_punct_at(1, ')') {
+            self.at += 2;
+            return Ok(GroupItem::Empty);
+        }
+        if self.is("rollup") && self.is_punct_at(1, '(') {
+            self.advance();
+            return Ok(GroupItem::Rollup(self.parens(|p| p.list(Self::expr))?));
+        }
+        if self.is("cube") && self.is_punct_at(1, '(') {
+            let pos = self.pos();
+            self.advance();
+            return Ok(GroupItem::Cube(self.parens(|p| p.list(Self::expr))?, pos));
+        }
+        if self.words(&["grouping", "sets"]) {
+            let sets = self.nested(|p| p.parens(|p| p.list(Self::group_item)))?;
+            return Ok(GroupItem::Sets(sets));
+        }
+        self.expr().map(GroupItem::Expr)
     }
 
     pub(super) fn where_clause(&mut self) -> Result<Option<Expr>> {
@@ -298,11 +313,29 @@ impl Parser<'_> {
     }
 
     fn query_tail(&mut self, query: &mut Query) -> Result<()> {
+        let Some(pos) = self.query_clauses(query)? else {
+            return Ok(());
+        };
+        query.ties = true;
+        if query.order.is_empty() {
+            return Err(self.error("WITH TIES cannot be specified without ORDER BY clause", pos));
+        }
+        let skips = |lock: &Locking| lock.wait == LockWait::SkipLocked;
+        if query.locks.iter().any(skips) {
+            let message = "SKIP LOCKED and WITH TIES options cannot be used together";
+            return Err(self.error(message, pos));
+        }
+        Ok(())
+    }
+
+    /// ORDER BY and what follows; gives where WITH TIES stands.
+    fn query_clauses(&mut self, query: &mut Query) -> Result<Option<Pos>> {
         if self.is("order") {
             self.keywords(&["order", "by"])?;
             query.order = self.order_by_list()?;
         }
         let (mut limited, mut skipped) = (false, false);
+        let mut ties = None;
         loop {
             let pos = self.pos();
             if self.is("limit") || self.is("fetch") {
@@ -310,7 +343,7 @@ impl Parser<'_> {
                     return Err(self.error("multiple LIMIT clauses not allowed", pos));
                 }
                 limited = true;
-                query.limit = self.limit()?;
+                (query.limit, ties) = self.limit()?;
             } else if self.word("offset") {
                 if skipped {
                     return Err(self.error("multiple OFFSET clauses not allowed", pos));
@@ -323,16 +356,17 @@ impl Parser<'_> {
             } else if self.is("for") {
                 query.locks.extend(self.locking()?);
             } else {
-                return Ok(());
+                return Ok(ties);
             }
         }
     }
 
-    fn limit(&mut self) -> Result<Option<Expr>> {
+    /// The count, and where WITH TIES stands if it does.
+    fn limit(&mut self) -> Result<(Option<Expr>, Option<Pos>)> {
         if self.word("limit") {
             return match self.word("all") {
-                true => Ok(None),
-                false => Ok(Some(self.expr()?)),
+                true => Ok((None, None)),
+                false => Ok((Some(self.expr()?), None)),
             };
         }
         self.keyword("fetch")?;
@@ -350,11 +384,12 @@ impl Parser<'_> {
         if !self.word("rows") {
             self.keyword("row")?;
         }
-        if self.is("with") {
-            return Err(self.unsupported("FETCH FIRST ... WITH TIES", self.pos()));
+        let pos = self.pos();
+        if self.words(&["with", "ties"]) {
+            return Ok((Some(count), Some(pos)));
         }
         self.keyword("only")?;
-        Ok(Some(count))
+        Ok((Some(count), None))
     }
 
     fn locking(&mut self) -> Result<Option<Locking>> {
@@ -647,6 +682,7 @@ fn bare(body: Body, pos: Pos) -> Query {
         body,
         order: vec![],
         limit: None,
+        ties: false,
         offset: None,
         locks: vec![],
         pos,

@@ -1,6 +1,6 @@
 //! GROUP BY and aggregates.
 
-use throng_types::{Result, SqlType};
+use throng_types::{Error, Result, SqlType};
 
 use super::cost::{self, at_least_one};
 use super::{AggStrategy, AggregateNode, Built, Columns, Cost, Node, Planner};
@@ -11,15 +11,40 @@ pub(super) struct Grouped {
     rel: RelId,
     group: Vec<Expr>,
     aggs: Vec<AggCall>,
+    sets: Vec<Vec<u32>>,
+    /// What GROUPING is asked about, and the relation that its answers are the columns of.
+    groupings: Vec<Vec<u32>>,
+    bits: RelId,
 }
 
 impl Grouped {
-    pub fn new(rel: RelId, group: Vec<Expr>) -> Grouped {
+    /// `bits`: a relation too.
+    pub fn new(rel: RelId, bits: RelId, group: Vec<Expr>, sets: Vec<Vec<u32>>) -> Grouped {
         Grouped {
             rel,
             group,
             aggs: Vec::new(),
+            sets,
+            groupings: Vec::new(),
+            bits,
         }
+    }
+
+    fn grouping(&mut self, args: &[Expr]) -> Expr {
+        if self.sets.is_empty() {
+            return Expr::int4(0);
+        }
+        let places = args
+            .iter()
+            .filter_map(|a| self.group.iter().position(|g| g == a))
+            .map(|at| at as u32)
+            .collect();
+        self.groupings.push(places);
+        Expr::Var(Var {
+            rel: self.bits,
+            column: self.groupings.len() as i16,
+            ty: SqlType::INT4,
+        })
     }
 
     fn var(&self, at: usize, ty: SqlType) -> Expr {
@@ -34,6 +59,9 @@ impl Grouped {
     pub fn rewrite(&mut self, mut expr: Expr) -> Expr {
         if let Some(at) = self.group.iter().position(|g| *g == expr) {
             return self.var(at, expr.ty());
+        }
+        if let Expr::Grouping(args) = &expr {
+            return self.grouping(args);
         }
         if let Expr::Aggregate(call) = expr {
             let ty = call.ty;
@@ -56,8 +84,18 @@ impl Grouped {
 impl Planner<'_> {
     /// The aggregation itself; `grouped` has seen every expression above it.
     pub(super) fn aggregate(&mut self, input: Built, grouped: Grouped) -> Result<Built> {
-        let Grouped { rel, group, aggs } = grouped;
+        let Grouped {
+            rel,
+            group,
+            aggs,
+            sets,
+            groupings,
+            bits,
+        } = grouped;
         let mut columns = Columns::of(rel, 1..=(group.len() + aggs.len()) as i16);
+        for number in 1..=groupings.len() as i16 {
+            columns.push(Some((bits, number)));
+        }
         for (slot, expr) in group.iter().enumerate() {
             // A grouped column keeps its name too: subqueries above may refer to it.
             if let Expr::Var(var) = expr {
@@ -68,6 +106,13 @@ impl Planner<'_> {
         let mut calls = Vec::with_capacity(aggs.len());
         for call in aggs {
             let args = self.place_all(call.args, &input.columns)?;
+            let direct = self.place_all(call.direct, &input.columns)?;
+            let varies = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Slot(..)));
+            if !sets.is_empty() && direct.iter().any(varies) {
+                return Err(Error::unsupported(
+                    "a direct argument that depends on the grouping set",
+                ));
+            }
             let filter = call
                 .filter
                 .map(|f| self.place(f, &input.columns))
@@ -80,6 +125,7 @@ impl Planner<'_> {
                 });
             }
             calls.push(AggCall {
+                direct,
                 args,
                 filter,
                 order,
@@ -90,8 +136,9 @@ impl Planner<'_> {
             .iter()
             .map(Expr::ty)
             .chain(calls.iter().map(|c| c.ty))
+            .chain(groupings.iter().map(|_| SqlType::INT4))
             .collect();
-        let strategy = if group.is_empty() {
+        let strategy = if group.is_empty() && sets.is_empty() {
             AggStrategy::Plain
         } else {
             AggStrategy::Hashed
@@ -111,7 +158,9 @@ impl Planner<'_> {
         let node = Node::Aggregate(AggregateNode {
             input: Box::new(input.plan),
             group,
+            sets,
             aggs: calls,
+            groupings,
             strategy,
             having: None,
         });

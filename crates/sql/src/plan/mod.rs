@@ -17,6 +17,7 @@ mod join;
 mod node;
 mod select;
 mod subquery;
+mod window;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -285,6 +286,10 @@ impl Planner<'_> {
             Expr::Var(var) => self.place_var(var, columns),
             Expr::Subquery(subquery) => self.place_subquery(*subquery, columns),
             Expr::Aggregate(_) => Err(Error::internal("an aggregate where there is no grouping")),
+            Expr::Grouping(_) => Err(Error::internal("GROUPING where there is no grouping")),
+            Expr::Window(_) => Err(Error::internal(
+                "a window function where there is no window",
+            )),
             Expr::SetCall { .. } => Err(Error::unsupported(
                 "a set-returning function inside another expression",
             )),
@@ -452,6 +457,7 @@ impl Plan {
             | Node::LockRows { input, .. }
             | Node::Materialize { input } => vec![input],
             Node::Aggregate(node) => vec![&node.input],
+            Node::Window(node) => vec![&node.input],
             Node::NestedLoop(node) => vec![&node.left, &node.right],
             Node::HashJoin(node) => vec![&node.left, &node.right],
             Node::SetOp { left, right, .. } => vec![left, right],
@@ -508,14 +514,31 @@ impl Plan {
                 join.on.iter().chain(&join.filter).for_each(f);
             }
             Node::Sort { keys, .. } => keys.iter().for_each(|k| f(&k.expr)),
-            Node::Limit { limit, offset, .. } => limit.iter().chain(offset).for_each(f),
+            Node::Limit {
+                limit,
+                offset,
+                ties,
+                ..
+            } => {
+                limit.iter().chain(offset).for_each(&mut *f);
+                ties.iter().for_each(|k| f(&k.expr));
+            }
             Node::Aggregate(node) => {
                 node.group.iter().for_each(&mut *f);
                 for call in &node.aggs {
-                    call.args.iter().chain(&call.filter).for_each(&mut *f);
+                    call.direct.iter().chain(&call.args).for_each(&mut *f);
+                    call.filter.iter().for_each(&mut *f);
                     call.order.iter().for_each(|k| f(&k.expr));
                 }
                 node.having.iter().for_each(f);
+            }
+            Node::Window(node) => {
+                node.partition.iter().for_each(&mut *f);
+                node.order.iter().for_each(|k| f(&k.expr));
+                node.frame.offsets().for_each(&mut *f);
+                for call in &node.calls {
+                    call.args.iter().chain(&call.filter).for_each(&mut *f);
+                }
             }
             Node::Distinct { keys, .. } => keys.iter().for_each(f),
             Node::SetOp { .. } | Node::LockRows { .. } | Node::Materialize { .. } => {}

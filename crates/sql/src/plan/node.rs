@@ -8,7 +8,8 @@
 //! | `Filter`, `Sort`, `Limit`, `LockRows`, `Distinct`, `Materialize` | child's | child's |
 //! | `Project` | child's | `exprs` |
 //! | joins | left's then right's | the same; semi and anti: left's |
-//! | `Aggregate` | child's (`having`: output) | `group` values, then aggregates |
+//! | `Aggregate` | child's (`having`: output) | `group` values, then aggregates, then `groupings` |
+//! | `Window` | child's; frame offsets: none | child's, then the calls |
 //! | `Insert`, `Update`, `Delete` | see each | `returning` |
 //!
 //! Values from outside (correlation, nested-loop parameters) are [`Expr::Outer`].
@@ -21,6 +22,7 @@ use crate::catalog::{IndexDef, TableDef, VirtualTable};
 use crate::expr::{AggCall, Expr, ParamId, RelId, SortKey};
 use crate::func::Function;
 use crate::query::{JoinKind, LockWait, RowLockStrength, SetOp};
+use crate::window::{Frame, WindowCall};
 
 /// A statement ready to run. Nothing in it depends on the session, so it can be cached by
 /// (text, parameter types, catalog version) and shared.
@@ -141,8 +143,11 @@ pub enum Node {
         input: Box<Plan>,
         limit: Option<Expr>,
         offset: Option<Expr>,
+        /// Not empty: rows equal to the last one in these keys, in which the input is sorted, come too.
+        ties: Vec<SortKey>,
     },
     Aggregate(AggregateNode),
+    Window(WindowNode),
     Distinct {
         input: Box<Plan>,
         keys: Vec<Expr>,
@@ -273,10 +278,26 @@ pub struct HashJoin {
 pub struct AggregateNode {
     pub input: Box<Plan>,
     pub group: Vec<Expr>,
+    /// Grouping sets, as places in `group`; the values of the others are NULL. None: the one set of all of it.
+    pub sets: Vec<Vec<u32>>,
     pub aggs: Vec<AggCall>,
+    /// For each a column of bits, the first argument's the highest: set where the row's set leaves that place of `group` out.
+    pub groupings: Vec<Vec<u32>>,
     pub strategy: AggStrategy,
     /// Over the output row.
     pub having: Option<Expr>,
+}
+
+/// Functions over one window. The input comes ordered by `partition`, then by `order`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowNode {
+    pub input: Box<Plan>,
+    /// As written, or made up.
+    pub name: String,
+    pub partition: Vec<Expr>,
+    pub order: Vec<SortKey>,
+    pub frame: Frame,
+    pub calls: Vec<WindowCall>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

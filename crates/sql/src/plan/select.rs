@@ -1,7 +1,7 @@
 //! Queries: SELECT, VALUES, set operations, with what comes after them.
 //!
 //! ```text
-//! FROM, WHERE ─► Aggregate ─► HAVING ─► Project (targets, then sort keys that are none, then tids to lock)
+//! FROM, WHERE ─► Aggregate ─► HAVING ─► Windows ─► Project (targets, then sort keys that are none, then tids to lock)
 //!             ─► Distinct ─► Sort ─► LockRows ─► Limit ─► Project (targets alone)
 //! ```
 
@@ -10,6 +10,7 @@ use throng_types::{Result, SqlType, oid};
 use super::access::Wanted;
 use super::cost;
 use super::grouping::Grouped;
+use super::window::sort_ranks;
 use super::{
     Built, Columns, Cost, LockTarget, Node, OrderedBy, OutputColumn, Planner, SetExpr, TableLock,
 };
@@ -89,8 +90,9 @@ impl Planner<'_> {
                 ..key.clone()
             });
         }
+        let ties = keys.clone();
         let sorted = self.sort(built, keys);
-        self.limit(sorted, query)
+        self.limit(sorted, query, ties)
     }
 
     fn select(&mut self, query: &Query, select: &Select) -> Result<Built> {
@@ -113,23 +115,47 @@ impl Planner<'_> {
             Distinct::On(exprs) => exprs.clone(),
             _ => Vec::new(),
         };
+        let ranks = sort_ranks(query, select);
+        let mut windows = select.windows.clone();
         if select.grouped {
-            let mut grouped = Grouped::new(self.new_rel(), select.group_by.clone());
+            let mut grouped = Grouped::new(
+                self.new_rel(),
+                self.new_rel(),
+                select.group_by.clone(),
+                select.grouping_sets.clone(),
+            );
             let mut rewrite = |e: &mut Expr| {
                 *e = grouped.rewrite(std::mem::replace(e, Expr::bool(true)));
             };
             targets.iter_mut().for_each(&mut rewrite);
             order.iter_mut().for_each(|k| rewrite(&mut k.expr));
             distinct_on.iter_mut().for_each(&mut rewrite);
+            for window in &mut windows {
+                window.for_each_expr_mut(&mut rewrite);
+            }
             let mut having = Vec::new();
             if let Some(condition) = &select.having {
                 let mut condition = condition.clone();
                 rewrite(&mut condition);
                 condition.conjuncts(&mut having);
             }
+            let lifted = select.lifted.iter().cloned();
+            let lifted: Vec<Expr> = lifted.map(|e| grouped.rewrite(e)).collect();
             built = self.aggregate(built, grouped)?;
+            for (expr, number) in lifted.iter().zip(1..) {
+                if let Expr::Var(var) = expr {
+                    let slot = built.columns.get(var.rel, var.column).unwrap_or_default();
+                    built.columns.also((query.output, number), slot);
+                }
+            }
             built = self.filter(built, having)?;
         }
+        let above = targets
+            .iter_mut()
+            .chain(order.iter_mut().map(|k| &mut k.expr))
+            .chain(&mut distinct_on)
+            .collect();
+        built = self.windows(built, windows, &ranks, above)?;
         let sorted = is_sorted(&built.order, &order);
         let width = targets.len();
         let mut exprs = targets;
@@ -208,6 +234,7 @@ impl Planner<'_> {
         if !query.locks.is_empty() {
             plan = self.lock_rows(plan, select, &query.locks, &tids);
         }
+        let ties = sort_keys(&plan);
         let built = self.limit(
             Built {
                 plan,
@@ -215,6 +242,7 @@ impl Planner<'_> {
                 order: Vec::new(),
             },
             query,
+            ties,
         )?;
         let exprs = (0..width).map(|at| slot(&built.plan, at)).collect();
         let plan = self.project(built.plan, exprs);
@@ -228,7 +256,7 @@ impl Planner<'_> {
 
     /// The order that would spare a sort: of plain columns of a single table.
     fn wanted(&self, query: &Query, select: &Select) -> Wanted {
-        let plain = !select.grouped && select.distinct == Distinct::No;
+        let plain = !select.grouped && select.windows.is_empty() && select.distinct == Distinct::No;
         let limit = match &query.limit {
             Some(Expr::Const(value, _)) => value.as_i64().map(|n| n.max(1) as f64),
             Some(_) => Some(100.0),
@@ -304,7 +332,7 @@ impl Planner<'_> {
         ))
     }
 
-    fn sort(&mut self, input: Built, keys: Vec<SortKey>) -> Built {
+    pub(super) fn sort(&mut self, input: Built, keys: Vec<SortKey>) -> Built {
         if keys.is_empty() {
             return input;
         }
@@ -346,7 +374,8 @@ impl Planner<'_> {
         }
     }
 
-    fn limit(&mut self, input: Built, query: &Query) -> Result<Built> {
+    /// `keys`: the query's order over the input row.
+    fn limit(&mut self, input: Built, query: &Query, keys: Vec<SortKey>) -> Result<Built> {
         if query.limit.is_none() && query.offset.is_none() {
             return Ok(input);
         }
@@ -384,6 +413,7 @@ impl Planner<'_> {
             input: Box::new(plan),
             limit,
             offset,
+            ties: if query.ties { keys } else { Vec::new() },
         };
         Ok(Built {
             plan: self.node(node, types, cost),
@@ -485,7 +515,7 @@ fn find_table(item: &FromItem, lock: &RowLock) -> Option<std::sync::Arc<crate::c
     }
 }
 
-fn is_sorted(given: &[OrderedBy], wanted: &[SortKey]) -> bool {
+pub(super) fn is_sorted(given: &[OrderedBy], wanted: &[SortKey]) -> bool {
     wanted.len() <= given.len()
         && wanted.iter().zip(given).all(|(want, have)| {
             matches!(&want.expr, Expr::Var(var) if var.rel == have.rel && var.column == have.column)

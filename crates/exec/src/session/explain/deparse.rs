@@ -2,7 +2,8 @@
 
 use throng_sql::catalog::{TableDef, VirtualTable};
 use throng_sql::expr::{AggCall, Expr, SortKey, system};
-use throng_sql::plan::AggregateNode;
+use throng_sql::plan::{AggregateNode, WindowNode};
+use throng_sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
 use throng_types::Datum;
 use throng_types::sqltype::format_type;
 
@@ -62,8 +63,71 @@ impl Names {
         Names(
             group
                 .chain(node.aggs.iter().map(|call| self.call(call)))
+                .chain(node.groupings.iter().map(|places| {
+                    let args = places.iter().map(|at| self.text(&node.group[*at as usize]));
+                    format!("GROUPING({})", args.collect::<Vec<_>>().join(", "))
+                }))
                 .collect(),
         )
+    }
+
+    /// The row with a window's values at its end.
+    pub fn windowed(self, node: &WindowNode) -> Names {
+        let calls = node.calls.iter().map(|call| self.window_call(call, node));
+        let calls: Vec<String> = calls.collect();
+        self.join(Names(calls))
+    }
+
+    fn window_call(&self, call: &WindowCall, node: &WindowNode) -> String {
+        let aggregate = matches!(call.callee, throng_sql::window::Callee::Aggregate(_));
+        let args = match call.args.is_empty() && aggregate {
+            true => "*".to_owned(),
+            false => self.list(&call.args, ", "),
+        };
+        format!("{}({args}) OVER {}", call.callee.name(), node.name)
+    }
+
+    /// `w AS (PARTITION BY …)`.
+    pub fn window(&self, node: &WindowNode) -> String {
+        let mut parts = Vec::new();
+        if !node.partition.is_empty() {
+            parts.push(format!("PARTITION BY {}", self.list(&node.partition, ", ")));
+        }
+        if !node.order.is_empty() {
+            // PostgreSQL leaves the directions to the sort below.
+            let keys: Vec<String> = node.order.iter().map(|k| self.text(&k.expr)).collect();
+            parts.push(format!("ORDER BY {}", keys.join(", ")));
+        }
+        if node.frame.written {
+            parts.push(self.frame(&node.frame));
+        }
+        format!("{} AS ({})", node.name, parts.join(" "))
+    }
+
+    fn frame(&self, frame: &Frame) -> String {
+        let mode = match frame.mode {
+            FrameMode::Rows => "ROWS",
+            FrameMode::Range => "RANGE",
+            FrameMode::Groups => "GROUPS",
+        };
+        let bound = |bound: &FrameBound| match bound {
+            FrameBound::UnboundedPreceding => "UNBOUNDED PRECEDING".to_owned(),
+            FrameBound::Preceding(e) => format!("{} PRECEDING", self.text(e)),
+            FrameBound::CurrentRow => "CURRENT ROW".to_owned(),
+            FrameBound::Following(e) => format!("{} FOLLOWING", self.text(e)),
+            FrameBound::UnboundedFollowing => "UNBOUNDED FOLLOWING".to_owned(),
+        };
+        let exclude = match frame.exclude {
+            Exclude::Nothing => "",
+            Exclude::CurrentRow => " EXCLUDE CURRENT ROW",
+            Exclude::Group => " EXCLUDE GROUP",
+            Exclude::Ties => " EXCLUDE TIES",
+        };
+        let start = bound(&frame.start);
+        match frame.between {
+            true => format!("{mode} BETWEEN {start} AND {}{exclude}", bound(&frame.end)),
+            false => format!("{mode} {start}{exclude}"),
+        }
     }
 
     pub fn condition(
@@ -207,7 +271,11 @@ impl Names {
             }
             Expr::Row(items, _) => format!("ROW({})", self.list(items, ", ")),
             Expr::SubPlan(sub) => format!("(SubPlan {})", sub.plan + 1),
-            Expr::Var(_) | Expr::Aggregate(_) | Expr::Subquery(_) => "?".to_owned(),
+            Expr::Var(_)
+            | Expr::Aggregate(_)
+            | Expr::Window(_)
+            | Expr::Grouping(_)
+            | Expr::Subquery(_) => "?".to_owned(),
         }
     }
 }

@@ -12,7 +12,8 @@ use throng_types::{Array, Datum, Oid, oid};
 use super::{Rows, SystemState, operator_class, row, types};
 use crate::catalog::{Catalog, builtin};
 use crate::func::{
-    Aggregate, Cast, CastContext, CastMethod, FAMILIES, Function, Operator, Volatility,
+    AggKind, Aggregate, Cast, CastContext, CastMethod, FAMILIES, Function, Operator, Volatility,
+    WindowFunction,
 };
 
 /// A row of `pg_proc`.
@@ -22,7 +23,7 @@ pub struct Procedure {
     pub name: &'static str,
     pub args: Vec<Oid>,
     pub ret: Oid,
-    /// `f` function, `a` aggregate.
+    /// `f` function, `a` aggregate, `w` window function.
     pub kind: u8,
     pub strict: bool,
     pub returns_set: bool,
@@ -59,6 +60,16 @@ impl From<&Aggregate> for Procedure {
             strict: false,
             variadic: a.variadic,
             ..Procedure::plain(a.oid, a.name, a.args.to_vec(), a.ret)
+        }
+    }
+}
+
+impl From<&WindowFunction> for Procedure {
+    fn from(w: &WindowFunction) -> Procedure {
+        Procedure {
+            kind: b'w',
+            strict: w.args.first().is_some_and(|a| *a != oid::ANYCOMPATIBLE),
+            ..Procedure::plain(w.oid, w.name, w.args.to_vec(), w.ret)
         }
     }
 }
@@ -202,6 +213,7 @@ static PROCEDURES: LazyLock<Vec<Procedure>> = LazyLock::new(|| {
         .iter()
         .flat_map(|f| f.aggregates)
         .map(Procedure::from);
+    let windows = FAMILIES.iter().flat_map(|f| f.windows).map(Procedure::from);
     let operators = FAMILIES
         .iter()
         .flat_map(|f| f.operators)
@@ -210,6 +222,7 @@ static PROCEDURES: LazyLock<Vec<Procedure>> = LazyLock::new(|| {
     // The first to describe a function knows most of it.
     for procedure in functions
         .chain(aggregates)
+        .chain(windows)
         .chain(operators)
         .chain(forms)
         .chain(unnamed())
@@ -270,10 +283,15 @@ pub(super) fn pg_operator(_: &Catalog, _: &dyn SystemState) -> Rows {
 /// An aggregate has no functions of its own for its steps: those columns are empty.
 pub(super) fn pg_aggregate(_: &Catalog, _: &dyn SystemState) -> Rows {
     let row_of = |a: &Aggregate| {
+        let (kind, direct) = match a.kind {
+            AggKind::Plain => (b'n', 0),
+            AggKind::OrderedSet { direct, .. } => (b'o', i16::from(direct)),
+            AggKind::Hypothetical(_) => (b'h', 1i16),
+        };
         row![
             a.oid,
-            Datum::Char(b'n'),
-            0i16,
+            Datum::Char(kind),
+            direct,
             Oid::NONE,
             Oid::NONE,
             Oid::NONE,

@@ -4,7 +4,7 @@ use super::super::aggregate::empty;
 use super::super::aggregate_other::whole_only;
 use super::super::cast::{Cast, CastContext};
 use super::super::compare::any;
-use super::super::{Aggregate, Function, Operator, Strategy};
+use super::super::{AggKind, Aggregate, Function, Operator, Strategy};
 use super::{access, aggregate, build, cast, edit, rows, text};
 use throng_types::Oid;
 use throng_types::oid::*;
@@ -186,9 +186,11 @@ macro_rules! aggregates {
                 args: &[$($arg),*],
                 ret: $ret,
                 variadic: Oid::NONE,
+                kind: AggKind::Plain,
                 init: empty,
                 step: aggregate::$step,
                 combine: whole_only,
+                undo: None,
                 finish: aggregate::$finish,
             },)*
         ];
