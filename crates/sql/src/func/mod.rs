@@ -183,6 +183,7 @@ pub static FAMILIES: &[Family] = &[
         operators: json::OPERATORS,
         aggregates: json::AGGREGATES,
         casts: json::CASTS,
+        ..Family::NONE
     },
     Family {
         functions: json::SETS,
