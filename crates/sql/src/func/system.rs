@@ -7,7 +7,7 @@ use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind};
 use crate::io;
 use throng_types::error::state;
-use throng_types::sqltype::{format_type as type_text, made};
+use throng_types::sqltype::{format_type as type_text, made, type_by_name};
 use throng_types::{Array, Datum, Error, Oid, SqlType, oid::*};
 
 fn text(value: &Datum) -> &str {
@@ -115,7 +115,11 @@ fn format_type(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 /// Does text read as a value of the type named?
 fn input_is_valid(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let ty = ctx.host.object_oid(ObjectKind::Type, text(&args[1]))?;
+    let name = text(&args[1]);
+    let ty = match type_by_name(&name.to_ascii_lowercase()) {
+        Some(info) => info.oid,
+        None => ctx.host.object_oid(ObjectKind::Type, name)?,
+    };
     Ok(io::input_text(ctx, text(&args[0]), SqlType::plain(ty))
         .is_ok()
         .into())

@@ -166,7 +166,18 @@ fn forms(forms: &types::Forms) -> impl Iterator<Item = Procedure> {
 fn unnamed() -> Vec<Procedure> {
     let array = oid::ANYARRAY;
     let [input, output, receive, send] = types::ARRAY_FORMS;
+    let [enum_in, enum_out, enum_receive, enum_send] = types::ENUM_FORMS;
+    let any_enum = oid::ANYENUM;
     let given = [
+        (enum_in, vec![oid::CSTRING, oid::OID], any_enum),
+        (enum_out, vec![any_enum], oid::CSTRING),
+        (enum_receive, vec![oid::INTERNAL, oid::OID], any_enum),
+        (enum_send, vec![any_enum], oid::BYTEA),
+        (
+            (6098, "jsonb_subscript_handler"),
+            vec![oid::INTERNAL],
+            oid::INTERNAL,
+        ),
         (input, vec![oid::CSTRING, oid::OID, oid::INT4], array),
         (output, vec![array], oid::CSTRING),
         (receive, vec![oid::INTERNAL, oid::OID, oid::INT4], array),

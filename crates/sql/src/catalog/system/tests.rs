@@ -290,7 +290,7 @@ fn fits(value: &Datum, ty: Oid) -> bool {
         Datum::Int8(_) => ty == INT8,
         Datum::Float4(_) => ty == FLOAT4,
         Datum::Float8(_) => ty == FLOAT8,
-        Datum::Text(_) => matches!(ty, TEXT | NAME | VARCHAR | PG_NODE_TREE),
+        Datum::Text(_) => matches!(ty, TEXT | NAME | VARCHAR | PG_NODE_TREE | ACLITEM),
         Datum::Oid(_) => matches!(ty, OID | REGPROC | REGTYPE | XID | REGCLASS),
         Datum::TimestampTz(_) => ty == TIMESTAMPTZ,
         Datum::Interval(_) => ty == INTERVAL,
@@ -413,7 +413,10 @@ fn columns_keep_their_numbers() {
     let defaults = select("pg_attrdef", &["adrelid", "adbin"], |row| {
         row[0] == ORDERS.into()
     });
-    assert_eq!(defaults[0][1], "nextval('orders_id_seq'::regclass)".into());
+    assert_eq!(
+        defaults[0][1],
+        "nextval('public.orders_id_seq'::regclass)".into()
+    );
     let defaults = select("pg_attrdef", &["adrelid", "adbin"], |row| {
         row[0] == CUSTOMERS.into()
     });
