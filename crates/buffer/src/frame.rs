@@ -333,7 +333,8 @@ impl Frames {
         frame.tag.store(page.raw(), Ordering::Relaxed);
         let referenced = if entrance.referenced { REFERENCED } else { 0 };
         // Whoever pins it just now, to find that it holds nothing for him, takes that back himself.
-        let valid = |state| Some((state & PINNERS) + u64::from(entrance.pins) | VALID | referenced);
+        let valid =
+            |state| Some(((state & PINNERS) + u64::from(entrance.pins)) | VALID | referenced);
         let before = frame
             .state
             .fetch_update(Ordering::Release, Ordering::Relaxed, valid);
@@ -468,7 +469,7 @@ impl Frames {
         // In one step with the end of VALID: the last pin frees the frame, unless there is none.
         let clear = |state: u64| {
             let discarded = if is::pinned(state) { DISCARDED } else { 0 };
-            Some(state & PINNERS | discarded)
+            Some((state & PINNERS) | discarded)
         };
         let before = frame
             .state
