@@ -312,7 +312,8 @@ impl Session {
 
     /// An error as the client is told it: with the names of types that users made, which the statement's catalog knows.
     pub fn spelled(&self, mut error: Error) -> Error {
-        let catalog = self.catalog();
+        let own = self.transaction.as_ref().and_then(|t| t.catalog.as_ref());
+        let catalog = own.unwrap_or(&self.published);
         let setting = self.settings.borrow().search_path();
         let path = catalog.search_path(&setting, &self.role.name);
         catalog.spell_types(&path, &mut error);
