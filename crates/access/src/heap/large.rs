@@ -232,7 +232,12 @@ impl Heap {
                 let chunk = Chunk::read(page)?;
                 page.append_to(OFF_DATA, chunk.len, out);
                 Some(chunk)
-            })?;
+            });
+            if chunk.is_err() {
+                // The page went while it was looked at: what was seen of it is not to be found before the next look's bytes.
+                out.truncate(start);
+            }
+            let chunk = chunk?;
             let good = |c: &Chunk| {
                 c.xmin == large.xid
                     && c.total == large.len
