@@ -758,6 +758,8 @@ impl Parser<'_> {
             Category::TypeOrFunction,
         ])?;
         let plain_function = match &self.tokens[self.at - 1].kind {
+            // What is called like any function, beside a form of SQL's own.
+            Kind::Word(w) if w == "json_object" => true,
             Kind::Word(w) => category(w) != Category::ColumnName,
             _ => true,
         };

@@ -110,7 +110,7 @@ impl Run<'_> {
                         return Err(label_exists(label));
                     }
                     let message = format!("enum label \"{label}\" already exists, skipping");
-                    self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+                    self.notice(Error::new(state::DUPLICATE_OBJECT, message));
                     return Ok(());
                 }
                 let at = match neighbour {

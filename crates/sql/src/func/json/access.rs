@@ -28,11 +28,19 @@ pub fn object_field(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 pub fn object_field_text(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(as_text(jsonb(&args[0]).root().member(text(&args[1]))))
 }
+/// An element of the whole value. One that is neither array nor object counts as an array of itself.
+fn element_of<'a>(args: &'a [Datum]) -> Option<JsonRef<'a>> {
+    let (root, at) = (jsonb(&args[0]).root(), int(&args[1]));
+    match root.view() {
+        View::Array(_) | View::Object(_) => root.element(at),
+        _ => matches!(at, 0 | -1).then_some(root),
+    }
+}
 pub fn array_element(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    part(jsonb(&args[0]).root().element(int(&args[1])))
+    part(element_of(args))
 }
 pub fn array_element_text(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(as_text(jsonb(&args[0]).root().element(int(&args[1]))))
+    Ok(as_text(element_of(args)))
 }
 
 fn follow<'a>(root: JsonRef<'a>, steps: &[&str]) -> Option<JsonRef<'a>> {
