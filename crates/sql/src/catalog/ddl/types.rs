@@ -175,7 +175,7 @@ impl Run<'_> {
         what: &str,
     ) -> Result<()> {
         let mentions = |text: &str| {
-            crate::parse::symbols(text).is_ok_and(|symbols| symbols.iter().any(|s| is(&s.text)))
+            crate::parse::symbols(text).is_ok_and(|symbols| symbols.iter().any(|s| is(s.text)))
         };
         let uses_type = |ty: Oid| ty == def.oid || ty == made::array_oid(def.oid);
         for table in self.catalog().tables() {
@@ -218,7 +218,7 @@ impl Run<'_> {
         };
         let mentions = |text: &str| {
             crate::parse::symbols(text)
-                .is_ok_and(|symbols| symbols.iter().any(|s| named(&s.text, &def.name)))
+                .is_ok_and(|symbols| symbols.iter().any(|s| named(s.text, &def.name)))
         };
         let constraints = self.catalog().constraints().into_iter();
         constraints
