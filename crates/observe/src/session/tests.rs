@@ -101,10 +101,11 @@ fn an_idle_core_is_no_queue() {
         assert!(task.as_mut().poll(&mut context).is_pending());
         task.waker.as_ref().expect("polled").1.wake_by_ref();
         // What the system takes to let this thread run.
-        spin_for(2 * MS);
+        spin_for(20 * MS);
         assert!(task.as_mut().poll(&mut context).is_ready());
-        assert_eq!(nanos_of(WaitEvent::CoreQueue, Object::core(7003)), 0);
-        assert!(nanos_of(WaitEvent::PageRead, Object::file(7003)) >= 2 * MS);
+        // Other tests may take the core from this thread in between, for less than all of it.
+        assert!(nanos_of(WaitEvent::CoreQueue, Object::core(7003)) < 10 * MS);
+        assert!(nanos_of(WaitEvent::PageRead, Object::file(7003)) >= 10 * MS);
     })
     .join()
     .unwrap();
