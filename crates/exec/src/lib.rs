@@ -7,6 +7,7 @@ pub mod copy;
 mod engine;
 pub mod large;
 mod locks;
+pub mod notify;
 mod objects;
 mod placement;
 mod rows;

@@ -199,9 +199,18 @@ impl Session {
                 "CHECKPOINT"
             }
             Command::Discard(what) => self.discard(what)?,
-            Command::Listen(_) => return Err(Error::unsupported("LISTEN")),
-            Command::Notify { .. } => return Err(Error::unsupported("NOTIFY")),
-            Command::Unlisten(_) => return Err(Error::unsupported("UNLISTEN")),
+            Command::Listen(channel) => {
+                self.listen(channel);
+                "LISTEN"
+            }
+            Command::Notify { channel, payload } => {
+                self.notify(&channel, &payload)?;
+                "NOTIFY"
+            }
+            Command::Unlisten(channel) => {
+                self.unlisten(channel);
+                "UNLISTEN"
+            }
         };
         client.command_complete(tag);
         Ok(())
@@ -425,6 +434,7 @@ impl Session {
                 })?;
                 self.settings_changed();
                 self.prepared.clear();
+                self.unlisten(None);
                 self.handle.entry().release_session_locks();
                 self.sequences.borrow_mut().clear();
                 Ok("DISCARD ALL")

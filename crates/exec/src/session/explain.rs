@@ -522,6 +522,7 @@ impl Client for Discard {
     fn portal_suspended(&mut self) {}
     fn notice(&mut self, _: &throng_types::Error) {}
     fn parameter_status(&mut self, _: &str, _: &str) {}
+    fn notification(&mut self, _: i32, _: &crate::notify::Notification) {}
     fn copy_in_start(&mut self, _: Format, _: usize) {}
     fn copy_read<'a>(&'a mut self, _: &'a mut Vec<u8>) -> ClientFuture<'a, bool> {
         Box::pin(std::future::ready(Ok(false)))

@@ -73,6 +73,16 @@ impl SessionHost<'_> {
             "pg_conf_load_time" => Datum::TimestampTz(self.session.engine.loaded()),
             "pg_my_temp_schema" => Datum::Oid(0),
             "pg_is_other_temp_schema" => false.into(),
+            "pg_notify" => {
+                // Said again when its row is evaluated again, it is told once all the same.
+                self.session.notify(text(&args[0]), text(&args[1]))?;
+                Datum::VOID
+            }
+            "pg_listening_channels" => {
+                let items = self.session.listening().into_iter().map(Datum::from);
+                Datum::array(Array::from_items(oid::TEXT, items.collect()))
+            }
+            "pg_notification_queue_usage" => Datum::Float8(self.session.engine.notifier.usage()),
             "pg_jit_available" => false.into(),
             "pg_trigger_depth" => 0.into(),
             "pg_stat_clear_snapshot" => Datum::VOID,

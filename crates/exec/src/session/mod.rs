@@ -16,6 +16,7 @@ mod elsewhere;
 mod explain;
 mod functions;
 mod host;
+mod notify;
 mod plans;
 mod portal;
 mod prepared;
@@ -114,6 +115,10 @@ pub struct Session {
     settings_number: plans::SettingsNumber,
     /// What functions had to say.
     warnings: RefCell<Vec<Error>>,
+    /// What LISTEN and NOTIFY will do at commit.
+    outbox: RefCell<notify::Outbox>,
+    /// None: it has never listened.
+    listener: Option<crate::notify::Listener>,
     /// Parameters of the command that is about to run.
     command_values: Vec<Datum>,
     secret: Arc<[u8]>,
@@ -200,6 +205,8 @@ impl Session {
             effects: Effects::default(),
             settings_number: plans::SettingsNumber::default(),
             warnings: RefCell::default(),
+            outbox: RefCell::default(),
+            listener: None,
             command_values: Vec::new(),
             secret,
             statement_time: now(),
@@ -400,6 +407,7 @@ impl Session {
             }
             client.parameter_status(name, &value);
         }
+        self.tell_notifications(client);
     }
 
     /// Derives anew what depends on settings.

@@ -270,9 +270,21 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
     let mut skipping = false;
     let mut scratch = Vec::new();
     loop {
+        if session.is_listening() {
+            // A notification may cut short what waits for the next message; that must not be a write.
+            tokio::select! {
+                biased;
+                sent = peer.send() => sent?,
+                why = session.interrupted() => return Err(why),
+            }
+        }
         let message = tokio::select! {
             biased;
             message = peer.next_message() => message?,
+            () = session.notified() => {
+                session.tell_notifications(peer);
+                continue;
+            }
             why = session.interrupted() => return Err(why),
         };
         let Some(range) = message else { return Ok(()) };
