@@ -74,7 +74,8 @@ impl Session {
         let mut counters = None;
         let mut execution = None;
         if options.analyze {
-            let mut run = self.start(planned.clone(), Vec::new())?;
+            let values = std::mem::take(&mut self.command_values);
+            let mut run = self.start(planned.clone(), values)?;
             run.execution.count();
             let started = Instant::now();
             let given = {
