@@ -72,6 +72,7 @@ pub async fn serve(host: Rc<Host>, stream: Stream, mut stop: watch::Receiver<boo
         let _ = peer.send().await;
     }
     session.close().await;
+    peer.close().await;
 }
 
 /// From the first packet to the first ReadyForQuery. `None` if the packet asked for something else than a session.
@@ -92,6 +93,7 @@ async fn start(host: &Host, mut peer: Peer, origin: &Origin) -> Result<Option<(P
             Ok(Startup::Gss) => peer.output.push(b'N'),
             Ok(Startup::Cancel { pid, secret }) => {
                 host.engine.cancel(pid, secret);
+                peer.close().await;
                 return Ok(None);
             }
             Ok(Startup::Start {
@@ -113,6 +115,7 @@ async fn start(host: &Host, mut peer: Peer, origin: &Origin) -> Result<Option<(P
 async fn refuse<T>(peer: &mut Peer, e: Error) -> Result<T> {
     wire::error(&mut peer.output, &e.clone().severity(Severity::Fatal));
     peer.send().await?;
+    peer.close().await;
     Err(e)
 }
 

@@ -54,6 +54,11 @@ impl Peer {
         Ok(Peer::new(self.stream.secure(tls).await?))
     }
 
+    /// Ends the connection; what was not sent is not sent.
+    pub async fn close(&mut self) {
+        self.stream.close().await;
+    }
+
     /// What was read and not yet taken.
     pub fn pending(&self) -> &[u8] {
         &self.input[self.start..]
