@@ -19,4 +19,4 @@ pub mod write;
 
 pub use engine::{Engine, EngineConfig, RoleLogin};
 pub use placement::Placement;
-pub use session::{Login, Session};
+pub use session::{Login, Session, drop_leftovers};

@@ -122,6 +122,9 @@ impl DdlHost for Ids {
     fn current_user(&self) -> Oid {
         builtin::SUPERUSER
     }
+    fn temporary_schema(&self) -> String {
+        "pg_temp_1".into()
+    }
 }
 
 impl Workbench {
@@ -155,6 +158,7 @@ impl Workbench {
             catalog: &self.catalog,
             search_path: &PATH,
             creation_schema: Some(builtin::PUBLIC),
+            temporary_schema: None,
             user,
             params,
             eval: EvalContext {

@@ -198,7 +198,7 @@ impl Session {
                 self.checkpoint().await?;
                 "CHECKPOINT"
             }
-            Command::Discard(what) => self.discard(what)?,
+            Command::Discard(what) => self.discard(what).await?,
             Command::Listen(channel) => {
                 self.listen(channel);
                 "LISTEN"
@@ -422,7 +422,7 @@ impl Session {
             .await
     }
 
-    fn discard(&mut self, what: Discard) -> Result<&'static str> {
+    async fn discard(&mut self, what: Discard) -> Result<&'static str> {
         match what {
             Discard::All => {
                 self.must_be_outside_block("DISCARD ALL")?;
@@ -437,6 +437,7 @@ impl Session {
                 self.unlisten(None);
                 self.handle.entry().release_session_locks();
                 self.sequences.borrow_mut().clear();
+                self.discard_temporary().await?;
                 Ok("DISCARD ALL")
             }
             Discard::Plans => {
@@ -450,7 +451,10 @@ impl Session {
                 self.sequences.borrow_mut().clear();
                 Ok("DISCARD SEQUENCES")
             }
-            Discard::Temp => Ok("DISCARD TEMP"),
+            Discard::Temp => {
+                self.discard_temporary().await?;
+                Ok("DISCARD TEMP")
+            }
         }
     }
 }

@@ -176,6 +176,12 @@ impl Session {
 
     /// Commits. Afterwards there is no transaction, whatever came of it.
     pub(super) async fn commit(&mut self) -> Result<()> {
+        if self.transaction.is_some()
+            && let Err(e) = self.temporary_on_commit().await
+        {
+            self.rollback();
+            return Err(e);
+        }
         self.block = Block::None;
         self.portals.committed();
         let Some(transaction) = self.transaction.take() else {
@@ -384,6 +390,7 @@ impl Session {
         let stale = self.published.version() != self.engine.catalog_version();
         if stale {
             self.published = self.engine.catalog();
+            self.temporary.catalog_published(&self.published);
         }
         let Some(transaction) = self.transaction.as_mut() else {
             return self.published.clone();

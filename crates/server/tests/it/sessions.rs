@@ -286,3 +286,49 @@ async fn notifications_are_told_at_commit_to_those_who_listen() {
         assert_eq!(error.code().expect("from the server").code(), code, "{sql}");
     }
 }
+
+#[tokio::test]
+async fn temporary_tables_are_their_sessions_own() {
+    let home = Home::new();
+    let count = "select count(*) from pg_class c join pg_namespace n on n.oid = relnamespace \
+                 where nspname like 'pg\\_temp%'";
+    let counted = async |client: &tokio_postgres::Client| -> i64 {
+        client.query_one(count, &[]).await.expect("counted").get(0)
+    };
+    {
+        let server = home.serve(&["--cores", "0"]);
+        let [one, two] = [driver(&server).await, driver(&server).await];
+        two.batch_execute("create table t (a int); insert into t values (0)")
+            .await
+            .expect("made");
+        let read = async |client: &tokio_postgres::Client| -> i32 {
+            client
+                .query_one("select a from t", &[])
+                .await
+                .expect("read")
+                .get(0)
+        };
+        // One plan cache serves both sessions, with one text.
+        assert_eq!((read(&one).await, read(&two).await), (0, 0));
+        one.batch_execute("create temp table t (a int); insert into t values (1)")
+            .await
+            .expect("made");
+        assert_eq!((read(&one).await, read(&two).await), (1, 0));
+        two.batch_execute("create temp table t (a int); insert into t values (2)")
+            .await
+            .expect("made");
+        assert_eq!((read(&one).await, read(&two).await), (1, 2));
+        assert_eq!(counted(&one).await, 2);
+        drop(two);
+        for _ in 0..200 {
+            if counted(&one).await == 1 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert_eq!(counted(&one).await, 1);
+        server.kill();
+    }
+    let server = home.serve(&[]);
+    assert_eq!(counted(&driver(&server).await).await, 0);
+}
