@@ -26,8 +26,13 @@ pub struct Findings {
 #[derive(Clone, Debug, Serialize)]
 pub struct Target {
     pub name: String,
+    /// As URLs name it.
+    pub protocol: &'static str,
     /// As the server says it.
     pub version: String,
+    /// Of the server's, what decides how much a commit costs and how much is kept in memory: names and values.
+    pub settings: Vec<(String, String)>,
+    pub telling: Telling,
     /// Ascending in clients.
     pub points: Vec<Point>,
     /// The fewest clients with which it does at least [`KNEE`] of its best.
@@ -66,11 +71,22 @@ pub struct Point {
     pub waits: Vec<Wait>,
 }
 
+/// What a server can say of its sessions' waits.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Telling {
+    /// Whether it says anything.
+    pub tells: bool,
+    /// How it is known, or why it is not: the rest of a sentence that begins with the server.
+    pub how: &'static str,
+    /// What shares are of.
+    pub of: &'static str,
+}
+
 /// What a server's sessions did, as far as the server tells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Wait {
     pub what: String,
-    /// Of the sessions' time in statements.
+    /// Of what [`Telling::of`] says.
     pub share: f64,
 }
 
@@ -82,6 +98,19 @@ pub struct Checked {
 }
 
 impl Target {
+    /// Version and settings in a line.
+    pub fn description(&self) -> String {
+        let settings = self
+            .settings
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"));
+        let settings: Vec<String> = settings.collect();
+        match settings.is_empty() {
+            true => self.version.clone(),
+            false => format!("{}; {}", self.version, settings.join(", ")),
+        }
+    }
+
     pub fn at_knee(&self) -> Option<&Point> {
         self.points.iter().find(|p| Some(p.clients) == self.knee)
     }

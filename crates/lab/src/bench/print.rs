@@ -25,10 +25,13 @@ pub fn findings(found: &Findings) -> String {
     );
     let _ = writeln!(text, "Latency is from {}.", found.latency_from);
     for target in &found.targets {
-        let _ = writeln!(text, "\n{}\n  {}", target.name, target.version);
+        let _ = writeln!(text, "\n{}\n  {}", target.name, target.description());
         text.push_str(&table(target));
         let _ = writeln!(text, "  {}", law(&target.law, "clients"));
         let _ = writeln!(text, "  {}.", target.limit);
+        if !target.telling.tells && !target.is_answerer {
+            let _ = writeln!(text, "  It {}.", target.telling.how);
+        }
         failures(target, &mut text);
         conditions(target, &mut text);
     }
