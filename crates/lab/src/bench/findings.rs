@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::findings::{Latency, Machine};
+use crate::print::percent;
 use crate::stats::Spread;
 use crate::usl::Law;
 
@@ -20,7 +21,25 @@ pub struct Findings {
     /// How latency was taken.
     pub latency_from: &'static str,
     pub machine: Machine,
+    /// The share of the cores that was busy before anything was asked of anybody.
+    pub busy_before: f64,
     pub targets: Vec<Target>,
+}
+
+/// Busy cores from which on a machine has other things to do than to be measured.
+const OTHERWISE_BUSY: f64 = 0.1;
+
+impl Findings {
+    /// What a reader must know before the first figure, if anything.
+    pub fn warning(&self) -> Option<String> {
+        (self.busy_before >= OTHERWISE_BUSY).then(|| {
+            format!(
+                "before the bench began, something else kept the cores {} busy; what the cores do is not the servers' \
+                 doing alone",
+                percent(self.busy_before)
+            )
+        })
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -6,7 +6,7 @@
 
 use super::findings::{Point, Target, Wait};
 use super::waits::{RUNNING, meaning};
-use crate::print::percent;
+use crate::print::{clients, percent};
 
 /// Of what the constant answerer reached: then the client was the limit.
 const NEAR_ANSWERER: f64 = 0.8;
@@ -23,8 +23,8 @@ pub fn describe(target: &Target, answerer: Option<f64>, threads: usize, cores: u
         return "nothing was done, so nothing can be said".to_owned();
     };
     let head = format!(
-        "with {} clients, the fewest that come near its best, it is limited by",
-        point.clients
+        "with {}, the fewest that come near its best, it is limited by",
+        clients(point.clients)
     );
     if target.is_answerer {
         return "this is what the client itself can do here".to_owned();
@@ -55,17 +55,16 @@ pub fn describe(target: &Target, answerer: Option<f64>, threads: usize, cores: u
     }
     if let Some(wait) = notable(point) {
         return format!(
-            "{head} waiting for {} ({}): {} {} goes there, while the cores are {} busy",
-            wait.what,
-            meaning(&wait.what).unwrap_or("see the server's documentation"),
+            "{head} waiting for {}: {} {} goes there, while the cores are {} busy",
+            explained(&wait.what),
             percent(wait.share),
             target.telling.of,
             percent(point.busy)
         );
     }
     format!(
-        "with {} clients, the fewest that come near its best, nothing is known to limit it: the cores are {} busy, and {}",
-        point.clients,
+        "with {}, the fewest that come near its best, nothing is known to limit it: the cores are {} busy, and {}",
+        clients(point.clients),
         percent(point.busy),
         match target.telling.tells {
             true => "the server names no wait that stands out".to_owned(),
@@ -81,16 +80,28 @@ fn notable(point: &Point) -> Option<&Wait> {
 }
 
 fn also(point: &Point, of: &str) -> String {
-    let named: Vec<String> = point
+    let notable = point
         .waits
         .iter()
-        .filter(|w| w.what != RUNNING && w.share >= 0.1)
+        .filter(|w| w.what != RUNNING && w.share >= 0.1);
+    let named: Vec<(String, String)> = notable
         .take(2)
-        .map(|w| format!("{} ({} {of})", w.what, percent(w.share)))
+        .map(|w| (percent(w.share), explained(&w.what)))
         .collect();
-    match named.is_empty() {
-        true => String::new(),
-        false => format!("; its sessions wait for {}", named.join(" and ")),
+    match named.as_slice() {
+        [] => String::new(),
+        [(share, what)] => format!("; {share} {of} is for {what}"),
+        [(first, one), (second, two), ..] => {
+            format!("; {first} {of} is for {one} and {second} for {two}")
+        }
+    }
+}
+
+/// A wait's name and, if it is known, what it means.
+fn explained(what: &str) -> String {
+    match meaning(what) {
+        Some(meaning) => format!("{what} ({meaning})"),
+        None => what.to_owned(),
     }
 }
 
@@ -172,10 +183,11 @@ mod tests {
         assert!(words(0.99, &[], Some(110.0)).contains("the client itself"));
         assert!(words(0.99, &[], Some(500.0)).contains("the cores: all 2 together are 99 % busy"));
         let locks: &[(&str, f64)] = &[("running", 0.5), ("Lock tuple", 0.4)];
-        assert!(words(0.4, locks, None).contains("): 40 % of the time goes there"));
         assert!(
-            words(0.95, locks, None).contains("sessions wait for Lock tuple (40 % of the time)")
+            words(0.4, locks, None)
+                .contains("which another transaction has changed): 40 % of the time goes there")
         );
+        assert!(words(0.95, locks, None).contains("40 % of the time is for Lock tuple (others"));
         assert!(words(0.4, &[("running", 0.9)], None).contains("nothing is known"));
         let mut silent = target(vec![point(8, 100.0, 0.4, &[])]);
         silent.telling.tells = false;

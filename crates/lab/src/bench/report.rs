@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::findings::{Findings, KNEE, Point, Target};
 use super::waits::meaning;
-use crate::print::{duration, law, number, percent};
+use crate::print::{clients, duration, law, number, percent};
 use crate::report::plot::{COLOURS, Mark, Plot, Series};
 use crate::report::{escape, page, sentence};
 use crate::stats::Spread;
@@ -88,6 +88,13 @@ fn head(found: &Findings, body: &mut String) {
         machine.architecture,
         escape(&machine.kernel),
     );
+    if let Some(warning) = found.warning() {
+        let _ = writeln!(
+            body,
+            "<div class=\"verdict other_way\"><strong>Do not trust these figures</strong>: {}.</div>",
+            escape(&warning)
+        );
+    }
     body.push_str("<ul class=\"legend\">\n");
     for (colour, target) in found.targets.iter().enumerate() {
         let _ = writeln!(
@@ -105,11 +112,10 @@ fn head(found: &Findings, body: &mut String) {
 fn words(found: &Findings, body: &mut String) {
     for (colour, target) in found.targets.iter().enumerate() {
         let knee = match target.at_knee().zip(target.points.last()) {
-            Some((point, last)) => format!(
-                "needs {} clients to come near its best, {} transactions a second; with {} clients it does {}",
-                point.clients,
+            Some((_, last)) => format!(
+                "does at best {} transactions a second; with {} it does {}",
                 number(target.best()),
-                last.clients,
+                clients(last.clients),
                 number(last.throughput.median)
             ),
             None => "did nothing".to_owned(),
@@ -135,8 +141,8 @@ fn words(found: &Findings, body: &mut String) {
         if let Some((one, two)) = last {
             let _ = writeln!(
                 body,
-                "<p>With {} clients <code>{}</code> does {} times what <code>{}</code> does.</p>",
-                one.clients,
+                "<p>With {} <code>{}</code> does {} times what <code>{}</code> does.</p>",
+                clients(one.clients),
                 escape(&other.name),
                 number(two.throughput.median / one.throughput.median),
                 escape(&first.name)
@@ -158,9 +164,9 @@ fn times(found: &Findings, body: &mut String) {
         };
         let _ = writeln!(
             body,
-            "<h3><code>{}</code>, {} clients</h3>",
+            "<h3><code>{}</code>, {}</h3>",
             escape(&target.name),
-            point.clients
+            clients(point.clients)
         );
         let others = (point.busy - point.own).max(0.0);
         let cores = [
@@ -325,7 +331,7 @@ fn latencies(found: &Findings, body: &mut String) {
 }
 
 fn waits(found: &Findings, body: &mut String) {
-    body.push_str("<h2>What it waited for</h2>\n<p>As far as each server tells, the three that took most. Then how busy the \
+    body.push_str("<h2>What the sessions waited for</h2>\n<p>As far as each server tells, the three that took most. Then how busy the \
                    machine's cores were, and the share of them that the client itself used.</p>\n<ul>\n");
     for target in found.targets.iter().filter(|t| !t.is_answerer) {
         let _ = writeln!(

@@ -24,6 +24,9 @@ use crate::{Progress, Result};
 /// How often the progress line changes.
 const SAY: Duration = Duration::from_millis(500);
 
+/// How long the machine is looked at before anything begins: fifty of /proc/stat's ticks a core.
+const LOOK_BEFORE: Duration = Duration::from_millis(500);
+
 /// What a bench is told.
 pub struct Wishes {
     pub targets: Vec<Target>,
@@ -62,6 +65,7 @@ pub fn run(
     progress: &Progress,
 ) -> Result<Findings> {
     let machine = Machine::detect();
+    let busy_before = busy_by_others()?;
     let mut sides = Vec::with_capacity(wishes.targets.len());
     for target in &wishes.targets {
         let during = |e: crate::Error| e.during(target);
@@ -130,8 +134,16 @@ pub fn run(
             }
         },
         machine,
+        busy_before,
         targets,
     })
+}
+
+/// The share of the cores that others use now, while the bench does nothing.
+fn busy_by_others() -> Result<f64> {
+    let before = Ticks::now()?;
+    std::thread::sleep(LOOK_BEFORE);
+    Ok(before.busy_since(Ticks::now()?))
 }
 
 fn describe(targets: &mut [Found], wishes: &Wishes, cores: usize) {
