@@ -1,0 +1,119 @@
+"""Results kept: the baseline that must not be lost, PostgreSQL's own results by the same judge, and the page for readers."""
+
+import json
+import os
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BASELINE = os.path.join(HERE, "baseline.json")
+REFERENCE = os.path.join(HERE, "postgresql.json")
+PAGE = os.path.join(HERE, "..", "..", "docs", "compatibility.md")
+PARTS = ["regress", "isolation", "sqllogictest"]
+UNITS = {"regress": "statements", "isolation": "permutations", "sqllogictest": "records"}
+# How many statements a file may lose without a defect: part/file -> (how many, why).
+FLUTTER = {}
+
+
+def load(path):
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf8") as file:
+        return json.load(file)
+
+
+def save(path, parts):
+    """A file a line, so that a change reads as one."""
+    with open(path, "w", encoding="utf8") as file:
+        file.write("{\n")
+        for i, (part, files) in enumerate(parts.items()):
+            file.write(f"  {json.dumps(part)}: {{\n")
+            rows = [f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in files.items()]
+            file.write(",\n".join(rows) + "\n  }" + ("," if i + 1 < len(parts) else "") + "\n")
+        file.write("}\n")
+
+
+def row(result):
+    kept = {"agree": result.agree, "of": result.of, "whole": result.whole}
+    return kept if not result.fails else {**kept, "fails": result.fails}
+
+
+def below(ours, theirs):
+    """How many records fail that PostgreSQL passes."""
+    return len(set(ours.get("fails", [])) - set(theirs.get("fails", [])))
+
+
+def worse(part, results, baseline):
+    """What was held by the baseline and is not any more."""
+    found = []
+    for result in results:
+        held = baseline.get(part, {}).get(result.name)
+        what = f"{part}/{result.name}"
+        for text in result.hangs:
+            found.append(f"{what}: hangs: {text[:200]}")
+        for text in result.lost:
+            found.append(f"{what}: the connection was lost after: {text[:200]}")
+        if held is None:
+            continue
+        bear = FLUTTER.get(what, (0, ""))[0]
+        if held["whole"] and not result.whole and not bear:
+            found.append(f"{what}: passed whole, {result.agree} of {result.of} now")
+        elif result.agree < held["agree"] - bear:
+            found.append(f"{what}: {result.agree} of {result.of}, {held['agree']} before")
+    return found
+
+
+def better(part, results, baseline):
+    before = baseline.get(part, {})
+    return sum(max(0, r.agree - before.get(r.name, {"agree": 0})["agree"]) for r in results)
+
+
+def share(agree, of):
+    return f"{100 * agree / of:.1f} %" if of else "-"
+
+
+def totals(rows):
+    rows = list(rows)
+    return (sum(r["agree"] for r in rows), sum(r["of"] for r in rows), sum(r["whole"] for r in rows), len(rows))
+
+
+def page(parts, reference, refused, version):
+    out = ["# Compatibility", "",
+           "What Throng answers to tests that others wrote. This page is printed by", "",
+           "```sh", "cargo build --release", "tests/compat/run.sh ../shared/corpora --record", "```", "",
+           "and not edited by hand; `tests/compat/README.md` tells how the judge works. The same judge on a PostgreSQL "
+           f"{version} that runs elsewhere (`tests/compat/run.sh ../shared/corpora --server HOST:PORT --record`) gives the columns "
+           "named PostgreSQL: what is missing there is what the judge or the missing test library costs.", "",
+           "| | unit | Throng | | whole files | PostgreSQL | whole files |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    names = {"regress": "PostgreSQL's regression scripts", "isolation": "PostgreSQL's isolation specs", "sqllogictest": "sqllogictest"}
+    for part in PARTS:
+        if part not in parts:
+            continue
+        agree, of, whole, files = totals(parts[part].values())
+        cells = [names[part], UNITS[part], f"{agree:,} of {of:,}", share(agree, of), f"{whole} of {files}"]
+        if part in reference:
+            theirs = totals(reference[part].values())
+            cells += [f"{theirs[0]:,} of {theirs[1]:,}", f"{theirs[2]} of {theirs[3]}"]
+        else:
+            cells += ["-", "-"]
+        out.append("| " + " | ".join(cells) + " |")
+    if refused:
+        out += ["", "The runner asks for the environment of `pg_regress` and leaves out what the server refuses:", ""]
+        out += [f"- {text}" for text in refused]
+    for part in PARTS:
+        if part in parts:
+            out += ["", f"## {names[part][0].upper()}{names[part][1:]}", "", *table(part, parts[part], reference.get(part, {}))]
+    return "\n".join(out) + "\n"
+
+
+def table(part, files, reference):
+    last = "fail where PostgreSQL passes" if part == "sqllogictest" else "PostgreSQL"
+    out = [f"| file | {UNITS[part]} that agree | of | | whole | {last} |", "| --- | ---: | ---: | ---: | --- | --- |"]
+    for name, r in files.items():
+        theirs = reference.get(name)
+        if theirs is None:
+            told = "-"
+        elif part == "sqllogictest":
+            told = str(below(r, theirs))
+        else:
+            told = "whole" if theirs["whole"] else f"{theirs['agree']} of {theirs['of']}"
+        out.append(f"| {name} | {r['agree']} | {r['of']} | {share(r['agree'], r['of'])} | {'yes' if r['whole'] else ''} | {told} |")
+    return out

@@ -1,0 +1,124 @@
+"""The server that the tests run against: Throng as a child process, or a PostgreSQL that runs already."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
+
+# A statement that takes longer hangs: PostgreSQL's slowest of the suite takes a few seconds.
+STATEMENT_LIMIT = 30
+# What pg_regress sets for its database with ALTER DATABASE.
+DATABASE_SETTINGS = ["lc_messages=C", "lc_monetary=C", "lc_numeric=C", "lc_time=C", "bytea_output=hex",
+                     "timezone_abbreviations=Default"]
+FAULT = re.compile(r"panicked at|internal error|\bXX00\d\b|TRAP:|terminated by signal")
+
+
+class Target:
+    """Where to connect, and what the connection must do without: `refused` says it in the server's words."""
+
+    host = "127.0.0.1"
+    user = "postgres"
+    database = "postgres"
+
+    def __init__(self, tools):
+        self.tools = tools
+        self.refused = []
+        self.faults = []  # (file, what the log says)
+        self.restarts = 0
+
+    def prepare(self, database):
+        """Finds the database and the start-up settings of pg_regress that the server takes."""
+        self.psql(f"drop database if exists {database}")
+        made = self.psql(f"create database {database} template template0 locale 'C' encoding 'UTF8'")
+        if made.returncode == 0:
+            self.database = database
+        else:
+            self.refused.append(f"the database is postgres: {made.stderr.strip().splitlines()[0]}")
+        self.settings = {}
+        options = []
+        for name, value in [("PGTZ", "America/Los_Angeles"), ("PGDATESTYLE", "Postgres, MDY")]:
+            if self.accepts({name: value}):
+                self.settings[name] = value
+        for option in ["intervalstyle=postgres_verbose", *DATABASE_SETTINGS]:
+            if self.accepts({"PGOPTIONS": f"-c {option}"}):
+                options.append(f"-c {option}")
+        self.settings["PGOPTIONS"] = " ".join(options)
+
+    def accepts(self, setting):
+        done = self.psql("select 1", setting)
+        if done.returncode:
+            said = re.sub(r".*FATAL: +", "", done.stderr.strip(), flags=re.DOTALL).splitlines()
+            self.refused.append(f"{' '.join(f'{k}={v!r}' for k, v in setting.items())}: {said[0] if said else '?'}")
+        return done.returncode == 0
+
+    def environment(self, **more):
+        """What pg_regress leaves of the environment and adds to it, but for the settings that `prepare` finds."""
+        kept = {k: v for k, v in os.environ.items()
+                if not k.startswith(("LC_", "LANG", "PG"))}
+        library = self.tools.library
+        return {**kept, "LC_MESSAGES": "C", "PGHOST": self.host, "PGPORT": str(self.port), "PGUSER": self.user,
+                "PGDATABASE": self.database, "PGCONNECT_TIMEOUT": "20", "LD_LIBRARY_PATH": library, **more}
+
+    def psql(self, sql, more=None):
+        return subprocess.run([self.tools.psql, "-XAtq", "-c", sql], env=self.environment(**(more or {})),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+
+    def answers(self):
+        try:
+            return self.psql("select 1").returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def dsn(self):
+        return f"host={self.host} port={self.port} user={self.user} dbname={self.database}"
+
+
+class Throng(Target):
+    name = "Throng"
+
+    def __init__(self, tools):
+        super().__init__(tools)
+        from server import Server  # reads the environment as it is imported
+        self.server = Server("--set", f"statement_timeout={STATEMENT_LIMIT}s")
+        self.read = 0
+
+    @property
+    def port(self):
+        return self.server.port
+
+    def look(self, file):
+        """Notes what the log tells of faults since the last look, and starts the server again if it is gone or mute."""
+        log = self.server.log_text()
+        for line in log[self.read:].splitlines():
+            if FAULT.search(line):
+                self.faults.append((file, line.strip()))
+        self.read = len(log)
+        if self.server.process.poll() is None and self.answers():
+            return
+        code = self.server.process.poll()
+        self.faults.append((file, "the server did not answer" if code is None else f"the server ended with {code}"))
+        self.restarts += 1
+        self.server.kill()
+        self.server.start()
+
+    def close(self):
+        self.server.__exit__()
+
+
+class PostgreSQL(Target):
+    name = "PostgreSQL"
+
+    def __init__(self, tools, host, port):
+        super().__init__(tools)
+        self.host = socket.gethostbyname(host)
+        self.port = port
+
+    def look(self, file):
+        if not self.answers():
+            self.faults.append((file, "the server did not answer"))
+
+    def close(self):
+        pass
