@@ -44,7 +44,7 @@ class Suite:
             except subprocess.TimeoutExpired:
                 result.hangs.append(name)
         result.seconds = time.monotonic() - began
-        target.look(name)
+        result.faults += target.look()
         output = lines(path)
         if any(line.startswith("isolationtester: canceling step") for line in output):
             result.hangs.append(name)

@@ -9,6 +9,8 @@ REFERENCE = os.path.join(HERE, "postgresql.json")
 PAGE = os.path.join(HERE, "..", "..", "docs", "compatibility.md")
 PARTS = ["regress", "isolation", "sqllogictest"]
 UNITS = {"regress": "statements", "isolation": "permutations", "sqllogictest": "records"}
+# What no file should have.
+WRONG = {"hangs": "hangs", "lost": "the connection was lost after", "faults": "the server"}
 # How many statements a file may lose without a defect: part/file -> (how many, why).
 FLUTTER = {}
 
@@ -32,8 +34,10 @@ def save(path, parts):
 
 
 def row(result):
+    """What is kept of a file; of what should not be, only what is."""
     kept = {"agree": result.agree, "of": result.of, "whole": result.whole}
-    return kept if not result.fails else {**kept, "fails": result.fails}
+    counts = {wrong: len(getattr(result, wrong)) for wrong in WRONG}
+    return {**kept, **{wrong: n for wrong, n in counts.items() if n}, **({"fails": result.fails} if result.fails else {})}
 
 
 def below(ours, theirs):
@@ -47,10 +51,10 @@ def worse(part, results, baseline):
     for result in results:
         held = baseline.get(part, {}).get(result.name)
         what = f"{part}/{result.name}"
-        for text in result.hangs:
-            found.append(f"{what}: hangs: {text[:200]}")
-        for text in result.lost:
-            found.append(f"{what}: the connection was lost after: {text[:200]}")
+        for wrong, told in WRONG.items():
+            texts = getattr(result, wrong)
+            if len(texts) > (held or {}).get(wrong, 0):
+                found += [f"{what}: {told}: {text[:200]}" for text in texts]
         if held is None:
             continue
         bear = FLUTTER.get(what, (0, ""))[0]
@@ -98,6 +102,10 @@ def page(parts, reference, refused, version):
     if refused:
         out += ["", "The runner asks for the environment of `pg_regress` and leaves out what the server refuses:", ""]
         out += [f"- {text}" for text in refused]
+    wrong = [f"- {part}/{name}: " + ", ".join(f"{r[w]} {w}" for w in WRONG if w in r)
+             for part in PARTS for name, r in parts.get(part, {}).items() if any(w in r for w in WRONG)]
+    if wrong:
+        out += ["", "Statements that had no answer in time, lost connections, and faults of the server (there should be none):", "", *wrong]
     for part in PARTS:
         if part in parts:
             out += ["", f"## {names[part][0].upper()}{names[part][1:]}", "", *table(part, parts[part], reference.get(part, {}))]

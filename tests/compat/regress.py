@@ -27,6 +27,7 @@ class Result:
     seconds: float = 0.0
     hangs: list = field(default_factory=list)  # statements
     lost: list = field(default_factory=list)  # statements after which the connection was gone
+    faults: list = field(default_factory=list)  # what the server's log or its end tells
     pairs: list = field(default_factory=list)  # (statement with the expected output, with the actual one)
     fails: list = None  # the numbers of the records that fail, of an sqllogictest file
 
@@ -68,7 +69,7 @@ class Suite:
         began = time.monotonic()
         output = self.drive(result, source, script.cut(source, expected[0]))
         result.seconds = time.monotonic() - began
-        self.target.look(name)
+        result.faults += self.target.look()
         best = None
         for other in expected:
             statements = script.cut(source, other)
@@ -98,7 +99,7 @@ class Suite:
             if not seen:
                 break
             (result.lost if ended == "lost" else result.hangs).append(seen[-1].text)
-            self.target.look(result.name)
+            result.faults += self.target.look()
             at = seen[-1].next
         if len(output) != len(part):
             with open(path, "w", encoding="utf8", errors="surrogateescape", newline="\n") as file:

@@ -68,7 +68,7 @@ def work(options, part, folder, names):
             print(f"{part:<13} {result.name:<44} {result.agree:>6} of {result.of:>6} {result.seconds:6.1f} s  {told}", flush=True)
     finally:
         target.close()
-    return part, results, target.refused, target.faults
+    return part, results, target.refused
 
 
 def tasks(options):
@@ -96,27 +96,26 @@ def main():
         return 0
     with ProcessPoolExecutor(options.jobs) as pool:
         done = [f.result() for f in [pool.submit(work, options, *task) for task in tasks(options)]]
-    results, refused, faults = {}, [], []
-    for part, some, without, wrong in done:
+    results, refused = {}, []
+    for part, some, without in done:
         results.setdefault(part, []).extend(some)
         refused += [text for text in without if text not in refused]
-        faults += [f"{part}/{file}: {text}" for file, text in wrong]
     for some in results.values():
         some.sort(key=lambda r: r.name)
-    problems = judge(options, results, refused, faults)
+    problems = judge(options, results, refused)
     print(f"{time.monotonic() - began:.0f} s; outputs and differences are in {options.out}")
     return 1 if problems else 0
 
 
-def judge(options, results, refused, faults):
+def judge(options, results, refused):
     kept = record.REFERENCE if options.server else record.BASELINE
     baseline = record.load(kept)
     rank(options, results)
-    problems = list(faults)
+    problems = []
     for part, some in results.items():
         agree, of, whole, files = record.totals(record.row(r) for r in some)
         print(f"{part}: {agree} of {of} {record.UNITS[part]} agree ({record.share(agree, of)}), {whole} of {files} files whole, "
-              f"{sum(len(r.hangs) for r in some)} hang, {sum(len(r.lost) for r in some)} lost")
+              f"{sum(len(r.hangs) for r in some)} hang, {sum(len(r.lost) for r in some)} lost, {sum(len(r.faults) for r in some)} faults")
         problems += record.worse(part, some, baseline)
         if gained := record.better(part, some, baseline):
             print(f"{part}: {gained} more than the baseline: run with --record to keep them")

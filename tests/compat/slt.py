@@ -133,10 +133,10 @@ class Suite:
                 result.hangs.append(sql)
             if connection.closed:
                 result.lost.append(sql)
-                self.target.look(name)
+                result.faults += self.target.look()
                 connection, cursor = self.connect()
         connection.close()
         result.whole = result.agree == result.of
         result.seconds = time.monotonic() - began
-        self.target.look(name)
+        result.faults += self.target.look()
         return result

@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
 
 # A statement that takes longer hangs: PostgreSQL's slowest of the suite takes a few seconds.
-STATEMENT_LIMIT = 30
+STATEMENT_LIMIT = 15
 # What pg_regress sets for its database with ALTER DATABASE.
 DATABASE_SETTINGS = ["lc_messages=C", "lc_monetary=C", "lc_numeric=C", "lc_time=C", "bytea_output=hex",
                      "timezone_abbreviations=Default"]
@@ -26,8 +26,6 @@ class Target:
     def __init__(self, tools):
         self.tools = tools
         self.refused = []
-        self.faults = []  # (file, what the log says)
-        self.restarts = 0
 
     def prepare(self, database):
         """Finds the database and the start-up settings of pg_regress that the server takes."""
@@ -89,20 +87,17 @@ class Throng(Target):
     def port(self):
         return self.server.port
 
-    def look(self, file):
-        """Notes what the log tells of faults since the last look, and starts the server again if it is gone or mute."""
+    def look(self):
+        """What the log tells of faults since the last look. Starts the server again if it is gone or mute."""
         log = self.server.log_text()
-        for line in log[self.read:].splitlines():
-            if FAULT.search(line):
-                self.faults.append((file, line.strip()))
+        faults = [line.strip() for line in log[self.read:].splitlines() if FAULT.search(line)]
         self.read = len(log)
         if self.server.process.poll() is None and self.answers():
-            return
+            return faults
         code = self.server.process.poll()
-        self.faults.append((file, "the server did not answer" if code is None else f"the server ended with {code}"))
-        self.restarts += 1
         self.server.kill()
         self.server.start()
+        return [*faults, "the server did not answer" if code is None else f"the server ended with {code}"]
 
     def close(self):
         self.server.__exit__()
@@ -116,9 +111,8 @@ class PostgreSQL(Target):
         self.host = socket.gethostbyname(host)
         self.port = port
 
-    def look(self, file):
-        if not self.answers():
-            self.faults.append((file, "the server did not answer"))
+    def look(self):
+        return [] if self.answers() else ["the server did not answer"]
 
     def close(self):
         pass
