@@ -30,6 +30,7 @@ MISSING = re.compile(r'(?:relation|table|view|function|procedure|aggregate|type|
 CHANGED = re.compile(r"""\b(?:insert\s+into|update|delete\s+from|copy|truncate(?:\s+table)?|merge\s+into|alter\s+\w+(?:\s+if\s+exists)?|drop\s+\w+(?:\s+if\s+exists)?
     |set(?:\s+local|\s+session)?|index\b.*?\son|trigger\b.*?\son|rule\b.*?\sto|policy\b.*?\son|vacuum|analyze|refresh\s+materialized\s+view)\s+(?:only\s+)?
     (?:\w+\.)?([\w$]+)""", re.IGNORECASE | re.VERBOSE | re.DOTALL)
+GAP = re.compile(r"not supported|does not exist|^syntax error|^unrecognized")
 WORD = re.compile(r"[a-z_][\w$]*")
 
 
@@ -74,6 +75,7 @@ class Ranking:
         self.blamed = Counter()
         self.files = defaultdict(Counter)
         self.examples = {}
+        self.swapped = Counter()  # (PostgreSQL's error, ours), where ours is not that something is missing
         self.blame = {}  # a name -> the cause for which it is not there
         self.spoilt = set()  # names of what is not as PostgreSQL has it
 
@@ -105,6 +107,9 @@ class Ranking:
                 consequence = self.blame[name]
             else:
                 aborted = cause
+            if kind == "error" and not consequence and not GAP.search(message):
+                wanted = next((e for e in errors(expected.output) if e not in got), errors(expected.output)[0])
+                self.swapped[cause_of(wanted), cause] += 1
             self.note(consequence or cause, result.name, expected, direct=consequence is None)
             for made in MADE.findall(expected.text):
                 self.blame[made[1].strip('"').split(".")[-1]] = consequence or cause
@@ -130,6 +135,8 @@ class Ranking:
             file, line, text = self.examples.get(cause, ("?", 0, "?"))
             cells = [str(count), str(self.direct[cause]), cause, f"{len(self.files[cause])}: {files}", f"{file}:{line} `{text}`"]
             out.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        out += ["", "## Other errors than PostgreSQL's", "", "| statements | PostgreSQL | here |", "| --- | --- | --- |"]
+        out += [f"| {n} | {wanted} | {got} |" for (wanted, got), n in self.swapped.most_common(many)]
         for kind in ("lost", "hang", "rows", "accepted", "order"):
             out += ["", f"## {kind}: {len(self.kinds[kind])}"]
             for name, expected, actual in self.kinds[kind]:

@@ -16,8 +16,6 @@ from tools import Tools
 
 FOLDERS = {"regress": "postgresql-18/regress", "isolation": "postgresql-18/isolation", "sqllogictest": "sqllogictest"}
 DATABASES = {"regress": "regression", "isolation": "isolation_regression", "sqllogictest": "sqllogictest"}
-# What later scripts need of earlier ones, when only some are asked for.
-GROUNDWORK = ["test_setup", "create_index"]
 SLT_GROUPS = 6
 
 
@@ -43,7 +41,7 @@ def wanted(part, folder, only):
         return names
     chosen = [name for name in names if name in only]
     if chosen and part == "regress":
-        chosen = [name for name in names if name in only or name in GROUNDWORK]
+        chosen = [name for name in names if name in only or name in regress.GROUNDWORK]
     return chosen
 
 
@@ -145,7 +143,7 @@ def rank(options, results):
     for result in sorted(results.get("regress", []), key=lambda r: r.order):
         ranking.add(result)
     texts = {
-        "defects": ranking.markdown(),
+        "defects": ranking.markdown() if results.get("regress") else "",
         "isolation": "".join(f"## {r.name}: {r.agree} of {r.of}\n{differences(r)}\n" for r in results.get("isolation", [])
                              if not r.whole),
         "sqllogictest": "".join(f"## {r.name}: {r.agree} of {r.of}\n" + "".join(

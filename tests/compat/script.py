@@ -149,7 +149,7 @@ class Statement:
     """One statement of a script (or several that end on the same line)."""
 
     echo: list  # its lines as psql prints them
-    text: str
+    text: str  # empty: what stands behind the last statement, comments
     line: int  # where it begins in the script, from 0
     next: int  # the line of the script that psql reads after it, the data of a COPY left out
     output: list = None  # what stands behind it in an output; None: it is not there
@@ -207,11 +207,13 @@ def cut(script, expected):
         if found >= 0:
             statements.append(Statement(echo, "\n".join(sent), begun, line))
         echo = []
-    return locate(statements, expected, echo)
+    if echo and find(expected, echo, at) >= 0:
+        statements.append(Statement(echo, "", begun, line))
+    return locate(statements, expected)
 
 
-def locate(statements, output, tail=()):
-    """The same statements with their outputs in `output`. `tail`: lines of the script behind the last of them."""
+def locate(statements, output):
+    """The same statements with their outputs in `output`."""
     found, at = [], 0
     places = []
     for statement in statements:
@@ -219,8 +221,7 @@ def locate(statements, output, tail=()):
         places.append(place)
         if place >= 0:
             at = place + len(statement.echo)
-    end = find(output, list(tail), at) if tail else -1
-    end = len(output) if end < 0 else end
+    end = len(output)
     for statement, place in zip(reversed(statements), reversed(places)):
         copy = statement.like()
         if place >= 0:

@@ -22,7 +22,7 @@ def files(folder):
 def records(path):
     """Blocks of lines between empty ones, without comments."""
     block = []
-    with open(path, encoding="utf8", errors="replace", newline="\n") as file:
+    with open(path, encoding="utf8", errors="replace") as file:
         for line in file:
             line = line.rstrip("\n")
             if line.strip():

@@ -22,6 +22,7 @@ class Target:
     host = "127.0.0.1"
     user = "postgres"
     database = "postgres"
+    begun = 1
 
     def __init__(self, tools):
         self.tools = tools
@@ -79,9 +80,15 @@ class Throng(Target):
 
     def __init__(self, tools):
         super().__init__(tools)
+        self.begun = 0
+        self.begin()
+
+    def begin(self):
+        """A server on an empty directory. `begun` counts them, for whoever has to lay the ground anew."""
         from server import Server  # reads the environment as it is imported
         self.server = Server("--set", f"statement_timeout={STATEMENT_LIMIT}s")
         self.read = 0
+        self.begun += 1
 
     @property
     def port(self):
@@ -95,9 +102,14 @@ class Throng(Target):
         if self.server.process.poll() is None and self.answers():
             return faults
         code = self.server.process.poll()
+        faults.append("the server did not answer" if code is None else f"the server ended with {code}")
         self.server.kill()
         self.server.start()
-        return [*faults, "the server did not answer" if code is None else f"the server ended with {code}"]
+        if not self.answers():
+            faults.append("nor did it after a new start: it goes on with an empty directory")
+            self.server.__exit__()
+            self.begin()
+        return faults
 
     def close(self):
         self.server.__exit__()

@@ -32,6 +32,9 @@ class Splitting(unittest.TestCase):
         self.assertEqual(cut("copy t from stdin;\nselect 1;\ncopy u from stdin;\n1\n\\.", "copy t from stdin;\nERROR\nselect 1;\n1\ncopy u from stdin;"),
                          [("copy t from stdin;", ["ERROR"]), ("select 1;", ["1"]), ("copy u from stdin;", [])])
 
+    def test_comments_behind_the_last_statement_are_none_of_its_output(self):
+        self.assertEqual(cut("select 1;\n-- the end", "select 1;\n1\n-- the end"), [("select 1;", ["1"]), ("", [])])
+
     def test_backslash_commands_send_or_stand_alone(self):
         source = "select 1 \\gset\n\\echo :x\nselect 2 \\bind 1 \\g\n\\d t"
         self.assertEqual(len(cut(source, source)), 4)
