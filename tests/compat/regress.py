@@ -13,6 +13,7 @@ from target import STATEMENT_LIMIT
 FILE_LIMIT = 240
 # psql prints nothing for longer than any statement may take: it hangs.
 STALL_LIMIT = STATEMENT_LIMIT + 20
+INTERNAL = "ERROR:  internal error"
 TIMED_OUT = "canceling statement due to statement timeout"
 # What later scripts need of earlier ones.
 GROUNDWORK = ["test_setup", "create_index"]
@@ -156,6 +157,7 @@ class Suite:
         for expected, actual in result.pairs:
             if TIMED_OUT in "\n".join(actual.output or []) and TIMED_OUT not in "\n".join(expected.output):
                 result.hangs.append(expected.text)
+            result.faults += [f"{line} of {expected.text}" for line in actual.output or [] if line.startswith(INTERNAL)]
         path = os.path.join(self.out, "diffs", f"{result.name}.txt")
         with open(path, "w", encoding="utf8", errors="surrogateescape", newline="\n") as file:
             file.write(f"{result.name}: {result.agree} of {result.of}\n")

@@ -122,19 +122,8 @@ def judge(options, results, refused):
     for text in problems:
         print(f"FAILED  {text}")
     if options.record:
-        write(options, kept, results, refused)
+        record.write(kept, results, refused, options.only)
     return problems
-
-
-def write(options, kept, results, refused):
-    parts = record.load(kept)
-    for part, some in results.items():
-        rows = {r.name: record.row(r) for r in some}
-        parts[part] = {**parts.get(part, {}), **rows} if options.only else rows
-    record.save(kept, parts)
-    if not options.server:
-        with open(record.PAGE, "w", encoding="utf8") as file:
-            file.write(record.page(parts, record.load(record.REFERENCE), refused, Tools(options.tools).version()))
 
 
 def rank(options, results):

