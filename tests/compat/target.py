@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 
+import psycopg
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
 
 # A statement that takes longer hangs: PostgreSQL's slowest of the suite takes a few seconds.
@@ -14,6 +16,10 @@ STATEMENT_LIMIT = 15
 DATABASE_SETTINGS = ["lc_messages=C", "lc_monetary=C", "lc_numeric=C", "lc_time=C", "bytea_output=hex",
                      "timezone_abbreviations=Default"]
 FAULT = re.compile(r"panicked at|internal error|\bXX00\d\b|TRAP:|terminated by signal")
+
+
+def first_line(error):
+    return (str(error).strip().splitlines() or ["?"])[0]
 
 
 class Target:
@@ -29,25 +35,26 @@ class Target:
         self.refused = []
 
     def prepare(self, database):
-        """Finds the database and the start-up settings of pg_regress that the server takes."""
-        self.psql(f"drop database if exists {database}")
-        made = self.psql(f"create database {database} template template0 locale 'C' encoding 'UTF8'")
-        if made.returncode == 0:
+        """Makes the database where it can, and finds the start-up settings of pg_regress that the server takes."""
+        try:
+            self.sql(f"drop database if exists {database}")
+            self.sql(f"create database {database} template template0 locale 'C' encoding 'UTF8'")
             self.database = database
-        else:
-            self.refused.append(f"the database is postgres: {made.stderr.strip().splitlines()[0]}")
+        except psycopg.Error as e:
+            self.refused.append(f"the database is postgres: {first_line(e)}")
         self.settings = {}
-        options = []
+        if self.tools.psql is None:
+            return
         for name, value in [("PGTZ", "America/Los_Angeles"), ("PGDATESTYLE", "Postgres, MDY")]:
             if self.accepts({name: value}):
                 self.settings[name] = value
-        for option in ["intervalstyle=postgres_verbose", *DATABASE_SETTINGS]:
-            if self.accepts({"PGOPTIONS": f"-c {option}"}):
-                options.append(f"-c {option}")
+        options = [f"-c {option}" for option in ["intervalstyle=postgres_verbose", *DATABASE_SETTINGS]
+                   if self.accepts({"PGOPTIONS": f"-c {option}"})]
         self.settings["PGOPTIONS"] = " ".join(options)
 
     def accepts(self, setting):
-        done = self.psql("select 1", setting)
+        done = subprocess.run([self.tools.psql, "-XAtq", "-c", "select 1"], env=self.environment(**setting),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
         if done.returncode:
             said = re.sub(r".*FATAL: +", "", done.stderr.strip(), flags=re.DOTALL).splitlines()
             self.refused.append(f"{' '.join(f'{k}={v!r}' for k, v in setting.items())}: {said[0] if said else '?'}")
@@ -61,14 +68,15 @@ class Target:
         return {**kept, "LC_MESSAGES": "C", "PGHOST": self.host, "PGPORT": str(self.port), "PGUSER": self.user,
                 "PGDATABASE": self.database, "PGCONNECT_TIMEOUT": "20", "LD_LIBRARY_PATH": library, **more}
 
-    def psql(self, sql, more=None):
-        return subprocess.run([self.tools.psql, "-XAtq", "-c", sql], env=self.environment(**(more or {})),
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    def sql(self, text):
+        with psycopg.connect(self.dsn(), autocommit=True, connect_timeout=20) as connection:
+            connection.execute(text)
 
     def answers(self):
         try:
-            return self.psql("select 1").returncode == 0
-        except subprocess.TimeoutExpired:
+            self.sql("select 1")
+            return True
+        except psycopg.Error:
             return False
 
     def dsn(self):
