@@ -19,6 +19,7 @@ use throng_sync::Nodes;
 use throng_sync::lab::Choice;
 use throng_txn::{CancelReason, OpenConfig, TxnConfig, TxnSystem};
 use throng_types::error::state;
+use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result};
 use throng_wal::WalConfig;
 
@@ -207,7 +208,9 @@ impl Engine {
             objects::load(&sys, &store)?
         };
         for object in &objects {
-            sys.note_oid(object.oid());
+            // A type that a user made has an oid in a range of its own; the counter's share of it is its number.
+            let oid = object.oid();
+            sys.note_oid(made::serial(oid).unwrap_or(oid));
         }
         let catalog = Arc::new(Catalog::load(objects, 1));
         static ENGINES: AtomicU32 = AtomicU32::new(0);

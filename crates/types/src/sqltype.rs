@@ -238,6 +238,11 @@ pub mod made {
         (oid <= LAST).then_some(Oid(oid))
     }
 
+    /// The number a type of this range was made with.
+    pub fn serial(oid: Oid) -> Option<Oid> {
+        kind(oid).map(|_| Oid((oid.0 - FIRST) / STEP))
+    }
+
     /// The array of an enum.
     pub fn array_oid(element: Oid) -> Oid {
         Oid(element.0 + ENUM_ARRAY)

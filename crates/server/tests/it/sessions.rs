@@ -332,3 +332,36 @@ async fn temporary_tables_are_their_sessions_own() {
     let server = home.serve(&[]);
     assert_eq!(counted(&driver(&server).await).await, 0);
 }
+
+#[tokio::test]
+async fn types_are_made_after_a_restart_too() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let client = driver(&server).await;
+    client
+        .batch_execute("create type mood as enum ('sad', 'ok')")
+        .await
+        .expect("made");
+    server.kill();
+    let server = home.serve(&[]);
+    let client = driver(&server).await;
+    client
+        .batch_execute("create type size as enum ('s', 'm')")
+        .await
+        .expect("made");
+    client
+        .batch_execute("create table t (a mood, b size); insert into t values ('ok', 'm')")
+        .await
+        .expect("used");
+    let row = client
+        .query_one(
+            "select 't'::regclass::oid < 100000, a::text || b from t",
+            &[],
+        )
+        .await
+        .expect("read");
+    assert_eq!(
+        (row.get::<_, bool>(0), row.get::<_, &str>(1)),
+        (true, "okm")
+    );
+}
