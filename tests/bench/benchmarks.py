@@ -214,7 +214,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3, help="of each turn")
     parser.add_argument("--port", type=int, default=15432, help="the first of three")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     unknown = set(options.pieces) - set(PIECES)
     if unknown:
         parser.error(f"no such piece: {', '.join(unknown)}")

@@ -41,7 +41,7 @@ const POSTGRES: Telling = Telling {
 };
 const MYSQL: Telling = Telling {
     tells: true,
-    how: "is asked 20 times a second what its sessions at work do (performance_schema); running is one of the answers",
+    how: "is asked six times a second what its sessions at work do (performance_schema); running is one of the answers",
     of: OF_LOOKS,
 };
 const MYSQL_SILENT: Telling = Telling {

@@ -19,6 +19,8 @@ use super::server::{Kind, Server};
 
 /// Between two looks at a server's sessions: a hundredth of a core with a hundred of PostgreSQL's.
 const LOOK: Duration = Duration::from_millis(50);
+/// InnoDB's list of transactions is made anew only for who has not asked for a tenth of a second.
+const LOOK_AT_MYSQL: Duration = Duration::from_millis(150);
 
 /// What is not waiting, in samples.
 pub const RUNNING: &str = "running";
@@ -27,7 +29,7 @@ pub const RUNNING: &str = "running";
 const IN_POSTGRES: &str = "SELECT coalesce(wait_event_type || ' ' || wait_event, 'running'), count(*) \
                            FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' \
                            AND pid <> pg_backend_pid() GROUP BY 1";
-/// The innermost event that has begun. A call into the storage engine (`wait/io/table`) is one, however little it
+/// The innermost event that has begun, of sessions that do not wait for their client. A call into the storage engine (`wait/io/table`) is one, however little it
 /// waits, so it is called running, unless InnoDB says that the session waits for a row.
 const IN_MYSQL: &str = "SELECT CASE WHEN lock_wait THEN 'row lock' \
                         WHEN event IS NULL OR event LIKE 'wait/io/table/%' THEN 'running' \
@@ -37,7 +39,8 @@ const IN_MYSQL: &str = "SELECT CASE WHEN lock_wait THEN 'row lock' \
                         EXISTS (SELECT 1 FROM information_schema.innodb_trx x \
                         WHERE x.trx_mysql_thread_id = t.processlist_id AND x.trx_state = 'LOCK WAIT') AS lock_wait \
                         FROM performance_schema.threads t WHERE t.processlist_command IN ('Query', 'Execute') \
-                        AND t.processlist_id <> connection_id()) s GROUP BY 1";
+                        AND t.processlist_id <> connection_id()) s \
+                        WHERE event IS NULL OR event <> 'idle' AND event NOT LIKE 'wait/io/socket/%' GROUP BY 1";
 
 /// Waits under observation, from now to [`Watch::read`].
 pub enum Watch {
@@ -61,8 +64,8 @@ impl Watch {
                 })?;
                 return Ok(Watch::Counted(target.clone()));
             }
-            Kind::Postgres => IN_POSTGRES,
-            Kind::MySql if server.telling.tells => IN_MYSQL,
+            Kind::Postgres => (IN_POSTGRES, LOOK),
+            Kind::MySql if server.telling.tells => (IN_MYSQL, LOOK_AT_MYSQL),
             Kind::MySql => return Ok(Watch::Nothing),
         };
         let stop = Arc::new(AtomicBool::new(false));
@@ -118,7 +121,7 @@ fn counted(target: &Target) -> Result<Vec<Wait>> {
     })
 }
 
-fn look(target: &Target, query: &str, stop: &AtomicBool) -> Result<Samples> {
+fn look(target: &Target, (query, pause): (&str, Duration), stop: &AtomicBool) -> Result<Samples> {
     connection::with(target, async |connection: &mut Connection| {
         let mut samples = Samples::new();
         while !stop.load(Ordering::Relaxed) {
@@ -129,7 +132,7 @@ fn look(target: &Target, query: &str, stop: &AtomicBool) -> Result<Samples> {
                     rows.int(row, 1)? as u64;
             }
             // The thread is this connection's alone: nothing else waits while it sleeps.
-            std::thread::sleep(LOOK);
+            std::thread::sleep(pause);
         }
         Ok(samples)
     })
@@ -200,7 +203,6 @@ pub fn meaning(what: &str) -> Option<&'static str> {
         ("Timeout ", "a pause that the server makes on purpose"),
         ("BufferPin ", "another session uses the same page"),
         ("io/file/innodb/innodb_log_file", "the disk: the log"),
-        ("io/socket/", "the client"),
         ("io/", DISK),
         ("synch/", SHORT_LOCK),
         (
