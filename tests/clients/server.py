@@ -101,3 +101,13 @@ class Server:
     def sql(self, text):
         """The unaligned output of psql."""
         return self.run("psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text).stdout.strip()
+
+
+class PostgreSQL:
+    """The server that PGHOST, PGPORT and so on tell of, where the checks are proved first. Its role's password is PGPASSWORD."""
+
+    def environment(self):
+        return {**os.environ, "PGCONNECT_TIMEOUT": "30", "PGCLIENTENCODING": "UTF8"}
+
+    run = Server.run
+    sql = Server.sql
