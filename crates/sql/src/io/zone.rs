@@ -230,7 +230,8 @@ fn posix_zone(name: &str) -> Option<Zone> {
         let end = name.find(|c: char| !c.is_ascii_alphabetic())?;
         (end, end)
     };
-    if label_end < 3 {
+    // The label may be left out altogether.
+    if (1..3).contains(&label_end) {
         return None;
     }
     let west = parse_displacement(&name[digits_from..])?;

@@ -3,6 +3,8 @@
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
+use crate::io::Zone;
+
 /// A setting's type with its limits.
 #[derive(Clone, Copy)]
 pub enum Kind {
@@ -309,7 +311,7 @@ pub fn date_style(text: &str, current: &str) -> Result<String, String> {
     Ok(format!("{}, {order}", style.unwrap_or(current_style)))
 }
 
-/// A zone by its IANA name, `UTC`, or a fixed offset such as `+02` or `-05:30`.
+/// A zone by its IANA name, hours east of Greenwich, or POSIX's form, whose sign goes the other way.
 pub fn time_zone(text: &str) -> Result<String, String> {
     let text = text.trim().trim_matches('\'');
     if text.eq_ignore_ascii_case("default") || text.eq_ignore_ascii_case("local") {
@@ -321,19 +323,32 @@ pub fn time_zone(text: &str) -> Result<String, String> {
     {
         return Ok(zone.name().to_owned());
     }
-    let offset = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let plausible = !offset.is_empty()
-        && offset.len() <= 8
-        && offset.bytes().all(|b| b.is_ascii_digit() || b == b':')
-        && offset
-            .split(':')
-            .next()
-            .is_some_and(|h| h.parse::<u32>().is_ok_and(|h| h < 24));
-    if plausible {
-        Ok(text.to_owned())
-    } else {
-        Err(String::new())
+    let name = match text.parse() {
+        Ok(hours) => hours_east(hours).ok_or_else(String::new)?,
+        Err(_) => text.to_owned(),
+    };
+    match Zone::by_name(&name) {
+        Some(_) => Ok(name),
+        None => Err(String::new()),
     }
+}
+
+/// POSIX's form of so many hours east: `<+05:30>-05:30`.
+fn hours_east(hours: f64) -> Option<String> {
+    const MOST_HOURS: f64 = 167.0;
+    if hours.is_nan() || hours.abs() > MOST_HOURS {
+        return None;
+    }
+    let seconds = (hours.abs() * 3600.0) as u32;
+    let mut shown = format!("{:02}", seconds / 3600);
+    if seconds % 3600 != 0 {
+        shown += &format!(":{:02}", seconds / 60 % 60);
+    }
+    if seconds % 60 != 0 {
+        shown += &format!(":{:02}", seconds % 60);
+    }
+    let (east, west) = if hours < 0.0 { ('-', '+') } else { ('+', '-') };
+    Some(format!("<{east}{shown}>{west}{shown}"))
 }
 
 /// A list of schema names; kept as it is written.
@@ -456,7 +471,19 @@ mod tests {
     #[test]
     fn zones() {
         assert_eq!(time_zone("europe/berlin"), Ok("Europe/Berlin".into()));
-        assert_eq!(time_zone("+02"), Ok("+02".into()));
+        assert_eq!(time_zone("+02"), Ok("<+02>-02".into()));
+        assert_eq!(time_zone("-5.5"), Ok("<-05:30>+05:30".into()));
+        assert_eq!(time_zone("UTC+3"), Ok("UTC+3".into()));
+        assert!(time_zone("200").is_err());
+        for (text, east) in [
+            ("-5.5", -19_800),
+            ("UTC+3", -10_800),
+            ("-05:30", 19_800),
+            ("0", 0),
+        ] {
+            let zone = Zone::by_name(&time_zone(text).expect(text)).expect(text);
+            assert_eq!(zone.east_at(0), east, "{text}");
+        }
         assert!(time_zone("Mars/Olympus").is_err());
     }
 }
