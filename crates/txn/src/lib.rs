@@ -22,6 +22,7 @@ mod session;
 mod snapshot;
 mod status;
 mod system;
+mod timer;
 mod txn;
 mod xact;
 

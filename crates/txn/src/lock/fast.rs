@@ -31,7 +31,7 @@ use super::table::LockTable;
 use super::{LockInfo, LockMode, LockTag, ModeMask, modes};
 use crate::growvec::GrowVec;
 
-const COUNTERS: usize = 4096;
+const COUNTERS: usize = if throng_sync::IS_MODEL { 4 } else { 4096 };
 
 /// How many strong locks there are, or are wanted, by relation.
 pub(crate) struct StrongLocks(Box<[AtomicU32]>);
@@ -56,7 +56,7 @@ impl StrongLocks {
     }
 
     #[inline]
-    fn is_raised(&self, relation: Oid) -> bool {
+    pub(crate) fn is_raised(&self, relation: Oid) -> bool {
         self.counter(relation).load(Ordering::SeqCst) != 0
     }
 }

@@ -4,7 +4,7 @@
 //! The order in which the transaction took its locks is kept: a rollback to a savepoint gives back those taken since.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use throng_sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::fast::RandomState;
 use throng_observe::{Structure, sampled};

@@ -11,8 +11,8 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foldhash::fast::{FixedState, RandomState};
-use parking_lot::Mutex;
 use throng_sync::CachePadded;
+use throng_sync::lock::Mutex;
 
 use super::wait::WaitNode;
 use super::{LockInfo, LockMode, LockTag, ModeMask, modes};
