@@ -18,6 +18,8 @@ mod recover;
 mod rowlock;
 pub mod rows;
 mod running;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod session;
 mod snapshot;
 mod status;
