@@ -15,8 +15,8 @@ use std::sync::atomic::{
 };
 
 use foldhash::fast::FixedState;
-use parking_lot::RwLock;
 use throng_buffer::{Extended, Pool, Try};
+use throng_sync::lock::RwLock;
 use throng_sync::{CachePadded, thread_index};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, Result};

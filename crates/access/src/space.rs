@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
-use parking_lot::RwLock;
+use throng_sync::lock::RwLock;
 use throng_types::BlockNo;
 
 /// Bytes that one step of the map stands for: 255 of them are the largest tuple.

@@ -3,10 +3,10 @@
 //! The hand goes round all frames. A page that was used since it last passed is let live for another round; one that was
 //! not is taken if it is clean, and written first if it is dirty. The phases of taking are in `Frames::claim`.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use throng_observe::{Counter, Object, WaitEvent, count, waiting};
+use throng_sync::atomic::Ordering;
 use throng_types::{Error, Result, error::state};
 
 use crate::frame::{FrameNo, FreeFrame};
@@ -90,7 +90,7 @@ impl PoolCore {
             if self.is_stopping() || started.elapsed() > PATIENCE {
                 break;
             }
-            std::thread::sleep(batch.pause_after(PAUSE, PAUSE_AFTER_ERROR));
+            throng_sync::thread::sleep(batch.pause_after(PAUSE, PAUSE_AFTER_ERROR));
         }
         Err(Error::new(
             state::INSUFFICIENT_RESOURCES,

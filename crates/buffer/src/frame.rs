@@ -89,7 +89,7 @@ pub(crate) struct Frame {
     pub(crate) next: AtomicU32,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle, miri)))]
 const _: () = assert!(
     size_of::<Frame>() == 64,
     "a look at a frame costs one cache line"

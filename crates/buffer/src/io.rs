@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
 use throng_observe::{Counter, count, stop_point};
+use throng_sync::lock::{Condvar, Mutex};
 use throng_types::Result;
 use throng_types::page::PAGE_SIZE;
 

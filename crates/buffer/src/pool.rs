@@ -2,13 +2,13 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
 use throng_disk::RelFiles;
 use throng_observe::{Counter, WaitEvent, background, count};
+use throng_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use throng_sync::lock::{Condvar, Mutex};
+use throng_sync::thread::{self, JoinHandle};
 use throng_sync::{CachePadded, Nodes, SpinWait, lab};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Error, FileId, Lsn, PageId, Result, error::state};
@@ -47,7 +47,8 @@ pub struct PoolConfig {
 
 impl PoolConfig {
     /// Fewer would not hold the pages of one B-tree split for each of a few sessions. 128 KB, PostgreSQL's minimum too.
-    pub const MIN_FRAMES: usize = 16;
+    /// Models have fewer pages.
+    pub const MIN_FRAMES: usize = if throng_sync::IS_MODEL { 8 } else { 16 };
 
     pub fn new(bytes: usize) -> PoolConfig {
         PoolConfig {
@@ -189,7 +190,7 @@ impl Pool {
     /// `kind` is what the waits of such threads are shown under.
     fn start(&mut self, kind: &'static str, name: String, run: fn(&PoolCore)) -> Result<()> {
         let core = self.core.clone();
-        let thread = std::thread::Builder::new().name(name).spawn(move || {
+        let thread = thread::Builder::new().name(name).spawn(move || {
             let _background = background(kind);
             run(&core);
         });
@@ -515,7 +516,7 @@ impl PoolCore {
     #[inline]
     pub(crate) fn linger_in_latch(&self) {
         if !self.lab_latch_hold.is_zero() {
-            std::thread::sleep(self.lab_latch_hold);
+            thread::sleep(self.lab_latch_hold);
         }
     }
 

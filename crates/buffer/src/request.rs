@@ -131,7 +131,7 @@ pub(crate) enum Begun {
 }
 
 /// Misses are rare beside hits; this many keep them from meeting each other.
-const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
+const SHARDS: usize = if throng_sync::IS_MODEL { 1 } else { 64 };
 
 impl Registry {
     pub(crate) fn new(frames: Arc<Frames>) -> Registry {

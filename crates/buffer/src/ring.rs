@@ -9,8 +9,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use throng_sync::atomic::{AtomicUsize, Ordering};
+use throng_sync::lock::Mutex;
 use throng_types::{BlockNo, PageId};
 
 use crate::growth::Victims;
@@ -159,7 +160,7 @@ impl Ring {
 
 /// Dirty pages that a load has done with, oldest first.
 #[derive(Default)]
-pub(crate) struct BehindQueue(parking_lot::Mutex<VecDeque<PageId>>);
+pub(crate) struct BehindQueue(Mutex<VecDeque<PageId>>);
 
 impl PoolCore {
     /// A ring has moved on from this page.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use throng_observe::{Holder, Object, WaitEvent, Waiting, holder_named, waiting};
+use throng_sync::thread;
 use throng_types::{Error, FileId, Result};
 
 use crate::frame::Frames;
@@ -158,7 +159,7 @@ impl Wait {
         loop {
             match this.as_mut().poll(&mut context) {
                 Poll::Ready(result) => return result,
-                Poll::Pending => std::thread::park(),
+                Poll::Pending => thread::park(),
             }
         }
     }
@@ -286,7 +287,7 @@ pub fn retry_blocking<T>(mut attempt: impl FnMut() -> Try<T>) -> Result<T> {
     }
 }
 
-struct ThreadWaker(std::thread::Thread);
+struct ThreadWaker(thread::Thread);
 
 impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
@@ -298,8 +299,8 @@ impl Wake for ThreadWaker {
 }
 
 fn thread_waker() -> Waker {
-    thread_local! {
-        static WAKER: Waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
+    throng_sync::thread_local! {
+        static WAKER: Waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     }
     WAKER.with(Waker::clone)
 }

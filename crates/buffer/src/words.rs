@@ -307,7 +307,7 @@ impl<'a> Unaligned<'a> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -9,8 +9,8 @@
 
 use crate::{Disk, File};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use throng_sync::atomic::{AtomicBool, Ordering};
 
 /// A disk that fails for good once it has failed.
 #[derive(Debug)]

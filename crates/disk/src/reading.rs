@@ -18,8 +18,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::str::FromStr;
 
-use parking_lot::RwLock;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use throng_sync::lock::RwLock;
 
 /// How files are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -2,11 +2,11 @@
 
 use crate::error::{Action, file_error};
 use crate::{Disk, File};
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use throng_observe::{Object, WaitEvent, blocking};
+use throng_sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use throng_sync::lock::{Mutex, MutexGuard, RwLock};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, PageId};
 

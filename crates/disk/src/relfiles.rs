@@ -9,11 +9,11 @@
 
 use crate::Disk;
 use crate::relfile::RelFile;
-use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use throng_sync::atomic::{AtomicBool, Ordering};
+use throng_sync::lock::{Mutex, RwLock};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, PageId};
 

@@ -22,11 +22,11 @@ use crate::{Disk, File, join, parent};
 use content::Content;
 use fault::Faults;
 use names::{NameOp, Names, Node};
-use parking_lot::{Mutex, RwLock};
 use rustix::io::Errno;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use throng_sync::lock::{Mutex, RwLock};
 
 /// A simulated data directory. Clones are the same disk: a test keeps one beside the server's.
 #[derive(Clone)]

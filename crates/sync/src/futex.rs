@@ -7,8 +7,8 @@
 //!   with respect to `wake_*`: a waker that changes the word and then wakes cannot be missed;
 //! * `wait` may return for no reason, so callers look at the word again.
 //!
-//! Under loom the same contract is kept by a mutex and two condition variables, so that the models find lost
-//! wake-ups as deadlocks.
+//! In models, and under Miri (which does not know the calls), the same contract is kept by a mutex and two condition
+//! variables, so that lost wake-ups are found as deadlocks.
 
 use crate::atomic::AtomicU64;
 use std::time::Duration;
@@ -29,35 +29,30 @@ pub(crate) enum Woken {
     No,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle, miri)))]
 pub(crate) use real::WaitQueue;
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle, miri))]
 pub(crate) use model::WaitQueue;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle, miri)))]
 mod real {
     use super::{AtomicU64, Duration, Side, Woken};
     use rustix::thread::futex::Timespec;
-    #[cfg(not(miri))]
     use rustix::thread::futex::{Flags, wait_bitset, wake_bitset};
     use rustix::time::{ClockId, clock_gettime};
-    #[cfg(not(miri))]
     use std::num::NonZeroU32;
-    #[cfg(not(miri))]
     use std::sync::atomic::AtomicU32;
 
     /// Nothing: the kernel keeps the queue, found by the word's address.
     #[derive(Debug)]
     pub(crate) struct WaitQueue;
 
-    #[cfg(not(miri))]
     impl Side {
         fn mask(self) -> NonZeroU32 {
             NonZeroU32::MIN.saturating_add(self as u32)
         }
     }
-    #[cfg(not(miri))]
     const _: () = assert!(
         (1 + Side::Reader as u32) & (1 + Side::Writer as u32) == 0,
         "the two sides must not share a bit"
@@ -107,19 +102,6 @@ mod real {
         }
     }
 
-    /// Miri does not believe rustix's types of the call: there nobody sleeps, which the contract allows, and all come and look.
-    #[cfg(miri)]
-    fn sleep(_word: &AtomicU64, _seen: u64, _until: Option<&Timespec>, _side: Side) -> Woken {
-        std::thread::yield_now();
-        Woken::No
-    }
-
-    #[cfg(miri)]
-    fn wake(_word: &AtomicU64, _count: u32, _side: Side) -> usize {
-        0
-    }
-
-    #[cfg(not(miri))]
     fn sleep(word: &AtomicU64, seen: u64, deadline: Option<&Timespec>, side: Side) -> Woken {
         let seen = (seen >> 32) as u32;
         match wait_bitset(high_half(word), Flags::PRIVATE, seen, deadline, side.mask()) {
@@ -128,13 +110,11 @@ mod real {
         }
     }
 
-    #[cfg(not(miri))]
     fn wake(word: &AtomicU64, count: u32, side: Side) -> usize {
         // The call fails only for a bad address or bad flags, which a reference and a constant cannot be.
         wake_bitset(high_half(word), Flags::PRIVATE, count, side.mask()).unwrap_or(0)
     }
 
-    #[cfg(not(miri))]
     fn high_half(word: &AtomicU64) -> &AtomicU32 {
         let half = word.as_ptr().cast::<AtomicU32>();
         let half = if cfg!(target_endian = "little") {
@@ -150,41 +130,70 @@ mod real {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle, miri))]
 mod model {
     use super::{AtomicU64, Duration, Side, Woken};
     use crate::atomic::Ordering;
+    #[cfg(loom)]
     use loom::sync::{Condvar, Mutex};
+    #[cfg(shuttle)]
+    use shuttle::sync::{Condvar, Mutex};
+    #[cfg(miri)]
+    use std::sync::{Condvar, Mutex};
 
     #[derive(Debug)]
     pub(crate) struct WaitQueue {
-        /// How many sleep, by side.
-        asleep: Mutex<[usize; 2]>,
+        sides: Mutex<[Sleepers; 2]>,
         wake: [Condvar; 2],
     }
 
+    /// Those who sleep on one side.
+    #[derive(Clone, Copy, Debug)]
+    struct Sleepers {
+        /// Nobody has woken them yet.
+        asleep: usize,
+        /// Woken, but they have not run yet: a condition variable may wake others for no reason, who sleep on.
+        woken: usize,
+    }
+
+    const NOBODY: Sleepers = Sleepers {
+        asleep: 0,
+        woken: 0,
+    };
+
     impl WaitQueue {
+        #[cfg(not(loom))]
+        pub(crate) const fn new() -> WaitQueue {
+            WaitQueue {
+                sides: Mutex::new([NOBODY; 2]),
+                wake: [Condvar::new(), Condvar::new()],
+            }
+        }
+        #[cfg(loom)]
         pub(crate) fn new() -> WaitQueue {
             WaitQueue {
-                asleep: Mutex::new([0; 2]),
+                sides: Mutex::new([NOBODY; 2]),
                 wake: [Condvar::new(), Condvar::new()],
             }
         }
 
         pub(crate) fn wait(&self, word: &AtomicU64, seen: u64, side: Side) -> Woken {
-            let mut asleep = self
-                .asleep
-                .lock()
-                .expect("no model panics while it holds this");
+            let mut sides = self.sides.lock().expect("nobody panics while holding this");
             if word.load(Ordering::SeqCst) >> 32 != seen >> 32 {
                 return Woken::No;
             }
-            asleep[side as usize] += 1;
-            drop(self.wake[side as usize].wait(asleep).expect("as above"));
-            Woken::ByWaker
+            sides[side as usize].asleep += 1;
+            loop {
+                sides = self.wake[side as usize].wait(sides).expect("as above");
+                let here = &mut sides[side as usize];
+                if here.woken > 0 {
+                    here.woken -= 1;
+                    return Woken::ByWaker;
+                }
+            }
         }
 
-        /// Time does not pass in a model: the wait is over at once.
+        /// Time does not pass here: the wait is over at once.
         pub(crate) fn wait_timeout(
             &self,
             _word: &AtomicU64,
@@ -192,26 +201,28 @@ mod model {
             _side: Side,
             _timeout: Duration,
         ) -> Woken {
-            loom::thread::yield_now();
+            crate::thread::yield_now();
             Woken::No
         }
 
         pub(crate) fn wake_one(&self, _word: &AtomicU64, side: Side) -> bool {
-            let mut asleep = self.asleep.lock().expect("as above");
-            if asleep[side as usize] == 0 {
-                return false;
-            }
-            asleep[side as usize] -= 1;
-            self.wake[side as usize].notify_one();
-            true
+            self.wake_up_to(1, side)
         }
 
         pub(crate) fn wake_all(&self, _word: &AtomicU64, side: Side) -> bool {
-            let mut asleep = self.asleep.lock().expect("as above");
-            let any = asleep[side as usize] > 0;
-            asleep[side as usize] = 0;
-            self.wake[side as usize].notify_all();
-            any
+            self.wake_up_to(usize::MAX, side)
+        }
+
+        fn wake_up_to(&self, most: usize, side: Side) -> bool {
+            let mut sides = self.sides.lock().expect("as above");
+            let here = &mut sides[side as usize];
+            let chosen = here.asleep.min(most);
+            here.asleep -= chosen;
+            here.woken += chosen;
+            for _ in 0..chosen {
+                self.wake[side as usize].notify_one();
+            }
+            chosen > 0
         }
     }
 }

@@ -5,7 +5,14 @@ use crate::pad::CachePadded;
 /// How many threads may hold an index at once.
 ///
 /// The server runs one event loop a core and a handful of helpers; 256 leaves room for 200 cores.
-pub const MAX_THREADS: usize = 256;
+/// Models and interpreted tests have few threads, and what there is one a thread of is dear there.
+pub const MAX_THREADS: usize = if cfg!(shuttle) {
+    24
+} else if cfg!(miri) {
+    16
+} else {
+    256
+};
 
 /// The calling thread's number, below [`MAX_THREADS`]: the smallest that was free when the thread first asked.
 /// It goes back when the thread ends, and what its holder wrote before is seen by the next.
@@ -21,14 +28,16 @@ pub fn threads_high_water() -> usize {
     imp::high_water()
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod imp {
     use super::MAX_THREADS;
     use std::cell::Cell;
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+    const WORDS: usize = MAX_THREADS.div_ceil(64);
+
     /// A bit for each index in use.
-    static IN_USE: [AtomicU64; MAX_THREADS / 64] = [const { AtomicU64::new(0) }; MAX_THREADS / 64];
+    static IN_USE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
     static HIGH_WATER: AtomicUsize = AtomicUsize::new(0);
 
     const NONE: usize = usize::MAX;
@@ -74,8 +83,12 @@ mod imp {
     fn acquire() -> usize {
         for (i, word) in IN_USE.iter().enumerate() {
             let mut bits = word.load(Ordering::Relaxed);
-            while bits != u64::MAX {
+            loop {
                 let bit = bits.trailing_ones() as usize;
+                let index = i * 64 + bit;
+                if bit == 64 || index >= MAX_THREADS {
+                    break;
+                }
                 // Acquire: pairs with the Release of the thread that gave it back.
                 match word.compare_exchange_weak(
                     bits,
@@ -84,7 +97,6 @@ mod imp {
                     Ordering::Relaxed,
                 ) {
                     Ok(_) => {
-                        let index = i * 64 + bit;
                         HIGH_WATER.fetch_max(index + 1, Ordering::AcqRel);
                         return index;
                     }
@@ -96,16 +108,17 @@ mod imp {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 mod imp {
-    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use crate::atomic::{AtomicUsize, Ordering};
+    use crate::model;
 
-    // Loom runs its threads as coroutines of one: indexes come from loom's own thread-locals, and start
+    // A model's threads are coroutines of one: indexes come from its own thread-locals, and start
     // afresh in every execution. They are not given back: a model has few threads.
-    loom::lazy_static! {
+    model::lazy_static! {
         static ref NEXT: AtomicUsize = AtomicUsize::new(0);
     }
-    loom::thread_local! {
+    model::thread_local! {
         static INDEX: usize = NEXT.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -118,6 +131,9 @@ mod imp {
     }
 }
 
+/// Slots of a [`PerThread`]: loom's models have very few threads.
+const SLOTS: usize = if cfg!(loom) { 4 } else { MAX_THREADS };
+
 /// A value for every thread, each on its own cache lines.
 ///
 /// All of them can be read by anyone; what makes writes cheap is that only the owner writes its own.
@@ -127,11 +143,10 @@ pub struct PerThread<T> {
 }
 
 impl<T> PerThread<T> {
-    /// `make(i)` for each index. Under loom there are four: models have few threads.
+    /// `make(i)` for each index.
     pub fn new(mut make: impl FnMut(usize) -> T) -> PerThread<T> {
-        let count = if cfg!(loom) { 4 } else { MAX_THREADS };
         PerThread {
-            slots: (0..count).map(|i| CachePadded::new(make(i))).collect(),
+            slots: (0..SLOTS).map(|i| CachePadded::new(make(i))).collect(),
         }
     }
 
@@ -164,7 +179,7 @@ impl<T: Default> Default for PerThread<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use std::cell::Cell;
@@ -175,7 +190,12 @@ mod tests {
     fn living_threads_differ_and_ended_ones_give_back() {
         const THREADS: usize = 8;
         // More threads in all than there are indexes, each needing one.
-        for _ in 0..2 * MAX_THREADS / THREADS {
+        const TIMES: usize = if cfg!(miri) {
+            2
+        } else {
+            2 * MAX_THREADS / THREADS
+        };
+        for _ in 0..TIMES {
             let all_alive = Barrier::new(THREADS);
             let indexes: HashSet<usize> = std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..THREADS)
@@ -213,7 +233,7 @@ mod tests {
                 .sum::<u64>(),
             4
         );
-        assert_eq!(slots.len(), MAX_THREADS);
+        assert_eq!(slots.len(), SLOTS);
         let here = slots.get(thread_index()) as *const AtomicU64;
         assert_eq!(here, slots.mine() as *const AtomicU64);
     }

@@ -101,7 +101,7 @@ impl SpinForm {
 }
 
 /// The forms written in assembly are there: not on other processors, nor where code is interpreted.
-const HAS_ASSEMBLY: bool = cfg!(all(target_arch = "aarch64", not(loom), not(miri)));
+const HAS_ASSEMBLY: bool = cfg!(all(target_arch = "aarch64", not(any(loom, shuttle, miri))));
 
 #[cfg(target_arch = "aarch64")]
 fn has_lse() -> bool {
@@ -206,7 +206,7 @@ pub fn reads_pin() -> bool {
     store::word() & PIN != 0
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod store {
     use super::Refused;
     use crate::pad::CachePadded;
@@ -232,8 +232,8 @@ mod store {
     }
 }
 
-/// Loom runs all threads of a model as coroutines of the test's own thread: each test chooses for itself, and again.
-#[cfg(loom)]
+/// A model's threads are coroutines of the test's own: each test chooses for itself, and again.
+#[cfg(any(loom, shuttle))]
 mod store {
     use super::Refused;
     use std::cell::Cell;
@@ -252,7 +252,7 @@ mod store {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 

@@ -122,7 +122,7 @@ pub struct Latch<R: RawLatch = Chosen> {
     _form: PhantomData<fn() -> R>,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle, miri)))]
 const _: () = assert!(
     size_of::<Latch>() == 8,
     "a latch is embedded in every buffer frame"
@@ -467,5 +467,5 @@ fn assert_not_full(before: u64) {
     );
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

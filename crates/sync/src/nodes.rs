@@ -156,7 +156,7 @@ fn prefer_node(node: usize, start: *const u8, len: usize) -> io::Result<()> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use crate::topology::{allowed_cores, pin_current_thread};
@@ -184,6 +184,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no memory nodes")]
     fn memory_can_be_kept_in_the_machines_own_nodes() {
         let nodes = Topology::detect().unwrap().nodes();
         let memory = vec![1u8; 1 << 20];

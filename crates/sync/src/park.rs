@@ -68,7 +68,7 @@ impl Parker {
             }
             self.queue
                 .wait_timeout(&self.state, PARKED, Side::Writer, left);
-            if cfg!(loom) {
+            if crate::IS_MODEL {
                 break;
             }
         }
@@ -104,7 +104,7 @@ impl Parker {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 

@@ -137,13 +137,13 @@ fn take_otherwise(word: &AtomicU64) -> u64 {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
     fn counts_beside_changes_of_other_bits<P: RawPin>() {
         const OTHERS: u64 = 1 << 40;
-        const TIMES: u32 = if cfg!(miri) { 100 } else { 20_000 };
+        const TIMES: u32 = if cfg!(miri) { 30 } else { 20_000 };
         let word = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {

@@ -4,7 +4,7 @@
 //! pauses a [`BackOff`]; which ones a plain `Spinlock<T>` uses is chosen at start by `lab_spinlock` and
 //! `lab_spin_backoff` (see [`crate::lab`]). PostgreSQL's spinlock is described in `src/backend/storage/lmgr/s_lock.c`.
 
-#[cfg(all(target_arch = "aarch64", not(loom), not(miri)))]
+#[cfg(all(target_arch = "aarch64", not(any(loom, shuttle, miri))))]
 pub mod aarch64;
 mod back_off;
 pub(crate) mod contention;
@@ -148,5 +148,5 @@ impl<T, R: RawSpin, B: BackOff> Drop for SpinGuard<'_, T, R, B> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

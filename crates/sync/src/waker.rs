@@ -123,7 +123,7 @@ impl WakerSlot {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use std::sync::Arc;

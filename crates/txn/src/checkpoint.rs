@@ -11,14 +11,14 @@
 //! shutdown and after recovery they are not.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
+use throng_sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
 use throng_disk::Disk;
 use throng_observe::{Object, WaitEvent, holder_named, stop_point, waiting};
 use throng_sync::Parker;
+use throng_sync::lock::Mutex;
 use throng_types::{Error, Lsn, Result};
 use throng_wal::{CheckpointRecord, RecordBuilder};
 

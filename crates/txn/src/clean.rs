@@ -56,7 +56,7 @@ impl<F: FnMut() -> bool> Pacing for CostDelay<F> {
         self.spent += cost;
         if self.spent >= self.limit && !self.delay.is_zero() {
             let _wait = waiting(WaitEvent::VacuumDelay, Object::NONE);
-            std::thread::sleep(self.delay);
+            throng_sync::thread::sleep(self.delay);
             self.spent = 0;
         }
         !(self.stop)()

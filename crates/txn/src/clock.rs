@@ -27,8 +27,8 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
 use throng_sync::atomic::{AtomicU64, Ordering, fence};
+use throng_sync::lock::Mutex;
 use throng_types::{Csn, Lsn};
 
 use crate::growvec::GrowVec;
@@ -286,7 +286,7 @@ fn advance<'a>(
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use std::sync::Arc;

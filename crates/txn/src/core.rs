@@ -1,12 +1,12 @@
 //! What all sessions share: clock, status, locks, ids, and the work put off until the log allows it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use throng_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use throng_buffer::Pool;
 use throng_sync::Parker;
+use throng_sync::lock::Mutex;
 use throng_types::{Csn, FileId, Lsn, Result, Xid};
 use throng_wal::{NextIds, RecordBuilder, Wal};
 

@@ -3,8 +3,8 @@
 //! An upper bound of each is in the log before the first id under it is used, a batch at a time. What carries an id
 //! reaches the disk only after the log up to it has, so after a crash ids start above all that were ever used.
 
-use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use throng_sync::lock::Mutex;
 
 use throng_sync::CachePadded;
 use throng_types::{FileId, Oid, Xid};

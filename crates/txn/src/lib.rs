@@ -18,10 +18,13 @@ mod recover;
 mod rowlock;
 pub mod rows;
 mod running;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod session;
 mod snapshot;
 mod status;
 mod system;
+mod timer;
 mod txn;
 mod xact;
 

@@ -12,12 +12,12 @@
 //!
 //! A holder that has ended may stand here for a moment. It is passed over, so that nobody waits for it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use throng_sync::atomic::{AtomicU32, Ordering};
 
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
 use throng_access::RowLockMode;
 use throng_sync::CachePadded;
+use throng_sync::lock::Mutex;
 use throng_types::{FileId, Tid, Xid};
 
 const PARTITIONS: usize = if cfg!(test) { 4 } else { 1024 };

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use throng_sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use parking_lot::{Mutex, RwLock};
 use throng_observe::{Holder, PresentWait, SessionWaits};
+use throng_sync::lock::{Mutex, RwLock};
 use throng_sync::{WakerSlot, thread_index};
 use throng_types::error::{Severity, state};
 use throng_types::{Csn, Error, Result, Xid};
@@ -20,6 +20,7 @@ use crate::lock::wait::WaitOn;
 use crate::lock::{LockMode, LockTag, WaitPolicy};
 use crate::running::{Form, Place};
 use crate::snapshot::LiveSnapshots;
+use crate::timer::sleep_until;
 use crate::txn::{Isolation, Txn};
 
 /// Who a session is.
@@ -473,9 +474,7 @@ impl CancelFlag {
             if timer.is_none()
                 && let Some(at) = self.deadline()
             {
-                timer.set(Some(tokio::time::sleep_until(
-                    (at + Duration::from_millis(1)).into(),
-                )));
+                timer.set(Some(sleep_until((at + Duration::from_millis(1)).into())));
             }
             if let Some(timer) = timer.as_mut().as_pin_mut()
                 && timer.poll(cx).is_ready()

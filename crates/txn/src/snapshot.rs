@@ -71,7 +71,7 @@ impl Snapshot {
 
     /// Whether what `xid` did in its command `cid` has happened, as far as this snapshot goes.
     #[inline]
-    fn sees(&self, xid: Xid, cid: Cid) -> bool {
+    pub(crate) fn sees(&self, xid: Xid, cid: Cid) -> bool {
         match self.session.core().status.standing(xid) {
             Standing::Committed(csn) => match &self.running {
                 None => csn <= self.csn,

@@ -29,8 +29,8 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use parking_lot::Mutex;
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use throng_sync::lock::Mutex;
 use throng_types::{Csn, Xid};
 
 use crate::growvec::GrowVec;
@@ -388,7 +388,7 @@ impl StatusLog {
         }
     }
 
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     fn is_old(&self, xid: Xid) -> bool {
         matches!(self.read(xid), Found::Old(_))
     }
@@ -472,7 +472,7 @@ impl StatusBuilder {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::Duration;
+use throng_sync::atomic::Ordering;
+use throng_sync::thread::{self, JoinHandle};
 
-use parking_lot::Mutex;
 use throng_access::{RowLockMode, TxContext, XidStatus};
 use throng_buffer::{Pool, PoolConfig};
 use throng_disk::{Disk, RelFiles};
 use throng_observe::background;
+use throng_sync::lock::Mutex;
 use throng_types::{Cid, Csn, Error, FileId, Oid, Result, Tid, Xid};
 use throng_wal::{FlushObserver, Wal, WalConfig};
 
@@ -288,7 +288,7 @@ impl Drop for TxnSystem {
 }
 
 fn spawn(name: &'static str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    std::thread::Builder::new()
+    thread::Builder::new()
         .name(name.into())
         .spawn(move || {
             let _background = background(name);

@@ -18,11 +18,11 @@
 //! the disk is therefore completed there and then; what is lost is only the answer.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use throng_access::{RowLockMode, TxContext, XidStatus};
 use throng_observe::{Structure, sampled, stop_point};
+use throng_sync::lock::Mutex;
 use throng_types::error::state;
 use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
 use throng_wal::RecordBuilder;

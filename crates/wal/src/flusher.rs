@@ -213,7 +213,7 @@ impl Flusher<'_> {
             .map_or(0, |observer| observer.active_transactions(enough));
         if active >= enough {
             let _wait = waiting(WaitEvent::CommitDelay, Object::NONE);
-            std::thread::sleep(Duration::from_micros(delay.into()));
+            throng_sync::thread::sleep(Duration::from_micros(delay.into()));
         }
     }
 
@@ -267,7 +267,7 @@ fn write_to(shared: &Shared, segments: &Segments, writer: &mut Writer, target: u
                 if yields < 50 {
                     throng_sync::thread::yield_now();
                 } else {
-                    std::thread::sleep(Duration::from_micros(50));
+                    throng_sync::thread::sleep(Duration::from_micros(50));
                 }
             }
             continue;

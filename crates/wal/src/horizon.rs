@@ -18,10 +18,10 @@
 //! * the first record of a page after R is an image;
 //! * what a ticket's holder did is seen by the checkpointer if the holder's record lies before R.
 
-use parking_lot::Mutex;
 use std::marker::PhantomData;
 use std::time::Duration;
 use throng_sync::atomic::{AtomicU64, Ordering, fence};
+use throng_sync::lock::Mutex;
 use throng_sync::{PerThread, SpinWait, thread_index, threads_high_water};
 use throng_types::Lsn;
 
@@ -133,10 +133,10 @@ impl ImageHorizon {
                 }
                 // The holder waits for room in the log, or lost its core: let it have ours.
                 yields += 1;
-                if yields < 100 || cfg!(loom) {
+                if yields < 100 || throng_sync::IS_MODEL {
                     throng_sync::thread::yield_now();
                 } else {
-                    std::thread::sleep(Duration::from_micros(100));
+                    throng_sync::thread::sleep(Duration::from_micros(100));
                 }
             }
         }
@@ -160,7 +160,7 @@ impl Drop for MtrTicket<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use std::sync::mpsc;

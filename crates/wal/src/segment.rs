@@ -13,13 +13,13 @@
 //! *at their right place* beyond the log's end, written but never synced before a crash: behind new records
 //! they could pass for records again. [`Segments::open`] clears them before anything is appended.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use throng_disk::{Disk, File};
+use throng_sync::atomic::{AtomicBool, Ordering};
+use throng_sync::lock::{Condvar, Mutex, MutexGuard};
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Lsn, Result};
 

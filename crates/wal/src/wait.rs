@@ -3,13 +3,13 @@
 use crate::flusher::FLUSHER;
 use crate::waiters::Ticket;
 use crate::wal::Shared;
-use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
 use throng_observe::{Object, WaitEvent, Waiting, holder_named, waiting};
+use throng_sync::lock::Mutex;
+use throng_sync::thread::{self, Thread};
 use throng_types::{Error, Lsn, Result};
 
 /// Ready when everything below an LSN is flushed. See [`Wal::flush`](crate::Wal::flush).
@@ -243,12 +243,12 @@ impl Wake for Unpark {
 
 /// Runs a future to its end on the calling thread.
 fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut cx = Context::from_waker(&waker);
     loop {
         match Pin::new(&mut future).poll(&mut cx) {
             Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
+            Poll::Pending => thread::park(),
         }
     }
 }

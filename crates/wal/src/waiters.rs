@@ -15,9 +15,9 @@
 //! No wake-up is lost: a waiter enters its list and then looks at the condition once more, both under the
 //! list's lock; the flusher makes the condition true and then takes the lock.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::task::Waker;
+use throng_sync::lock::Mutex;
 use throng_sync::{PerThread, thread_index, threads_high_water};
 use throng_types::Lsn;
 
@@ -145,7 +145,7 @@ impl List {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use std::sync::Arc;

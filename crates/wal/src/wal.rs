@@ -7,12 +7,12 @@ use crate::record::{LSN_AT, RecordBuilder};
 use crate::segment::Segments;
 use crate::wait::{FlushWait, RoomWait, RoomWaiters};
 use crate::waiters::FlushWaiters;
-use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
 use throng_disk::Disk;
 use throng_observe::{Counter, Structure, background, count, sampled};
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use throng_sync::lock::Mutex;
+use throng_sync::thread::{self, JoinHandle};
 use throng_sync::{CachePadded, Parker, thread_index};
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Lsn, Result};
@@ -292,12 +292,12 @@ fn spawn(name: &'static str, run: impl FnOnce() + Send + 'static) -> Result<Join
         let _background = background(name);
         run();
     };
-    Ok(std::thread::Builder::new().name(name.into()).spawn(run)?)
+    Ok(thread::Builder::new().name(name.into()).spawn(run)?)
 }
 
 fn join(thread: Option<JoinHandle<()>>) {
     // The last owner may be the flusher's own observer: a thread does not wait for itself.
-    if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
+    if let Some(thread) = thread.filter(|t| t.thread().id() != thread::current().id()) {
         // A panic has been reported where it happened.
         let _ = thread.join();
     }

@@ -1,9 +1,15 @@
 //! The log against simulated disks: what survives, what fails, what is waited for.
 
+#[cfg(not(shuttle))]
 #[path = "it/crash.rs"]
 mod crash;
+#[cfg(not(shuttle))]
 #[path = "it/flush.rs"]
 mod flush;
+#[cfg(shuttle)]
+#[path = "it/schedules.rs"]
+mod schedules;
+#[cfg(not(shuttle))]
 #[path = "it/segments.rs"]
 mod segments;
 

@@ -11,7 +11,12 @@ use throng_types::page::{KIND_HEAP, PAGE_SIZE};
 use throng_types::{BlockNo, FileId, Lsn, PageId, Xid};
 use throng_wal::{Reader, Record, Wal, WalConfig};
 
-pub const SEGMENT: u64 = 1 << 20;
+/// Small in models, which make many.
+pub const SEGMENT: u64 = if throng_sync::IS_MODEL {
+    32 << 10
+} else {
+    1 << 20
+};
 const CONTROL: &str = "control";
 
 pub struct World {
@@ -60,7 +65,7 @@ impl World {
         let files = Arc::new(RelFiles::new(Arc::new(disk.clone())).expect("base can be made"));
         let wal_config = WalConfig {
             segment_size: SEGMENT,
-            buffer: 1 << 20,
+            buffer: SEGMENT as usize,
             ..WalConfig::default()
         };
         let wal = Wal::open(Arc::new(disk.clone()), wal_config, log_end).expect("the log opens");

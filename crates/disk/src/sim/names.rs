@@ -3,9 +3,9 @@
 use super::Rng;
 use super::content::Content;
 use crate::{join, parent};
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use throng_sync::lock::Mutex;
 
 #[derive(Clone)]
 pub(super) enum Node {

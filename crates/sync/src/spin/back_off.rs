@@ -30,7 +30,7 @@ impl SpinWait {
     #[inline]
     pub fn spin(&mut self) -> bool {
         // A model has no time: spinning there only multiplies the interleavings.
-        if cfg!(loom) || self.round >= SPIN_ROUNDS {
+        if crate::IS_MODEL || self.round >= SPIN_ROUNDS {
             return false;
         }
         for _ in 0..1 << self.round {
@@ -73,13 +73,13 @@ struct Patience {
 impl Patience {
     fn wait(&mut self) {
         // A model has no time, and everybody's turn comes by yielding.
-        if cfg!(loom) || self.yields < YIELDS {
+        if crate::IS_MODEL || self.yields < YIELDS {
             self.yields += 1;
             crate::thread::yield_now();
             return;
         }
         self.sleep_micros = (self.sleep_micros * 2).clamp(MIN_SLEEP_MICROS, MAX_SLEEP_MICROS);
-        std::thread::sleep(Duration::from_micros(self.sleep_micros));
+        crate::thread::sleep(Duration::from_micros(self.sleep_micros));
     }
 }
 
@@ -137,7 +137,7 @@ impl BackOff for Adaptive {
     }
     fn pause(&mut self) {
         self.spins += 1;
-        if !cfg!(loom) && self.spins < self.spins_per_delay {
+        if !crate::IS_MODEL && self.spins < self.spins_per_delay {
             crate::hint::spin_loop();
             return;
         }
@@ -187,7 +187,7 @@ impl BackOff for ChosenBackOff {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 

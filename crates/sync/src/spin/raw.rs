@@ -145,13 +145,13 @@ macro_rules! by_form {
             SpinForm::Ttas => Ttas::$method($word),
             SpinForm::Tas => Tas::$method($word),
             SpinForm::Cas => Cas::$method($word),
-            #[cfg(all(target_arch = "aarch64", not(loom), not(miri)))]
+            #[cfg(all(target_arch = "aarch64", not(any(loom, shuttle, miri))))]
             SpinForm::LlscFull => super::aarch64::LlscFull::$method($word),
-            #[cfg(all(target_arch = "aarch64", not(loom), not(miri)))]
+            #[cfg(all(target_arch = "aarch64", not(any(loom, shuttle, miri))))]
             SpinForm::Llsc => super::aarch64::Llsc::$method($word),
-            #[cfg(all(target_arch = "aarch64", not(loom), not(miri)))]
+            #[cfg(all(target_arch = "aarch64", not(any(loom, shuttle, miri))))]
             SpinForm::Lse => super::aarch64::Lse::$method($word),
-            #[cfg(not(all(target_arch = "aarch64", not(loom), not(miri))))]
+            #[cfg(not(all(target_arch = "aarch64", not(any(loom, shuttle, miri)))))]
             SpinForm::LlscFull | SpinForm::Llsc | SpinForm::Lse => {
                 unreachable!("select refuses what this machine cannot run")
             }

@@ -16,7 +16,8 @@
 //!   2 counter == 0? then it has it.        2 every session's words: move those of this relation
 //!     Else take the word back and go       3 wait in the table
 //!     the long way; gone already?
-//!     Then it was moved: it has it.
+//!     Then it was moved: the table says
+//!     whether it has it.
 //! ```
 //!
 //! Words are changed by compare-and-swap only, so a mode is at every moment in a word or in the table, and never in
@@ -31,7 +32,7 @@ use super::table::LockTable;
 use super::{LockInfo, LockMode, LockTag, ModeMask, modes};
 use crate::growvec::GrowVec;
 
-const COUNTERS: usize = 4096;
+const COUNTERS: usize = if throng_sync::IS_MODEL { 4 } else { 4096 };
 
 /// How many strong locks there are, or are wanted, by relation.
 pub(crate) struct StrongLocks(Box<[AtomicU32]>);
@@ -56,7 +57,7 @@ impl StrongLocks {
     }
 
     #[inline]
-    fn is_raised(&self, relation: Oid) -> bool {
+    pub(crate) fn is_raised(&self, relation: Oid) -> bool {
         self.counter(relation).load(Ordering::SeqCst) != 0
     }
 }
@@ -83,7 +84,7 @@ impl Default for FastGrow {
 pub(crate) enum Fast {
     /// Held, in the word.
     Held,
-    /// Held, but in the table: a strong locker moved it there with all the word's modes.
+    /// A strong locker moved the word to the table, with this mode unless another one's lock excludes it.
     Moved,
     /// Not held: a strong locker is about. The word's earlier modes are where they were.
     Refused,

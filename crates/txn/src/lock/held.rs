@@ -4,7 +4,7 @@
 //! The order in which the transaction took its locks is kept: a rollback to a savepoint gives back those taken since.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use throng_sync::atomic::{AtomicBool, Ordering};
 
 use foldhash::fast::RandomState;
 use throng_observe::{Structure, sampled};
@@ -261,6 +261,13 @@ impl SessionEntry {
         let outcome = self
             .fast
             .acquire(word, relation, held.in_word, mode, &self.core().strong);
+        // Moved by one strong locker while another held the lock already: it was not there to be had.
+        let moved_in_vain =
+            outcome == Fast::Moved && !self.core().locks.holds(self.pid(), tag, mode);
+        let outcome = match moved_in_vain {
+            true => Fast::RefusedAndMoved,
+            false => outcome,
+        };
         match outcome {
             Fast::Held => held.in_word |= mode.bit(),
             Fast::Moved => {

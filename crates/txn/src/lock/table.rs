@@ -11,8 +11,8 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foldhash::fast::{FixedState, RandomState};
-use parking_lot::Mutex;
 use throng_sync::CachePadded;
+use throng_sync::lock::Mutex;
 
 use super::wait::WaitNode;
 use super::{LockInfo, LockMode, LockTag, ModeMask, modes};
@@ -244,6 +244,9 @@ impl LockTable {
     }
 
     /// Moves a lock from a session's own words into the table, if `still_there` says it is ours to move.
+    ///
+    /// A mode that somebody's lock excludes was not held: who has that lock had moved all that was. Its owner is about to look
+    /// whether he may have it, and finds that he may not.
     pub(crate) fn adopt(
         &self,
         pid: u32,
@@ -254,8 +257,21 @@ impl LockTable {
         // With the partition held: the owner who finds its word gone comes here, and must find the lock.
         let mut partition = self.partition(&tag).lock();
         if still_there() {
-            partition.entry(tag).or_default().grant(pid, mask);
+            let state = partition.entry(tag).or_default();
+            let free = modes(mask).filter(|&mode| !state.is_blocked(pid, mode));
+            let free = free.fold(0, |mask, mode| mask | mode.bit());
+            // Nobody is left without a lock here: what excludes a mode is held.
+            if free != 0 {
+                state.grant(pid, free);
+            }
         }
+    }
+
+    /// Whether the session holds the mode here.
+    pub(crate) fn holds(&self, pid: u32, tag: LockTag, mode: LockMode) -> bool {
+        let partition = self.partition(&tag).lock();
+        let state = partition.get(&tag);
+        state.is_some_and(|state| state.held_by(pid) & mode.bit() != 0)
     }
 
     /// Who keeps `node` waiting: holders first, then those before it in the queue.

@@ -2,19 +2,19 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
+use throng_sync::atomic::{AtomicBool, Ordering};
 
 use throng_observe::{Holder, Object, WaitEvent};
 use throng_sync::WakerSlot;
 use throng_types::error::state;
 use throng_types::{Error, FileId, Result, Tid, Xid};
-use tokio::time::Sleep;
 
 use super::report::WaitLog;
 use super::{LockMode, LockTag, deadlock};
 use crate::session::{SessionEntry, now_micros};
+use crate::timer::{Sleep, sleep};
 
 /// A place in a queue.
 pub(crate) struct WaitNode {
@@ -129,8 +129,8 @@ pub(crate) async fn wait_until_granted(
     let holder = deadlock::last_blocker(session.core(), on).map_or(Holder::NONE, Holder::session);
     let _wait = throng_observe::waiting(event, object).held_by(holder);
     let began = Instant::now();
-    let mut deadlock = pin!(Some(tokio::time::sleep(session.deadlock_timeout())));
-    let mut lock_timeout = pin!(session.lock_timeout().map(tokio::time::sleep));
+    let mut deadlock = pin!(Some(sleep(session.deadlock_timeout())));
+    let mut lock_timeout = pin!(session.lock_timeout().map(sleep));
     let mut statement = pin!(
         session
             .cancel_flag()
@@ -176,7 +176,7 @@ pub(crate) async fn wait_until_granted(
 
 fn sleep_until(at: Instant, now: Instant) -> Sleep {
     // A timer rounds to its own ticks: a little later is better than waking just before.
-    tokio::time::sleep(at.saturating_duration_since(now) + Duration::from_millis(1))
+    sleep(at.saturating_duration_since(now) + Duration::from_millis(1))
 }
 
 fn poll_sleep(mut sleep: Pin<&mut Option<Sleep>>, cx: &mut std::task::Context<'_>) -> Poll<()> {

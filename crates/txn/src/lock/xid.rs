@@ -10,11 +10,11 @@
 //! ```
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use throng_sync::atomic::{AtomicU32, Ordering, fence};
 
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
 use throng_sync::CachePadded;
+use throng_sync::lock::Mutex;
 use throng_types::Xid;
 
 use super::wait::WaitNode;

@@ -27,8 +27,8 @@
 //!
 //! Costs nothing for sessions that are idle, and grows with the ids given out since the oldest that still runs.
 
-use parking_lot::Mutex;
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use throng_sync::lock::Mutex;
 use throng_sync::{CachePadded, SpinWait};
 use throng_types::Xid;
 
@@ -46,7 +46,13 @@ const CHUNK_WORDS: usize = if cfg!(loom) {
 const CHUNK: u64 = CHUNK_WORDS as u64 * WORD;
 
 /// A snapshot that has been disturbed so often closes the gate.
-const PATIENCE: u32 = if cfg!(loom) { 1 } else { 32 };
+const PATIENCE: u32 = if cfg!(loom) {
+    1
+} else if cfg!(shuttle) {
+    2
+} else {
+    32
+};
 
 pub(crate) struct Bitmap {
     ends: CachePadded<Ends>,
@@ -277,7 +283,7 @@ impl Form for Bitmap {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 impl Bitmap {
     pub(super) fn chunks_made(&self) -> u32 {
         self.pool.lock().made

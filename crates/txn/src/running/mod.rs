@@ -275,7 +275,7 @@ impl RunningSet {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 #[cfg(all(test, loom))]

@@ -17,9 +17,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU32 as PlainU32;
 use std::sync::atomic::Ordering as PlainOrdering;
 
-use parking_lot::Mutex;
 use throng_observe::{Object, WaitEvent, blocking};
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use throng_sync::lock::Mutex;
 use throng_sync::{CachePadded, Latch};
 use throng_types::Xid;
 

@@ -370,7 +370,7 @@ fn a_thousand_tables_are_locked_as_one_is() {
 
 /// Keeps the lines.
 #[derive(Clone, Default)]
-struct Lines(Arc<parking_lot::Mutex<Vec<String>>>);
+struct Lines(Arc<throng_sync::lock::Mutex<Vec<String>>>);
 
 impl LockReporter for Lines {
     fn describe(&self, tag: &LockTag) -> String {

@@ -167,7 +167,7 @@ fn hooks_run_at_the_end_they_belong_to() {
     run(async {
         let (sys, _) = open(&SimDisk::new());
         let a = session(&sys);
-        let said = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let said = Arc::new(throng_sync::lock::Mutex::new(Vec::new()));
         let say = |word: &'static str| {
             let said = said.clone();
             move || said.lock().push(word)

@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::Mutex;
 use throng_buffer::{Pool, PoolConfig, Ring, retry_blocking};
 use throng_disk::{RelFiles, SimDisk};
+use throng_sync::lock::Mutex;
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Cid, Csn, FileId, PageId, Tid, Xid};
 use throng_wal::{Reader, RecordBuilder, Wal, WalConfig};
