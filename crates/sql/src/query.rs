@@ -130,6 +130,8 @@ pub enum RelKind {
     },
     /// A WITH query that is run once and read by several.
     Cte(u32),
+    /// In the recursive term of this WITH query: the rows its last step gave.
+    WorkTable(u32),
 }
 
 /// Any bound data statement.
@@ -148,9 +150,24 @@ pub struct BoundQuery {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cte {
     pub name: String,
-    pub query: Query,
+    pub body: CteBody,
     /// MATERIALIZED was written: run it on its own even where it is read once.
     pub materialized: bool,
+    /// Places that read it, its own recursive term apart.
+    pub uses: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // A few a statement.
+pub enum CteBody {
+    Query(Query),
+    /// WITH RECURSIVE: `term` reads what the step before gave, as [`RelKind::WorkTable`], and is run until it gives nothing.
+    Recursive {
+        init: Query,
+        term: Query,
+        /// UNION ALL: rows that were there before count again.
+        all: bool,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -251,6 +268,16 @@ pub enum LockWait {
     NoWait,
 }
 
+impl CteBody {
+    /// The queries it is made of.
+    pub fn queries(&self) -> Vec<&Query> {
+        match self {
+            CteBody::Query(query) => vec![query],
+            CteBody::Recursive { init, term, .. } => vec![init, term],
+        }
+    }
+}
+
 impl Query {
     /// Output columns: name and type.
     pub fn columns(&self) -> Vec<RelColumn> {
@@ -319,7 +346,10 @@ impl FromItem {
             FromItem::Rel(rel) => match &rel.kind {
                 RelKind::Subquery { query, .. } => query.for_each_expr(f),
                 RelKind::Function { args, .. } => args.iter().for_each(f),
-                RelKind::Table(_) | RelKind::Virtual(_) | RelKind::Cte(_) => {}
+                RelKind::Table(_)
+                | RelKind::Virtual(_)
+                | RelKind::Cte(_)
+                | RelKind::WorkTable(_) => {}
             },
             FromItem::Join {
                 left, right, on, ..

@@ -5,6 +5,7 @@ use throng_sql::expr::AggCall;
 use throng_sql::func::aggregate::AggState;
 use throng_sql::plan::{AggStrategy, AggregateNode};
 
+use super::context::Kept;
 use super::eval::{eval, holds};
 use super::hashed::{self, Key, RowTable};
 use super::sort::sort_key;
@@ -25,6 +26,7 @@ pub struct AggregateOp {
     at: usize,
     /// A finished group's row that waits for `having`.
     result: Option<Row>,
+    kept: Kept,
 }
 
 /// One aggregate of one group.
@@ -70,6 +72,7 @@ impl AggregateOp {
             input_ended: false,
             at: 0,
             result: None,
+            kept: Kept::default(),
         }
     }
 
@@ -113,7 +116,8 @@ impl AggregateOp {
         let group = match self.groups.first(&self.key) {
             Some(group) => group,
             None => {
-                cx.charge(hashed::row_bytes(&values) + 64 * self.plan.aggs.len())?;
+                let bytes = hashed::row_bytes(&values) + 64 * self.plan.aggs.len();
+                self.kept.add(bytes, cx)?;
                 let key = self.key.clone();
                 self.new_group(Some(&key), values)
             }
@@ -129,7 +133,7 @@ impl AggregateOp {
             .zip(intakes)
         {
             if let Intake::Args { args, order } = intake {
-                accumulate(call, accumulator, args, order, cx)?;
+                accumulate(call, accumulator, args, order, &mut self.kept, cx)?;
             }
         }
         Ok(())
@@ -175,6 +179,7 @@ fn accumulate(
     accumulator: &mut Accumulator,
     args: Row,
     order: Option<Box<[u8]>>,
+    kept: &mut Kept,
     cx: &mut Cx,
 ) -> Step<()> {
     if call.distinct {
@@ -183,12 +188,12 @@ fn accumulate(
         if accumulator.seen.first(&key).is_some() {
             return Ok(());
         }
-        cx.charge(hashed::row_bytes(&[]) + key.len())?;
+        kept.add(hashed::row_bytes(&[]) + key.len(), cx)?;
         accumulator.seen.insert(Some(&key), Row::new());
     }
     match order {
         Some(order) => {
-            cx.charge(order.len() + hashed::row_bytes(&args))?;
+            kept.add(order.len() + hashed::row_bytes(&args), cx)?;
             accumulator.ordered.push((order, args));
         }
         None => {
@@ -231,6 +236,7 @@ impl Operator for AggregateOp {
     fn rewind(&mut self, cx: &mut Cx) {
         self.input.rewind(cx);
         self.groups = RowTable::default();
+        self.kept.release(cx);
         self.states.clear();
         self.have_pending = false;
         self.input_ended = false;

@@ -14,6 +14,7 @@ use super::function::{FunctionScanOp, ProjectSetOp};
 use super::join::{HashJoinOp, NestedLoopJoin};
 use super::limit::{Filter, Limit, Materialize, Project, Values};
 use super::lock::LockRowsOp;
+use super::recursive::{RecursiveUnionOp, WorkTableScanOp};
 use super::scan::{IndexScanOp, SeqScanOp, VirtualScanOp};
 use super::setop::SetOperation;
 use super::sort::Sort;
@@ -243,8 +244,18 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
         } => Box::new(VirtualScanOp::new(table, columns, filter)),
         Node::FunctionScan(scan) => Box::new(FunctionScanOp::new(scan, plan.types.len())),
         Node::CteScan {
-            subplan, filter, ..
-        } => Box::new(CteScanOp::new(*subplan as usize, filter)),
+            subplan,
+            args,
+            filter,
+            ..
+        } => Box::new(CteScanOp::new(*subplan as usize, args, filter)),
+        Node::RecursiveUnion(union) => {
+            let (init, term) = (child(&union.init, cx)?, child(&union.term, cx)?);
+            Box::new(RecursiveUnionOp::new(union, &plan.types, init, term, cx))
+        }
+        Node::WorkTableScan {
+            work_table, filter, ..
+        } => Box::new(WorkTableScanOp::new(*work_table as usize, filter)),
         Node::Filter {
             input,
             condition,
@@ -258,7 +269,8 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
         }
         Node::HashJoin(join) => {
             let (left, right) = (child(&join.left, cx)?, child(&join.right, cx)?);
-            Box::new(HashJoinOp::new(join, left, right))
+            let depends = depends_on_outer(&join.right);
+            Box::new(HashJoinOp::new(join, left, right, depends))
         }
         Node::Sort { input, keys } => Box::new(Sort::new(child(input, cx)?, keys)),
         Node::Limit {

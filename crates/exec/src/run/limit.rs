@@ -5,6 +5,7 @@ use throng_types::Datum;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
+use super::context::Kept;
 use super::eval::{eval, holds};
 use super::hashed::row_bytes;
 use super::{BoxOperator, Cx, Operator, Row, Step};
@@ -225,6 +226,7 @@ pub struct Materialize {
     complete: bool,
     /// Whether the input depends on outer values and must run again when they change.
     depends: bool,
+    kept: Kept,
 }
 
 impl Materialize {
@@ -235,6 +237,7 @@ impl Materialize {
             at: 0,
             complete: false,
             depends,
+            kept: Kept::default(),
         }
     }
 }
@@ -253,7 +256,7 @@ impl Operator for Materialize {
             self.complete = true;
             return Ok(false);
         }
-        cx.charge(row_bytes(row))?;
+        self.kept.add(row_bytes(row), cx)?;
         self.rows.push(row.clone());
         self.at += 1;
         Ok(true)
@@ -263,6 +266,7 @@ impl Operator for Materialize {
         self.at = 0;
         if self.depends {
             self.rows.clear();
+            self.kept.release(cx);
             self.complete = false;
             self.input.rewind(cx);
         }

@@ -62,6 +62,7 @@ impl Binder<'_> {
             }
             Callee::Aggregate(agg) => {
                 self.check_aggregate_place(pos)?;
+                self.aggregate_place = self.aggregate_place.or(Some(pos));
                 let filter = match &call.filter {
                     Some(ast) => Some(self.in_clause(Clause::Other("FILTER"), |b| {
                         let bound = b.expr(ast, scope)?;

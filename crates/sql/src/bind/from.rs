@@ -3,7 +3,7 @@
 use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
 
-use super::scope::{CteName, NO_NAMES, NamedColumn, NamedTable, Names, Scope};
+use super::scope::{CteName, CteReading, NO_NAMES, NamedColumn, NamedTable, Names, Scope};
 use super::{Binder, Clause, at};
 use crate::catalog::Relation;
 use crate::expr::{Expr, RelId, Var};
@@ -95,7 +95,10 @@ impl Binder<'_> {
     ) -> Result<(FromItem, Names)> {
         if let ([plain], Some(cte)) = (&name.parts[..], scope.find_cte(name.last())) {
             let cte = cte.clone();
-            return self.cte_item(plain, cte, alias, name.pos);
+            // A name that cannot be read yet may still be a table's.
+            if cte.reading != CteReading::Later || self.find_relation(name)?.is_none() {
+                return self.cte_item(plain, cte, alias, name.pos);
+            }
         }
         let schema = match alias {
             Some(_) => None,
@@ -192,10 +195,21 @@ impl Binder<'_> {
         alias: Option<&Alias>,
         pos: Pos,
     ) -> Result<(FromItem, Names)> {
-        let Some(index) = cte.index else {
-            return Err(Error::unsupported("WITH RECURSIVE").position(pos + 1));
+        let kind = match cte.reading {
+            CteReading::Result(index) => {
+                self.ctes[index as usize].uses += 1;
+                RelKind::Cte(index)
+            }
+            CteReading::LastStep(index) => RelKind::WorkTable(index),
+            CteReading::Later => {
+                let message = format!("relation \"{name}\" does not exist");
+                let error = Error::new(state::UNDEFINED_TABLE, message)
+                    .detail(format!("There is a WITH item named \"{name}\", but it cannot be referenced from this part of the query."))
+                    .hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.");
+                return Err(error.position(pos + 1));
+            }
         };
-        self.named_rel(RelKind::Cte(index), name, cte.columns, alias)
+        self.named_rel(kind, name, cte.columns, alias)
     }
 
     /// An entry whose columns are its output by position.

@@ -16,6 +16,7 @@ mod scope;
 mod select;
 mod table;
 mod utility;
+mod with;
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType, oid};
@@ -148,6 +149,8 @@ struct Binder<'a> {
     keep_untyped: bool,
     /// Where each item of the select list just bound was written.
     target_places: Vec<ast::Pos>,
+    /// The first aggregate of the query being bound.
+    aggregate_place: Option<ast::Pos>,
 }
 
 /// Attaches a place to an error that has none.
@@ -171,6 +174,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             keep_untyped: false,
             target_places: vec![],
+            aggregate_place: None,
         }
     }
 

@@ -3,12 +3,12 @@
 use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
 
-use super::scope::{CteName, NO_NAMES, Names, Scope};
+use super::scope::{NO_NAMES, Names, Scope};
 use super::{Binder, Clause};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::CastContext;
 use crate::parse::ast::{self, Node, Pos};
-use crate::query::{Body, Cte, Distinct, FromItem, Query, RelColumn, RelKind, Select, Target};
+use crate::query::{Body, Distinct, FromItem, Query, RelColumn, RelKind, Select, Target};
 
 impl Binder<'_> {
     /// A query; `outer` is what it can see from where it stands.
@@ -36,69 +36,6 @@ impl Binder<'_> {
             barred: None,
         };
         self.query_body(ast, &scope)
-    }
-
-    pub(super) fn bind_ctes(
-        &mut self,
-        with: &[ast::Cte],
-        recursive: bool,
-        outer: Option<&Scope<'_>>,
-    ) -> Result<Vec<CteName>> {
-        let mut names: Vec<CteName> = Vec::new();
-        for cte in with {
-            if names.iter().any(|n| n.name == cte.name) {
-                let message = format!("WITH query name \"{}\" specified more than once", cte.name);
-                return Err(Error::new(state::DUPLICATE_ALIAS, message).position(cte.pos + 1));
-            }
-            let Some(query) = &cte.query else {
-                return Err(Error::unsupported("data-modifying WITH").position(cte.pos + 1));
-            };
-            let mut visible = names.clone();
-            if recursive {
-                visible.push(CteName {
-                    name: cte.name.clone(),
-                    index: None,
-                    columns: vec![],
-                });
-            }
-            let empty = Scope::empty();
-            let scope = Scope {
-                names: &NO_NAMES,
-                outer: Some(outer.unwrap_or(&empty)),
-                ctes: &visible,
-                barred: None,
-            };
-            let query = self.query(query, Some(&scope))?;
-            let mut columns = query.columns();
-            if cte.columns.len() > columns.len() {
-                let message = format!(
-                    "WITH query \"{}\" has {} columns available but {} columns specified",
-                    cte.name,
-                    columns.len(),
-                    cte.columns.len()
-                );
-                return Err(
-                    Error::new(state::INVALID_COLUMN_REFERENCE, message).position(cte.pos + 1)
-                );
-            }
-            columns
-                .iter_mut()
-                .zip(&cte.columns)
-                .for_each(|(c, n)| c.name = n.clone());
-            let index = self.ctes.len() as u32;
-            let materialized = cte.materialized == Some(true);
-            self.ctes.push(Cte {
-                name: cte.name.clone(),
-                query,
-                materialized,
-            });
-            names.push(CteName {
-                name: cte.name.clone(),
-                index: Some(index),
-                columns,
-            });
-        }
-        Ok(names)
     }
 
     fn query_body(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
@@ -365,7 +302,7 @@ impl Binder<'_> {
     }
 
     /// One side of a set operation: the other side has a say in what its constants are.
-    fn operand(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
+    pub(super) fn operand(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
         self.keep_untyped = matches!(ast.body, ast::Body::Select(_));
         let query = self.query(ast, Some(scope));
         self.keep_untyped = false;
@@ -459,6 +396,7 @@ impl Binder<'_> {
         let keep_untyped = std::mem::take(&mut self.keep_untyped);
         let mut names = Names::default();
         let from = self.bind_from(&select.from, &mut names, outer)?;
+        let aggregate_before = self.aggregate_place.take();
         let scope = Scope::within(&names, Some(outer));
         let filter = match &select.filter {
             Some(ast) => Some(self.in_clause(Clause::Where, |b| {
@@ -488,6 +426,13 @@ impl Binder<'_> {
         let has_aggregate = targets.iter().any(|t| has_aggregate(&t.expr))
             || order.iter().any(|k| has_aggregate(&k.expr))
             || having.is_some();
+        if has_aggregate && from.iter().any(reads_last_step) {
+            let message =
+                "aggregate functions are not allowed in a recursive query's recursive term";
+            let error = Error::new(state::INVALID_RECURSION, message);
+            return Err(super::at(error, self.aggregate_place.unwrap_or(ast.pos)));
+        }
+        self.aggregate_place = aggregate_before;
         let grouped = has_aggregate || !group_by.is_empty();
         let mut bound = Select {
             from,
@@ -584,6 +529,14 @@ impl Binder<'_> {
     }
 }
 
+/// Whether a WITH query's own rows are among the items.
+fn reads_last_step(item: &FromItem) -> bool {
+    match item {
+        FromItem::Rel(rel) => matches!(rel.kind, RelKind::WorkTable(_)),
+        FromItem::Join { left, right, .. } => reads_last_step(left) || reads_last_step(right),
+    }
+}
+
 pub(super) fn lock_name(strength: ast::RowLockStrength) -> &'static str {
     match strength {
         ast::RowLockStrength::Update => "FOR UPDATE",
@@ -594,7 +547,7 @@ pub(super) fn lock_name(strength: ast::RowLockStrength) -> &'static str {
 }
 
 /// One target for each column of an entry.
-fn output_targets(id: RelId, columns: &[RelColumn]) -> Vec<Target> {
+pub(super) fn output_targets(id: RelId, columns: &[RelColumn]) -> Vec<Target> {
     columns
         .iter()
         .enumerate()

@@ -217,8 +217,8 @@ pub struct Cte {
     pub name: String,
     pub columns: Vec<String>,
     pub materialized: Option<bool>,
-    /// None: a data-modifying statement.
-    pub query: Option<Query>,
+    /// A query, or an INSERT, UPDATE or DELETE.
+    pub statement: Statement,
     pub pos: Pos,
 }
 

@@ -20,6 +20,8 @@ mod query;
 mod table;
 mod types;
 mod utility;
+pub(crate) mod walk;
+pub(crate) mod walk;
 
 use throng_types::error::state;
 use throng_types::{Error, Result};

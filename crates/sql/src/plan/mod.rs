@@ -17,9 +17,11 @@ mod join;
 mod node;
 mod select;
 mod subquery;
+mod with;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use throng_types::{Error, Oid, Result, SqlType};
@@ -71,8 +73,10 @@ pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement
         needed: HashMap::default(),
         frames: Vec::new(),
         subplans: Vec::new(),
-        cte_slots: vec![None; ctes.len()],
-        ctes,
+        shared: vec![None; ctes.len()],
+        steps: vec![None; ctes.len()],
+        ctes: ctes.into(),
+        work_tables: 0,
         next_param: 0,
         next_plan: 0,
         next_rel: rel_count,
@@ -190,10 +194,12 @@ pub(super) struct Planner<'a> {
     needed: Map<RelId, BTreeSet<i16>>,
     frames: Vec<Frame>,
     subplans: Vec<Plan>,
-    ctes: Vec<Cte>,
-
-    /// The subplan of each WITH query that has been planned.
-    cte_slots: Vec<Option<u32>>,
+    ctes: Arc<[Cte]>,
+    /// Each WITH query that has been planned as a subplan.
+    shared: Vec<Option<with::Shared>>,
+    /// Each WITH RECURSIVE whose recursive term is being planned, or was.
+    steps: Vec<Option<with::Steps>>,
+    work_tables: u32,
     next_param: u32,
     next_plan: u32,
     next_rel: u32,
@@ -228,8 +234,8 @@ impl Planner<'_> {
         kind.for_each_var(&mut |var| {
             needed.entry(var.rel).or_default().insert(var.column);
         });
-        for cte in &self.ctes {
-            cte.query.for_each_var(&mut |var| {
+        for query in self.ctes.iter().flat_map(|cte| cte.body.queries()) {
+            query.for_each_var(&mut |var| {
                 needed.entry(var.rel).or_default().insert(var.column);
             });
         }
@@ -442,7 +448,8 @@ impl Plan {
             | Node::IndexScan(_)
             | Node::VirtualScan { .. }
             | Node::FunctionScan(_)
-            | Node::CteScan { .. } => vec![],
+            | Node::CteScan { .. }
+            | Node::WorkTableScan { .. } => vec![],
             Node::Filter { input, .. }
             | Node::Project { input, .. }
             | Node::ProjectSet { input, .. }
@@ -455,6 +462,7 @@ impl Plan {
             Node::NestedLoop(node) => vec![&node.left, &node.right],
             Node::HashJoin(node) => vec![&node.left, &node.right],
             Node::SetOp { left, right, .. } => vec![left, right],
+            Node::RecursiveUnion(node) => vec![&node.init, &node.term],
             Node::Insert(node) => vec![&node.input],
             Node::Update(node) => vec![&node.input],
             Node::Delete(node) => vec![&node.input],
@@ -486,9 +494,16 @@ impl Plan {
                     .for_each(|b| f(&b.value));
                 scan.condition.iter().chain(&scan.filter).for_each(f);
             }
-            Node::VirtualScan { filter, .. } | Node::CteScan { filter, .. } => {
-                filter.iter().for_each(f)
+            Node::VirtualScan { filter, .. } => filter.iter().for_each(f),
+            Node::CteScan { args, filter, .. } => {
+                args.iter().for_each(|(_, e)| f(e));
+                filter.iter().for_each(f);
             }
+            Node::WorkTableScan { step, filter, .. } => {
+                f(step);
+                filter.iter().for_each(f);
+            }
+            Node::RecursiveUnion(node) => node.args.iter().for_each(|(_, e)| f(e)),
             Node::FunctionScan(scan) => scan.args.iter().chain(&scan.filter).for_each(f),
             Node::Filter { condition, .. } => f(condition),
             Node::Project { exprs, .. } => exprs.iter().for_each(f),

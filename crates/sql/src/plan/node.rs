@@ -108,11 +108,22 @@ pub enum Node {
         filter: Option<Expr>,
     },
     FunctionScan(FunctionScan),
-    /// Reads a shared WITH query: the subplan is run once and its rows kept.
+    /// Reads a shared WITH query: the subplan is run once for the same `args`, which are set before, and its rows kept.
     CteScan {
         rel: RelId,
         alias: String,
         subplan: u32,
+        args: Vec<(ParamId, Expr)>,
+        filter: Option<Expr>,
+    },
+    RecursiveUnion(Box<RecursiveUnion>),
+    /// In the term of a [`RecursiveUnion`]: the rows of its last step.
+    WorkTableScan {
+        rel: RelId,
+        alias: String,
+        work_table: u32,
+        /// Another value for each step, so that what is kept of one is not taken for the next one's.
+        step: Expr,
         filter: Option<Expr>,
     },
     /// A condition; `once` where it does not depend on the row (PostgreSQL's One-Time Filter).
@@ -228,6 +239,21 @@ pub struct FunctionScan {
     /// Adds a bigint column counting rows from 1.
     pub ordinality: bool,
     pub filter: Option<Expr>,
+}
+
+/// Gives the rows of `init`, then over and over those of `term`, which reads the rows of the time before, until it gives none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecursiveUnion {
+    /// A row that was given before is given again.
+    pub all: bool,
+    pub init: Plan,
+    pub term: Plan,
+    /// Where `term` finds its rows.
+    pub work_table: u32,
+    /// Set to the number of the step.
+    pub step: Option<ParamId>,
+    /// What the term needs from outside. No input row.
+    pub args: Vec<(ParamId, Expr)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,202 @@
+//! WITH: queries that several read, and recursion.
+
+use throng_types::{Error, Result, SqlType};
+
+use super::fold::is_volatile;
+use super::join::rename;
+use super::{Built, Columns, Cost, Node, Plan, Planner, RecursiveUnion, cost};
+use crate::expr::{Expr, ParamId, RelId, Var};
+use crate::func::Volatility;
+use crate::query::{Body, CteBody, FromItem, Query, Rel, RelKind};
+
+/// A WITH query that is a subplan.
+#[derive(Clone)]
+pub(super) struct Shared {
+    subplan: u32,
+    /// What it needs from outside the query that its WITH belongs to.
+    free: Vec<(ParamId, Var)>,
+}
+
+/// How the recursive term of a WITH query finds the rows of its last step.
+#[derive(Clone, Copy)]
+pub(super) struct Steps {
+    work_table: u32,
+    /// The entry whose one column is the number of the step: plans that read the work table depend on it.
+    counter: RelId,
+    cost: Cost,
+}
+
+/// Rows a step is taken to have for each of the first; PostgreSQL's guess.
+const GROWTH: f64 = 10.0;
+/// A table of a hash join that is the same in every step is kept up to this estimated size.
+const KEPT_BYTES: f64 = (16 << 20) as f64;
+
+/// Whether a plan reads the rows of a recursion's last step.
+pub(super) fn changes(plan: &Plan) -> bool {
+    matches!(plan.node, Node::WorkTableScan { .. }) || plan.children().into_iter().any(changes)
+}
+
+pub(super) fn can_be_kept(cost: &Cost) -> bool {
+    cost.rows * (f64::from(cost.width) + 64.0) <= KEPT_BYTES
+}
+
+/// Whether a query gives the same rows wherever it is run, and does nothing but read.
+fn is_steady(query: &Query) -> bool {
+    let mut steady = query.locks.is_empty();
+    query.for_each_expr(&mut |e| {
+        steady = steady
+            && !e.any(&mut |e| {
+                is_volatile(e) || matches!(e, Expr::Subquery(sub) if !is_steady(&sub.query))
+            })
+    });
+    steady && nested_steady(query)
+}
+
+fn nested_steady(query: &Query) -> bool {
+    match &query.body {
+        Body::Select(select) => select.from.iter().all(is_steady_item),
+        Body::Values { .. } => true,
+        Body::SetOp { left, right, .. } => is_steady(left) && is_steady(right),
+    }
+}
+
+fn is_steady_item(item: &FromItem) -> bool {
+    match item {
+        FromItem::Rel(rel) => match &rel.kind {
+            RelKind::Subquery { query, .. } => is_steady(query),
+            RelKind::Function { func, .. } => func.volatility != Volatility::Volatile,
+            _ => true,
+        },
+        FromItem::Join { left, right, .. } => is_steady_item(left) && is_steady_item(right),
+    }
+}
+
+impl Planner<'_> {
+    /// A WITH query that is read.
+    pub(super) fn cte(
+        &mut self,
+        rel: &Rel,
+        number: usize,
+        conditions: Vec<Expr>,
+    ) -> Result<Built> {
+        let ctes = self.ctes.clone();
+        let cte = &ctes[number];
+        let in_place = cte.uses == 1
+            && !cte.materialized
+            && match &cte.body {
+                CteBody::Query(query) => is_steady(query),
+                // Its rows pass on; but where the reader may be run again it should not recur again.
+                CteBody::Recursive { .. } => self.frames.is_empty(),
+            };
+        if in_place {
+            let built = self.cte_body(number, &cte.body)?;
+            return self.filter(rename(built, rel.id), conditions);
+        }
+        let shared = match &self.shared[number] {
+            Some(shared) => shared.clone(),
+            None => {
+                let (plan, free) = self.attached(|p| p.cte_body(number, &cte.body))?;
+                self.subplans.push(plan);
+                let subplan = self.subplans.len() as u32 - 1;
+                let shared = Shared { subplan, free };
+                self.shared[number] = Some(shared.clone());
+                shared
+            }
+        };
+        let args = self.arguments(shared.free, &Columns::default())?;
+        let plan = &self.subplans[shared.subplan as usize];
+        let (types, cost) = (plan.types.clone(), plan.cost);
+        let places = Columns::of(rel.id, 1..=types.len() as i16);
+        let filter = Expr::all_of(self.place_all(conditions, &places)?);
+        let node = Node::CteScan {
+            rel: rel.id,
+            alias: rel.alias.clone(),
+            subplan: shared.subplan,
+            args,
+            filter,
+        };
+        Ok(Built {
+            plan: self.node(node, types, cost),
+            columns: places,
+            order: Vec::new(),
+        })
+    }
+
+    fn cte_body(&mut self, number: usize, body: &CteBody) -> Result<Plan> {
+        match body {
+            CteBody::Query(query) => Ok(self.query(query)?.plan),
+            CteBody::Recursive { init, term, all } => self.recursive(number, init, term, *all),
+        }
+    }
+
+    fn recursive(&mut self, number: usize, init: &Query, term: &Query, all: bool) -> Result<Plan> {
+        let init = self.query(init)?.plan;
+        let counter = self.new_rel();
+        let work_table = self.work_tables;
+        self.work_tables += 1;
+        self.steps[number] = Some(Steps {
+            work_table,
+            counter,
+            cost: Cost {
+                startup: 0.0,
+                total: init.cost.rows * GROWTH * cost::TUPLE,
+                rows: init.cost.rows * GROWTH,
+                width: init.cost.width,
+            },
+        });
+        let (term, free) = self.attached(|p| p.query(term))?;
+        let (own, outside): (Vec<_>, Vec<_>) =
+            free.into_iter().partition(|(_, var)| var.rel == counter);
+        let args = self.arguments(outside, &Columns::default())?;
+        let types = init.types.clone();
+        let rows = init.cost.rows + term.rows() * GROWTH;
+        let cost = Cost {
+            startup: init.cost.startup,
+            total: init.cost.total + term.plan.cost.total * GROWTH + rows * cost::TUPLE,
+            rows,
+            width: init.cost.width,
+        };
+        let node = RecursiveUnion {
+            all,
+            init,
+            term: term.plan,
+            work_table,
+            step: own.first().map(|(param, _)| *param),
+            args,
+        };
+        Ok(self.node(Node::RecursiveUnion(Box::new(node)), types, cost))
+    }
+
+    /// The rows of a recursion's last step.
+    pub(super) fn work_table(
+        &mut self,
+        rel: &Rel,
+        number: usize,
+        conditions: Vec<Expr>,
+    ) -> Result<Built> {
+        let Some(steps) = self.steps[number] else {
+            return Err(Error::internal("a recursive reference outside its query"));
+        };
+        let counter = Var {
+            rel: steps.counter,
+            column: 1,
+            ty: SqlType::INT8,
+        };
+        let step = self.place_var(counter, &Columns::default())?;
+        let types: Vec<SqlType> = rel.columns.iter().map(|c| c.ty).collect();
+        let places = Columns::of(rel.id, 1..=types.len() as i16);
+        let filter = Expr::all_of(self.place_all(conditions, &places)?);
+        let node = Node::WorkTableScan {
+            rel: rel.id,
+            alias: rel.alias.clone(),
+            work_table: steps.work_table,
+            step,
+            filter,
+        };
+        Ok(Built {
+            plan: self.node(node, types, steps.cost),
+            columns: places,
+            order: Vec::new(),
+        })
+    }
+}
