@@ -1,10 +1,12 @@
 //! The bound query: what a statement means, before anything is decided about how to run it.
 
+pub mod walk;
+
 use std::sync::Arc;
 
 use throng_types::{Oid, SqlType};
 
-use crate::catalog::{TableDef, VirtualTable};
+use crate::catalog::{TableDef, ViewDef, VirtualTable};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::Function;
 
@@ -19,6 +21,10 @@ pub struct Query {
     pub locks: Vec<RowLock>,
     /// The range-table entry that stands for this query's own output columns.
     pub output: RelId,
+    /// The WITH queries written before this one, by their index in the statement.
+    pub ctes: Vec<u32>,
+    /// What those need of the queries around this one, as variables.
+    pub outside: Vec<Expr>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +86,8 @@ pub enum FromItem {
         left: Box<FromItem>,
         right: Box<FromItem>,
         on: Option<Expr>,
+        /// The columns of USING or NATURAL that `on` compares.
+        using: Vec<String>,
     },
 }
 
@@ -101,6 +109,9 @@ pub struct Rel {
     pub id: RelId,
     /// The name it goes by in the query.
     pub alias: String,
+    /// The name was written after it, and the names of its first columns.
+    pub aliased: bool,
+    pub column_aliases: Vec<String>,
     pub kind: RelKind,
     /// What it offers, by position (for tables: by attribute number - 1, dropped ones included).
     pub columns: Vec<RelColumn>,
@@ -120,6 +131,11 @@ pub enum RelKind {
     Subquery {
         query: Box<Query>,
         lateral: bool,
+    },
+    /// A view, with the query it stands for.
+    View {
+        view: Arc<ViewDef>,
+        query: Box<Query>,
     },
     /// A function in FROM. Set-returning ones give their rows, others one row.
     Function {
@@ -150,9 +166,11 @@ pub struct BoundQuery {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cte {
     pub name: String,
+    /// The names written after its own for its first columns.
+    pub aliases: Vec<String>,
     pub body: CteBody,
-    /// MATERIALIZED was written: run it on its own even where it is read once.
-    pub materialized: bool,
+    /// MATERIALIZED was written: run it on its own even where it is read once. NOT MATERIALIZED: false.
+    pub materialized: Option<bool>,
     /// Places that read it, its own recursive term apart.
     pub uses: u32,
 }
@@ -168,6 +186,8 @@ pub enum CteBody {
         /// UNION ALL: rows that were there before count again.
         all: bool,
     },
+    /// An INSERT, UPDATE or DELETE, which is run once whoever reads what it returns.
+    Write(Box<QueryKind>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -194,11 +214,21 @@ pub struct Insert {
     pub returning: Vec<Target>,
 }
 
-/// A CHECK constraint bound to a row.
+/// A condition that a new row must not break.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
+    /// The constraint's name, or the view's.
     pub name: String,
     pub expr: Expr,
+    pub of: CheckOf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckOf {
+    /// A CHECK constraint.
+    Constraint,
+    /// A view WITH CHECK OPTION.
+    View,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -269,11 +299,43 @@ pub enum LockWait {
 }
 
 impl CteBody {
-    /// The queries it is made of.
+    /// The variables in it that are not of its own entries.
+    pub fn outside(&self) -> Vec<Expr> {
+        let mut own: Vec<RelId> = Vec::new();
+        let mut vars: Vec<&Var> = Vec::new();
+        for query in self.queries() {
+            query.walk(true, &mut |part| match part {
+                walk::Part::Query(query) => own.push(query.output),
+                walk::Part::Rel(rel) => own.push(rel.id),
+                walk::Part::Expr(Expr::Var(var)) => vars.push(var),
+                walk::Part::Expr(_) => {}
+            });
+        }
+        vars.retain(|var| !own.contains(&var.rel));
+        let mut outside: Vec<Expr> = Vec::new();
+        for var in vars {
+            let var = Expr::Var(var.clone());
+            if !outside.contains(&var) {
+                outside.push(var);
+            }
+        }
+        outside
+    }
+
+    /// The queries it is made of; none of a write.
     pub fn queries(&self) -> Vec<&Query> {
         match self {
             CteBody::Query(query) => vec![query],
             CteBody::Recursive { init, term, .. } => vec![init, term],
+            CteBody::Write(_) => vec![],
+        }
+    }
+
+    pub fn queries_mut(&mut self) -> Vec<&mut Query> {
+        match self {
+            CteBody::Query(query) => vec![query],
+            CteBody::Recursive { init, term, .. } => vec![init, term],
+            CteBody::Write(_) => vec![],
         }
     }
 }
@@ -318,7 +380,8 @@ impl Query {
         }
         self.order.iter().for_each(|k| f(&k.expr));
         self.limit.iter().for_each(&mut *f);
-        self.offset.iter().for_each(f);
+        self.offset.iter().for_each(&mut *f);
+        self.outside.iter().for_each(f);
     }
 
     /// Every variable used anywhere in the query, subqueries included.
@@ -344,7 +407,9 @@ impl FromItem {
     pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match self {
             FromItem::Rel(rel) => match &rel.kind {
-                RelKind::Subquery { query, .. } => query.for_each_expr(f),
+                RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
+                    query.for_each_expr(f)
+                }
                 RelKind::Function { args, .. } => args.iter().for_each(f),
                 RelKind::Table(_)
                 | RelKind::Virtual(_)
@@ -364,7 +429,7 @@ impl FromItem {
         match self {
             FromItem::Rel(rel) => {
                 f(rel.id);
-                if let RelKind::Subquery { query, .. } = &rel.kind {
+                if let RelKind::Subquery { query, .. } | RelKind::View { query, .. } = &rel.kind {
                     query.for_each_rel(f);
                 }
             }

@@ -30,6 +30,12 @@ pub struct Execution {
     root: Option<BoxOperator>,
     memory: Memory,
     plan: Arc<PlannedStatement>,
+    /// The write of WITH that is being run, by its subplan; none: the statement itself.
+    stage: Option<u32>,
+    /// What the writes of WITH that have been run returned, by their subplans.
+    written: Vec<(u32, Vec<Row>)>,
+    /// The subplans have their operators.
+    prepared: bool,
 }
 
 impl Execution {
@@ -40,6 +46,9 @@ impl Execution {
             root: None,
             memory,
             plan,
+            stage: None,
+            written: Vec::new(),
+            prepared: false,
         }
     }
 
@@ -60,6 +69,7 @@ impl Execution {
             tag: StatementTag::Select,
             root,
             subplans: Vec::new(),
+            writes: Vec::new(),
             outer_params: 0,
             params: Vec::new(),
             output: Vec::new(),
@@ -97,14 +107,47 @@ impl Execution {
         self.memory.counters.take()
     }
 
+    /// The plan that is being run: that of a write of WITH, or the statement's.
+    pub fn current(&self) -> &'static Plan {
+        let plan = self.static_plan();
+        match self.stage {
+            Some(slot) => &plan.subplans[slot as usize],
+            None => &plan.root,
+        }
+    }
+
     /// What writes read their rows from: the input of the INSERT, UPDATE or DELETE, else the whole plan.
     fn row_source(&self) -> &'static Plan {
-        match &self.static_plan().root.node {
+        let plan = self.current();
+        match &plan.node {
             Node::Insert(node) => &node.input,
             Node::Update(node) => &node.input,
             Node::Delete(node) => &node.input,
-            _ => &self.static_plan().root,
+            _ => plan,
         }
+    }
+
+    /// Whether the writes of WITH have been run, if there are any.
+    pub fn is_ready(&self) -> bool {
+        self.written.len() == self.plan.writes.len()
+    }
+
+    /// The next write of WITH that has not been run; from here on it is what is run.
+    pub fn begin_write(&mut self) -> Option<u32> {
+        let next = self.plan.writes.get(self.written.len()).copied()?;
+        self.root = None;
+        self.stage = Some(next);
+        Some(next)
+    }
+
+    /// What the write that was begun returned, for those who read it. The statement itself is run next.
+    pub fn end_write(&mut self, rows: Vec<Row>) {
+        let Some(slot) = self.stage.take() else {
+            return;
+        };
+        self.root = None;
+        self.memory.subplans[slot as usize] = Some(SubPlan::of_rows(rows.clone()));
+        self.written.push((slot, rows));
     }
 
     /// The next row of the plan (of a write: of its input). Goes on where it stopped.
@@ -120,13 +163,24 @@ impl Execution {
     ) -> Step<bool> {
         let source = self.row_source();
         let plan = self.static_plan();
+        if self.stage.is_none() && !self.is_ready() {
+            return Err(Error::unsupported("data-modifying WITH here").into());
+        }
         let mut cx = Cx::new(env, &mut self.memory);
         cx.recheck = recheck;
-        if self.root.is_none() {
+        if !self.prepared {
             for (slot, subplan) in plan.subplans.iter().enumerate() {
-                let root = operator(subplan, &mut cx)?;
-                cx.subplans[slot] = Some(SubPlan::new(root));
+                let known = self.written.iter().find(|(s, _)| *s as usize == slot);
+                cx.subplans[slot] = Some(match known {
+                    Some((_, rows)) => SubPlan::of_rows(rows.clone()),
+                    // It is run before anybody reads it.
+                    None if plan.writes.contains(&(slot as u32)) => SubPlan::of_rows(Vec::new()),
+                    None => SubPlan::new(operator(subplan, &mut cx)?),
+                });
             }
+            self.prepared = true;
+        }
+        if self.root.is_none() {
             self.root = Some(operator(source, &mut cx)?);
         }
         match &mut self.root {
@@ -146,7 +200,11 @@ impl Execution {
     /// The same input for one row of `rel` that has changed to the version `tid`.
     pub fn recheck(&self, rel: RelId, tid: Tid, work_mem: usize) -> RecheckRun {
         RecheckRun {
-            run: Execution::new(self.plan.clone(), work_mem),
+            run: Execution {
+                stage: self.stage,
+                written: self.written.clone(),
+                ..Execution::new(self.plan.clone(), work_mem)
+            },
             rel,
             tid,
         }
@@ -156,9 +214,9 @@ impl Execution {
     pub fn evaluate<T>(
         &mut self,
         env: Env<'_>,
-        f: impl FnOnce(&'static PlannedStatement, &mut Cx) -> Step<T>,
+        f: impl FnOnce(&'static Plan, &mut Cx) -> Step<T>,
     ) -> Step<T> {
-        let plan = self.static_plan();
+        let plan = self.current();
         f(plan, &mut Cx::new(env, &mut self.memory))
     }
 }

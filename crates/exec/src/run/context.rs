@@ -163,10 +163,18 @@ impl<'a> Cx<'a> {
         if *self.used <= self.limit {
             return Ok(());
         }
-        Err(Error::new(state::OUT_OF_MEMORY, "out of memory")
-            .detail(format!("The statement needs more than work_mem, {} kB, for the rows it keeps.", self.limit / 1024))
-            .hint("Raise work_mem for this session, or have the statement sort, group or join fewer rows."))
+        Err(too_much_kept(self.limit))
     }
+}
+
+/// 53200: `limit` is `work_mem` in bytes.
+pub fn too_much_kept(limit: usize) -> Error {
+    Error::new(state::OUT_OF_MEMORY, "out of memory")
+        .detail(format!(
+            "The statement needs more than work_mem, {} kB, for the rows it keeps.",
+            limit / 1024
+        ))
+        .hint("Raise work_mem for this session, or have the statement sort, group or join fewer rows.")
 }
 
 /// The memory of the rows an operator keeps, as the statement's account has it.

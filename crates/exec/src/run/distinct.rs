@@ -46,8 +46,7 @@ impl Distinct {
         if self.seen.first(&self.key).is_some() {
             return Ok(false);
         }
-        self.kept
-            .add(hashed::row_bytes(&[]) + self.key.len(), cx)?;
+        self.kept.add(hashed::row_bytes(&[]) + self.key.len(), cx)?;
         self.seen.insert(Some(&self.key), Row::new());
         Ok(true)
     }

@@ -68,8 +68,7 @@ impl SetOperation {
                 Ok(before)
             }
             None => {
-                self.kept
-                    .add(hashed::row_bytes(&[]) + self.key.len(), cx)?;
+                self.kept.add(hashed::row_bytes(&[]) + self.key.len(), cx)?;
                 self.counts.insert(Some(&self.key), vec![Datum::Int8(1)]);
                 Ok(0)
             }

@@ -45,8 +45,7 @@ impl Sort {
             }
             let bytes = sort_key(self.keys, &self.pending, cx)?;
             self.have_pending = false;
-            self.kept
-                .add(bytes.len() + row_bytes(&self.pending), cx)?;
+            self.kept.add(bytes.len() + row_bytes(&self.pending), cx)?;
             self.rows.push((bytes, std::mem::take(&mut self.pending)));
             cx.tick()?;
         }

@@ -15,6 +15,7 @@ use throng_types::{Datum, Error};
 use super::context::Kept;
 use super::eval::{eval as eval_expr, holds};
 use super::hashed::row_bytes;
+use super::limit::Values;
 use super::{BoxOperator, Cx, Operator, Row, Step};
 
 /// A subquery's operators and what is known of its answer.
@@ -43,6 +44,14 @@ impl SubPlan {
             run: Run::Fresh,
             row: Row::new(),
             kept: Kept::default(),
+        }
+    }
+
+    /// A plan that has been run: its rows.
+    pub fn of_rows(rows: Vec<Row>) -> SubPlan {
+        SubPlan {
+            run: Run::Finished(rows),
+            ..SubPlan::new(Box::new(Values::new(&[])))
         }
     }
 

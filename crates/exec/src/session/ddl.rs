@@ -17,6 +17,7 @@ use throng_sql::catalog::ddl::{self, DdlHost, Work};
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object, TableDef, builtin};
 use throng_sql::command::{Ddl, TargetKind};
 use throng_sql::expr::Expr;
+use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
 use throng_sql::settings::Id;
 use throng_txn::rows::RowRef;
@@ -83,18 +84,39 @@ impl DdlHost for Host<'_> {
     fn current_user(&self) -> Oid {
         self.user
     }
+
+    fn eval(&self) -> EvalContext<'_> {
+        self.env.eval
+    }
 }
 
 /// The tables a definition is about, and how they are locked.
-fn tables_of(ddl: &Ddl, catalog: &Catalog) -> (Vec<Oid>, LockMode) {
+fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
     let of_target = |kind: TargetKind, oid: Oid| match kind {
-        TargetKind::Table | TargetKind::Column(_) => Some(oid),
+        TargetKind::Table
+        | TargetKind::Column(_)
+        | TargetKind::View
+        | TargetKind::ViewColumn(_) => Some(oid),
         TargetKind::Index => catalog.index(oid).map(|index| index.table),
         TargetKind::Constraint => catalog.constraint(oid).map(|constraint| constraint.table),
         _ => None,
     };
     let tables = match ddl {
-        Ddl::CreateIndex(create) => return (vec![create.table], LockMode::Share),
+        Ddl::CreateIndex(create) => return vec![(create.table, LockMode::Share)],
+        Ddl::CreateView(create) => {
+            // What it reads must stay as it is; the view it replaces is nobody else's to change.
+            let over = create.view.uses.iter().map(|used| used.relation);
+            let mut locks: Vec<(Oid, LockMode)> =
+                over.map(|oid| (oid, LockMode::AccessShare)).collect();
+            locks.extend(
+                create
+                    .old
+                    .iter()
+                    .map(|old| (old.oid, LockMode::AccessExclusive)),
+            );
+            return locks;
+        }
+        Ddl::AlterView { view, .. } => vec![*view],
         Ddl::AlterTable { table, .. } => vec![*table],
         Ddl::Truncate { tables, .. } => tables.clone(),
         Ddl::Drop { targets, .. } => targets
@@ -106,7 +128,10 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> (Vec<Oid>, LockMode) {
         | Ddl::SetOwner { target, .. } => of_target(target.kind, target.oid).into_iter().collect(),
         _ => Vec::new(),
     };
-    (tables, LockMode::AccessExclusive)
+    let exclusive = tables.into_iter();
+    exclusive
+        .map(|oid| (oid, LockMode::AccessExclusive))
+        .collect()
 }
 
 /// The lock that stands for a relation's name: two sessions that take one name come one after the other.
@@ -123,6 +148,7 @@ fn relation_name(object: &Object) -> Option<(Oid, &str)> {
         Object::Table(def) => Some((def.schema, &def.name)),
         Object::Index(def) => Some((def.schema, &def.name)),
         Object::Sequence(def) => Some((def.schema, &def.name)),
+        Object::View(def) => Some((def.schema, &def.name)),
         Object::Schema(def) => Some((Oid::NONE, &def.name)),
         Object::Role(def) => Some((Oid(1), &def.name)),
         _ => None,
@@ -150,9 +176,8 @@ impl Session {
             let transaction = self.transaction_mut()?;
             transaction.used = true;
             let txn = &self.transaction()?.txn;
-            let (tables, mode) = tables_of(ddl, &catalog);
-            for table in tables {
-                txn.lock_relation(table, mode).await?;
+            for (relation, mode) in tables_of(ddl, &catalog) {
+                txn.lock_relation(relation, mode).await?;
             }
             let mut edit = CatalogEdit::new(&catalog);
             let outcome = self.apply(&mut edit, ddl, &catalog)?;

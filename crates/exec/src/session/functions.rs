@@ -234,6 +234,7 @@ impl SessionHost<'_> {
         match relation {
             Relation::Table(def) => def.owner,
             Relation::Sequence(def) => def.owner,
+            Relation::View(def) => def.owner,
             Relation::Index(def) => self
                 .catalog
                 .table(def.table)
@@ -279,7 +280,7 @@ impl SessionHost<'_> {
             Relation::Table(def) => Some(def.file),
             Relation::Index(def) => Some(def.file),
             Relation::Sequence(def) => Some(def.file),
-            Relation::Virtual(_) => None,
+            Relation::View(_) | Relation::Virtual(_) => None,
         }
     }
 

@@ -18,7 +18,8 @@ use throng_access::{RowLockMode, TxContext};
 use throng_buffer::{Patience, retry};
 use throng_sql::catalog::TableDef;
 use throng_sql::expr::Expr;
-use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, PlannedStatement, UpdateNode};
+use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
+use throng_sql::query::CheckOf;
 use throng_txn::Txn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, update_row};
 use throng_types::{Datum, Error, Result, Tid};
@@ -28,7 +29,7 @@ use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
 use crate::run::eval::{eval, holds};
 use crate::run::{Row, Step, Stop};
-use crate::session::{Returning, next, wait};
+use crate::session::{KeptRows, Returning, next, wait};
 use crate::table::{Index, Table};
 use foreign::ForeignKeys;
 
@@ -88,20 +89,57 @@ pub async fn run(
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
 ) -> Result<u64> {
-    let plan = execution.plan().clone();
-    match &plan.root.node {
-        Node::Insert(node) => insert(execution, node, cx, returning).await,
-        Node::Update(node) => update(execution, node, cx, returning).await,
-        Node::Delete(node) => delete(execution, node, cx, returning).await,
-        _ => Err(Error::internal("a statement that writes nothing")),
+    let mut keys = run_with(execution, cx).await?;
+    let count = run_one(execution, cx, returning, &mut keys).await?;
+    finish(keys, cx).await?;
+    Ok(count)
+}
+
+/// Runs the writes of a statement's WITH to their ends. All of them see what the statement sees, and none what another does;
+/// what they return is kept for the statement. Foreign keys wait for the statement's end.
+pub async fn run_with(execution: &mut Execution, cx: &Context<'_>) -> Result<Vec<ForeignKeys>> {
+    let mut keys = Vec::new();
+    while execution.begin_write().is_some() {
+        let mut kept = KeptRows::new(cx.work_mem);
+        let mut returning = Returning::Kept(&mut kept);
+        run_one(execution, cx, &mut returning, &mut keys).await?;
+        execution.end_write(kept.rows);
     }
+    Ok(keys)
+}
+
+/// What foreign keys ask for at a statement's end.
+pub async fn finish(keys: Vec<ForeignKeys>, cx: &Context<'_>) -> Result<()> {
+    for keys in keys {
+        keys.finish(cx).await?;
+    }
+    Ok(())
+}
+
+async fn run_one(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    returning: &mut Returning<'_>,
+    waiting: &mut Vec<ForeignKeys>,
+) -> Result<u64> {
+    let plan = execution.plan().clone();
+    let (count, keys) = match &execution.current().node {
+        Node::Insert(node) => insert(execution, node, cx, returning).await?,
+        Node::Update(node) => update(execution, node, cx, returning).await?,
+        Node::Delete(node) => delete(execution, node, cx, returning).await?,
+        _ => return Err(Error::internal("a statement that writes nothing")),
+    };
+    // The nodes were of this plan.
+    drop(plan);
+    waiting.push(keys);
+    Ok(count)
 }
 
 /// Evaluates expressions of a write, waiting for what they need.
 async fn evaluate<T>(
     execution: &mut Execution,
     env: Env<'_>,
-    mut f: impl FnMut(&'static PlannedStatement, &mut Cx) -> Step<T>,
+    mut f: impl FnMut(&'static Plan, &mut Cx) -> Step<T>,
 ) -> Result<T> {
     let mut patience = Patience::default();
     loop {
@@ -123,7 +161,7 @@ async fn give(
     }
     let mut out = Row::new();
     evaluate(execution, cx.env, |plan, cx| {
-        let exprs: &'static [Expr] = match &plan.root.node {
+        let exprs: &'static [Expr] = match &plan.node {
             Node::Insert(node) => &node.returning,
             Node::Update(node) => &node.returning,
             Node::Delete(node) => &node.returning,
@@ -144,7 +182,7 @@ async fn check_row(
 ) -> Result<()> {
     row::check_not_null(def, row, cx.env)?;
     let failed = evaluate(execution, cx.env, |plan, cx| {
-        let checks: &'static [CheckExpr] = match &plan.root.node {
+        let checks: &'static [CheckExpr] = match &plan.node {
             Node::Insert(node) => &node.checks,
             Node::Update(node) => &node.checks,
             _ => &[],
@@ -152,7 +190,7 @@ async fn check_row(
         for check in checks {
             // A check that is NULL is satisfied.
             if eval(&check.expr, row, cx)? == Datum::Bool(false) {
-                return Ok(Some(check.name.as_str()));
+                return Ok(Some(check));
             }
         }
         Ok(None)
@@ -160,7 +198,10 @@ async fn check_row(
     .await?;
     match failed {
         None => Ok(()),
-        Some(name) => Err(row::check_violation(def, name, row, cx.env)),
+        Some(check) => Err(match check.of {
+            CheckOf::Constraint => row::check_violation(def, &check.name, row, cx.env),
+            CheckOf::View => row::view_violation(def, &check.name, row, cx.env),
+        }),
     }
 }
 
@@ -169,7 +210,7 @@ async fn insert(
     node: &InsertNode,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
-) -> Result<u64> {
+) -> Result<(u64, ForeignKeys)> {
     let target = Target::of(&node.table, cx)?;
     let mut keys = ForeignKeys::new(&node.table, cx)?;
     let mut row = Row::new();
@@ -218,8 +259,7 @@ async fn insert(
             give(execution, cx, &row, returning).await?;
         }
     }
-    keys.finish(cx).await?;
-    Ok(count)
+    Ok((count, keys))
 }
 
 enum Updated {
@@ -246,7 +286,7 @@ async fn update_conflicting(
     both.push(Datum::Tid(at.tid));
     both.extend_from_slice(proposed);
     let new = evaluate(execution, cx.env, |plan, cx| {
-        let Node::Insert(node) = &plan.root.node else {
+        let Node::Insert(node) = &plan.node else {
             return Ok(None);
         };
         let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
@@ -353,7 +393,7 @@ async fn update(
     node: &UpdateNode,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
-) -> Result<u64> {
+) -> Result<(u64, ForeignKeys)> {
     let target = Target::of(&node.table, cx)?;
     let mut keys = ForeignKeys::new(&node.table, cx)?;
     let mut input = Row::new();
@@ -371,7 +411,7 @@ async fn update(
                 .collect();
             let mut new = old.clone();
             evaluate(execution, cx.env, |plan, cx| {
-                let Node::Update(node) = &plan.root.node else {
+                let Node::Update(node) = &plan.node else {
                     return Ok(());
                 };
                 for (attnum, expr) in &node.set {
@@ -403,8 +443,7 @@ async fn update(
             }
         }
     }
-    keys.finish(cx).await?;
-    Ok(count)
+    Ok((count, keys))
 }
 
 /// The value of an expression without input row.
@@ -450,7 +489,7 @@ impl Compute {
     pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<Row> {
         let mut out = Row::new();
         evaluate(&mut self.run, env, |plan, cx| {
-            let Node::Values { rows } = &plan.root.node else {
+            let Node::Values { rows } = &plan.node else {
                 return Ok(());
             };
             crate::run::build::evaluate_all(&rows[0], row, cx, &mut out)
@@ -476,7 +515,7 @@ async fn delete(
     node: &DeleteNode,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
-) -> Result<u64> {
+) -> Result<(u64, ForeignKeys)> {
     let target = Target::of(&node.table, cx)?;
     let mut keys = ForeignKeys::new(&node.table, cx)?;
     let mut input = Row::new();
@@ -511,6 +550,5 @@ async fn delete(
             }
         }
     }
-    keys.finish(cx).await?;
-    Ok(count)
+    Ok((count, keys))
 }

@@ -311,7 +311,7 @@ impl Binder<'_> {
 
 fn has_subquery(item: &FromItem) -> bool {
     match item {
-        FromItem::Rel(rel) => matches!(rel.kind, RelKind::Subquery { .. }),
+        FromItem::Rel(rel) => matches!(rel.kind, RelKind::Subquery { .. } | RelKind::View { .. }),
         FromItem::Join { left, right, .. } => has_subquery(left) || has_subquery(right),
     }
 }

@@ -9,7 +9,7 @@ use crate::catalog::Relation;
 use crate::expr::{Expr, RelId, Var};
 use crate::func::Callee;
 use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
-use crate::query::{FromItem, JoinKind, Rel, RelColumn, RelKind};
+use crate::query::{CteBody, FromItem, JoinKind, Rel, RelColumn, RelKind};
 
 fn wrong_alias(table: &str, has: usize, given: usize) -> Error {
     let message =
@@ -133,6 +133,7 @@ impl Binder<'_> {
                     .hint("Use the view pg_sequences.")
                     .position(name.pos + 1));
             }
+            Relation::View(view) => return self.view_item(&view, alias, schema),
             Relation::Index(index) => {
                 let message = format!("cannot open relation \"{}\"", index.name);
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
@@ -144,6 +145,8 @@ impl Binder<'_> {
         let mut rel = Rel {
             id,
             alias: name.last().to_string(),
+            aliased: alias.is_some(),
+            column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
             columns,
         };
@@ -197,6 +200,12 @@ impl Binder<'_> {
     ) -> Result<(FromItem, Names)> {
         let kind = match cte.reading {
             CteReading::Result(index) => {
+                let body = &self.ctes[index as usize].body;
+                if matches!(body, CteBody::Write(_)) && cte.columns.is_empty() {
+                    let message = format!("WITH query \"{name}\" does not have a RETURNING clause");
+                    let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
+                    return Err(error.position(pos + 1));
+                }
                 self.ctes[index as usize].uses += 1;
                 RelKind::Cte(index)
             }
@@ -213,7 +222,7 @@ impl Binder<'_> {
     }
 
     /// An entry whose columns are its output by position.
-    fn named_rel(
+    pub(super) fn named_rel(
         &mut self,
         kind: RelKind,
         name: &str,
@@ -248,6 +257,8 @@ impl Binder<'_> {
         let rel = Rel {
             id,
             alias: rel_name,
+            aliased: alias.is_some(),
+            column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
             columns,
         };
@@ -337,6 +348,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         };
         let kind = RelKind::Subquery {
             query: Box::new(query),
@@ -419,7 +432,7 @@ impl Binder<'_> {
             tables: right_names.tables.clone(),
             columns: vec![],
         })?;
-        let (condition, columns) =
+        let (condition, columns, using) =
             self.join_condition(kind, on, &names, &left_names, &right_names, pos, scope)?;
         names.columns = columns;
         if let Some(alias) = alias {
@@ -447,6 +460,7 @@ impl Binder<'_> {
             left: Box::new(left),
             right: Box::new(right),
             on: condition,
+            using,
         };
         Ok((item, names))
     }
@@ -461,7 +475,7 @@ impl Binder<'_> {
         right: &Names,
         pos: Pos,
         scope: &Scope<'_>,
-    ) -> Result<(Option<Expr>, Vec<NamedColumn>)> {
+    ) -> Result<(Option<Expr>, Vec<NamedColumn>, Vec<String>)> {
         let all = || {
             left.columns
                 .iter()
@@ -470,7 +484,7 @@ impl Binder<'_> {
                 .collect::<Vec<_>>()
         };
         let shared: Vec<String> = match on {
-            JoinOn::None => return Ok((None, all())),
+            JoinOn::None => return Ok((None, all(), vec![])),
             JoinOn::On(expr) => {
                 let names = Names {
                     tables: tables.tables.clone(),
@@ -481,7 +495,7 @@ impl Binder<'_> {
                     let bound = b.expr(expr, &inner)?;
                     b.condition(bound, "JOIN/ON", expr.pos)
                 })?;
-                return Ok((Some(condition), all()));
+                return Ok((Some(condition), all(), vec![]));
             }
             JoinOn::Using(columns) => columns.clone(),
             JoinOn::Natural => left
@@ -510,7 +524,7 @@ impl Binder<'_> {
         }
         let rest = left.columns.iter().chain(&right.columns);
         merged.extend(rest.filter(|c| !shared.contains(&c.name)).cloned());
-        Ok((Expr::all_of(conditions), merged))
+        Ok((Expr::all_of(conditions), merged, shared))
     }
 }
 

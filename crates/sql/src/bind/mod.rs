@@ -15,7 +15,9 @@ mod from;
 mod scope;
 mod select;
 mod table;
+mod updatable;
 mod utility;
+mod view;
 mod with;
 
 use throng_types::error::state;
@@ -44,6 +46,8 @@ pub struct BindContext<'a> {
     /// Parameter types of a prepared statement.
     pub prepared: &'a dyn Fn(&str) -> Option<Vec<SqlType>>,
 }
+
+pub use view::{rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.
 pub fn bind(statement: &ast::Statement, sql: &str, ctx: &BindContext<'_>) -> Result<Bound> {
@@ -151,6 +155,11 @@ struct Binder<'a> {
     target_places: Vec<ast::Pos>,
     /// The first aggregate of the query being bound.
     aggregate_place: Option<ast::Pos>,
+    /// As which role tables are read, and where their names are sought: inside a view, as its owner defined it.
+    user: Oid,
+    search_path: Vec<Oid>,
+    /// The views whose queries are being bound, outermost first.
+    views: Vec<Oid>,
 }
 
 /// Attaches a place to an error that has none.
@@ -175,6 +184,9 @@ impl<'a> Binder<'a> {
             keep_untyped: false,
             target_places: vec![],
             aggregate_place: None,
+            user: ctx.user,
+            search_path: ctx.search_path.to_vec(),
+            views: vec![],
         }
     }
 
@@ -226,6 +238,8 @@ impl<'a> Binder<'a> {
             | S::RenameColumn { .. }
             | S::RenameConstraint { .. }
             | S::CreateIndex(_)
+            | S::CreateView(_)
+            | S::AlterView { .. }
             | S::CreateSchema { .. }
             | S::CreateSequence { .. }
             | S::AlterSequence { .. }
@@ -247,9 +261,15 @@ impl<'a> Binder<'a> {
     fn data(&mut self, statement: &ast::Statement) -> Result<BoundQuery> {
         let kind = match statement {
             ast::Statement::Query(query) => QueryKind::Select(self.query(query, None)?),
-            ast::Statement::Insert(insert) => QueryKind::Insert(Box::new(self.insert(insert)?)),
-            ast::Statement::Update(update) => QueryKind::Update(Box::new(self.update(update)?)),
-            ast::Statement::Delete(delete) => QueryKind::Delete(Box::new(self.delete(delete)?)),
+            ast::Statement::Insert(insert) => {
+                QueryKind::Insert(Box::new(self.insert(insert, None)?))
+            }
+            ast::Statement::Update(update) => {
+                QueryKind::Update(Box::new(self.update(update, None)?))
+            }
+            ast::Statement::Delete(delete) => {
+                QueryKind::Delete(Box::new(self.delete(delete, None)?))
+            }
             _ => return Err(Error::internal("not a data statement")),
         };
         self.bound(kind)
@@ -281,9 +301,7 @@ impl<'a> Binder<'a> {
     fn find_relation(&self, name: &ast::Name) -> Result<Option<Relation>> {
         self.check_database(name)?;
         let Some(schema) = name.schema() else {
-            return Ok(self
-                .catalog()
-                .find_relation(self.ctx.search_path, name.last()));
+            return Ok(self.catalog().find_relation(&self.search_path, name.last()));
         };
         let Some(schema) = self.catalog().schema_by_name(schema) else {
             return Ok(None);

@@ -3,7 +3,7 @@
 use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
 
-use super::scope::{NO_NAMES, Names, Scope};
+use super::scope::{CteReading, NO_NAMES, Names, Scope};
 use super::{Binder, Clause};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::CastContext;
@@ -35,7 +35,18 @@ impl Binder<'_> {
             ctes: &ctes,
             barred: None,
         };
-        self.query_body(ast, &scope)
+        let mut query = self.query_body(ast, &scope)?;
+        let own = ctes.iter().filter_map(|cte| match cte.reading {
+            CteReading::Result(index) => Some(index),
+            _ => None,
+        });
+        let inner = std::mem::take(&mut query.ctes);
+        query.ctes = own.chain(inner).collect();
+        for index in &query.ctes {
+            let outside = self.ctes[*index as usize].body.outside();
+            query.outside.extend(outside);
+        }
+        Ok(query)
     }
 
     fn query_body(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
@@ -76,6 +87,8 @@ impl Binder<'_> {
         let rel = crate::query::Rel {
             id,
             alias: "unnamed_subquery".into(),
+            aliased: false,
+            column_aliases: vec![],
             kind: RelKind::Subquery {
                 query: Box::new(query),
                 lateral: false,
@@ -100,6 +113,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         };
         self.limits(ast, &mut query, scope)?;
         self.no_locks(ast, "with a parenthesized query")?;
@@ -128,6 +143,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         };
         self.limits(ast, &mut query, scope)?;
         self.no_locks(ast, "with UNION/INTERSECT/EXCEPT")?;
@@ -361,6 +378,8 @@ impl Binder<'_> {
         let rel = crate::query::Rel {
             id,
             alias: "unnamed_subquery".into(),
+            aliased: false,
+            column_aliases: vec![],
             kind: RelKind::Subquery {
                 query: Box::new(query),
                 lateral: false,
@@ -384,6 +403,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         })
     }
 
@@ -454,6 +475,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         };
         self.limits(ast, &mut query, &scope)?;
         query.locks = self.locks(ast, &query, &names)?;

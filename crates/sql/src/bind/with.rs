@@ -8,7 +8,7 @@ use super::Binder;
 use super::scope::{CteName, CteReading, NO_NAMES, Scope};
 use crate::parse::ast;
 use crate::parse::walk::{self, Place};
-use crate::query::{Cte, CteBody, Query, RelColumn};
+use crate::query::{Cte, CteBody, Query, QueryKind, RelColumn, Target};
 
 /// The two operands of a recursive query.
 struct Recursion<'a> {
@@ -66,14 +66,39 @@ impl Binder<'_> {
         visible: &[CteName],
         outer: Option<&Scope<'_>>,
     ) -> Result<CteName> {
-        let ast::Statement::Query(query) = &cte.statement else {
-            return Err(Error::unsupported("data-modifying WITH").position(cte.pos + 1));
-        };
         let empty = Scope::empty();
         let scope = with_scope(visible, outer.unwrap_or(&empty));
-        let query = self.query(query, Some(&scope))?;
-        let columns = cte_columns(cte, query.columns())?;
-        let index = self.add_cte(cte, CteBody::Query(query));
+        let (body, columns) = match &cte.statement {
+            ast::Statement::Query(query) => {
+                let query = self.query(query, Some(&scope))?;
+                let columns = query.columns();
+                (CteBody::Query(query), columns)
+            }
+            _ if outer.is_some() => {
+                let message =
+                    "WITH clause containing a data-modifying statement must be at the top level";
+                let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
+                return Err(error.position(cte.pos + 1));
+            }
+            ast::Statement::Insert(insert) => {
+                let insert = self.insert(insert, Some(&scope))?;
+                let columns = returned(&insert.returning);
+                (write(QueryKind::Insert(Box::new(insert))), columns)
+            }
+            ast::Statement::Update(update) => {
+                let update = self.update(update, Some(&scope))?;
+                let columns = returned(&update.returning);
+                (write(QueryKind::Update(Box::new(update))), columns)
+            }
+            ast::Statement::Delete(delete) => {
+                let delete = self.delete(delete, Some(&scope))?;
+                let columns = returned(&delete.returning);
+                (write(QueryKind::Delete(Box::new(delete))), columns)
+            }
+            _ => return Err(Error::internal("a WITH query of another kind")),
+        };
+        let columns = cte_columns(cte, columns)?;
+        let index = self.add_cte(cte, body);
         Ok(CteName {
             name: cte.name.clone(),
             reading: CteReading::Result(index),
@@ -85,7 +110,8 @@ impl Binder<'_> {
         self.ctes.push(Cte {
             name: cte.name.clone(),
             body,
-            materialized: cte.materialized == Some(true),
+            aliases: cte.columns.clone(),
+            materialized: cte.materialized,
             uses: 0,
         });
         self.ctes.len() as u32 - 1
@@ -116,7 +142,13 @@ impl Binder<'_> {
                 false => c.ty,
             })
             .collect();
-        let init = self.cast_columns(init, &types, recursion.init.pos)?;
+        let mut init = self.cast_columns(init, &types, recursion.init.pos)?;
+        for cte in &inner {
+            if let CteReading::Result(index) = cte.reading {
+                let outside = self.ctes[index as usize].body.outside();
+                init.outside.extend(outside);
+            }
+        }
         let columns = cte_columns(cte, init.columns())?;
         let index = self.add_cte(cte, CteBody::Query(init.clone()));
         let own = [CteName {
@@ -179,6 +211,19 @@ impl Binder<'_> {
         }
         self.cast_columns(term, &types, recursion.term.pos)
     }
+}
+
+fn write(kind: QueryKind) -> CteBody {
+    CteBody::Write(Box::new(kind))
+}
+
+/// The columns of RETURNING.
+fn returned(targets: &[Target]) -> Vec<RelColumn> {
+    let column = |t: &Target| RelColumn {
+        name: t.name.clone(),
+        ty: t.expr.ty(),
+    };
+    targets.iter().map(column).collect()
 }
 
 fn with_scope<'s>(ctes: &'s [CteName], outer: &'s Scope<'s>) -> Scope<'s> {
@@ -315,12 +360,7 @@ fn unwrapped(mut query: &ast::Query) -> &ast::Query {
 
 /// Checks where a query reads `name`: where each step can add to what there is, and once. `barred`: where this is, if it may
 /// not be read at all.
-fn references(
-    name: &str,
-    query: &ast::Query,
-    place: Place,
-    barred: Option<&str>,
-) -> Result<()> {
+fn references(name: &str, query: &ast::Query, place: Place, barred: Option<&str>) -> Result<()> {
     let mut seen = 0;
     let mut error: Option<Error> = None;
     walk::table_names_at(query, place, &mut |found, place, pos| {

@@ -10,6 +10,7 @@ use super::*;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Relation {
     Table(Arc<TableDef>),
+    View(Arc<ViewDef>),
     Index(Arc<IndexDef>),
     Sequence(Arc<SequenceDef>),
     Virtual(&'static VirtualTable),
@@ -26,6 +27,7 @@ impl Relation {
     pub fn oid(&self) -> Oid {
         match self {
             Relation::Table(d) => d.oid,
+            Relation::View(d) => d.oid,
             Relation::Index(d) => d.oid,
             Relation::Sequence(d) => d.oid,
             Relation::Virtual(d) => d.oid,
@@ -34,6 +36,7 @@ impl Relation {
     pub fn name(&self) -> &str {
         match self {
             Relation::Table(d) => &d.name,
+            Relation::View(d) => &d.name,
             Relation::Index(d) => &d.name,
             Relation::Sequence(d) => &d.name,
             Relation::Virtual(d) => d.name,
@@ -42,6 +45,7 @@ impl Relation {
     pub fn schema(&self) -> Oid {
         match self {
             Relation::Table(d) => d.schema,
+            Relation::View(d) => d.schema,
             Relation::Index(d) => d.schema,
             Relation::Sequence(d) => d.schema,
             Relation::Virtual(d) => d.schema,
@@ -51,6 +55,7 @@ impl Relation {
     pub fn relkind(&self) -> u8 {
         match self {
             Relation::Table(_) => b'r',
+            Relation::View(_) => b'v',
             Relation::Index(_) => b'i',
             Relation::Sequence(_) => b'S',
             Relation::Virtual(d) => d.relkind(),
@@ -106,6 +111,7 @@ impl Catalog {
     by_oid! {
         schema, schemas, Schema, SchemaDef;
         table, tables, Table, TableDef;
+        view, views, View, ViewDef;
         index, indexes, Index, IndexDef;
         constraint, constraints, Constraint, ConstraintDef;
         sequence, sequences, Sequence, SequenceDef;
@@ -142,6 +148,7 @@ impl Catalog {
     pub fn relation(&self, oid: Oid) -> Option<Relation> {
         match self.objects.get(&oid) {
             Some(Object::Table(d)) => Some(Relation::Table(d.clone())),
+            Some(Object::View(d)) => Some(Relation::View(d.clone())),
             Some(Object::Index(d)) => Some(Relation::Index(d.clone())),
             Some(Object::Sequence(d)) => Some(Relation::Sequence(d.clone())),
             _ => system::by_oid(oid).map(Relation::Virtual),
@@ -192,6 +199,10 @@ impl Catalog {
     /// Foreign keys that reference the table.
     pub fn referencing(&self, table: Oid) -> &[Arc<ConstraintDef>] {
         self.links.get(&table).map_or(&[], |l| &l.referenced_by)
+    }
+    /// Views that name the relation, by age.
+    pub fn views_of(&self, relation: Oid) -> &[Oid] {
+        self.links.get(&relation).map_or(&[], |l| &l.views)
     }
     /// Sequences owned by the table's columns.
     pub fn sequences_of(&self, table: Oid) -> &[Oid] {

@@ -19,9 +19,9 @@ use foldhash::fast::FixedState;
 use throng_types::Oid;
 
 pub use def::{
-    ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef, FkAction,
-    ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, Persistence, RoleDef,
-    SchemaDef, SequenceDef, StatsDef, TableDef,
+    CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef,
+    FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, Persistence,
+    RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef, ViewColumn, ViewDef, ViewUse,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef};
@@ -83,7 +83,7 @@ pub struct Catalog {
     comments: Map<(Oid, Oid, u16), Oid>,
 }
 
-/// What belongs to or points at a table.
+/// What belongs to or points at a table or another relation.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Links {
     /// Primary key first, then by name, as PostgreSQL lists them.
@@ -92,6 +92,8 @@ struct Links {
     /// Foreign keys of other tables (and its own) that reference it.
     referenced_by: Vec<Arc<ConstraintDef>>,
     sequences: Vec<Oid>,
+    /// Views that name it, by age.
+    views: Vec<Oid>,
     stats: Option<Arc<StatsDef>>,
 }
 
@@ -182,6 +184,14 @@ impl Catalog {
             Object::Table(d) => {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
             }
+            Object::View(d) => {
+                Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+                for used in &d.uses {
+                    let views = &mut self.links_mut(used.relation).views;
+                    views.push(oid);
+                    views.sort();
+                }
+            }
             Object::Sequence(d) => {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
                 if let Some((table, _)) = d.owned_by {
@@ -231,6 +241,12 @@ impl Catalog {
                 Arc::make_mut(&mut self.databases).remove(&d.name);
             }
             Object::Table(d) => self.forget_name(d.schema, &d.name, oid),
+            Object::View(d) => {
+                self.forget_name(d.schema, &d.name, oid);
+                for used in &d.uses {
+                    self.links_mut(used.relation).views.retain(|v| *v != oid);
+                }
+            }
             Object::Sequence(d) => {
                 self.forget_name(d.schema, &d.name, oid);
                 if let Some((table, _)) = d.owned_by {

@@ -338,6 +338,7 @@ pub enum Statement {
         change: ObjectChange,
     },
     RenameColumn {
+        kind: ObjectKind,
         table: Name,
         if_exists: bool,
         column: String,
@@ -350,6 +351,14 @@ pub enum Statement {
         to: String,
     },
     CreateIndex(Box<CreateIndex>),
+    CreateView(Box<CreateView>),
+    /// Storage parameters to set and to reset.
+    AlterView {
+        name: Name,
+        if_exists: bool,
+        set: Vec<(String, String)>,
+        reset: Vec<String>,
+    },
     CreateSchema {
         name: Option<String>,
         owner: Option<String>,
@@ -725,6 +734,18 @@ pub enum ObjectChange {
     SetSchema(String),
     Owner(String),
 }
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateView {
+    pub name: Name,
+    pub columns: Vec<String>,
+    pub query: Query,
+    pub or_replace: bool,
+    pub options: Vec<(String, String)>,
+    pub check: Option<CheckOption>,
+}
+
+pub use crate::catalog::CheckOption;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateIndex {

@@ -20,7 +20,7 @@ mod query;
 mod table;
 mod types;
 mod utility;
-pub(crate) mod walk;
+mod view;
 pub(crate) mod walk;
 
 use throng_types::error::state;

@@ -14,10 +14,7 @@ pub(crate) enum Place {
 
 /// Calls `f` with every table named by one plain word in a statement, where that word is not a WITH query of the
 /// statement's own.
-pub(crate) fn table_names<'a>(
-    statement: &'a Statement,
-    f: &mut dyn FnMut(&'a str, Place, Pos),
-) {
+pub(crate) fn table_names<'a>(statement: &'a Statement, f: &mut dyn FnMut(&'a str, Place, Pos)) {
     Walk {
         hidden: Vec::new(),
         place: Place::Plain,

@@ -5,8 +5,8 @@ use throng_types::{Error, Result};
 use super::access::{TableRef, Wanted, same_keys};
 use super::cost;
 use super::subquery::SemiJoin;
-use super::with;
 use super::{Built, Columns, Cost, FunctionScan, HashJoin, NestedLoop, Node, Planner};
+use super::{pushdown, with};
 use crate::expr::{Expr, RelId};
 use crate::func::Strategy;
 use crate::query::{FromItem, JoinKind, Rel, RelKind};
@@ -43,6 +43,7 @@ fn flatten<'q>(item: &'q FromItem, units: &mut Vec<&'q FromItem>, conditions: &m
             left,
             right,
             on,
+            ..
         } => {
             flatten(left, units, conditions);
             flatten(right, units, conditions);
@@ -193,6 +194,7 @@ impl Planner<'_> {
                 left,
                 right,
                 on,
+                ..
             } => self.outer_join(*kind, left, right, on.as_ref(), own),
         }
     }
@@ -239,8 +241,16 @@ impl Planner<'_> {
                     order: Vec::new(),
                 })
             }
-            RelKind::Subquery { query, .. } => {
-                let inner = self.query(query)?;
+            RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
+                let mut conditions = conditions;
+                let inner = match conditions.is_empty() {
+                    true => self.query(query)?,
+                    false => {
+                        let mut query = query.clone();
+                        pushdown::push_down(&mut query, rel.id, &mut conditions);
+                        self.query(&query)?
+                    }
+                };
                 let built = rename(inner.plan, rel.id);
                 self.filter(built, conditions)
             }

@@ -15,6 +15,8 @@ mod fold;
 mod grouping;
 mod join;
 mod node;
+mod pullup;
+mod pushdown;
 mod select;
 mod subquery;
 mod with;
@@ -29,7 +31,7 @@ use throng_types::{Error, Oid, Result, SqlType};
 use crate::catalog::Catalog;
 use crate::expr::{Expr, ParamId, RelId, Var};
 use crate::func::EvalContext;
-use crate::query::{BoundQuery, Cte, QueryKind};
+use crate::query::{BoundQuery, Cte, CteBody, QueryKind};
 
 pub use node::*;
 
@@ -61,7 +63,12 @@ pub struct PlanContext<'a> {
 ///
 /// # Errors
 /// 0A000 for what the row operators do not do.
-pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement> {
+pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement> {
+    let output = match &query.kind {
+        QueryKind::Select(query) => select::output_columns(query),
+        _ => Vec::new(),
+    };
+    pullup::pull_up(&mut query);
     let BoundQuery {
         kind,
         ctes,
@@ -83,15 +90,9 @@ pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement
         locks: BTreeMap::new(),
     };
     planner.note_needed(&kind);
+    let writes = planner.writes()?;
     let (tag, root, output) = match kind {
-        QueryKind::Select(query) => {
-            let built = planner.query(&query)?;
-            (
-                StatementTag::Select,
-                built.plan,
-                planner.output_columns(&query),
-            )
-        }
+        QueryKind::Select(query) => (StatementTag::Select, planner.query(&query)?.plan, output),
         QueryKind::Insert(insert) => planner.insert(*insert)?,
         QueryKind::Update(update) => planner.update(*update)?,
         QueryKind::Delete(delete) => planner.delete(*delete)?,
@@ -100,6 +101,7 @@ pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement
         tag,
         root,
         subplans: planner.subplans,
+        writes,
         outer_params: planner.next_param,
         params,
         output,
@@ -231,20 +233,27 @@ impl Planner<'_> {
     /// Columns asked for, whole rows of what is written included.
     fn note_needed(&mut self, kind: &QueryKind) {
         let mut needed: Map<RelId, BTreeSet<i16>> = Map::default();
-        kind.for_each_var(&mut |var| {
-            needed.entry(var.rel).or_default().insert(var.column);
+        let written = self.ctes.iter().filter_map(|cte| match &cte.body {
+            CteBody::Write(kind) => Some(&**kind),
+            _ => None,
         });
+        let kinds: Vec<&QueryKind> = written.chain([kind]).collect();
+        for kind in &kinds {
+            kind.for_each_var(&mut |var| {
+                needed.entry(var.rel).or_default().insert(var.column);
+            });
+        }
         for query in self.ctes.iter().flat_map(|cte| cte.body.queries()) {
             query.for_each_var(&mut |var| {
                 needed.entry(var.rel).or_default().insert(var.column);
             });
         }
-        let whole = match kind {
+        let whole = kinds.into_iter().filter_map(|kind| match kind {
             QueryKind::Update(update) => Some((update.rel, update.table.columns.len())),
             QueryKind::Delete(delete) => Some((delete.rel, delete.table.columns.len())),
             _ => None,
-        };
-        if let Some((rel, columns)) = whole {
+        });
+        for (rel, columns) in whole {
             let set = needed.entry(rel).or_default();
             set.extend(1..=columns as i16);
             set.insert(crate::expr::system::CTID);

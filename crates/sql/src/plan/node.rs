@@ -20,7 +20,7 @@ use throng_types::{Oid, SqlType};
 use crate::catalog::{IndexDef, TableDef, VirtualTable};
 use crate::expr::{AggCall, Expr, ParamId, RelId, SortKey};
 use crate::func::Function;
-use crate::query::{JoinKind, LockWait, RowLockStrength, SetOp};
+use crate::query::{CheckOf, JoinKind, LockWait, RowLockStrength, SetOp};
 
 /// A statement ready to run. Nothing in it depends on the session, so it can be cached by
 /// (text, parameter types, catalog version) and shared.
@@ -31,6 +31,8 @@ pub struct PlannedStatement {
     /// Subqueries in expressions ([`crate::expr::SubPlanRef`]) and shared WITH queries
     /// ([`Node::CteScan`]).
     pub subplans: Vec<Plan>,
+    /// The subplans that are writes of WITH: run once each, to the end and in this order, before the rest.
+    pub writes: Vec<u32>,
     /// Size of the array of [`ParamId`] values.
     pub outer_params: u32,
     /// Types of `$1`, ….
@@ -324,9 +326,10 @@ pub struct LockTarget {
     pub wait: LockWait,
 }
 
-/// A CHECK constraint over the new row.
+/// A condition on the new row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckExpr {
+    pub of: CheckOf,
     pub name: String,
     pub expr: Expr,
 }

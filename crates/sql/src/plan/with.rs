@@ -7,7 +7,7 @@ use super::join::rename;
 use super::{Built, Columns, Cost, Node, Plan, Planner, RecursiveUnion, cost};
 use crate::expr::{Expr, ParamId, RelId, Var};
 use crate::func::Volatility;
-use crate::query::{Body, CteBody, FromItem, Query, Rel, RelKind};
+use crate::query::{Body, CteBody, FromItem, Query, QueryKind, Rel, RelKind};
 
 /// A WITH query that is a subplan.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub(super) fn can_be_kept(cost: &Cost) -> bool {
 }
 
 /// Whether a query gives the same rows wherever it is run, and does nothing but read.
-fn is_steady(query: &Query) -> bool {
+pub(super) fn is_steady(query: &Query) -> bool {
     let mut steady = query.locks.is_empty();
     query.for_each_expr(&mut |e| {
         steady = steady
@@ -63,7 +63,7 @@ fn nested_steady(query: &Query) -> bool {
 fn is_steady_item(item: &FromItem) -> bool {
     match item {
         FromItem::Rel(rel) => match &rel.kind {
-            RelKind::Subquery { query, .. } => is_steady(query),
+            RelKind::Subquery { query, .. } | RelKind::View { query, .. } => is_steady(query),
             RelKind::Function { func, .. } => func.volatility != Volatility::Volatile,
             _ => true,
         },
@@ -73,20 +73,16 @@ fn is_steady_item(item: &FromItem) -> bool {
 
 impl Planner<'_> {
     /// A WITH query that is read.
-    pub(super) fn cte(
-        &mut self,
-        rel: &Rel,
-        number: usize,
-        conditions: Vec<Expr>,
-    ) -> Result<Built> {
+    pub(super) fn cte(&mut self, rel: &Rel, number: usize, conditions: Vec<Expr>) -> Result<Built> {
         let ctes = self.ctes.clone();
         let cte = &ctes[number];
         let in_place = cte.uses == 1
-            && !cte.materialized
+            && cte.materialized != Some(true)
             && match &cte.body {
                 CteBody::Query(query) => is_steady(query),
                 // Its rows pass on; but where the reader may be run again it should not recur again.
                 CteBody::Recursive { .. } => self.frames.is_empty(),
+                CteBody::Write(_) => false,
             };
         if in_place {
             let built = self.cte_body(number, &cte.body)?;
@@ -122,10 +118,36 @@ impl Planner<'_> {
         })
     }
 
+    /// Plans the WITH queries that write; their subplans in the order in which they are run, before anything else.
+    pub(super) fn writes(&mut self) -> Result<Vec<u32>> {
+        let ctes = self.ctes.clone();
+        let mut writes = Vec::new();
+        for (number, cte) in ctes.iter().enumerate() {
+            let CteBody::Write(kind) = &cte.body else {
+                continue;
+            };
+            let (_, plan, _) = match (**kind).clone() {
+                QueryKind::Insert(insert) => self.insert(*insert)?,
+                QueryKind::Update(update) => self.update(*update)?,
+                QueryKind::Delete(delete) => self.delete(*delete)?,
+                QueryKind::Select(_) => return Err(Error::internal("a write that is a query")),
+            };
+            self.subplans.push(plan);
+            let subplan = self.subplans.len() as u32 - 1;
+            self.shared[number] = Some(Shared {
+                subplan,
+                free: Vec::new(),
+            });
+            writes.push(subplan);
+        }
+        Ok(writes)
+    }
+
     fn cte_body(&mut self, number: usize, body: &CteBody) -> Result<Plan> {
         match body {
             CteBody::Query(query) => Ok(self.query(query)?.plan),
             CteBody::Recursive { init, term, all } => self.recursive(number, init, term, *all),
+            CteBody::Write(_) => Err(Error::internal("a write that is not planned first")),
         }
     }
 

@@ -119,7 +119,9 @@ impl Run<'_> {
                     for fk in catalog.referencing(table.oid) {
                         self.dependent(fk, oid, found);
                     }
+                    self.collect_views(oid, found);
                 }
+                Some(Object::View(_)) => self.collect_views(oid, found),
                 Some(Object::Constraint(constraint)) => {
                     if let Some(index) = constraint.index() {
                         found.part(index);
@@ -132,7 +134,10 @@ impl Run<'_> {
                         }
                     }
                 }
-                Some(Object::Sequence(_)) => self.collect_defaults(oid, found),
+                Some(Object::Sequence(_)) => {
+                    self.collect_defaults(oid, found);
+                    self.collect_views(oid, found);
+                }
                 _ => {}
             }
         }
@@ -152,6 +157,20 @@ impl Run<'_> {
         found.part(fk.oid);
     }
 
+    /// Views that name a relation.
+    fn collect_views(&self, relation: Oid, found: &mut Collector) {
+        for view in self.catalog().views_of(relation) {
+            self.dependent_view(*view, self.describe(relation), found);
+        }
+    }
+
+    fn dependent_view(&self, view: Oid, on: String, found: &mut Collector) {
+        if !found.gone.contains(&view) && !found.named.contains(&view) {
+            found.dependents.push((self.describe(view), on));
+        }
+        found.part(view);
+    }
+
     fn collect_schema(&self, schema: Oid, found: &mut Collector) {
         let catalog = self.catalog();
         let mut members: Vec<Relation> = Vec::new();
@@ -161,6 +180,13 @@ impl Run<'_> {
                 .iter()
                 .filter(|t| t.schema == schema)
                 .map(|t| Relation::Table((*t).clone())),
+        );
+        members.extend(
+            catalog
+                .views()
+                .iter()
+                .filter(|v| v.schema == schema)
+                .map(|v| Relation::View((*v).clone())),
         );
         let free = |s: &&&std::sync::Arc<crate::catalog::SequenceDef>| {
             s.schema == schema
@@ -290,6 +316,7 @@ impl Run<'_> {
             }
         }
         let column = self.describe_column(table, attnum);
+        let views = self.views_over_column(table, attnum);
         // The column's own default goes with it; it is nothing that depends on its sequence.
         let mut def = (*self.table(table)?).clone();
         let sequences: Vec<Oid> = catalog
@@ -317,6 +344,10 @@ impl Run<'_> {
         for (_, on) in &mut found.dependents {
             *on = column.clone();
         }
+        for view in views {
+            self.dependent_view(view, column.clone(), &mut found);
+        }
+        self.collect(&mut found);
         let what = format!("cannot drop {column} because other objects depend on it");
         self.finish_drop(found, cascade, what)?;
         self.drop_comments(table, Some(attnum));

@@ -10,6 +10,7 @@ mod drop;
 mod names;
 mod role;
 mod rows;
+mod view;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use throng_types::{Error, FileId, Oid, Result};
 use super::{Catalog, CatalogEdit, CommentDef, Object, TableDef, builtin};
 use crate::command::{Ddl, Target, TargetKind};
 use crate::expr::Expr;
+use crate::func::EvalContext;
 use crate::query::BoundQuery;
 
 /// What definitions need from the engine.
@@ -33,6 +35,8 @@ pub trait DdlHost {
     /// The session's schemas, for names in messages.
     fn search_path(&self) -> &[Oid];
     fn current_user(&self) -> Oid;
+    /// What constants are read and written with.
+    fn eval(&self) -> EvalContext<'_>;
 }
 
 /// Files and rows to see to. Definitions are found in the edited catalog.
@@ -137,6 +141,8 @@ impl Run<'_> {
             } => self.create_schema(name, *owner, *if_not_exists),
             Ddl::CreateTable(create) => self.create_table(create),
             Ddl::CreateIndex(create) => self.create_index(create),
+            Ddl::CreateView(create) => self.create_view(create),
+            Ddl::AlterView { view, check } => self.alter_view(*view, *check),
             Ddl::CreateSequence {
                 sequence,
                 if_not_exists,
@@ -147,8 +153,16 @@ impl Run<'_> {
                 owned_by,
             } => self.alter_sequence(*sequence, changes, owned_by.as_ref()),
             Ddl::AlterTable { table, actions } => self.alter_table(*table, actions),
-            Ddl::Rename { target, name } => self.rename(*target, name),
-            Ddl::SetSchema { target, schema } => self.set_schema(*target, *schema),
+            Ddl::Rename { target, name } => {
+                let (before, views) = (self.catalog().clone(), self.views_naming(*target));
+                self.rename(*target, name)?;
+                self.rewrite_views(&before, views)
+            }
+            Ddl::SetSchema { target, schema } => {
+                let (before, views) = (self.catalog().clone(), self.views_naming(*target));
+                self.set_schema(*target, *schema)?;
+                self.rewrite_views(&before, views)
+            }
             Ddl::SetOwner { target, owner } => self.set_owner(*target, *owner),
             Ddl::Drop { targets, cascade } => self.drop_targets(targets, *cascade),
             Ddl::Truncate {
@@ -173,10 +187,12 @@ impl Run<'_> {
 
     fn comment(&mut self, target: Target, text: Option<&str>) -> Result<()> {
         let (class, column) = match target.kind {
-            TargetKind::Table | TargetKind::Index | TargetKind::Sequence => {
+            TargetKind::Table | TargetKind::View | TargetKind::Index | TargetKind::Sequence => {
                 (builtin::class::RELATION, 0)
             }
-            TargetKind::Column(attnum) => (builtin::class::RELATION, attnum),
+            TargetKind::Column(attnum) | TargetKind::ViewColumn(attnum) => {
+                (builtin::class::RELATION, attnum)
+            }
             TargetKind::Schema => (builtin::class::NAMESPACE, 0),
             TargetKind::Role => (builtin::class::ROLE, 0),
             TargetKind::Database => (builtin::class::DATABASE, 0),

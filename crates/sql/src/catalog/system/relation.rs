@@ -8,8 +8,8 @@ use throng_types::{Array, Datum, Oid, SqlType, oid};
 
 use super::{Rows, SystemState, VirtualTable, all, definition, operator_class, row, types};
 use crate::catalog::{
-    Catalog, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SequenceDef, TableDef,
-    builtin,
+    Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SequenceDef,
+    TableDef, ViewDef, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -194,6 +194,34 @@ fn sequence_class(sequence: &SequenceDef) -> Class<'_> {
     }
 }
 
+fn view_class(view: &ViewDef) -> Class<'_> {
+    Class {
+        oid: view.oid,
+        name: &view.name,
+        schema: view.schema,
+        owner: view.owner,
+        access_method: Oid::NONE,
+        file: 0,
+        kind: b'v',
+        persistence: b'p',
+        size: (0, -1.0),
+        columns: view.columns.len(),
+        has_index: false,
+        checks: 0,
+        has_triggers: false,
+        options: match view.check {
+            None => &[],
+            Some(CheckOption::Local) => &LOCAL_CHECK[..],
+            Some(CheckOption::Cascaded) => &CASCADED_CHECK[..],
+        },
+    }
+}
+
+static LOCAL_CHECK: LazyLock<Vec<(String, String)>> =
+    LazyLock::new(|| vec![("check_option".to_owned(), "local".to_owned())]);
+static CASCADED_CHECK: LazyLock<Vec<(String, String)>> =
+    LazyLock::new(|| vec![("check_option".to_owned(), "cascaded".to_owned())]);
+
 pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let mut rows: Rows = all().iter().map(|t| virtual_class(t).row()).collect();
     rows.extend(
@@ -209,6 +237,7 @@ pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
             .map(|i| index_class(catalog, i, state).row()),
     );
     rows.extend(catalog.sequences().iter().map(|s| sequence_class(s).row()));
+    rows.extend(catalog.views().iter().map(|v| view_class(v).row()));
     rows
 }
 
@@ -368,6 +397,11 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             let collation = column.collation.as_deref();
             let plain = Attribute::plain(index.oid, number, &column.name, column.ty);
             rows.push(Attribute { collation, ..plain }.row());
+        }
+    }
+    for view in catalog.views() {
+        for (column, number) in view.columns.iter().zip(1..) {
+            rows.push(Attribute::plain(view.oid, number, &column.name, column.ty).row());
         }
     }
     for sequence in catalog.sequences() {
