@@ -262,6 +262,7 @@ impl SessionHost<'_> {
         match relation {
             Relation::Table(def) => def.owner,
             Relation::Sequence(def) => def.owner,
+            Relation::View(def) => def.owner,
             Relation::Index(def) => self
                 .catalog
                 .table(def.table)
@@ -307,7 +308,7 @@ impl SessionHost<'_> {
             Relation::Table(def) => Some(def.file),
             Relation::Index(def) => Some(def.file),
             Relation::Sequence(def) => Some(def.file),
-            Relation::Virtual(_) => None,
+            Relation::View(_) | Relation::Virtual(_) => None,
         }
     }
 
