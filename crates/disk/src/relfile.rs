@@ -279,7 +279,8 @@ impl RelFile {
     /// Cuts the file to `blocks`; a shorter one stays as it is.
     pub(crate) fn truncate(&self, file: &dyn File, blocks: u32) -> io::Result<()> {
         let _growing = self.grow_lock();
-        if blocks >= self.blocks() {
+        let before = self.blocks();
+        if blocks >= before {
             return Ok(());
         }
         let _waiting = blocking(WaitEvent::Truncate, Object::file(self.id.0));
@@ -288,8 +289,7 @@ impl RelFile {
         self.set_dirty();
         if result.is_err() {
             // Nothing was cut.
-            self.blocks
-                .store((file.len()? / PAGE_SIZE as u64) as u32, Ordering::Release);
+            self.blocks.store(before, Ordering::Release);
         }
         result
     }

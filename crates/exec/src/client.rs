@@ -10,6 +10,8 @@ use std::pin::Pin;
 use throng_sql::func::EvalContext;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
+use crate::notify::Notification;
+
 /// One column of a result, as RowDescription tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
@@ -53,6 +55,8 @@ pub trait Client {
     fn notice(&mut self, notice: &Error);
     /// A reported setting's new value.
     fn parameter_status(&mut self, name: &str, value: &str);
+    /// What the session with this number told a channel that this one listens to.
+    fn notification(&mut self, pid: i32, notification: &Notification);
 
     fn copy_in_start(&mut self, format: Format, columns: usize);
     /// Appends the COPY data that is there, or the next to come, at no particular boundary; false after CopyDone. A CopyFail is a

@@ -25,6 +25,7 @@ use throng_wal::WalConfig;
 use crate::analytics::Analytics;
 use crate::cleaner::Cleaner;
 use crate::locks::Reporter;
+use crate::notify::Notifier;
 use crate::objects;
 use crate::placement::Placement;
 use crate::session::{now, sequences};
@@ -74,6 +75,7 @@ pub struct Engine {
     closing: AtomicBool,
     cleaner: Mutex<Option<Cleaner>>,
     analytics: OnceLock<Arc<dyn Analytics>>,
+    pub(crate) notifier: Arc<Notifier>,
 }
 
 pub(crate) fn server_settings(
@@ -225,6 +227,7 @@ impl Engine {
             closing: AtomicBool::new(false),
             cleaner: Mutex::new(None),
             analytics: OnceLock::new(),
+            notifier: Arc::default(),
         });
         engine
             .sys

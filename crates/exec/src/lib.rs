@@ -7,6 +7,7 @@ pub mod copy;
 mod engine;
 pub mod large;
 mod locks;
+pub mod notify;
 mod objects;
 mod placement;
 mod rows;
@@ -18,4 +19,4 @@ pub mod write;
 
 pub use engine::{Engine, EngineConfig, RoleLogin};
 pub use placement::Placement;
-pub use session::{Login, Session};
+pub use session::{Login, Session, drop_leftovers};

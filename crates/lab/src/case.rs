@@ -22,6 +22,7 @@ pub mod greenplum;
 pub mod kingbase;
 pub mod latch;
 pub mod mmap;
+mod pair;
 pub mod pin;
 pub mod placement;
 pub mod polar;
@@ -29,6 +30,8 @@ pub mod power8;
 pub mod served;
 pub mod snapshot;
 pub mod spinlock;
+#[cfg(test)]
+mod testing;
 pub mod wal;
 
 /// Every case, in the order of `throng lab list`: the small ones first, the whole server last.

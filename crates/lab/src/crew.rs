@@ -71,6 +71,16 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Does `n` operations at once, between two looks at the stop flag; times the first as [`Worker::step`] does.
+    #[inline]
+    pub fn steps(&self, n: u64, operation: impl Fn()) {
+        self.step(&operation);
+        for _ in 1..n {
+            operation();
+        }
+        self.count(n - 1);
+    }
+
     #[cold]
     fn timed<R>(&self, operation: impl FnOnce() -> R) -> R {
         let since = now_nanos();

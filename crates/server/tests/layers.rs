@@ -72,7 +72,6 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
             "--no-deps",
             "--offline",
         ])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
     assert!(

@@ -131,6 +131,9 @@ impl DdlHost for Ids {
             format: &self.format,
         }
     }
+    fn temporary_schema(&self) -> String {
+        "pg_temp_1".into()
+    }
 }
 
 impl Workbench {
@@ -164,6 +167,7 @@ impl Workbench {
             catalog: &self.catalog,
             search_path: &PATH,
             creation_schema: Some(builtin::PUBLIC),
+            temporary_schema: None,
             user,
             params,
             eval: EvalContext {

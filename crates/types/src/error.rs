@@ -46,6 +46,7 @@ pub struct ErrorFields {
     pub column: Option<String>,
     pub data_type: Option<String>,
     pub constraint: Option<String>,
+    pub routine: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,7 @@ impl Error {
             column: None,
             data_type: None,
             constraint: None,
+            routine: None,
         }))
     }
     /// What the server does not do (yet), by name.
@@ -122,6 +124,11 @@ impl Error {
     }
     pub fn position(mut self, position: u32) -> Error {
         self.0.position = Some(position);
+        self
+    }
+    /// The function of PostgreSQL's source that says this, where clients go by it.
+    pub fn routine(mut self, routine: &'static str) -> Error {
+        self.0.routine = Some(routine);
         self
     }
     pub fn context(mut self, context: impl Into<String>) -> Error {

@@ -52,12 +52,11 @@ impl BTree {
         let Some(&(key, tid)) = entries.first() else {
             return Ok(Run::Added(0));
         };
-        self.check_size(key)?;
-        admit_write(&self.pool)?;
-        if entries.len() > 1
-            && let Some(added) = self.try_run(entries, xid, check.is_some())?
-        {
-            return Ok(Run::Added(added));
+        if entries.len() > 1 {
+            admit_write(&self.pool)?;
+            if let Some(added) = self.try_run(entries, xid, check.is_some())? {
+                return Ok(Run::Added(added));
+            }
         }
         // A full leaf, one that must be rebuilt, or a key that is there already: the way of one entry.
         match check {

@@ -99,6 +99,7 @@ impl Client for Rows {
     fn portal_suspended(&mut self) {}
     fn notice(&mut self, _: &Error) {}
     fn parameter_status(&mut self, _: &str, _: &str) {}
+    fn notification(&mut self, _: i32, _: &throng_exec::notify::Notification) {}
     fn copy_in_start(&mut self, _: Format, _: usize) {}
     fn copy_read<'a>(&'a mut self, _: &'a mut Vec<u8>) -> ClientFuture<'a, bool> {
         Box::pin(async { Ok(false) })

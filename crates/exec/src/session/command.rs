@@ -198,10 +198,19 @@ impl Session {
                 self.checkpoint().await?;
                 "CHECKPOINT"
             }
-            Command::Discard(what) => self.discard(what)?,
-            Command::Listen(_) => return Err(Error::unsupported("LISTEN")),
-            Command::Notify { .. } => return Err(Error::unsupported("NOTIFY")),
-            Command::Unlisten(_) => return Err(Error::unsupported("UNLISTEN")),
+            Command::Discard(what) => self.discard(what).await?,
+            Command::Listen(channel) => {
+                self.listen(channel);
+                "LISTEN"
+            }
+            Command::Notify { channel, payload } => {
+                self.notify(&channel, &payload)?;
+                "NOTIFY"
+            }
+            Command::Unlisten(channel) => {
+                self.unlisten(channel);
+                "UNLISTEN"
+            }
         };
         client.command_complete(tag);
         Ok(())
@@ -413,7 +422,7 @@ impl Session {
             .await
     }
 
-    fn discard(&mut self, what: Discard) -> Result<&'static str> {
+    async fn discard(&mut self, what: Discard) -> Result<&'static str> {
         match what {
             Discard::All => {
                 self.must_be_outside_block("DISCARD ALL")?;
@@ -425,8 +434,10 @@ impl Session {
                 })?;
                 self.settings_changed();
                 self.prepared.clear();
+                self.unlisten(None);
                 self.handle.entry().release_session_locks();
                 self.sequences.borrow_mut().clear();
+                self.discard_temporary().await?;
                 Ok("DISCARD ALL")
             }
             Discard::Plans => {
@@ -440,7 +451,10 @@ impl Session {
                 self.sequences.borrow_mut().clear();
                 Ok("DISCARD SEQUENCES")
             }
-            Discard::Temp => Ok("DISCARD TEMP"),
+            Discard::Temp => {
+                self.discard_temporary().await?;
+                Ok("DISCARD TEMP")
+            }
         }
     }
 }

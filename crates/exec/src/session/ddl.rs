@@ -42,6 +42,7 @@ struct Host<'a> {
     env: Env<'a>,
     search_path: &'a [Oid],
     user: Oid,
+    temporary: &'a str,
     /// The first error in making a file; the definition fails with it.
     failed: Option<Error>,
 }
@@ -88,6 +89,10 @@ impl DdlHost for Host<'_> {
 
     fn eval(&self) -> EvalContext<'_> {
         self.env.eval
+    }
+
+    fn temporary_schema(&self) -> String {
+        self.temporary.to_owned()
     }
 }
 
@@ -206,7 +211,7 @@ impl Session {
     }
 
     /// Carries out a definition; the rows of CREATE TABLE AS, and notices.
-    async fn define(&mut self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
+    pub(super) async fn define(&mut self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
         loop {
             let catalog = self.catalog();
             let seen = self.engine.catalog_version();
@@ -257,6 +262,7 @@ impl Session {
                     self.transaction()?.txn.next_command()?;
                 }
             }
+            self.temporary.note(&edited);
             let transaction = self.transaction_mut()?;
             transaction.changes.extend(changes);
             transaction.catalog = Some(edited);
@@ -271,8 +277,7 @@ impl Session {
         ddl: &Ddl,
         catalog: &Arc<Catalog>,
     ) -> Result<ddl::Outcome> {
-        let path_setting = self.settings.borrow().search_path();
-        let search_path = catalog.search_path(&path_setting, &self.role.name);
+        let search_path = self.search_path(catalog);
         let txn = &self.transaction()?.txn;
         let snapshot = txn.latest_snapshot();
         let host = self.host(catalog);
@@ -282,6 +287,7 @@ impl Session {
             env: self.env(catalog, &host, &snapshot, &[]),
             search_path: &search_path,
             user: self.role.oid,
+            temporary: &self.temporary.name,
             failed: None,
         };
         let outcome = ddl::apply(edit, ddl, &mut host)?;

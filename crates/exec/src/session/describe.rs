@@ -79,6 +79,7 @@ impl SessionHost<'_> {
             "pg_get_ruledef"
             | "pg_get_triggerdef"
             | "pg_get_functiondef"
+            | "pg_get_function_sqlbody"
             | "pg_get_function_arg_default"
             | "pg_get_partkeydef"
             | "pg_get_partition_constraintdef"

@@ -74,7 +74,8 @@ impl Session {
         let mut counters = None;
         let mut execution = None;
         if options.analyze {
-            let mut run = self.start(planned.clone(), Vec::new())?;
+            let values = std::mem::take(&mut self.command_values);
+            let mut run = self.start(planned.clone(), values)?;
             run.execution.count();
             let started = Instant::now();
             let given = {
@@ -532,6 +533,7 @@ impl Client for Discard {
     fn portal_suspended(&mut self) {}
     fn notice(&mut self, _: &throng_types::Error) {}
     fn parameter_status(&mut self, _: &str, _: &str) {}
+    fn notification(&mut self, _: i32, _: &crate::notify::Notification) {}
     fn copy_in_start(&mut self, _: Format, _: usize) {}
     fn copy_read<'a>(&'a mut self, _: &'a mut Vec<u8>) -> ClientFuture<'a, bool> {
         Box::pin(std::future::ready(Ok(false)))

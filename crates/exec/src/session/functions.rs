@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use throng_buffer::Wait;
 use throng_observe::{Object, WaitEvent};
-use throng_sql::catalog::{Relation, builtin};
+use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, builtin};
 use throng_sql::func::{EvalResult, EvalStop};
 use throng_sql::settings::SERVER_VERSION;
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
@@ -71,8 +71,28 @@ impl SessionHost<'_> {
             "current_query" => self.session.handle.entry().status().query.into(),
             "pg_postmaster_start_time" => Datum::TimestampTz(self.session.engine.started),
             "pg_conf_load_time" => Datum::TimestampTz(self.session.engine.loaded()),
-            "pg_my_temp_schema" => Datum::Oid(0),
-            "pg_is_other_temp_schema" => false.into(),
+            "pg_my_temp_schema" => {
+                let own = self.session.temporary.schema(self.catalog);
+                Datum::Oid(own.map_or(0, |oid| oid.0))
+            }
+            "pg_is_other_temp_schema" => {
+                let own = self.session.temporary.schema(self.catalog);
+                let schema = self.catalog.schema(object(&args[0]));
+                let temporary = |s: &SchemaDef| s.name.starts_with(TEMPORARY_PREFIX);
+                schema
+                    .is_some_and(|s| temporary(s) && Some(s.oid) != own)
+                    .into()
+            }
+            "pg_notify" => {
+                // Said again when its row is evaluated again, it is told once all the same.
+                self.session.notify(text(&args[0]), text(&args[1]))?;
+                Datum::VOID
+            }
+            "pg_listening_channels" => {
+                let items = self.session.listening().into_iter().map(Datum::from);
+                Datum::array(Array::from_items(oid::TEXT, items.collect()))
+            }
+            "pg_notification_queue_usage" => Datum::Float8(self.session.engine.notifier.usage()),
             "pg_jit_available" => false.into(),
             "pg_trigger_depth" => 0.into(),
             "pg_stat_clear_snapshot" => Datum::VOID,
@@ -138,6 +158,16 @@ impl SessionHost<'_> {
 
             "pg_cancel_backend" => self.signal(&args[0], CancelReason::UserRequest),
             "pg_terminate_backend" => self.signal(&args[0], CancelReason::Terminate),
+            // By one of these, in the words of PostgreSQL's own tests of isolation.
+            "pg_isolation_test_session_is_blocked" => {
+                let blocking = self.pids_blocking(int(&args[0]) as u32);
+                let interesting = match &args[1] {
+                    Datum::Array(array) => array.items.as_slice(),
+                    _ => &[],
+                };
+                let is_interesting = |pid: &i32| interesting.contains(&Datum::Int4(*pid));
+                blocking.iter().any(is_interesting).into()
+            }
             "pg_blocking_pids" => self.blocking_pids(int(&args[0]) as u32),
             "pg_sleep" => {
                 let Datum::Float8(seconds) = args[0] else {

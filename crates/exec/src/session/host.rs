@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::{Catalog, Relation, TypeDef};
+use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef};
 use throng_sql::func::{self, EvalContext, EvalResult, EvalStop, Host, ObjectKind};
-use throng_sql::io::{
-    ByteaOutput, DateFormat, DateOrder, DateStyle, FormatSettings, IntervalStyle, Zone,
-};
+use throng_sql::io::{ByteaOutput, DateStyle, FormatSettings, IntervalStyle, Zone};
 use throng_sql::parse::{parse_name, quote_ident};
 use throng_sql::settings::{Id, Scope, SessionSettings};
 use throng_types::error::state;
@@ -17,17 +15,8 @@ use super::Session;
 
 /// What reading and writing values depends on, from the settings.
 pub fn format_settings(settings: &SessionSettings) -> FormatSettings {
-    let date_style = settings.text(Id::DateStyle);
-    let order = match date_style.rsplit(", ").next() {
-        Some("YMD") => DateOrder::Ymd,
-        Some("DMY") => DateOrder::Dmy,
-        _ => DateOrder::Mdy,
-    };
     FormatSettings {
-        date_style: DateStyle {
-            format: DateFormat::Iso,
-            order,
-        },
+        date_style: DateStyle::of(settings.text(Id::DateStyle)),
         interval_style: match settings.text(Id::IntervalStyle) {
             "postgres_verbose" => IntervalStyle::PostgresVerbose,
             "sql_standard" => IntervalStyle::SqlStandard,
@@ -69,8 +58,14 @@ impl<'a> SessionHost<'a> {
 
     /// The schemas that unqualified names are sought in.
     pub fn search_path(&self) -> Vec<Oid> {
-        let setting = self.session.settings.borrow().search_path();
-        self.catalog.search_path(&setting, &self.session.role.name)
+        self.session.search_path(self.catalog)
+    }
+
+    fn schema_named(&self, name: &str) -> Option<Oid> {
+        match name {
+            TEMPORARY => self.session.temporary.schema(self.catalog),
+            name => self.catalog.schema_by_name(name).map(|schema| schema.oid),
+        }
     }
 
     /// A relation by its name as SQL writes it.
@@ -80,10 +75,9 @@ impl<'a> SessionHost<'a> {
             None => self
                 .catalog
                 .find_relation(&self.search_path(), parsed.last()),
-            Some(schema) => match self.catalog.schema_by_name(schema) {
-                Some(schema) => self.catalog.relation_in(schema.oid, parsed.last()),
-                None => None,
-            },
+            Some(schema) => self
+                .schema_named(schema)
+                .and_then(|schema| self.catalog.relation_in(schema, parsed.last())),
         };
         found.ok_or_else(|| {
             Error::new(
@@ -277,11 +271,13 @@ impl Host for SessionHost<'_> {
     fn current_schemas(&self, implicit: bool) -> Vec<String> {
         let setting = self.session.settings.borrow().search_path();
         let names_catalog = setting.iter().any(|name| name == "pg_catalog");
-        let path = self.catalog.search_path(&setting, &self.session.role.name);
-        let schemas = path.iter().filter_map(|oid| self.catalog.schema(*oid));
+        let schemas = self.search_path();
+        let own = self.session.temporary.schema(self.catalog);
+        let schemas = schemas.iter().filter_map(|oid| self.catalog.schema(*oid));
         schemas
             .map(|schema| schema.name.clone())
             .filter(|name| implicit || names_catalog || name != "pg_catalog")
+            .filter(|name| implicit || own.is_none() || *name != self.session.temporary.name)
             .collect()
     }
     fn backend_pid(&self) -> i32 {

@@ -16,6 +16,7 @@ mod elsewhere;
 mod explain;
 mod functions;
 mod host;
+mod notify;
 mod plans;
 mod portal;
 mod prepared;
@@ -24,9 +25,12 @@ mod roles;
 pub(crate) mod sequences;
 mod shape;
 mod system;
+mod temporary;
 mod transaction;
 mod vacuum;
 mod waiting;
+
+pub use temporary::drop_leftovers;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -114,6 +118,11 @@ pub struct Session {
     settings_number: plans::SettingsNumber,
     /// What functions had to say.
     warnings: RefCell<Vec<Error>>,
+    /// What LISTEN and NOTIFY will do at commit.
+    outbox: RefCell<notify::Outbox>,
+    /// None: it has never listened.
+    listener: Option<crate::notify::Listener>,
+    temporary: temporary::Temporary,
     /// Parameters of the command that is about to run.
     command_values: Vec<Datum>,
     secret: Arc<[u8]>,
@@ -178,6 +187,7 @@ impl Session {
         rand::fill(&mut secret[..]);
         let secret: Arc<[u8]> = secret.into();
         admission.enter(handle.pid(), secret.clone());
+        let temporary = temporary::Temporary::new(handle.pid() as i32);
         let mut session = Session {
             format: format_settings(&settings),
             format_version: settings.version(),
@@ -200,6 +210,9 @@ impl Session {
             effects: Effects::default(),
             settings_number: plans::SettingsNumber::default(),
             warnings: RefCell::default(),
+            outbox: RefCell::default(),
+            listener: None,
+            temporary,
             command_values: Vec::new(),
             secret,
             statement_time: now(),
@@ -241,6 +254,7 @@ impl Session {
     pub async fn close(mut self) {
         self.portals.clear();
         self.rollback();
+        self.drop_temporary().await;
     }
 
     /// Waits, between messages, for whatever ends an idle session: `pg_terminate_backend`, the idle-in-transaction
@@ -314,9 +328,7 @@ impl Session {
     pub fn spelled(&self, mut error: Error) -> Error {
         let own = self.transaction.as_ref().and_then(|t| t.catalog.as_ref());
         let catalog = own.unwrap_or(&self.published);
-        let setting = self.settings.borrow().search_path();
-        let path = catalog.search_path(&setting, &self.role.name);
-        catalog.spell_types(&path, &mut error);
+        catalog.spell_types(&self.search_path(catalog), &mut error);
         error
     }
 
@@ -400,6 +412,7 @@ impl Session {
             }
             client.parameter_status(name, &value);
         }
+        self.tell_notifications(client);
     }
 
     /// Derives anew what depends on settings.

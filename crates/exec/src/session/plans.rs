@@ -130,6 +130,8 @@ pub(super) struct PlanKey {
     /// With the transaction's own changes: such a plan is not kept.
     pub own: bool,
     pub role: Oid,
+    /// The session's temporary schema, in which names are sought first.
+    pub temporary: Oid,
     /// Place in the core's list of [`PlanSettings`].
     pub settings: u32,
 }
@@ -309,6 +311,7 @@ mod tests {
             catalog,
             own: false,
             role: Oid(10),
+            temporary: Oid::NONE,
             settings: 0,
         }
     }

@@ -16,6 +16,7 @@ use super::prepared::{Prepared, is_data};
 use super::query::{Run, as_text, columns, tag};
 use super::transaction::Block;
 use crate::client::{Client, ClientFuture, Format, RowShape};
+use crate::notify::Notification;
 use crate::run::Row;
 
 /// A statement with its parameters, run as far as was asked.
@@ -530,6 +531,9 @@ macro_rules! pass_on {
         }
         fn parameter_status(&mut self, name: &str, value: &str) {
             self.inner.parameter_status(name, value);
+        }
+        fn notification(&mut self, pid: i32, notification: &Notification) {
+            self.inner.notification(pid, notification);
         }
         fn copy_in_start(&mut self, format: Format, columns: usize) {
             self.inner.copy_in_start(format, columns);

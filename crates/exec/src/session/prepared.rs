@@ -58,6 +58,7 @@ impl Session {
             catalog: self.catalog().version(),
             own,
             role: self.role.oid,
+            temporary: self.temporary.published(),
             settings: self.settings_number.get(&self.settings.borrow()),
         }
     }
@@ -206,7 +207,9 @@ impl Session {
             return Err(Error::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "cached plan must not change result type",
-            ));
+            )
+            // Drivers that heal this by preparing anew know it by the routine.
+            .routine("RevalidateCachedQuery"));
         }
         Ok(now)
     }

@@ -86,11 +86,12 @@ impl Session {
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let path_setting = self.settings.borrow().search_path();
-        let search_path = catalog.search_path(&path_setting, &self.role.name);
+        let search_path = self.search_path(&catalog);
         let ctx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
             creation_schema: catalog.creation_schema(&path_setting, &self.role.name),
+            temporary_schema: self.temporary.schema(&catalog),
             user: self.role.oid,
             params,
             eval: host.eval(),

@@ -87,7 +87,7 @@ impl SystemState for SessionHost<'_> {
                         None,
                         Some(words.iter().map(|w| (*w).to_owned()).collect()),
                     ),
-                    Kind::Bool | Kind::Text(_) => (None, None, None, None),
+                    Kind::Bool | Kind::Text(_) | Kind::Parts(_) => (None, None, None, None),
                 };
                 SettingInfo {
                     name: setting.name.to_owned(),

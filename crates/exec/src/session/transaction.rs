@@ -17,6 +17,7 @@ use throng_txn::{Isolation, Txn};
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
+use super::notify;
 use super::portal::Portal;
 use super::{Session, now};
 use crate::objects;
@@ -49,6 +50,7 @@ pub(super) struct Savepoint {
     pub name: String,
     pub settings_mark: usize,
     roles_mark: usize,
+    outbox_mark: notify::Mark,
     catalog: Option<Arc<Catalog>>,
     changes: usize,
 }
@@ -169,10 +171,17 @@ impl Session {
         self.block = Block::None;
         self.settings.borrow_mut().rollback_to(0);
         self.rollback_roles(0);
+        self.outbox.get_mut().rollback_to(notify::Mark::default());
     }
 
     /// Commits. Afterwards there is no transaction, whatever came of it.
     pub(super) async fn commit(&mut self) -> Result<()> {
+        if self.transaction.is_some()
+            && let Err(e) = self.temporary_on_commit().await
+        {
+            self.rollback();
+            return Err(e);
+        }
         self.block = Block::None;
         self.portals.committed();
         let Some(transaction) = self.transaction.take() else {
@@ -191,6 +200,10 @@ impl Session {
                     .publish(&changes)
                     .expect("a definition that was written can be read");
             });
+        }
+        if let Err(e) = self.commit_notifications(&transaction.txn) {
+            self.rollback();
+            return Err(e);
         }
         let sync = self.settings.borrow().text(Id::SynchronousCommit) != "off";
         match transaction.txn.commit(sync).await {
@@ -304,6 +317,7 @@ impl Session {
         }
         let settings_mark = self.settings.borrow().mark();
         let roles_mark = self.roles_mark();
+        let outbox_mark = self.outbox.get_mut().mark();
         let transaction = self.transaction_mut()?;
         transaction.txn.savepoint();
         let (catalog, changes) = (transaction.catalog.clone(), transaction.changes.len());
@@ -311,6 +325,7 @@ impl Session {
             name,
             settings_mark,
             roles_mark,
+            outbox_mark,
             catalog,
             changes,
         });
@@ -362,11 +377,12 @@ impl Session {
         let savepoint = &transaction.savepoints[at];
         transaction.catalog = savepoint.catalog.clone();
         transaction.changes.truncate(savepoint.changes);
-        let roles_mark = savepoint.roles_mark;
+        let (roles_mark, outbox_mark) = (savepoint.roles_mark, savepoint.outbox_mark);
         self.settings
             .borrow_mut()
             .rollback_to(savepoint.settings_mark);
         self.rollback_roles(roles_mark);
+        self.outbox.get_mut().rollback_to(outbox_mark);
     }
 
     /// The catalog as the running statement sees it: what is published, with this transaction's own changes.
@@ -374,6 +390,7 @@ impl Session {
         let stale = self.published.version() != self.engine.catalog_version();
         if stale {
             self.published = self.engine.catalog();
+            self.temporary.catalog_published(&self.published);
         }
         let Some(transaction) = self.transaction.as_mut() else {
             return self.published.clone();

@@ -458,11 +458,12 @@ async fn default_of(def: &TableDef, at: usize, cx: &Context<'_>) -> Result<Datum
     let Some(text) = &column.default else {
         return Ok(Datum::Null);
     };
-    let search_path = cx.env.catalog.search_path(&[], "");
+    let search_path = cx.env.catalog.search_path(&[], "", None);
     let bind = bind::BindContext {
         catalog: cx.env.catalog,
         search_path: &search_path,
         creation_schema: None,
+        temporary_schema: None,
         user: Oid::NONE,
         params: &[],
         eval: cx.env.eval,

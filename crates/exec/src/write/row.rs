@@ -2,7 +2,7 @@
 
 use throng_access::Liveness;
 use throng_access::TxContext;
-use throng_access::btree::{Check, Conflict, Inserted, Run};
+use throng_access::btree::{Check, Conflict, Run};
 use throng_buffer::{Try, retry};
 use throng_sql::catalog::TableDef;
 use throng_sql::func::EvalContext;
@@ -151,12 +151,9 @@ pub async fn enter_unless(
     let mut key = Vec::new();
     for index in &target.indexes {
         let any_null = index.key(row, &mut key)?;
-        if !is_unique_for(index, any_null) {
-            retry(|| index.tree.insert(&key, tid, cx.txn.xid())).await?;
-            continue;
-        }
-        match enter_unique(target, index, &key, tid, cx).await? {
-            Inserted::Done => {}
+        let unique = is_unique_for(index, any_null);
+        match enter_run(target, index, &[(&key, tid)], unique, cx).await? {
+            Run::Added(_) => {}
             _ if gives_way(index) => return Ok(false),
             _ => return Err(unique_violation(target, index, row, cx.env)),
         }
@@ -188,30 +185,6 @@ pub async fn enter_run(
         .await?;
         match run {
             Run::Busy(holder) => wait_for_unique(cx.txn, holder).await?,
-            decided => return Ok(decided),
-        }
-    }
-}
-
-/// Enters a key that must be the only one, waiting for transactions on whose end that hangs.
-pub async fn enter_unique(
-    target: &Target,
-    index: &Index,
-    key: &[u8],
-    tid: Tid,
-    cx: &Context<'_>,
-) -> Result<Inserted> {
-    loop {
-        let inserted = retry(|| {
-            index
-                .tree
-                .insert_unique(key, tid, cx.txn.xid(), &mut |other| {
-                    conflict_with(&target.table, other, Some(tid), cx.txn)
-                })
-        })
-        .await?;
-        match inserted {
-            Inserted::Busy(holder) => wait_for_unique(cx.txn, holder).await?,
             decided => return Ok(decided),
         }
     }

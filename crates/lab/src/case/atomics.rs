@@ -119,11 +119,7 @@ impl<F: Fn(&AtomicU64) + Sync> Bench for Words<F> {
         crew::run(turn, |worker| {
             let word = &lines[worker.index % lines.len()];
             while worker.goes_on() {
-                worker.step(|| operation(word));
-                for _ in 1..BATCH {
-                    operation(word);
-                }
-                worker.count(BATCH - 1);
+                worker.steps(BATCH, || operation(word));
             }
         })
     }
@@ -132,27 +128,13 @@ impl<F: Fn(&AtomicU64) + Sync> Bench for Words<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Progress;
+    use crate::case::testing::run_variants;
     use std::path::Path;
     use std::time::Duration;
 
     #[test]
     fn every_variant_runs() {
-        let progress = Progress::new();
-        let setup = Setup {
-            scratch: Path::new("."),
-            throng: Path::new("throng"),
-            progress: &progress,
-            most_clients: 2,
-        };
-        for variant in Atomics.variants() {
-            let mut bench = Atomics.prepare(&variant, &setup).expect("prepared");
-            let turn = Turn {
-                clients: 2,
-                duration: Duration::from_millis(5),
-            };
-            let sample = bench.run(&turn).expect("ran");
-            assert!(sample.operations > 0, "{}", variant.name);
-        }
+        let turn = Duration::from_millis(5);
+        run_variants(&Atomics, Path::new("."), &[2], turn, |_, _| ());
     }
 }

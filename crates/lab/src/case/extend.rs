@@ -306,33 +306,19 @@ impl TxContext for Loader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Progress;
+    use crate::case::testing::run_variants;
 
     #[test]
     fn every_variant_loads_and_leaves_nothing_behind() {
         let scratch = tempfile::tempdir().expect("a directory");
-        let progress = Progress::new();
-        let setup = Setup {
-            scratch: scratch.path(),
-            throng: Path::new("throng"),
-            progress: &progress,
-            most_clients: 3,
-        };
-        for variant in Extend.variants() {
-            let mut bench = Extend.prepare(&variant, &setup).expect("prepared");
-            let turn = Turn {
-                clients: 3,
-                duration: Duration::from_millis(30),
-            };
-            let sample = bench.run(&turn).expect("ran");
-            assert!(sample.operations > 0, "{}", variant.name);
+        let turn = Duration::from_millis(30);
+        run_variants(&Extend, scratch.path(), &[3], turn, |_, sample| {
             assert!(
                 sample
                     .inside
                     .is_some_and(|share| (0.0..=1.0).contains(&share))
             );
-            drop(bench);
-        }
+        });
         assert_eq!(
             std::fs::read_dir(scratch.path()).expect("listed").count(),
             0

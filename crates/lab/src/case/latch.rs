@@ -3,20 +3,14 @@
 //! The latch is the server's own, in the three forms of its word, and the read that enters nothing; two words under
 //! it, which writers keep equal, tell whether it keeps its promise.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use throng_sync::CachePadded;
 use throng_sync::latch::{ByAdd, ByCas, Latch, RawLatch, UnderSpin};
 
+use super::pair::{self, Pair};
 use super::{About, Bench, Case, Effect, Metric, Role, Sample, Setup, Turn, Variant};
-use crate::{Error, Result, crew};
+use crate::{Error, Result};
 
 pub struct Latches;
-
-/// Operations between two looks at the stop flag.
-const BATCH: u64 = 16;
-/// One batch in so many begins with a write: a root changes seldom.
-const WRITES: u64 = 64;
 
 impl Case for Latches {
     fn name(&self) -> &'static str {
@@ -110,26 +104,10 @@ impl Case for Latches {
     }
 }
 
-/// What the latch guards. Equal whenever nobody holds it exclusively.
-#[derive(Default)]
-struct Words([AtomicU64; 2]);
-
-impl Words {
-    #[inline]
-    fn read(&self) -> [u64; 2] {
-        self.0.each_ref().map(|word| word.load(Ordering::Relaxed))
-    }
-
-    fn add_one(&self) {
-        for word in &self.0 {
-            word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        }
-    }
-}
-
 struct Root<R: RawLatch> {
     latch: CachePadded<Latch<R>>,
-    words: CachePadded<Words>,
+    /// Equal whenever nobody holds the latch exclusively.
+    words: CachePadded<Pair>,
     read: fn(&Root<R>) -> [u64; 2],
 }
 
@@ -168,61 +146,22 @@ impl<R: RawLatch> Root<R> {
 
 impl<R: RawLatch> Bench for Root<R> {
     fn run(&mut self, turn: &Turn) -> Result<Sample> {
-        let root = &*self;
-        let torn = AtomicU64::new(0);
-        let read = || {
-            let [a, b] = (root.read)(root);
-            if a != b {
-                torn.fetch_add(1, Ordering::Relaxed);
-            }
-        };
-        let sample = crew::run(turn, |worker| {
-            let mut batches = 0u64;
-            while worker.goes_on() {
-                if batches.is_multiple_of(WRITES) {
-                    root.write();
-                }
-                batches += 1;
-                worker.step(read);
-                for _ in 1..BATCH {
-                    read();
-                }
-                worker.count(BATCH - 1);
-            }
-        })?;
-        match torn.into_inner() {
-            0 => Ok(sample),
-            torn => Err(Error::failed(format!(
-                "{torn} reads under the latch were of a write half done"
-            ))),
-        }
+        let read = || Some((self.read)(self));
+        let torn = "under the latch were of a write half done";
+        pair::run(turn, read, || self.write(), torn)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Progress;
+    use crate::case::testing::run_variants;
     use std::path::Path;
     use std::time::Duration;
 
     #[test]
     fn every_variant_reads_and_writes_and_none_reads_a_write_half_done() {
-        let progress = Progress::new();
-        let setup = Setup {
-            scratch: Path::new("."),
-            throng: Path::new("throng"),
-            progress: &progress,
-            most_clients: 3,
-        };
-        for variant in Latches.variants() {
-            let mut bench = Latches.prepare(&variant, &setup).expect("prepared");
-            let turn = Turn {
-                clients: 3,
-                duration: Duration::from_millis(20),
-            };
-            let sample = bench.run(&turn).expect("ran");
-            assert!(sample.operations > 0, "{}", variant.name);
-        }
+        let turn = Duration::from_millis(20);
+        run_variants(&Latches, Path::new("."), &[3], turn, |_, _| ());
     }
 }

@@ -334,28 +334,15 @@ impl Drop for Mapping {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Progress;
+    use crate::case::testing::run_variants;
 
     #[test]
     fn every_variant_reads_the_same_bytes_and_counts_what_it_did() {
         let scratch = tempfile::tempdir().expect("a directory");
-        let progress = Progress::new();
-        let setup = Setup {
-            scratch: scratch.path(),
-            throng: Path::new("throng"),
-            progress: &progress,
-            most_clients: 2,
-        };
-        let turn = Turn {
-            clients: 2,
-            duration: Duration::from_millis(20),
-        };
-        for variant in Mmap.variants() {
-            let mut bench = Mmap.prepare(&variant, &setup).expect("prepared");
-            let sample = bench.run(&turn).expect("ran");
-            assert!(sample.operations > 0, "{}", variant.name);
+        let turn = Duration::from_millis(20);
+        run_variants(&Mmap, scratch.path(), &[2], turn, |_, sample| {
             assert!(sample.numbers.iter().all(|n| n.value > 0.0));
-        }
+        });
         let path = scratch.path().join("mmap.data");
         for reading in [Reading::MapEach, Reading::Pread] {
             let readers = Readers {

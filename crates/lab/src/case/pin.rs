@@ -9,15 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use throng_sync::pin::{self, ByAdd, ByCas, RawPin, UnderSpin};
 use throng_sync::{CachePadded, Latch};
 
+use super::pair::{self, Pair};
 use super::{About, Bench, Case, Effect, Metric, Role, Sample, Setup, Turn, Variant};
-use crate::{Error, Result, crew};
+use crate::{Error, Result};
 
 pub struct Pins;
-
-/// Operations between two looks at the stop flag.
-const BATCH: u64 = 16;
-/// One batch in so many begins with an eviction.
-const EVICTIONS: u64 = 64;
 
 impl Case for Pins {
     fn name(&self) -> &'static str {
@@ -107,19 +103,17 @@ impl Case for Pins {
 /// Beside the pins, as in a frame: the page is there.
 const VALID: u64 = 1 << 33;
 
-type Words = [u64; 2];
-
 struct Page {
     state: CachePadded<AtomicU64>,
     latch: CachePadded<Latch>,
     /// Equal as long as the page is there.
-    words: CachePadded<[AtomicU64; 2]>,
+    words: CachePadded<Pair>,
     /// None: the page was gone, or changed meanwhile.
-    read: fn(&Page) -> Option<Words>,
+    read: fn(&Page) -> Option<[u64; 2]>,
 }
 
 impl Page {
-    fn new(read: fn(&Page) -> Option<Words>) -> Page {
+    fn new(read: fn(&Page) -> Option<[u64; 2]>) -> Page {
         Page {
             state: CachePadded::new(AtomicU64::new(VALID)),
             latch: CachePadded::default(),
@@ -128,23 +122,16 @@ impl Page {
         }
     }
 
-    #[inline]
-    fn words(&self) -> Words {
-        self.words
-            .each_ref()
-            .map(|word| word.load(Ordering::Relaxed))
-    }
-
-    fn read_pinned<P: RawPin>(&self) -> Option<Words> {
+    fn read_pinned<P: RawPin>(&self) -> Option<[u64; 2]> {
         let there = P::add(&self.state) & VALID != 0;
-        let words = there.then(|| self.words());
+        let words = there.then(|| self.words.read());
         P::take(&self.state);
         words
     }
 
-    fn read_optimistic(&self) -> Option<Words> {
+    fn read_optimistic(&self) -> Option<[u64; 2]> {
         let version = self.latch.optimistic()?;
-        let words = self.words();
+        let words = self.words.read();
         self.latch.validate(version).then_some(words)
     }
 
@@ -161,9 +148,7 @@ impl Page {
             self.latch.unlock_exclusive_unchanged();
             return;
         }
-        for word in self.words.iter() {
-            word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        }
+        self.words.add_one();
         self.state.fetch_or(VALID, Ordering::Release);
         self.latch.unlock_exclusive();
     }
@@ -171,62 +156,21 @@ impl Page {
 
 impl Bench for Page {
     fn run(&mut self, turn: &Turn) -> Result<Sample> {
-        let page = &*self;
-        let torn = AtomicU64::new(0);
-        let read = || {
-            if let Some([a, b]) = (page.read)(page)
-                && a != b
-            {
-                torn.fetch_add(1, Ordering::Relaxed);
-            }
-        };
-        let sample = crew::run(turn, |worker| {
-            let mut batches = 0u64;
-            while worker.goes_on() {
-                if batches.is_multiple_of(EVICTIONS) {
-                    page.evict();
-                }
-                batches += 1;
-                worker.step(read);
-                for _ in 1..BATCH {
-                    read();
-                }
-                worker.count(BATCH - 1);
-            }
-        })?;
-        match torn.into_inner() {
-            0 => Ok(sample),
-            torn => Err(Error::failed(format!(
-                "{torn} reads of a page that was kept saw it evicted"
-            ))),
-        }
+        let torn = "of a page that was kept saw it evicted";
+        pair::run(turn, || (self.read)(self), || self.evict(), torn)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Progress;
+    use crate::case::testing::run_variants;
     use std::path::Path;
     use std::time::Duration;
 
     #[test]
     fn no_variant_sees_a_page_that_it_keeps_evicted() {
-        let progress = Progress::new();
-        let setup = Setup {
-            scratch: Path::new("."),
-            throng: Path::new("throng"),
-            progress: &progress,
-            most_clients: 3,
-        };
-        for variant in Pins.variants() {
-            let mut bench = Pins.prepare(&variant, &setup).expect("prepared");
-            let turn = Turn {
-                clients: 3,
-                duration: Duration::from_millis(20),
-            };
-            let sample = bench.run(&turn).expect("ran");
-            assert!(sample.operations > 0, "{}", variant.name);
-        }
+        let turn = Duration::from_millis(20);
+        run_variants(&Pins, Path::new("."), &[3], turn, |_, _| ());
     }
 }

@@ -196,29 +196,16 @@ impl Bench for Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Progress;
+    use crate::case::testing::run_variants;
 
     #[test]
     fn every_variant_runs_on_as_many_nodes_as_it_says() {
         let scratch = tempfile::tempdir().expect("a directory");
-        let progress = Progress::new();
-        let setup = Setup {
-            scratch: scratch.path(),
-            throng: Path::new("throng"),
-            progress: &progress,
-            most_clients: 3,
-        };
-        for variant in Placement.variants() {
-            let mut bench = Placement.prepare(&variant, &setup).expect("prepared");
-            let turn = Turn {
-                clients: 3,
-                duration: Duration::from_millis(30),
-            };
-            let sample = bench.run(&turn).expect("ran");
-            assert!(sample.operations > 0, "{}", variant.name);
+        let one_core = allowed_cores().expect("a mask").len() == 1;
+        let turn = Duration::from_millis(30);
+        run_variants(&Placement, scratch.path(), &[3], turn, |variant, sample| {
             let nodes = sample.numbers[0].value;
-            let one_core = allowed_cores().expect("a mask").len() == 1;
             assert_eq!(nodes > 1.0, variant.name == "split" && !one_core);
-        }
+        });
     }
 }

@@ -254,29 +254,14 @@ fn alone(sys: &TxnSystem, duration: Duration) -> Result<Steps> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Progress;
+    use crate::case::testing::run_variants;
 
     #[test]
     fn every_variant_runs_and_tells_its_steps() {
         let dir = tempfile::tempdir().expect("a directory");
-        let progress = Progress::new();
-        let setup = Setup {
-            scratch: dir.path(),
-            throng: Path::new("throng"),
-            progress: &progress,
-            most_clients: 50,
-        };
-        for variant in Snapshot.variants() {
-            let mut bench = Snapshot.prepare(&variant, &setup).expect("prepared");
-            for clients in [50, 10] {
-                let turn = Turn {
-                    clients,
-                    duration: Duration::from_millis(20),
-                };
-                let sample = bench.run(&turn).expect("ran");
-                assert!(sample.operations > 0, "{}", variant.name);
-                assert!(sample.numbers.iter().all(|number| number.value > 0.0));
-            }
-        }
+        let turn = Duration::from_millis(20);
+        run_variants(&Snapshot, dir.path(), &[50, 10], turn, |_, sample| {
+            assert!(sample.numbers.iter().all(|number| number.value > 0.0));
+        });
     }
 }

@@ -317,30 +317,17 @@ impl File for NowhereFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Progress;
+    use crate::case::testing::run_variants;
 
     #[test]
     fn every_variant_runs_and_only_a_group_shares_syncs() {
         let dir = tempfile::tempdir().expect("a directory");
-        let progress = Progress::new();
-        let setup = Setup {
-            scratch: dir.path(),
-            throng: Path::new("throng"),
-            progress: &progress,
-            most_clients: 8,
-        };
-        for variant in Log.variants() {
-            let mut bench = Log.prepare(&variant, &setup).expect("prepared");
-            let turn = Turn {
-                clients: 8,
-                duration: Duration::from_millis(60),
-            };
-            let sample = bench.run(&turn).expect("ran");
-            assert!(sample.operations > 0, "{}", variant.name);
+        let turn = Duration::from_millis(60);
+        run_variants(&Log, dir.path(), &[8], turn, |variant, sample| {
             if variant.name == "alone" {
                 let shared = sample.numbers[0].value;
                 assert!(shared < 1.5, "{shared} commits a sync");
             }
-        }
+        });
     }
 }

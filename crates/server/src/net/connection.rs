@@ -72,6 +72,7 @@ pub async fn serve(host: Rc<Host>, stream: Stream, mut stop: watch::Receiver<boo
         let _ = peer.send().await;
     }
     session.close().await;
+    peer.close().await;
 }
 
 /// From the first packet to the first ReadyForQuery. `None` if the packet asked for something else than a session.
@@ -92,6 +93,7 @@ async fn start(host: &Host, mut peer: Peer, origin: &Origin) -> Result<Option<(P
             Ok(Startup::Gss) => peer.output.push(b'N'),
             Ok(Startup::Cancel { pid, secret }) => {
                 host.engine.cancel(pid, secret);
+                peer.close().await;
                 return Ok(None);
             }
             Ok(Startup::Start {
@@ -113,6 +115,7 @@ async fn start(host: &Host, mut peer: Peer, origin: &Origin) -> Result<Option<(P
 async fn refuse<T>(peer: &mut Peer, e: Error) -> Result<T> {
     wire::error(&mut peer.output, &e.clone().severity(Severity::Fatal));
     peer.send().await?;
+    peer.close().await;
     Err(e)
 }
 
@@ -270,9 +273,21 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
     let mut skipping = false;
     let mut scratch = Vec::new();
     loop {
+        if session.is_listening() {
+            // A notification may cut short what waits for the next message; that must not be a write.
+            tokio::select! {
+                biased;
+                sent = peer.send() => sent?,
+                why = session.interrupted() => return Err(why),
+            }
+        }
         let message = tokio::select! {
             biased;
             message = peer.next_message() => message?,
+            () = session.notified() => {
+                session.tell_notifications(peer);
+                continue;
+            }
             why = session.interrupted() => return Err(why),
         };
         let Some(range) = message else { return Ok(()) };

@@ -4,6 +4,7 @@
 use std::io;
 
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
+use throng_exec::notify::Notification;
 use throng_observe::{Object, WaitEvent, waited};
 use throng_sql::func::EvalContext;
 use throng_sql::io as value;
@@ -51,6 +52,11 @@ impl Peer {
             ));
         }
         Ok(Peer::new(self.stream.secure(tls).await?))
+    }
+
+    /// Ends the connection; what was not sent is not sent.
+    pub async fn close(&mut self) {
+        self.stream.close().await;
     }
 
     /// What was read and not yet taken.
@@ -232,6 +238,14 @@ impl Client for Peer {
 
     fn parameter_status(&mut self, name: &str, value: &str) {
         wire::parameter_status(&mut self.output, name, value);
+    }
+
+    fn notification(&mut self, pid: i32, notification: &Notification) {
+        wire::message(&mut self.output, b'A', |b| {
+            wire::put_i32(b, pid);
+            wire::put_cstr(b, &notification.channel);
+            wire::put_cstr(b, &notification.payload);
+        });
     }
 
     fn copy_in_start(&mut self, format: Format, columns: usize) {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
@@ -75,6 +76,15 @@ impl Stream {
                 io::ErrorKind::Unsupported,
                 "TLS is for TCP connections",
             )),
+        }
+    }
+
+    /// Says goodbye where the protocol below has a word for it; a client that does not listen is not waited for.
+    pub async fn close(&mut self) {
+        const PATIENCE: Duration = Duration::from_secs(1);
+        if let Stream::Tls(s) = self {
+            // Whether it arrives is the client's affair.
+            let _ = tokio::time::timeout(PATIENCE, s.shutdown()).await;
         }
     }
 

@@ -424,6 +424,7 @@ pub fn error(out: &mut Vec<u8>, error: &Error) {
         (b'c', fields.column.as_deref()),
         (b'd', fields.data_type.as_deref()),
         (b'n', fields.constraint.as_deref()),
+        (b'R', fields.routine),
     ];
     message(out, tag, |b| {
         for (key, text) in texts {

@@ -1,7 +1,7 @@
 //! Sessions through a driver that others wrote: typed parameters and rows in binary, COPY, transactions.
 
 use tokio_postgres::types::Type;
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{AsyncMessage, Config, NoTls};
 
 use crate::server::{Home, Server};
 
@@ -172,4 +172,163 @@ async fn transactions_of_a_driver() {
         rows.iter().map(|r| r.get::<_, i32>(0)).collect::<Vec<_>>(),
         [2]
     );
+}
+
+/// A session whose notifications are kept: channel and payload, and who told.
+async fn listener(
+    server: &Server,
+) -> (
+    tokio_postgres::Client,
+    tokio::sync::mpsc::UnboundedReceiver<(String, String, i32)>,
+) {
+    let mut config = Config::new();
+    config
+        .host("127.0.0.1")
+        .port(server.port())
+        .user("postgres")
+        .dbname("postgres");
+    let (client, mut connection) = config.connect(NoTls).await.expect("let in");
+    let (told, notifications) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+            if let AsyncMessage::Notification(n) = message {
+                // The test may be over.
+                let _ = told.send((
+                    n.channel().to_owned(),
+                    n.payload().to_owned(),
+                    n.process_id(),
+                ));
+            }
+        }
+    });
+    (client, notifications)
+}
+
+#[tokio::test]
+async fn notifications_are_told_at_commit_to_those_who_listen() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let (hearer, mut heard) = listener(&server).await;
+    let (teller, mut echo) = listener(&server).await;
+    let run = async |client: &tokio_postgres::Client, sql: &str| {
+        client
+            .batch_execute(sql)
+            .await
+            .unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+    };
+    let pid: i32 = teller
+        .query_one("select pg_backend_pid()", &[])
+        .await
+        .expect("pid")
+        .get(0);
+    let next = async |notifications: &mut tokio::sync::mpsc::UnboundedReceiver<_>| {
+        let wait = std::time::Duration::from_secs(20);
+        let (channel, payload, from): (String, String, i32) =
+            tokio::time::timeout(wait, notifications.recv())
+                .await
+                .expect("in time")
+                .expect("open");
+        assert_eq!(from, pid);
+        format!("{channel} {payload}")
+    };
+
+    run(&hearer, "listen news").await;
+    // Rolled back, as a whole and in part; said twice; committed. Who is idle is woken.
+    run(&teller, "begin; notify news, 'no'; rollback").await;
+    run(
+        &teller,
+        "begin; notify news, 'a'; savepoint s; notify news, 'not'; rollback to s; notify news, 'a'; \
+         select pg_notify('news', 'b'); notify other, 'c'; commit",
+    )
+    .await;
+    assert_eq!(next(&mut heard).await, "news a");
+    assert_eq!(next(&mut heard).await, "news b");
+
+    // In a transaction nothing is told; what has come comes with its end.
+    run(&hearer, "begin").await;
+    run(&teller, "listen news; notify news").await;
+    assert_eq!(next(&mut echo).await, "news ");
+    run(&hearer, "select 1").await;
+    assert!(heard.try_recv().is_err());
+    run(&hearer, "commit").await;
+    assert_eq!(next(&mut heard).await, "news ");
+
+    // LISTEN and UNLISTEN are the transaction's too.
+    run(
+        &hearer,
+        "begin; unlisten *; rollback; begin; listen more; rollback",
+    )
+    .await;
+    let rows = hearer
+        .query("select pg_listening_channels()", &[])
+        .await
+        .expect("channels");
+    assert_eq!(
+        rows.iter()
+            .map(|r| r.get::<_, String>(0))
+            .collect::<Vec<_>>(),
+        ["news"]
+    );
+    run(&hearer, "unlisten news").await;
+    run(&teller, "notify news, 'unheard'").await;
+    assert_eq!(next(&mut echo).await, "news unheard");
+    run(&hearer, "select 1").await;
+    assert!(heard.try_recv().is_err());
+
+    // What is no channel or no payload.
+    for (sql, code) in [
+        ("select pg_notify('', 'x')", "22023"),
+        ("select pg_notify(null, 'x')", "22023"),
+        ("select pg_notify(repeat('c', 64), '')", "22023"),
+        ("select pg_notify('c', repeat('p', 8000))", "22023"),
+    ] {
+        let error = teller.batch_execute(sql).await.expect_err(sql);
+        assert_eq!(error.code().expect("from the server").code(), code, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn temporary_tables_are_their_sessions_own() {
+    let home = Home::new();
+    let count = "select count(*) from pg_class c join pg_namespace n on n.oid = relnamespace \
+                 where nspname like 'pg\\_temp%'";
+    let counted = async |client: &tokio_postgres::Client| -> i64 {
+        client.query_one(count, &[]).await.expect("counted").get(0)
+    };
+    {
+        let server = home.serve(&["--cores", "0"]);
+        let [one, two] = [driver(&server).await, driver(&server).await];
+        two.batch_execute("create table t (a int); insert into t values (0)")
+            .await
+            .expect("made");
+        let read = async |client: &tokio_postgres::Client| -> i32 {
+            client
+                .query_one("select a from t", &[])
+                .await
+                .expect("read")
+                .get(0)
+        };
+        // One plan cache serves both sessions, with one text.
+        assert_eq!((read(&one).await, read(&two).await), (0, 0));
+        one.batch_execute("create temp table t (a int); insert into t values (1)")
+            .await
+            .expect("made");
+        assert_eq!((read(&one).await, read(&two).await), (1, 0));
+        two.batch_execute("create temp table t (a int); insert into t values (2)")
+            .await
+            .expect("made");
+        assert_eq!((read(&one).await, read(&two).await), (1, 2));
+        assert_eq!(counted(&one).await, 2);
+        drop(two);
+        for _ in 0..200 {
+            if counted(&one).await == 1 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert_eq!(counted(&one).await, 1);
+        server.kill();
+    }
+    let server = home.serve(&[]);
+    assert_eq!(counted(&driver(&server).await).await, 0);
 }

@@ -7,7 +7,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use super::{Binder, at};
 use crate::catalog::TypeDef;
 use crate::expr::Expr;
-use crate::func::{CastContext, find_cast, select_common_type};
+use crate::func::{CastContext, find_cast, select_common_type, typmod};
 use crate::parse::ast::{self, Pos};
 
 /// PostgreSQL's types that are known to be missing here.
@@ -73,9 +73,7 @@ impl Binder<'_> {
         let mut ty = SqlType::plain(info.oid);
         ty.typmod = match name.typmod {
             Some(typmod) => typmod,
-            None => self
-                .type_modifier(info.oid, &name.modifiers)
-                .map_err(|e| at(e, pos))?,
+            None => typmod::from_written(info.oid, &name.modifiers).map_err(|e| at(e, pos))?,
         };
         if name.array {
             ty.oid = throng_types::sqltype::array_of(ty.oid).ok_or_else(undefined)?;
@@ -91,62 +89,6 @@ impl Binder<'_> {
             None => catalog.find_type(&self.search_path, name.last()),
         };
         found.cloned()
-    }
-
-    fn type_modifier(&self, ty: Oid, modifiers: &[i32]) -> Result<i32> {
-        let bad = |message: String| Error::new(state::INVALID_PARAMETER_VALUE, message);
-        const MAX_LENGTH: i32 = 10_485_760;
-        match (ty, modifiers) {
-            (_, []) => Ok(-1),
-            (oid::VARCHAR | oid::BPCHAR, [n]) => {
-                let name = if ty == oid::VARCHAR {
-                    "varchar"
-                } else {
-                    "char"
-                };
-                match *n {
-                    ..1 => Err(bad(format!("length for type {name} must be at least 1"))),
-                    1..=MAX_LENGTH => Ok(SqlType::string_modifier(*n)),
-                    _ => Err(bad(format!(
-                        "length for type {name} cannot exceed {MAX_LENGTH}"
-                    ))),
-                }
-            }
-            (oid::NUMERIC, [precision, rest @ ..]) if rest.len() < 2 => {
-                let scale = rest.first().copied().unwrap_or(0);
-                if !(1..=1000).contains(precision) {
-                    let message =
-                        format!("NUMERIC precision {precision} must be between 1 and 1000");
-                    return Err(bad(message));
-                }
-                if !(-1000..=1000).contains(&scale) {
-                    let message = format!("NUMERIC scale {scale} must be between -1000 and 1000");
-                    return Err(bad(message));
-                }
-                Ok(SqlType::numeric_modifier(*precision, scale))
-            }
-            (oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ, [digits]) => {
-                match *digits {
-                    ..0 => Err(bad(format!(
-                        "{}({digits}) precision must not be negative",
-                        type_name(ty)
-                    ))),
-                    // More than six are taken as six, as in PostgreSQL (which warns).
-                    _ => Ok((*digits).min(6)),
-                }
-            }
-            (oid::INTERVAL, [digits]) => Ok(SqlType::interval_modifier(
-                throng_types::sqltype::interval_field::FULL_RANGE,
-                (*digits).clamp(0, 6),
-            )),
-            _ => Err(Error::new(
-                state::SYNTAX_ERROR,
-                format!(
-                    "type modifier is not allowed for type \"{}\"",
-                    type_name(ty)
-                ),
-            )),
-        }
     }
 
     /// Casts where the context allows it; None where it does not.

@@ -6,7 +6,7 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result, oid};
 
 use super::Binder;
-use crate::catalog::{IndexColumn, Relation, TableDef, builtin};
+use crate::catalog::{IndexColumn, Persistence, Relation, TEMPORARY, TableDef, builtin};
 use crate::command::{
     BoundStatement, CreateIndex, Ddl, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
 };
@@ -110,12 +110,13 @@ impl Binder<'_> {
             } => self.create_schema(name.as_deref(), owner.as_deref(), *if_not_exists)?,
             S::CreateSequence {
                 name,
+                temporary,
                 if_not_exists,
                 options,
             } => {
                 let (options, owned_by) = self.unnamed_sequence_options(options)?;
                 let sequence = NewSequence {
-                    schema: self.creation_schema(name)?,
+                    schema: self.place(name, *temporary)?.0,
                     name: name.last().to_string(),
                     owner: self.ctx.user,
                     options,
@@ -330,6 +331,24 @@ impl Binder<'_> {
             })
     }
 
+    pub(super) fn is_temporary(&self, persistence: Persistence) -> bool {
+        matches!(persistence, Persistence::Temporary(_))
+    }
+
+    /// The schema of a new relation, and whether that is the session's temporary one: NONE while that is still to be made.
+    pub(super) fn place(&self, name: &ast::Name, temporary: bool) -> Result<(Oid, bool)> {
+        let own = self.ctx.temporary_schema.unwrap_or(Oid::NONE);
+        match name.schema() {
+            Some(TEMPORARY) => Ok((own, true)),
+            None if temporary => Ok((own, true)),
+            Some(_) if temporary => {
+                let message = "cannot create temporary relation in non-temporary schema";
+                Err(Error::new(state::INVALID_TABLE_DEFINITION, message).position(name.pos + 1))
+            }
+            _ => Ok((self.creation_schema(name)?, false)),
+        }
+    }
+
     /// The schema a new object's name puts it in.
     pub(super) fn creation_schema(&self, name: &ast::Name) -> Result<Oid> {
         self.check_database(name)?;
@@ -454,9 +473,7 @@ impl Binder<'_> {
 
     fn find_type_object(&mut self, name: &ast::Name) -> Result<Target> {
         let Some(def) = self.made_type(name) else {
-            let missing = name
-                .schema()
-                .filter(|s| self.catalog().schema_by_name(s).is_none());
+            let missing = name.schema().filter(|s| self.schema_named(s).is_none());
             if let Some(schema) = missing {
                 let message = format!("schema \"{schema}\" does not exist");
                 return Err(Error::new(state::INVALID_SCHEMA_NAME, message));
@@ -488,7 +505,7 @@ impl Binder<'_> {
         };
         let missing_schema = name
             .schema()
-            .is_some_and(|s| self.catalog().schema_by_name(s).is_none());
+            .is_some_and(|s| self.schema_named(s).is_none());
         if missing_schema {
             let message = format!("schema \"{}\" does not exist", name.schema().unwrap_or(""));
             return Err(Error::new(state::INVALID_SCHEMA_NAME, message));

@@ -26,7 +26,7 @@ mod with;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
-use crate::catalog::{Catalog, Relation, TableDef};
+use crate::catalog::{Catalog, Relation, TEMPORARY, TableDef};
 use crate::command::{Bound, BoundStatement};
 use crate::expr::{Expr, RelId};
 use crate::func::EvalContext;
@@ -41,6 +41,8 @@ pub struct BindContext<'a> {
     pub search_path: &'a [Oid],
     /// Where objects without a schema are made; none: 3F000.
     pub creation_schema: Option<Oid>,
+    /// The session's own schema of temporary relations, once it has one.
+    pub temporary_schema: Option<Oid>,
     /// The current role.
     pub user: Oid,
     /// Types the client declared for `$1`, …; `unknown` or missing ones are inferred.
@@ -339,10 +341,10 @@ impl<'a> Binder<'a> {
         let Some(schema) = name.schema() else {
             return Ok(self.catalog().find_relation(&self.search_path, name.last()));
         };
-        let Some(schema) = self.catalog().schema_by_name(schema) else {
+        let Some(schema) = self.schema_named(schema) else {
             return Ok(None);
         };
-        Ok(self.catalog().relation_in(schema.oid, name.last()))
+        Ok(self.catalog().relation_in(schema, name.last()))
     }
 
     fn check_database(&self, name: &ast::Name) -> Result<()> {
@@ -355,15 +357,19 @@ impl<'a> Binder<'a> {
 
     /// A schema's oid; 3F000 where there is none.
     fn schema(&self, name: &str) -> Result<Oid> {
-        self.catalog()
-            .schema_by_name(name)
-            .map(|s| s.oid)
-            .ok_or_else(|| {
-                Error::new(
-                    state::INVALID_SCHEMA_NAME,
-                    format!("schema \"{name}\" does not exist"),
-                )
-            })
+        self.schema_named(name).ok_or_else(|| {
+            Error::new(
+                state::INVALID_SCHEMA_NAME,
+                format!("schema \"{name}\" does not exist"),
+            )
+        })
+    }
+
+    fn schema_named(&self, name: &str) -> Option<Oid> {
+        match name {
+            TEMPORARY => self.ctx.temporary_schema,
+            name => self.catalog().schema_by_name(name).map(|s| s.oid),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use super::dml::row_names;
 use super::scope::Scope;
 use super::{Binder, Clause, slots_of_row};
-use crate::catalog::{ColumnDef, Identity, Persistence, Relation, TableDef};
+use crate::catalog::{ColumnDef, Identity, OnCommit, Persistence, Relation, TableDef};
 use crate::command::{
     CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
 };
@@ -35,11 +35,10 @@ pub(super) fn no_position(mut error: Error) -> Error {
 
 impl Binder<'_> {
     pub(super) fn create_table(&mut self, ast: &ast::CreateTable) -> Result<Ddl> {
-        let schema = self.creation_schema(&ast.name)?;
-        let persistence = if ast.unlogged {
-            Persistence::Unlogged
-        } else {
-            Persistence::Permanent
+        let (schema, temporary) = self.place(&ast.name, self.is_temporary(ast.persistence))?;
+        let persistence = match ast.persistence {
+            Persistence::Permanent if temporary => Persistence::Temporary(OnCommit::PreserveRows),
+            as_said => as_said,
         };
         let options = self.table_options(&ast.options)?;
         let table = TableDef {
@@ -569,7 +568,20 @@ impl Binder<'_> {
         let ref_table = match this {
             true => None,
             false => match self.relation(&references.table).map_err(no_position)? {
-                Relation::Table(found) => Some(found.oid),
+                Relation::Table(found) => {
+                    let is_temporary = |def: &TableDef| self.is_temporary(def.persistence);
+                    let kind = match is_temporary(table) {
+                        true => "temporary",
+                        false => "permanent",
+                    };
+                    if is_temporary(table) != is_temporary(&found) {
+                        let message = format!(
+                            "constraints on {kind} tables may reference only {kind} tables"
+                        );
+                        return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
+                    }
+                    Some(found.oid)
+                }
                 other => {
                     let message =
                         format!("referenced relation \"{}\" is not a table", other.name());

@@ -12,7 +12,9 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::scope::Names;
 use super::{BindContext, Binder};
-use crate::catalog::{Catalog, CheckOption, Relation, ViewColumn, ViewDef, ViewUse, builtin};
+use crate::catalog::{
+    Catalog, CheckOption, Relation, TEMPORARY_PREFIX, ViewColumn, ViewDef, ViewUse, builtin,
+};
 use crate::command::{CreateView, Ddl, Target, TargetKind};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, Var};
@@ -45,6 +47,7 @@ fn stored_view(view: &ViewDef, catalog: &Catalog, eval: EvalContext<'_>) -> Resu
         catalog,
         search_path: STORED_PATH,
         creation_schema: None,
+        temporary_schema: None,
         // Whoever may read it: it is not read now.
         user: builtin::SUPERUSER,
         params: &[],
@@ -106,6 +109,7 @@ pub fn updatable_columns(
         catalog,
         search_path: STORED_PATH,
         creation_schema: None,
+        temporary_schema: None,
         user: builtin::SUPERUSER,
         params: &[],
         eval,
@@ -127,7 +131,7 @@ fn bound_text(text: &str, ctx: &BindContext<'_>) -> Result<BoundQuery> {
 
 impl Binder<'_> {
     pub(super) fn create_view(&mut self, ast: &ast::CreateView) -> Result<Ddl> {
-        let schema = self.creation_schema(&ast.name)?;
+        let (schema, mut temporary) = self.place(&ast.name, false)?;
         let mut bound = self.view_query(ast)?;
         let QueryKind::Select(query) = &mut bound.kind else {
             return Err(Error::internal("a view that is no query"));
@@ -152,6 +156,18 @@ impl Binder<'_> {
             check,
             uses: uses.found()?,
         };
+        let schemas = view.uses.iter().filter_map(|u| {
+            let relation = self.catalog().relation(u.object)?;
+            self.catalog().schema(relation.schema())
+        });
+        temporary |= schemas
+            .into_iter()
+            .any(|schema| schema.name.starts_with(TEMPORARY_PREFIX));
+        if temporary {
+            return Err(Error::unsupported(
+                "a temporary view, or one over a temporary table",
+            ));
+        }
         if view.check.is_some() {
             self.check_option_allowed(&view)?;
         }

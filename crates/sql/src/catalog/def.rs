@@ -99,6 +99,17 @@ pub enum Persistence {
     Permanent,
     /// Accepted and kept as durably as a permanent one; shown as unlogged.
     Unlogged,
+    /// Its session's alone: in a schema of the session's, with which it goes.
+    Temporary(OnCommit),
+}
+
+/// What a commit does to a temporary table's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnCommit {
+    PreserveRows,
+    DeleteRows,
+    /// The table goes with them.
+    Drop,
 }
 
 /// A table. `columns[i]` is attribute number `i + 1`; dropped columns keep their place, because

@@ -108,6 +108,11 @@ macro_rules! by_oid {
     };
 }
 
+/// What a session calls its own temporary schema.
+pub const TEMPORARY: &str = "pg_temp";
+/// How the names of temporary schemas begin; the session's number follows.
+pub const TEMPORARY_PREFIX: &str = "pg_temp_";
+
 impl Catalog {
     by_oid! {
         schema, schemas, Schema, SchemaDef;
@@ -157,18 +162,26 @@ impl Catalog {
         }
     }
 
-    /// Schemas in which unqualified names are sought: `search_path`'s, those that exist, with
-    /// `pg_catalog` first unless it is named. `$user` is the session's user.
-    pub fn search_path(&self, setting: &[String], user: &str) -> Vec<Oid> {
-        let mut path = Vec::with_capacity(setting.len() + 1);
+    /// Schemas in which unqualified names are sought: `search_path`'s, those that exist, with `pg_catalog` and before it the
+    /// session's temporary one first unless they are named. `$user` is the session's user.
+    pub fn search_path(&self, setting: &[String], user: &str, temporary: Option<Oid>) -> Vec<Oid> {
+        let mut path = Vec::with_capacity(setting.len() + 2);
         for name in setting {
-            let name = if name == "$user" { user } else { name };
-            if let Some(&oid) = self.schemas.get(name).filter(|o| !path.contains(*o)) {
+            let found = match name.as_str() {
+                "$user" => self.schemas.get(user).copied(),
+                TEMPORARY => temporary,
+                // Another session's are not for us to see.
+                name if name.starts_with(TEMPORARY_PREFIX) => None,
+                name => self.schemas.get(name).copied(),
+            };
+            if let Some(oid) = found.filter(|oid| !path.contains(oid)) {
                 path.push(oid);
             }
         }
-        if !path.contains(&builtin::PG_CATALOG) {
-            path.insert(0, builtin::PG_CATALOG);
+        for implicit in [Some(builtin::PG_CATALOG), temporary] {
+            if let Some(oid) = implicit.filter(|oid| !path.contains(oid)) {
+                path.insert(0, oid);
+            }
         }
         path
     }

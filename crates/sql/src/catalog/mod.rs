@@ -20,12 +20,12 @@ use throng_types::Oid;
 
 pub use def::{
     CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef,
-    EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind,
+    EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, OnCommit,
     Persistence, RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef,
     ViewUse,
 };
 pub use edit::{CatalogEdit, Change};
-pub use lookup::{Relation, RelationRef};
+pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
 pub use system::{SystemState, VirtualTable};
 
 /// Oids PostgreSQL gives to what it is born with.

@@ -10,11 +10,35 @@ use throng_types::{Array, Datum, Error, Interval, Oid};
 
 // Intervals
 
-pub(super) fn interval_step(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
-    let Datum::Interval(value) = args[0] else {
-        return Ok(());
+/// Counts an interval `sign` times: once more or, with -1, once less. True if it was there to be counted.
+fn count_interval(state: &mut AggState, value: &Datum, sign: i64) -> Result<bool, EvalStop> {
+    let Datum::Interval(value) = *value else {
+        return Ok(false);
     };
-    if let AggState::Empty = state {
+    let AggState::Intervals {
+        count,
+        months,
+        days,
+        micros,
+        infinite,
+    } = state
+    else {
+        return Err(mixed());
+    };
+    *count += sign;
+    match value {
+        Interval::INFINITY => infinite.0 += sign,
+        Interval::NEG_INFINITY => infinite.1 += sign,
+        _ => {
+            *months += sign * i64::from(value.months);
+            *days += sign * i64::from(value.days);
+            *micros += i128::from(sign) * i128::from(value.micros);
+        }
+    }
+    Ok(true)
+}
+pub(super) fn interval_step(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    if let (AggState::Empty, Datum::Interval(_)) = (&*state, &args[0]) {
         *state = AggState::Intervals {
             count: 0,
             months: 0,
@@ -23,53 +47,11 @@ pub(super) fn interval_step(_: &EvalContext<'_>, state: &mut AggState, args: &[D
             infinite: (0, 0),
         };
     }
-    let AggState::Intervals {
-        count,
-        months,
-        days,
-        micros,
-        infinite,
-    } = state
-    else {
-        return Err(mixed());
-    };
-    *count += 1;
-    match value {
-        Interval::INFINITY => infinite.0 += 1,
-        Interval::NEG_INFINITY => infinite.1 += 1,
-        _ => {
-            *months += i64::from(value.months);
-            *days += i64::from(value.days);
-            *micros += i128::from(value.micros);
-        }
-    }
-    Ok(())
+    count_interval(state, &args[0], 1).map(drop)
 }
 pub(super) fn interval_undo(_: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Undone {
-    let Datum::Interval(value) = args[0] else {
-        return Ok(true);
-    };
-    let AggState::Intervals {
-        count,
-        months,
-        days,
-        micros,
-        infinite,
-    } = state
-    else {
-        return Err(mixed());
-    };
-    *count -= 1;
-    match value {
-        Interval::INFINITY => infinite.0 -= 1,
-        Interval::NEG_INFINITY => infinite.1 -= 1,
-        _ => {
-            *months -= i64::from(value.months);
-            *days -= i64::from(value.days);
-            *micros -= i128::from(value.micros);
-        }
-    }
-    if *count == 0 {
+    count_interval(state, &args[0], -1)?;
+    if let AggState::Intervals { count: 0, .. } = state {
         *state = AggState::Empty;
     }
     Ok(true)

@@ -38,6 +38,8 @@ macro_rules! aggregates {
     };
 }
 
+pub(super) use {aggregates, undo};
+
 aggregates! {
     6291 any_value(ANYELEMENT) ANYELEMENT empty any_value_step any_value_combine value_finish;
     2335 array_agg(ANYNONARRAY) ANYARRAY empty array_step array_combine array_finish;

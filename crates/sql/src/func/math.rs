@@ -77,7 +77,7 @@ limited! {
     dacos |x| (-1.0..=1.0).contains(&x), x.acos();
     dacosh |x| x >= 1.0, if x > LARGE { x.ln() + std::f64::consts::LN_2 } else { x.acosh() };
     dsind |x| x.is_finite(), sind(x);
-    dcosd |x| x.is_finite(), sind(90.0 - x.rem_euclid(360.0));
+    dcosd |x| x.is_finite(), sind(90.0 - x.rem_euclid(360.0)) + 0.0;
     dasind |x| (-1.0..=1.0).contains(&x), asind(x.abs()).copysign(x);
     dacosd |x| (-1.0..=1.0).contains(&x), if x >= 0.0 { acosd(x) } else { 90.0 + asind(-x) };
     degrees |x| true, x / (std::f64::consts::PI / 180.0);

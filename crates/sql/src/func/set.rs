@@ -171,7 +171,27 @@ fn partition_ancestors(_: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, 
     Ok(Box::new(std::iter::empty()))
 }
 
+/// The host answers with an array.
+fn listening_channels(ctx: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, EvalStop> {
+    let channels = ctx.host.system_function("pg_listening_channels", &[])?;
+    Ok(Box::new(array(&channels).items.clone().into_iter().map(Ok)))
+}
+
+/// Nothing can be added to this server.
+fn available_extensions(_: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, EvalStop> {
+    Ok(Box::new(std::iter::empty()))
+}
+
 pub static FUNCTIONS: &[Function] = &[
+    Function::set(
+        3082,
+        "pg_available_extensions",
+        &[],
+        RECORD,
+        available_extensions,
+    )
+    .columns(&[("name", NAME), ("default_version", TEXT), ("comment", TEXT)]),
+    Function::set(3035, "pg_listening_channels", &[], TEXT, listening_channels).volatile(),
     Function::set(
         938,
         "generate_series",

@@ -4,11 +4,13 @@
 //! `pg_proc` name; overloads differ in the kinds of their arguments. Descriptions of those functions are a table of their own.
 
 use super::number::int;
-use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind};
+use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator, typmod};
 use crate::io;
+use crate::parse::parse_type;
+use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::sqltype::{format_type as type_text, made, type_by_name};
-use throng_types::{Array, Datum, Error, Oid, SqlType, oid::*};
+use throng_types::{Array, Datum, Error, Oid, Record, SqlType, oid::*};
 
 fn text(value: &Datum) -> &str {
     value.as_str().unwrap_or_default()
@@ -113,16 +115,48 @@ fn format_type(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
 }
 
-/// Does text read as a value of the type named?
-fn input_is_valid(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+/// Reads text as a value of the type named, length and all.
+fn input_of(
+    ctx: &EvalContext<'_>,
+    args: &[Datum],
+) -> Result<throng_types::Result<Datum>, EvalStop> {
     let name = text(&args[1]);
-    let ty = match type_by_name(&name.to_ascii_lowercase()) {
-        Some(info) => info.oid,
-        None => ctx.host.object_oid(ObjectKind::Type, name)?,
+    let written = parse_type(name)?;
+    let foreign = written.name.schema().is_some_and(|s| s != "pg_catalog");
+    let ty = match type_by_name(written.name.last()).filter(|_| !foreign && !written.array) {
+        Some(info) => SqlType::new(
+            info.oid,
+            typmod::from_written(info.oid, &written.modifiers)?,
+        ),
+        None => SqlType::plain(ctx.host.object_oid(ObjectKind::Type, name)?),
     };
-    Ok(io::input_text(ctx, text(&args[0]), SqlType::plain(ty))
-        .is_ok()
-        .into())
+    Ok(io::input_text(ctx, text(&args[0]), ty))
+}
+
+fn input_is_valid(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok(input_of(ctx, args)?.is_ok().into())
+}
+
+/// What reading it says, in parts; NULLs where it reads.
+fn input_error_info(ctx: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
+    let values = match input_of(ctx, args)? {
+        Ok(_) => vec![Datum::Null; 4],
+        Err(e) => {
+            let fields = e.fields();
+            vec![
+                fields.message.as_str().into(),
+                fields.detail.clone().into(),
+                fields.hint.clone().into(),
+                fields.code.as_str().into(),
+            ]
+        }
+    };
+    let record = Arc::new(Record {
+        types: vec![TEXT; values.len()].into(),
+        names: None,
+        values,
+    });
+    Ok(Box::new(std::iter::once(Ok(Datum::Record(record)))))
 }
 
 /// PostgreSQL's encodings, by number.
@@ -336,6 +370,19 @@ pub static FUNCTIONS: &[Function] = &[
         input_is_valid,
     )
     .stable(),
+    Function::set(
+        6211,
+        "pg_input_error_info",
+        &[TEXT, TEXT],
+        RECORD,
+        input_error_info,
+    )
+    .columns(&[
+        ("message", TEXT),
+        ("detail", TEXT),
+        ("hint", TEXT),
+        ("sql_error_code", TEXT),
+    ]),
     Function::new(
         3778,
         "pg_tablespace_location",

@@ -173,6 +173,10 @@ host_functions! {
     3095 pg_try_advisory_xact_lock(INT4, INT4) -> BOOL volatile;
     3092 pg_try_advisory_xact_lock_shared(INT8) -> BOOL volatile;
     3096 pg_try_advisory_xact_lock_shared(INT4, INT4) -> BOOL volatile;
+    3036 pg_notify(TEXT, TEXT) -> VOID volatile lenient;
+    3296 pg_notification_queue_usage() -> FLOAT8 volatile;
+    3378 pg_isolation_test_session_is_blocked(INT4, INT4_ARRAY) -> BOOL volatile;
+    6197 pg_get_function_sqlbody(OID) -> TEXT stable;
     2626 pg_sleep(FLOAT8) -> VOID volatile;
     3936 pg_sleep_until(TIMESTAMPTZ) -> VOID volatile;
     2561 pg_blocking_pids(INT4) -> INT4_ARRAY volatile;

@@ -7,8 +7,8 @@
 use super::aggregate::AggState;
 use super::*;
 use crate::io::{
-    ByteaOutput, DateFormat, DateOrder, DateStyle, FormatSettings, IntervalStyle, Zone,
-    input_binary, input_text, output_binary, to_text,
+    ByteaOutput, DateStyle, FormatSettings, IntervalStyle, Zone, input_binary, input_text,
+    output_binary, to_text,
 };
 use throng_types::sqltype::{type_by_name, type_name};
 use throng_types::{Datum, Error, Oid, SqlType, oid};
@@ -255,22 +255,7 @@ fn set(format: &mut FormatSettings, name: &str, value: &str) {
                 _ => IntervalStyle::Iso8601,
             }
         }
-        "DateStyle" => {
-            let (style, order) = value.split_once(", ").expect("format and order");
-            format.date_style = DateStyle {
-                format: match style {
-                    "ISO" => DateFormat::Iso,
-                    "SQL" => DateFormat::Sql,
-                    "German" => DateFormat::German,
-                    _ => DateFormat::Postgres,
-                },
-                order: match order {
-                    "YMD" => DateOrder::Ymd,
-                    "DMY" => DateOrder::Dmy,
-                    _ => DateOrder::Mdy,
-                },
-            }
-        }
+        "DateStyle" => format.date_style = DateStyle::of(value),
         "extra_float_digits" => format.extra_float_digits = value.parse().expect("a number"),
         "bytea_output" => format.bytea_output = ByteaOutput::Escape,
         _ => panic!("{name} is no format"),

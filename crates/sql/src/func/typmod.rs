@@ -4,7 +4,7 @@ use std::sync::Arc;
 use throng_types::calendar::*;
 use throng_types::error::state;
 use throng_types::sqltype::{element_of, interval_field, type_name};
-use throng_types::{Array, Datum, Error, Interval, Result, SqlType, TimeTz, oid};
+use throng_types::{Array, Datum, Error, Interval, Oid, Result, SqlType, TimeTz, oid};
 
 /// Applies the type's modifier. An explicit cast cuts strings; an assignment refuses what is too long (22001), blanks at the end aside.
 pub fn apply(value: Datum, ty: SqlType, explicit: bool) -> Result<Datum> {
@@ -130,4 +130,60 @@ fn interval(value: Interval, typmod: i32) -> Result<Interval> {
         days,
         micros,
     })
+}
+
+/// A type's modifier from what is written in parentheses after its name.
+pub fn from_written(ty: Oid, modifiers: &[i32]) -> Result<i32> {
+    let bad = |message: String| Error::new(state::INVALID_PARAMETER_VALUE, message);
+    const MAX_LENGTH: i32 = 10_485_760;
+    match (ty, modifiers) {
+        (_, []) => Ok(-1),
+        (oid::VARCHAR | oid::BPCHAR, [n]) => {
+            let name = if ty == oid::VARCHAR {
+                "varchar"
+            } else {
+                "char"
+            };
+            match *n {
+                ..1 => Err(bad(format!("length for type {name} must be at least 1"))),
+                1..=MAX_LENGTH => Ok(SqlType::string_modifier(*n)),
+                _ => Err(bad(format!(
+                    "length for type {name} cannot exceed {MAX_LENGTH}"
+                ))),
+            }
+        }
+        (oid::NUMERIC, [precision, rest @ ..]) if rest.len() < 2 => {
+            let scale = rest.first().copied().unwrap_or(0);
+            if !(1..=1000).contains(precision) {
+                let message = format!("NUMERIC precision {precision} must be between 1 and 1000");
+                return Err(bad(message));
+            }
+            if !(-1000..=1000).contains(&scale) {
+                let message = format!("NUMERIC scale {scale} must be between -1000 and 1000");
+                return Err(bad(message));
+            }
+            Ok(SqlType::numeric_modifier(*precision, scale))
+        }
+        (oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ, [digits]) => {
+            match *digits {
+                ..0 => Err(bad(format!(
+                    "{}({digits}) precision must not be negative",
+                    type_name(ty)
+                ))),
+                // More than six are taken as six, as in PostgreSQL (which warns).
+                _ => Ok((*digits).min(6)),
+            }
+        }
+        (oid::INTERVAL, [digits]) => Ok(SqlType::interval_modifier(
+            throng_types::sqltype::interval_field::FULL_RANGE,
+            (*digits).clamp(0, 6),
+        )),
+        _ => Err(Error::new(
+            state::SYNTAX_ERROR,
+            format!(
+                "type modifier is not allowed for type \"{}\"",
+                type_name(ty)
+            ),
+        )),
+    }
 }

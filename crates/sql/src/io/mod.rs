@@ -24,6 +24,25 @@ pub struct DateStyle {
     pub format: DateFormat,
     pub order: DateOrder,
 }
+impl DateStyle {
+    /// From the setting's value: format, order.
+    pub fn of(setting: &str) -> DateStyle {
+        let (format, order) = setting.split_once(", ").unwrap_or((setting, ""));
+        DateStyle {
+            format: match format {
+                "SQL" => DateFormat::Sql,
+                "Postgres" => DateFormat::Postgres,
+                "German" => DateFormat::German,
+                _ => DateFormat::Iso,
+            },
+            order: match order {
+                "YMD" => DateOrder::Ymd,
+                "DMY" => DateOrder::Dmy,
+                _ => DateOrder::Mdy,
+            },
+        }
+    }
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DateFormat {
     Iso,

@@ -434,6 +434,7 @@ pub enum Statement {
     },
     CreateSequence {
         name: Name,
+        temporary: bool,
         if_not_exists: bool,
         options: Vec<SequenceOption>,
     },
@@ -639,7 +640,7 @@ pub struct Delete {
 pub struct CreateTable {
     pub name: Name,
     pub if_not_exists: bool,
-    pub unlogged: bool,
+    pub persistence: crate::catalog::Persistence,
     pub columns: Vec<ColumnDef>,
     pub constraints: Vec<TableConstraint>,
     pub options: Vec<(String, String)>,

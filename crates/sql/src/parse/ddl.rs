@@ -5,6 +5,7 @@ use throng_types::Result;
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
+use crate::catalog::{OnCommit, Persistence};
 
 impl Parser<'_> {
     pub(super) fn create(&mut self) -> Result<Statement> {
@@ -23,7 +24,7 @@ impl Parser<'_> {
         match word.as_str() {
             "table" => {
                 self.advance();
-                self.create_table(false)
+                self.create_table(Persistence::Permanent)
             }
             "unlogged" => {
                 self.advance();
@@ -31,23 +32,21 @@ impl Parser<'_> {
                     return Err(self.unsupported("CREATE UNLOGGED SEQUENCE", pos));
                 }
                 self.keyword("table")?;
-                self.create_table(true)
+                self.create_table(Persistence::Unlogged)
             }
             "temp" | "temporary" | "local" | "global" => {
-                Err(self.unsupported("temporary objects", self.pos()))
+                // LOCAL and GLOBAL have no meaning of their own.
+                let _ = self.word("local") || self.word("global");
+                if !self.word("temp") {
+                    self.keyword("temporary")?;
+                }
+                self.create_temporary(pos)
             }
             "unique" | "index" => self.create_index(),
             "schema" => self.create_schema(),
             "sequence" => {
                 self.advance();
-                let if_not_exists = self.if_not_exists();
-                let name = self.any_name()?;
-                let options = self.sequence_options()?;
-                Ok(Statement::CreateSequence {
-                    name,
-                    if_not_exists,
-                    options,
-                })
+                self.create_sequence(false)
             }
             "role" | "user" | "group" => {
                 self.advance();
@@ -240,6 +239,30 @@ impl Parser<'_> {
             nulls_first,
             pos,
         })
+    }
+
+    fn create_sequence(&mut self, temporary: bool) -> Result<Statement> {
+        let if_not_exists = self.if_not_exists();
+        let name = self.any_name()?;
+        let options = self.sequence_options()?;
+        Ok(Statement::CreateSequence {
+            name,
+            temporary,
+            if_not_exists,
+            options,
+        })
+    }
+
+    /// After TEMPORARY.
+    fn create_temporary(&mut self, pos: Pos) -> Result<Statement> {
+        if self.word("sequence") {
+            return self.create_sequence(true);
+        }
+        if self.is("view") || self.is("recursive") {
+            return Err(self.unsupported("CREATE TEMPORARY VIEW", pos));
+        }
+        self.keyword("table")?;
+        self.create_table(Persistence::Temporary(OnCommit::PreserveRows))
     }
 
     fn create_schema(&mut self) -> Result<Statement> {

@@ -161,19 +161,8 @@ impl Parser<'_> {
                 node: Node::Star(vec![]),
                 pos,
             };
-            return Ok(Body::Select(Box::new(Select {
-                distinct: None,
-                targets: vec![SelectItem {
-                    expr: star,
-                    alias: None,
-                }],
-                from: vec![TableRef::Table { name, alias: None }],
-                filter: None,
-                group_by: vec![],
-                group_distinct: false,
-                having: None,
-                windows: vec![],
-            })));
+            let table = TableRef::Table { name, alias: None };
+            return Ok(plain_select(vec![star], vec![table]));
         }
         self.keyword("select")?;
         self.select().map(|s| Body::Select(Box::new(s)))
@@ -194,6 +183,9 @@ impl Parser<'_> {
             || self.is_punct(';')
             || self.any_of(&["from", "where", "group", "having", "window", "into"])
             || self.continues_query();
+        if none && distinct.is_some() {
+            return Err(self.unexpected());
+        }
         let targets = if none { vec![] } else { self.target_list()? };
         if self.is("into") {
             return Err(self.unsupported("SELECT INTO", self.pos()));
@@ -557,6 +549,9 @@ impl Parser<'_> {
             if self.is_punct('(') && alias.is_none() {
                 return Err(self.unsupported("a column definition list", self.pos()));
             }
+            if let Some(arrays) = several_arrays(&call) {
+                return Ok(side_by_side(arrays, ordinality, alias, pos));
+            }
             return Ok(TableRef::Function {
                 call,
                 lateral,
@@ -672,6 +667,101 @@ impl Parser<'_> {
         })?;
         Ok(Some(Alias { name, columns }))
     }
+}
+
+/// SELECT of expressions without names, FROM what is given.
+fn plain_select(targets: Vec<Expr>, from: Vec<TableRef>) -> Body {
+    let targets = targets
+        .into_iter()
+        .map(|expr| SelectItem { expr, alias: None });
+    Body::Select(Box::new(Select {
+        distinct: None,
+        targets: targets.collect(),
+        from,
+        filter: None,
+        group_by: vec![],
+        group_distinct: false,
+        having: None,
+        windows: vec![],
+    }))
+}
+
+/// `unnest(a, b, …)`, which only FROM understands: a call for each array.
+fn several_arrays(call: &Expr) -> Option<Vec<Expr>> {
+    let Node::Call(unnest) = &call.node else {
+        return None;
+    };
+    let plain = ["pg_catalog", "unnest"];
+    let named = plain.ends_with(
+        &unnest
+            .name
+            .parts
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>(),
+    );
+    if !named || unnest.args.len() < 2 || unnest.variadic {
+        return None;
+    }
+    let of_one = |array: &Expr| Expr {
+        node: Node::Call(Box::new(Call {
+            args: vec![array.clone()],
+            ..(**unnest).clone()
+        })),
+        pos: call.pos,
+    };
+    Some(unnest.args.iter().map(of_one).collect())
+}
+
+/// Sets side by side, the short ones filled up with NULLs: a select list does just that.
+///
+/// ```text
+/// unnest(a, b) WITH ORDINALITY   LATERAL (SELECT *, row_number() OVER () FROM (SELECT unnest(a), unnest(b)))
+/// ```
+fn side_by_side(sets: Vec<Expr>, ordinality: bool, alias: Option<Alias>, pos: Pos) -> TableRef {
+    let unnamed = || Alias {
+        name: "unnest".into(),
+        columns: vec![],
+    };
+    let lateral = |query, alias| TableRef::Subquery {
+        query: Box::new(query),
+        lateral: true,
+        alias: Some(alias),
+        pos,
+    };
+    let query = bare(plain_select(sets, vec![]), pos);
+    let alias = alias.unwrap_or_else(unnamed);
+    if !ordinality {
+        return lateral(query, alias);
+    }
+    let over = WindowSpec {
+        base: None,
+        partition: vec![],
+        order: vec![],
+        frame: None,
+        pos,
+    };
+    let number = Call {
+        name: Name {
+            parts: vec!["pg_catalog".into(), "row_number".into()],
+            pos,
+        },
+        args: vec![],
+        star: false,
+        distinct: false,
+        variadic: false,
+        order: vec![],
+        filter: None,
+        within_group: false,
+        over: Some(Over::Spec(Box::new(over))),
+        label: Some("ordinality"),
+    };
+    let expr = |node| Expr { node, pos };
+    let columns = vec![expr(Node::Star(vec![])), expr(Node::Call(Box::new(number)))];
+    lateral(
+        bare(plain_select(columns, vec![lateral(query, unnamed())]), pos),
+        alias,
+    )
 }
 
 fn bare(body: Body, pos: Pos) -> Query {

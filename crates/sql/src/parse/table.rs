@@ -5,10 +5,30 @@ use throng_types::Result;
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::catalog::FkAction;
+use crate::catalog::{FkAction, OnCommit, Persistence};
 
 impl Parser<'_> {
-    pub(super) fn create_table(&mut self, unlogged: bool) -> Result<Statement> {
+    fn on_commit(&mut self, persistence: &mut Persistence) -> Result<()> {
+        let action = if self.words(&["delete", "rows"]) {
+            OnCommit::DeleteRows
+        } else if self.words(&["preserve", "rows"]) {
+            OnCommit::PreserveRows
+        } else {
+            self.keyword("drop")?;
+            OnCommit::Drop
+        };
+        match persistence {
+            Persistence::Temporary(on_commit) => *on_commit = action,
+            _ => {
+                let message = "ON COMMIT can only be used on temporary tables";
+                let code = throng_types::error::state::INVALID_TABLE_DEFINITION;
+                return Err(throng_types::Error::new(code, message));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_table(&mut self, persistence: Persistence) -> Result<Statement> {
         let if_not_exists = self.if_not_exists();
         let name = self.any_name()?;
         if self.is("partition") || self.is("of") {
@@ -17,7 +37,7 @@ impl Parser<'_> {
         let mut table = CreateTable {
             name,
             if_not_exists,
-            unlogged,
+            persistence,
             columns: vec![],
             constraints: vec![],
             options: vec![],
@@ -54,8 +74,8 @@ impl Parser<'_> {
         }
         table.options = self.with_options()?;
         self.words(&["without", "oids"]);
-        if self.is("on") {
-            return Err(self.unsupported("ON COMMIT", self.pos()));
+        if self.words(&["on", "commit"]) {
+            self.on_commit(&mut table.persistence)?;
         }
         self.tablespace()?;
         if self.word("as") {

@@ -148,9 +148,6 @@ impl Parser<'_> {
             parts.push(self.label()?);
         }
         let name = self.check_parts(Name { parts, pos })?;
-        if self.is_op("%") {
-            return Err(self.unsupported("%TYPE", self.pos()));
-        }
         let modifiers = self.type_modifiers()?;
         Ok(TypeName {
             name,

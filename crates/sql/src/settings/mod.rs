@@ -96,7 +96,10 @@ impl ServerSettings {
         if setting.context == Context::Internal {
             return Err(cannot_change(setting.name));
         }
-        self.values[id as usize] = (setting.kind.parse(setting.name, text)?, source);
+        let value = setting
+            .kind
+            .parse_over(setting.name, text, Some(self.get(id)))?;
+        self.values[id as usize] = (value, source);
         Ok(())
     }
     pub fn get(&self, id: Id) -> &Value {
@@ -274,7 +277,12 @@ impl SessionSettings {
             Source::Session
         };
         let new = match text {
-            Some(text) => (setting.kind.parse(setting.name, text)?, source),
+            Some(text) => (
+                setting
+                    .kind
+                    .parse_over(setting.name, text, Some(self.get(id)))?,
+                source,
+            ),
             None => self.base[id as usize].clone(),
         };
         let old = self.put(id, new.clone());

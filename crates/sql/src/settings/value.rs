@@ -19,6 +19,8 @@ pub enum Kind {
     Enum(&'static [&'static str]),
     /// Any text that the function accepts, in the form it gives. An error is the reason, as DETAIL.
     Text(fn(&str) -> Result<String, String>),
+    /// As a text, but what is not said stays as it is in the value in force, which comes second.
+    Parts(fn(&str, &str) -> Result<String, String>),
 }
 
 /// What an integer counts; text with another unit of the same family is converted.
@@ -107,6 +109,21 @@ pub fn parse_bool(text: &str) -> Option<bool> {
 impl Kind {
     /// Understands `text` as a value for the setting `name`.
     pub fn parse(&self, name: &str, text: &str) -> Result<Value> {
+        self.parse_over(name, text, None)
+    }
+
+    /// The same, where `current` is in force.
+    pub fn parse_over(&self, name: &str, text: &str, current: Option<&Value>) -> Result<Value> {
+        let checked = |checked: Result<String, String>| {
+            checked.map(Value::Text).map_err(|detail| {
+                let e = invalid(name, text);
+                if detail.is_empty() {
+                    e
+                } else {
+                    e.detail(detail)
+                }
+            })
+        };
         match *self {
             Kind::Bool => parse_bool(text).map(Value::Bool).ok_or_else(|| {
                 Error::new(
@@ -155,14 +172,14 @@ impl Kind {
                 .ok_or_else(|| {
                     invalid(name, text).hint(format!("Available values: {}.", words.join(", ")))
                 }),
-            Kind::Text(check) => check(text).map(Value::Text).map_err(|detail| {
-                let e = invalid(name, text);
-                if detail.is_empty() {
-                    e
-                } else {
-                    e.detail(detail)
-                }
-            }),
+            Kind::Text(check) => checked(check(text)),
+            Kind::Parts(check) => {
+                let current = match current {
+                    Some(Value::Text(current)) => current.as_str(),
+                    _ => "",
+                };
+                checked(check(text, current))
+            }
         }
     }
 
@@ -173,7 +190,7 @@ impl Kind {
             Kind::Int { .. } => "integer",
             Kind::Real { .. } => "real",
             Kind::Enum(_) => "enum",
-            Kind::Text(_) => "string",
+            Kind::Text(_) | Kind::Parts(_) => "string",
         }
     }
 
@@ -257,25 +274,39 @@ pub fn client_encoding(text: &str) -> Result<String, String> {
     }
 }
 
-/// A style and a field order in either order, either alone keeping the other's default; ISO is the one style printed.
-pub fn date_style(text: &str) -> Result<String, String> {
-    let mut style = "ISO";
-    let mut order = "MDY";
+/// A style and a field order, in either order; what is not said stays, but that German dates begin with the day.
+pub fn date_style(text: &str, current: &str) -> Result<String, String> {
+    let (mut style, mut order) = (None, None);
+    let mut conflicting = false;
     for word in text.split(',').map(|w| w.trim().to_ascii_lowercase()) {
-        match word.as_str() {
-            "iso" | "default" => style = "ISO",
-            "ymd" => order = "YMD",
-            "dmy" | "european" | "euro" | "noneuropean" => order = "DMY",
-            "mdy" | "us" => order = "MDY",
-            "postgres" | "sql" | "german" => {
-                return Err(format!(
-                    "The output style \"{word}\" is not supported; ISO is."
-                ));
+        let (part, value) = match word.as_str() {
+            "iso" => (&mut style, "ISO"),
+            "sql" => (&mut style, "SQL"),
+            "german" => (&mut style, "German"),
+            w if w.starts_with("postgres") => (&mut style, "Postgres"),
+            "ymd" => (&mut order, "YMD"),
+            "dmy" => (&mut order, "DMY"),
+            w if w.starts_with("euro") => (&mut order, "DMY"),
+            "mdy" | "us" => (&mut order, "MDY"),
+            w if w.starts_with("noneuro") => (&mut order, "MDY"),
+            "default" => {
+                style.get_or_insert("ISO");
+                order.get_or_insert("MDY");
+                continue;
             }
             _ => return Err(format!("Unrecognized key word: \"{word}\".")),
-        }
+        };
+        conflicting |= part.replace(value).is_some_and(|before| before != value);
     }
-    Ok(format!("{style}, {order}"))
+    if conflicting {
+        return Err("Conflicting \"DateStyle\" specifications.".to_owned());
+    }
+    let (current_style, current_order) = current.split_once(", ").unwrap_or(("ISO", "MDY"));
+    let order = order.unwrap_or(match style {
+        Some("German") => "DMY",
+        _ => current_order,
+    });
+    Ok(format!("{}, {order}", style.unwrap_or(current_style)))
 }
 
 /// A zone by its IANA name, `UTC`, or a fixed offset such as `+02` or `-05:30`.
@@ -408,6 +439,18 @@ mod tests {
         assert_eq!(split_names("a,,b"), None);
         assert_eq!(split_names("\"open"), None);
         assert_eq!(split_names(""), Some(vec![]));
+    }
+
+    #[test]
+    fn date_styles() {
+        let after = |text, current| date_style(text, current).ok();
+        assert_eq!(after("sql, dmy", "ISO, MDY"), Some("SQL, DMY".into()));
+        assert_eq!(after("postgres", "ISO, YMD"), Some("Postgres, YMD".into()));
+        assert_eq!(after("european", "German, YMD"), Some("German, DMY".into()));
+        assert_eq!(after("german", "ISO, MDY"), Some("German, DMY".into()));
+        assert_eq!(after("mdy, german", "ISO, DMY"), Some("German, MDY".into()));
+        assert_eq!(after("iso, sql", "ISO, MDY"), None);
+        assert_eq!(after("roman", "ISO, MDY"), None);
     }
 
     #[test]

@@ -66,21 +66,18 @@ impl Run<'_> {
     }
 
     pub(super) fn create_table(&mut self, create: &CreateTable) -> Result<()> {
-        if !self.may_create(create.schema, &create.name, create.if_not_exists)? {
+        let schema = self.place(create.schema);
+        if !self.may_create(schema, &create.name, create.if_not_exists)? {
             return Ok(());
         }
-        if self
-            .catalog()
-            .type_in(create.schema, &create.name)
-            .is_some()
-        {
+        if self.catalog().type_in(schema, &create.name).is_some() {
             let message = format!("type \"{}\" already exists", create.name);
             return Err(Error::new(state::DUPLICATE_OBJECT, message).hint("A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type."));
         }
         let oid = self.host.next_oid();
         let mut table = TableDef {
             oid,
-            schema: create.schema,
+            schema,
             name: create.name.clone(),
             owner: create.owner,
             file: self.host.next_file(),
@@ -145,8 +142,13 @@ impl Run<'_> {
     }
 
     pub(super) fn create_sequence(&mut self, new: &NewSequence, if_not_exists: bool) -> Result<()> {
-        if self.may_create(new.schema, &new.name, if_not_exists)? {
-            self.put_sequence(new, false)?;
+        let schema = self.place(new.schema);
+        if self.may_create(schema, &new.name, if_not_exists)? {
+            let new = NewSequence {
+                schema,
+                ..new.clone()
+            };
+            self.put_sequence(&new, false)?;
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, FileId, Oid, Result};
 
-use super::{Catalog, CatalogEdit, CommentDef, Object, TableDef, builtin};
+use super::{Catalog, CatalogEdit, CommentDef, Object, SchemaDef, TableDef, builtin};
 use crate::command::{Ddl, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::EvalContext;
@@ -38,6 +38,8 @@ pub trait DdlHost {
     fn current_user(&self) -> Oid;
     /// What constants are read and written with.
     fn eval(&self) -> EvalContext<'_>;
+    /// What the session's schema of temporary relations is called, or will be.
+    fn temporary_schema(&self) -> String;
 }
 
 /// Files and rows to see to. Definitions are found in the edited catalog.
@@ -113,6 +115,23 @@ impl Run<'_> {
     }
     fn notice(&mut self, error: Error) {
         self.out.notices.push(error.severity(Severity::Notice));
+    }
+    /// The schema a new relation is bound to go to; the session's temporary one is made when it is needed first.
+    fn place(&mut self, schema: Oid) -> Oid {
+        if schema != Oid::NONE {
+            return schema;
+        }
+        let name = self.host.temporary_schema();
+        if let Some(made) = self.catalog().schema_by_name(&name) {
+            return made.oid;
+        }
+        let oid = self.host.next_oid();
+        self.edit.put(SchemaDef {
+            oid,
+            name,
+            owner: builtin::SUPERUSER,
+        });
+        oid
     }
     fn touch(&mut self, table: Oid) {
         if !self.out.touched.contains(&table) {

@@ -152,6 +152,7 @@ fn persistence(table: &TableDef) -> u8 {
     match table.persistence {
         Persistence::Permanent => b'p',
         Persistence::Unlogged => b'u',
+        Persistence::Temporary(_) => b't',
     }
 }
 

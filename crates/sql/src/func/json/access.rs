@@ -31,9 +31,9 @@ pub fn object_field_text(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 /// An element of the whole value. One that is neither array nor object counts as an array of itself.
 fn element_of<'a>(args: &'a [Datum]) -> Option<JsonRef<'a>> {
     let (root, at) = (jsonb(&args[0]).root(), int(&args[1]));
-    match root.view() {
-        View::Array(_) | View::Object(_) => root.element(at),
-        _ => matches!(at, 0 | -1).then_some(root),
+    match root.is_container() {
+        true => root.element(at),
+        false => matches!(at, 0 | -1).then_some(root),
     }
 }
 pub fn array_element(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

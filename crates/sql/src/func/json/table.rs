@@ -2,10 +2,12 @@
 
 use super::super::aggregate::empty;
 use super::super::aggregate_other::whole_only;
+use super::super::aggregate_table::{aggregates, undo};
 use super::super::cast::{Cast, CastContext};
 use super::super::compare::any;
 use super::super::{AggKind, Aggregate, Function, Operator, Strategy};
-use super::{access, aggregate, build, cast, edit, rows, text};
+use super::aggregate::*;
+use super::{access, build, cast, edit, rows, text};
 use throng_types::Oid;
 use throng_types::oid::*;
 
@@ -176,34 +178,14 @@ pub static CASTS: &[Cast] = &[
     Cast::by(JSONB, FLOAT8, CastContext::Explicit, 2580, cast::to_float8),
 ];
 
-/// One row an aggregate: oid, name, arguments, result; how a state takes a row and ends.
-macro_rules! aggregates {
-    ($($oid:literal $name:ident($($arg:ident),*) $ret:ident $step:ident $finish:ident;)*) => {
-        pub static AGGREGATES: &[Aggregate] = &[
-            $(Aggregate {
-                oid: Oid($oid),
-                name: stringify!($name),
-                args: &[$($arg),*],
-                ret: $ret,
-                variadic: Oid::NONE,
-                kind: AggKind::Plain,
-                init: empty,
-                step: aggregate::$step,
-                combine: whole_only,
-                undo: None,
-                finish: aggregate::$finish,
-            },)*
-        ];
-    };
-}
-
+// Values are gathered in their order: one that others have gathered cannot be added.
 aggregates! {
-    3175 json_agg(ANYELEMENT) JSON array_step array_finish;
-    6276 json_agg_strict(ANYELEMENT) JSON array_step_strict array_finish;
-    3197 json_object_agg(ANY, ANY) JSON object_step object_finish;
-    6280 json_object_agg_strict(ANY, ANY) JSON object_step_strict object_finish;
-    3267 jsonb_agg(ANYELEMENT) JSONB array_b_step array_b_finish;
-    6284 jsonb_agg_strict(ANYELEMENT) JSONB array_b_step_strict array_b_finish;
-    3270 jsonb_object_agg(ANY, ANY) JSONB object_b_step object_b_finish;
-    6288 jsonb_object_agg_strict(ANY, ANY) JSONB object_b_step_strict object_b_finish;
+    3175 json_agg(ANYELEMENT) JSON empty array_step whole_only array_finish;
+    6276 json_agg_strict(ANYELEMENT) JSON empty array_step_strict whole_only array_finish;
+    3197 json_object_agg(ANY, ANY) JSON empty object_step whole_only object_finish;
+    6280 json_object_agg_strict(ANY, ANY) JSON empty object_step_strict whole_only object_finish;
+    3267 jsonb_agg(ANYELEMENT) JSONB empty array_b_step whole_only array_b_finish;
+    6284 jsonb_agg_strict(ANYELEMENT) JSONB empty array_b_step_strict whole_only array_b_finish;
+    3270 jsonb_object_agg(ANY, ANY) JSONB empty object_b_step whole_only object_b_finish;
+    6288 jsonb_object_agg_strict(ANY, ANY) JSONB empty object_b_step_strict whole_only object_b_finish;
 }

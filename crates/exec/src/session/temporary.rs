@@ -1,0 +1,178 @@
+//! A session's temporary relations: tables and sequences in a schema of its own, which goes when the session does.
+//!
+//! They are relations like others, logged and visible in the catalogs; only the search path makes them the session's own.
+//! What a server that died left behind is removed by the next start.
+
+use std::sync::Arc;
+
+use throng_sql::catalog::{Catalog, OnCommit, Persistence, TEMPORARY_PREFIX, builtin};
+use throng_sql::command::{Ddl, Target, TargetKind};
+use throng_types::{Oid, Result};
+
+use super::{Login, Session};
+use crate::engine::Engine;
+
+/// A session's own schema.
+pub(super) struct Temporary {
+    pub name: String,
+    /// Whether the session has ever made it.
+    used: bool,
+    /// As it was last published; plans depend on it.
+    published: Oid,
+}
+
+impl Temporary {
+    pub fn new(pid: i32) -> Temporary {
+        Temporary {
+            name: format!("{TEMPORARY_PREFIX}{pid}"),
+            used: false,
+            published: Oid::NONE,
+        }
+    }
+
+    /// The schema, if the catalog has it.
+    pub fn schema(&self, catalog: &Catalog) -> Option<Oid> {
+        if !self.used {
+            return None;
+        }
+        catalog.schema_by_name(&self.name).map(|schema| schema.oid)
+    }
+
+    /// A definition was carried out that may have made it.
+    pub fn note(&mut self, catalog: &Catalog) {
+        self.used = self.used || catalog.schema_by_name(&self.name).is_some();
+    }
+
+    /// The session sees another published catalog.
+    pub fn catalog_published(&mut self, catalog: &Catalog) {
+        self.published = self.schema(catalog).unwrap_or(Oid::NONE);
+    }
+
+    pub fn published(&self) -> Oid {
+        self.published
+    }
+}
+
+fn drop_all_of(schema: Oid) -> Ddl {
+    Ddl::Drop {
+        targets: vec![Target {
+            kind: TargetKind::Schema,
+            oid: schema,
+        }],
+        cascade: true,
+    }
+}
+
+impl Session {
+    /// The schemas in which unqualified names are sought.
+    pub(super) fn search_path(&self, catalog: &Catalog) -> Vec<Oid> {
+        let setting = self.settings.borrow().search_path();
+        let temporary = self.temporary.schema(catalog);
+        catalog.search_path(&setting, &self.role.name, temporary)
+    }
+
+    /// What ON COMMIT says of the session's tables, done in the transaction that is about to commit.
+    pub(super) async fn temporary_on_commit(&mut self) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(schema) = self.temporary.schema(&catalog) else {
+            return Ok(());
+        };
+        let pool = &self.engine.store.pool;
+        let (mut emptied, mut dropped) = (Vec::new(), Vec::new());
+        for table in catalog.tables() {
+            if table.schema != schema {
+                continue;
+            }
+            match table.persistence {
+                Persistence::Temporary(OnCommit::Drop) => dropped.push(Target {
+                    kind: TargetKind::Table,
+                    oid: table.oid,
+                }),
+                Persistence::Temporary(OnCommit::DeleteRows)
+                    if pool.blocks(table.file).unwrap_or(0) > 0 =>
+                {
+                    emptied.push(table.oid);
+                }
+                _ => {}
+            }
+        }
+        if !dropped.is_empty() {
+            let drop = Ddl::Drop {
+                targets: dropped,
+                cascade: true,
+            };
+            self.define(&drop).await?;
+        }
+        if !emptied.is_empty() {
+            let truncate = Ddl::Truncate {
+                tables: emptied,
+                restart_identity: false,
+                cascade: false,
+            };
+            self.define(&truncate).await?;
+        }
+        Ok(())
+    }
+
+    /// DISCARD TEMP.
+    pub(super) async fn discard_temporary(&mut self) -> Result<()> {
+        let catalog = self.catalog();
+        if let Some(schema) = self.temporary.schema(&catalog) {
+            self.define(&drop_all_of(schema)).await?;
+        }
+        Ok(())
+    }
+
+    /// In a transaction of its own.
+    async fn drop_schema(&mut self, schema: Oid) -> Result<()> {
+        self.begin_if_idle();
+        self.define(&drop_all_of(schema)).await?;
+        self.commit().await
+    }
+
+    /// The session ends, and is in no transaction.
+    pub(super) async fn drop_temporary(&mut self) {
+        let catalog = self.catalog();
+        let Some(schema) = self.temporary.schema(&catalog) else {
+            return;
+        };
+        if let Err(e) = self.drop_schema(schema).await {
+            tracing::warn!(schema = self.temporary.name, error = %e, "temporary relations not removed");
+            self.rollback();
+        }
+    }
+}
+
+/// Removes the temporary relations of sessions that a server did not live to end. To be called before there are others.
+///
+/// # Errors
+/// What keeps a session from beginning, or a schema from being dropped.
+pub async fn drop_leftovers(engine: &Arc<Engine>) -> Result<()> {
+    let catalog = engine.catalog();
+    let left = catalog.schemas().into_iter();
+    let left: Vec<Oid> = left
+        .filter(|schema| schema.name.starts_with(TEMPORARY_PREFIX))
+        .map(|schema| schema.oid)
+        .collect();
+    let Some(superuser) = catalog
+        .role(builtin::SUPERUSER)
+        .filter(|_| !left.is_empty())
+    else {
+        return Ok(());
+    };
+    let mut session = Session::new(
+        engine.clone(),
+        Login {
+            user: superuser.name.clone(),
+            database: "postgres".to_owned(),
+            application_name: String::new(),
+            options: Vec::new(),
+            client: "[local]".to_owned(),
+        },
+    )?;
+    for schema in left {
+        session.drop_schema(schema).await?;
+    }
+    session.close().await;
+    Ok(())
+}
