@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""docs/benchmarks.md, made from runs of `throng bench --json` on Throng and PostgreSQL side by side.
+"""docs/benchmarks.md, made from runs of `throng bench --json` on Throng, PostgreSQL and MariaDB side by side.
 
     benchmarks.py measure --throng target/release/throng --pgbin DIR-OF-POSTGRES --out DIR [PIECE ...]
     benchmarks.py page --out DIR > docs/benchmarks.md
 
-`measure` starts both servers anew for each piece, on temporary directories with the same pool and the same durability
-(fsync on, full page images on), and leaves DIR/PIECE.json; a piece takes up to four minutes, and without a name all are
-measured. `page` writes the page from what lies in DIR. No number on it is typed by hand. PostgreSQL does not run as root: pass --pguser NAME.
+`measure` starts the servers anew for each piece, on temporary directories with the same pool and the same durability
+(fsync on, full page images or a doublewrite buffer on), and leaves DIR/PIECE.json; a piece takes up to six minutes, and
+without a name all are measured. `page` writes the page from what lies in DIR. No number on it is typed by hand.
+PostgreSQL does not run as root: pass --pguser NAME, and MariaDB runs as that user too. MariaDB is found by --mariadbd or
+in PATH, and left out where it is not; it takes part in the pieces of `select` and `tpcc`.
 """
 
 import argparse
@@ -14,11 +16,15 @@ import datetime
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 
-from compare import POOL, run, start_postgres, start_throng
+from compare import POOL, run, start_mariadb, start_postgres, start_throng
+
+# The workloads that are written for MariaDB too.
+SPOKEN_BY_MARIADB = {"select", "tpcc"}
 
 # The arguments of `throng bench`, what the servers are told beside the pool, and what a reader should know.
 PIECES = {
@@ -61,27 +67,40 @@ PIECES = {
 def measure(options, name):
     piece = PIECES[name]
     settings = piece.get("settings", {})
-    with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
-        os.chmod(theirs, 0o755)
-        ports = [options.port, options.port + 1]
-        servers = []
+    servers, targets = {}, {}
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chmod(scratch, 0o755)
+
+        def directory(server):
+            path = os.path.join(scratch, server)
+            os.mkdir(path)
+            return path
+
         try:
-            servers.append(start_throng(options.throng, ours, ports[0], max_connections=500, **settings))
-            servers.append(start_postgres(options.pgbin, theirs, ports[1], options.pguser, **settings))
+            port = options.port
+            servers["Throng"] = start_throng(options.throng, directory("throng"), port, max_connections=500, **settings)
+            targets["Throng"] = f"postgres://postgres@127.0.0.1:{port}/postgres"
+            port += 1
+            servers["PostgreSQL"] = start_postgres(options.pgbin, directory("postgres"), port, options.pguser, **settings)
+            targets["PostgreSQL"] = f"postgres://postgres@127.0.0.1:{port}/postgres"
+            if options.mariadbd and piece["bench"][0] in SPOKEN_BY_MARIADB:
+                port += 1
+                servers["MariaDB"] = start_mariadb(options.mariadbd, directory("mariadb"), port, options.pguser)
+                targets["MariaDB"] = f"mysql://root@127.0.0.1:{port}/test"
             command = ["throng", "bench", *piece["bench"], "--rounds", str(options.rounds), "--seconds", f"{options.seconds:g}"]
-            for port in ports:
-                command += ["--target", f"postgres://postgres@127.0.0.1:{port}/postgres"]
+            for url in targets.values():
+                command += ["--target", url]
             done = subprocess.run([options.throng, *command[1:], "--json"], text=True, stdout=subprocess.PIPE, check=False)
         finally:
-            for server in servers:
+            for server in servers.values():
                 server.terminate()
-            for server in servers:
+            for server in servers.values():
                 server.wait()
     if not done.stdout:
         raise SystemExit(f"{name}: the bench failed")
     measured = {
         "command": shlex.join(command),
-        "settings": {"pool": POOL, "fsync": "on"} | settings,
+        "servers": list(targets),
         "day": datetime.date.today().isoformat(),
         "found": json.loads(done.stdout),
     }
@@ -103,33 +122,44 @@ def duration(nanos):
     return f"{nanos / 1e6:.3g} ms" if nanos < 1e9 else f"{nanos / 1e9:.3g} s"
 
 
-def table(found):
-    throng, postgres, *answerer = found["targets"]
+def table(names, found):
+    servers, answerer = found["targets"][: len(names)], found["targets"][len(names) :]
+    throng = servers[0]
     tpmc = throng["points"][0]["tpmc"] is not None
     unit = "tpmC" if tpmc else "a second"
-    header = ["clients", f"Throng, {unit}", f"PostgreSQL, {unit}", "ratio"]
+    header = ["clients", *(f"{name}, {unit}" for name in names), *(f"Throng over {name}" for name in names[1:])]
     header += ["constant answers", "Throng's share of them"] if answerer else []
-    header += ["p50, p99 of Throng", "of PostgreSQL", "slowest client of Throng", "of PostgreSQL"]
+    header += [f"p50, p99 of {name}" for name in names] + [f"slowest client of {name}" for name in names]
     lines = [header, ["---"] * len(header)]
-    for at, (one, two) in enumerate(zip(throng["points"], postgres["points"], strict=True)):
-        ours, theirs = (p["tpmc"] if tpmc else p["throughput"] for p in (one, two))
-        cells = [str(one["clients"]), spread(ours), spread(theirs), f"{ours['median'] / theirs['median']:.2f}"]
+    for at, ours in enumerate(throng["points"]):
+        points = [target["points"][at] for target in servers]
+        assert all(p["clients"] == ours["clients"] for p in points)
+        done = [p["tpmc"] if tpmc else p["throughput"] for p in points]
+        cells = [str(ours["clients"]), *map(spread, done)]
+        cells += [f"{done[0]['median'] / other['median']:.2f}" for other in done[1:]]
         if answerer:
             most = answerer[0]["points"][at]["throughput"]
-            cells += [spread(most), f"{ours['median'] / most['median']:.0%}"]
-        cells += [f"{duration(p['latency']['p50'])}, {duration(p['latency']['p99'])}" for p in (one, two)]
-        cells += [f"{p['fairness']['median']:.0%}" for p in (one, two)]
+            cells += [spread(most), f"{done[0]['median'] / most['median']:.0%}"]
+        cells += [f"{duration(p['latency']['p50'])}, {duration(p['latency']['p99'])}" for p in points]
+        cells += [f"{p['fairness']['median']:.0%}" for p in points]
         lines.append(cells)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
+def servers(measured):
+    """Their names; pieces of before MariaDB took part do not say them."""
+    return measured.get("servers", ["Throng", "PostgreSQL"])
+
+
 def section(name, measured):
-    found = measured["found"]
+    found, names = measured["found"], servers(measured)
     lines = [f"## {PIECES[name]['title']}", "", f"`{measured['command']}`", "",
-             f"Scale {found['scale']}; medians (least to most) of {found['rounds']} rounds of {found['seconds']:g} s. "
-             f"Settings of both: {', '.join(f'{k} = {v}' for k, v in measured['settings'].items())}.", "", table(found), ""]
-    for who, target in zip(["Throng", "PostgreSQL"], found["targets"]):
+             f"Scale {found['scale']}; medians (least to most) of {found['rounds']} rounds of {found['seconds']:g} s.", "",
+             table(names, found), ""]
+    for who, target in zip(names, found["targets"]):
         lines.append(f"- {who}: {target['limit']}.")
+        settings = [f"{k} = {v}" for k, v in target.get("settings", measured.get("settings", {}).items())]
+        lines.append(f"- {who}: {', '.join(settings)}.")
         failed = sum(count for p in target["points"] for count, _ in p["failures"].values())
         repeated = sum(p["retries"] for p in target["points"])
         if failed or repeated:
@@ -162,11 +192,13 @@ def page(options):
     print(f"- Measured on {' and '.join(dict.fromkeys([days[0], days[-1]]))}.")
     for version in sorted(versions):
         print(f"- {version}")
-    print("- MariaDB was not measured: `throng bench` does not speak its protocol.")
+    if not any("MariaDB" in servers(p) for p in pieces.values()):
+        print("- MariaDB was not measured this time: it was not found.")
     missing = [PIECES[name]["title"] for name in PIECES if name not in pieces]
     if missing:
         print(f"- Not measured this time: {'; '.join(missing)}.")
-    print("- The two servers take turns within each round, and each round begins with the other one.\n")
+    print("- The servers take turns within each round, and each round begins with another one. Transactions run at READ "
+          "COMMITTED on all.\n")
     print("\n".join(section(name, measured) for name, measured in pieces.items()), end="")
 
 
@@ -178,9 +210,10 @@ def main():
     parser.add_argument("--throng", default="target/release/throng")
     parser.add_argument("--pgbin", default=os.environ.get("PGBIN"))
     parser.add_argument("--pguser")
+    parser.add_argument("--mariadbd", default=shutil.which("mariadbd"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3, help="of each turn")
-    parser.add_argument("--port", type=int, default=15432, help="the first of two")
+    parser.add_argument("--port", type=int, default=15432, help="the first of three")
     options = parser.parse_args()
     unknown = set(options.pieces) - set(PIECES)
     if unknown:
@@ -191,6 +224,7 @@ def main():
         parser.error("--pgbin, or PGBIN, says where PostgreSQL is")
     os.makedirs(options.out, exist_ok=True)
     print(run([f"{options.pgbin}/postgres", "--version"]).strip(), file=sys.stderr)
+    print(run([options.mariadbd, "--version"]).strip() if options.mariadbd else "no MariaDB", file=sys.stderr)
     for name in options.pieces or PIECES:
         measure(options, name)
     return None

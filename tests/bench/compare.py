@@ -59,6 +59,44 @@ def start_postgres(pgbin, directory, port, user, **more):
     raise SystemExit("PostgreSQL did not start")
 
 
+def start_mariadb(mariadbd, directory, port, user):
+    """Durable as the others: each commit flushed, pages written twice, no second log. As much log between checkpoints as
+    PostgreSQL's max_wal_size; max_prepared_stmt_count has room for every client's statements."""
+    if user:
+        shutil.chown(directory, user)
+    data, socket = os.path.join(directory, "data"), os.path.join(directory, "socket")
+    beside = os.path.join(os.path.dirname(os.path.realpath(mariadbd)), "..", "bin", "mariadb-install-db")
+    install = beside if os.path.exists(beside) else "mariadb-install-db"
+    run(as_user(user, [install, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]))
+    settings = {
+        "datadir": data,
+        "socket": socket,
+        "port": port,
+        "bind-address": "127.0.0.1",
+        "innodb-buffer-pool-size": "512M",
+        "innodb-flush-log-at-trx-commit": 1,
+        "innodb-doublewrite": 1,
+        "innodb-log-file-size": "1G",
+        "skip-log-bin": None,
+        "max-connections": 500,
+        "max-prepared-stmt-count": 100_000,
+    }
+    options = [f"--{name}" if value is None else f"--{name}={value}" for name, value in settings.items()]
+    server = subprocess.Popen(
+        as_user(user, [mariadbd, "--no-defaults", *options]),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    for _ in range(300):
+        if server.poll() is not None:
+            break
+        asked = subprocess.run(["mariadb", "--no-defaults", "-S", socket, "-u", "root", "-e", "CREATE DATABASE IF NOT EXISTS test"], capture_output=True)
+        if asked.returncode == 0:
+            return server
+        time.sleep(0.1)
+    raise SystemExit("MariaDB did not start")
+
+
 def pgbench(port, *arguments):
     return run(["pgbench", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", *arguments, "postgres"])
 

@@ -17,13 +17,5 @@ for tool in psql pgbench python3; do
     command -v "$tool" >/dev/null || { echo "$tool is not on the PATH" >&2; exit 2; }
 done
 
-python=python3
-if ! python3 -c 'import psycopg' 2>/dev/null; then
-    venv=$target/clients-venv
-    if ! "$venv/bin/python" -c 'import psycopg' 2>/dev/null; then
-        python3 -m venv "$venv"
-        "$venv/bin/pip" install --quiet --disable-pip-version-check 'psycopg[binary]'
-    fi
-    python=$venv/bin/python
-fi
+source "$here/../psycopg.sh"
 exec "$python" "$here/run.py" "$@"

@@ -230,6 +230,14 @@ fn thousands(value: i64) -> String {
     text
 }
 
+/// So many of them.
+pub fn clients(count: usize) -> String {
+    match count {
+        1 => "1 client".to_owned(),
+        count => format!("{count} clients"),
+    }
+}
+
 /// A share of 1.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {

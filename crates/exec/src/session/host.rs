@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use throng_sql::catalog::system::routine;
 use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef};
 use throng_sql::func::{self, EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use throng_sql::io::{ByteaOutput, DateStyle, FormatSettings, IntervalStyle, Zone};
@@ -150,15 +151,10 @@ impl<'a> SessionHost<'a> {
                     .collect::<Result<_>>()?,
             ),
         };
-        let mut found = func::functions_named(&plain)
+        let mut found = routine::procedures()
             .iter()
-            .map(|f| (f.oid, f.args))
-            .chain(
-                func::aggregates_named(&plain)
-                    .iter()
-                    .map(|a| (a.oid, a.args)),
-            )
-            .filter(|(_, declared)| args.as_deref().is_none_or(|args| *declared == args));
+            .filter(|p| p.name == plain && args.as_ref().is_none_or(|args| p.args == *args))
+            .map(|p| p.oid);
         let missing = || {
             Error::new(
                 state::UNDEFINED_FUNCTION,
@@ -172,7 +168,7 @@ impl<'a> SessionHost<'a> {
                 format!("more than one function named \"{plain}\""),
             ));
         }
-        Ok(first.0)
+        Ok(first)
     }
 
     fn operator(&self, name: &str) -> Result<Oid> {
@@ -350,15 +346,11 @@ impl Host for SessionHost<'_> {
                 oid::BPCHAR => "character".to_owned(),
                 _ => format_type(SqlType::plain(object)),
             }),
-            ObjectKind::Procedure => match func::function_by_oid(object) {
-                Some(f) => Some(f.name.to_owned()),
-                None => func::aggregate_by_oid(object).map(|a| a.name.to_owned()),
-            },
-            ObjectKind::ProcedureWithArguments => match func::function_by_oid(object) {
-                Some(f) => Some(format!("{}({})", f.name, type_list(f.args))),
-                None => func::aggregate_by_oid(object)
-                    .map(|a| format!("{}({})", a.name, type_list(a.args))),
-            },
+            ObjectKind::Procedure => routine::procedure(object).map(|p| p.name.to_owned()),
+            ObjectKind::ProcedureWithArguments => {
+                let procedure = routine::procedure(object);
+                procedure.map(|p| format!("{}({})", p.name, type_list(&p.args)))
+            }
             ObjectKind::Operator => func::operator_by_oid(object).map(|o| o.name.to_owned()),
             ObjectKind::OperatorWithArguments => func::operator_by_oid(object).map(|o| {
                 let left = match o.left {

@@ -164,6 +164,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::load::dialect::Dialect;
     use crate::load::drive::{Plan, drive};
     use crate::load::sql::Mode;
     use crate::load::workload::select::Select;
@@ -176,7 +177,12 @@ mod tests {
                 mode,
                 ..Plan::new(5, Duration::from_millis(50))
             };
-            let measured = drive(&Select::new(1), &answerer.target(), &plan).expect("driven");
+            let measured = drive(
+                &Select::new(1, Dialect::Postgres),
+                &answerer.target(),
+                &plan,
+            )
+            .expect("driven");
             answerer.finish().expect("ended");
             assert!(measured.done() > 0, "{mode:?}");
             assert_eq!(
@@ -199,7 +205,12 @@ mod tests {
             rate: Some(1000.0),
             ..Plan::new(2, Duration::from_millis(300))
         };
-        let measured = drive(&Select::new(1), &answerer.target(), &plan).expect("driven");
+        let measured = drive(
+            &Select::new(1, Dialect::Postgres),
+            &answerer.target(),
+            &plan,
+        )
+        .expect("driven");
         answerer.finish().expect("ended");
         // Poisson with mean 300: five standard deviations either way.
         assert!((210..390).contains(&measured.done()), "{}", measured.done());

@@ -10,6 +10,7 @@ use super::findings::Findings;
 use super::runner::{self, Wishes};
 use super::{print, report};
 use crate::case::served::{Served, Start};
+use crate::load::dialect::Dialect;
 use crate::load::drive::Plan;
 use crate::load::sql::Mode;
 use crate::load::url::Target;
@@ -74,7 +75,8 @@ pub struct Bench {
     /// The script, for `script`.
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// A server: postgres://user:password@host:port/database; may be repeated [default: a Throng of its own].
+    /// A server: postgres://user:password@host:port/database, or mysql:// for select and tpcc; may be repeated
+    /// [default: a Throng of its own].
     #[arg(long = "target", value_name = "URL")]
     pub targets: Vec<String>,
     /// Numbers of clients to sweep.
@@ -146,10 +148,13 @@ fn obey(args: &Bench) -> Result<Findings> {
             "--scale {scale}: expected at least 1"
         )));
     }
-    let make = || workload(args, scale);
-    // Whatever is wrong with a script is said before a server is started.
-    make()?;
+    let make = |dialect| workload(args, scale, dialect);
     let mut wishes = wishes(args, scale)?;
+    // Whatever is wrong with a script, or with a target that it cannot be run on, is said before anything is started.
+    make(Dialect::Postgres)?;
+    for target in &wishes.targets {
+        make(target.dialect).map_err(|e| e.during(target))?;
+    }
     let most = wishes.clients.last().copied().unwrap_or(1);
     allow_connections(most)?;
     let progress = Progress::new();
@@ -200,16 +205,21 @@ impl Own {
     }
 }
 
-fn workload(args: &Bench, scale: i64) -> Result<Box<dyn Workload>> {
+fn workload(args: &Bench, scale: i64, dialect: Dialect) -> Result<Box<dyn Workload>> {
     if let (Some(file), true) = (&args.file, args.workload != Name::Script) {
         let message = format!("{}: only `script` takes a file", file.display());
         return Err(Error::usage(message));
     }
+    if dialect == Dialect::MySql && !matches!(args.workload, Name::Select | Name::Tpcc) {
+        return Err(Error::usage(
+            "only select and tpcc are written for MySQL and MariaDB",
+        ));
+    }
     Ok(match args.workload {
-        Name::Select => Box::new(Select::new(scale)),
+        Name::Select => Box::new(Select::new(scale, dialect)),
         Name::Update => Box::new(Update::new(scale)),
         Name::Tpcb => Box::new(Tpcb::new(scale)),
-        Name::Tpcc => Box::new(Tpcc::new(scale, args.think)),
+        Name::Tpcc => Box::new(Tpcc::new(scale, args.think, dialect)),
         Name::Copy => Box::new(Copy::new(scale)),
         Name::Connect => Box::new(Connect::new()),
         Name::Scan => Box::new(Scan::new(SENSORS, scale, RANGE)),

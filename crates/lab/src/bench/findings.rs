@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::findings::{Latency, Machine};
+use crate::print::percent;
 use crate::stats::Spread;
 use crate::usl::Law;
 
@@ -20,14 +21,37 @@ pub struct Findings {
     /// How latency was taken.
     pub latency_from: &'static str,
     pub machine: Machine,
+    /// The share of the cores that was busy before anything was asked of anybody.
+    pub busy_before: f64,
     pub targets: Vec<Target>,
+}
+
+/// Busy cores from which on a machine has other things to do than to be measured.
+const OTHERWISE_BUSY: f64 = 0.1;
+
+impl Findings {
+    /// What a reader must know before the first figure, if anything.
+    pub fn warning(&self) -> Option<String> {
+        (self.busy_before >= OTHERWISE_BUSY).then(|| {
+            format!(
+                "before the bench began, something else kept the cores {} busy; what the cores do is not the servers' \
+                 doing alone",
+                percent(self.busy_before)
+            )
+        })
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Target {
     pub name: String,
+    /// As URLs name it.
+    pub protocol: &'static str,
     /// As the server says it.
     pub version: String,
+    /// Of the server's, what decides how much a commit costs and how much is kept in memory: names and values.
+    pub settings: Vec<(String, String)>,
+    pub telling: Telling,
     /// Ascending in clients.
     pub points: Vec<Point>,
     /// The fewest clients with which it does at least [`KNEE`] of its best.
@@ -66,11 +90,22 @@ pub struct Point {
     pub waits: Vec<Wait>,
 }
 
+/// What a server can say of its sessions' waits.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Telling {
+    /// Whether it says anything.
+    pub tells: bool,
+    /// How it is known, or why it is not: the rest of a sentence that begins with the server.
+    pub how: &'static str,
+    /// What shares are of.
+    pub of: &'static str,
+}
+
 /// What a server's sessions did, as far as the server tells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Wait {
     pub what: String,
-    /// Of the sessions' time in statements.
+    /// Of what [`Telling::of`] says.
     pub share: f64,
 }
 
@@ -82,6 +117,19 @@ pub struct Checked {
 }
 
 impl Target {
+    /// Version and settings in a line.
+    pub fn description(&self) -> String {
+        let settings = self
+            .settings
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"));
+        let settings: Vec<String> = settings.collect();
+        match settings.is_empty() {
+            true => self.version.clone(),
+            false => format!("{}; {}", self.version, settings.join(", ")),
+        }
+    }
+
     pub fn at_knee(&self) -> Option<&Point> {
         self.points.iter().find(|p| Some(p.clients) == self.knee)
     }

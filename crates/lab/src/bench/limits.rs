@@ -5,8 +5,8 @@
 //! it is not known, and that is said.
 
 use super::findings::{Point, Target, Wait};
-use super::waits::RUNNING;
-use crate::print::percent;
+use super::waits::{RUNNING, meaning};
+use crate::print::{clients, percent};
 
 /// Of what the constant answerer reached: then the client was the limit.
 const NEAR_ANSWERER: f64 = 0.8;
@@ -22,7 +22,10 @@ pub fn describe(target: &Target, answerer: Option<f64>, threads: usize, cores: u
     let Some(point) = target.at_knee() else {
         return "nothing was done, so nothing can be said".to_owned();
     };
-    let head = format!("at its knee ({} clients) it is limited by", point.clients);
+    let head = format!(
+        "with {}, the fewest that come near its best, it is limited by",
+        clients(point.clients)
+    );
     if target.is_answerer {
         return "this is what the client itself can do here".to_owned();
     }
@@ -43,25 +46,30 @@ pub fn describe(target: &Target, answerer: Option<f64>, threads: usize, cores: u
     }
     if point.busy >= BUSY {
         return format!(
-            "{head} the cores: {cores} are {} busy, the client's share of them {}{}",
+            "{head} the cores: all {cores} together are {} busy, {} with the bench's own client and the rest with the \
+             server and whatever else runs on them{}",
             percent(point.busy),
             percent(point.own),
-            also(&point.waits)
+            also(point, target.telling.of)
         );
     }
     if let Some(wait) = notable(point) {
         return format!(
-            "{head} waiting for {}: {} of its sessions' time goes there, while the cores are {} busy",
-            wait.what,
+            "{head} waiting for {}: {} {} goes there, while the cores are {} busy",
+            explained(&wait.what),
             percent(wait.share),
+            target.telling.of,
             percent(point.busy)
         );
     }
     format!(
-        "at its knee ({} clients) nothing is known to limit it: the cores are {} busy, and the server names no wait \
-         that stands out",
-        point.clients,
-        percent(point.busy)
+        "with {}, the fewest that come near its best, nothing is known to limit it: the cores are {} busy, and {}",
+        clients(point.clients),
+        percent(point.busy),
+        match target.telling.tells {
+            true => "the server names no wait that stands out".to_owned(),
+            false => format!("the server {}", target.telling.how),
+        }
     )
 }
 
@@ -71,16 +79,29 @@ fn notable(point: &Point) -> Option<&Wait> {
     (waiting.share >= NOTABLE).then_some(waiting)
 }
 
-fn also(waits: &[Wait]) -> String {
-    let named: Vec<String> = waits
+fn also(point: &Point, of: &str) -> String {
+    let notable = point
+        .waits
         .iter()
-        .filter(|w| w.what != RUNNING && w.share >= 0.1)
+        .filter(|w| w.what != RUNNING && w.share >= 0.1);
+    let named: Vec<(String, String)> = notable
         .take(2)
-        .map(|w| format!("{} ({})", w.what, percent(w.share)))
+        .map(|w| (percent(w.share), explained(&w.what)))
         .collect();
-    match named.is_empty() {
-        true => String::new(),
-        false => format!("; its sessions wait for {}", named.join(" and ")),
+    match named.as_slice() {
+        [] => String::new(),
+        [(share, what)] => format!("; {share} {of} is for {what}"),
+        [(first, one), (second, two), ..] => {
+            format!("; {first} {of} is for {one} and {second} for {two}")
+        }
+    }
+}
+
+/// A wait's name and, if it is known, what it means.
+fn explained(what: &str) -> String {
+    match meaning(what) {
+        Some(meaning) => format!("{what} ({meaning})"),
+        None => what.to_owned(),
     }
 }
 
@@ -89,7 +110,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::bench::findings::knee;
+    use crate::bench::findings::{Telling, knee};
     use crate::findings::Latency;
     use crate::stats::Spread;
     use crate::usl::Law;
@@ -125,7 +146,14 @@ mod tests {
     fn target(points: Vec<Point>) -> Target {
         Target {
             name: "a".to_owned(),
+            protocol: "postgres",
             version: "b".to_owned(),
+            settings: Vec::new(),
+            telling: Telling {
+                tells: true,
+                how: "cannot be asked",
+                of: "of the time",
+            },
             knee: knee(&points),
             points,
             law: Law::Absent("a test".to_owned()),
@@ -153,11 +181,17 @@ mod tests {
             describe(&target(vec![point(8, 100.0, busy, waits)]), answerer, 2, 2)
         };
         assert!(words(0.99, &[], Some(110.0)).contains("the client itself"));
-        assert!(words(0.99, &[], Some(500.0)).contains("the cores: 2 are 99 % busy"));
+        assert!(words(0.99, &[], Some(500.0)).contains("the cores: all 2 together are 99 % busy"));
         let locks: &[(&str, f64)] = &[("running", 0.5), ("Lock tuple", 0.4)];
-        assert!(words(0.4, locks, None).contains("waiting for Lock tuple: 40 %"));
-        assert!(words(0.95, locks, None).contains("sessions wait for Lock tuple"));
+        assert!(
+            words(0.4, locks, None)
+                .contains("which another transaction has changed): 40 % of the time goes there")
+        );
+        assert!(words(0.95, locks, None).contains("40 % of the time is for Lock tuple (others"));
         assert!(words(0.4, &[("running", 0.9)], None).contains("nothing is known"));
+        let mut silent = target(vec![point(8, 100.0, 0.4, &[])]);
+        silent.telling.tells = false;
+        assert!(describe(&silent, None, 2, 2).ends_with("and the server cannot be asked"));
         assert!(describe(&target(Vec::new()), None, 2, 2).contains("nothing was done"));
     }
 }

@@ -20,6 +20,7 @@ mod limits;
 mod print;
 mod report;
 mod runner;
+mod server;
 mod waits;
 
 pub use findings::Findings;

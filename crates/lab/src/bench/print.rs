@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::findings::{Findings, Point, Target};
-use crate::print::{duration, law, number, percent};
+use crate::print::{clients, duration, law, number, percent};
 
 // Writing to a string cannot fail, here and below.
 
@@ -24,11 +24,17 @@ pub fn findings(found: &Findings) -> String {
         found.seconds
     );
     let _ = writeln!(text, "Latency is from {}.", found.latency_from);
+    if let Some(warning) = found.warning() {
+        let _ = writeln!(text, "Do not trust these figures: {warning}.");
+    }
     for target in &found.targets {
-        let _ = writeln!(text, "\n{}\n  {}", target.name, target.version);
+        let _ = writeln!(text, "\n{}\n  {}", target.name, target.description());
         text.push_str(&table(target));
         let _ = writeln!(text, "  {}", law(&target.law, "clients"));
         let _ = writeln!(text, "  {}.", target.limit);
+        if !target.telling.tells && !target.is_answerer {
+            let _ = writeln!(text, "  It {}.", target.telling.how);
+        }
         failures(target, &mut text);
         conditions(target, &mut text);
     }
@@ -102,15 +108,16 @@ fn failures(target: &Target, text: &mut String) {
         for (class, (count, first)) in &point.failures {
             let _ = writeln!(
                 text,
-                "  {} clients: {count} failed with {class}: {first}",
-                point.clients
+                "  {}: {count} failed with {class}: {first}",
+                clients(point.clients)
             );
         }
         if point.retries > 0 {
             let _ = writeln!(
                 text,
-                "  {} clients: {} tries were repeated",
-                point.clients, point.retries
+                "  {}: {} tries were repeated",
+                clients(point.clients),
+                point.retries
             );
         }
     }
@@ -135,7 +142,7 @@ fn comparison(found: &Findings) -> String {
         let _ = write!(text, "\n{} over {}:", other.name, first.name);
         for (one, two) in first.points.iter().zip(&other.points) {
             let ratio = two.throughput.median / one.throughput.median;
-            let _ = write!(text, "  {} clients {}", one.clients, number(ratio));
+            let _ = write!(text, "  {} {}", clients(one.clients), number(ratio));
         }
         text.push('\n');
     }

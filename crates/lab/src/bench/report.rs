@@ -1,13 +1,18 @@
 //! Findings of a bench as one HTML page that opens without a network.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::findings::{Findings, KNEE, Point, Target};
-use crate::print::{duration, law, number, percent};
+use super::waits::meaning;
+use crate::print::{clients, duration, law, number, percent};
 use crate::report::plot::{COLOURS, Mark, Plot, Series};
 use crate::report::{escape, page, sentence};
 use crate::stats::Spread;
 use crate::usl::Law;
+
+/// Of a point's waits, how many the table has.
+const SHOWN_WAITS: usize = 3;
 
 // Writing to a string cannot fail, here and below.
 
@@ -15,6 +20,7 @@ pub fn findings(found: &Findings) -> String {
     let mut body = String::new();
     head(found, &mut body);
     words(found, &mut body);
+    times(found, &mut body);
     section(
         found,
         &mut body,
@@ -82,6 +88,13 @@ fn head(found: &Findings, body: &mut String) {
         machine.architecture,
         escape(&machine.kernel),
     );
+    if let Some(warning) = found.warning() {
+        let _ = writeln!(
+            body,
+            "<div class=\"verdict other_way\"><strong>Do not trust these figures</strong>: {}.</div>",
+            escape(&warning)
+        );
+    }
     body.push_str("<ul class=\"legend\">\n");
     for (colour, target) in found.targets.iter().enumerate() {
         let _ = writeln!(
@@ -89,7 +102,7 @@ fn head(found: &Findings, body: &mut String) {
             "<li class=\"c{}\"><i></i><code>{}</code> <span class=\"quiet\">{}</span></li>",
             colour % COLOURS,
             escape(&target.name),
-            escape(&target.version)
+            escape(&target.description())
         );
     }
     body.push_str("</ul>\n");
@@ -97,24 +110,29 @@ fn head(found: &Findings, body: &mut String) {
 
 /// What a reader wants to know first.
 fn words(found: &Findings, body: &mut String) {
-    for target in &found.targets {
+    for (colour, target) in found.targets.iter().enumerate() {
         let knee = match target.at_knee().zip(target.points.last()) {
-            Some((point, last)) => format!(
-                "needs {} clients to come near its best, {} transactions a second; with {} clients it does {}",
-                point.clients,
+            Some((_, last)) => format!(
+                "does at best {} transactions a second; with {} it does {}",
                 number(target.best()),
-                last.clients,
+                clients(last.clients),
                 number(last.throughput.median)
             ),
             None => "did nothing".to_owned(),
         };
         let _ = writeln!(
             body,
-            "<div class=\"verdict\"><strong>{}</strong> {knee}. {}.</div>",
+            "<div class=\"verdict of c{}\"><strong>{}</strong> {knee}. {}.</div>",
+            colour % COLOURS,
             escape(&target.name),
             escape(&sentence(&target.limit))
         );
     }
+    body.push_str(
+        "<p class=\"quiet\">More clients than a server needs to come near its best only wait longer. What limits it is said \
+         for that number of clients: the bench's own client, the cores, or what most of its sessions wait for; where none \
+         of these stands out, that is said.</p>\n",
+    );
     let Some((first, others)) = found.targets.split_first() else {
         return;
     };
@@ -123,14 +141,90 @@ fn words(found: &Findings, body: &mut String) {
         if let Some((one, two)) = last {
             let _ = writeln!(
                 body,
-                "<p>With {} clients <code>{}</code> does {} times what <code>{}</code> does.</p>",
-                one.clients,
+                "<p>With {} <code>{}</code> does {} times what <code>{}</code> does.</p>",
+                clients(one.clients),
                 escape(&other.name),
                 number(two.throughput.median / one.throughput.median),
                 escape(&first.name)
             );
         }
     }
+}
+
+/// Where the cores' and the sessions' time went, a bar each, for as many clients as each needs.
+fn times(found: &Findings, body: &mut String) {
+    let at_knee = |t: &'_ Target| !t.is_answerer && t.knee.is_some();
+    if !found.targets.iter().any(at_knee) {
+        return;
+    }
+    body.push_str("<h2>Where the time went</h2>\n");
+    for target in found.targets.iter().filter(|t| at_knee(t)) {
+        let Some(point) = target.at_knee() else {
+            continue;
+        };
+        let _ = writeln!(
+            body,
+            "<h3><code>{}</code>, {}</h3>",
+            escape(&target.name),
+            clients(point.clients)
+        );
+        let others = (point.busy - point.own).max(0.0);
+        let cores = [
+            ("the bench's client", point.own),
+            ("the server and all else", others),
+        ];
+        bar("The machine's cores", cores.into_iter(), "idle", body);
+        let waits = point.waits.iter().map(|w| (w.what.as_str(), w.share));
+        match target.telling.tells {
+            true => bar(
+                &format!("Shares {}", target.telling.of),
+                waits,
+                "other",
+                body,
+            ),
+            false => {
+                let _ = writeln!(
+                    body,
+                    "<p class=\"quiet\">It {}.</p>",
+                    escape(target.telling.how)
+                );
+            }
+        }
+    }
+}
+
+/// Parts of a whole side by side. What is left, and what is too small for a name, is the rest.
+fn bar<'a>(
+    title: &str,
+    parts: impl Iterator<Item = (&'a str, f64)>,
+    rest: &str,
+    body: &mut String,
+) {
+    /// A part of this share has room for a name.
+    const NAMED: f64 = 0.04;
+    let (mut left, mut said) = (1.0, Vec::new());
+    body.push_str("<div class=\"bar\">");
+    for (shade, (name, share)) in parts.filter(|(_, share)| *share >= NAMED).enumerate() {
+        let _ = write!(
+            body,
+            "<i class=\"s{}\" style=\"width:{:.1}%\" title=\"{name} {}\">{name}</i>",
+            shade % 4,
+            share * 100.0,
+            percent(share),
+            name = escape(name)
+        );
+        said.push(format!("{} {}", escape(name), percent(share)));
+        left -= share;
+    }
+    if left >= NAMED / 4.0 {
+        said.push(format!("{rest} {}", percent(left)));
+    }
+    let _ = writeln!(
+        body,
+        "</div>\n<p class=\"quiet\">{}: {}.</p>",
+        escape(title),
+        said.join(", ")
+    );
 }
 
 /// A plot and a table of one quantity.
@@ -237,11 +331,19 @@ fn latencies(found: &Findings, body: &mut String) {
 }
 
 fn waits(found: &Findings, body: &mut String) {
-    body.push_str("<h2>What it waited for</h2>\n<p>As far as each server tells: a Throng counts the time of its waits, of which \
-                   these are shares; PostgreSQL is asked 20 times a second what its sessions do. Then how busy the \
-                   machine's cores were, and the share of them that the client itself used.</p>\n");
+    body.push_str("<h2>What the sessions waited for</h2>\n<p>As far as each server tells, the three that took most. Then how busy the \
+                   machine's cores were, and the share of them that the client itself used.</p>\n<ul>\n");
+    for target in found.targets.iter().filter(|t| !t.is_answerer) {
+        let _ = writeln!(
+            body,
+            "<li><code>{}</code> {}.</li>",
+            escape(&target.name),
+            escape(target.telling.how)
+        );
+    }
+    body.push_str("</ul>\n");
     table(found, body, |point| {
-        let named = point.waits.iter().take(3);
+        let named = point.waits.iter().take(SHOWN_WAITS);
         let named: Vec<String> = named
             .map(|w| format!("{} {}", escape(&w.what), percent(w.share)))
             .collect();
@@ -255,6 +357,15 @@ fn waits(found: &Findings, body: &mut String) {
             named.join("<br>")
         ))
     });
+    let points = found.targets.iter().flat_map(|t| &t.points);
+    let shown: BTreeSet<&str> = points
+        .flat_map(|p| p.waits.iter().take(SHOWN_WAITS).map(|w| w.what.as_str()))
+        .collect();
+    body.push_str("<ul class=\"quiet\">\n");
+    for (what, meaning) in shown.iter().filter_map(|w| Some((w, meaning(w)?))) {
+        let _ = writeln!(body, "<li>{}: {meaning}</li>", escape(what));
+    }
+    body.push_str("</ul>\n");
 }
 
 fn checks(found: &Findings, body: &mut String) {

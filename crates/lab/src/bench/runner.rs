@@ -8,8 +8,10 @@ use hdrhistogram::Histogram;
 use super::answerer::Answerer;
 use super::findings::{Checked, Findings, Point, Target as Found, Wait, knee};
 use super::limits;
-use super::waits::{self, Kind, Watch};
+use super::server::Server;
+use super::waits::{self, Watch};
 use crate::findings::{Latency, Machine};
+use crate::load::dialect::Dialect;
 use crate::load::drive::{self, Measured, Plan, drive_watched};
 use crate::load::url::Target;
 use crate::load::workload::Workload;
@@ -21,6 +23,9 @@ use crate::{Progress, Result};
 
 /// How often the progress line changes.
 const SAY: Duration = Duration::from_millis(500);
+
+/// How long the machine is looked at before anything begins: fifty of /proc/stat's ticks a core.
+const LOOK_BEFORE: Duration = Duration::from_millis(500);
 
 /// What a bench is told.
 pub struct Wishes {
@@ -40,8 +45,7 @@ pub struct Wishes {
 /// One target with its own workload, which remembers what was answered.
 struct Side {
     target: Target,
-    kind: Kind,
-    version: String,
+    server: Server,
     workload: Box<dyn Workload>,
     /// By number of clients, then by round.
     turns: Vec<Vec<Turn>>,
@@ -56,24 +60,24 @@ struct Turn {
 }
 
 pub fn run(
-    make: &dyn Fn() -> Result<Box<dyn Workload>>,
+    make: &dyn Fn(Dialect) -> Result<Box<dyn Workload>>,
     wishes: &Wishes,
     progress: &Progress,
 ) -> Result<Findings> {
     let machine = Machine::detect();
+    let busy_before = busy_by_others()?;
     let mut sides = Vec::with_capacity(wishes.targets.len());
     for target in &wishes.targets {
         let during = |e: crate::Error| e.during(target);
-        let (kind, version) = waits::identify(target).map_err(|e| during(e.into()))?;
-        let workload = make()?;
+        let server = Server::identify(target).map_err(|e| during(e.into()))?;
+        let workload = make(target.dialect)?;
         if wishes.load {
             let say = |what: &str| progress.say(format_args!("{target}: loading {what}"));
             workload.load(target, &say).map_err(|e| during(e.into()))?;
         }
         sides.push(Side {
             target: target.clone(),
-            kind,
-            version,
+            server,
             workload,
             turns: wishes.clients.iter().map(|_| Vec::new()).collect(),
         });
@@ -114,13 +118,11 @@ pub fn run(
         targets.push(side.found(wishes)?);
     }
     if wishes.answerer {
-        let name = "constant answers".to_owned();
-        let version = "the bench's own, which looks at nothing".to_owned();
-        targets.push(found(name, version, wishes, &answers, Vec::new(), true));
+        targets.push(found(None, wishes, &answers, Vec::new()));
     }
     describe(&mut targets, wishes, machine.cores);
     Ok(Findings {
-        workload: make()?.name(),
+        workload: make(Dialect::Postgres)?.name(),
         scale: wishes.scale,
         mode: wishes.plan.mode.name(),
         rounds: wishes.rounds,
@@ -132,8 +134,16 @@ pub fn run(
             }
         },
         machine,
+        busy_before,
         targets,
     })
+}
+
+/// The share of the cores that others use now, while the bench does nothing.
+fn busy_by_others() -> Result<f64> {
+    let before = Ticks::now()?;
+    std::thread::sleep(LOOK_BEFORE);
+    Ok(before.busy_since(Ticks::now()?))
 }
 
 fn describe(targets: &mut [Found], wishes: &Wishes, cores: usize) {
@@ -143,9 +153,11 @@ fn describe(targets: &mut [Found], wishes: &Wishes, cores: usize) {
         .flat_map(|t| t.points.iter().map(|p| (p.clients, p.throughput.median)))
         .collect();
     for target in targets {
-        let most = target
+        // What the client can do in one protocol says nothing of the other.
+        let knee = target
             .knee
-            .and_then(|clients| answerer.get(&clients).copied());
+            .filter(|_| target.protocol == Dialect::Postgres.scheme());
+        let most = knee.and_then(|clients| answerer.get(&clients).copied());
         let threads = wishes.plan.threads.min(target.knee.unwrap_or(1));
         target.limit = limits::describe(target, most, threads, cores);
     }
@@ -154,7 +166,7 @@ fn describe(targets: &mut [Found], wishes: &Wishes, cores: usize) {
 impl Side {
     fn turn(&self, plan: &Plan, cores: usize, progress: &Progress, label: &str) -> Result<Turn> {
         let during = |e: crate::Error| e.during(&self.target);
-        let watch = Watch::begin(&self.target, self.kind).map_err(|e| during(e.into()))?;
+        let watch = Watch::begin(&self.target, &self.server).map_err(|e| during(e.into()))?;
         let turn = watched(
             self.workload.as_ref(),
             &self.target,
@@ -175,28 +187,21 @@ impl Side {
             fault: c.fault,
         };
         let conditions = conditions.into_iter().map(checked).collect();
-        let name = self.target.to_string();
-        Ok(found(
-            name,
-            self.version,
-            wishes,
-            &self.turns,
-            conditions,
-            false,
-        ))
+        let who = Some((&self.target, self.server));
+        Ok(found(who, wishes, &self.turns, conditions))
     }
 }
 
 /// A turn on the constant answerer.
 fn answered(
-    make: &dyn Fn() -> Result<Box<dyn Workload>>,
+    make: &dyn Fn(Dialect) -> Result<Box<dyn Workload>>,
     plan: &Plan,
     cores: usize,
     progress: &Progress,
     label: &str,
 ) -> Result<Turn> {
     let answerer = Answerer::start(plan.clients, cores)?;
-    let workload = make()?;
+    let workload = make(Dialect::Postgres)?;
     let turn = watched(
         workload.as_ref(),
         &answerer.target(),
@@ -247,13 +252,12 @@ fn watched(
     })
 }
 
+/// Without a server it is the constant answerer.
 fn found(
-    name: String,
-    version: String,
+    who: Option<(&Target, Server)>,
     wishes: &Wishes,
     turns: &[Vec<Turn>],
     conditions: Vec<Checked>,
-    is_answerer: bool,
 ) -> Found {
     let points: Vec<Point> = turns.iter().filter_map(|rounds| point(rounds)).collect();
     let observed: Vec<Observed> = points
@@ -266,9 +270,21 @@ fn found(
         })
         .collect();
     debug_assert_eq!(turns.len(), wishes.clients.len());
+    let is_answerer = who.is_none();
+    let (name, protocol, server) = match who {
+        Some((target, server)) => (target.to_string(), target.dialect.scheme(), server),
+        None => (
+            "constant answers".to_owned(),
+            Dialect::Postgres.scheme(),
+            Server::answerer(),
+        ),
+    };
     Found {
         name,
-        version,
+        protocol,
+        version: server.version,
+        settings: server.settings,
+        telling: server.telling,
         knee: knee(&points),
         points,
         law: usl::fit(&observed),

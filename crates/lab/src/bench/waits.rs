@@ -1,7 +1,8 @@
 //! What a target's sessions waited for during a turn, in the way the target can tell.
 //!
 //! A Throng counts: `throng.waits` has the time of every event. PostgreSQL only shows the present: a connection of
-//! its own asks `pg_stat_activity` again and again, and counts what it sees.
+//! its own asks `pg_stat_activity` again and again, and counts what it sees. So it is with MySQL and MariaDB where
+//! their `performance_schema` looks at waits; where it does not, there is nothing to ask.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,35 +15,33 @@ use crate::load::trouble::Result;
 use crate::load::url::Target;
 
 use super::findings::Wait;
+use super::server::{Kind, Server};
 
-/// Between two looks at PostgreSQL's sessions: a hundredth of a core with a hundred of them.
+/// Between two looks at a server's sessions: a hundredth of a core with a hundred of PostgreSQL's.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is not waiting, in PostgreSQL's samples.
+/// What is not waiting, in samples.
 pub const RUNNING: &str = "running";
 
-/// What kind of server a target is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Throng,
-    Other,
-}
-
-/// Asks who is there.
-pub fn identify(target: &Target) -> Result<(Kind, String)> {
-    connection::with(target, async |connection| {
-        connection.simple("SELECT version()").await?;
-        let version = connection.rows().string(0, 0)?.to_owned();
-        let kind = match version.contains("Throng") {
-            true => Kind::Throng,
-            false => Kind::Other,
-        };
-        Ok((kind, version))
-    })
-}
+/// What sessions that are at work wait for, and how many.
+const IN_POSTGRES: &str = "SELECT coalesce(wait_event_type || ' ' || wait_event, 'running'), count(*) \
+                           FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' \
+                           AND pid <> pg_backend_pid() GROUP BY 1";
+/// The innermost event that has begun. A call into the storage engine (`wait/io/table`) is one, however little it
+/// waits, so it is called running, unless InnoDB says that the session waits for a row.
+const IN_MYSQL: &str = "SELECT CASE WHEN lock_wait THEN 'row lock' \
+                        WHEN event IS NULL OR event LIKE 'wait/io/table/%' THEN 'running' \
+                        ELSE substr(event, 6) END, count(*) FROM (SELECT t.thread_id, \
+                        (SELECT w.event_name FROM performance_schema.events_waits_current w \
+                        WHERE w.thread_id = t.thread_id AND w.end_event_id IS NULL ORDER BY w.event_id DESC LIMIT 1) AS event, \
+                        EXISTS (SELECT 1 FROM information_schema.innodb_trx x \
+                        WHERE x.trx_mysql_thread_id = t.processlist_id AND x.trx_state = 'LOCK WAIT') AS lock_wait \
+                        FROM performance_schema.threads t WHERE t.processlist_command IN ('Query', 'Execute') \
+                        AND t.processlist_id <> connection_id()) s GROUP BY 1";
 
 /// Waits under observation, from now to [`Watch::read`].
 pub enum Watch {
+    Nothing,
     Counted(Target),
     Sampled {
         stop: Arc<AtomicBool>,
@@ -54,24 +53,30 @@ pub enum Watch {
 type Samples = BTreeMap<String, u64>;
 
 impl Watch {
-    pub fn begin(target: &Target, kind: Kind) -> Result<Watch> {
-        if kind == Kind::Throng {
-            connection::with(target, async |connection| {
-                connection.simple("SELECT throng_reset_waits()").await
-            })?;
-            return Ok(Watch::Counted(target.clone()));
-        }
+    pub fn begin(target: &Target, server: &Server) -> Result<Watch> {
+        let query = match server.kind {
+            Kind::Throng => {
+                connection::with(target, async |connection| {
+                    connection.simple("SELECT throng_reset_waits()").await
+                })?;
+                return Ok(Watch::Counted(target.clone()));
+            }
+            Kind::Postgres => IN_POSTGRES,
+            Kind::MySql if server.telling.tells => IN_MYSQL,
+            Kind::MySql => return Ok(Watch::Nothing),
+        };
         let stop = Arc::new(AtomicBool::new(false));
         let (target, stopped) = (target.clone(), stop.clone());
         let looking = std::thread::Builder::new()
             .name("bench-waits".to_owned())
-            .spawn(move || look(&target, &stopped))?;
+            .spawn(move || look(&target, query, &stopped))?;
         Ok(Watch::Sampled { stop, looking })
     }
 
     /// The most first. Empty where the target tells nothing.
     pub fn read(self) -> Result<Vec<Wait>> {
         match self {
+            Watch::Nothing => Ok(Vec::new()),
             Watch::Counted(target) => counted(&target),
             Watch::Sampled { stop, looking } => {
                 stop.store(true, Ordering::Relaxed);
@@ -113,13 +118,10 @@ fn counted(target: &Target) -> Result<Vec<Wait>> {
     })
 }
 
-fn look(target: &Target, stop: &AtomicBool) -> Result<Samples> {
+fn look(target: &Target, query: &str, stop: &AtomicBool) -> Result<Samples> {
     connection::with(target, async |connection: &mut Connection| {
         let mut samples = Samples::new();
         while !stop.load(Ordering::Relaxed) {
-            let query = "SELECT coalesce(wait_event_type || ' ' || wait_event, 'running'), count(*) \
-                         FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' \
-                         AND pid <> pg_backend_pid() GROUP BY 1";
             connection.simple(query).await?;
             let rows = connection.rows();
             for row in 0..rows.len() {
@@ -144,6 +146,74 @@ fn shares(samples: &Samples) -> Vec<Wait> {
     waits
 }
 
+/// What a wait's name means, for who meets it the first time: by the longest of these that it begins with.
+pub fn meaning(what: &str) -> Option<&'static str> {
+    const OTHER_TRANSACTION: &str =
+        "another transaction has changed the same row and has not ended";
+    const SHORT_LOCK: &str = "a short lock on memory that the server's sessions share";
+    const DISK: &str = "the disk";
+    const MEANINGS: &[(&str, &str)] = &[
+        ("running", "not waiting: computing, or ready to"),
+        ("Lock transactionid", OTHER_TRANSACTION),
+        (
+            "Lock tuple",
+            "others already wait for the same row, which another transaction has changed",
+        ),
+        (
+            "Lock extend",
+            "another session makes the same table's file longer",
+        ),
+        (
+            "Lock ",
+            "another transaction holds a lock on the same object",
+        ),
+        ("row lock", OTHER_TRANSACTION),
+        ("LWLock WALInsert", "room in the log's buffer"),
+        (
+            "LWLock WALWrite",
+            "another session that writes the log, whose next write has this commit in it",
+        ),
+        ("LWLock ", SHORT_LOCK),
+        ("IPC WalFlush", "the commit's record is not on disk yet"),
+        (
+            "IPC CoreQueue",
+            "ready to run, but its core runs another session",
+        ),
+        (
+            "IPC BufferIO",
+            "a page that another session is reading from disk",
+        ),
+        ("IPC ", "another part of the server"),
+        (
+            "IO WALSync",
+            "the disk: the log is made durable, for commits",
+        ),
+        (
+            "IO WalSync",
+            "the disk: the log is made durable, for commits",
+        ),
+        ("IO ", DISK),
+        (
+            "Client ",
+            "the client, to ask for more or to take what was sent",
+        ),
+        ("Timeout ", "a pause that the server makes on purpose"),
+        ("BufferPin ", "another session uses the same page"),
+        ("io/file/innodb/innodb_log_file", "the disk: the log"),
+        ("io/socket/", "the client"),
+        ("io/", DISK),
+        ("synch/", SHORT_LOCK),
+        (
+            "lock/",
+            "another transaction holds a lock on the same table",
+        ),
+    ];
+    let known = MEANINGS.iter().filter(|(name, _)| what.starts_with(name));
+    known
+        .max_by_key(|(name, _)| name.len())
+        .map(|(_, meaning)| *meaning)
+}
+
 /// The mean of several turns' shares.
 pub fn mean(turns: &[Vec<Wait>]) -> Vec<Wait> {
     let told = turns.iter().filter(|waits| !waits.is_empty()).count();
@@ -163,6 +233,17 @@ pub fn mean(turns: &[Vec<Wait>]) -> Vec<Wait> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longest_name_that_fits_says_what_is_meant() {
+        assert_eq!(meaning("IO DataFileRead"), Some("the disk"));
+        assert_eq!(meaning("Lock transactionid"), meaning("row lock"));
+        assert_ne!(
+            meaning("LWLock BufferContentShared"),
+            meaning("Lock relation")
+        );
+        assert_eq!(meaning("Activity WalWriterMain"), None);
+    }
 
     #[test]
     fn shares_of_samples_and_of_turns() {

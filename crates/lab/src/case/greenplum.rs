@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::served::{self, Form, Inside, ServedBench, Start};
 use super::{About, Bench, Case, Effect, Metric, Pace, Role, Setup, Variant};
 use crate::Result;
+use crate::load::dialect::Dialect;
 use crate::load::sql::Mode;
 use crate::load::workload::select::Select;
 
@@ -120,7 +121,7 @@ impl Case for Greenplum {
             settings: served::settings(FORMS, variant)?,
             clients: setup.most_clients,
         };
-        let workload = Box::new(Select::new(SCALE));
+        let workload = Box::new(Select::new(SCALE, Dialect::Postgres));
         let mut bench =
             ServedBench::prepare(setup, &start, workload, Inside::Running(&["pin", "latch"]))?;
         // pgbench's default, as in the published run.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::served::{self, Form, Inside, ServedBench, Start};
 use super::{About, Bench, Case, Effect, Metric, Pace, Role, Setup, Variant};
 use crate::Result;
+use crate::load::dialect::Dialect;
 use crate::load::workload::tpcc::Tpcc;
 
 pub struct Kingbase;
@@ -104,7 +105,7 @@ impl Case for Kingbase {
             settings: served::settings(FORMS, variant)?,
             clients: setup.most_clients,
         };
-        let workload = Box::new(Tpcc::new(WAREHOUSES, false));
+        let workload = Box::new(Tpcc::new(WAREHOUSES, false, Dialect::Postgres));
         let bench = ServedBench::prepare(setup, &start, workload, Inside::Running(&["snapshot"]))?;
         Ok(Box::new(bench))
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::served::{self, Form, Inside, ServedBench, Start};
 use super::{About, Bench, Case, Effect, Metric, Pace, Role, Setup, Variant};
 use crate::Result;
+use crate::load::dialect::Dialect;
 use crate::load::workload::select::Select;
 
 pub struct Power8;
@@ -111,7 +112,7 @@ impl Case for Power8 {
             settings: served::settings(FORMS, variant)?,
             clients: setup.most_clients,
         };
-        let workload = Box::new(Select::new(SCALE));
+        let workload = Box::new(Select::new(SCALE, Dialect::Postgres));
         let bench =
             ServedBench::prepare(setup, &start, workload, Inside::Running(&["pin", "latch"]))?;
         Ok(Box::new(bench))

@@ -50,7 +50,7 @@ pub struct Plan {
     pub window: Duration,
     /// Transactions a second, all clients together; none for a closed loop.
     pub rate: Option<f64>,
-    /// How often a transaction is tried that fails with 40001 or 40P01; at least 1.
+    /// How often a transaction is tried that fails with 40001 or 40P01, or MySQL's 1213 or 1205; at least 1.
     pub tries: u32,
     pub mode: Mode,
     pub seed: u64,
@@ -258,11 +258,12 @@ struct Part {
 
 impl Part {
     fn fail(&mut self, trouble: &Trouble) {
-        match self.failures.get_mut(trouble.class()) {
+        let class = trouble.class();
+        match self.failures.get_mut(class.as_ref()) {
             Some((count, _)) => *count += 1,
             None => {
                 let first = (1, trouble.to_string());
-                self.failures.insert(trouble.class().to_owned(), first);
+                self.failures.insert(class.into_owned(), first);
             }
         }
     }

@@ -5,7 +5,7 @@
 //!    │
 //! drive      clients × threads × time, latency, fairness
 //!    │
-//! connection PostgreSQL's protocol: simple, extended, prepared, COPY; trust and SCRAM
+//! connection PostgreSQL's protocol or MySQL's
 //!    │
 //! reactor    one epoll loop a thread, one future a client
 //! ```
@@ -14,12 +14,15 @@
 //! each run ([`drive::Measured::own_cpu`]).
 
 pub mod connection;
+pub mod dialect;
 pub mod drive;
+mod mysql;
+mod postgres;
 pub mod random;
 pub mod reactor;
-mod scram;
+pub mod rows;
 pub mod sql;
+mod stream;
 pub mod trouble;
 pub mod url;
-mod wire;
 pub mod workload;

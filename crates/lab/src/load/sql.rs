@@ -1,21 +1,23 @@
 //! Statements with parameters, in whichever of the protocol's three ways a load is told to send them.
 //!
 //! A statement is written once, with `$1`, `$2`, …; [`Mode::Simple`] puts the values into the text as literals,
-//! [`Mode::Extended`] parses it anew each time, [`Mode::Prepared`] parses it once a connection.
+//! [`Mode::Extended`] parses it anew each time, [`Mode::Prepared`] parses it once a connection. For MySQL the
+//! parameters become `?` in the order in which they stand.
 
 use std::io::Write as _;
 
+use super::dialect::Dialect;
 use super::trouble::{Result, Trouble};
 
-/// How statements are sent, as pgbench's `--protocol`.
+/// How statements are sent, as pgbench's `--protocol`; in brackets MySQL's commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// One Query message with the values in its text.
+    /// One Query message with the values in its text (COM_QUERY).
     #[default]
     Simple,
-    /// Parse, Bind, Execute, Sync.
+    /// Parse, Bind, Execute, Sync (COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_CLOSE).
     Extended,
-    /// Bind, Execute, Sync of a statement parsed once a connection.
+    /// Bind, Execute, Sync of a statement parsed once a connection (COM_STMT_EXECUTE).
     Prepared,
 }
 
@@ -51,7 +53,7 @@ pub enum Keep {
     Named,
 }
 
-/// A value for a parameter. All travel as text.
+/// A value for a parameter. To PostgreSQL all travel as text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arg<'a> {
     Int(i64),
@@ -80,20 +82,23 @@ impl Arg<'_> {
     /// The value as a literal of SQL.
     fn write_literal(&self, out: &mut Vec<u8>) {
         match self {
-            Arg::Text(text) => {
-                out.push(b'\'');
-                for &byte in text.as_bytes() {
-                    if byte == b'\'' {
-                        out.push(b'\'');
-                    }
-                    out.push(byte);
-                }
-                out.push(b'\'');
-            }
+            Arg::Text(text) => push_quoted(out, text.as_bytes()),
             Arg::Null => out.extend_from_slice(b"null"),
             number => number.write(out),
         }
     }
+}
+
+/// Text as a string of standard SQL.
+pub fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'\'');
+    for &byte in text {
+        if byte == b'\'' {
+            out.push(b'\'');
+        }
+        out.push(byte);
+    }
+    out.push(b'\'');
 }
 
 /// `format!` costs several times this, and a load writes a number or two a statement.
@@ -134,6 +139,7 @@ fn push_scaled(out: &mut Vec<u8>, value: i64, scale: u64, places: usize) {
 
 /// A statement, cut at its parameters.
 pub struct Sql {
+    /// As the server is to prepare it.
     text: String,
     /// Literal text and the parameter (0-based) that follows it.
     pieces: Vec<(String, usize)>,
@@ -153,6 +159,11 @@ impl Sql {
         self.params
     }
 
+    /// The parameters (0-based) in the order in which they stand, one as often as it does.
+    pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.pieces.iter().map(|(_, param)| *param)
+    }
+
     /// The text with the values in the parameters' places.
     pub fn write_simple(&self, args: &[Arg<'_>], out: &mut Vec<u8>) {
         for (text, param) in &self.pieces {
@@ -163,15 +174,35 @@ impl Sql {
     }
 }
 
+/// How a change of rows that are also read is written: the parts of both dialects' texts.
+pub struct Parts<'a> {
+    pub table: &'a str,
+    pub set: &'a str,
+    pub key: &'a str,
+    /// What is read, of the rows as they are before the change.
+    pub before: &'a str,
+    /// The same, where it is written in another way of the rows as they are after it.
+    pub after: Option<&'a str>,
+}
+
+/// A change of rows that are also read.
+pub enum Change {
+    /// By one statement.
+    Returning(Sql),
+    /// Read and locked, then changed.
+    Locking { read: Sql, write: Sql },
+}
+
 /// The statements of one workload. A connection prepares each at its first use.
 #[derive(Default)]
 pub struct Book {
+    dialect: Dialect,
     count: usize,
 }
 
 impl Book {
-    pub fn new() -> Book {
-        Book::default()
+    pub fn new(dialect: Dialect) -> Book {
+        Book { dialect, count: 0 }
     }
 
     /// A statement whose rows are counted and thrown away.
@@ -184,11 +215,45 @@ impl Book {
         self.add(text, Keep::Rows)
     }
 
+    /// A change whose rows can be read until the next one runs.
+    pub fn change(&mut self, parts: &Parts<'_>) -> Change {
+        let Parts {
+            table,
+            set,
+            key,
+            before,
+            after,
+        } = parts;
+        let update = format!("UPDATE {table} SET {set} WHERE {key}");
+        match self.dialect {
+            Dialect::Postgres => {
+                let after = after.unwrap_or(before);
+                Change::Returning(self.query(&format!("{update} RETURNING {after}")))
+            }
+            Dialect::MySql => Change::Locking {
+                read: self.query(&format!(
+                    "SELECT {before} FROM {table} WHERE {key} FOR UPDATE"
+                )),
+                write: self.statement(&update),
+            },
+        }
+    }
+
     fn add(&mut self, text: &str, keep: Keep) -> Sql {
         let (pieces, tail, params) = cut(text);
         self.count += 1;
+        let text = match self.dialect {
+            Dialect::Postgres => text.to_owned(),
+            Dialect::MySql => {
+                pieces
+                    .iter()
+                    .map(|(text, _)| format!("{text}?"))
+                    .collect::<String>()
+                    + &tail
+            }
+        };
         Sql {
-            text: text.to_owned(),
+            text,
             pieces,
             tail,
             params,
@@ -236,7 +301,7 @@ mod tests {
 
     fn simple(text: &str, args: &[Arg<'_>]) -> String {
         let mut out = Vec::new();
-        Book::new().statement(text).write_simple(args, &mut out);
+        Book::default().statement(text).write_simple(args, &mut out);
         String::from_utf8(out).expect("UTF-8")
     }
 
@@ -257,8 +322,44 @@ mod tests {
         for n in 1..=12 {
             many.push_str(&format!("(${n})"));
         }
-        let sql = Book::new().statement(&many);
+        let sql = Book::default().statement(&many);
         assert_eq!((sql.params(), sql.pieces.len()), (12, 12));
+    }
+
+    #[test]
+    fn mysql_marks_parameters_where_they_stand() {
+        let mut book = Book::new(Dialect::MySql);
+        let sql = book.statement("update a set b = b + $2, c = '$1' where k = $1 and b < $2");
+        assert_eq!(
+            sql.text(),
+            "update a set b = b + ?, c = '$1' where k = ? and b < ?"
+        );
+        assert!(sql.order().eq([1, 0, 1]));
+        assert_eq!(sql.params(), 2);
+    }
+
+    #[test]
+    fn a_change_in_both_dialects() {
+        let parts = Parts {
+            table: "t",
+            set: "n = n + $2",
+            key: "k = $1",
+            before: "n",
+            after: Some("n - $2"),
+        };
+        let Change::Returning(one) = Book::new(Dialect::Postgres).change(&parts) else {
+            panic!("one statement");
+        };
+        assert_eq!(
+            one.text(),
+            "UPDATE t SET n = n + $2 WHERE k = $1 RETURNING n - $2"
+        );
+        let Change::Locking { read, write } = Book::new(Dialect::MySql).change(&parts) else {
+            panic!("two statements");
+        };
+        assert_eq!(read.text(), "SELECT n FROM t WHERE k = ? FOR UPDATE");
+        assert_eq!(write.text(), "UPDATE t SET n = n + ? WHERE k = ?");
+        assert_ne!(read.id, write.id);
     }
 
     #[test]

@@ -1,19 +1,22 @@
 //! Where a server is: `postgres://user:password@host:port/database`, the way libpq reads it, as far as a load
-//! needs it.
+//! needs it, and `mysql://` (or `mariadb://`) in the same way.
 //!
 //! A host that begins with a slash (`postgres:///db?host=/tmp`, or `postgres://%2Ftmp:5418/db`) is the directory of
-//! a Unix socket. What is left out is `postgres`, `127.0.0.1` and 5432. Options other than `host`, `port`, `user`,
-//! `password` and `dbname` are refused, not ignored.
+//! a Unix socket; of MySQL's it is the socket itself (`mysql://root@%2Ftmp%2Fmysql.sock/db`). What is left out is
+//! `postgres`, `127.0.0.1` and 5432, or `root` and 3306; MySQL's database cannot be left out. Options other than
+//! `host`, `port`, `user`, `password` and `dbname` are refused, not ignored.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use super::dialect::Dialect;
 use super::trouble::{Result, Trouble};
 
 /// A server and how to enter it.
 #[derive(Clone)]
 pub struct Target {
+    pub dialect: Dialect,
     pub address: Address,
     pub user: String,
     pub password: Option<String>,
@@ -30,6 +33,7 @@ impl Target {
     /// A server of our own: trusted, on this machine.
     pub fn local(address: SocketAddr) -> Target {
         Target {
+            dialect: Dialect::Postgres,
             address: Address::Tcp(address),
             user: "postgres".to_owned(),
             password: None,
@@ -39,12 +43,18 @@ impl Target {
 
     pub fn parse(url: &str) -> Result<Target> {
         let wrong = |why: &str| Trouble::usage(format!("target {url}: {why}"));
-        let (scheme, rest) = url
-            .split_once("://")
-            .ok_or_else(|| wrong("expected postgres://user:password@host:port/database"))?;
-        if !matches!(scheme, "postgres" | "postgresql") {
-            return Err(wrong(&format!("{scheme}:// is not spoken here")));
-        }
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| {
+            wrong("expected postgres://user:password@host:port/database, or mysql://")
+        })?;
+        let dialect = match scheme {
+            "postgres" | "postgresql" => Dialect::Postgres,
+            "mysql" | "mariadb" => Dialect::MySql,
+            _ => return Err(wrong(&format!("{scheme}:// is not spoken here"))),
+        };
+        let (default_user, default_port) = match dialect {
+            Dialect::Postgres => ("postgres", 5432),
+            Dialect::MySql => ("root", 3306),
+        };
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, place) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -72,19 +82,26 @@ impl Target {
             }
         }
         let port: u16 = match port.as_str() {
-            "" => 5432,
+            "" => default_port,
             text => text
                 .parse()
                 .map_err(|_| wrong("the port is not a number"))?,
         };
         if user.is_empty() {
-            user.push_str("postgres");
+            user.push_str(default_user);
         }
         if database.is_empty() {
-            database.clone_from(&user);
+            match dialect {
+                Dialect::Postgres => database.clone_from(&user),
+                Dialect::MySql => return Err(wrong("which database?")),
+            }
         }
         let address = if host.starts_with('/') {
-            Address::Unix(PathBuf::from(host).join(format!(".s.PGSQL.{port}")))
+            let path = PathBuf::from(host);
+            Address::Unix(match dialect {
+                Dialect::Postgres => path.join(format!(".s.PGSQL.{port}")),
+                Dialect::MySql => path,
+            })
         } else {
             let host = match host.as_str() {
                 "" => "127.0.0.1",
@@ -100,6 +117,7 @@ impl Target {
             )
         };
         Ok(Target {
+            dialect,
             address,
             user,
             password,
@@ -134,20 +152,12 @@ fn decode(text: &str) -> Option<String> {
 /// Without the password.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}@", self.dialect.scheme(), self.user)?;
         match &self.address {
-            Address::Tcp(address) => {
-                write!(f, "postgres://{}@{address}/{}", self.user, self.database)
-            }
-            Address::Unix(path) => {
-                write!(
-                    f,
-                    "postgres://{}@{}/{}",
-                    self.user,
-                    path.display(),
-                    self.database
-                )
-            }
+            Address::Tcp(address) => write!(f, "{address}")?,
+            Address::Unix(path) => write!(f, "{}", path.display())?,
         }
+        write!(f, "/{}", self.database)
     }
 }
 
@@ -195,6 +205,20 @@ mod tests {
     }
 
     #[test]
+    fn urls_of_mysql() {
+        let target = Target::parse("mysql://ada:x@127.0.0.1/books").expect("valid");
+        assert_eq!(target.dialect, Dialect::MySql);
+        assert_eq!(
+            target.address,
+            Address::Tcp("127.0.0.1:3306".parse().expect("one"))
+        );
+        assert_eq!(target.to_string(), "mysql://ada@127.0.0.1:3306/books");
+        let target = Target::parse("mariadb://%2Ftmp%2Fmy.sock/books").expect("valid");
+        assert_eq!(target.address, Address::Unix("/tmp/my.sock".into()));
+        assert_eq!(target.user, "root");
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused() {
         for url in [
             "127.0.0.1",
@@ -202,6 +226,7 @@ mod tests {
             "postgres://x:y@h:port/",
             "postgres:///?sslmode=require",
             "postgres://%zz@127.0.0.1",
+            "mysql://root@127.0.0.1",
         ] {
             assert!(Target::parse(url).is_err(), "{url}");
         }

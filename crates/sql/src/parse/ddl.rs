@@ -219,9 +219,10 @@ impl Parser<'_> {
         }
         if self.is_name() && !self.any_of(&["nulls"]) {
             let class = self.any_name()?;
-            let known = class
-                .last()
-                .strip_suffix("_ops")
+            // Under the one collation there is, patterns' order is every order.
+            let plain = class.last().strip_suffix("_ops");
+            let known = plain
+                .map(|t| t.strip_suffix("_pattern").unwrap_or(t))
                 .is_some_and(|t| throng_types::sqltype::type_by_name(t).is_some());
             if !known {
                 let what = format!("operator class \"{}\"", class.last());

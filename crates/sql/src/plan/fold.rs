@@ -21,6 +21,9 @@ fn constants(exprs: &[Expr]) -> Option<Vec<Datum>> {
 /// The same expression, as a constant if it is one. What fails stays as it is: the error is for the one who runs it.
 pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
     let ty = expr.ty();
+    if has_null_for_null(&expr) {
+        return Expr::Const(Datum::Null, ty);
+    }
     let computed: Option<EvalResult> = match &expr {
         Expr::Op { op, args, .. } if op.volatility == Volatility::Immutable => {
             constants(args).map(|args| op.call(ctx, &args))
@@ -64,6 +67,19 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
         Some(Ok(value)) => Expr::Const(value, ty),
         _ => expr,
     }
+}
+
+/// Whether NULL comes out whatever the other arguments are: they are not even computed then, and cannot fail.
+fn has_null_for_null(expr: &Expr) -> bool {
+    let (strict, args) = match expr {
+        Expr::Op { op, args, .. } => (op.strict, args),
+        Expr::Call { func, args, .. } => (func.strict, args),
+        _ => return false,
+    };
+    strict
+        && args
+            .iter()
+            .any(|arg| constant(arg).is_some_and(Datum::is_null))
 }
 
 /// Whether a conversion depends on nothing but its input: not on DateStyle, the time zone or the catalog.

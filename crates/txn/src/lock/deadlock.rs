@@ -50,7 +50,8 @@ pub(crate) fn check(core: &Core, me: &Arc<SessionEntry>, give_up: impl FnOnce())
         if !still_stands(core, &circle) {
             return verdict;
         }
-        if !circle.iter().any(|edge| let_past(core, edge)) {
+        // From the far end, in the order in which PostgreSQL tries them.
+        if !circle.iter().rev().any(|edge| let_past(core, edge)) {
             give_up();
             return Verdict::Deadlock(report(core, &circle));
         }

@@ -188,6 +188,11 @@ impl LockTable {
         Some(node)
     }
 
+    pub(crate) fn is_held_by(&self, pid: u32, tag: LockTag) -> bool {
+        let partition = self.partition(&tag).lock();
+        partition.get(&tag).is_some_and(|s| s.held_by(pid) != 0)
+    }
+
     /// Gives modes back and serves the queue.
     pub(crate) fn release(&self, pid: u32, tag: LockTag, mask: ModeMask) {
         self.change(tag, |state| state.ungrant(pid, mask));

@@ -14,7 +14,7 @@ pub struct Connect {
 impl Connect {
     pub fn new() -> Connect {
         Connect {
-            sql: Arc::new(Book::new().statement("SELECT 1")),
+            sql: Arc::new(Book::default().statement("SELECT 1")),
         }
     }
 }

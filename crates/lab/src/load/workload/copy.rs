@@ -119,9 +119,7 @@ impl Client for Loader {
                 id += 1;
                 id < end
             };
-            let tally = connection
-                .copy_in("COPY bench_copy FROM STDIN", more)
-                .await?;
+            let tally = connection.fill("bench_copy", more).await?;
             if tally.affected != self.rows as u64 {
                 return Err(Trouble::wrong(format!(
                     "COPY {} instead of {}",

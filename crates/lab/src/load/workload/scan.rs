@@ -33,7 +33,7 @@ impl Scan {
             sensors,
             readings,
             range: range.min(readings),
-            sql: Arc::new(Book::new().query(text)),
+            sql: Arc::new(Book::default().query(text)),
         }
     }
 }
@@ -71,9 +71,7 @@ impl Workload for Scan {
                 }
                 at < self.readings
             };
-            connection
-                .copy_in("COPY bench_reading FROM STDIN", more)
-                .await?;
+            connection.fill("bench_reading", more).await?;
             for statement in [
                 "ALTER TABLE bench_reading ADD PRIMARY KEY (sensor, at)",
                 "VACUUM ANALYZE bench_reading",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::tpcb::{ACCOUNTS, load_bank};
 use super::{Client, Condition, Doing, Done, Link, Workload};
+use crate::load::dialect::Dialect;
 use crate::load::random::Random;
 use crate::load::sql::{Arg, Book, Sql};
 use crate::load::trouble::{Result, Trouble};
@@ -15,11 +16,11 @@ pub struct Select {
 }
 
 impl Select {
-    pub fn new(scale: i64) -> Select {
+    pub fn new(scale: i64, dialect: Dialect) -> Select {
         let text = "SELECT abalance FROM pgbench_accounts WHERE aid = $1";
         Select {
             scale,
-            sql: Arc::new(Book::new().statement(text)),
+            sql: Arc::new(Book::new(dialect).statement(text)),
         }
     }
 }

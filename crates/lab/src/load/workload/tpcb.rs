@@ -34,7 +34,7 @@ struct Statements {
 
 impl Tpcb {
     pub fn new(scale: i64) -> Tpcb {
-        let mut book = Book::new();
+        let mut book = Book::default();
         let sql = Statements {
             begin: book.statement("BEGIN"),
             account: book
@@ -127,45 +127,50 @@ impl Client for Teller {
     }
 }
 
-/// Makes and fills pgbench's tables, with COPY, keys afterwards.
+const TABLES: [&str; 4] = [
+    "CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22))",
+    "CREATE TABLE pgbench_tellers (tid int not null, bid int, tbalance int, filler char(84))",
+    "CREATE TABLE pgbench_accounts (aid int not null, bid int, abalance int, filler char(84))",
+    "CREATE TABLE pgbench_branches (bid int not null, bbalance int, filler char(88))",
+];
+const KEYS: [&str; 3] = [
+    "ALTER TABLE pgbench_branches ADD PRIMARY KEY (bid)",
+    "ALTER TABLE pgbench_tellers ADD PRIMARY KEY (tid)",
+    "ALTER TABLE pgbench_accounts ADD PRIMARY KEY (aid)",
+];
+
+/// Makes and fills pgbench's tables, in either dialect.
 pub fn load_bank(target: &Target, scale: i64, say: &dyn Fn(&str)) -> Result<()> {
     say(&format!("{} accounts", ACCOUNTS * scale));
+    let dialect = target.dialect;
     connection::with(target, async |connection| {
-        for statement in [
-            "DROP TABLE IF EXISTS pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers",
-            "CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22))",
-            "CREATE TABLE pgbench_tellers (tid int not null, bid int, tbalance int, filler char(84))",
-            "CREATE TABLE pgbench_accounts (aid int not null, bid int, abalance int, filler char(84))",
-            "CREATE TABLE pgbench_branches (bid int not null, bbalance int, filler char(88))",
-        ] {
-            connection.simple(statement).await?;
+        let drop = "DROP TABLE IF EXISTS pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers";
+        connection.simple(drop).await?;
+        for table in TABLES {
+            connection.simple(&dialect.create_table(table)).await?;
         }
-        let copy = "FROM STDIN";
+        let (before, after) = match dialect.keys_come_first() {
+            true => (&KEYS[..], &[][..]),
+            false => (&[][..], &KEYS[..]),
+        };
+        for key in before {
+            connection.simple(key).await?;
+        }
         let branches = rows(BRANCHES * scale, |bid, out| line(out, &[bid, 0], "\\N"));
-        connection
-            .copy_in(&format!("COPY pgbench_branches {copy}"), branches)
-            .await?;
+        connection.fill("pgbench_branches", branches).await?;
         let tellers = rows(TELLERS * scale, |tid, out| {
             line(out, &[tid, (tid - 1) / TELLERS + 1, 0], "\\N");
         });
-        connection
-            .copy_in(&format!("COPY pgbench_tellers {copy}"), tellers)
-            .await?;
+        connection.fill("pgbench_tellers", tellers).await?;
         let accounts = rows(ACCOUNTS * scale, |aid, out| {
             line(out, &[aid, (aid - 1) / ACCOUNTS + 1, 0], "");
         });
-        connection
-            .copy_in(&format!("COPY pgbench_accounts {copy}"), accounts)
-            .await?;
-        for statement in [
-            "ALTER TABLE pgbench_branches ADD PRIMARY KEY (bid)",
-            "ALTER TABLE pgbench_tellers ADD PRIMARY KEY (tid)",
-            "ALTER TABLE pgbench_accounts ADD PRIMARY KEY (aid)",
-            "VACUUM ANALYZE pgbench_branches",
-            "VACUUM ANALYZE pgbench_tellers",
-            "VACUUM ANALYZE pgbench_accounts",
-        ] {
-            connection.simple(statement).await?;
+        connection.fill("pgbench_accounts", accounts).await?;
+        for key in after {
+            connection.simple(key).await?;
+        }
+        for table in ["pgbench_branches", "pgbench_tellers", "pgbench_accounts"] {
+            connection.simple(&dialect.analyze(table)).await?;
         }
         Ok(())
     })

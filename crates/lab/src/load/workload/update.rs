@@ -20,7 +20,7 @@ impl Update {
         let text = "UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2";
         Update {
             scale,
-            sql: Arc::new(Book::new().statement(text)),
+            sql: Arc::new(Book::default().statement(text)),
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct Step {
 }
 
 pub fn read(text: &str) -> Result<Vec<Step>> {
-    let mut book = Book::new();
+    let mut book = Book::default();
     let mut steps: Vec<Step> = Vec::new();
     // SQL that has not met its semicolon, and the line where it began.
     let mut pending = String::new();

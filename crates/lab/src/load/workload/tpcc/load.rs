@@ -1,4 +1,5 @@
-//! Makes the nine tables (clause 1.3) and fills them, several COPYs at a time; keys and indexes afterwards.
+//! Makes the nine tables (clause 1.3) and fills them, several parts at a time. Keys and indexes come afterwards, or
+//! keys first where the server keeps its rows in them: parts are in their order.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,7 +10,7 @@ use crate::load::sql::Mode;
 use crate::load::trouble::Result;
 use crate::load::url::Target;
 
-/// COPYs at once: more than any small server has cores, so that it is never idle between two.
+/// Parts at once: more than any small server has cores, so that it is never idle between two.
 const AT_ONCE: usize = 4;
 
 const TABLES: &[&str] = &[
@@ -42,13 +43,16 @@ const KEYS: &[&str] = &[
     "ALTER TABLE warehouse ADD PRIMARY KEY (w_id)",
     "ALTER TABLE district ADD PRIMARY KEY (d_w_id, d_id)",
     "ALTER TABLE customer ADD PRIMARY KEY (c_w_id, c_d_id, c_id)",
-    "CREATE INDEX customer_name ON customer (c_w_id, c_d_id, c_last, c_first)",
     "ALTER TABLE new_order ADD PRIMARY KEY (no_w_id, no_d_id, no_o_id)",
     "ALTER TABLE orders ADD PRIMARY KEY (o_w_id, o_d_id, o_id)",
-    "CREATE INDEX orders_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)",
     "ALTER TABLE order_line ADD PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number)",
     "ALTER TABLE item ADD PRIMARY KEY (i_id)",
     "ALTER TABLE stock ADD PRIMARY KEY (s_w_id, s_i_id)",
+];
+
+const INDEXES: &[&str] = &[
+    "CREATE INDEX customer_name ON customer (c_w_id, c_d_id, c_last, c_first)",
+    "CREATE INDEX orders_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)",
 ];
 
 const NAMES: &[&str] = &[
@@ -64,11 +68,18 @@ const NAMES: &[&str] = &[
 ];
 
 pub fn load(target: &Target, warehouses: i64, say: &dyn Fn(&str)) -> Result<()> {
+    let dialect = target.dialect;
     let mut create: Vec<String> = NAMES
         .iter()
         .map(|t| format!("DROP TABLE IF EXISTS {t}"))
         .collect();
-    create.extend(TABLES.iter().map(|t| (*t).to_owned()));
+    create.extend(TABLES.iter().map(|t| dialect.create_table(t)));
+    let keys = KEYS.iter().map(|key| (*key).to_owned());
+    let (before, after): (Vec<String>, Vec<String>) = match dialect.keys_come_first() {
+        true => (keys.collect(), Vec::new()),
+        false => (Vec::new(), keys.collect()),
+    };
+    create.extend(before);
     let now = connection::with(target, async |connection| {
         for statement in &create {
             connection.simple(statement).await?;
@@ -91,52 +102,46 @@ pub fn load(target: &Target, warehouses: i64, say: &dyn Fn(&str)) -> Result<()> 
         parts.push(("district", population::districts(warehouse)));
     }
     let of = parts.len();
-    let parts = RefCell::new(parts.into_iter());
     let done = Cell::new(0);
-    let next = || parts.borrow_mut().next();
-    at_once(target, async |connection| {
-        while let Some((table, mut lines)) = next() {
-            let copy = format!("COPY {table} FROM STDIN");
-            connection.copy_in(&copy, |out| lines(out)).await?;
-            done.set(done.get() + 1);
-            say(&format!(
-                "{warehouses} warehouses: {} of {of} parts",
-                done.get()
-            ));
-        }
+    each(target, parts, async |connection, (table, mut lines)| {
+        connection.fill(table, |out| lines(out)).await?;
+        done.set(done.get() + 1);
+        say(&format!(
+            "{warehouses} warehouses: {} of {of} parts",
+            done.get()
+        ));
         Ok(())
     })?;
     say("keys and indexes");
-    let keys = RefCell::new(KEYS.iter());
-    let next = || keys.borrow_mut().next();
-    at_once(target, async |connection| {
-        while let Some(key) = next() {
-            connection.simple(key).await?;
-        }
-        Ok(())
-    })?;
-    let tables = RefCell::new(NAMES.iter());
-    let next = || tables.borrow_mut().next();
-    at_once(target, async |connection| {
-        while let Some(table) = next() {
-            connection
-                .simple(&format!("VACUUM ANALYZE {table}"))
-                .await?;
-        }
-        Ok(())
-    })
+    let mut indexes = after;
+    indexes.extend(INDEXES.iter().map(|index| (*index).to_owned()));
+    each(target, indexes, simply)?;
+    let analyses = NAMES.iter().map(|table| dialect.analyze(table));
+    each(target, analyses.collect(), simply)
 }
 
-/// Does the same on several connections, until each has ended; the first failure is the result.
-fn at_once(target: &Target, work: impl AsyncFn(&mut Connection) -> Result<()>) -> Result<()> {
+async fn simply(connection: &mut Connection, statement: String) -> Result<()> {
+    connection.simple(&statement).await.map(|_| ())
+}
+
+/// Does `work` with each of `things`, on several connections, until all are done; the first failure is the result.
+fn each<T>(
+    target: &Target,
+    things: Vec<T>,
+    work: impl AsyncFn(&mut Connection, T) -> Result<()>,
+) -> Result<()> {
+    let things = RefCell::new(things.into_iter());
+    let next = || things.borrow_mut().next();
     let reactor = Reactor::new()?;
     let failed = RefCell::new(None);
     let tasks = (0..AT_ONCE).map(|_| -> Task<'_> {
-        let (reactor, failed, work) = (&reactor, &failed, &work);
+        let (reactor, failed, work, next) = (&reactor, &failed, &work, &next);
         Box::pin(async move {
             let worked = async {
                 let mut connection = Connection::open(reactor, target, Mode::Simple).await?;
-                work(&mut connection).await?;
+                while let Some(thing) = next() {
+                    work(&mut connection, thing).await?;
+                }
                 connection.close().await;
                 Ok(())
             };

@@ -6,7 +6,7 @@
 //! consistency conditions (3.3.2).
 //!
 //! What is not, so that the figure is no published tpmC: transactions run at READ COMMITTED (as drivers for
-//! PostgreSQL do), Delivery runs where its terminal waits for it instead of being queued, there is no terminal
+//! PostgreSQL do, and here for MySQL too), Delivery runs where its terminal waits for it instead of being queued, there is no terminal
 //! emulator, and without keying and think times a warehouse does far more than the 12.86 tpmC it is allowed.
 //!
 //! To keep deadlocks out of the figures, the lines of an order are processed by warehouse and item, and a payment
@@ -26,6 +26,7 @@ use std::time::Duration;
 use self::input::{Constants, Input, Place};
 use self::sql::Statements;
 use super::{Client, Condition, Doing, Link, Pauses, Workload};
+use crate::load::dialect::Dialect;
 use crate::load::drive::Measured;
 use crate::load::random::Random;
 use crate::load::trouble::Result;
@@ -90,11 +91,11 @@ pub struct Tpcc {
 }
 
 impl Tpcc {
-    pub fn new(warehouses: i64, waits: bool) -> Tpcc {
+    pub fn new(warehouses: i64, waits: bool, dialect: Dialect) -> Tpcc {
         Tpcc {
             warehouses,
             waits,
-            sql: Arc::new(Statements::new()),
+            sql: Arc::new(Statements::new(dialect)),
         }
     }
 
@@ -232,7 +233,7 @@ mod tests {
 
     #[test]
     fn terminals_are_spread_and_wait_as_told() {
-        let tpcc = Tpcc::new(3, true);
+        let tpcc = Tpcc::new(3, true, Dialect::Postgres);
         let mut terminal = tpcc.client(4, 30, 1);
         for _ in 0..DECK.len() {
             let kind = terminal.draw();
@@ -241,7 +242,7 @@ mod tests {
             assert_eq!(pauses.before, Duration::from_secs(keying));
             assert!(pauses.after <= Duration::from_secs(120));
         }
-        let mut terminal = Tpcc::new(3, false).client(4, 30, 1);
+        let mut terminal = Tpcc::new(3, false, Dialect::Postgres).client(4, 30, 1);
         terminal.draw();
         assert_eq!(terminal.pauses(), Pauses::default());
     }

@@ -1,7 +1,8 @@
-//! The statements of the five transactions.
+//! The statements of the five transactions, in either dialect: their texts differ in [`Book::change`] only.
 
 use super::DISTRICTS;
-use crate::load::sql::{Book, Sql};
+use crate::load::dialect::Dialect;
+use crate::load::sql::{Book, Change, Parts, Sql};
 
 /// An order has 5 to 15 lines.
 const MOST_LINES: usize = 15;
@@ -14,20 +15,20 @@ pub struct Statements {
     pub rollback: Sql,
 
     pub order_customer: Sql,
-    pub order_number: Sql,
+    pub order_number: Change,
     pub order: Sql,
     pub new_order: Sql,
     pub item: Sql,
     /// By district: each reads its own column.
-    pub stock: Vec<Sql>,
+    pub stock: Vec<Change>,
     /// By the number of lines, from none.
     pub lines: Vec<Sql>,
 
     pub customer_by_name: Sql,
-    pub pay_customer: Sql,
-    pub note_customer: Sql,
-    pub pay_district: Sql,
-    pub pay_warehouse: Sql,
+    pub pay_customer: Change,
+    pub note_customer: Change,
+    pub pay_district: Change,
+    pub pay_warehouse: Change,
     pub history: Sql,
 
     pub customer_by_id: Sql,
@@ -36,8 +37,8 @@ pub struct Statements {
 
     pub oldest: Sql,
     pub take: Sql,
-    pub deliver_order: Sql,
-    pub deliver_lines: Sql,
+    pub deliver_order: Change,
+    pub deliver_lines: Change,
     pub credit_customer: Sql,
 
     pub next_order: Sql,
@@ -45,8 +46,8 @@ pub struct Statements {
 }
 
 impl Statements {
-    pub fn new() -> Statements {
-        let b = &mut Book::new();
+    pub fn new(dialect: Dialect) -> Statements {
+        let b = &mut Book::new(dialect);
         Statements {
             begin: b.statement("BEGIN"),
             commit: b.statement("COMMIT"),
@@ -56,10 +57,13 @@ impl Statements {
                 "SELECT c_discount, c_last, c_credit, w_tax FROM warehouse, customer \
                  WHERE w_id = $1 AND c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
             ),
-            order_number: b.query(
-                "UPDATE district SET d_next_o_id = d_next_o_id + 1 \
-                 WHERE d_w_id = $1 AND d_id = $2 RETURNING d_next_o_id - 1, d_tax",
-            ),
+            order_number: b.change(&Parts {
+                table: "district",
+                set: "d_next_o_id = d_next_o_id + 1",
+                key: "d_w_id = $1 AND d_id = $2",
+                before: "d_next_o_id, d_tax",
+                after: Some("d_next_o_id - 1, d_tax"),
+            }),
             order: b.statement(
                 "INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
                  VALUES ($1, $2, $3, $4, localtimestamp, $5, $6)",
@@ -67,31 +71,42 @@ impl Statements {
             new_order: b
                 .statement("INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES ($1, $2, $3)"),
             item: b.query("SELECT i_price, i_name, i_data FROM item WHERE i_id = $1"),
-            stock: (1..=DISTRICTS).map(|district| b.query(&stock(district))).collect(),
+            stock: (1..=DISTRICTS).map(|district| stock(b, district)).collect(),
             lines: (0..=MOST_LINES).map(|count| b.statement(&lines(count))).collect(),
 
             customer_by_name: b.query(
                 "SELECT c_id, c_balance, c_first, c_middle FROM customer \
                  WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3 ORDER BY c_first",
             ),
-            pay_customer: b.query(
-                "UPDATE customer SET c_balance = c_balance - $4, c_ytd_payment = c_ytd_payment + $4, \
-                 c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3 \
-                 RETURNING c_credit, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, \
-                 c_phone, c_since, c_credit_lim, c_discount, c_balance",
-            ),
-            note_customer: b.query(
-                "UPDATE customer SET c_data = substr($4 || c_data, 1, 500) \
-                 WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3 RETURNING substr(c_data, 1, 200)",
-            ),
-            pay_district: b.query(
-                "UPDATE district SET d_ytd = d_ytd + $3 WHERE d_w_id = $1 AND d_id = $2 \
-                 RETURNING d_name, d_street_1, d_street_2, d_city, d_state, d_zip",
-            ),
-            pay_warehouse: b.query(
-                "UPDATE warehouse SET w_ytd = w_ytd + $2 WHERE w_id = $1 \
-                 RETURNING w_name, w_street_1, w_street_2, w_city, w_state, w_zip",
-            ),
+            pay_customer: b.change(&Parts {
+                table: "customer",
+                set: "c_balance = c_balance - $4, c_ytd_payment = c_ytd_payment + $4, \
+                      c_payment_cnt = c_payment_cnt + 1",
+                key: CUSTOMER,
+                before: &paying_customer("c_balance - $4"),
+                after: Some(&paying_customer("c_balance")),
+            }),
+            note_customer: b.change(&Parts {
+                table: "customer",
+                set: "c_data = substr($4 || c_data, 1, 500)",
+                key: CUSTOMER,
+                before: "substr($4 || c_data, 1, 200)",
+                after: Some("substr(c_data, 1, 200)"),
+            }),
+            pay_district: b.change(&Parts {
+                table: "district",
+                set: "d_ytd = d_ytd + $3",
+                key: "d_w_id = $1 AND d_id = $2",
+                before: "d_name, d_street_1, d_street_2, d_city, d_state, d_zip",
+                after: None,
+            }),
+            pay_warehouse: b.change(&Parts {
+                table: "warehouse",
+                set: "w_ytd = w_ytd + $2",
+                key: "w_id = $1",
+                before: "w_name, w_street_1, w_street_2, w_city, w_state, w_zip",
+                after: None,
+            }),
             history: b.statement(
                 "INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
                  VALUES ($1, $2, $3, $4, $5, localtimestamp, $6, $7)",
@@ -116,14 +131,20 @@ impl Statements {
             take: b.statement(
                 "DELETE FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3",
             ),
-            deliver_order: b.query(
-                "UPDATE orders SET o_carrier_id = $4 WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3 \
-                 RETURNING o_c_id",
-            ),
-            deliver_lines: b.query(
-                "UPDATE order_line SET ol_delivery_d = localtimestamp \
-                 WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3 RETURNING ol_amount",
-            ),
+            deliver_order: b.change(&Parts {
+                table: "orders",
+                set: "o_carrier_id = $4",
+                key: "o_w_id = $1 AND o_d_id = $2 AND o_id = $3",
+                before: "o_c_id",
+                after: None,
+            }),
+            deliver_lines: b.change(&Parts {
+                table: "order_line",
+                set: "ol_delivery_d = localtimestamp",
+                key: "ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3",
+                before: "ol_amount",
+                after: None,
+            }),
             credit_customer: b.statement(
                 "UPDATE customer SET c_balance = c_balance + $4, c_delivery_cnt = c_delivery_cnt + 1 \
                  WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
@@ -140,15 +161,30 @@ impl Statements {
     }
 }
 
+const CUSTOMER: &str = "c_w_id = $1 AND c_d_id = $2 AND c_id = $3";
+
+/// What a payment shows of its customer, credit first.
+fn paying_customer(balance: &str) -> String {
+    format!(
+        "c_credit, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, \
+         c_phone, c_since, c_credit_lim, c_discount, {balance}"
+    )
+}
+
 /// Takes from the stock, and fills it up when it would fall below ten (clause 2.4.2.2). Quantity, 1 if the order is
 /// remote and 0 otherwise, warehouse, item.
-fn stock(district: i64) -> String {
-    format!(
-        "UPDATE stock SET s_quantity = CASE WHEN s_quantity >= $1 + 10 THEN s_quantity - $1 \
-         ELSE s_quantity - $1 + 91 END, s_ytd = s_ytd + $1, s_order_cnt = s_order_cnt + 1, \
-         s_remote_cnt = s_remote_cnt + $2 WHERE s_w_id = $3 AND s_i_id = $4 \
-         RETURNING s_quantity, s_dist_{district:02}, s_data"
-    )
+fn stock(book: &mut Book, district: i64) -> Change {
+    let left = "CASE WHEN s_quantity >= $1 + 10 THEN s_quantity - $1 ELSE s_quantity - $1 + 91 END";
+    book.change(&Parts {
+        table: "stock",
+        set: &format!(
+            "s_quantity = {left}, s_ytd = s_ytd + $1, s_order_cnt = s_order_cnt + 1, \
+             s_remote_cnt = s_remote_cnt + $2"
+        ),
+        key: "s_w_id = $3 AND s_i_id = $4",
+        before: &format!("{left}, s_dist_{district:02}, s_data"),
+        after: Some(&format!("s_quantity, s_dist_{district:02}, s_data")),
+    })
 }
 
 /// All lines of an order by one statement: order, district and warehouse, then [`LINE_PARAMS`] a line.
@@ -177,8 +213,13 @@ mod tests {
         assert!(lines(2).ends_with(
             "VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8), ($1, $2, $3, 2, $9, $10, $11, $12, $13)"
         ));
-        let statements = Statements::new();
+        let statements = Statements::new(Dialect::Postgres);
         assert_eq!(statements.lines[15].params(), 3 + 15 * LINE_PARAMS);
-        assert!(statements.stock[9].text().contains("s_dist_10"));
+        let Change::Returning(stock) = &statements.stock[9] else {
+            panic!("one statement");
+        };
+        assert!(stock.text().ends_with(
+            "WHERE s_w_id = $3 AND s_i_id = $4 RETURNING s_quantity, s_dist_10, s_data"
+        ));
     }
 }

@@ -58,7 +58,7 @@ impl At<'_> {
         connection.run(&sql.begin, &[]).await?;
         connection.run(&sql.order_customer, &[w, d, c]).await?;
         one(connection, "customer")?;
-        connection.run(&sql.order_number, &[w, d]).await?;
+        connection.change(&sql.order_number, &[w, d]).await?;
         one(connection, "district")?;
         let order = Arg::Int(connection.rows().int(0, 0)?);
         let all_local = lines.iter().all(|l| l.warehouse == warehouse);
@@ -101,7 +101,7 @@ impl At<'_> {
         let remote = i64::from(line.warehouse != self.warehouse);
         let args = [line.quantity, remote, line.warehouse, line.item].map(Arg::Int);
         connection
-            .run(&self.sql.stock[district as usize - 1], &args)
+            .change(&self.sql.stock[district as usize - 1], &args)
             .await?;
         one(connection, "stock")?;
         let information = connection.rows().string(0, 1)?.to_owned();
@@ -129,7 +129,7 @@ impl At<'_> {
         .map(Arg::Int);
         let cents = Arg::Cents(amount);
         connection
-            .run(&sql.pay_customer, &[cw, cd, c, cents])
+            .change(&sql.pay_customer, &[cw, cd, c, cents])
             .await?;
         one(connection, "customer")?;
         if connection.rows().string(0, 0)? == "BC" {
@@ -142,14 +142,14 @@ impl At<'_> {
                 amount % 100
             );
             connection
-                .run(&sql.note_customer, &[cw, cd, c, Arg::Text(&note)])
+                .change(&sql.note_customer, &[cw, cd, c, Arg::Text(&note)])
                 .await?;
             one(connection, "customer")?;
         }
-        connection.run(&sql.pay_district, &[w, d, cents]).await?;
+        connection.change(&sql.pay_district, &[w, d, cents]).await?;
         one(connection, "district")?;
         let district_name = connection.rows().string(0, 0)?.to_owned();
-        connection.run(&sql.pay_warehouse, &[w, cents]).await?;
+        connection.change(&sql.pay_warehouse, &[w, cents]).await?;
         one(connection, "warehouse")?;
         let data = format!("{}    {district_name}", connection.rows().string(0, 0)?);
         connection
@@ -237,11 +237,13 @@ impl At<'_> {
             }
         };
         connection
-            .run(&sql.deliver_order, &[w, d, order, Arg::Int(carrier)])
+            .change(&sql.deliver_order, &[w, d, order, Arg::Int(carrier)])
             .await?;
         one(connection, "order")?;
         let customer = Arg::Int(connection.rows().int(0, 0)?);
-        connection.run(&sql.deliver_lines, &[w, d, order]).await?;
+        connection
+            .change(&sql.deliver_lines, &[w, d, order])
+            .await?;
         let rows = connection.rows();
         let mut sum = 0;
         for row in 0..rows.len() {

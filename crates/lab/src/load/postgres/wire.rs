@@ -5,8 +5,9 @@
 //! message   tag u8 | length u32 (itself included, the tag not) | body
 //! ```
 
-use super::sql::Arg;
-use super::trouble::{Refusal, Result, Trouble};
+use crate::load::rows::Rows;
+use crate::load::sql::Arg;
+use crate::load::trouble::{Refusal, Result, Trouble};
 
 /// Longer than anything a load asks for: a length beyond it means that the stream is not what we think.
 const LONGEST: usize = 1 << 30;
@@ -38,6 +39,8 @@ impl Out<'_> {
                 ("database", database),
                 ("application_name", "throng bench"),
                 ("client_encoding", "UTF8"),
+                // The server's own default may be another; MySQL's sessions are told the same.
+                ("default_transaction_isolation", "read committed"),
             ] {
                 push_string(out, name);
                 push_string(out, value);
@@ -197,101 +200,27 @@ pub fn affected(body: &[u8]) -> u64 {
         .unwrap_or(0)
 }
 
-/// Rows of one result, copied out of the read buffer cell by cell into one piece of memory that is used again.
-#[derive(Default)]
-pub struct Rows {
-    bytes: Vec<u8>,
-    /// Where each cell lies; `None` is NULL.
-    cells: Vec<Option<(u32, u32)>>,
-    columns: usize,
-}
-
-impl Rows {
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.cells.clear();
-    }
-
-    /// Takes a DataRow.
-    pub fn push(&mut self, body: &[u8]) -> Result<()> {
-        let malformed = || Trouble::broken("a malformed row");
-        let (count, mut rest) = body.split_first_chunk::<2>().ok_or_else(malformed)?;
-        self.columns = usize::from(u16::from_be_bytes(*count));
-        for _ in 0..self.columns {
-            let (length, cells) = rest.split_first_chunk::<4>().ok_or_else(malformed)?;
-            let length = i32::from_be_bytes(*length);
-            rest = cells;
-            if length < 0 {
-                self.cells.push(None);
-                continue;
-            }
-            let (cell, more) = rest
-                .split_at_checked(length as usize)
-                .ok_or_else(malformed)?;
-            self.cells
-                .push(Some((self.bytes.len() as u32, length as u32)));
-            self.bytes.extend_from_slice(cell);
-            rest = more;
+/// Takes a DataRow.
+pub fn row(body: &[u8], rows: &mut Rows) -> Result<()> {
+    let malformed = || Trouble::broken("a malformed row");
+    let (count, mut rest) = body.split_first_chunk::<2>().ok_or_else(malformed)?;
+    let columns = u16::from_be_bytes(*count);
+    rows.begin_row(usize::from(columns));
+    for _ in 0..columns {
+        let (length, cells) = rest.split_first_chunk::<4>().ok_or_else(malformed)?;
+        let length = i32::from_be_bytes(*length);
+        rest = cells;
+        if length < 0 {
+            rows.null();
+            continue;
         }
-        Ok(())
+        let (cell, more) = rest
+            .split_at_checked(length as usize)
+            .ok_or_else(malformed)?;
+        rows.cell(|out| out.extend_from_slice(cell))?;
+        rest = more;
     }
-
-    pub fn len(&self) -> usize {
-        self.cells.len().checked_div(self.columns).unwrap_or(0)
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.cells.is_empty()
-    }
-
-    /// A cell's text; `None` is NULL. A row or column that is not there is the caller's bug.
-    pub fn text(&self, row: usize, column: usize) -> Result<Option<&str>> {
-        assert!(column < self.columns, "column {column} of {}", self.columns);
-        match self.cells[row * self.columns + column] {
-            None => Ok(None),
-            Some((start, length)) => {
-                let bytes = &self.bytes[start as usize..][..length as usize];
-                let text = std::str::from_utf8(bytes);
-                text.map(Some)
-                    .map_err(|_| Trouble::broken("a value that is not UTF-8"))
-            }
-        }
-    }
-
-    pub fn string(&self, row: usize, column: usize) -> Result<&str> {
-        self.text(row, column)?
-            .ok_or_else(|| Trouble::wrong("a null where there can be none"))
-    }
-
-    pub fn int(&self, row: usize, column: usize) -> Result<i64> {
-        let text = self.string(row, column)?;
-        text.parse()
-            .map_err(|_| Trouble::wrong(format!("{text} where an integer was expected")))
-    }
-
-    /// A number with up to two decimals, in hundredths.
-    pub fn cents(&self, row: usize, column: usize) -> Result<i64> {
-        self.scaled(row, column, 2)
-    }
-
-    /// A number in units of 10^-`places`; it must have no more decimals than that.
-    pub fn scaled(&self, row: usize, column: usize, places: usize) -> Result<i64> {
-        let text = self.string(row, column)?;
-        scaled(text, places)
-            .ok_or_else(|| Trouble::wrong(format!("{text} where a number was expected")))
-    }
-}
-
-fn scaled(text: &str, places: usize) -> Option<i64> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let fraction = match fraction.len() > places {
-        true => fraction.trim_end_matches('0'),
-        false => fraction,
-    };
-    if fraction.len() > places {
-        return None;
-    }
-    format!("{whole}{fraction:0<places$}").parse().ok()
+    Ok(())
 }
 
 #[cfg(test)]
@@ -344,24 +273,12 @@ mod tests {
     #[test]
     fn rows() {
         let mut rows = Rows::default();
-        rows.push(b"\0\x02\0\0\0\x0212\xff\xff\xff\xff")
-            .expect("well formed");
-        rows.push(b"\0\x02\0\0\0\x03-.5\0\0\0\x01x")
-            .expect("well formed");
+        row(b"\0\x02\0\0\0\x0212\xff\xff\xff\xff", &mut rows).expect("well formed");
+        row(b"\0\x02\0\0\0\x03-.5\0\0\0\x01x", &mut rows).expect("well formed");
         assert_eq!((rows.len(), rows.int(0, 0).expect("12")), (2, 12));
         assert_eq!(rows.text(0, 1).expect("UTF-8"), None);
         assert_eq!(rows.string(1, 1).expect("text"), "x");
         assert!(rows.int(1, 1).is_err());
-        assert!(rows.push(b"\0\x01\0\0\0\x09abc").is_err());
-    }
-
-    #[test]
-    fn decimals() {
-        assert_eq!(scaled("12.3", 2), Some(1230));
-        assert_eq!(scaled("-12.34", 2), Some(-1234));
-        assert_eq!(scaled("7", 2), Some(700));
-        assert_eq!(scaled("0.1250", 2), None);
-        assert_eq!(scaled("0.1200", 2), Some(12));
-        assert_eq!(scaled("-0.05", 2), Some(-5));
+        assert!(row(b"\0\x01\0\0\0\x09abc", &mut rows).is_err());
     }
 }

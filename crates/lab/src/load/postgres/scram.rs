@@ -13,7 +13,7 @@ use hmac::{Hmac, Mac};
 use rand::RngCore;
 use sha2::{Digest, Sha256};
 
-use super::trouble::{Result, Trouble};
+use crate::load::trouble::{Result, Trouble};
 
 /// The only mechanism offered.
 pub const MECHANISM: &str = "SCRAM-SHA-256";
