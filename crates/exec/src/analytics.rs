@@ -14,11 +14,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use throng_sql::catalog::Catalog;
 use throng_sql::catalog::system::{
     LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState, TableActivity,
     WaitInfo, WaitingInfo,
 };
+use throng_sql::catalog::{Catalog, ViewDef};
 use throng_sql::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use throng_sql::io::FormatSettings;
 use throng_sql::plan::PlannedStatement;
@@ -224,6 +224,12 @@ impl SystemState for SessionFacts {
     }
     fn sequence_value(&self, _: Oid) -> Option<i64> {
         None
+    }
+    fn view_definition(&self, _: &ViewDef) -> Option<String> {
+        None
+    }
+    fn updatable_columns(&self, _: &Arc<ViewDef>) -> Vec<bool> {
+        Vec::new()
     }
     fn table_activity(&self, _: Oid) -> TableActivity {
         TableActivity::default()

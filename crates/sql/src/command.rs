@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use throng_types::{Error, Oid, SqlType};
 
-use crate::catalog::{ColumnDef, FkAction, Identity, IndexColumn, Persistence};
+use crate::catalog::{
+    CheckOption, ColumnDef, FkAction, Identity, IndexColumn, Persistence, Relation, ViewDef,
+};
 use crate::expr::Expr;
 use crate::parse::ast;
 use crate::plan::TableLock;
@@ -62,6 +64,12 @@ pub enum Ddl {
         actions: Vec<AlterTable>,
     },
     CreateIndex(CreateIndex),
+    CreateView(CreateView),
+    /// Its check option, if any is left.
+    AlterView {
+        view: Oid,
+        check: Option<CheckOption>,
+    },
     CreateSequence {
         sequence: NewSequence,
         if_not_exists: bool,
@@ -144,12 +152,15 @@ impl Ddl {
             Ddl::CreateTable(_) => "CREATE TABLE".into(),
             Ddl::AlterTable { .. } => "ALTER TABLE".into(),
             Ddl::CreateIndex(_) => "CREATE INDEX".into(),
+            Ddl::CreateView(_) => "CREATE VIEW".into(),
+            Ddl::AlterView { .. } => "ALTER VIEW".into(),
             Ddl::CreateSequence { .. } => "CREATE SEQUENCE".into(),
             Ddl::AlterSequence { .. } => "ALTER SEQUENCE".into(),
             Ddl::Rename { target, .. }
             | Ddl::SetSchema { target, .. }
             | Ddl::SetOwner { target, .. } => match target.kind {
                 TargetKind::Column(_) | TargetKind::Constraint => "ALTER TABLE".into(),
+                TargetKind::ViewColumn(_) => "ALTER VIEW".into(),
                 _ => of("ALTER", target),
             },
             Ddl::Drop { targets, .. } => targets
@@ -191,6 +202,8 @@ pub enum TargetKind {
     Constraint,
     Column(u16),
     Type,
+    View,
+    ViewColumn(u16),
 }
 
 impl TargetKind {
@@ -203,10 +216,20 @@ impl TargetKind {
             TargetKind::Role => "ROLE",
             TargetKind::Database => "DATABASE",
             TargetKind::Constraint => "CONSTRAINT",
+            TargetKind::Column(_) | TargetKind::ViewColumn(_) => "COLUMN",
             TargetKind::Type => "TYPE",
-            TargetKind::Column(_) => "COLUMN",
+            TargetKind::View => "VIEW",
         }
     }
+}
+
+/// A view to make, or to put in the place of `old`, whose oid it has.
+#[derive(Clone, Debug)]
+pub struct CreateView {
+    pub view: ViewDef,
+    pub old: Option<Arc<ViewDef>>,
+    /// What the definition was bound over: it holds while these are as they were.
+    pub over: Vec<Relation>,
 }
 
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 pub mod bind;
 pub mod catalog;
 pub mod command;
+pub mod deparse;
 pub mod expr;
 pub mod func;
 pub mod io;

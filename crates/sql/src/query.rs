@@ -1,10 +1,15 @@
 //! The bound query: what a statement means, before anything is decided about how to run it.
 
+pub mod walk;
+
+use std::collections::HashSet;
 use std::sync::Arc;
+
+use foldhash::fast::FixedState;
 
 use throng_types::{Oid, SqlType};
 
-use crate::catalog::{TableDef, VirtualTable};
+use crate::catalog::{TableDef, ViewDef, VirtualTable};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::Function;
 use crate::window::Window;
@@ -22,6 +27,10 @@ pub struct Query {
     pub locks: Vec<RowLock>,
     /// The range-table entry that stands for this query's own output columns.
     pub output: RelId,
+    /// The WITH queries written before this one, by their index in the statement.
+    pub ctes: Vec<u32>,
+    /// What those need of the queries around this one, as variables.
+    pub outside: Vec<Expr>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +66,8 @@ pub struct Select {
     pub group_by: Vec<Expr>,
     /// The grouping sets, as places in `group_by`; none: the one set of all of it.
     pub grouping_sets: Vec<Vec<u32>>,
+    /// What was written, for showing it.
+    pub grouping: Grouping,
     /// Set when there is a GROUP BY, a HAVING or an aggregate.
     pub grouped: bool,
     pub having: Option<Expr>,
@@ -66,6 +77,28 @@ pub struct Select {
     pub lifted: Vec<Expr>,
     pub targets: Vec<Target>,
     pub distinct: Distinct,
+}
+
+/// A GROUP BY as it was written; columns are places in [`Select::group_by`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grouping {
+    /// How many of the grouping expressions were written: those after them depend on a primary key among them.
+    pub written: usize,
+    /// GROUP BY DISTINCT
+    pub distinct: bool,
+    /// The items, where they are not all plain columns.
+    pub items: Vec<GroupingItem>,
+    /// The primary keys, as constraints.
+    pub keys: Vec<Oid>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum GroupingItem {
+    /// `a`, `(a, b)`, `()`
+    Columns(Vec<u32>),
+    Rollup(Vec<Vec<u32>>),
+    Cube(Vec<Vec<u32>>),
+    Sets(Vec<GroupingItem>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +123,8 @@ pub enum FromItem {
         left: Box<FromItem>,
         right: Box<FromItem>,
         on: Option<Expr>,
+        /// The columns of USING or NATURAL that `on` compares.
+        using: Vec<String>,
     },
 }
 
@@ -111,6 +146,9 @@ pub struct Rel {
     pub id: RelId,
     /// The name it goes by in the query.
     pub alias: String,
+    /// The name was written after it, and the names of its first columns.
+    pub aliased: bool,
+    pub column_aliases: Vec<String>,
     pub kind: RelKind,
     /// What it offers, by position (for tables: by attribute number - 1, dropped ones included).
     pub columns: Vec<RelColumn>,
@@ -131,6 +169,11 @@ pub enum RelKind {
         query: Box<Query>,
         lateral: bool,
     },
+    /// A view, with the query it stands for.
+    View {
+        view: Arc<ViewDef>,
+        query: Box<Query>,
+    },
     /// A function in FROM. Set-returning ones give their rows, others one row.
     Function {
         func: &'static Function,
@@ -140,6 +183,8 @@ pub enum RelKind {
     },
     /// A WITH query that is run once and read by several.
     Cte(u32),
+    /// In the recursive term of this WITH query: the rows its last step gave.
+    WorkTable(u32),
 }
 
 /// Any bound data statement.
@@ -158,9 +203,28 @@ pub struct BoundQuery {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cte {
     pub name: String,
-    pub query: Query,
-    /// MATERIALIZED was written: run it on its own even where it is read once.
-    pub materialized: bool,
+    /// The names written after its own for its first columns.
+    pub aliases: Vec<String>,
+    pub body: CteBody,
+    /// MATERIALIZED was written: run it on its own even where it is read once. NOT MATERIALIZED: false.
+    pub materialized: Option<bool>,
+    /// Places that read it, its own recursive term apart.
+    pub uses: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // A few a statement.
+pub enum CteBody {
+    Query(Query),
+    /// WITH RECURSIVE: `term` reads what the step before gave, as [`RelKind::WorkTable`], and is run until it gives nothing.
+    Recursive {
+        init: Query,
+        term: Query,
+        /// UNION ALL: rows that were there before count again.
+        all: bool,
+    },
+    /// An INSERT, UPDATE or DELETE, which is run once whoever reads what it returns.
+    Write(Box<QueryKind>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -187,11 +251,21 @@ pub struct Insert {
     pub returning: Vec<Target>,
 }
 
-/// A CHECK constraint bound to a row.
+/// A condition that a new row must not break.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
+    /// The constraint's name, or the view's.
     pub name: String,
     pub expr: Expr,
+    pub of: CheckOf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckOf {
+    /// A CHECK constraint.
+    Constraint,
+    /// A view WITH CHECK OPTION.
+    View,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -261,6 +335,52 @@ pub enum LockWait {
     NoWait,
 }
 
+impl CteBody {
+    /// The variables in it that are not of its own entries.
+    pub fn outside(&self) -> Vec<Expr> {
+        let mut own: HashSet<RelId, FixedState> = HashSet::default();
+        let mut vars: Vec<&Var> = Vec::new();
+        for query in self.queries() {
+            query.walk(true, &mut |part| match part {
+                walk::Part::Query(query) => {
+                    own.insert(query.output);
+                }
+                walk::Part::Rel(rel) => {
+                    own.insert(rel.id);
+                }
+                walk::Part::Expr(Expr::Var(var)) => vars.push(var),
+                walk::Part::Expr(_) => {}
+            });
+        }
+        vars.retain(|var| !own.contains(&var.rel));
+        let mut outside: Vec<Expr> = Vec::new();
+        for var in vars {
+            let var = Expr::Var(var.clone());
+            if !outside.contains(&var) {
+                outside.push(var);
+            }
+        }
+        outside
+    }
+
+    /// The queries it is made of; none of a write.
+    pub fn queries(&self) -> Vec<&Query> {
+        match self {
+            CteBody::Query(query) => vec![query],
+            CteBody::Recursive { init, term, .. } => vec![init, term],
+            CteBody::Write(_) => vec![],
+        }
+    }
+
+    pub fn queries_mut(&mut self) -> Vec<&mut Query> {
+        match self {
+            CteBody::Query(query) => vec![query],
+            CteBody::Recursive { init, term, .. } => vec![init, term],
+            CteBody::Write(_) => vec![],
+        }
+    }
+}
+
 impl Query {
     /// Output columns: name and type.
     pub fn columns(&self) -> Vec<RelColumn> {
@@ -303,7 +423,8 @@ impl Query {
         }
         self.order.iter().for_each(|k| f(&k.expr));
         self.limit.iter().for_each(&mut *f);
-        self.offset.iter().for_each(f);
+        self.offset.iter().for_each(&mut *f);
+        self.outside.iter().for_each(f);
     }
 
     /// Every variable used anywhere in the query, subqueries included.
@@ -329,9 +450,14 @@ impl FromItem {
     pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match self {
             FromItem::Rel(rel) => match &rel.kind {
-                RelKind::Subquery { query, .. } => query.for_each_expr(f),
+                RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
+                    query.for_each_expr(f)
+                }
                 RelKind::Function { args, .. } => args.iter().for_each(f),
-                RelKind::Table(_) | RelKind::Virtual(_) | RelKind::Cte(_) => {}
+                RelKind::Table(_)
+                | RelKind::Virtual(_)
+                | RelKind::Cte(_)
+                | RelKind::WorkTable(_) => {}
             },
             FromItem::Join {
                 left, right, on, ..
@@ -346,7 +472,7 @@ impl FromItem {
         match self {
             FromItem::Rel(rel) => {
                 f(rel.id);
-                if let RelKind::Subquery { query, .. } = &rel.kind {
+                if let RelKind::Subquery { query, .. } | RelKind::View { query, .. } = &rel.kind {
                     query.for_each_rel(f);
                 }
             }

@@ -95,16 +95,19 @@ impl Stats for SmallTables {
     }
 }
 
-struct Ids(u32);
+struct Ids {
+    next: u32,
+    format: FormatSettings,
+}
 
 impl DdlHost for Ids {
     fn next_oid(&mut self) -> Oid {
-        self.0 += 1;
-        Oid(self.0)
+        self.next += 1;
+        Oid(self.next)
     }
     fn next_file(&mut self) -> FileId {
-        self.0 += 1;
-        FileId(self.0)
+        self.next += 1;
+        FileId(self.next)
     }
     fn evaluate(&mut self, expr: &Expr) -> Result<Option<String>> {
         match expr {
@@ -121,6 +124,12 @@ impl DdlHost for Ids {
     }
     fn current_user(&self) -> Oid {
         builtin::SUPERUSER
+    }
+    fn eval(&self) -> EvalContext<'_> {
+        EvalContext {
+            host: &TestHost,
+            format: &self.format,
+        }
     }
     fn temporary_schema(&self) -> String {
         "pg_temp_1".into()
@@ -208,9 +217,12 @@ impl Workbench {
             };
             if let BoundStatement::Ddl(ddl) = bound.statement {
                 let mut edit = CatalogEdit::new(&self.catalog);
-                let mut ids = Ids(self.next);
+                let mut ids = Ids {
+                    next: self.next,
+                    format: self.format.clone(),
+                };
                 let done = apply(&mut edit, &ddl, &mut ids)?;
-                self.next = ids.0;
+                self.next = ids.next;
                 let (catalog, changes) = edit.finish();
                 self.catalog = catalog;
                 self.changes = changes;

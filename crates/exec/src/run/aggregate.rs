@@ -9,6 +9,7 @@ use throng_sql::plan::{AggStrategy, AggregateNode};
 use throng_types::Datum;
 use throng_types::key::{self, KeyOrder};
 
+use super::context::Kept;
 use super::eval::{eval, holds};
 use super::hashed::{self, Key, RowTable};
 use super::sort::sort_key;
@@ -27,6 +28,7 @@ pub struct AggregateOp {
     at: (usize, usize),
     /// A finished group's row that waits for `having`.
     result: Option<Row>,
+    kept: Kept,
 }
 
 /// The groups of one grouping set.
@@ -123,6 +125,7 @@ impl AggregateOp {
             input_ended: false,
             at: (0, 0),
             result: None,
+            kept: Kept::default(),
         }
     }
 
@@ -192,7 +195,7 @@ impl AggregateOp {
                     accumulator.direct = intake.direct;
                 }
                 if let Some(taken) = intake.taken {
-                    accumulate(call, accumulator, taken, cx)?;
+                    accumulate(call, accumulator, taken, &mut self.kept, cx)?;
                 }
             }
         }
@@ -206,7 +209,8 @@ impl AggregateOp {
         if let Some(group) = self.sets[set].rows.first(&self.key) {
             return Ok(group);
         }
-        cx.charge(hashed::row_bytes(&values) + 64 * self.plan.aggs.len())?;
+        let bytes = hashed::row_bytes(&values) + 64 * self.plan.aggs.len();
+        self.kept.add(bytes, cx)?;
         let key = self.key.clone();
         Ok(self.new_group(set, Some(&key), values))
     }
@@ -277,6 +281,7 @@ fn accumulate(
     call: &AggCall,
     accumulator: &mut Accumulator,
     taken: Taken,
+    kept: &mut Kept,
     cx: &mut Cx,
 ) -> Step<()> {
     let Taken { args, order } = taken;
@@ -286,19 +291,19 @@ fn accumulate(
         if accumulator.seen.first(&key).is_some() {
             return Ok(());
         }
-        cx.charge(hashed::row_bytes(&[]) + key.len())?;
+        kept.add(hashed::row_bytes(&[]) + key.len(), cx)?;
         accumulator.seen.insert(Some(&key), Row::new());
     }
     match order {
         Some(order) => {
-            cx.charge(order.len() + hashed::row_bytes(&args))?;
+            kept.add(order.len() + hashed::row_bytes(&args), cx)?;
             accumulator.ordered.push((order, args));
         }
         None => {
             let state = accumulator.state.get_or_insert_with(call.agg.init);
             (call.agg.step)(&cx.eval, state, &args)?;
             if state.gathers() {
-                cx.charge(args.iter().map(hashed::datum_bytes).sum())?;
+                kept.add(args.iter().map(hashed::datum_bytes).sum(), cx)?;
             }
         }
     }
@@ -342,6 +347,7 @@ impl Operator for AggregateOp {
     fn rewind(&mut self, cx: &mut Cx) {
         self.input.rewind(cx);
         self.sets.clear();
+        self.kept.release(cx);
         self.have_pending = false;
         self.input_ended = false;
         self.at = (0, 0);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use throng_sql::expr::{Expr, RelId};
-use throng_sql::plan::{Cost, Node, Plan, PlannedStatement, StatementTag};
+use throng_sql::plan::{Cost, Node, Plan, PlannedStatement, StatementTag, WithWrite};
 use throng_types::{Datum, Error, Result, Tid};
 
 use super::aggregate::AggregateOp;
@@ -14,6 +14,7 @@ use super::function::{FunctionScanOp, ProjectSetOp};
 use super::join::{HashJoinOp, NestedLoopJoin};
 use super::limit::{Filter, Limit, Materialize, Project, Values};
 use super::lock::LockRowsOp;
+use super::recursive::{RecursiveUnionOp, WorkTableScanOp};
 use super::scan::{IndexScanOp, SeqScanOp, VirtualScanOp};
 use super::setop::SetOperation;
 use super::sort::Sort;
@@ -30,6 +31,12 @@ pub struct Execution {
     root: Option<BoxOperator>,
     memory: Memory,
     plan: Arc<PlannedStatement>,
+    /// The write of WITH that is being run, by its subplan; none: the statement itself.
+    stage: Option<u32>,
+    /// What the writes of WITH that have been run returned, by their subplans.
+    written: Vec<(u32, Vec<Row>)>,
+    /// The subplans have their operators.
+    prepared: bool,
 }
 
 impl Execution {
@@ -40,6 +47,9 @@ impl Execution {
             root: None,
             memory,
             plan,
+            stage: None,
+            written: Vec::new(),
+            prepared: false,
         }
     }
 
@@ -60,6 +70,8 @@ impl Execution {
             tag: StatementTag::Select,
             root,
             subplans: Vec::new(),
+            writes: Vec::new(),
+            late_writes: Vec::new(),
             outer_params: 0,
             params: Vec::new(),
             output: Vec::new(),
@@ -97,14 +109,57 @@ impl Execution {
         self.memory.counters.take()
     }
 
+    /// The part of this execution's `plan` that is being run: that of a write of WITH, or the statement's.
+    pub fn current<'p>(&self, plan: &'p PlannedStatement) -> &'p Plan {
+        match self.stage {
+            Some(slot) => &plan.subplans[slot as usize],
+            None => &plan.root,
+        }
+    }
+
     /// What writes read their rows from: the input of the INSERT, UPDATE or DELETE, else the whole plan.
     fn row_source(&self) -> &'static Plan {
-        match &self.static_plan().root.node {
+        let plan = self.current(self.static_plan());
+        match &plan.node {
             Node::Insert(node) => &node.input,
             Node::Update(node) => &node.input,
             Node::Delete(node) => &node.input,
-            _ => &self.static_plan().root,
+            _ => plan,
         }
+    }
+
+    /// Whether no WITH query writes.
+    pub fn writes_once(&self) -> bool {
+        self.plan.writes.is_empty() && self.plan.late_writes.is_empty()
+    }
+
+    /// Whether the writes of WITH that come before the statement have been run, if there are any.
+    pub fn is_ready(&self) -> bool {
+        self.written.len() >= self.plan.writes.len()
+    }
+
+    /// The next write of WITH that has not been run, of those before the statement or of those `late`; it is what is run
+    /// from here on.
+    pub fn begin_write(&mut self, late: bool) -> Option<WithWrite> {
+        let done = self.written.len();
+        let next = match late {
+            false => self.plan.writes.get(done),
+            true => self.plan.late_writes.get(done - self.plan.writes.len()),
+        };
+        let next = *next?;
+        self.root = None;
+        self.stage = Some(next.subplan);
+        Some(next)
+    }
+
+    /// What the write that was begun returned, for those who read it. The statement itself is run next.
+    pub fn end_write(&mut self, rows: Vec<Row>) {
+        let Some(slot) = self.stage.take() else {
+            return;
+        };
+        self.root = None;
+        self.memory.subplans[slot as usize] = Some(SubPlan::of_rows(rows.clone()));
+        self.written.push((slot, rows));
     }
 
     /// The next row of the plan (of a write: of its input). Goes on where it stopped.
@@ -120,13 +175,28 @@ impl Execution {
     ) -> Step<bool> {
         let source = self.row_source();
         let plan = self.static_plan();
+        if self.stage.is_none() && !self.is_ready() {
+            return Err(Error::unsupported("data-modifying WITH here").into());
+        }
         let mut cx = Cx::new(env, &mut self.memory);
         cx.recheck = recheck;
-        if self.root.is_none() {
+        if !self.prepared {
+            let is_write = |slot: usize| {
+                let mut writes = plan.writes.iter().chain(&plan.late_writes);
+                writes.any(|write| write.subplan as usize == slot)
+            };
             for (slot, subplan) in plan.subplans.iter().enumerate() {
-                let root = operator(subplan, &mut cx)?;
-                cx.subplans[slot] = Some(SubPlan::new(root));
+                let known = self.written.iter().find(|(s, _)| *s as usize == slot);
+                cx.subplans[slot] = Some(match known {
+                    Some((_, rows)) => SubPlan::of_rows(rows.clone()),
+                    // It is run before anybody reads it.
+                    None if is_write(slot) => SubPlan::of_rows(Vec::new()),
+                    None => SubPlan::new(operator(subplan, &mut cx)?),
+                });
             }
+            self.prepared = true;
+        }
+        if self.root.is_none() {
             self.root = Some(operator(source, &mut cx)?);
         }
         match &mut self.root {
@@ -146,7 +216,11 @@ impl Execution {
     /// The same input for one row of `rel` that has changed to the version `tid`.
     pub fn recheck(&self, rel: RelId, tid: Tid, work_mem: usize) -> RecheckRun {
         RecheckRun {
-            run: Execution::new(self.plan.clone(), work_mem),
+            run: Execution {
+                stage: self.stage,
+                written: self.written.clone(),
+                ..Execution::new(self.plan.clone(), work_mem)
+            },
             rel,
             tid,
         }
@@ -156,9 +230,9 @@ impl Execution {
     pub fn evaluate<T>(
         &mut self,
         env: Env<'_>,
-        f: impl FnOnce(&'static PlannedStatement, &mut Cx) -> Step<T>,
+        f: impl FnOnce(&'static Plan, &mut Cx) -> Step<T>,
     ) -> Step<T> {
-        let plan = self.static_plan();
+        let plan = self.current(self.static_plan());
         f(plan, &mut Cx::new(env, &mut self.memory))
     }
 }
@@ -244,8 +318,18 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
         } => Box::new(VirtualScanOp::new(table, columns, filter)),
         Node::FunctionScan(scan) => Box::new(FunctionScanOp::new(scan, plan.types.len())),
         Node::CteScan {
-            subplan, filter, ..
-        } => Box::new(CteScanOp::new(*subplan as usize, filter)),
+            subplan,
+            args,
+            filter,
+            ..
+        } => Box::new(CteScanOp::new(*subplan as usize, args, filter)),
+        Node::RecursiveUnion(union) => {
+            let (init, term) = (child(&union.init, cx)?, child(&union.term, cx)?);
+            Box::new(RecursiveUnionOp::new(union, &plan.types, init, term, cx))
+        }
+        Node::WorkTableScan {
+            work_table, filter, ..
+        } => Box::new(WorkTableScanOp::new(*work_table as usize, filter)),
         Node::Filter {
             input,
             condition,
@@ -259,7 +343,8 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
         }
         Node::HashJoin(join) => {
             let (left, right) = (child(&join.left, cx)?, child(&join.right, cx)?);
-            Box::new(HashJoinOp::new(join, left, right))
+            let depends = depends_on_outer(&join.right);
+            Box::new(HashJoinOp::new(join, left, right, depends))
         }
         Node::Sort { input, keys } => Box::new(Sort::new(child(input, cx)?, keys)),
         Node::Limit {

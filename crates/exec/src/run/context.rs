@@ -11,7 +11,7 @@ use throng_types::{Datum, Error, Result, Tid};
 
 use super::lock::Locked;
 use super::subplan::SubPlan;
-use super::{Step, Stop};
+use super::{Row, Step, Stop};
 use crate::session::Effects;
 use crate::store::Store;
 
@@ -53,6 +53,8 @@ pub struct Memory {
     pub outer: Vec<Datum>,
     /// None while one is running.
     pub subplans: Vec<Option<SubPlan>>,
+    /// The rows of each recursion's last step.
+    pub work_tables: Vec<Vec<Row>>,
     pub locked: Option<Locked>,
     turn: Turn,
     /// Bytes kept by sorts, hash tables and kept rows.
@@ -74,6 +76,7 @@ impl Memory {
             counters: None,
             outer: vec![Datum::Null; outer_params as usize],
             subplans: std::iter::repeat_with(|| None).take(subplans).collect(),
+            work_tables: Vec::new(),
             locked: None,
             turn: Turn {
                 ticks: TICKS,
@@ -93,6 +96,7 @@ pub struct Cx<'a> {
     pub counters: Option<&'a mut Vec<NodeCounters>>,
     pub outer: &'a mut Vec<Datum>,
     pub subplans: &'a mut Vec<Option<SubPlan>>,
+    pub work_tables: &'a mut Vec<Vec<Row>>,
     /// The answer to [`Stop::Lock`].
     pub locked: &'a mut Option<Locked>,
     /// Operands of the CASE expressions being evaluated.
@@ -113,6 +117,7 @@ impl<'a> Cx<'a> {
             counters: memory.counters.as_mut(),
             outer: &mut memory.outer,
             subplans: &mut memory.subplans,
+            work_tables: &mut memory.work_tables,
             locked: &mut memory.locked,
             case_operands: Vec::new(),
             recheck: None,
@@ -152,19 +157,47 @@ impl<'a> Cx<'a> {
         self.env.effects.done();
     }
 
-    /// Takes back what was charged, when what it was for is kept no more.
-    pub fn release(&mut self, bytes: usize) {
-        *self.used = self.used.saturating_sub(bytes);
-    }
-
-    /// Accounts for memory that an operator keeps.
-    pub fn charge(&mut self, bytes: usize) -> Result<()> {
+    /// Accounts for memory that an operator keeps; see [`Kept`].
+    fn charge(&mut self, bytes: usize) -> Result<()> {
         *self.used += bytes;
         if *self.used <= self.limit {
             return Ok(());
         }
-        Err(Error::new(state::OUT_OF_MEMORY, "out of memory")
-            .detail(format!("The statement needs more than work_mem, {} kB, for the rows it keeps.", self.limit / 1024))
-            .hint("Raise work_mem for this session, or have the statement sort, group or join fewer rows."))
+        Err(too_much_kept(self.limit))
+    }
+}
+
+/// 53200: `limit` is `work_mem` in bytes.
+pub fn too_much_kept(limit: usize) -> Error {
+    Error::new(state::OUT_OF_MEMORY, "out of memory")
+        .detail(format!(
+            "The statement needs more than work_mem, {} kB, for the rows it keeps.",
+            limit / 1024
+        ))
+        .hint("Raise work_mem for this session, or have the statement sort, group or join fewer rows.")
+}
+
+/// The memory of the rows an operator keeps, as the statement's account has it.
+#[derive(Default)]
+pub struct Kept(usize);
+
+impl Kept {
+    /// So many bytes more; 53200 past `work_mem`.
+    pub fn add(&mut self, bytes: usize, cx: &mut Cx) -> Result<()> {
+        cx.charge(bytes)?;
+        self.0 += bytes;
+        Ok(())
+    }
+
+    /// So many bytes less: some of the rows are kept no more.
+    pub fn give_back(&mut self, bytes: usize, cx: &mut Cx) {
+        let bytes = bytes.min(self.0);
+        self.0 -= bytes;
+        *cx.used -= bytes;
+    }
+
+    /// The rows are let go.
+    pub fn release(&mut self, cx: &mut Cx) {
+        self.give_back(self.0, cx);
     }
 }

@@ -2,6 +2,7 @@
 
 use throng_sql::expr::Expr;
 
+use super::context::Kept;
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step};
 
@@ -15,6 +16,7 @@ pub struct Distinct {
     key: Key,
     pending: Row,
     have_pending: bool,
+    kept: Kept,
 }
 
 impl Distinct {
@@ -28,6 +30,7 @@ impl Distinct {
             key: Key::default(),
             pending: Row::new(),
             have_pending: false,
+            kept: Kept::default(),
         }
     }
 
@@ -43,7 +46,7 @@ impl Distinct {
         if self.seen.first(&self.key).is_some() {
             return Ok(false);
         }
-        cx.charge(hashed::row_bytes(&[]) + self.key.len())?;
+        self.kept.add(hashed::row_bytes(&[]) + self.key.len(), cx)?;
         self.seen.insert(Some(&self.key), Row::new());
         Ok(true)
     }
@@ -71,6 +74,7 @@ impl Operator for Distinct {
     fn rewind(&mut self, cx: &mut Cx) {
         self.input.rewind(cx);
         self.seen = RowTable::default();
+        self.kept.release(cx);
         self.last = None;
         self.have_pending = false;
     }

@@ -5,6 +5,7 @@ use throng_sql::plan::{HashJoin, NestedLoop};
 use throng_sql::query::JoinKind;
 use throng_types::Datum;
 
+use super::context::Kept;
 use super::eval::{eval, holds};
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step};
@@ -168,6 +169,9 @@ pub struct HashJoinOp {
     state: HashState,
     key: Key,
     matched: bool,
+    /// Whether the right side depends on outer values and must be read again when they change.
+    depends: bool,
+    kept: Kept,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -185,7 +189,12 @@ enum HashState {
 }
 
 impl HashJoinOp {
-    pub fn new(plan: &'static HashJoin, left: BoxOperator, right: BoxOperator) -> HashJoinOp {
+    pub fn new(
+        plan: &'static HashJoin,
+        left: BoxOperator,
+        right: BoxOperator,
+        depends: bool,
+    ) -> HashJoinOp {
         HashJoinOp {
             plan,
             left,
@@ -200,6 +209,8 @@ impl HashJoinOp {
             state: HashState::Build,
             key: Key::default(),
             matched: false,
+            depends,
+            kept: Kept::default(),
         }
     }
 
@@ -226,7 +237,7 @@ impl HashJoinOp {
             self.have_pending = false;
             // A NULL key meets nobody, but a right or full join shows the row all the same.
             if whole || self.keeps_right() {
-                cx.charge(hashed::row_bytes(&self.pending))?;
+                self.kept.add(hashed::row_bytes(&self.pending), cx)?;
                 let key = if whole { Some(&self.key) } else { None };
                 self.table.insert(key, std::mem::take(&mut self.pending));
             }
@@ -345,10 +356,15 @@ impl Operator for HashJoinOp {
     }
 
     fn rewind(&mut self, cx: &mut Cx) {
-        // The right side may depend on outer values that have changed: its rows are gathered anew.
         self.left.rewind(cx);
+        if !self.depends && self.state != HashState::Build {
+            self.met.fill(false);
+            self.state = HashState::NeedLeft;
+            return;
+        }
         self.right.rewind(cx);
         self.table = RowTable::default();
+        self.kept.release(cx);
         self.met.clear();
         self.have_pending = false;
         self.state = HashState::Build;

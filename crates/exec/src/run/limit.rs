@@ -5,6 +5,7 @@ use throng_types::Datum;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
+use super::context::Kept;
 use super::eval::{eval, holds};
 use super::hashed::row_bytes;
 use super::sort::sort_key;
@@ -244,6 +245,7 @@ pub struct Materialize {
     complete: bool,
     /// Whether the input depends on outer values and must run again when they change.
     depends: bool,
+    kept: Kept,
 }
 
 impl Materialize {
@@ -254,6 +256,7 @@ impl Materialize {
             at: 0,
             complete: false,
             depends,
+            kept: Kept::default(),
         }
     }
 }
@@ -272,7 +275,7 @@ impl Operator for Materialize {
             self.complete = true;
             return Ok(false);
         }
-        cx.charge(row_bytes(row))?;
+        self.kept.add(row_bytes(row), cx)?;
         self.rows.push(row.clone());
         self.at += 1;
         Ok(true)
@@ -282,6 +285,7 @@ impl Operator for Materialize {
         self.at = 0;
         if self.depends {
             self.rows.clear();
+            self.kept.release(cx);
             self.complete = false;
             self.input.rewind(cx);
         }

@@ -22,6 +22,7 @@ pub mod hashed;
 pub mod join;
 pub mod limit;
 pub mod lock;
+pub mod recursive;
 pub mod scan;
 pub mod setop;
 pub mod sort;

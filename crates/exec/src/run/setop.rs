@@ -12,6 +12,7 @@
 use throng_sql::query::SetOp;
 use throng_types::{Datum, SqlType};
 
+use super::context::Kept;
 use super::hashed::{self, Key, RowTable};
 use super::{BoxOperator, Cx, Operator, Row, Step};
 
@@ -26,6 +27,7 @@ pub struct SetOperation {
     phase: Phase,
     key: Key,
     row: Row,
+    kept: Kept,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,7 @@ impl SetOperation {
             phase: first_phase(op),
             key: Key::default(),
             row: Row::new(),
+            kept: Kept::default(),
         }
     }
 
@@ -65,7 +68,7 @@ impl SetOperation {
                 Ok(before)
             }
             None => {
-                cx.charge(hashed::row_bytes(&[]) + self.key.len())?;
+                self.kept.add(hashed::row_bytes(&[]) + self.key.len(), cx)?;
                 self.counts.insert(Some(&self.key), vec![Datum::Int8(1)]);
                 Ok(0)
             }
@@ -150,6 +153,7 @@ impl Operator for SetOperation {
         self.left.rewind(cx);
         self.right.rewind(cx);
         self.counts = RowTable::default();
+        self.kept.release(cx);
         self.phase = first_phase(self.op);
     }
 }

@@ -4,6 +4,7 @@ use throng_sql::expr::SortKey;
 use throng_types::Datum;
 use throng_types::key::{self, KeyOrder};
 
+use super::context::Kept;
 use super::eval::eval;
 use super::hashed::row_bytes;
 use super::{BoxOperator, Cx, Operator, Row, Step};
@@ -17,6 +18,7 @@ pub struct Sort {
     have_pending: bool,
     at: usize,
     sorted: bool,
+    kept: Kept,
 }
 
 impl Sort {
@@ -29,6 +31,7 @@ impl Sort {
             have_pending: false,
             at: 0,
             sorted: false,
+            kept: Kept::default(),
         }
     }
 
@@ -42,7 +45,7 @@ impl Sort {
             }
             let bytes = sort_key(self.keys, &self.pending, cx)?;
             self.have_pending = false;
-            cx.charge(bytes.len() + row_bytes(&self.pending))?;
+            self.kept.add(bytes.len() + row_bytes(&self.pending), cx)?;
             self.rows.push((bytes, std::mem::take(&mut self.pending)));
             cx.tick()?;
         }
@@ -78,7 +81,7 @@ impl Operator for Sort {
             return Ok(false);
         };
         let (bytes, kept) = std::mem::take(kept);
-        cx.release(bytes.len() + row_bytes(&kept));
+        self.kept.give_back(bytes.len() + row_bytes(&kept), cx);
         *row = kept;
         self.at += 1;
         Ok(true)
@@ -87,6 +90,7 @@ impl Operator for Sort {
     fn rewind(&mut self, cx: &mut Cx) {
         self.input.rewind(cx);
         self.rows.clear();
+        self.kept.release(cx);
         self.have_pending = false;
         self.sorted = false;
         self.at = 0;

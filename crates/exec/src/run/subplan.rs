@@ -4,7 +4,7 @@
 //! whose arguments differ from the last. A run that stops half-way stays where it is and goes on when the same
 //! expression is evaluated again.
 
-use throng_sql::expr::Expr;
+use throng_sql::expr::{Expr, ParamId};
 use throng_sql::expr::{SubPlanKind, SubPlanRef};
 use throng_sql::func::Operator as SqlOperator;
 use throng_types::datum::Array;
@@ -12,8 +12,10 @@ use throng_types::error::state;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error};
 
+use super::context::Kept;
 use super::eval::{eval as eval_expr, holds};
 use super::hashed::row_bytes;
+use super::limit::Values;
 use super::{BoxOperator, Cx, Operator, Row, Step};
 
 /// A subquery's operators and what is known of its answer.
@@ -23,6 +25,7 @@ pub struct SubPlan {
     args: Vec<Datum>,
     run: Run,
     row: Row,
+    kept: Kept,
 }
 
 enum Run {
@@ -40,6 +43,24 @@ impl SubPlan {
             args: Vec::new(),
             run: Run::Fresh,
             row: Row::new(),
+            kept: Kept::default(),
+        }
+    }
+
+    /// A plan that has been run: its rows.
+    pub fn of_rows(rows: Vec<Row>) -> SubPlan {
+        SubPlan {
+            run: Run::Finished(rows),
+            ..SubPlan::new(Box::new(Values::new(&[])))
+        }
+    }
+
+    /// Takes the arguments of a run, which begins anew if they are others than before.
+    fn with_args(&mut self, args: Vec<Datum>, cx: &mut Cx) {
+        if self.args != args {
+            self.args = args;
+            self.run = Run::Fresh;
+            self.kept.release(cx);
         }
     }
 
@@ -57,7 +78,7 @@ impl SubPlan {
                 self.run = Run::Finished(std::mem::take(rows));
                 break;
             }
-            cx.charge(row_bytes(&self.row))?;
+            self.kept.add(row_bytes(&self.row), cx)?;
             rows.push(std::mem::take(&mut self.row));
         }
         Ok(())
@@ -90,10 +111,7 @@ pub fn eval(sub: &SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let Some(mut plan) = cx.subplans[slot].take() else {
         return Err(Error::internal("a subquery that contains itself").into());
     };
-    if plan.args != args {
-        plan.args = args;
-        plan.run = Run::Fresh;
-    }
+    plan.with_args(args, cx);
     // The outer values are set at each try: another use of the same parameters may have come between.
     for ((param, _), value) in sub.args.iter().zip(&plan.args) {
         cx.outer[param.0 as usize] = value.clone();
@@ -172,6 +190,7 @@ fn quantified(
 /// Reads a WITH query that several may read: it runs as far as its readers ask, its rows are kept.
 pub struct CteScanOp {
     subplan: usize,
+    args: &'static [(ParamId, Expr)],
     filter: &'static Option<Expr>,
     at: usize,
     pending: Row,
@@ -179,9 +198,14 @@ pub struct CteScanOp {
 }
 
 impl CteScanOp {
-    pub fn new(subplan: usize, filter: &'static Option<Expr>) -> CteScanOp {
+    pub fn new(
+        subplan: usize,
+        args: &'static [(ParamId, Expr)],
+        filter: &'static Option<Expr>,
+    ) -> CteScanOp {
         CteScanOp {
             subplan,
+            args,
             filter,
             at: 0,
             pending: Row::new(),
@@ -190,9 +214,17 @@ impl CteScanOp {
     }
 
     fn fetch(&mut self, cx: &mut Cx) -> Step<bool> {
+        let mut args = Vec::with_capacity(self.args.len());
+        for (_, expr) in self.args {
+            args.push(eval_expr(expr, &[], cx)?);
+        }
         let Some(mut cte) = cx.subplans[self.subplan].take() else {
             return Err(Error::internal("a WITH query that reads itself").into());
         };
+        cte.with_args(args, cx);
+        for ((param, _), value) in self.args.iter().zip(&cte.args) {
+            cx.outer[param.0 as usize] = value.clone();
+        }
         let ran = cte.complete(self.at + 1, cx);
         if let Some(row) = cte.rows().get(self.at) {
             self.pending.clone_from(row);

@@ -17,6 +17,7 @@ use throng_sql::catalog::ddl::{self, DdlHost, Work};
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object, TableDef, builtin};
 use throng_sql::command::{AlterTable, Ddl, Target, TargetKind};
 use throng_sql::expr::Expr;
+use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
 use throng_sql::settings::Id;
 use throng_txn::rows::RowRef;
@@ -86,21 +87,43 @@ impl DdlHost for Host<'_> {
         self.user
     }
 
+    fn eval(&self) -> EvalContext<'_> {
+        self.env.eval
+    }
+
     fn temporary_schema(&self) -> String {
         self.temporary.to_owned()
     }
 }
 
 /// The tables a definition is about, and how they are locked.
-fn tables_of(ddl: &Ddl, catalog: &Catalog) -> (Vec<Oid>, LockMode) {
+fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
     let of_target = |kind: TargetKind, oid: Oid| match kind {
-        TargetKind::Table | TargetKind::Column(_) => Some(oid),
+        TargetKind::Table
+        | TargetKind::Column(_)
+        | TargetKind::View
+        | TargetKind::ViewColumn(_) => Some(oid),
         TargetKind::Index => catalog.index(oid).map(|index| index.table),
         TargetKind::Constraint => catalog.constraint(oid).map(|constraint| constraint.table),
         _ => None,
     };
     let tables = match ddl {
-        Ddl::CreateIndex(create) => return (vec![create.table], LockMode::Share),
+        Ddl::CreateIndex(create) => return vec![(create.table, LockMode::Share)],
+        Ddl::CreateView(create) => {
+            // What it reads must stay as it is; the view it replaces is nobody else's to change.
+            let over = create.view.uses.iter().map(|used| used.object);
+            let over = over.filter(|oid| catalog.relation(*oid).is_some());
+            let mut locks: Vec<(Oid, LockMode)> =
+                over.map(|oid| (oid, LockMode::AccessShare)).collect();
+            locks.extend(
+                create
+                    .old
+                    .iter()
+                    .map(|old| (old.oid, LockMode::AccessExclusive)),
+            );
+            return locks;
+        }
+        Ddl::AlterView { view, .. } => vec![*view],
         Ddl::AlterTable { table, .. } => vec![*table],
         Ddl::Truncate { tables, .. } => tables.clone(),
         Ddl::Drop { targets, .. } => targets
@@ -112,7 +135,10 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> (Vec<Oid>, LockMode) {
         | Ddl::SetOwner { target, .. } => of_target(target.kind, target.oid).into_iter().collect(),
         _ => Vec::new(),
     };
-    (tables, LockMode::AccessExclusive)
+    let exclusive = tables.into_iter();
+    exclusive
+        .map(|oid| (oid, LockMode::AccessExclusive))
+        .collect()
 }
 
 /// The types that users made which a definition is about, and how they are locked: whoever uses one keeps it from going.
@@ -131,6 +157,7 @@ fn types_of(ddl: &Ddl) -> Vec<(Oid, LockMode)> {
         Ddl::Rename { target, .. }
         | Ddl::SetSchema { target, .. }
         | Ddl::SetOwner { target, .. } => of_target(target).into_iter().map(alone).collect(),
+        Ddl::CreateView(create) => used(&mut create.view.uses.iter().map(|used| used.object)),
         Ddl::CreateTable(create) => used(&mut create.columns.iter().map(|c| c.def.ty.oid)),
         Ddl::AlterTable { actions, .. } => used(&mut actions.iter().filter_map(|a| match a {
             AlterTable::AddColumn { column, .. } => Some(column.def.ty.oid),
@@ -163,6 +190,7 @@ fn relation_name(object: &Object) -> Option<(Oid, &str)> {
         Object::Index(def) => Some((def.schema, &def.name)),
         Object::Sequence(def) => Some((def.schema, &def.name)),
         Object::Type(def) => Some((def.schema, &def.name)),
+        Object::View(def) => Some((def.schema, &def.name)),
         Object::Schema(def) => Some((Oid::NONE, &def.name)),
         Object::Role(def) => Some((Oid(1), &def.name)),
         _ => None,
@@ -190,9 +218,8 @@ impl Session {
             let transaction = self.transaction_mut()?;
             transaction.used = true;
             let txn = &self.transaction()?.txn;
-            let (tables, mode) = tables_of(ddl, &catalog);
-            for table in tables {
-                txn.lock_relation(table, mode).await?;
+            for (relation, mode) in tables_of(ddl, &catalog) {
+                txn.lock_relation(relation, mode).await?;
             }
             for (ty, mode) in types_of(ddl) {
                 txn.lock(type_lock(ty), mode, WaitPolicy::Block).await?;

@@ -1,7 +1,10 @@
 //! Catalog objects written as SQL: `pg_get_indexdef` and its kin, comments.
 
+use std::sync::Arc;
+
+use throng_sql::bind;
 use throng_sql::catalog::system::definition;
-use throng_sql::catalog::{Relation, builtin};
+use throng_sql::catalog::{Relation, ViewDef, builtin};
 use throng_sql::func::EvalResult;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
@@ -64,9 +67,16 @@ impl SessionHost<'_> {
             "pg_get_function_result"
             | "pg_get_function_arguments"
             | "pg_get_function_identity_arguments" => self.signature(name, oid(&args[0])),
-            // There are no views, rules, triggers, partitions, extended statistics or functions of users'.
-            "pg_get_viewdef"
-            | "pg_get_ruledef"
+            "pg_get_viewdef" => {
+                let pretty = args
+                    .get(1)
+                    .is_some_and(|a| a.is_true() || a.as_i64().is_some());
+                self.view_of(&args[0])?
+                    .and_then(|view| self.definition_of(&view, pretty))
+                    .into()
+            }
+            // There are no rules, triggers, partitions, extended statistics or functions of users'.
+            "pg_get_ruledef"
             | "pg_get_triggerdef"
             | "pg_get_functiondef"
             | "pg_get_function_sqlbody"
@@ -77,6 +87,23 @@ impl SessionHost<'_> {
             | "pg_get_statisticsobjdef_columns" => Datum::Null,
             other => return Err(Error::unsupported(format!("function {other}()")).into()),
         })
+    }
+
+    /// A view given by its oid or its name; None where it is none.
+    fn view_of(&self, view: &Datum) -> Result<Option<Arc<ViewDef>>> {
+        let relation = match view.as_str() {
+            Some(name) => Some(self.relation(name)?),
+            None => self.catalog.relation(oid(view)),
+        };
+        Ok(match relation {
+            Some(Relation::View(view)) => Some(view),
+            _ => None,
+        })
+    }
+
+    pub(super) fn definition_of(&self, view: &ViewDef, pretty: bool) -> Option<String> {
+        let path = self.search_path();
+        bind::view_definition(view, self.catalog, &path, pretty, self.eval()).ok()
     }
 
     fn comment(&self, class: Oid, object: Oid, column: u16) -> Datum {

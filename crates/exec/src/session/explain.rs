@@ -232,6 +232,16 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
             details.extend(names.condition("Filter", filter.as_ref()));
             (format!("CTE Scan on {alias}"), names)
         }
+        Node::WorkTableScan { alias, filter, .. } => {
+            let names = Names::repeated(alias, plan.types.len());
+            details.extend(names.condition("Filter", filter.as_ref()));
+            (format!("WorkTable Scan on {alias}"), names)
+        }
+        Node::RecursiveUnion(union) => {
+            let names = below(&union.init);
+            below(&union.term);
+            ("Recursive Union".to_owned(), names)
+        }
         Node::Filter {
             input,
             condition,

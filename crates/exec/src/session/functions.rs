@@ -292,6 +292,7 @@ impl SessionHost<'_> {
         match relation {
             Relation::Table(def) => def.owner,
             Relation::Sequence(def) => def.owner,
+            Relation::View(def) => def.owner,
             Relation::Index(def) => self
                 .catalog
                 .table(def.table)
@@ -337,7 +338,7 @@ impl SessionHost<'_> {
             Relation::Table(def) => Some(def.file),
             Relation::Index(def) => Some(def.file),
             Relation::Sequence(def) => Some(def.file),
-            Relation::Virtual(_) => None,
+            Relation::View(_) | Relation::Virtual(_) => None,
         }
     }
 

@@ -58,7 +58,7 @@ use transaction::{Block, Transaction};
 
 pub use effects::Effects;
 pub use host::format_settings;
-pub(crate) use query::{Returning, next, wait};
+pub(crate) use query::{KeptRows, Returning, next, wait};
 
 /// Who wants a session.
 pub struct Login {

@@ -26,7 +26,8 @@ use super::shape::Shape;
 use super::transaction::Block;
 use crate::client::{Client, Field, Format, HIGH_WATER, RowShape};
 use crate::run::build::Execution;
-use crate::run::context::Env;
+use crate::run::context::{Env, too_much_kept};
+use crate::run::hashed::row_bytes;
 use crate::run::lock::Locked;
 use crate::run::{LockRequest, Row, Stop};
 use crate::store::Store;
@@ -241,6 +242,8 @@ impl Session {
                 StatementTag::Update => "UPDATE",
                 _ => "DELETE",
             })?;
+        } else if !plan.writes.is_empty() {
+            self.must_be_writable("SELECT")?;
         }
         let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
         let transaction = self.transaction_mut()?;
@@ -289,7 +292,7 @@ impl Session {
         let env = self.env(&catalog, &host, &run.snapshot, &run.params);
         let txn = &self.transaction()?.txn;
         if run.execution.plan().tag != StatementTag::Select {
-            let mut returning = Returning { client, shape };
+            let mut returning = Returning::Client { client, shape };
             let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
             let write = write::Context { env, txn, work_mem };
             let rows = write::run(&mut run.execution, &write, &mut returning).await?;
@@ -298,6 +301,13 @@ impl Session {
                 rows,
                 complete: true,
             });
+        }
+        if !run.execution.is_ready() {
+            let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+            let write = write::Context { env, txn, work_mem };
+            let mut keys = Vec::new();
+            write::run_with(&mut run.execution, &write, false, &mut keys).await?;
+            write::finish(keys, &write).await?;
         }
         let mut given = 0;
         while given < limit {
@@ -348,23 +358,62 @@ pub(super) struct Ran {
 }
 
 /// Where RETURNING's rows go.
-pub struct Returning<'a> {
-    client: &'a mut dyn Client,
-    shape: Option<&'a RowShape>,
+pub enum Returning<'a> {
+    Client {
+        client: &'a mut dyn Client,
+        shape: Option<&'a RowShape>,
+    },
+    /// To the rest of the statement.
+    Kept(&'a mut KeptRows),
+    /// To nobody; they are computed all the same.
+    Unread,
+}
+
+/// Rows that are kept for the rest of a statement.
+pub struct KeptRows {
+    pub rows: Vec<Row>,
+    bytes: usize,
+    /// `work_mem` in bytes.
+    limit: usize,
+}
+
+impl KeptRows {
+    pub fn new(limit: usize) -> KeptRows {
+        KeptRows {
+            rows: Vec::new(),
+            bytes: 0,
+            limit,
+        }
+    }
 }
 
 impl Returning<'_> {
     /// Whether anybody looks at the rows.
     pub fn is_wanted(&self) -> bool {
-        self.shape.is_some()
+        match self {
+            Returning::Client { shape, .. } => shape.is_some(),
+            Returning::Kept(_) | Returning::Unread => true,
+        }
     }
 
     pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<()> {
-        if let Some(shape) = self.shape {
-            self.client.row(row, shape, &env.eval)?;
-        }
-        if self.client.backlog() > HIGH_WATER {
-            self.client.flush().await?;
+        match self {
+            Returning::Client { client, shape } => {
+                if let Some(shape) = shape {
+                    client.row(row, shape, &env.eval)?;
+                }
+                if client.backlog() > HIGH_WATER {
+                    client.flush().await?;
+                }
+            }
+            Returning::Kept(kept) => {
+                kept.bytes += row_bytes(row);
+                if kept.bytes > kept.limit {
+                    return Err(too_much_kept(kept.limit));
+                }
+                kept.rows.push(row.to_vec());
+            }
+            Returning::Unread => {}
         }
         Ok(())
     }

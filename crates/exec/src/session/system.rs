@@ -1,12 +1,14 @@
 //! The running system as `pg_stat_activity`, `pg_locks` and the other virtual relations show it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use throng_sql::catalog::Relation;
+use throng_sql::bind;
 use throng_sql::catalog::system::{
     LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState, TableActivity,
     WaitInfo, WaitingInfo,
 };
+use throng_sql::catalog::{Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
 use throng_sql::settings::Id;
 use throng_sql::settings::value::{Kind, raw};
@@ -137,8 +139,16 @@ impl SystemState for SessionHost<'_> {
             }
             Some(Relation::Index(def)) => (block_count(store, def.file), 0.0),
             Some(Relation::Sequence(_)) => (1, 1.0),
-            Some(Relation::Virtual(_)) | None => (0, 0.0),
+            Some(Relation::View(_) | Relation::Virtual(_)) | None => (0, 0.0),
         }
+    }
+
+    fn view_definition(&self, view: &ViewDef) -> Option<String> {
+        self.definition_of(view, false)
+    }
+
+    fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool> {
+        bind::updatable_columns(view, self.catalog, self.eval()).unwrap_or_default()
     }
 
     fn sequence_value(&self, oid: Oid) -> Option<i64> {

@@ -38,6 +38,8 @@ pub struct ForeignKeys {
     outgoing: Vec<Arc<ConstraintDef>>,
     /// Others (or itself) point at this one.
     incoming: Vec<Arc<ConstraintDef>>,
+    /// The statement writes to no other table.
+    alone: bool,
     /// Rows whose outgoing keys are to be checked.
     to_check: Vec<(usize, Row)>,
     /// Referenced rows that went or changed: the constraint, the old row, and the new one if there is one.
@@ -77,9 +79,15 @@ impl ForeignKeys {
             table: table.clone(),
             outgoing,
             incoming: catalog.referencing(table.oid).to_vec(),
+            alone: true,
             to_check: Vec::new(),
             departed: Vec::new(),
         })
+    }
+
+    /// `alone`: the statement writes to no other table; else it may bring what this table's rows point at.
+    pub fn beside_others(self, alone: bool) -> ForeignKeys {
+        ForeignKeys { alone, ..self }
     }
 
     pub async fn inserted(&mut self, row: &[Datum], cx: &Context<'_>) -> Result<()> {
@@ -92,7 +100,7 @@ impl ForeignKeys {
     async fn note(&mut self, at: usize, row: &[Datum], cx: &Context<'_>) -> Result<()> {
         let fk = foreign(&self.outgoing[at])?;
         // What another table holds cannot be brought by this statement: no need to wait for its end.
-        if fk.ref_table != self.table.oid {
+        if self.alone && fk.ref_table != self.table.oid {
             return check(&self.table, &self.outgoing[at], row, cx).await;
         }
         self.to_check.push((at, row.to_vec()));

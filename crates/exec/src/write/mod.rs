@@ -18,7 +18,8 @@ use throng_access::{RowLockMode, TxContext};
 use throng_buffer::{Patience, retry};
 use throng_sql::catalog::TableDef;
 use throng_sql::expr::Expr;
-use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, PlannedStatement, UpdateNode};
+use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
+use throng_sql::query::CheckOf;
 use throng_txn::Txn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, update_row};
 use throng_types::{Datum, Error, Result, Tid};
@@ -28,7 +29,7 @@ use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
 use crate::run::eval::{eval, holds};
 use crate::run::{Row, Step, Stop};
-use crate::session::{Returning, next, wait};
+use crate::session::{KeptRows, Returning, next, wait};
 use crate::table::{Index, Table};
 use foreign::ForeignKeys;
 
@@ -88,20 +89,65 @@ pub async fn run(
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
 ) -> Result<u64> {
-    let plan = execution.plan().clone();
-    match &plan.root.node {
-        Node::Insert(node) => insert(execution, node, cx, returning).await,
-        Node::Update(node) => update(execution, node, cx, returning).await,
-        Node::Delete(node) => delete(execution, node, cx, returning).await,
-        _ => Err(Error::internal("a statement that writes nothing")),
+    let mut keys = Vec::new();
+    run_with(execution, cx, false, &mut keys).await?;
+    let count = run_one(execution, cx, returning, &mut keys).await?;
+    run_with(execution, cx, true, &mut keys).await?;
+    finish(keys, cx).await?;
+    Ok(count)
+}
+
+/// Runs the writes of a statement's WITH to their ends, those before the statement or those `late`. All of them see what the
+/// statement sees, and none what another does; what they return is kept for the statement. Foreign keys wait for the
+/// statement's end.
+pub async fn run_with(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    late: bool,
+    waiting: &mut Vec<ForeignKeys>,
+) -> Result<()> {
+    while let Some(write) = execution.begin_write(late) {
+        let mut kept = KeptRows::new(cx.work_mem);
+        let mut returning = match write.read {
+            true => Returning::Kept(&mut kept),
+            false => Returning::Unread,
+        };
+        run_one(execution, cx, &mut returning, waiting).await?;
+        execution.end_write(kept.rows);
     }
+    Ok(())
+}
+
+/// What foreign keys ask for at a statement's end.
+pub async fn finish(keys: Vec<ForeignKeys>, cx: &Context<'_>) -> Result<()> {
+    for keys in keys {
+        keys.finish(cx).await?;
+    }
+    Ok(())
+}
+
+async fn run_one(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    returning: &mut Returning<'_>,
+    waiting: &mut Vec<ForeignKeys>,
+) -> Result<u64> {
+    let plan = execution.plan().clone();
+    let (count, keys) = match &execution.current(&plan).node {
+        Node::Insert(node) => insert(execution, node, cx, returning).await?,
+        Node::Update(node) => update(execution, node, cx, returning).await?,
+        Node::Delete(node) => delete(execution, node, cx, returning).await?,
+        _ => return Err(Error::internal("a statement that writes nothing")),
+    };
+    waiting.push(keys);
+    Ok(count)
 }
 
 /// Evaluates expressions of a write, waiting for what they need.
 async fn evaluate<T>(
     execution: &mut Execution,
     env: Env<'_>,
-    mut f: impl FnMut(&'static PlannedStatement, &mut Cx) -> Step<T>,
+    mut f: impl FnMut(&'static Plan, &mut Cx) -> Step<T>,
 ) -> Result<T> {
     let mut patience = Patience::default();
     loop {
@@ -123,7 +169,7 @@ async fn give(
     }
     let mut out = Row::new();
     evaluate(execution, cx.env, |plan, cx| {
-        let exprs: &'static [Expr] = match &plan.root.node {
+        let exprs: &'static [Expr] = match &plan.node {
             Node::Insert(node) => &node.returning,
             Node::Update(node) => &node.returning,
             Node::Delete(node) => &node.returning,
@@ -143,16 +189,36 @@ async fn check_row(
     row: &[Datum],
 ) -> Result<()> {
     row::check_not_null(def, row, cx.env)?;
+    check(execution, cx, def, row, CheckOf::Constraint).await
+}
+
+/// 44000: what views ask of a row that was stored through them, after all that its table asks.
+async fn check_views(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    def: &TableDef,
+    row: &[Datum],
+) -> Result<()> {
+    check(execution, cx, def, row, CheckOf::View).await
+}
+
+async fn check(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    def: &TableDef,
+    row: &[Datum],
+    of: CheckOf,
+) -> Result<()> {
     let failed = evaluate(execution, cx.env, |plan, cx| {
-        let checks: &'static [CheckExpr] = match &plan.root.node {
+        let checks: &'static [CheckExpr] = match &plan.node {
             Node::Insert(node) => &node.checks,
             Node::Update(node) => &node.checks,
             _ => &[],
         };
-        for check in checks {
+        for check in checks.iter().filter(|check| check.of == of) {
             // A check that is NULL is satisfied.
             if eval(&check.expr, row, cx)? == Datum::Bool(false) {
-                return Ok(Some(check.name.as_str()));
+                return Ok(Some(check));
             }
         }
         Ok(None)
@@ -160,7 +226,10 @@ async fn check_row(
     .await?;
     match failed {
         None => Ok(()),
-        Some(name) => Err(row::check_violation(def, name, row, cx.env)),
+        Some(check) => Err(match of {
+            CheckOf::Constraint => row::check_violation(def, &check.name, row, cx.env),
+            CheckOf::View => row::view_violation(def, &check.name, row, cx.env),
+        }),
     }
 }
 
@@ -169,9 +238,9 @@ async fn insert(
     node: &InsertNode,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
-) -> Result<u64> {
+) -> Result<(u64, ForeignKeys)> {
     let target = Target::of(&node.table, cx)?;
-    let mut keys = ForeignKeys::new(&node.table, cx)?;
+    let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
     let mut row = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut row).await? {
@@ -198,6 +267,7 @@ async fn insert(
                                     let again =
                                         conflict::insert(&target, conflict, &row, cx).await?;
                                     if let conflict::Outcome::Inserted(tid) = again {
+                                        check_views(execution, cx, target.def(), &row).await?;
                                         keys.inserted(&row, cx).await?;
                                         row.push(Datum::Tid(tid));
                                         give(execution, cx, &row, returning).await?;
@@ -212,14 +282,14 @@ async fn insert(
             }
         };
         if let Some(tid) = stored {
+            check_views(execution, cx, target.def(), &row).await?;
             keys.inserted(&row, cx).await?;
             count += 1;
             row.push(Datum::Tid(tid));
             give(execution, cx, &row, returning).await?;
         }
     }
-    keys.finish(cx).await?;
-    Ok(count)
+    Ok((count, keys))
 }
 
 enum Updated {
@@ -246,7 +316,7 @@ async fn update_conflicting(
     both.push(Datum::Tid(at.tid));
     both.extend_from_slice(proposed);
     let new = evaluate(execution, cx.env, |plan, cx| {
-        let Node::Insert(node) = &plan.root.node else {
+        let Node::Insert(node) = &plan.node else {
             return Ok(None);
         };
         let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
@@ -271,6 +341,7 @@ async fn update_conflicting(
     let mut turn = RowTurn::default();
     match store_update(target, at, &old, &new, &mut turn, cx).await? {
         RowOutcome::Done(tid) => {
+            check_views(execution, cx, target.def(), &new).await?;
             keys.updated(&old, &new, cx).await?;
             new.push(Datum::Tid(tid));
             Ok(Updated::Done(new))
@@ -353,9 +424,9 @@ async fn update(
     node: &UpdateNode,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
-) -> Result<u64> {
+) -> Result<(u64, ForeignKeys)> {
     let target = Target::of(&node.table, cx)?;
-    let mut keys = ForeignKeys::new(&node.table, cx)?;
+    let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
     let mut input = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut input).await? {
@@ -371,7 +442,7 @@ async fn update(
                 .collect();
             let mut new = old.clone();
             evaluate(execution, cx.env, |plan, cx| {
-                let Node::Update(node) = &plan.root.node else {
+                let Node::Update(node) = &plan.node else {
                     return Ok(());
                 };
                 for (attnum, expr) in &node.set {
@@ -384,6 +455,7 @@ async fn update(
             match store_update(&target, at, &old, &new, &mut turn, cx).await? {
                 RowOutcome::Done(tid) => {
                     drop(turn);
+                    check_views(execution, cx, target.def(), &new).await?;
                     keys.updated(&old, &new, cx).await?;
                     count += 1;
                     new.push(Datum::Tid(tid));
@@ -403,8 +475,7 @@ async fn update(
             }
         }
     }
-    keys.finish(cx).await?;
-    Ok(count)
+    Ok((count, keys))
 }
 
 /// The value of an expression without input row.
@@ -450,7 +521,7 @@ impl Compute {
     pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<Row> {
         let mut out = Row::new();
         evaluate(&mut self.run, env, |plan, cx| {
-            let Node::Values { rows } = &plan.root.node else {
+            let Node::Values { rows } = &plan.node else {
                 return Ok(());
             };
             crate::run::build::evaluate_all(&rows[0], row, cx, &mut out)
@@ -476,9 +547,9 @@ async fn delete(
     node: &DeleteNode,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
-) -> Result<u64> {
+) -> Result<(u64, ForeignKeys)> {
     let target = Target::of(&node.table, cx)?;
-    let mut keys = ForeignKeys::new(&node.table, cx)?;
+    let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
     let mut input = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut input).await? {
@@ -511,6 +582,5 @@ async fn delete(
             }
         }
     }
-    keys.finish(cx).await?;
-    Ok(count)
+    Ok((count, keys))
 }

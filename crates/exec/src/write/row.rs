@@ -81,6 +81,12 @@ pub fn check_violation(def: &TableDef, name: &str, row: &[Datum], env: Env<'_>) 
     about(error, def, env)
 }
 
+/// 44000: the row would not be seen through the view it was written through.
+pub fn view_violation(def: &TableDef, view: &str, row: &[Datum], env: Env<'_>) -> Error {
+    let message = format!("new row violates check option for view \"{view}\"");
+    Error::new(state::WITH_CHECK_OPTION_VIOLATION, message).detail(failing_row(def, row, &env.eval))
+}
+
 /// `(a, b)=(1, 2)`: key columns and a row's values of them.
 pub fn key_text(def: &TableDef, columns: &[usize], row: &[Datum], ctx: &EvalContext<'_>) -> String {
     let names: Vec<&str> = columns

@@ -20,6 +20,33 @@ const IN_ORDER: &[&str] = &[
     "string_agg",
 ];
 
+/// The arguments that are not sorted by yet come last.
+fn sort_by_arguments(order: &mut Vec<SortKey>, args: &[Expr]) {
+    for arg in args {
+        if !order.iter().any(|k| k.expr == *arg) {
+            order.push(SortKey {
+                expr: arg.clone(),
+                descending: false,
+                nulls_first: false,
+            });
+        }
+    }
+}
+
+/// Of an aggregate's ORDER BY, what has to be written for the rest to come by itself.
+pub fn written_order(call: &AggCall) -> &[SortKey] {
+    if !call.distinct || !IN_ORDER.contains(&call.agg.name) {
+        return &call.order;
+    }
+    let comes_back = |written: &usize| {
+        let mut order = call.order[..*written].to_vec();
+        sort_by_arguments(&mut order, &call.args);
+        order == call.order
+    };
+    let written = (0..call.order.len()).find(comes_back);
+    &call.order[..written.unwrap_or(call.order.len())]
+}
+
 impl Binder<'_> {
     /// `f(…)` where `f` is an aggregate, its arguments bound.
     pub(super) fn aggregate(
@@ -84,15 +111,7 @@ impl Binder<'_> {
             }
             // PostgreSQL finds what is distinct by sorting, and that shows.
             if IN_ORDER.contains(&agg.name) {
-                for arg in &args {
-                    if !order.iter().any(|k| k.expr == *arg) {
-                        order.push(SortKey {
-                            expr: arg.clone(),
-                            descending: false,
-                            nulls_first: false,
-                        });
-                    }
-                }
+                sort_by_arguments(&mut order, &args);
             }
         }
         let agg = AggCall {
@@ -232,6 +251,9 @@ impl Binder<'_> {
         let own = owner.is_none_or(|owner| owner + 1 == self.levels.len());
         if own {
             self.check_aggregate_place(pos)?;
+            if let Some(level) = self.levels.last_mut() {
+                level.aggregate.get_or_insert(pos);
+            }
             let known = |rel: &RelId| self.levels.iter().any(|l| l.rels.contains(rel));
             return match rels.is_empty() || rels.iter().any(known) {
                 true => Ok(expr),
@@ -248,6 +270,7 @@ impl Binder<'_> {
             return Err(Error::new(state::GROUPING_ERROR, message).position(pos + 1));
         }
         let level = &mut self.levels[owner];
+        level.aggregate.get_or_insert(pos);
         if !level.clause.allows_aggregates() {
             return Err(misplaced(level.clause, pos));
         }

@@ -17,18 +17,20 @@ impl Binder<'_> {
         targets: &[Target],
         scope: &Scope<'_>,
     ) -> Result<Vec<SortKey>> {
-        order
-            .iter()
-            .map(|item| {
-                let expr = self.output_or_input(&item.expr, targets, "ORDER BY", true, scope)?;
-                self.check_sortable(&expr, item.expr.pos)?;
-                Ok(SortKey {
+        let mut keys: Vec<SortKey> = Vec::with_capacity(order.len());
+        for item in order {
+            let expr = self.output_or_input(&item.expr, targets, "ORDER BY", true, scope)?;
+            self.check_sortable(&expr, item.expr.pos)?;
+            // What is sorted by already orders nothing more.
+            if !keys.iter().any(|key| key.expr == expr) {
+                keys.push(SortKey {
                     expr,
                     descending: item.descending,
                     nulls_first: item.nulls_first.unwrap_or(item.descending),
-                })
-            })
-            .collect()
+                });
+            }
+        }
+        Ok(keys)
     }
 
     /// An ORDER BY or GROUP BY item: an output column by name or number, or an expression over
@@ -211,7 +213,7 @@ impl Binder<'_> {
 
 fn has_subquery(item: &FromItem) -> bool {
     match item {
-        FromItem::Rel(rel) => matches!(rel.kind, RelKind::Subquery { .. }),
+        FromItem::Rel(rel) => matches!(rel.kind, RelKind::Subquery { .. } | RelKind::View { .. }),
         FromItem::Join { left, right, .. } => has_subquery(left) || has_subquery(right),
     }
 }

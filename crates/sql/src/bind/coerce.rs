@@ -86,7 +86,7 @@ impl Binder<'_> {
         let catalog = self.catalog();
         let found = match name.schema() {
             Some(schema) => catalog.type_in(catalog.schema_by_name(schema)?.oid, name.last()),
-            None => catalog.find_type(self.ctx.search_path, name.last()),
+            None => catalog.find_type(&self.search_path, name.last()),
         };
         found.cloned()
     }

@@ -94,7 +94,8 @@ impl Binder<'_> {
             }
             other => {
                 let message = format!("cannot copy to view \"{}\"", other.name());
-                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                    .hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger."));
             }
         };
         let listed = self.copy_columns(&table, columns)?;
@@ -113,6 +114,7 @@ impl Binder<'_> {
             .checks(&table, row)?
             .into_iter()
             .map(|c| CheckExpr {
+                of: c.of,
                 name: c.name,
                 expr: slots_of_row(c.expr),
             })
@@ -158,6 +160,11 @@ impl Binder<'_> {
                 (Some(table), listed)
             }
             Relation::Virtual(_) => (None, vec![]),
+            Relation::View(view) => {
+                let message = format!("cannot copy from view \"{}\"", view.name);
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                    .hint("Try the COPY (SELECT ...) TO variant."));
+            }
             other => {
                 let kind = if other.relkind() == b'S' {
                     "sequence"

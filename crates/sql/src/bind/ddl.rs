@@ -32,10 +32,34 @@ impl Binder<'_> {
                 change,
             } => self.alter_object(*kind, name, *if_exists, change)?,
             S::RenameColumn {
+                kind: ObjectKind::View,
                 table,
                 if_exists,
                 column,
                 to,
+            } => self.rename_view_column(table, *if_exists, column, to)?,
+            S::RenameColumn {
+                table,
+                if_exists,
+                column,
+                to,
+                ..
+            } if matches!(self.find_relation(table)?, Some(Relation::View(_))) => {
+                self.rename_view_column(table, *if_exists, column, to)?
+            }
+            S::CreateView(create) => self.create_view(create)?,
+            S::AlterView {
+                name,
+                if_exists,
+                set,
+                reset,
+            } => self.alter_view(name, *if_exists, set, reset)?,
+            S::RenameColumn {
+                table,
+                if_exists,
+                column,
+                to,
+                ..
             } => match self.owned_table(table, *if_exists)? {
                 None => Ddl::Nothing { tag: "ALTER TABLE" },
                 Some(def) => {
@@ -280,14 +304,11 @@ impl Binder<'_> {
                             .any(|m| member(catalog, *m, of, depth + 1))
                     })
         }
-        let superuser = self
-            .catalog()
-            .role(self.ctx.user)
-            .is_some_and(|r| r.superuser);
-        superuser || member(self.catalog(), self.ctx.user, owner, 0)
+        let superuser = self.catalog().role(self.user).is_some_and(|r| r.superuser);
+        superuser || member(self.catalog(), self.user, owner, 0)
     }
 
-    fn must_own(&self, owner: Oid, what: &str, name: &str) -> Result<()> {
+    pub(super) fn must_own(&self, owner: Oid, what: &str, name: &str) -> Result<()> {
         if self.acts_as(owner) {
             return Ok(());
         }
@@ -392,7 +413,7 @@ impl Binder<'_> {
     }
 
     /// An object of any kind to change or drop.
-    fn owned(
+    pub(super) fn owned(
         &mut self,
         kind: ObjectKind,
         name: &ast::Name,
@@ -500,6 +521,7 @@ impl Binder<'_> {
         };
         let (target, owner) = match (kind, &found) {
             (ObjectKind::Table, Relation::Table(t)) => (TargetKind::Table, t.owner),
+            (ObjectKind::View, Relation::View(v)) => (TargetKind::View, v.owner),
             (ObjectKind::Sequence, Relation::Sequence(s)) => (TargetKind::Sequence, s.owner),
             (ObjectKind::Index, Relation::Index(i)) => {
                 let owner = self.catalog().table(i.table).map_or(Oid::NONE, |t| t.owner);
@@ -516,7 +538,7 @@ impl Binder<'_> {
                     Relation::Table(_) => "TABLE",
                     Relation::Index(_) => "INDEX",
                     Relation::Sequence(_) => "SEQUENCE",
-                    Relation::Virtual(_) => "VIEW",
+                    Relation::View(_) | Relation::Virtual(_) => "VIEW",
                 };
                 let hint = format!(
                     "Use DROP {is} to remove {} {}.",
@@ -546,13 +568,22 @@ impl Binder<'_> {
             kind = match found {
                 Relation::Index(_) => ObjectKind::Index,
                 Relation::Sequence(_) => ObjectKind::Sequence,
+                Relation::View(_) => ObjectKind::View,
                 _ => kind,
             };
         }
         let relation = matches!(
             kind,
-            ObjectKind::Table | ObjectKind::Index | ObjectKind::Sequence
+            ObjectKind::Table | ObjectKind::Index | ObjectKind::Sequence | ObjectKind::View
         );
+        let missing_view = if_exists
+            && kind == ObjectKind::View
+            && self.find_relation(name).is_ok_and(|found| found.is_none());
+        if missing_view {
+            let message = format!("relation \"{name}\" does not exist, skipping");
+            self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+            return Ok(Ddl::Nothing { tag: "ALTER VIEW" });
+        }
         let target = match self.owned(kind, name, if_exists) {
             Ok(Some(target)) => target,
             Ok(None) => {
@@ -561,6 +592,7 @@ impl Binder<'_> {
                         ObjectKind::Index => "ALTER INDEX",
                         ObjectKind::Type => "ALTER TYPE",
                         ObjectKind::Sequence => "ALTER SEQUENCE",
+                        ObjectKind::View => "ALTER VIEW",
                         _ => "ALTER TABLE",
                     },
                 });
@@ -634,6 +666,25 @@ impl Binder<'_> {
         column: Option<&str>,
     ) -> Result<Target> {
         match kind {
+            ObjectKind::Column if matches!(self.find_relation(name)?, Some(Relation::View(_))) => {
+                let Some(Relation::View(view)) = self.find_relation(name)? else {
+                    return Err(Error::internal("a view that was found is gone"));
+                };
+                self.must_own(view.owner, "view", &view.name)?;
+                let wanted = column.unwrap_or("");
+                let place = view.columns.iter().position(|c| c.name == wanted);
+                let Some(place) = place else {
+                    let message = format!(
+                        "column \"{wanted}\" of relation \"{}\" does not exist",
+                        view.name
+                    );
+                    return Err(Error::new(state::UNDEFINED_COLUMN, message));
+                };
+                Ok(Target {
+                    kind: TargetKind::ViewColumn(place as u16 + 1),
+                    oid: view.oid,
+                })
+            }
             ObjectKind::Column => {
                 let Some(table) = self.owned_table(name, false)? else {
                     return Err(Error::internal("a table that was found is gone"));
@@ -682,7 +733,11 @@ impl Binder<'_> {
             Ok(Relation::Table(table)) => table,
             Ok(other) => {
                 let message = format!("cannot create index on relation \"{}\"", other.name());
-                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+                let error = Error::new(state::WRONG_OBJECT_TYPE, message);
+                return Err(match other {
+                    Relation::View(_) => error.detail("This operation is not supported for views."),
+                    _ => error,
+                });
             }
             Err(mut e) => {
                 e.fields_mut().position = None;

@@ -6,13 +6,15 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
 use super::scope::{NamedColumn, NamedTable, Names, Scope};
+use super::updatable::{Verb, WriteTarget};
 use super::{Binder, Clause};
 use crate::catalog::{ColumnDef, ConstraintKind, Identity, Relation, TableDef};
 use crate::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
 use crate::parse::ast::{self, Node, Overriding, Pos};
+use crate::query::walk::PartMut;
 use crate::query::{
-    Body, Check, ConflictAction, Delete, Distinct, FromItem, Insert, OnConflict, Query, Rel,
-    RelKind, Select, Target, Update,
+    Body, Check, CheckOf, ConflictAction, Delete, Distinct, FromItem, Grouping, Insert, OnConflict,
+    Query, Rel, RelKind, Select, Target, Update,
 };
 
 /// Names of a table's row under an entry.
@@ -68,6 +70,7 @@ impl Binder<'_> {
                 let message = format!("permission denied: \"{}\" is a system catalog", table.name);
                 Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
             }
+            Relation::View(view) => wrong(format!("\"{}\" is not a table", view.name)),
             Relation::Sequence(sequence) => {
                 wrong(format!("cannot change sequence \"{}\"", sequence.name))
             }
@@ -147,6 +150,7 @@ impl Binder<'_> {
             checks.push(Check {
                 name: constraint.name.clone(),
                 expr,
+                of: CheckOf::Constraint,
             });
         }
         Ok(checks)
@@ -162,18 +166,23 @@ impl Binder<'_> {
         self.in_clause(Clause::Returning, |b| b.targets(items, &scope))
     }
 
-    pub(super) fn insert(&mut self, ast: &ast::Insert) -> Result<Insert> {
-        let ctes = self.bind_ctes(&ast.with, ast.recursive, None)?;
+    /// `around`: what it can see from where it stands.
+    pub(super) fn insert(
+        &mut self,
+        ast: &ast::Insert,
+        around: Option<&Scope<'_>>,
+    ) -> Result<Insert> {
+        let ctes = self.bind_ctes(&ast.with, ast.recursive, around)?;
         let empty = Scope::empty();
         let outer = Scope {
             names: &super::scope::NO_NAMES,
-            outer: Some(&empty),
+            outer: Some(around.unwrap_or(&empty)),
             ctes: &ctes,
             barred: None,
         };
-        let table = self.target_table(&ast.table)?;
-        let rel = self.new_rel();
-        let columns = self.insert_columns(ast, &table)?;
+        let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Insert)?;
+        let (table, rel) = (target.table.clone(), target.rel);
+        let columns = self.insert_columns(ast, &target)?;
         let (source, given) = self.insert_source(ast, &table, &columns, &outer)?;
         let mut values = Vec::with_capacity(table.columns.len());
         for (i, column) in table.columns.iter().enumerate() {
@@ -193,14 +202,14 @@ impl Binder<'_> {
                 _ => self.default_of(column)?,
             });
         }
-        let alias = ast.alias.as_deref().unwrap_or(&table.name);
-        let names = row_names(&table, alias, rel);
+        let names = &target.names;
         let on_conflict = match &ast.on_conflict {
-            Some(clause) => Some(self.on_conflict(clause, &table, &names, &outer)?),
+            Some(clause) => Some(self.on_conflict(clause, &target, &outer)?),
             None => None,
         };
-        let checks = self.checks(&table, rel)?;
-        let returning = self.returning(&ast.returning, &names, &outer)?;
+        let mut checks = self.checks(&table, rel)?;
+        let returning = self.returning(&ast.returning, names, &outer)?;
+        checks.extend(target.checks);
         Ok(Insert {
             table,
             rel,
@@ -213,16 +222,22 @@ impl Binder<'_> {
     }
 
     /// The columns written to, in the order of the source.
-    fn insert_columns(&self, ast: &ast::Insert, table: &TableDef) -> Result<Vec<(u16, Pos)>> {
+    fn insert_columns(&self, ast: &ast::Insert, target: &WriteTarget) -> Result<Vec<(u16, Pos)>> {
         if ast.columns.is_empty() {
-            return Ok(table
-                .live_columns()
-                .map(|(n, _)| (n, ast.table.pos))
-                .collect());
+            // Those past the source's width are not written to, and need not be such that can be.
+            let width = match &ast.source {
+                Some(source) => written_width(source).unwrap_or(usize::MAX),
+                None => 0,
+            };
+            return target
+                .all()
+                .take(width)
+                .map(|name| Ok((target.column(name, ast.table.pos)?, ast.table.pos)))
+                .collect();
         }
         let mut columns: Vec<(u16, Pos)> = Vec::with_capacity(ast.columns.len());
         for (name, pos) in &ast.columns {
-            let attnum = self.target_column(table, name, *pos)?;
+            let attnum = target.column(name, *pos)?;
             if columns.iter().any(|(n, _)| *n == attnum) {
                 let message = format!("column \"{name}\" specified more than once");
                 return Err(Error::new(state::DUPLICATE_COLUMN, message).position(pos + 1));
@@ -336,6 +351,8 @@ impl Binder<'_> {
         let rel = Rel {
             id,
             alias: "*SELECT*".into(),
+            aliased: false,
+            column_aliases: vec![],
             kind: RelKind::Subquery {
                 query: Box::new(query),
                 lateral: false,
@@ -351,6 +368,7 @@ impl Binder<'_> {
             filter: None,
             group_by: vec![],
             grouping_sets: vec![],
+            grouping: Grouping::default(),
             grouped: false,
             having: None,
             windows: vec![],
@@ -367,6 +385,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         }
     }
 
@@ -380,6 +400,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         }
     }
 
@@ -444,10 +466,10 @@ impl Binder<'_> {
     fn on_conflict(
         &mut self,
         ast: &ast::OnConflict,
-        table: &Arc<TableDef>,
-        names: &Names,
+        target: &WriteTarget,
         outer: &Scope<'_>,
     ) -> Result<OnConflict> {
+        let table = &target.table;
         let arbiters = match &ast.target {
             ast::ConflictTarget::None if ast.update.is_some() => {
                 let message =
@@ -460,11 +482,12 @@ impl Binder<'_> {
             ast::ConflictTarget::Columns(columns) => {
                 let mut wanted = Vec::new();
                 for (name, pos) in columns {
-                    let attnum = table.attnum(name).ok_or_else(|| {
+                    let attnum = target.stored(name).ok_or_else(|| {
                         let message = format!("column \"{name}\" does not exist");
                         Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1)
                     })?;
-                    wanted.push(attnum);
+                    // No index is on what a view computes.
+                    wanted.push(attnum.unwrap_or(0));
                 }
                 wanted.sort_unstable();
                 wanted.dedup();
@@ -482,10 +505,11 @@ impl Binder<'_> {
             }
             ast::ConflictTarget::Constraint(name) => {
                 let constraint = self.catalog().constraint_by_name(table.oid, name);
-                let Some(constraint) = constraint else {
+                // A view has none, though its table may.
+                let Some(constraint) = constraint.filter(|_| !target.is_view()) else {
                     let message = format!(
                         "constraint \"{name}\" for table \"{}\" does not exist",
-                        table.name
+                        target.name()
                     );
                     return Err(Error::new(state::UNDEFINED_OBJECT, message));
                 };
@@ -505,10 +529,10 @@ impl Binder<'_> {
             });
         };
         let excluded = self.new_rel();
-        let mut both = names.clone();
-        both.join(row_names(table, "excluded", excluded))?;
+        let mut both = target.names.clone();
+        both.join(target.excluded(excluded))?;
         let scope = Scope::within(&both, Some(outer));
-        let set = self.assignments(set, table, &scope)?;
+        let set = self.assignments(set, target, &scope)?;
         let filter = self.filter(filter.as_ref(), &scope)?;
         Ok(OnConflict {
             arbiters,
@@ -532,7 +556,7 @@ impl Binder<'_> {
     fn assignments(
         &mut self,
         list: &[ast::Assignment],
-        table: &Arc<TableDef>,
+        target: &WriteTarget,
         scope: &Scope<'_>,
     ) -> Result<Vec<(u16, Expr)>> {
         let mut set: Vec<(u16, Expr)> = Vec::new();
@@ -540,10 +564,10 @@ impl Binder<'_> {
             let columns = assignment
                 .columns
                 .iter()
-                .map(|(name, pos)| self.target_column(table, name, *pos))
+                .map(|(name, pos)| target.column(name, *pos))
                 .collect::<Result<Vec<_>>>()?;
             for (i, attnum) in columns.iter().enumerate() {
-                let column = table.column(*attnum);
+                let column = target.table.column(*attnum);
                 if set.iter().any(|(n, _)| n == attnum) {
                     let message =
                         format!("multiple assignments to same column \"{}\"", column.name);
@@ -626,6 +650,8 @@ impl Binder<'_> {
         let rel = Rel {
             id,
             alias: "unnamed_subquery".into(),
+            aliased: false,
+            column_aliases: vec![],
             kind: RelKind::Subquery {
                 query: Box::new(query),
                 lateral: false,
@@ -640,24 +666,33 @@ impl Binder<'_> {
         }))
     }
 
-    pub(super) fn update(&mut self, ast: &ast::Update) -> Result<Update> {
-        let ctes = self.bind_ctes(&ast.with, ast.recursive, None)?;
+    /// `around`: what it can see from where it stands.
+    pub(super) fn update(
+        &mut self,
+        ast: &ast::Update,
+        around: Option<&Scope<'_>>,
+    ) -> Result<Update> {
+        let ctes = self.bind_ctes(&ast.with, ast.recursive, around)?;
         let empty = Scope::empty();
         let outer = Scope {
             names: &super::scope::NO_NAMES,
-            outer: Some(&empty),
+            outer: Some(around.unwrap_or(&empty)),
             ctes: &ctes,
             barred: None,
         };
-        let table = self.target_table(&ast.table)?;
-        let (rel, new) = (self.new_rel(), self.new_rel());
-        let alias = ast.alias.as_deref().unwrap_or(&table.name);
-        let mut names = row_names(&table, alias, rel);
+        let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Update)?;
+        let (table, rel, new) = (target.table.clone(), target.rel, self.new_rel());
+        let mut names = target.names.clone();
         let from = self.items_beside(&ast.from, &mut names, &outer)?;
         let scope = Scope::within(&names, Some(&outer));
-        let set = self.assignments(&ast.set, &table, &scope)?;
+        let set = self.assignments(&ast.set, &target, &scope)?;
         let filter = self.filter(ast.filter.as_ref(), &scope)?;
-        let checks = self.checks(&table, new)?;
+        let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
+        let mut checks = self.checks(&table, new)?;
+        checks.extend(target.checks.into_iter().map(|mut check| {
+            of_entry(&mut check.expr, rel, new);
+            check
+        }));
         let after = renamed(&names, rel, new);
         let returning = self.returning(&ast.returning, &after, &outer)?;
         Ok(Update {
@@ -685,22 +720,27 @@ impl Binder<'_> {
         Ok(from)
     }
 
-    pub(super) fn delete(&mut self, ast: &ast::Delete) -> Result<Delete> {
-        let ctes = self.bind_ctes(&ast.with, ast.recursive, None)?;
+    /// `around`: what it can see from where it stands.
+    pub(super) fn delete(
+        &mut self,
+        ast: &ast::Delete,
+        around: Option<&Scope<'_>>,
+    ) -> Result<Delete> {
+        let ctes = self.bind_ctes(&ast.with, ast.recursive, around)?;
         let empty = Scope::empty();
         let outer = Scope {
             names: &super::scope::NO_NAMES,
-            outer: Some(&empty),
+            outer: Some(around.unwrap_or(&empty)),
             ctes: &ctes,
             barred: None,
         };
-        let table = self.target_table(&ast.table)?;
-        let rel = self.new_rel();
-        let alias = ast.alias.as_deref().unwrap_or(&table.name);
-        let mut names = row_names(&table, alias, rel);
+        let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Delete)?;
+        let (table, rel) = (target.table.clone(), target.rel);
+        let mut names = target.names.clone();
         let from = self.items_beside(&ast.using, &mut names, &outer)?;
         let scope = Scope::within(&names, Some(&outer));
         let filter = self.filter(ast.filter.as_ref(), &scope)?;
+        let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
         let returning = self.returning(&ast.returning, &names, &outer)?;
         Ok(Delete {
             table,
@@ -712,15 +752,34 @@ impl Binder<'_> {
     }
 }
 
+/// Takes the columns of one entry from another.
+fn of_entry(expr: &mut Expr, from: RelId, to: RelId) {
+    expr.walk_mut(&mut |part| {
+        if let PartMut::Expr(Expr::Var(var)) = part
+            && var.rel == from
+        {
+            var.rel = to;
+        }
+    });
+}
+
+/// How many columns a source has, where that can be seen in what was written.
+fn written_width(source: &ast::Query) -> Option<usize> {
+    match &source.body {
+        ast::Body::Values(rows) => rows.first().map(Vec::len),
+        ast::Body::Select(select) => {
+            let star = |t: &ast::SelectItem| matches!(t.expr.node, Node::Star(_));
+            (!select.targets.iter().any(star)).then_some(select.targets.len())
+        }
+        _ => None,
+    }
+}
+
 /// The same names with one entry's columns taken from another.
-fn renamed(names: &Names, from: RelId, to: RelId) -> Names {
+pub(super) fn renamed(names: &Names, from: RelId, to: RelId) -> Names {
     let change = |columns: &mut Vec<NamedColumn>| {
         for column in columns {
-            if let Expr::Var(var) = &mut column.expr
-                && var.rel == from
-            {
-                var.rel = to;
-            }
+            of_entry(&mut column.expr, from, to);
         }
     };
     let mut names = names.clone();

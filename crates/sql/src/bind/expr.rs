@@ -475,19 +475,26 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let arg = self.expr(arg, scope)?;
         let (low, high) = (self.expr(low, scope)?, self.expr(high, scope)?);
-        let range = |b: &mut Self, low: &Expr, high: &Expr| -> Result<Expr> {
-            let lower = b.operator(">=", Some(arg.clone()), low.clone(), pos)?;
-            let upper = b.operator("<=", Some(arg.clone()), high.clone(), pos)?;
-            Ok(Expr::And(vec![lower, upper]))
+        let (above, below) = match negated {
+            false => (">=", "<="),
+            true => ("<", ">"),
         };
-        let mut result = range(self, &low, &high)?;
-        if symmetric {
-            result = Expr::Or(vec![result, range(self, &high, &low)?]);
+        let range = |b: &mut Self, low: &Expr, high: &Expr| -> Result<Expr> {
+            let lower = b.operator(above, Some(arg.clone()), low.clone(), pos)?;
+            let upper = b.operator(below, Some(arg.clone()), high.clone(), pos)?;
+            Ok(match negated {
+                false => Expr::And(vec![lower, upper]),
+                true => Expr::Or(vec![lower, upper]),
+            })
+        };
+        let result = range(self, &low, &high)?;
+        if !symmetric {
+            return Ok(result);
         }
-        Ok(if negated {
-            Expr::Not(Box::new(result))
-        } else {
-            result
+        let both = vec![result, range(self, &high, &low)?];
+        Ok(match negated {
+            false => Expr::Or(both),
+            true => Expr::And(both),
         })
     }
 
@@ -528,7 +535,13 @@ impl Binder<'_> {
             let found =
                 resolve_operator(name, Some(left.type_oid()), ty.oid).map_err(|e| at(e, pos))?;
             let left = Box::new(self.coerce(left, SqlType::plain(found.left), arg.pos)?);
-            let array = Box::new(Expr::Array(items, SqlType::plain(array)));
+            let array = Expr::Array(items, SqlType::plain(array));
+            // As of `varchar`, which is compared as `text`.
+            let array = match array_of(found.right).filter(|_| found.right != ty.oid) {
+                Some(wanted) => self.coerce(array, SqlType::plain(wanted), pos)?,
+                None => array,
+            };
+            let array = Box::new(array);
             return Ok(Expr::ArrayCompare {
                 op: found.operator,
                 left,

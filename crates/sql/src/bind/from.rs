@@ -3,13 +3,13 @@
 use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
 
-use super::scope::{CteName, NO_NAMES, NamedColumn, NamedTable, Names, Scope};
+use super::scope::{CteName, CteReading, NO_NAMES, NamedColumn, NamedTable, Names, Scope};
 use super::{Binder, Clause, at};
 use crate::catalog::Relation;
 use crate::expr::{Expr, RelId, Var};
 use crate::func::Callee;
 use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
-use crate::query::{FromItem, JoinKind, Rel, RelColumn, RelKind};
+use crate::query::{CteBody, FromItem, JoinKind, Rel, RelColumn, RelKind};
 
 fn wrong_alias(table: &str, has: usize, given: usize) -> Error {
     let message =
@@ -95,7 +95,10 @@ impl Binder<'_> {
     ) -> Result<(FromItem, Names)> {
         if let ([plain], Some(cte)) = (&name.parts[..], scope.find_cte(name.last())) {
             let cte = cte.clone();
-            return self.cte_item(plain, cte, alias, name.pos);
+            // A name that cannot be read yet may still be a table's.
+            if cte.reading != CteReading::Later || self.find_relation(name)?.is_none() {
+                return self.cte_item(plain, cte, alias, name.pos);
+            }
         }
         let schema = match alias {
             Some(_) => None,
@@ -130,6 +133,7 @@ impl Binder<'_> {
                     .hint("Use the view pg_sequences.")
                     .position(name.pos + 1));
             }
+            Relation::View(view) => return self.view_item(&view, alias, schema),
             Relation::Index(index) => {
                 let message = format!("cannot open relation \"{}\"", index.name);
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
@@ -141,6 +145,8 @@ impl Binder<'_> {
         let mut rel = Rel {
             id,
             alias: name.last().to_string(),
+            aliased: alias.is_some(),
+            column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
             columns,
         };
@@ -193,14 +199,31 @@ impl Binder<'_> {
         alias: Option<&Alias>,
         pos: Pos,
     ) -> Result<(FromItem, Names)> {
-        let Some(index) = cte.index else {
-            return Err(Error::unsupported("WITH RECURSIVE").position(pos + 1));
+        let kind = match cte.reading {
+            CteReading::Result(index) => {
+                let body = &self.ctes[index as usize].body;
+                if matches!(body, CteBody::Write(_)) && cte.columns.is_empty() {
+                    let message = format!("WITH query \"{name}\" does not have a RETURNING clause");
+                    let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
+                    return Err(error.position(pos + 1));
+                }
+                self.ctes[index as usize].uses += 1;
+                RelKind::Cte(index)
+            }
+            CteReading::LastStep(index) => RelKind::WorkTable(index),
+            CteReading::Later => {
+                let message = format!("relation \"{name}\" does not exist");
+                let error = Error::new(state::UNDEFINED_TABLE, message)
+                    .detail(format!("There is a WITH item named \"{name}\", but it cannot be referenced from this part of the query."))
+                    .hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.");
+                return Err(error.position(pos + 1));
+            }
         };
-        self.named_rel(RelKind::Cte(index), name, cte.columns, alias)
+        self.named_rel(kind, name, cte.columns, alias)
     }
 
     /// An entry whose columns are its output by position.
-    fn named_rel(
+    pub(super) fn named_rel(
         &mut self,
         kind: RelKind,
         name: &str,
@@ -236,6 +259,8 @@ impl Binder<'_> {
         let rel = Rel {
             id,
             alias: rel_name,
+            aliased: alias.is_some(),
+            column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
             columns,
         };
@@ -326,6 +351,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         };
         let kind = RelKind::Subquery {
             query: Box::new(query),
@@ -435,7 +462,7 @@ impl Binder<'_> {
             tables: right_names.tables.clone(),
             columns: vec![],
         })?;
-        let (condition, columns) =
+        let (condition, columns, using) =
             self.join_condition(kind, on, &names, &left_names, &right_names, pos, scope)?;
         names.columns = columns;
         if let Some(alias) = alias {
@@ -464,6 +491,7 @@ impl Binder<'_> {
             left: Box::new(left),
             right: Box::new(right),
             on: condition,
+            using,
         };
         Ok((item, names))
     }
@@ -478,7 +506,7 @@ impl Binder<'_> {
         right: &Names,
         pos: Pos,
         scope: &Scope<'_>,
-    ) -> Result<(Option<Expr>, Vec<NamedColumn>)> {
+    ) -> Result<(Option<Expr>, Vec<NamedColumn>, Vec<String>)> {
         let all = || {
             left.columns
                 .iter()
@@ -487,7 +515,7 @@ impl Binder<'_> {
                 .collect::<Vec<_>>()
         };
         let shared: Vec<String> = match on {
-            JoinOn::None => return Ok((None, all())),
+            JoinOn::None => return Ok((None, all(), vec![])),
             JoinOn::On(expr) => {
                 let names = Names {
                     tables: tables.tables.clone(),
@@ -498,7 +526,7 @@ impl Binder<'_> {
                     let bound = b.expr(expr, &inner)?;
                     b.condition(bound, "JOIN/ON", expr.pos)
                 })?;
-                return Ok((Some(condition), all()));
+                return Ok((Some(condition), all(), vec![]));
             }
             JoinOn::Using(columns) => columns.clone(),
             JoinOn::Natural => left
@@ -527,7 +555,7 @@ impl Binder<'_> {
         }
         let rest = left.columns.iter().chain(&right.columns);
         merged.extend(rest.filter(|c| !shared.contains(&c.name)).cloned());
-        Ok((Expr::all_of(conditions), merged))
+        Ok((Expr::all_of(conditions), merged, shared))
     }
 }
 

@@ -1,14 +1,17 @@
 //! GROUP BY: grouping expressions, grouping sets, and what may stand beside them.
 
+use std::sync::Arc;
+
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Error, Oid, Result};
 
 use super::scope::{Names, Scope};
 use super::select::{has_aggregate, has_window};
 use super::{Binder, Clause};
+use crate::catalog::IndexDef;
 use crate::expr::{Expr, SortKey, Var};
 use crate::parse::ast::{self, GroupItem, Node, Pos};
-use crate::query::{Distinct, Select, Target};
+use crate::query::{Distinct, Grouping, GroupingItem, Select, Target};
 
 /// Most columns of a CUBE: two to that power are its sets.
 const MAX_CUBE: usize = 12;
@@ -21,7 +24,7 @@ const MAX_GROUPING: usize = 31;
 type Sets = Vec<Vec<u32>>;
 
 /// What an item is bound with.
-struct Grouping<'g> {
+struct Keys<'g> {
     keys: Vec<Expr>,
     targets: &'g [Target],
     /// Where each target was written.
@@ -79,8 +82,8 @@ impl Binder<'_> {
         select: &ast::Select,
         targets: &[Target],
         scope: &Scope<'_>,
-    ) -> Result<(Vec<Expr>, Sets)> {
-        let mut grouping = Grouping {
+    ) -> Result<(Vec<Expr>, Sets, Grouping)> {
+        let mut grouping = Keys {
             keys: Vec::new(),
             targets,
             places: std::mem::take(&mut self.target_places),
@@ -88,9 +91,22 @@ impl Binder<'_> {
             doubled: false,
         };
         let mut sets: Sets = vec![vec![]];
+        let mut items = Vec::new();
         for item in &select.group_by {
-            let new = self.group_item(item, &mut grouping, scope)?;
+            let (new, written) = self.group_item(item, &mut grouping, scope)?;
             sets = product(&sets, &new)?;
+            match written {
+                // A row without ROW is its columns.
+                GroupingItem::Columns(places) if !places.is_empty() => {
+                    items.extend(places.into_iter().map(|at| GroupingItem::Columns(vec![at])));
+                }
+                other => items.push(other),
+            }
+        }
+        let all_plain =
+            |item: &GroupingItem| matches!(item, GroupingItem::Columns(c) if c.len() == 1);
+        if items.iter().all(all_plain) {
+            items.clear();
         }
         if select.group_distinct {
             let mut seen: Vec<Vec<u32>> = Vec::new();
@@ -108,62 +124,88 @@ impl Binder<'_> {
                 "grouping sets of one expression under two names",
             ));
         }
-        Ok((grouping.keys, if plain { vec![] } else { sets }))
+        let written = Grouping {
+            written: grouping.keys.len(),
+            distinct: select.group_distinct,
+            items,
+            keys: vec![],
+        };
+        Ok((grouping.keys, if plain { vec![] } else { sets }, written))
     }
 
+    /// The sets of an item, and the item itself.
     fn group_item(
         &mut self,
         item: &GroupItem,
-        grouping: &mut Grouping<'_>,
+        grouping: &mut Keys<'_>,
         scope: &Scope<'_>,
-    ) -> Result<Sets> {
+    ) -> Result<(Sets, GroupingItem)> {
         match item {
-            GroupItem::Expr(expr) => Ok(vec![self.group_columns(expr, grouping, scope)?]),
-            GroupItem::Empty => Ok(vec![vec![]]),
+            GroupItem::Expr(expr) => {
+                let columns = self.group_columns(expr, grouping, scope)?;
+                Ok((vec![columns.clone()], GroupingItem::Columns(columns)))
+            }
+            GroupItem::Empty => Ok((vec![vec![]], GroupingItem::Columns(vec![]))),
             GroupItem::Rollup(exprs) => {
+                let lists = self.group_lists(exprs, grouping, scope)?;
                 let mut sets = vec![vec![]];
-                for expr in exprs {
-                    let columns = self.group_columns(expr, grouping, scope)?;
-                    let longest = union(&sets[0], &columns);
+                for columns in &lists {
+                    let longest = union(&sets[0], columns);
                     sets.insert(0, longest);
                 }
-                Ok(sets)
+                Ok((sets, GroupingItem::Rollup(lists)))
             }
             GroupItem::Cube(exprs, pos) => {
                 if exprs.len() > MAX_CUBE {
                     let message = format!("CUBE is limited to {MAX_CUBE} elements");
                     return Err(Error::new(state::TOO_MANY_COLUMNS, message).position(pos + 1));
                 }
-                let columns = exprs
-                    .iter()
-                    .map(|e| self.group_columns(e, grouping, scope))
-                    .collect::<Result<Vec<_>>>()?;
+                let columns = self.group_lists(exprs, grouping, scope)?;
                 let subset = |mask: usize| {
                     (0..)
                         .zip(&columns)
                         .filter(|(bit, _)| mask & (1 << (columns.len() - 1 - bit)) != 0)
                         .fold(vec![], |set, (_, columns)| union(&set, columns))
                 };
-                Ok((0..1 << columns.len()).rev().map(subset).collect())
+                let sets = (0..1 << columns.len()).rev().map(subset).collect();
+                Ok((sets, GroupingItem::Cube(columns)))
             }
             GroupItem::Sets(items) => {
                 let mut sets = Vec::new();
+                let mut written = Vec::new();
                 for item in items {
-                    sets.extend(self.deeper(|b| b.group_item(item, grouping, scope))?);
+                    let (new, item) = self.deeper(|b| b.group_item(item, grouping, scope))?;
+                    sets.extend(new);
+                    match item {
+                        GroupingItem::Sets(items) => written.extend(items),
+                        item => written.push(item),
+                    }
                     if sets.len() > MAX_SETS {
                         return Err(too_many_sets());
                     }
                 }
-                Ok(sets)
+                Ok((sets, GroupingItem::Sets(written)))
             }
         }
+    }
+
+    fn group_lists(
+        &mut self,
+        exprs: &[ast::Expr],
+        grouping: &mut Keys<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Sets> {
+        let exprs = exprs.iter();
+        exprs
+            .map(|e| self.group_columns(e, grouping, scope))
+            .collect()
     }
 
     /// The columns of an item: those of a row without ROW one by one.
     fn group_columns(
         &mut self,
         item: &ast::Expr,
-        grouping: &mut Grouping<'_>,
+        grouping: &mut Keys<'_>,
         scope: &Scope<'_>,
     ) -> Result<Vec<u32>> {
         if let Node::Row {
@@ -307,6 +349,7 @@ impl Binder<'_> {
         let mut local = Vec::new();
         select.from.iter().for_each(|item| item.rels(&mut local));
         let mut add: Vec<Expr> = Vec::new();
+        let mut keys: Vec<Oid> = Vec::new();
         let mut bad: Option<(Var, Place)> = None;
         {
             let mut check = |e: &Expr| {
@@ -315,8 +358,11 @@ impl Binder<'_> {
                         return;
                     }
                     match self.depends_on_key(var, &always, names) {
-                        true => add.push(Expr::Var(var.clone())),
-                        false => bad = Some((var.clone(), place)),
+                        Some(key) => {
+                            add.push(Expr::Var(var.clone()));
+                            keys.extend(key.constraint.filter(|k| !keys.contains(k)));
+                        }
+                        None => bad = Some((var.clone(), place)),
                     }
                 })
             };
@@ -337,6 +383,7 @@ impl Binder<'_> {
                 select.group_by.push(expr);
             }
         }
+        select.grouping.keys = keys;
         let Some((var, met)) = bad else {
             return Ok(());
         };
@@ -374,23 +421,18 @@ impl Binder<'_> {
         })
     }
 
-    pub(super) fn depends_on_key(&self, var: &Var, group_by: &[Expr], names: &Names) -> bool {
-        let Some(table) = names
-            .tables
-            .iter()
-            .find(|t| t.rel == Some(var.rel))
-            .and_then(|t| t.table.as_ref())
-        else {
-            return false;
+    /// The primary key that the column depends on and `group_by` has all columns of.
+    fn depends_on_key(&self, var: &Var, group_by: &[Expr], names: &Names) -> Option<Arc<IndexDef>> {
+        let mut tables = names.tables.iter();
+        let table = tables.find(|t| t.rel == Some(var.rel))?.table.as_ref()?;
+        let key = self.catalog().primary_key(table.oid)?;
+        let grouped = |attnum: u16| {
+            group_by
+                .iter()
+                .any(|e| matches!(e, Expr::Var(v) if v.rel == var.rel && v.column == attnum as i16))
         };
-        let Some(key) = self.catalog().primary_key(table.oid) else {
-            return false;
-        };
-        key.columns.iter().all(|c| {
-            group_by.iter().any(
-                |e| matches!(e, Expr::Var(v) if v.rel == var.rel && v.column == c.attnum as i16),
-            )
-        })
+        let all = key.columns.iter().all(|c| grouped(c.attnum));
+        all.then(|| key.clone())
     }
 }
 

@@ -17,8 +17,11 @@ mod grouping;
 mod scope;
 mod select;
 mod table;
+mod updatable;
 mod utility;
+mod view;
 mod window;
+mod with;
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType, oid};
@@ -49,6 +52,9 @@ pub struct BindContext<'a> {
     /// Parameter types of a prepared statement.
     pub prepared: &'a dyn Fn(&str) -> Option<Vec<SqlType>>,
 }
+
+pub use aggregate::written_order;
+pub use view::{rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.
 pub fn bind(statement: &ast::Statement, sql: &str, ctx: &BindContext<'_>) -> Result<Bound> {
@@ -162,6 +168,8 @@ struct Level {
     /// Aggregates over its rows that stand in queries inside it, which know them as columns of `output`.
     lifted: Vec<Expr>,
     output: RelId,
+    /// The first aggregate over its rows.
+    aggregate: Option<ast::Pos>,
 }
 
 struct Binder<'a> {
@@ -182,6 +190,11 @@ struct Binder<'a> {
     levels: Vec<Level>,
     /// The windows of the SELECT in hand.
     windows: Vec<Window>,
+    /// As which role tables are read, and where their names are sought: inside a view, as its owner defined it.
+    user: Oid,
+    search_path: Vec<Oid>,
+    /// The views whose queries are being bound, outermost first.
+    views: Vec<Oid>,
 }
 
 /// Attaches a place to an error that has none.
@@ -207,6 +220,9 @@ impl<'a> Binder<'a> {
             target_places: vec![],
             levels: vec![],
             windows: vec![],
+            user: ctx.user,
+            search_path: ctx.search_path.to_vec(),
+            views: vec![],
         }
     }
 
@@ -258,6 +274,8 @@ impl<'a> Binder<'a> {
             | S::RenameColumn { .. }
             | S::RenameConstraint { .. }
             | S::CreateIndex(_)
+            | S::CreateView(_)
+            | S::AlterView { .. }
             | S::CreateSchema { .. }
             | S::CreateSequence { .. }
             | S::AlterSequence { .. }
@@ -281,9 +299,15 @@ impl<'a> Binder<'a> {
     fn data(&mut self, statement: &ast::Statement) -> Result<BoundQuery> {
         let kind = match statement {
             ast::Statement::Query(query) => QueryKind::Select(self.query(query, None)?),
-            ast::Statement::Insert(insert) => QueryKind::Insert(Box::new(self.insert(insert)?)),
-            ast::Statement::Update(update) => QueryKind::Update(Box::new(self.update(update)?)),
-            ast::Statement::Delete(delete) => QueryKind::Delete(Box::new(self.delete(delete)?)),
+            ast::Statement::Insert(insert) => {
+                QueryKind::Insert(Box::new(self.insert(insert, None)?))
+            }
+            ast::Statement::Update(update) => {
+                QueryKind::Update(Box::new(self.update(update, None)?))
+            }
+            ast::Statement::Delete(delete) => {
+                QueryKind::Delete(Box::new(self.delete(delete, None)?))
+            }
             _ => return Err(Error::internal("not a data statement")),
         };
         self.bound(kind)
@@ -315,9 +339,7 @@ impl<'a> Binder<'a> {
     fn find_relation(&self, name: &ast::Name) -> Result<Option<Relation>> {
         self.check_database(name)?;
         let Some(schema) = name.schema() else {
-            return Ok(self
-                .catalog()
-                .find_relation(self.ctx.search_path, name.last()));
+            return Ok(self.catalog().find_relation(&self.search_path, name.last()));
         };
         let Some(schema) = self.schema_named(schema) else {
             return Ok(None);

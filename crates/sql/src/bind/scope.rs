@@ -77,9 +77,19 @@ pub(super) struct Scope<'s> {
 #[derive(Clone, Debug)]
 pub(super) struct CteName {
     pub name: String,
-    /// Its index in the statement; None while it is being bound itself (recursion).
-    pub index: Option<u32>,
+    pub reading: CteReading,
     pub columns: Vec<crate::query::RelColumn>,
+}
+
+/// What a WITH query's name stands for, by the query's index in the statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CteReading {
+    /// Its rows.
+    Result(u32),
+    /// In its own recursive term: the rows of the step before.
+    LastStep(u32),
+    /// It is written further on, and cannot be read yet.
+    Later,
 }
 
 pub(super) static NO_NAMES: Names = Names {

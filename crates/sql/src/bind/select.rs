@@ -3,12 +3,12 @@
 use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
 
-use super::scope::{CteName, NO_NAMES, Names, Scope};
+use super::scope::{CteReading, NO_NAMES, Names, Scope};
 use super::{Binder, Clause, Level};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::CastContext;
 use crate::parse::ast::{self, Node, Pos};
-use crate::query::{Body, Cte, Distinct, FromItem, Query, RelColumn, RelKind, Select, Target};
+use crate::query::{Body, Distinct, FromItem, Grouping, Query, RelColumn, RelKind, Select, Target};
 
 impl Binder<'_> {
     /// A query; `outer` is what it can see from where it stands.
@@ -39,70 +39,18 @@ impl Binder<'_> {
             ctes: &ctes,
             barred: None,
         };
-        self.query_body(ast, &scope)
-    }
-
-    pub(super) fn bind_ctes(
-        &mut self,
-        with: &[ast::Cte],
-        recursive: bool,
-        outer: Option<&Scope<'_>>,
-    ) -> Result<Vec<CteName>> {
-        let mut names: Vec<CteName> = Vec::new();
-        for cte in with {
-            if names.iter().any(|n| n.name == cte.name) {
-                let message = format!("WITH query name \"{}\" specified more than once", cte.name);
-                return Err(Error::new(state::DUPLICATE_ALIAS, message).position(cte.pos + 1));
-            }
-            let Some(query) = &cte.query else {
-                return Err(Error::unsupported("data-modifying WITH").position(cte.pos + 1));
-            };
-            let mut visible = names.clone();
-            if recursive {
-                visible.push(CteName {
-                    name: cte.name.clone(),
-                    index: None,
-                    columns: vec![],
-                });
-            }
-            let empty = Scope::empty();
-            let scope = Scope {
-                names: &NO_NAMES,
-                outer: Some(outer.unwrap_or(&empty)),
-                ctes: &visible,
-                barred: None,
-            };
-            let query = self.query(query, Some(&scope))?;
-            let mut columns = query.columns();
-            if cte.columns.len() > columns.len() {
-                let message = format!(
-                    "WITH query \"{}\" has {} columns available but {} columns specified",
-                    cte.name,
-                    columns.len(),
-                    cte.columns.len()
-                );
-                return Err(
-                    Error::new(state::INVALID_COLUMN_REFERENCE, message).position(cte.pos + 1)
-                );
-            }
-            columns
-                .iter_mut()
-                .zip(&cte.columns)
-                .for_each(|(c, n)| c.name = n.clone());
-            let index = self.ctes.len() as u32;
-            let materialized = cte.materialized == Some(true);
-            self.ctes.push(Cte {
-                name: cte.name.clone(),
-                query,
-                materialized,
-            });
-            names.push(CteName {
-                name: cte.name.clone(),
-                index: Some(index),
-                columns,
-            });
+        let mut query = self.query_body(ast, &scope)?;
+        let own = ctes.iter().filter_map(|cte| match cte.reading {
+            CteReading::Result(index) => Some(index),
+            _ => None,
+        });
+        let inner = std::mem::take(&mut query.ctes);
+        query.ctes = own.chain(inner).collect();
+        for index in &query.ctes {
+            let outside = self.ctes[*index as usize].body.outside();
+            query.outside.extend(outside);
         }
-        Ok(names)
+        Ok(query)
     }
 
     fn query_body(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
@@ -143,6 +91,8 @@ impl Binder<'_> {
         let rel = crate::query::Rel {
             id,
             alias: "unnamed_subquery".into(),
+            aliased: false,
+            column_aliases: vec![],
             kind: RelKind::Subquery {
                 query: Box::new(query),
                 lateral: false,
@@ -154,6 +104,7 @@ impl Binder<'_> {
             filter: None,
             group_by: vec![],
             grouping_sets: vec![],
+            grouping: Grouping::default(),
             grouped: false,
             having: None,
             windows: vec![],
@@ -171,6 +122,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         };
         self.limits(ast, &mut query, scope)?;
         self.no_locks(ast, "with a parenthesized query")?;
@@ -200,6 +153,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         };
         self.limits(ast, &mut query, scope)?;
         self.no_locks(ast, "with UNION/INTERSECT/EXCEPT")?;
@@ -390,7 +345,7 @@ impl Binder<'_> {
     }
 
     /// One side of a set operation: the other side has a say in what its constants are.
-    fn operand(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
+    pub(super) fn operand(&mut self, ast: &ast::Query, scope: &Scope<'_>) -> Result<Query> {
         self.keep_untyped = matches!(ast.body, ast::Body::Select(_));
         let query = self.query(ast, Some(scope));
         self.keep_untyped = false;
@@ -449,6 +404,8 @@ impl Binder<'_> {
         let rel = crate::query::Rel {
             id,
             alias: "unnamed_subquery".into(),
+            aliased: false,
+            column_aliases: vec![],
             kind: RelKind::Subquery {
                 query: Box::new(query),
                 lateral: false,
@@ -460,6 +417,7 @@ impl Binder<'_> {
             filter: None,
             group_by: vec![],
             grouping_sets: vec![],
+            grouping: Grouping::default(),
             grouped: false,
             having: None,
             windows: vec![],
@@ -476,6 +434,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         })
     }
 
@@ -506,6 +466,7 @@ impl Binder<'_> {
             clause: Clause::From,
             lifted: vec![],
             output,
+            aggregate: None,
         });
         let mut names = Names::default();
         let from = self.bind_from(&select.from, &mut names, outer)?;
@@ -528,7 +489,7 @@ impl Binder<'_> {
             b.order_by(&ast.order, &targets, &scope)
         })?;
         self.target_places = places;
-        let (group_by, grouping_sets) =
+        let (group_by, grouping_sets, grouping) =
             self.in_clause(Clause::GroupBy, |b| b.group_by(select, &targets, &scope))?;
         let having = match &select.having {
             Some(ast) => Some(self.in_clause(Clause::Having, |b| {
@@ -543,18 +504,28 @@ impl Binder<'_> {
         for window in &windows {
             window.for_each_expr(&mut |e| windows_aggregate |= has_aggregate(e));
         }
-        let lifted = self.levels.pop().map_or(vec![], |level| level.lifted);
+        let (lifted, aggregate) = match self.levels.pop() {
+            Some(level) => (level.lifted, level.aggregate),
+            None => (vec![], None),
+        };
         let has_aggregate = windows_aggregate
             || !lifted.is_empty()
             || targets.iter().any(|t| has_aggregate(&t.expr))
             || order.iter().any(|k| has_aggregate(&k.expr))
             || having.is_some();
+        if has_aggregate && from.iter().any(reads_last_step) {
+            let message =
+                "aggregate functions are not allowed in a recursive query's recursive term";
+            let error = Error::new(state::INVALID_RECURSION, message);
+            return Err(super::at(error, aggregate.unwrap_or(ast.pos)));
+        }
         let grouped = has_aggregate || !select.group_by.is_empty();
         let mut bound = Select {
             from,
             filter,
             group_by,
             grouping_sets,
+            grouping,
             grouped,
             having,
             windows,
@@ -573,6 +544,8 @@ impl Binder<'_> {
             offset: None,
             locks: vec![],
             output,
+            ctes: vec![],
+            outside: vec![],
         };
         self.limits(ast, &mut query, &scope)?;
         query.locks = self.locks(ast, &query, &names)?;
@@ -648,6 +621,14 @@ impl Binder<'_> {
     }
 }
 
+/// Whether a WITH query's own rows are among the items.
+fn reads_last_step(item: &FromItem) -> bool {
+    match item {
+        FromItem::Rel(rel) => matches!(rel.kind, RelKind::WorkTable(_)),
+        FromItem::Join { left, right, .. } => reads_last_step(left) || reads_last_step(right),
+    }
+}
+
 pub(super) fn lock_name(strength: ast::RowLockStrength) -> &'static str {
     match strength {
         ast::RowLockStrength::Update => "FOR UPDATE",
@@ -658,7 +639,7 @@ pub(super) fn lock_name(strength: ast::RowLockStrength) -> &'static str {
 }
 
 /// One target for each column of an entry.
-fn output_targets(id: RelId, columns: &[RelColumn]) -> Vec<Target> {
+pub(super) fn output_targets(id: RelId, columns: &[RelColumn]) -> Vec<Target> {
     columns
         .iter()
         .enumerate()

@@ -11,7 +11,7 @@ use crate::expr::Expr;
 use crate::func::CastContext;
 use crate::parse::ast::{self, Statement as S};
 use crate::parse::option_is_on;
-use crate::query::QueryKind;
+use crate::query::{Cte, CteBody, QueryKind};
 
 impl Binder<'_> {
     pub(super) fn utility(&mut self, statement: &ast::Statement) -> Result<Command> {
@@ -66,6 +66,12 @@ impl Binder<'_> {
             } => {
                 let query = self.query(query, None)?;
                 let query = Box::new(self.bound(QueryKind::Select(query))?);
+                let writes = |cte: &Cte| matches!(cte.body, CteBody::Write(_));
+                if query.ctes.iter().any(writes) {
+                    let message =
+                        "DECLARE CURSOR must not contain data-modifying statements in WITH";
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                }
                 Command::Declare {
                     name: name.clone(),
                     query,
@@ -133,7 +139,7 @@ impl Binder<'_> {
                 Relation::Table(table) => Ok(table.oid),
                 // System catalogs have nothing to lock or clean.
                 Relation::Virtual(table) => Ok(table.oid),
-                Relation::Index(_) | Relation::Sequence(_) => {
+                Relation::View(_) | Relation::Index(_) | Relation::Sequence(_) => {
                     let message = format!("\"{}\" is not a table", name.last());
                     Err(Error::new(state::WRONG_OBJECT_TYPE, message))
                 }

@@ -159,6 +159,49 @@ pub enum Identity {
     ByDefault,
 }
 
+/// A view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    #[serde(with = "id")]
+    pub schema: Oid,
+    pub name: String,
+    #[serde(with = "id")]
+    pub owner: Oid,
+    pub columns: Vec<ViewColumn>,
+    /// Its query as SQL in which every name has its schema; written anew when something it names is renamed.
+    pub query: String,
+    /// WITH CHECK OPTION: rows written through it must be rows of it.
+    pub check: Option<CheckOption>,
+    /// What the query names: it cannot go while the view is there.
+    pub uses: Vec<ViewUse>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewColumn {
+    pub name: String,
+    #[serde(with = "id")]
+    pub ty: SqlType,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CheckOption {
+    /// Of this view's condition alone.
+    Local,
+    /// And of those of the views below.
+    Cascaded,
+}
+
+/// What a view names: a relation, with which of its columns; a type; the primary key that its GROUP BY leans on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewUse {
+    #[serde(with = "id")]
+    pub object: Oid,
+    /// Attribute numbers, in order.
+    pub columns: Vec<u16>,
+}
+
 /// An index: a B-tree over columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexDef {
@@ -426,6 +469,7 @@ macro_rules! objects {
 objects! {
     Schema(SchemaDef) = "schema";
     Table(TableDef) = "table";
+    View(ViewDef) = "view";
     Index(IndexDef) = "index";
     Constraint(ConstraintDef) = "constraint";
     Sequence(SequenceDef) = "sequence";

@@ -11,6 +11,7 @@ use super::*;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Relation {
     Table(Arc<TableDef>),
+    View(Arc<ViewDef>),
     Index(Arc<IndexDef>),
     Sequence(Arc<SequenceDef>),
     Virtual(&'static VirtualTable),
@@ -27,6 +28,7 @@ impl Relation {
     pub fn oid(&self) -> Oid {
         match self {
             Relation::Table(d) => d.oid,
+            Relation::View(d) => d.oid,
             Relation::Index(d) => d.oid,
             Relation::Sequence(d) => d.oid,
             Relation::Virtual(d) => d.oid,
@@ -35,6 +37,7 @@ impl Relation {
     pub fn name(&self) -> &str {
         match self {
             Relation::Table(d) => &d.name,
+            Relation::View(d) => &d.name,
             Relation::Index(d) => &d.name,
             Relation::Sequence(d) => &d.name,
             Relation::Virtual(d) => d.name,
@@ -43,6 +46,7 @@ impl Relation {
     pub fn schema(&self) -> Oid {
         match self {
             Relation::Table(d) => d.schema,
+            Relation::View(d) => d.schema,
             Relation::Index(d) => d.schema,
             Relation::Sequence(d) => d.schema,
             Relation::Virtual(d) => d.schema,
@@ -52,6 +56,7 @@ impl Relation {
     pub fn relkind(&self) -> u8 {
         match self {
             Relation::Table(_) => b'r',
+            Relation::View(_) => b'v',
             Relation::Index(_) => b'i',
             Relation::Sequence(_) => b'S',
             Relation::Virtual(d) => d.relkind(),
@@ -112,6 +117,7 @@ impl Catalog {
     by_oid! {
         schema, schemas, Schema, SchemaDef;
         table, tables, Table, TableDef;
+        view, views, View, ViewDef;
         index, indexes, Index, IndexDef;
         constraint, constraints, Constraint, ConstraintDef;
         sequence, sequences, Sequence, SequenceDef;
@@ -149,6 +155,7 @@ impl Catalog {
     pub fn relation(&self, oid: Oid) -> Option<Relation> {
         match self.objects.get(&oid) {
             Some(Object::Table(d)) => Some(Relation::Table(d.clone())),
+            Some(Object::View(d)) => Some(Relation::View(d.clone())),
             Some(Object::Index(d)) => Some(Relation::Index(d.clone())),
             Some(Object::Sequence(d)) => Some(Relation::Sequence(d.clone())),
             _ => system::by_oid(oid).map(Relation::Virtual),
@@ -246,6 +253,10 @@ impl Catalog {
     /// Foreign keys that reference the table.
     pub fn referencing(&self, table: Oid) -> &[Arc<ConstraintDef>] {
         self.links.get(&table).map_or(&[], |l| &l.referenced_by)
+    }
+    /// Views that name the relation or type, by age.
+    pub fn views_of(&self, object: Oid) -> &[Oid] {
+        self.links.get(&object).map_or(&[], |l| &l.views)
     }
     /// Sequences owned by the table's columns.
     pub fn sequences_of(&self, table: Oid) -> &[Oid] {

@@ -19,9 +19,10 @@ use foldhash::fast::FixedState;
 use throng_types::Oid;
 
 pub use def::{
-    ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef, EnumLabel,
-    FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, OnCommit,
-    Persistence, RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef,
+    CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef,
+    EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, OnCommit,
+    Persistence, RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef,
+    ViewUse,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -64,6 +65,7 @@ pub mod builtin {
         pub const DATABASE: Oid = Oid(1262);
         pub const TYPE: Oid = Oid(1247);
         pub const ATTRDEF: Oid = Oid(2604);
+        pub const REWRITE: Oid = Oid(2618);
     }
 }
 
@@ -84,7 +86,7 @@ pub struct Catalog {
     comments: Map<(Oid, Oid, u16), Oid>,
 }
 
-/// What belongs to or points at a table.
+/// What belongs to or points at a table, another relation or a type.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Links {
     /// Primary key first, then by name, as PostgreSQL lists them.
@@ -93,6 +95,8 @@ struct Links {
     /// Foreign keys of other tables (and its own) that reference it.
     referenced_by: Vec<Arc<ConstraintDef>>,
     sequences: Vec<Oid>,
+    /// Views that name it, by age.
+    views: Vec<Oid>,
     stats: Option<Arc<StatsDef>>,
 }
 
@@ -183,6 +187,14 @@ impl Catalog {
             Object::Table(d) => {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
             }
+            Object::View(d) => {
+                Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+                for used in &d.uses {
+                    let views = &mut self.links_mut(used.object).views;
+                    views.push(oid);
+                    views.sort();
+                }
+            }
             Object::Sequence(d) => {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
                 if let Some((table, _)) = d.owned_by {
@@ -235,6 +247,12 @@ impl Catalog {
                 Arc::make_mut(&mut self.databases).remove(&d.name);
             }
             Object::Table(d) => self.forget_name(d.schema, &d.name, oid),
+            Object::View(d) => {
+                self.forget_name(d.schema, &d.name, oid);
+                for used in &d.uses {
+                    self.links_mut(used.object).views.retain(|v| *v != oid);
+                }
+            }
             Object::Sequence(d) => {
                 self.forget_name(d.schema, &d.name, oid);
                 if let Some((table, _)) = d.owned_by {

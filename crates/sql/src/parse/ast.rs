@@ -282,8 +282,8 @@ pub struct Cte {
     pub name: String,
     pub columns: Vec<String>,
     pub materialized: Option<bool>,
-    /// None: a data-modifying statement.
-    pub query: Option<Query>,
+    /// A query, or an INSERT, UPDATE or DELETE.
+    pub statement: Statement,
     pub pos: Pos,
 }
 
@@ -406,6 +406,7 @@ pub enum Statement {
         change: ObjectChange,
     },
     RenameColumn {
+        kind: ObjectKind,
         table: Name,
         if_exists: bool,
         column: String,
@@ -418,6 +419,14 @@ pub enum Statement {
         to: String,
     },
     CreateIndex(Box<CreateIndex>),
+    CreateView(Box<CreateView>),
+    /// Storage parameters to set and to reset.
+    AlterView {
+        name: Name,
+        if_exists: bool,
+        set: Vec<(String, String)>,
+        reset: Vec<String>,
+    },
     CreateSchema {
         name: Option<String>,
         owner: Option<String>,
@@ -818,6 +827,18 @@ pub enum ObjectChange {
     SetSchema(String),
     Owner(String),
 }
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateView {
+    pub name: Name,
+    pub columns: Vec<String>,
+    pub query: Query,
+    pub or_replace: bool,
+    pub options: Vec<(String, String)>,
+    pub check: Option<CheckOption>,
+}
+
+pub use crate::catalog::CheckOption;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateIndex {

@@ -13,6 +13,9 @@ impl Parser<'_> {
         self.keyword("create")?;
         if self.word("or") {
             self.keyword("replace")?;
+            if self.any_of(&["view", "recursive"]) {
+                return self.create_view(true);
+            }
             return Err(self.unsupported("CREATE OR REPLACE", pos));
         }
         let Some(word) = self.peek_word().map(str::to_string) else {
@@ -59,7 +62,7 @@ impl Parser<'_> {
                 Ok(Statement::CreateRole { name, options })
             }
             "database" => Ok(self.skip_unsupported("CREATE DATABASE")),
-            "view" => Ok(self.skip_unsupported("CREATE VIEW")),
+            "view" | "recursive" => self.create_view(false),
             "materialized" => Ok(self.skip_unsupported("CREATE MATERIALIZED VIEW")),
             "function" => Ok(self.skip_unsupported("CREATE FUNCTION")),
             "procedure" => Ok(self.skip_unsupported("CREATE PROCEDURE")),
@@ -485,7 +488,7 @@ impl Parser<'_> {
             }
             "role" | "user" | "group" => self.alter_role(&word),
             "database" => self.alter_database(),
-            "view" => Ok(self.skip_unsupported("ALTER VIEW")),
+            "view" => self.alter_view(),
             "function" => Ok(self.skip_unsupported("ALTER FUNCTION")),
             "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
             "type" => self.alter_type(),
@@ -503,7 +506,7 @@ impl Parser<'_> {
     }
 
     /// `RENAME TO`, `OWNER TO`, `SET SCHEMA`.
-    fn object_change(&mut self) -> Result<ObjectChange> {
+    pub(super) fn object_change(&mut self) -> Result<ObjectChange> {
         if self.word("rename") {
             self.keyword("to")?;
             return Ok(ObjectChange::Rename(self.name()?));
@@ -690,6 +693,7 @@ impl Parser<'_> {
             "table" => ObjectKind::Table,
             "index" => ObjectKind::Index,
             "sequence" => ObjectKind::Sequence,
+            "view" => ObjectKind::View,
             "schema" => ObjectKind::Schema,
             "role" => ObjectKind::Role,
             "database" => ObjectKind::Database,

@@ -20,6 +20,8 @@ mod query;
 mod table;
 mod types;
 mod utility;
+mod view;
+pub(crate) mod walk;
 mod window;
 
 use throng_types::error::state;

@@ -53,17 +53,16 @@ impl Parser<'_> {
                 None
             };
             p.expect('(')?;
-            let modifying = p.any_of(&["insert", "update", "delete", "merge"]);
-            if modifying {
-                return Err(p.unsupported("data-modifying WITH", p.pos()));
-            }
-            let query = Some(p.query()?);
+            let statement = p.nested(Self::data_statement)?;
             p.expect(')')?;
+            if p.any_of(&["search", "cycle"]) {
+                return Err(p.unsupported("SEARCH and CYCLE of WITH", p.pos()));
+            }
             Ok(Cte {
                 name,
                 columns,
                 materialized,
-                query,
+                statement,
                 pos,
             })
         })?;

@@ -122,7 +122,7 @@ impl Parser<'_> {
         self.options()
     }
 
-    fn options(&mut self) -> Result<Vec<(String, String)>> {
+    pub(super) fn options(&mut self) -> Result<Vec<(String, String)>> {
         self.parens(|p| {
             p.list(|p| {
                 let mut name = p.label()?;
@@ -495,6 +495,7 @@ impl Parser<'_> {
             self.keyword("to")?;
             let to = self.name()?;
             return Ok(Statement::RenameColumn {
+                kind: ObjectKind::Table,
                 table: name,
                 if_exists,
                 column,

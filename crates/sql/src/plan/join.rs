@@ -6,6 +6,7 @@ use super::access::{TableRef, Wanted, same_keys};
 use super::cost;
 use super::subquery::SemiJoin;
 use super::{Built, Columns, Cost, FunctionScan, HashJoin, NestedLoop, Node, Planner};
+use super::{pushdown, with};
 use crate::expr::{Expr, RelId};
 use crate::func::Strategy;
 use crate::query::{FromItem, JoinKind, Rel, RelKind};
@@ -42,6 +43,7 @@ fn flatten<'q>(item: &'q FromItem, units: &mut Vec<&'q FromItem>, conditions: &m
             left,
             right,
             on,
+            ..
         } => {
             flatten(left, units, conditions);
             flatten(right, units, conditions);
@@ -192,6 +194,7 @@ impl Planner<'_> {
                 left,
                 right,
                 on,
+                ..
             } => self.outer_join(*kind, left, right, on.as_ref(), own),
         }
     }
@@ -238,8 +241,16 @@ impl Planner<'_> {
                     order: Vec::new(),
                 })
             }
-            RelKind::Subquery { query, .. } => {
-                let inner = self.query(query)?;
+            RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
+                let mut conditions = conditions;
+                let inner = match conditions.is_empty() {
+                    true => self.query(query)?,
+                    false => {
+                        let mut query = query.clone();
+                        pushdown::push_down(&mut query, rel.id, &mut conditions);
+                        self.query(&query)?
+                    }
+                };
                 let built = rename(inner.plan, rel.id);
                 self.filter(built, conditions)
             }
@@ -277,37 +288,8 @@ impl Planner<'_> {
                 })
             }
             RelKind::Cte(number) => self.cte(rel, *number as usize, conditions),
+            RelKind::WorkTable(number) => self.work_table(rel, *number as usize, conditions),
         }
-    }
-
-    fn cte(&mut self, rel: &Rel, number: usize, conditions: Vec<Expr>) -> Result<Built> {
-        let subplan = match self.cte_slots[number] {
-            Some(subplan) => subplan,
-            None => {
-                let query = self.ctes[number].query.clone();
-                let built = self.query(&query)?;
-                self.subplans.push(built.plan);
-                let subplan = self.subplans.len() as u32 - 1;
-                self.cte_slots[number] = Some(subplan);
-                subplan
-            }
-        };
-        let cost = self.subplans[subplan as usize].cost;
-        let types = self.subplans[subplan as usize].types.clone();
-        let places = Columns::of(rel.id, 1..=types.len() as i16);
-        let filter = Expr::all_of(self.place_all(conditions, &places)?);
-        let node = Node::CteScan {
-            rel: rel.id,
-            alias: rel.alias.clone(),
-            subplan,
-            filter,
-        };
-        let plan = self.node(node, types, cost);
-        Ok(Built {
-            plan,
-            columns: places,
-            order: Vec::new(),
-        })
     }
 
     /// An outer join where it stands; `above`: conditions on its result.
@@ -382,6 +364,7 @@ impl Planner<'_> {
             let mut all = own.clone();
             all.extend(on.iter().cloned());
             let before = (self.next_plan, self.next_param, self.subplans.len());
+            let shared = self.shared.clone();
             let (right, free) = self.attached(|p| p.unit(unit, all, &Wanted::default()))?;
             let by_key = matches!(right.plan.node, Node::IndexScan(_)) && !free.is_empty();
             let looped = left.rows() * right.plan.cost.total;
@@ -390,6 +373,7 @@ impl Planner<'_> {
             }
             (self.next_plan, self.next_param) = (before.0, before.1);
             self.subplans.truncate(before.2);
+            self.shared = shared;
         }
         let right = self.unit(unit, own, &Wanted::default())?;
         self.join_built(kind, left, right, on)
@@ -439,8 +423,14 @@ impl Planner<'_> {
             return self.nested_loop(kind, left, right, Vec::new(), conditions, true);
         }
         let mut pairs: Vec<(Expr, Expr)> = keys.into_iter().map(|k| (k.left, k.right)).collect();
-        // The table is built of the right side: the smaller one, where the kind of join does not care.
-        if kind == JoinKind::Inner && left.rows() < right.rows() {
+        // The table is built of the right side: the smaller one, where the kind of join does not care; or the one that is
+        // the same in each step of a recursion.
+        let better = match (with::changes(&left.plan), with::changes(&right.plan)) {
+            (true, false) => !with::can_be_kept(&right.plan.cost) && left.rows() < right.rows(),
+            (false, true) => with::can_be_kept(&left.plan.cost) || left.rows() < right.rows(),
+            _ => left.rows() < right.rows(),
+        };
+        if kind == JoinKind::Inner && better {
             std::mem::swap(&mut left, &mut right);
             pairs.iter_mut().for_each(|(a, b)| std::mem::swap(a, b));
         }
@@ -583,7 +573,7 @@ impl Planner<'_> {
 }
 
 /// A plan's columns under the name of the item that it stands for.
-fn rename(plan: super::Plan, rel: RelId) -> Built {
+pub(super) fn rename(plan: super::Plan, rel: RelId) -> Built {
     let columns = Columns::of(rel, 1..=plan.types.len() as i16);
     Built {
         plan,

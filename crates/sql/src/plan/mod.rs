@@ -15,12 +15,16 @@ mod fold;
 mod grouping;
 mod join;
 mod node;
+mod pullup;
+mod pushdown;
 mod select;
 mod subquery;
 mod window;
+mod with;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use throng_types::{Error, Oid, Result, SqlType};
@@ -28,7 +32,7 @@ use throng_types::{Error, Oid, Result, SqlType};
 use crate::catalog::Catalog;
 use crate::expr::{Expr, ParamId, RelId, Var};
 use crate::func::EvalContext;
-use crate::query::{BoundQuery, Cte, QueryKind};
+use crate::query::{BoundQuery, Cte, CteBody, QueryKind};
 
 pub use node::*;
 
@@ -60,7 +64,12 @@ pub struct PlanContext<'a> {
 ///
 /// # Errors
 /// 0A000 for what the row operators do not do.
-pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement> {
+pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement> {
+    let output = match &query.kind {
+        QueryKind::Select(query) => select::output_columns(query),
+        _ => Vec::new(),
+    };
+    pullup::pull_up(&mut query);
     let BoundQuery {
         kind,
         ctes,
@@ -72,23 +81,19 @@ pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement
         needed: HashMap::default(),
         frames: Vec::new(),
         subplans: Vec::new(),
-        cte_slots: vec![None; ctes.len()],
-        ctes,
+        shared: vec![None; ctes.len()],
+        steps: vec![None; ctes.len()],
+        ctes: ctes.into(),
+        work_tables: 0,
         next_param: 0,
         next_plan: 0,
         next_rel: rel_count,
         locks: BTreeMap::new(),
     };
     planner.note_needed(&kind);
+    let (writes, late_writes) = planner.writes(&kind)?;
     let (tag, root, output) = match kind {
-        QueryKind::Select(query) => {
-            let built = planner.query(&query)?;
-            (
-                StatementTag::Select,
-                built.plan,
-                planner.output_columns(&query),
-            )
-        }
+        QueryKind::Select(query) => (StatementTag::Select, planner.query(&query)?.plan, output),
         QueryKind::Insert(insert) => planner.insert(*insert)?,
         QueryKind::Update(update) => planner.update(*update)?,
         QueryKind::Delete(delete) => planner.delete(*delete)?,
@@ -97,6 +102,8 @@ pub fn plan(query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedStatement
         tag,
         root,
         subplans: planner.subplans,
+        writes,
+        late_writes,
         outer_params: planner.next_param,
         params,
         output,
@@ -191,10 +198,12 @@ pub(super) struct Planner<'a> {
     needed: Map<RelId, BTreeSet<i16>>,
     frames: Vec<Frame>,
     subplans: Vec<Plan>,
-    ctes: Vec<Cte>,
-
-    /// The subplan of each WITH query that has been planned.
-    cte_slots: Vec<Option<u32>>,
+    ctes: Arc<[Cte]>,
+    /// Each WITH query that has been planned as a subplan.
+    shared: Vec<Option<with::Shared>>,
+    /// Each WITH RECURSIVE whose recursive term is being planned, or was.
+    steps: Vec<Option<with::Steps>>,
+    work_tables: u32,
     next_param: u32,
     next_plan: u32,
     next_rel: u32,
@@ -226,20 +235,27 @@ impl Planner<'_> {
     /// Columns asked for, whole rows of what is written included.
     fn note_needed(&mut self, kind: &QueryKind) {
         let mut needed: Map<RelId, BTreeSet<i16>> = Map::default();
-        kind.for_each_var(&mut |var| {
-            needed.entry(var.rel).or_default().insert(var.column);
+        let written = self.ctes.iter().filter_map(|cte| match &cte.body {
+            CteBody::Write(kind) => Some(&**kind),
+            _ => None,
         });
-        for cte in &self.ctes {
-            cte.query.for_each_var(&mut |var| {
+        let kinds: Vec<&QueryKind> = written.chain([kind]).collect();
+        for kind in &kinds {
+            kind.for_each_var(&mut |var| {
                 needed.entry(var.rel).or_default().insert(var.column);
             });
         }
-        let whole = match kind {
+        for query in self.ctes.iter().flat_map(|cte| cte.body.queries()) {
+            query.for_each_var(&mut |var| {
+                needed.entry(var.rel).or_default().insert(var.column);
+            });
+        }
+        let whole = kinds.into_iter().filter_map(|kind| match kind {
             QueryKind::Update(update) => Some((update.rel, update.table.columns.len())),
             QueryKind::Delete(delete) => Some((delete.rel, delete.table.columns.len())),
             _ => None,
-        };
-        if let Some((rel, columns)) = whole {
+        });
+        for (rel, columns) in whole {
             let set = needed.entry(rel).or_default();
             set.extend(1..=columns as i16);
             set.insert(crate::expr::system::CTID);
@@ -447,7 +463,8 @@ impl Plan {
             | Node::IndexScan(_)
             | Node::VirtualScan { .. }
             | Node::FunctionScan(_)
-            | Node::CteScan { .. } => vec![],
+            | Node::CteScan { .. }
+            | Node::WorkTableScan { .. } => vec![],
             Node::Filter { input, .. }
             | Node::Project { input, .. }
             | Node::ProjectSet { input, .. }
@@ -461,6 +478,7 @@ impl Plan {
             Node::NestedLoop(node) => vec![&node.left, &node.right],
             Node::HashJoin(node) => vec![&node.left, &node.right],
             Node::SetOp { left, right, .. } => vec![left, right],
+            Node::RecursiveUnion(node) => vec![&node.init, &node.term],
             Node::Insert(node) => vec![&node.input],
             Node::Update(node) => vec![&node.input],
             Node::Delete(node) => vec![&node.input],
@@ -492,9 +510,16 @@ impl Plan {
                     .for_each(|b| f(&b.value));
                 scan.condition.iter().chain(&scan.filter).for_each(f);
             }
-            Node::VirtualScan { filter, .. } | Node::CteScan { filter, .. } => {
-                filter.iter().for_each(f)
+            Node::VirtualScan { filter, .. } => filter.iter().for_each(f),
+            Node::CteScan { args, filter, .. } => {
+                args.iter().for_each(|(_, e)| f(e));
+                filter.iter().for_each(f);
             }
+            Node::WorkTableScan { step, filter, .. } => {
+                f(step);
+                filter.iter().for_each(f);
+            }
+            Node::RecursiveUnion(node) => node.args.iter().for_each(|(_, e)| f(e)),
             Node::FunctionScan(scan) => scan.args.iter().chain(&scan.filter).for_each(f),
             Node::Filter { condition, .. } => f(condition),
             Node::Project { exprs, .. } => exprs.iter().for_each(f),

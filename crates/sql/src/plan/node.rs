@@ -21,7 +21,7 @@ use throng_types::{Oid, SqlType};
 use crate::catalog::{IndexDef, TableDef, VirtualTable};
 use crate::expr::{AggCall, Expr, ParamId, RelId, SortKey};
 use crate::func::Function;
-use crate::query::{JoinKind, LockWait, RowLockStrength, SetOp};
+use crate::query::{CheckOf, JoinKind, LockWait, RowLockStrength, SetOp};
 use crate::window::{Frame, WindowCall};
 
 /// A statement ready to run. Nothing in it depends on the session, so it can be cached by
@@ -33,6 +33,10 @@ pub struct PlannedStatement {
     /// Subqueries in expressions ([`crate::expr::SubPlanRef`]) and shared WITH queries
     /// ([`Node::CteScan`]).
     pub subplans: Vec<Plan>,
+    /// The writes of WITH that are run before the statement itself: each once, to its end, in this order.
+    pub writes: Vec<WithWrite>,
+    /// Those that are run after it, as nothing in it reads them.
+    pub late_writes: Vec<WithWrite>,
     /// Size of the array of [`ParamId`] values.
     pub outer_params: u32,
     /// Types of `$1`, ….
@@ -41,6 +45,14 @@ pub struct PlannedStatement {
     pub output: Vec<OutputColumn>,
     /// Tables to lock before running, strongest mode each, by oid.
     pub locks: Vec<(Oid, TableLock)>,
+}
+
+/// An INSERT, UPDATE or DELETE of WITH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WithWrite {
+    pub subplan: u32,
+    /// Somebody reads what it returns.
+    pub read: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,11 +122,22 @@ pub enum Node {
         filter: Option<Expr>,
     },
     FunctionScan(FunctionScan),
-    /// Reads a shared WITH query: the subplan is run once and its rows kept.
+    /// Reads a shared WITH query: the subplan is run once for the same `args`, which are set before, and its rows kept.
     CteScan {
         rel: RelId,
         alias: String,
         subplan: u32,
+        args: Vec<(ParamId, Expr)>,
+        filter: Option<Expr>,
+    },
+    RecursiveUnion(Box<RecursiveUnion>),
+    /// In the term of a [`RecursiveUnion`]: the rows of its last step.
+    WorkTableScan {
+        rel: RelId,
+        alias: String,
+        work_table: u32,
+        /// Another value for each step, so that what is kept of one is not taken for the next one's.
+        step: Expr,
         filter: Option<Expr>,
     },
     /// A condition; `once` where it does not depend on the row (PostgreSQL's One-Time Filter).
@@ -235,6 +258,21 @@ pub struct FunctionScan {
     pub filter: Option<Expr>,
 }
 
+/// Gives the rows of `init`, then over and over those of `term`, which reads the rows of the time before, until it gives none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecursiveUnion {
+    /// A row that was given before is given again.
+    pub all: bool,
+    pub init: Plan,
+    pub term: Plan,
+    /// Where `term` finds its rows.
+    pub work_table: u32,
+    /// Set to the number of the step.
+    pub step: Option<ParamId>,
+    /// What the term needs from outside. No input row.
+    pub args: Vec<(ParamId, Expr)>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetExpr {
     Scalar(Expr),
@@ -319,9 +357,10 @@ pub struct LockTarget {
     pub wait: LockWait,
 }
 
-/// A CHECK constraint over the new row.
+/// A condition on the new row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckExpr {
+    pub of: CheckOf,
     pub name: String,
     pub expr: Expr,
 }

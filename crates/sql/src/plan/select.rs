@@ -453,21 +453,21 @@ impl Planner<'_> {
             cost,
         )
     }
+}
 
-    pub(super) fn output_columns(&self, query: &Query) -> Vec<OutputColumn> {
-        let targets = match &query.body {
-            Body::Select(select) => &select.targets,
-            Body::Values { columns, .. } | Body::SetOp { columns, .. } => columns,
-        };
-        let from = match &query.body {
-            Body::Select(select) => &select.from[..],
-            _ => &[],
-        };
-        targets
-            .iter()
-            .map(|t| output_column(&t.name, &t.expr, from))
-            .collect()
-    }
+pub(super) fn output_columns(query: &Query) -> Vec<OutputColumn> {
+    let targets = match &query.body {
+        Body::Select(select) => &select.targets,
+        Body::Values { columns, .. } | Body::SetOp { columns, .. } => columns,
+    };
+    let from = match &query.body {
+        Body::Select(select) => &select.from[..],
+        _ => &[],
+    };
+    targets
+        .iter()
+        .map(|t| output_column(&t.name, &t.expr, from))
+        .collect()
 }
 
 /// What a client is told of an output column: where it comes from, if it is a table's column as it is.
@@ -492,6 +492,7 @@ fn table_of(item: &FromItem, wanted: crate::expr::RelId) -> Option<throng_types:
     match item {
         FromItem::Rel(rel) if rel.id == wanted => match &rel.kind {
             RelKind::Table(table) => Some(table.oid),
+            RelKind::View { view, .. } => Some(view.oid),
             RelKind::Virtual(table) => Some(table.oid),
             _ => None,
         },

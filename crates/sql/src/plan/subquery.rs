@@ -33,6 +33,7 @@ fn bare_select(query: &Query) -> Option<&Select> {
         && query.limit.is_none()
         && query.offset.is_none()
         && query.locks.is_empty()
+        && query.outside.is_empty()
         && !select.from.is_empty()
         && !select
             .targets

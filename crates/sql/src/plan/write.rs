@@ -39,6 +39,8 @@ fn target_item(table: &Arc<TableDef>, rel: RelId) -> FromItem {
     FromItem::Rel(Box::new(Rel {
         id: rel,
         alias,
+        aliased: false,
+        column_aliases: vec![],
         kind: RelKind::Table(table.clone()),
         columns,
     }))
@@ -50,6 +52,7 @@ impl Planner<'_> {
             .into_iter()
             .map(|c| {
                 Ok(CheckExpr {
+                    of: c.of,
                     name: c.name,
                     expr: self.place(c.expr, columns)?,
                 })

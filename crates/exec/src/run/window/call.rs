@@ -11,6 +11,7 @@ use throng_types::{Datum, Error};
 
 use super::frame::Frame;
 use super::rows::Rows;
+use crate::run::context::Kept;
 use crate::run::eval::{eval, holds};
 use crate::run::hashed::datum_bytes;
 use crate::run::{Cx, Row, Step};
@@ -32,8 +33,8 @@ struct Running {
     taken: Range<usize>,
     of: Option<usize>,
     result: Option<Datum>,
-    /// Bytes charged for values in the state.
-    charged: usize,
+    /// The memory of values in the state.
+    kept: Kept,
 }
 
 #[cold]
@@ -244,7 +245,7 @@ impl Call {
 
     /// Forgets what was taken.
     fn start_over(&mut self, taken: Range<usize>, cx: &mut Cx) {
-        cx.release(self.running.charged);
+        self.running.kept.release(cx);
         self.running = Running {
             taken,
             ..Running::default()
@@ -329,8 +330,7 @@ impl Call {
             (agg.step)(&cx.eval, state, &args)?;
             if state.gathers() {
                 let bytes = args.iter().map(datum_bytes).sum();
-                cx.charge(bytes)?;
-                self.running.charged += bytes;
+                self.running.kept.add(bytes, cx)?;
             }
             self.running.result = None;
         }

@@ -6,6 +6,7 @@ use throng_sql::expr::{Expr, SortKey};
 use throng_sql::plan::WindowNode;
 use throng_types::Datum;
 
+use crate::run::context::Kept;
 use crate::run::hashed::{Key, key_of, row_bytes};
 use crate::run::sort::sort_key;
 use crate::run::{BoxOperator, Cx, Row, Step};
@@ -36,6 +37,7 @@ pub(super) struct Rows {
     partition_key: Option<Key>,
     order_key: Box<[u8]>,
     key: Key,
+    kept: Kept,
 }
 
 impl Rows {
@@ -53,6 +55,7 @@ impl Rows {
             partition_key: None,
             order_key: Box::default(),
             key: Key::default(),
+            kept: Kept::default(),
         }
     }
 
@@ -129,7 +132,7 @@ impl Rows {
             self.order_key = key;
         }
         let bytes = row_bytes(&self.pending);
-        cx.charge(bytes)?;
+        self.kept.add(bytes, cx)?;
         self.have_pending = false;
         self.entries.push_back(Entry {
             row: std::mem::take(&mut self.pending),
@@ -174,7 +177,7 @@ impl Rows {
             let Some(entry) = self.entries.pop_front() else {
                 return;
             };
-            cx.release(entry.bytes);
+            self.kept.give_back(entry.bytes, cx);
             self.base += 1;
         }
     }

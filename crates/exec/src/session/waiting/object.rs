@@ -76,7 +76,7 @@ impl<'a> Names<'a> {
             Relation::Table(_) => "table",
             Relation::Index(_) => "index",
             Relation::Sequence(_) => "sequence",
-            Relation::Virtual(_) => "view",
+            Relation::View(_) | Relation::Virtual(_) => "view",
         };
         let name = self.host.catalog.display_name(&self.path, &relation);
         format!("{kind} {name}")

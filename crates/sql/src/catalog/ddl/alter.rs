@@ -11,7 +11,7 @@ use super::rows::slots_replaced;
 use super::{Run, Work};
 use crate::catalog::{
     ConstraintDef, ConstraintKind, IndexDef, Object, Relation, RoleDef, SchemaDef, SequenceDef,
-    TableDef,
+    TableDef, ViewDef,
 };
 use crate::command::{AlterTable, NewColumn, SequenceOptions, Target, TargetKind};
 use crate::expr::Expr;
@@ -133,6 +133,16 @@ impl Run<'_> {
                 using,
                 same_bytes,
             } => {
+                if let Some(view) = self.views_over_column(oid, *attnum).first() {
+                    let message = "cannot alter type of a column used by a view or rule";
+                    let column = quoted(&def.column(*attnum).name);
+                    let detail = format!(
+                        "rule _RETURN on {} depends on column {column}",
+                        self.describe(*view)
+                    );
+                    let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
+                    return Err(error.detail(detail));
+                }
                 let column = &mut def.columns[index(*attnum)];
                 column.ty = *ty;
                 column.collation = collation.clone();
@@ -317,7 +327,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn name_is_free(&self, schema: Oid, name: &str) -> Result<()> {
+    pub(super) fn name_is_free(&self, schema: Oid, name: &str) -> Result<()> {
         match self.catalog().relation_in(schema, name) {
             Some(_) => Err(exists(name)),
             None => Ok(()),
@@ -335,6 +345,26 @@ impl Run<'_> {
                 self.rename_in_checks(target.oid, (&old, name), ("", ""));
             }
             TargetKind::Type => self.rename_type(target.oid, name)?,
+            TargetKind::View => {
+                let view = (*self.view(target.oid)?).clone();
+                self.name_is_free(view.schema, name)?;
+                self.edit.put(ViewDef {
+                    name: name.to_string(),
+                    ..view
+                });
+            }
+            TargetKind::ViewColumn(attnum) => {
+                let mut view = (*self.view(target.oid)?).clone();
+                if view.columns.iter().any(|c| c.name == name) {
+                    let message = format!(
+                        "column \"{name}\" of relation \"{}\" already exists",
+                        view.name
+                    );
+                    return Err(Error::new(state::DUPLICATE_COLUMN, message));
+                }
+                view.columns[attnum as usize - 1].name = name.to_string();
+                self.edit.put(view);
+            }
             TargetKind::Index => {
                 let Some(def) = self.catalog().index(target.oid).cloned() else {
                     return missing();
@@ -536,6 +566,10 @@ impl Run<'_> {
                     ..(*def).clone()
                 });
             }
+            Relation::View(def) => self.edit.put(ViewDef {
+                schema,
+                ..(*def).clone()
+            }),
             Relation::Index(_) | Relation::Virtual(_) => {
                 let message = format!("cannot change schema of index \"{name}\"");
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
@@ -577,6 +611,10 @@ impl Run<'_> {
                     ..(*def).clone()
                 });
             }
+            Some(Object::View(def)) => self.edit.put(ViewDef {
+                owner,
+                ..(*def).clone()
+            }),
             Some(Object::Schema(def)) => self.edit.put(SchemaDef {
                 owner,
                 ..(*def).clone()
@@ -593,6 +631,10 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{name}\"")
 }
 
 /// `nextval` of a sequence, in a column's type.

@@ -26,6 +26,8 @@ struct Collector {
     columns: Vec<(Oid, u16)>,
     /// Dependents that need CASCADE: what they are, and what of.
     dependents: Vec<(String, String)>,
+    /// Which of these are views: their places, and the views.
+    views: Vec<(usize, Oid)>,
     /// Those dropped by name; no complaint about them.
     named: BTreeSet<Oid>,
     queue: Vec<Oid>,
@@ -35,6 +37,18 @@ impl Collector {
     fn part(&mut self, oid: Oid) {
         if self.gone.insert(oid) {
             self.queue.push(oid);
+        }
+    }
+
+    /// Puts the views among the dependents in the order in which they were made.
+    fn views_by_age(&mut self) {
+        let mut by_age: Vec<(Oid, (String, String))> = Vec::new();
+        for (place, view) in &self.views {
+            by_age.push((*view, std::mem::take(&mut self.dependents[*place])));
+        }
+        by_age.sort_by_key(|(view, _)| *view);
+        for ((place, _), (_, line)) in self.views.iter().zip(by_age) {
+            self.dependents[*place] = line;
         }
     }
 }
@@ -50,7 +64,12 @@ impl Run<'_> {
             // Parts of named objects are no surprise to them.
             found.part(target.oid);
         }
+        if targets.iter().all(|t| t.kind == TargetKind::View) {
+            // What depends on several is said to depend on the first.
+            found.queue.reverse();
+        }
         self.collect(&mut found);
+        found.views_by_age();
         let what = match targets {
             [one] => format!(
                 "cannot drop {} because other objects depend on it",
@@ -122,11 +141,14 @@ impl Run<'_> {
                     for fk in catalog.referencing(table.oid) {
                         self.dependent(fk, oid, found);
                     }
+                    self.collect_views(oid, found);
                 }
+                Some(Object::View(_)) => self.collect_views(oid, found),
                 Some(Object::Constraint(constraint)) => {
                     if let Some(index) = constraint.index() {
                         found.part(index);
                     }
+                    self.collect_views(oid, found);
                 }
                 Some(Object::Index(index)) => {
                     for fk in self.catalog().referencing(index.table) {
@@ -135,8 +157,14 @@ impl Run<'_> {
                         }
                     }
                 }
-                Some(Object::Sequence(_)) => self.collect_defaults(oid, found),
-                Some(Object::Type(_)) => self.collect_columns(oid, found),
+                Some(Object::Sequence(_)) => {
+                    self.collect_defaults(oid, found);
+                    self.collect_views(oid, found);
+                }
+                Some(Object::Type(_)) => {
+                    self.collect_columns(oid, found);
+                    self.collect_views(oid, found);
+                }
                 _ => {}
             }
         }
@@ -156,6 +184,21 @@ impl Run<'_> {
         found.part(fk.oid);
     }
 
+    /// Views that name a relation or a type.
+    fn collect_views(&self, object: Oid, found: &mut Collector) {
+        for view in self.catalog().views_of(object) {
+            self.dependent_view(*view, self.describe(object), found);
+        }
+    }
+
+    fn dependent_view(&self, view: Oid, on: String, found: &mut Collector) {
+        if !found.gone.contains(&view) && !found.named.contains(&view) {
+            found.views.push((found.dependents.len(), view));
+            found.dependents.push((self.describe(view), on));
+        }
+        found.part(view);
+    }
+
     fn collect_schema(&self, schema: Oid, found: &mut Collector) {
         let catalog = self.catalog();
         let mut members: Vec<Relation> = Vec::new();
@@ -165,6 +208,13 @@ impl Run<'_> {
                 .iter()
                 .filter(|t| t.schema == schema)
                 .map(|t| Relation::Table((*t).clone())),
+        );
+        members.extend(
+            catalog
+                .views()
+                .iter()
+                .filter(|v| v.schema == schema)
+                .map(|v| Relation::View((*v).clone())),
         );
         let free = |s: &&&std::sync::Arc<crate::catalog::SequenceDef>| {
             s.schema == schema
@@ -188,6 +238,9 @@ impl Run<'_> {
         }
         for member in members {
             if !found.gone.contains(&member.oid()) {
+                if matches!(member, Relation::View(_)) {
+                    found.views.push((found.dependents.len(), member.oid()));
+                }
                 found
                     .dependents
                     .push((self.describe(member.oid()), self.describe(schema)));
@@ -326,6 +379,7 @@ impl Run<'_> {
             }
         }
         let column = self.describe_column(table, attnum);
+        let views = self.views_over_column(table, attnum);
         // The column's own default goes with it; it is nothing that depends on its sequence.
         let mut def = (*self.table(table)?).clone();
         let sequences: Vec<Oid> = catalog
@@ -353,6 +407,10 @@ impl Run<'_> {
         for (_, on) in &mut found.dependents {
             *on = column.clone();
         }
+        for view in views {
+            self.dependent_view(view, column.clone(), &mut found);
+        }
+        self.collect(&mut found);
         let what = format!("cannot drop {column} because other objects depend on it");
         self.finish_drop(found, cascade, what)?;
         self.drop_comments(table, Some(attnum));

@@ -11,6 +11,7 @@ mod names;
 mod role;
 mod rows;
 mod types;
+mod view;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use throng_types::{Error, FileId, Oid, Result};
 use super::{Catalog, CatalogEdit, CommentDef, Object, SchemaDef, TableDef, builtin};
 use crate::command::{Ddl, Target, TargetKind};
 use crate::expr::Expr;
+use crate::func::EvalContext;
 use crate::query::BoundQuery;
 
 /// What definitions need from the engine.
@@ -34,6 +36,8 @@ pub trait DdlHost {
     /// The session's schemas, for names in messages.
     fn search_path(&self) -> &[Oid];
     fn current_user(&self) -> Oid;
+    /// What constants are read and written with.
+    fn eval(&self) -> EvalContext<'_>;
     /// What the session's schema of temporary relations is called, or will be.
     fn temporary_schema(&self) -> String;
 }
@@ -157,6 +161,8 @@ impl Run<'_> {
             } => self.create_schema(name, *owner, *if_not_exists),
             Ddl::CreateTable(create) => self.create_table(create),
             Ddl::CreateIndex(create) => self.create_index(create),
+            Ddl::CreateView(create) => self.create_view(create),
+            Ddl::AlterView { view, check } => self.alter_view(*view, *check),
             Ddl::CreateSequence {
                 sequence,
                 if_not_exists,
@@ -167,8 +173,16 @@ impl Run<'_> {
                 owned_by,
             } => self.alter_sequence(*sequence, changes, owned_by.as_ref()),
             Ddl::AlterTable { table, actions } => self.alter_table(*table, actions),
-            Ddl::Rename { target, name } => self.rename(*target, name),
-            Ddl::SetSchema { target, schema } => self.set_schema(*target, *schema),
+            Ddl::Rename { target, name } => {
+                let (before, views) = (self.catalog().clone(), self.views_naming(*target));
+                self.rename(*target, name)?;
+                self.rewrite_views(&before, views)
+            }
+            Ddl::SetSchema { target, schema } => {
+                let (before, views) = (self.catalog().clone(), self.views_naming(*target));
+                self.set_schema(*target, *schema)?;
+                self.rewrite_views(&before, views)
+            }
             Ddl::SetOwner { target, owner } => self.set_owner(*target, *owner),
             Ddl::Drop { targets, cascade } => self.drop_targets(targets, *cascade),
             Ddl::Truncate {
@@ -193,17 +207,23 @@ impl Run<'_> {
                 owner,
                 labels,
             } => self.create_enum(*schema, name, *owner, labels),
-            Ddl::AlterEnum { ty, change } => self.alter_enum(*ty, change),
+            Ddl::AlterEnum { ty, change } => {
+                let before = self.catalog().clone();
+                self.alter_enum(*ty, change)?;
+                self.rewrite_views(&before, before.views_of(*ty).to_vec())
+            }
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
     }
 
     fn comment(&mut self, target: Target, text: Option<&str>) -> Result<()> {
         let (class, column) = match target.kind {
-            TargetKind::Table | TargetKind::Index | TargetKind::Sequence => {
+            TargetKind::Table | TargetKind::View | TargetKind::Index | TargetKind::Sequence => {
                 (builtin::class::RELATION, 0)
             }
-            TargetKind::Column(attnum) => (builtin::class::RELATION, attnum),
+            TargetKind::Column(attnum) | TargetKind::ViewColumn(attnum) => {
+                (builtin::class::RELATION, attnum)
+            }
             TargetKind::Schema => (builtin::class::NAMESPACE, 0),
             TargetKind::Role => (builtin::class::ROLE, 0),
             TargetKind::Database => (builtin::class::DATABASE, 0),

@@ -89,7 +89,7 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
             Relation::Table(_) => "table",
             Relation::Index(_) => "index",
             Relation::Sequence(_) => "sequence",
-            Relation::Virtual(_) => "view",
+            Relation::View(_) | Relation::Virtual(_) => "view",
         };
         return format!("{kind} {}", catalog.display_name(path, &relation));
     }

@@ -117,6 +117,7 @@ impl Run<'_> {
                 .objects()
                 .filter(|o| match o {
                     Object::Table(d) => d.owner == *oid,
+                    Object::View(d) => d.owner == *oid,
                     Object::Sequence(d) => d.owner == *oid,
                     Object::Schema(d) => d.owner == *oid,
                     Object::Database(d) => d.owner == *oid,

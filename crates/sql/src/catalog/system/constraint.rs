@@ -6,7 +6,7 @@ use throng_types::{Array, Datum, Oid, oid};
 use super::{Rows, SystemState, definition, row};
 use crate::catalog::builtin::class;
 use crate::catalog::{
-    Catalog, ConstraintDef, ConstraintKind, FkAction, ForeignKey, TableDef, builtin,
+    Catalog, ConstraintDef, ConstraintKind, FkAction, ForeignKey, TableDef, ViewDef, builtin,
 };
 use crate::func::operators_named;
 
@@ -258,10 +258,33 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     }
 }
 
+/// A view is a rule, which depends on what its query names.
+fn view_dependencies(catalog: &Catalog, view: &ViewDef, rows: &mut Rows) {
+    let own = relation(view.oid, 0);
+    let rule = (class::REWRITE, definition::rule_oid(view.oid), 0);
+    rows.push(dependency(own, (class::NAMESPACE, view.schema, 0), b'n'));
+    rows.push(dependency(rule, own, b'i'));
+    for used in &view.uses {
+        if made::is_made(used.object) {
+            rows.push(dependency(rule, (class::TYPE, used.object, 0), b'n'));
+        } else if catalog.constraint(used.object).is_some() {
+            rows.push(dependency(rule, (class::CONSTRAINT, used.object, 0), b'n'));
+        } else if used.columns.is_empty() {
+            rows.push(dependency(rule, relation(used.object, 0), b'n'));
+        }
+        for column in &used.columns {
+            rows.push(dependency(rule, relation(used.object, *column), b'n'));
+        }
+    }
+}
+
 pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = Rows::new();
     for table in catalog.tables() {
         table_dependencies(catalog, table, &mut rows);
+    }
+    for view in catalog.views() {
+        view_dependencies(catalog, view, &mut rows);
     }
     for def in catalog.made_types() {
         let own = (class::TYPE, def.oid, 0);

@@ -9,7 +9,7 @@ use crate::catalog::{
 };
 use crate::parse::{quote_ident, quote_literal};
 
-/// A constraint or default that has no object of its own, made a number: no oid is given out from
+/// A constraint, default or rule that has no object of its own, made a number: no oid is given out from
 /// there on. Two columns share one only where their tables' oids are 2^19 apart.
 fn synthetic(range: u32, table: Oid, attnum: u16) -> Oid {
     Oid(range | (table.0 << 11 | u32::from(attnum)) & 0x3fff_ffff)
@@ -20,6 +20,11 @@ const NOT_NULLS: u32 = 0xc000_0000;
 /// `pg_attrdef.oid` of a column's default.
 pub fn default_oid(table: Oid, attnum: u16) -> Oid {
     synthetic(DEFAULTS, table, attnum)
+}
+
+/// `pg_rewrite.oid` of the rule that a view is.
+pub fn rule_oid(view: Oid) -> Oid {
+    synthetic(DEFAULTS, view, 0)
 }
 
 /// `pg_constraint.oid` of a column's NOT NULL.

@@ -1,14 +1,16 @@
 //! `information_schema` on schemas, tables, columns, sequences. Only what the reader may use is
 //! listed.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use throng_types::sqltype::{format_type, made, type_info};
 use throng_types::{Datum, Oid, SqlType, oid};
 
 use super::view::role_name;
 use super::{Rows, SystemState, VirtualTable, all, definition, find, role, row, types};
-use crate::catalog::{Catalog, ColumnDef, Identity, TableDef, builtin};
+use crate::catalog::{
+    Catalog, CheckOption, ColumnDef, Identity, Relation, TableDef, ViewDef, builtin,
+};
 
 /// The catalog's name, which is the database's.
 pub(super) fn catalog_name(catalog: &Catalog) -> Datum {
@@ -117,10 +119,47 @@ pub(super) fn tables(catalog: &Catalog, state: &dyn SystemState) -> Rows {
         .iter()
         .map(|t| table_row(catalog, t.schema, t.name, t.relkind()));
     let own = own_tables(catalog, state).map(|t| table_row(catalog, t.schema, &t.name, b'r'));
-    system.chain(own).collect()
+    let views = own_views(catalog, state).map(|v| {
+        let mut row = table_row(catalog, v.schema, &v.name, b'v');
+        row[INSERTABLE_INTO] = yes(state.updatable_columns(v).contains(&true)).into();
+        row
+    });
+    system.chain(own).chain(views).collect()
 }
 
-pub(super) fn views(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+/// Where `tables.is_insertable_into` is.
+const INSERTABLE_INTO: usize = 9;
+
+/// The views that the reader may use.
+fn own_views<'a>(
+    catalog: &'a Catalog,
+    state: &dyn SystemState,
+) -> impl Iterator<Item = &'a Arc<ViewDef>> {
+    let reader = state.current_user();
+    let views = catalog.views().into_iter();
+    views.filter(move |v| role::owns(catalog, reader, v.owner))
+}
+
+pub(super) fn views(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let own = own_views(catalog, state).map(|v| {
+        let columns = state.updatable_columns(v);
+        row![
+            catalog_name(catalog),
+            schema_name(catalog, v.schema),
+            v.name.as_str(),
+            state.view_definition(v),
+            match v.check {
+                None => "NONE",
+                Some(CheckOption::Local) => "LOCAL",
+                Some(CheckOption::Cascaded) => "CASCADED",
+            },
+            yes(columns.contains(&true)),
+            yes(columns.contains(&true)),
+            "NO",
+            "NO",
+            "NO",
+        ]
+    });
     super::view::virtual_relations(b'v')
         .map(|v| {
             row![
@@ -136,7 +175,63 @@ pub(super) fn views(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 "NO",
             ]
         })
+        .chain(own)
         .collect()
+}
+
+/// The relations that a view names, with their columns that it reads.
+fn used<'a>(
+    catalog: &'a Catalog,
+    view: &'a ViewDef,
+) -> impl Iterator<Item = (Relation, &'a [u16])> {
+    view.uses.iter().filter_map(move |used| {
+        let relation = catalog.relation(used.object)?;
+        let readable = matches!(relation, Relation::Table(_) | Relation::View(_));
+        readable.then_some((relation, &used.columns[..]))
+    })
+}
+
+pub(super) fn view_table_usage(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let mut rows = Rows::new();
+    for view in own_views(catalog, state) {
+        for (relation, _) in used(catalog, view) {
+            rows.push(row![
+                catalog_name(catalog),
+                schema_name(catalog, view.schema),
+                view.name.as_str(),
+                catalog_name(catalog),
+                schema_name(catalog, relation.schema()),
+                relation.name(),
+            ]);
+        }
+    }
+    rows
+}
+
+pub(super) fn view_column_usage(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let mut rows = Rows::new();
+    for view in own_views(catalog, state) {
+        for (relation, columns) in used(catalog, view) {
+            for attnum in columns {
+                let at = usize::from(*attnum) - 1;
+                let column = match &relation {
+                    Relation::Table(table) => table.columns.get(at).map(|c| c.name.as_str()),
+                    Relation::View(view) => view.columns.get(at).map(|c| c.name.as_str()),
+                    _ => None,
+                };
+                rows.push(row![
+                    catalog_name(catalog),
+                    schema_name(catalog, view.schema),
+                    view.name.as_str(),
+                    catalog_name(catalog),
+                    schema_name(catalog, relation.schema()),
+                    relation.name(),
+                    column,
+                ]);
+            }
+        }
+    }
+    rows
 }
 
 /// A type as the standard describes it: name, character length and bytes, precision, radix and scale,
@@ -360,6 +455,19 @@ pub(super) fn columns(catalog: &Catalog, state: &dyn SystemState) -> Rows {
                 updatable: true,
             };
             rows.push(column_row(catalog, &place, column));
+        }
+    }
+    for view in own_views(catalog, state) {
+        let updatable = state.updatable_columns(view);
+        for (column, number) in view.columns.iter().zip(1..) {
+            let place = Place {
+                schema: view.schema,
+                relation: &view.name,
+                number,
+                updatable: updatable.get(usize::from(number) - 1) == Some(&true),
+            };
+            let column = ColumnDef::new(&column.name, column.ty);
+            rows.push(column_row(catalog, &place, &column));
         }
     }
     rows

@@ -24,12 +24,12 @@ mod waiting;
 mod zone;
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use foldhash::fast::FixedState;
 use throng_types::{Datum, Oid, SqlType};
 
-use super::{Catalog, builtin};
+use super::{Catalog, ViewDef, builtin};
 pub use waiting::{HolderInfo, StructureInfo, WaitInfo, WaitingInfo};
 
 /// The rows of a virtual relation.
@@ -98,6 +98,10 @@ pub trait SystemState {
     fn now(&self) -> i64;
     /// The moment a timestamptz in text form stands for; None where it is not one.
     fn moment(&self, text: &str) -> Option<i64>;
+    /// A view's query as SQL, its names as the session finds them.
+    fn view_definition(&self, view: &ViewDef) -> Option<String>;
+    /// Which of a view's columns can be written to; none where no row of it can.
+    fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool>;
 }
 
 /// A session as `pg_stat_activity` shows it. Times are microseconds since 2000-01-01 UTC.

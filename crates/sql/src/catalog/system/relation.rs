@@ -1,15 +1,15 @@
 //! Relations and their columns: `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_index`, `pg_sequence`,
 //! `pg_namespace`. The virtual relations list themselves too.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use throng_types::sqltype::type_info;
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 
 use super::{Rows, SystemState, VirtualTable, all, definition, operator_class, row, types};
 use crate::catalog::{
-    Catalog, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SchemaDef, SequenceDef,
-    TableDef, builtin,
+    Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SchemaDef,
+    SequenceDef, TableDef, ViewDef, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -71,7 +71,7 @@ impl Class<'_> {
             Datum::Char(self.kind),
             self.columns as i16,
             self.checks as i16,
-            false,
+            self.kind == b'v',
             self.has_triggers,
             false,
             false,
@@ -195,6 +195,34 @@ fn sequence_class(sequence: &SequenceDef) -> Class<'_> {
     }
 }
 
+fn view_class(view: &ViewDef) -> Class<'_> {
+    Class {
+        oid: view.oid,
+        name: &view.name,
+        schema: view.schema,
+        owner: view.owner,
+        access_method: Oid::NONE,
+        file: 0,
+        kind: b'v',
+        persistence: b'p',
+        size: (0, -1.0),
+        columns: view.columns.len(),
+        has_index: false,
+        checks: 0,
+        has_triggers: false,
+        options: match view.check {
+            None => &[],
+            Some(CheckOption::Local) => &LOCAL_CHECK[..],
+            Some(CheckOption::Cascaded) => &CASCADED_CHECK[..],
+        },
+    }
+}
+
+static LOCAL_CHECK: LazyLock<Vec<(String, String)>> =
+    LazyLock::new(|| vec![("check_option".to_owned(), "local".to_owned())]);
+static CASCADED_CHECK: LazyLock<Vec<(String, String)>> =
+    LazyLock::new(|| vec![("check_option".to_owned(), "cascaded".to_owned())]);
+
 pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let mut rows: Rows = all().iter().map(|t| virtual_class(t).row()).collect();
     rows.extend(
@@ -210,7 +238,25 @@ pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
             .map(|i| index_class(catalog, i, state).row()),
     );
     rows.extend(catalog.sequences().iter().map(|s| sequence_class(s).row()));
+    rows.extend(catalog.views().iter().map(|v| view_class(v).row()));
     rows
+}
+
+/// Users' views, each a rule that stands for its rows.
+pub(super) fn pg_rewrite(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let rule = |view: &Arc<ViewDef>| {
+        row![
+            definition::rule_oid(view.oid),
+            "_RETURN",
+            view.oid,
+            Datum::Char(b'1'),
+            Datum::Char(b'O'),
+            true,
+            "<>",
+            "<>",
+        ]
+    };
+    catalog.views().into_iter().map(rule).collect()
 }
 
 /// The columns of a sequence read as a table.
@@ -369,6 +415,11 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             let collation = column.collation.as_deref();
             let plain = Attribute::plain(index.oid, number, &column.name, column.ty);
             rows.push(Attribute { collation, ..plain }.row());
+        }
+    }
+    for view in catalog.views() {
+        for (column, number) in view.columns.iter().zip(1..) {
+            rows.push(Attribute::plain(view.oid, number, &column.name, column.ty).row());
         }
     }
     for sequence in catalog.sequences() {

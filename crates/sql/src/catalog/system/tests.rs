@@ -65,6 +65,12 @@ impl SystemState for Quiet {
     fn sequence_value(&self, _: Oid) -> Option<i64> {
         Some(12)
     }
+    fn view_definition(&self, view: &ViewDef) -> Option<String> {
+        Some(view.query.clone())
+    }
+    fn updatable_columns(&self, view: &Arc<ViewDef>) -> Vec<bool> {
+        vec![true; view.columns.len()]
+    }
     fn table_activity(&self, _: Oid) -> TableActivity {
         TableActivity {
             inserted: 4,

@@ -70,9 +70,17 @@ pub(super) fn pg_indexes(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         .collect()
 }
 
-/// The views are the system's own; they have no text.
-pub(super) fn pg_views(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+/// The system's own views have no text.
+pub(super) fn pg_views(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let superuser = role_name(catalog, crate::catalog::builtin::SUPERUSER);
+    let own = catalog.views().into_iter().map(|v| {
+        row![
+            schema_name(catalog, v.schema),
+            v.name.as_str(),
+            role_name(catalog, v.owner),
+            state.view_definition(v),
+        ]
+    });
     virtual_relations(b'v')
         .map(|v| {
             row![
@@ -82,6 +90,7 @@ pub(super) fn pg_views(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 Datum::Null
             ]
         })
+        .chain(own)
         .collect()
 }
 

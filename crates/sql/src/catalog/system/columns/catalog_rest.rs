@@ -47,7 +47,7 @@ relations! {
         rngcanonical: REGPROC, rngsubdiff: REGPROC,
     }
     6000 pg_replication_origin { roident: OID, roname: TEXT }
-    2618 pg_rewrite {
+    2618 pg_rewrite in relation {
         oid: OID, rulename: NAME, ev_class: OID, ev_type: CHAR, ev_enabled: CHAR, is_instead: BOOL,
         ev_qual: PG_NODE_TREE, ev_action: PG_NODE_TREE,
     }

@@ -304,7 +304,7 @@ relations! {
     12767 user_mappings {
         authorization_identifier: NAME, foreign_server_catalog: NAME, foreign_server_name: NAME,
     }
-    12681 view_column_usage {
+    12681 view_column_usage in info_relation {
         view_catalog: NAME, view_schema: NAME, view_name: NAME, table_catalog: NAME,
         table_schema: NAME, table_name: NAME, column_name: NAME,
     }
@@ -312,7 +312,7 @@ relations! {
         table_catalog: NAME, table_schema: NAME, table_name: NAME, specific_catalog: NAME,
         specific_schema: NAME, specific_name: NAME,
     }
-    12691 view_table_usage {
+    12691 view_table_usage in info_relation {
         view_catalog: NAME, view_schema: NAME, view_name: NAME, table_catalog: NAME,
         table_schema: NAME, table_name: NAME,
     }

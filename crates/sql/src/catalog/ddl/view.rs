@@ -1,0 +1,135 @@
+//! Views: made, replaced, and kept true to the names of what they read.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result};
+
+use super::Run;
+use crate::bind;
+use crate::catalog::{Catalog, CheckOption, Relation, ViewDef};
+use crate::command::{CreateView, Target, TargetKind};
+
+/// Whether a query bound over one relation means the same over the other, which has its oid.
+fn reads_the_same(bound: &Relation, now: &Relation) -> bool {
+    match (bound, now) {
+        (Relation::Table(a), Relation::Table(b)) => {
+            let shape = |t: &crate::catalog::TableDef| {
+                let column = |c: &crate::catalog::ColumnDef| (c.name.clone(), c.ty, c.dropped);
+                t.columns.iter().map(column).collect::<Vec<_>>()
+            };
+            a.name == b.name && a.schema == b.schema && shape(a) == shape(b)
+        }
+        (Relation::View(a), Relation::View(b)) => a == b,
+        (a, b) => a.name() == b.name() && a.schema() == b.schema(),
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn create_view(&mut self, create: &CreateView) -> Result<()> {
+        // Others may have changed what the definition was bound over while its locks were waited for.
+        for bound in &create.over {
+            let now = self.catalog().relation(bound.oid());
+            if !now.is_some_and(|now| reads_the_same(bound, &now)) {
+                let message = format!("relation \"{}\" was changed meanwhile", bound.name());
+                return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+            }
+        }
+        for used in &create.view.uses {
+            if self.catalog().object(used.object).is_none() {
+                let message = format!("object with OID {} does not exist", used.object);
+                return Err(Error::new(state::UNDEFINED_OBJECT, message));
+            }
+        }
+        let mut view = create.view.clone();
+        match &create.old {
+            Some(old) if self.catalog().view(old.oid) == Some(old) => {}
+            Some(old) => {
+                let message = format!("view \"{}\" was changed meanwhile", old.name);
+                return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+            }
+            None => {
+                self.name_is_free(view.schema, &view.name)?;
+                view.oid = self.host.next_oid();
+            }
+        }
+        self.edit.put(view);
+        Ok(())
+    }
+
+    pub(super) fn alter_view(&mut self, oid: Oid, check: Option<CheckOption>) -> Result<()> {
+        let view = (*self.view(oid)?).clone();
+        self.edit.put(ViewDef { check, ..view });
+        Ok(())
+    }
+
+    pub(super) fn view(&self, oid: Oid) -> Result<Arc<ViewDef>> {
+        self.catalog().view(oid).cloned().ok_or_else(|| {
+            let message = format!("relation with OID {oid} does not exist");
+            Error::new(state::UNDEFINED_TABLE, message)
+        })
+    }
+
+    /// After something got another name: writes the definitions anew of those among `views` that say it.
+    pub(super) fn rewrite_views(&mut self, before: &Catalog, views: Vec<Oid>) -> Result<()> {
+        for oid in views {
+            let view = self.view(oid)?;
+            let query = bind::rewritten(&view, before, self.catalog(), self.host.eval())?;
+            if query != view.query {
+                self.edit.put(ViewDef {
+                    query,
+                    ..(*view).clone()
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The views whose definitions say the name of an object.
+    pub(super) fn views_naming(&self, target: Target) -> Vec<Oid> {
+        match target.kind {
+            TargetKind::Schema => self.views_over_schema(target.oid),
+            // A table's own sequences go to its new schema with it.
+            TargetKind::Table => {
+                let sequences = self.catalog().sequences_of(target.oid).iter().copied();
+                let relations = std::iter::once(target.oid).chain(sequences);
+                let mut views: Vec<Oid> = relations
+                    .flat_map(|oid| self.catalog().views_of(oid).to_vec())
+                    .collect();
+                views.sort();
+                views.dedup();
+                views
+            }
+            _ => self.catalog().views_of(target.oid).to_vec(),
+        }
+    }
+
+    /// The views that name a relation or a type of a schema.
+    fn views_over_schema(&self, schema: Oid) -> Vec<Oid> {
+        let catalog = self.catalog();
+        let inside = |oid: Oid| {
+            let relation = catalog.relation(oid).map(|r| r.schema());
+            let of = relation.or_else(|| Some(catalog.made_type(oid)?.schema));
+            of == Some(schema)
+        };
+        catalog
+            .views()
+            .into_iter()
+            .filter(|view| view.uses.iter().any(|u| inside(u.object)))
+            .map(|view| view.oid)
+            .collect()
+    }
+
+    /// The views that name a column of a relation.
+    pub(super) fn views_over_column(&self, relation: Oid, attnum: u16) -> Vec<Oid> {
+        let names = |view: &&Oid| {
+            self.catalog().view(**view).is_some_and(|view| {
+                view.uses
+                    .iter()
+                    .any(|u| u.object == relation && u.columns.contains(&attnum))
+            })
+        };
+        let views = self.catalog().views_of(relation);
+        views.iter().filter(names).copied().collect()
+    }
+}

@@ -1,0 +1,499 @@
+//! Expressions, with PostgreSQL's parentheses.
+
+use throng_types::{Datum, Oid, SqlType, oid};
+
+use super::{LIST, Writer};
+use crate::bind::written_order;
+use crate::expr::{AggCall, Expr, Subquery, SubqueryKind};
+use crate::func::Function;
+use crate::io::output_text;
+use crate::parse::quote_ident;
+
+/// The part of an expression's kind that decides whether it needs parentheses inside another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Name, constant, call or something else that nothing can be read into.
+    Simple,
+    Operator,
+    /// IS NULL, IS TRUE, IS DISTINCT FROM, subqueries.
+    Test,
+    And,
+    Or,
+    Not,
+    /// `x::type`
+    Cast,
+    /// Brackets of its own, or other separators, around what is inside.
+    Brackets,
+    /// `x op ANY (array)`
+    ArrayCompare,
+}
+
+fn shape(expr: &Expr) -> Shape {
+    match expr {
+        Expr::Op { .. } => Shape::Operator,
+        Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsBool { .. }
+        | Expr::IsDistinct { .. }
+        | Expr::Subquery(_) => Shape::Test,
+        Expr::And(_) => Shape::And,
+        Expr::Or(_) => Shape::Or,
+        Expr::Not(_) => Shape::Not,
+        Expr::Cast { .. } => Shape::Cast,
+        Expr::ArrayCompare { .. } => Shape::ArrayCompare,
+        Expr::Call { .. }
+        | Expr::SetCall { .. }
+        | Expr::Coalesce(..)
+        | Expr::NullIf { .. }
+        | Expr::MinMax { .. }
+        | Expr::Array(..)
+        | Expr::Row(..)
+        | Expr::Aggregate(_)
+        | Expr::Window(_)
+        | Expr::Grouping(_)
+        | Expr::Subscript { .. }
+        | Expr::Case { .. } => Shape::Brackets,
+        _ => Shape::Simple,
+    }
+}
+
+/// The precedence of a binary operator that everybody knows: 2 for `* / %`, 1 for `+ -`, else none.
+fn known_precedence(expr: &Expr) -> Option<u8> {
+    let Expr::Op { op, args, .. } = expr else {
+        return None;
+    };
+    match (op.name, args.len()) {
+        ("+" | "-", 2) => Some(1),
+        ("*" | "/" | "%", 2) => Some(2),
+        _ => None,
+    }
+}
+
+/// Whether `expr` inside `parent` is clear without parentheses.
+fn is_clear(expr: &Expr, parent: &Expr) -> bool {
+    let (inner, outer) = (shape(expr), shape(parent));
+    match inner {
+        Shape::Simple | Shape::Brackets => true,
+        Shape::Cast => match expr {
+            Expr::Cast { arg, .. } => is_clear(arg, expr),
+            _ => true,
+        },
+        Shape::Operator if outer == Shape::Operator => {
+            let (Some(own), Some(around)) = (known_precedence(expr), known_precedence(parent))
+            else {
+                return false;
+            };
+            let first = matches!(parent, Expr::Op { args, .. } if std::ptr::eq(&args[0], expr));
+            own > around || (own == around && first)
+        }
+        Shape::Operator | Shape::Test => {
+            matches!(outer, Shape::And | Shape::Or | Shape::Not | Shape::Brackets)
+        }
+        Shape::And | Shape::Not => matches!(outer, Shape::And | Shape::Or | Shape::Brackets),
+        Shape::Or => matches!(outer, Shape::Or | Shape::Brackets),
+        Shape::ArrayCompare => matches!(outer, Shape::Brackets),
+    }
+}
+
+/// A text in quotes, in which a backslash is nothing special.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+impl Writer<'_> {
+    /// An operand of `parent`.
+    fn operand_of(&mut self, expr: &Expr, parent: &Expr) {
+        let parens = self.style.pretty && !is_clear(expr, parent);
+        if parens {
+            self.push("(");
+        }
+        self.expr(expr);
+        if parens {
+            self.push(")");
+        }
+    }
+
+    /// In parentheses where these are not left out for the reader's sake.
+    fn wrapped(&mut self, body: impl FnOnce(&mut Self)) {
+        if !self.style.pretty {
+            self.push("(");
+        }
+        body(self);
+        if !self.style.pretty {
+            self.push(")");
+        }
+    }
+
+    pub(super) fn list(&mut self, exprs: &[Expr]) {
+        for (i, expr) in exprs.iter().enumerate() {
+            if i > 0 {
+                self.push(", ");
+            }
+            self.expr(expr);
+        }
+    }
+
+    pub(super) fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Var(var) => self.var(var),
+            Expr::Const(value, ty) => {
+                let text = self.constant(value, *ty, false);
+                self.push(&text);
+            }
+            Expr::Param(at, _) => self.push(&format!("${}", at + 1)),
+            Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
+                self.function(func, args);
+            }
+            Expr::Op { op, args, .. } => self.wrapped(|w| match &args[..] {
+                [arg] => {
+                    w.push(op.name);
+                    w.push(" ");
+                    w.operand_of(arg, expr);
+                }
+                [left, right] => {
+                    w.operand_of(left, expr);
+                    w.push(" ");
+                    w.push(op.name);
+                    w.push(" ");
+                    w.operand_of(right, expr);
+                }
+                _ => {}
+            }),
+            Expr::Cast { arg, to, .. } => self.cast(arg, *to, expr),
+            Expr::And(parts) => self.joined(parts, " AND ", expr),
+            Expr::Or(parts) => self.joined(parts, " OR ", expr),
+            Expr::Not(arg) => self.wrapped(|w| {
+                w.push("NOT ");
+                w.operand_of(arg, expr);
+            }),
+            Expr::IsNull(arg) => self.test(arg, " IS NULL", expr),
+            Expr::IsNotNull(arg) => self.test(arg, " IS NOT NULL", expr),
+            Expr::IsBool {
+                arg,
+                value,
+                negated,
+            } => {
+                let value = match value {
+                    Some(true) => "TRUE",
+                    Some(false) => "FALSE",
+                    None => "UNKNOWN",
+                };
+                let not = if *negated { "NOT " } else { "" };
+                self.test(arg, &format!(" IS {not}{value}"), expr);
+            }
+            Expr::IsDistinct {
+                left,
+                right,
+                negated,
+                ..
+            } => self.wrapped(|w| {
+                // PostgreSQL knows no other way to deny it.
+                let open = *negated && !w.style.pretty;
+                w.push(if *negated { "NOT " } else { "" });
+                w.push(if open { "(" } else { "" });
+                w.operand_of(left, expr);
+                w.push(" IS DISTINCT FROM ");
+                w.operand_of(right, expr);
+                w.push(if open { ")" } else { "" });
+            }),
+            Expr::Case {
+                operand,
+                whens,
+                default,
+                ..
+            } => self.case(operand.as_deref(), whens, default),
+            Expr::Coalesce(args, _) => self.keyword_call("COALESCE", args),
+            Expr::NullIf { left, right, .. } => {
+                self.push("NULLIF(");
+                self.expr(left);
+                self.push(", ");
+                self.expr(right);
+                self.push(")");
+            }
+            Expr::MinMax { greatest, args, .. } => {
+                self.keyword_call(if *greatest { "GREATEST" } else { "LEAST" }, args);
+            }
+            Expr::ArrayCompare {
+                op,
+                left,
+                array,
+                all,
+            } => self.wrapped(|w| {
+                w.operand_of(left, expr);
+                w.push(" ");
+                w.push(op.name);
+                w.push(if *all { " ALL (" } else { " ANY (" });
+                w.operand_of(array, expr);
+                w.push(")");
+            }),
+            Expr::Array(items, ty) => {
+                self.push("ARRAY[");
+                self.list(items);
+                self.push("]");
+                if items.is_empty() {
+                    let name = self.type_name(*ty);
+                    self.push("::");
+                    self.push(&name);
+                }
+            }
+            Expr::Subscript { array, index, .. } => {
+                let plain = matches!(**array, Expr::Var(_) | Expr::Subscript { .. });
+                if !plain {
+                    self.push("(");
+                }
+                self.expr(array);
+                if !plain {
+                    self.push(")");
+                }
+                self.push("[");
+                self.expr(index);
+                self.push("]");
+            }
+            Expr::Row(items, _) => {
+                self.push("ROW(");
+                self.list(items);
+                self.push(")");
+            }
+            Expr::Aggregate(call) => self.aggregate(call),
+            Expr::Window(call) => self.window_call(call),
+            Expr::Grouping(args) => self.keyword_call("GROUPING", args),
+            Expr::Subquery(sub) => self.subquery(sub),
+            // None of these is in a bound query outside the nodes that are written above.
+            Expr::CaseOperand(_) | Expr::Slot(..) | Expr::Outer(..) | Expr::SubPlan(_) => {
+                self.push("?")
+            }
+        }
+    }
+
+    fn joined(&mut self, parts: &[Expr], word: &str, parent: &Expr) {
+        self.wrapped(|w| {
+            for (i, part) in parts.iter().enumerate() {
+                if i > 0 {
+                    w.push(word);
+                }
+                w.operand_of(part, parent);
+            }
+        });
+    }
+
+    fn test(&mut self, arg: &Expr, words: &str, parent: &Expr) {
+        self.wrapped(|w| {
+            w.operand_of(arg, parent);
+            w.push(words);
+        });
+    }
+
+    fn keyword_call(&mut self, name: &str, args: &[Expr]) {
+        self.push(name);
+        self.push("(");
+        self.list(args);
+        self.push(")");
+    }
+
+    /// A call, in the syntax PostgreSQL keeps for it where it has one.
+    pub(super) fn function(&mut self, func: &Function, args: &[Expr]) {
+        let name = func.name;
+        if let ("extract", [Expr::Const(Datum::Text(field), _), from]) = (name, args)
+            && quote_ident(field) == field.as_str()
+        {
+            self.push("EXTRACT(");
+            self.push(field);
+            self.push(" FROM ");
+            self.expr(from);
+            return self.push(")");
+        }
+        if let ("current_user" | "session_user" | "current_schema", []) = (name, args) {
+            let word = name.to_uppercase();
+            return self.push(&word);
+        }
+        self.ident(name);
+        self.push("(");
+        // What is taken as it comes need not be said to be text.
+        let any_from = match func.variadic == oid::ANY {
+            true => func.args.len().saturating_sub(1),
+            false => usize::MAX,
+        };
+        for (i, arg) in args.iter().enumerate() {
+            if i > 0 {
+                self.push(", ");
+            }
+            let array = throng_types::sqltype::element_of(arg.type_oid()).is_some();
+            if func.variadic != Oid::NONE && i + 1 == args.len() && array {
+                self.push("VARIADIC ");
+            }
+            match arg {
+                Expr::Const(value @ Datum::Text(_), ty) if i >= any_from && ty.oid == oid::TEXT => {
+                    let text = self.bare_constant(value, *ty);
+                    self.push(&text);
+                }
+                _ => self.expr(arg),
+            }
+        }
+        self.push(")");
+    }
+
+    fn cast(&mut self, arg: &Expr, to: SqlType, parent: &Expr) {
+        match arg {
+            // A constant of the type already: its own decoration would say it twice.
+            Expr::Const(value, ty) if ty.oid == to.oid && ty.typmod == -1 => {
+                let text = self.bare_constant(value, *ty);
+                self.push(&text);
+            }
+            _ => {
+                self.wrapped(|w| w.operand_of(arg, parent));
+            }
+        }
+        let name = self.type_name(to);
+        self.push("::");
+        self.push(&name);
+    }
+
+    fn case(&mut self, operand: Option<&Expr>, whens: &[(Expr, Expr)], default: &Expr) {
+        self.line("CASE", 0, LIST, 0);
+        if let Some(operand) = operand {
+            self.push(" ");
+            self.expr(operand);
+        }
+        for (when, then) in whens {
+            self.line("WHEN ", 0, 0, 0);
+            match (operand, when) {
+                // `operand = value`, of which the value was written.
+                (Some(_), Expr::Op { args, .. }) => match args.last() {
+                    Some(value) => self.expr(value),
+                    None => self.expr(when),
+                },
+                _ => self.expr(when),
+            }
+            self.push(" THEN ");
+            self.expr(then);
+        }
+        self.line("ELSE ", 0, 0, 0);
+        self.expr(default);
+        self.line("END", -LIST, 0, 0);
+    }
+
+    fn aggregate(&mut self, call: &AggCall) {
+        self.ident(call.agg.name);
+        self.push("(");
+        if !call.agg.kind.is_plain() {
+            self.list(&call.direct);
+            self.push(") WITHIN GROUP (");
+        } else if call.args.is_empty() {
+            self.push("*");
+        } else {
+            if call.distinct {
+                self.push("DISTINCT ");
+            }
+            self.list(&call.args);
+        }
+        for (i, key) in written_order(call).iter().enumerate() {
+            self.push(match (i, call.agg.kind.is_plain()) {
+                (0, true) => " ORDER BY ",
+                (0, false) => "ORDER BY ",
+                _ => ", ",
+            });
+            self.key_expr(&key.expr, Vec::new());
+            self.direction(key);
+        }
+        self.push(")");
+        self.filter_of(call.filter.as_ref());
+    }
+
+    pub(super) fn filter_of(&mut self, filter: Option<&Expr>) {
+        if let Some(filter) = filter {
+            self.push(" FILTER (WHERE ");
+            self.expr(filter);
+            self.push(")");
+        }
+    }
+
+    fn subquery(&mut self, sub: &Subquery) {
+        let (left, compare, word) = match &sub.kind {
+            SubqueryKind::Exists => {
+                self.push("(EXISTS (");
+                self.nested(&sub.query, false);
+                return self.push("))");
+            }
+            SubqueryKind::Scalar | SubqueryKind::Array => {
+                self.push(match sub.kind {
+                    SubqueryKind::Array => "ARRAY(",
+                    _ => "(",
+                });
+                self.nested(&sub.query, false);
+                return self.push(")");
+            }
+            SubqueryKind::Any { left, compare } => (left, compare, " ANY "),
+            SubqueryKind::All { left, compare } => (left, compare, " ALL "),
+        };
+        self.push("(");
+        match &left[..] {
+            [one] => self.expr(one),
+            many => {
+                self.push("(");
+                self.list(many);
+                self.push(")");
+            }
+        }
+        let name = compare.first().map_or("=", |op| op.name);
+        match (word, name) {
+            (" ANY ", "=") => self.push(" IN "),
+            _ => {
+                self.push(" ");
+                self.push(name);
+                self.push(word);
+            }
+        }
+        self.push("(");
+        self.nested(&sub.query, false);
+        self.push("))");
+    }
+
+    /// A constant's text without its type.
+    fn bare_constant(&self, value: &Datum, ty: SqlType) -> String {
+        if value.is_null() {
+            return "NULL".to_owned();
+        }
+        if let (oid::REGCLASS, Datum::Oid(named)) = (ty.oid, value)
+            && let Some(relation) = self.style.catalog.relation(Oid(*named))
+        {
+            let path = self.style.search_path;
+            return literal(&self.style.catalog.display_name(path, &relation));
+        }
+        if let Datum::Enum(value) = value {
+            let made = self.style.catalog.made_type(value.ty);
+            let mut labels = made.iter().flat_map(|def| &def.labels);
+            let label = labels.find(|label| label.place == value.place);
+            return literal(label.map_or("", |label| &label.name));
+        }
+        let mut bytes = Vec::new();
+        output_text(&self.style.eval, value, ty, &mut bytes);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        match ty.oid {
+            oid::BOOL => value.is_true().to_string(),
+            oid::INT4 if !text.starts_with('-') => text,
+            // With a point or an exponent it cannot be taken for an integer.
+            oid::NUMERIC
+                if text.starts_with(|c: char| c.is_ascii_digit()) && text.contains(['.', 'e']) =>
+            {
+                text
+            }
+            _ => literal(&text),
+        }
+    }
+
+    /// A constant, with its type where the text alone would be taken for another. `always`: in any case.
+    pub(super) fn constant(&self, value: &Datum, ty: SqlType, always: bool) -> String {
+        let bare = self.bare_constant(value, ty);
+        let labelled = match ty.oid {
+            _ if value.is_null() => true,
+            oid::BOOL => false,
+            oid::INT4 | oid::NUMERIC => bare.starts_with('\'') || ty.typmod >= 0,
+            oid::UNKNOWN => false,
+            _ => true,
+        };
+        if !labelled && !always {
+            return bare;
+        }
+        format!("{bare}::{}", self.type_name(ty))
+    }
+}

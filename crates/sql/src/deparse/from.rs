@@ -1,0 +1,258 @@
+//! FROM: tables, subqueries, functions and joins.
+
+use super::{JOIN, LIST, Named, STEP, Writer};
+use crate::expr::{Expr, RelId, Var, system};
+use crate::query::{Body, FromItem, JoinKind, Query, Rel, RelKind};
+
+impl Writer<'_> {
+    pub(super) fn from_clause(&mut self, items: &[FromItem]) {
+        for (i, item) in items.iter().enumerate() {
+            if i == 0 {
+                self.clause(" FROM ", 2);
+                self.item(item);
+                continue;
+            }
+            self.push(", ");
+            let outside = std::mem::take(&mut self.out);
+            self.item(item);
+            let text = std::mem::replace(&mut self.out, outside);
+            self.line("", -STEP, STEP, LIST);
+            self.push(&text);
+        }
+    }
+
+    fn item(&mut self, item: &FromItem) {
+        match item {
+            FromItem::Rel(rel) => self.rel(rel),
+            FromItem::Join {
+                kind,
+                left,
+                right,
+                on,
+                using,
+            } => {
+                if !self.style.pretty {
+                    self.push("(");
+                }
+                self.item(left);
+                let word = match (kind, on) {
+                    (JoinKind::Left, _) => " LEFT JOIN ",
+                    (JoinKind::Right, _) => " RIGHT JOIN ",
+                    (JoinKind::Full, _) => " FULL JOIN ",
+                    (_, Some(_)) => " JOIN ",
+                    (_, None) => " CROSS JOIN ",
+                };
+                self.line(word, -STEP, STEP, JOIN);
+                let parens = self.style.pretty && matches!(**right, FromItem::Join { .. });
+                if parens {
+                    self.push("(");
+                }
+                self.item(right);
+                if parens {
+                    self.push(")");
+                }
+                match on {
+                    Some(on) if !using.is_empty() && self.using_holds(on, using) => {
+                        self.push(" USING ");
+                        self.column_list(using);
+                    }
+                    Some(on) => {
+                        self.push(" ON ");
+                        if !self.style.pretty {
+                            self.push("(");
+                        }
+                        self.expr(on);
+                        if !self.style.pretty {
+                            self.push(")");
+                        }
+                    }
+                    None if *kind != JoinKind::Inner => self.push(" ON TRUE"),
+                    None => {}
+                }
+                if !self.style.pretty {
+                    self.push(")");
+                }
+            }
+        }
+    }
+
+    /// Whether the columns that USING compared still go by those names on both sides.
+    fn using_holds(&self, on: &Expr, using: &[String]) -> bool {
+        let mut conditions = Vec::new();
+        on.clone().conjuncts(&mut conditions);
+        let named = |expr: &Expr, name: &String| {
+            let inner = match expr {
+                Expr::Cast { arg, .. } => arg,
+                other => other,
+            };
+            matches!(inner, Expr::Var(var) if self.column_name(var) == *name)
+        };
+        conditions.len() == using.len()
+            && conditions.iter().zip(using).all(|(condition, name)| {
+                matches!(condition, Expr::Op { args, .. } if args.iter().all(|a| named(a, name)))
+            })
+    }
+
+    fn rel(&mut self, rel: &Rel) {
+        let name = self.name_of(rel.id);
+        let mut columns: &[String] = &rel.column_aliases;
+        let generated: Vec<String>;
+        let shown = match &rel.kind {
+            RelKind::Table(table) => {
+                let relation = self.relation_name(table.oid, &table.name);
+                self.push(&relation);
+                rel.aliased || self.current_name(table.oid) != Some(name.clone())
+            }
+            RelKind::View { view, .. } => {
+                let relation = self.relation_name(view.oid, &view.name);
+                self.push(&relation);
+                rel.aliased || self.current_name(view.oid) != Some(name.clone())
+            }
+            RelKind::Virtual(table) => {
+                let relation = self.relation_name(table.oid, table.name);
+                self.push(&relation);
+                rel.aliased || name != table.name
+            }
+            RelKind::Cte(index) | RelKind::WorkTable(index) => {
+                let cte = self.ctes[*index as usize].name.clone();
+                self.ident(&cte);
+                rel.aliased || name != cte
+            }
+            RelKind::Subquery { query, lateral } => {
+                if *lateral {
+                    self.push("LATERAL ");
+                }
+                self.push("(");
+                match &query.body {
+                    // VALUES at the top of a query, which PostgreSQL makes an entry of its own.
+                    Body::Values { rows, .. } if rel.alias == "*VALUES*" => self.values(rows),
+                    _ => self.nested(query, true),
+                }
+                self.push(")");
+                true
+            }
+            RelKind::Function {
+                func,
+                args,
+                ordinality,
+                lateral: _,
+            } => {
+                self.function(func, args);
+                if *ordinality {
+                    self.push(" WITH ORDINALITY");
+                }
+                generated = rel.columns.iter().map(|c| c.name.clone()).collect();
+                columns = &generated;
+                true
+            }
+        };
+        if shown {
+            self.push(" ");
+            self.ident(&name);
+        }
+        if shown || !columns.is_empty() {
+            self.column_list(columns);
+        }
+    }
+
+    fn current_name(&self, oid: throng_types::Oid) -> Option<String> {
+        self.style
+            .catalog
+            .relation(oid)
+            .map(|r| r.name().to_owned())
+    }
+
+    /// A query inside another. `names`: its columns' names are seen.
+    pub(super) fn nested(&mut self, query: &Query, names: bool) {
+        let result = self.result.take();
+        let shown = std::mem::replace(&mut self.names_shown, names);
+        self.query(query);
+        self.names_shown = shown;
+        self.result = result;
+    }
+
+    /// What an entry's columns are called now.
+    pub(super) fn columns_of(&self, rel: &Rel) -> Vec<String> {
+        let catalog = self.style.catalog;
+        let mut names: Vec<String> = match &rel.kind {
+            RelKind::Table(table) => {
+                let table = catalog.table(table.oid).unwrap_or(table);
+                table.columns.iter().map(|c| c.name.clone()).collect()
+            }
+            RelKind::View { view, .. } => {
+                let view = catalog.view(view.oid).unwrap_or(view);
+                view.columns.iter().map(|c| c.name.clone()).collect()
+            }
+            _ => return rel.columns.iter().map(|c| c.name.clone()).collect(),
+        };
+        // Aliases name the columns that there are, dropped ones passed over.
+        let mut aliases = rel.column_aliases.iter();
+        if let RelKind::Table(table) = &rel.kind {
+            for (name, column) in names.iter_mut().zip(&table.columns) {
+                if !column.dropped
+                    && let Some(alias) = aliases.next()
+                {
+                    name.clone_from(alias);
+                }
+            }
+        } else {
+            names
+                .iter_mut()
+                .zip(aliases)
+                .for_each(|(name, alias)| name.clone_from(alias));
+        }
+        names
+    }
+
+    fn named(&self, rel: RelId) -> Option<(&Named, usize)> {
+        self.scopes
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(depth, s)| Some((s.named.iter().find(|n| n.rel == rel)?, depth)))
+    }
+
+    pub(super) fn name_of(&self, rel: RelId) -> String {
+        self.named(rel).map_or("?".into(), |(n, _)| n.name.clone())
+    }
+
+    pub(super) fn column_name(&self, var: &Var) -> String {
+        let name = match var.column {
+            system::CTID => "ctid",
+            system::XMIN => "xmin",
+            system::CMIN => "cmin",
+            system::XMAX => "xmax",
+            system::CMAX => "cmax",
+            system::TABLEOID => "tableoid",
+            n => {
+                let named = self
+                    .named(var.rel)
+                    .and_then(|(n2, _)| n2.columns.get(n as usize - 1));
+                return named.cloned().unwrap_or_else(|| "?".to_owned());
+            }
+        };
+        name.to_owned()
+    }
+
+    pub(super) fn var(&mut self, var: &Var) {
+        let column = self.column_name(var);
+        let Some((named, depth)) = self.named(var.rel) else {
+            let around = self.scopes.iter().find(|s| s.output == var.rel);
+            let lifted = around.and_then(|s| s.lifted.get(var.column as usize - 1));
+            return match lifted.cloned() {
+                Some(aggregate) => self.expr(&aggregate),
+                None => self.push("?"),
+            };
+        };
+        let table = named.name.clone();
+        let here = self.scopes.len() - 1;
+        let mut outputs = self.scopes[here].outputs.iter();
+        let hidden = outputs
+            .any(|t| t.name == column && !matches!(&t.expr, Expr::Var(output) if output == var));
+        if here != depth || self.scopes[here].qualified || hidden {
+            self.ident(&table);
+            self.push(".");
+        }
+        self.ident(&column);
+    }
+}

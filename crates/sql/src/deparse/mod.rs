@@ -1,0 +1,162 @@
+//! A bound query as SQL again, laid out as PostgreSQL does it (`pg_get_viewdef`).
+//!
+//! Promise: the text, read and bound again where only `pg_catalog` is on the search path, means the same query. Names come
+//! from the catalog by oid and number, so the text follows what was renamed since the query was bound.
+//!
+//! ```text
+//! SELECT a.id,                 each clause begins a line; `indent` is where clauses of this query begin, and a clause's
+//!     b.name                   word stands 8 to the left of it, its first letters aligned to the right
+//!    FROM a
+//!      JOIN b ON a.id = b.id
+//!   WHERE a.id > 1
+//! ```
+
+mod expr;
+mod from;
+mod query;
+mod window;
+
+use throng_types::sqltype::made;
+use throng_types::{Oid, SqlType};
+
+use crate::catalog::{Catalog, ViewDef};
+use crate::expr::{Expr, RelId};
+use crate::func::EvalContext;
+use crate::parse::quote_ident;
+use crate::query::{Cte, Query, Target};
+use crate::window::Window;
+
+/// How a text is written.
+pub struct Style<'a> {
+    pub catalog: &'a Catalog,
+    /// Relations found along it are named alone, others with their schema.
+    pub search_path: &'a [Oid],
+    /// Leave out the parentheses that precedence makes needless.
+    pub pretty: bool,
+    /// How constants are written.
+    pub eval: EvalContext<'a>,
+}
+
+/// A query with the WITH queries of its statement. `names`: what its columns are called, where that is not by their own names.
+pub fn query(query: &Query, ctes: &[Cte], names: Option<&[String]>, style: &Style<'_>) -> String {
+    let mut writer = Writer {
+        style,
+        ctes,
+        out: String::new(),
+        indent: 0,
+        scopes: Vec::new(),
+        result: names.map(<[String]>::to_vec),
+        names_shown: true,
+    };
+    writer.query(query);
+    writer.out
+}
+
+/// What pg_get_viewdef gives: the query with a semicolon.
+pub fn view(view: &ViewDef, bound: &crate::query::BoundQuery, style: &Style<'_>) -> Option<String> {
+    let crate::query::QueryKind::Select(select) = &bound.kind else {
+        return None;
+    };
+    let names: Vec<String> = view.columns.iter().map(|c| c.name.clone()).collect();
+    Some(query(select, &bound.ctes, Some(&names), style) + ";")
+}
+
+/// Where clauses' words stand to the left of, and how far the lists under them are set in.
+const STEP: i32 = 8;
+const JOIN: i32 = 4;
+const LIST: i32 = 4;
+/// Deeper, and lines begin no further to the right.
+const DEEPEST: i32 = 40;
+
+/// A range-table entry's name in the text, and its columns' names by number.
+struct Named {
+    rel: RelId,
+    name: String,
+    columns: Vec<String>,
+}
+
+/// The entries of one query.
+struct Scope {
+    named: Vec<Named>,
+    /// Columns are written with their table's name.
+    qualified: bool,
+    /// The output columns, while an ORDER BY is written: a plain name would mean one of them.
+    outputs: Vec<Target>,
+    /// What its window functions' numbers mean.
+    windows: Vec<Window>,
+    /// The query's own entry, and the aggregates that queries inside it know as columns of that.
+    output: RelId,
+    lifted: Vec<Expr>,
+}
+
+struct Writer<'a> {
+    style: &'a Style<'a>,
+    ctes: &'a [Cte],
+    out: String,
+    indent: i32,
+    scopes: Vec<Scope>,
+    /// The names of the whole query's columns, while it or an operand of it is written.
+    result: Option<Vec<String>>,
+    /// Whether anybody sees the names of the columns of the query being written.
+    names_shown: bool,
+}
+
+impl Writer<'_> {
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn ident(&mut self, name: &str) {
+        let quoted = quote_ident(name);
+        self.out.push_str(&quoted);
+    }
+
+    /// Begins a line with `word`, moving the indentation before it and after it.
+    fn line(&mut self, word: &str, before: i32, after: i32, plus: i32) {
+        self.indent += before;
+        while self.out.ends_with(' ') {
+            self.out.pop();
+        }
+        self.out.push('\n');
+        let amount = match self.indent < DEEPEST {
+            true => self.indent.max(0) + plus,
+            // Beyond, lines go on moving right, but by half as much and not past a second bound.
+            false => (DEEPEST + (self.indent - DEEPEST) / (STEP / 2)) % DEEPEST + plus,
+        };
+        for _ in 0..amount {
+            self.out.push(' ');
+        }
+        self.out.push_str(word);
+        self.indent = (self.indent + after).max(0);
+    }
+
+    /// A clause's word, to the left of where this query begins.
+    fn clause(&mut self, word: &str, plus: i32) {
+        self.line(word, -STEP, STEP, plus);
+    }
+
+    fn type_name(&self, ty: SqlType) -> String {
+        // What is `bpchar` without a length is not `character`, which has one.
+        match (ty.oid, ty.typmod) {
+            (throng_types::oid::BPCHAR, -1) => "bpchar".to_owned(),
+            _ => self.spelled(throng_types::sqltype::format_type(ty)),
+        }
+    }
+
+    /// A type's text with the names of those that users made.
+    fn spelled(&self, name: String) -> String {
+        let (catalog, path) = (self.style.catalog, self.style.search_path);
+        made::spelled(&name, |ty| catalog.type_display(path, ty)).unwrap_or(name)
+    }
+
+    /// A relation as it stands now.
+    fn relation_name(&self, oid: Oid, fallback: &str) -> String {
+        match self.style.catalog.relation(oid) {
+            Some(relation) => self
+                .style
+                .catalog
+                .display_name(self.style.search_path, &relation),
+            None => quote_ident(fallback),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Before planning: queries in FROM that are no more than a join with conditions become part of the query around them, so
+//! that their tables are joined and read by what the whole asks for. A view costs nothing by itself.
+//!
+//! ```text
+//! SELECT v.b FROM (SELECT t.a, t.a + t.b AS b FROM t WHERE t.c) v WHERE v.a = 1
+//!   ─►   SELECT t.a + t.b FROM t WHERE t.c AND t.a = 1
+//! ```
+//! A variable of the query that is gone becomes the expression it stood for, wherever in the statement it is. On a side of
+//! an outer join that may be missing that holds only for plain columns: an expression would have to become NULL, too. Nor is
+//! anything taken into a query with grouping sets, which tells apart two columns even where they stand for one expression.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use super::with::is_steady;
+use crate::expr::{Expr, RelId};
+use crate::query::walk::PartMut;
+use crate::query::{
+    Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, QueryKind, RelKind, Select,
+};
+
+type Replaced = HashMap<RelId, Vec<Expr>, FixedState>;
+
+/// Where the conditions of a query that is taken in go.
+struct Place<'s> {
+    /// The condition that the item's rows have to meet; None where there is no such place.
+    sink: Option<&'s mut Vec<Expr>>,
+    /// Rows of it may be missing, NULL in their place.
+    nullable: bool,
+}
+
+pub(super) fn pull_up(bound: &mut BoundQuery) {
+    let mut pull = PullUp {
+        replaced: Replaced::default(),
+    };
+    // One query may stand in several places of a statement, as in ORDER BY what is in the select list: what is done to one
+    // is done to all.
+    walk_statement(bound, &mut |part| {
+        if let PartMut::Query(query) = part {
+            pull.query(query);
+        }
+    });
+    match &mut bound.kind {
+        QueryKind::Update(update) => pull.items_of(&mut update.from, &mut update.filter),
+        QueryKind::Delete(delete) => pull.items_of(&mut delete.from, &mut delete.filter),
+        QueryKind::Select(_) | QueryKind::Insert(_) => {}
+    }
+    if !pull.replaced.is_empty() {
+        walk_statement(bound, &mut |part| replace(part, &pull.replaced));
+    }
+}
+
+fn walk_statement(bound: &mut BoundQuery, f: &mut dyn FnMut(PartMut<'_>)) {
+    for cte in &mut bound.ctes {
+        if let CteBody::Write(kind) = &mut cte.body {
+            kind.walk_mut(f);
+        }
+        let queries = cte.body.queries_mut().into_iter();
+        queries.for_each(|query| query.walk_mut(f));
+    }
+    bound.kind.walk_mut(f);
+}
+
+fn replace(part: PartMut<'_>, replaced: &Replaced) {
+    let PartMut::Expr(e) = part else { return };
+    // What a variable stands for may be a variable of another query that is gone.
+    while let Expr::Var(var) = e {
+        let Some(exprs) = replaced.get(&var.rel) else {
+            return;
+        };
+        let Some(expr) = usize::try_from(var.column - 1)
+            .ok()
+            .and_then(|at| exprs.get(at))
+        else {
+            return;
+        };
+        *e = expr.clone();
+    }
+}
+
+struct PullUp {
+    replaced: Replaced,
+}
+
+impl PullUp {
+    /// Takes in what can be taken in of a query's FROM.
+    fn query(&mut self, query: &mut Query) {
+        if let Body::Select(select) = &mut query.body
+            && select.grouping_sets.is_empty()
+        {
+            self.items_of(&mut select.from, &mut select.filter);
+        }
+    }
+
+    fn items_of(&mut self, items: &mut Vec<FromItem>, filter: &mut Option<Expr>) {
+        let mut found = Vec::new();
+        for item in items.iter_mut() {
+            let place = Place {
+                sink: Some(&mut found),
+                nullable: false,
+            };
+            self.item(item, place);
+        }
+        if !found.is_empty() {
+            found.extend(filter.take());
+            *filter = Expr::all_of(found);
+        }
+    }
+
+    fn item(&mut self, item: &mut FromItem, place: Place<'_>) {
+        match item {
+            FromItem::Join {
+                kind,
+                left,
+                right,
+                on,
+                ..
+            } => {
+                // Conditions of the sides that go into this join's own.
+                let mut own = Vec::new();
+                let Place { sink, nullable } = place;
+                let (outer, inner) = match kind {
+                    JoinKind::Left => (Some(left), vec![right]),
+                    JoinKind::Right => (Some(right), vec![left]),
+                    _ => (None, vec![left, right]),
+                };
+                if let Some(side) = outer {
+                    self.item(side, Place { sink, nullable });
+                }
+                for side in inner {
+                    let place = Place {
+                        // Neither side of a full join may lose rows before it.
+                        sink: (*kind != JoinKind::Full).then_some(&mut own),
+                        nullable: nullable || *kind != JoinKind::Inner,
+                    };
+                    self.item(side, place);
+                }
+                if !own.is_empty() {
+                    own.extend(on.take());
+                    *on = Expr::all_of(own);
+                }
+            }
+            FromItem::Rel(rel) => {
+                // What a lateral query takes from beside it may only be taken where it stands.
+                let lateral = matches!(rel.kind, RelKind::Subquery { lateral: true, .. });
+                let (RelKind::Subquery { query, .. } | RelKind::View { query, .. }) = &mut rel.kind
+                else {
+                    return;
+                };
+                self.query(query);
+                if lateral || !is_simple(query, place.nullable, place.sink.is_some()) {
+                    return;
+                }
+                let id = rel.id;
+                let Body::Select(select) = &mut query.body else {
+                    return;
+                };
+                let targets = std::mem::take(&mut select.targets);
+                self.replaced
+                    .insert(id, targets.into_iter().map(|t| t.expr).collect());
+                if let (Some(filter), Some(sink)) = (select.filter.take(), place.sink) {
+                    sink.push(filter);
+                }
+                let from = std::mem::take(&mut select.from);
+                let joined = from.into_iter().reduce(|left, right| FromItem::Join {
+                    kind: JoinKind::Inner,
+                    left: Box::new(left),
+                    right: Box::new(right),
+                    on: None,
+                    using: vec![],
+                });
+                if let Some(joined) = joined {
+                    *item = joined;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a query in FROM is but a join under a condition. `nullable`: its rows may be missing; `filtered`: its condition has
+/// somewhere to go.
+fn is_simple(query: &Query, nullable: bool, filtered: bool) -> bool {
+    let Body::Select(select) = &query.body else {
+        return false;
+    };
+    let plain = query.order.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.locks.is_empty()
+        && query.ctes.is_empty()
+        && !select.grouped
+        && select.windows.is_empty()
+        && select.lifted.is_empty()
+        && select.distinct == Distinct::No
+        && !select.from.is_empty();
+    let condition_fits = filtered || select.filter.is_none();
+    let once = |e: &Expr| {
+        !e.any(&mut |e| {
+            matches!(e, Expr::SetCall { .. } | Expr::Subquery(_)) || super::fold::is_volatile(e)
+        })
+    };
+    plain
+        && condition_fits
+        && select.targets.iter().all(|t| once(&t.expr))
+        && select.filter.iter().all(|e| !has_volatile(e))
+        && (!nullable
+            || select
+                .targets
+                .iter()
+                .all(|t| is_own_column(&t.expr, select)))
+}
+
+fn has_volatile(e: &Expr) -> bool {
+    e.any(&mut |e| {
+        super::fold::is_volatile(e) || matches!(e, Expr::Subquery(sub) if !is_steady(&sub.query))
+    })
+}
+
+/// A column of the query's own tables, which is NULL where their rows are missing.
+fn is_own_column(expr: &Expr, select: &Select) -> bool {
+    let mut own = Vec::new();
+    select.from.iter().for_each(|item| item.rels(&mut own));
+    matches!(expr, Expr::Var(var) if own.contains(&var.rel))
+}

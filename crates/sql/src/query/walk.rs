@@ -1,0 +1,179 @@
+//! Walking over a bound query, nested queries and those in expressions included.
+
+use super::{Body, ConflictAction, Distinct, FromItem, Query, QueryKind, Rel, RelKind};
+use crate::expr::Expr;
+
+/// What a walk comes by; each before what is inside it.
+pub enum Part<'a> {
+    Query(&'a Query),
+    Rel(&'a Rel),
+    Expr(&'a Expr),
+}
+
+/// As [`Part`], to be changed. What an expression was changed into is walked over next.
+pub enum PartMut<'a> {
+    Query(&'a mut Query),
+    Rel(&'a mut Rel),
+    Expr(&'a mut Expr),
+}
+
+impl Query {
+    /// Calls `f` on everything the query is made of. `views`: and on what views in it are made of.
+    pub fn walk<'a>(&'a self, views: bool, f: &mut dyn FnMut(Part<'a>)) {
+        f(Part::Query(self));
+        match &self.body {
+            Body::Select(select) => {
+                select.from.iter().for_each(|item| item.walk(views, f));
+                select.filter.iter().for_each(|e| e.walk(views, f));
+                select.group_by.iter().for_each(|e| e.walk(views, f));
+                select.having.iter().for_each(|e| e.walk(views, f));
+                for window in &select.windows {
+                    window.for_each_expr(&mut |e| e.walk(views, f));
+                }
+                select.lifted.iter().for_each(|e| e.walk(views, f));
+                select.targets.iter().for_each(|t| t.expr.walk(views, f));
+                if let Distinct::On(exprs) = &select.distinct {
+                    exprs.iter().for_each(|e| e.walk(views, f));
+                }
+            }
+            Body::Values { rows, .. } => rows.iter().flatten().for_each(|e| e.walk(views, f)),
+            Body::SetOp { left, right, .. } => {
+                left.walk(views, f);
+                right.walk(views, f);
+            }
+        }
+        self.order.iter().for_each(|k| k.expr.walk(views, f));
+        self.limit.iter().for_each(|e| e.walk(views, f));
+        self.offset.iter().for_each(|e| e.walk(views, f));
+        self.outside.iter().for_each(|e| e.walk(views, f));
+    }
+
+    /// As [`Query::walk`], to change it.
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
+        f(PartMut::Query(self));
+        match &mut self.body {
+            Body::Select(select) => {
+                select.from.iter_mut().for_each(|item| item.walk_mut(f));
+                select.filter.iter_mut().for_each(|e| e.walk_mut(f));
+                select.group_by.iter_mut().for_each(|e| e.walk_mut(f));
+                select.having.iter_mut().for_each(|e| e.walk_mut(f));
+                for window in &mut select.windows {
+                    window.for_each_expr_mut(&mut |e| e.walk_mut(f));
+                }
+                select.lifted.iter_mut().for_each(|e| e.walk_mut(f));
+                select.targets.iter_mut().for_each(|t| t.expr.walk_mut(f));
+                if let Distinct::On(exprs) = &mut select.distinct {
+                    exprs.iter_mut().for_each(|e| e.walk_mut(f));
+                }
+            }
+            Body::Values { rows, .. } => rows.iter_mut().flatten().for_each(|e| e.walk_mut(f)),
+            Body::SetOp { left, right, .. } => {
+                left.walk_mut(f);
+                right.walk_mut(f);
+            }
+        }
+        self.order.iter_mut().for_each(|k| k.expr.walk_mut(f));
+        self.limit.iter_mut().for_each(|e| e.walk_mut(f));
+        self.offset.iter_mut().for_each(|e| e.walk_mut(f));
+        self.outside.iter_mut().for_each(|e| e.walk_mut(f));
+    }
+}
+
+impl FromItem {
+    pub fn walk<'a>(&'a self, views: bool, f: &mut dyn FnMut(Part<'a>)) {
+        match self {
+            FromItem::Rel(rel) => {
+                f(Part::Rel(rel));
+                match &rel.kind {
+                    RelKind::Subquery { query, .. } => query.walk(views, f),
+                    RelKind::View { query, .. } if views => query.walk(views, f),
+                    RelKind::Function { args, .. } => args.iter().for_each(|e| e.walk(views, f)),
+                    _ => {}
+                }
+            }
+            FromItem::Join {
+                left, right, on, ..
+            } => {
+                left.walk(views, f);
+                right.walk(views, f);
+                on.iter().for_each(|e| e.walk(views, f));
+            }
+        }
+    }
+
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
+        match self {
+            FromItem::Rel(rel) => {
+                f(PartMut::Rel(rel));
+                match &mut rel.kind {
+                    RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
+                        query.walk_mut(f)
+                    }
+                    RelKind::Function { args, .. } => args.iter_mut().for_each(|e| e.walk_mut(f)),
+                    _ => {}
+                }
+            }
+            FromItem::Join {
+                left, right, on, ..
+            } => {
+                left.walk_mut(f);
+                right.walk_mut(f);
+                on.iter_mut().for_each(|e| e.walk_mut(f));
+            }
+        }
+    }
+}
+
+impl Expr {
+    pub fn walk<'a>(&'a self, views: bool, f: &mut dyn FnMut(Part<'a>)) {
+        f(Part::Expr(self));
+        match self {
+            Expr::Subquery(sub) => sub.query.walk(views, f),
+            Expr::Grouping(args) => args.iter().for_each(|e| e.walk(views, f)),
+            _ => {}
+        }
+        self.for_each_child(&mut |e| e.walk(views, f));
+    }
+
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
+        f(PartMut::Expr(self));
+        match self {
+            Expr::Subquery(sub) => sub.query.walk_mut(f),
+            Expr::Grouping(args) => args.iter_mut().for_each(|e| e.walk_mut(f)),
+            _ => {}
+        }
+        self.for_each_child_mut(&mut |e| e.walk_mut(f));
+    }
+}
+
+impl QueryKind {
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(PartMut<'_>)) {
+        match self {
+            QueryKind::Select(query) => query.walk_mut(f),
+            QueryKind::Insert(insert) => {
+                insert.source.walk_mut(f);
+                insert.values.iter_mut().for_each(|e| e.walk_mut(f));
+                insert.checks.iter_mut().for_each(|c| c.expr.walk_mut(f));
+                insert.returning.iter_mut().for_each(|t| t.expr.walk_mut(f));
+                if let Some(ConflictAction::Update { set, filter, .. }) =
+                    insert.on_conflict.as_mut().map(|c| &mut c.action)
+                {
+                    set.iter_mut().for_each(|(_, e)| e.walk_mut(f));
+                    filter.iter_mut().for_each(|e| e.walk_mut(f));
+                }
+            }
+            QueryKind::Update(update) => {
+                update.from.iter_mut().for_each(|item| item.walk_mut(f));
+                update.filter.iter_mut().for_each(|e| e.walk_mut(f));
+                update.set.iter_mut().for_each(|(_, e)| e.walk_mut(f));
+                update.checks.iter_mut().for_each(|c| c.expr.walk_mut(f));
+                update.returning.iter_mut().for_each(|t| t.expr.walk_mut(f));
+            }
+            QueryKind::Delete(delete) => {
+                delete.from.iter_mut().for_each(|item| item.walk_mut(f));
+                delete.filter.iter_mut().for_each(|e| e.walk_mut(f));
+                delete.returning.iter_mut().for_each(|t| t.expr.walk_mut(f));
+            }
+        }
+    }
+}
