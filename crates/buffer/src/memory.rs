@@ -127,3 +127,42 @@ mod imp {
         unsafe { dealloc(base.as_ptr(), layout(len)) }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+    use throng_sync::Latch;
+
+    #[test]
+    fn a_frame_is_words_to_all_and_bytes_to_who_holds_its_latch() {
+        const TURNS: u8 = if cfg!(miri) { 20 } else { 200 };
+        let memory = FrameMemory::reserve(2).expect("two pages of memory");
+        let latch = Latch::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 1..=TURNS {
+                    latch.exclusive();
+                    crate::words::store_bytes(memory.words(1), 3, &[turn; 40]);
+                    latch.unlock_exclusive();
+                }
+            });
+            for _ in 0..TURNS {
+                latch.shared();
+                // SAFETY: held shared, and the other thread writes with the latch held exclusively.
+                let bytes = unsafe { memory.bytes(1) };
+                assert!(bytes[3..43].iter().all(|&byte| byte == bytes[3]));
+                latch.unlock_shared();
+                if let Some(version) = latch.optimistic() {
+                    let [early, late] =
+                        [1, 4].map(|word: usize| memory.words(1)[word].load(Relaxed));
+                    assert!(!latch.validate(version) || early == late, "torn");
+                }
+            }
+        });
+        // SAFETY: the other thread has ended.
+        let [first, second] = unsafe { [memory.bytes(0), memory.bytes(1)] };
+        assert!(first.iter().all(|&byte| byte == 0), "the neighbour's");
+        assert_eq!((second[2], second[3], second[43]), (0, TURNS, 0));
+    }
+}

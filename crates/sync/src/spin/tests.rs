@@ -4,7 +4,7 @@ use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Under Miri each step is a thousand times dearer.
-const ROUNDS: u64 = if cfg!(miri) { 50 } else { 10_000 };
+const ROUNDS: u64 = if cfg!(miri) { 15 } else { 10_000 };
 
 fn keeps_threads_apart<R: RawSpin, B: BackOff>() {
     let lock = Spinlock::<u64, R, B>::of(R::NAME, 0);
