@@ -598,10 +598,8 @@ impl Uses {
     fn constant(&mut self, value: &Datum, ty: SqlType) {
         let of_users = |oid: &Oid| *oid >= Oid::FIRST_USER;
         match value {
-            Datum::Oid(named) if ty.oid == oid::REGCLASS => {
-                if of_users(&Oid(*named)) {
-                    self.objects.entry(Oid(*named)).or_default();
-                }
+            Datum::Oid(named) if ty.oid == oid::REGCLASS && of_users(&Oid(*named)) => {
+                self.objects.entry(Oid(*named)).or_default();
             }
             Datum::Oid(named) if ty.oid != oid::OID && of_users(&Oid(*named)) => {
                 self.fixed = Some(ty);

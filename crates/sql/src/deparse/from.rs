@@ -5,7 +5,7 @@ use crate::expr::{Expr, RelId, Var, system};
 use crate::query::{Body, FromItem, JoinKind, Query, Rel, RelKind};
 
 impl Writer<'_> {
-    pub(super) fn from_clause(&mut self, items: &[FromItem]) {
+    pub(super) fn items_of_from(&mut self, items: &[FromItem]) {
         for (i, item) in items.iter().enumerate() {
             if i == 0 {
                 self.clause(" FROM ", 2);

@@ -187,7 +187,7 @@ impl Writer<'_> {
             }
         }
         self.targets(&select.targets);
-        self.from_clause(&select.from);
+        self.items_of_from(&select.from);
         if let Some(filter) = &select.filter {
             self.clause(" WHERE ", 1);
             self.expr(filter);

@@ -119,7 +119,7 @@ fn utility_statements() {
         ("comment on constraint c on t is null", "Comment"),
         ("table t", "Query"),
         ("values (1), (2) order by 1", "Query"),
-        ("create view v as select 1", "Unsupported"),
+        ("create view v as select 1", "CreateView"),
         ("reindex table t", "Reindex"),
         (
             "alter table t alter a set data type int using a::int, add b int, drop c cascade",

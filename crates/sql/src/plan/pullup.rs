@@ -93,7 +93,7 @@ impl PullUp {
         }
     }
 
-    fn items_of(&mut self, items: &mut Vec<FromItem>, filter: &mut Option<Expr>) {
+    fn items_of(&mut self, items: &mut [FromItem], filter: &mut Option<Expr>) {
         let mut found = Vec::new();
         for item in items.iter_mut() {
             let place = Place {

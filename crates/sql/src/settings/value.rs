@@ -341,10 +341,10 @@ fn hours_east(hours: f64) -> Option<String> {
     }
     let seconds = (hours.abs() * 3600.0) as u32;
     let mut shown = format!("{:02}", seconds / 3600);
-    if seconds % 3600 != 0 {
+    if !seconds.is_multiple_of(3600) {
         shown += &format!(":{:02}", seconds / 60 % 60);
     }
-    if seconds % 60 != 0 {
+    if !seconds.is_multiple_of(60) {
         shown += &format!(":{:02}", seconds % 60);
     }
     let (east, west) = if hours < 0.0 { ('-', '+') } else { ('+', '-') };
