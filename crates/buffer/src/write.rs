@@ -196,7 +196,9 @@ impl PoolCore {
                 }
                 break;
             }
-            if !frame.writing() {
+            // Whether it is being written is not the question: it may have been, have been changed meanwhile, and now be neither
+            // being written nor clean.
+            if !frame.owes_write() {
                 break;
             }
             // Begun before the call perhaps, with less in it.

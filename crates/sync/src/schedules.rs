@@ -4,14 +4,11 @@
 //! its schedule, which `THRONG_SCHEDULE` has run once more.
 
 use shuttle::rand::{Rng, thread_rng};
-use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler};
+use shuttle::scheduler::{RandomScheduler, ReplayScheduler, Scheduler, UrwRandomScheduler};
 use shuttle::{Config, MaxSteps, Runner};
 use std::sync::Arc;
 
 pub use shuttle::future::block_on;
-
-/// Switches from one thread to another that PCT (Burckhardt et al., ASPLOS 2010) forces in an execution.
-const DEPTH: usize = 4;
 
 /// Steps of an execution after which somebody is taken to go round for ever.
 const MOST_STEPS: usize = 1_000_000;
@@ -19,15 +16,17 @@ const MOST_STEPS: usize = 1_000_000;
 /// Stacks are taken from the heap: deep enough for a statement's way through the rooms, unoptimised.
 const STACK: usize = 256 << 10;
 
-/// Runs `test` so many times: half under a uniformly random schedule, half under PCT, which runs threads for long and switches
-/// rarely. Fails when one panics, or when all threads of one sleep.
+/// Runs `test` so many times: half with the next thread drawn at each step, half with threads weighted by the steps they have left, so
+/// that schedules are drawn about evenly. Fails when one panics, or when all threads of one sleep.
+///
+/// PCT is not among them: it lets a thread that goes round until another has moved go round for ever.
 pub fn check(executions: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = Arc::new(test);
     if let Ok(schedule) = std::env::var("THRONG_SCHEDULE") {
         return run(ReplayScheduler::new_from_encoded(&schedule), &test);
     }
     run(RandomScheduler::new(executions.div_ceil(2)), &test);
-    run(PctScheduler::new(DEPTH, executions / 2), &test);
+    run(UrwRandomScheduler::new(executions / 2), &test);
 }
 
 fn run(scheduler: impl Scheduler + 'static, test: &Arc<impl Fn() + Send + Sync + 'static>) {

@@ -185,7 +185,7 @@ impl Locking {
 
 #[test]
 fn locks_exclude_and_nobody_waits_for_ever_under_any_schedule() {
-    check(2_000, || {
+    check(8_000, || {
         let locking = Arc::new(Locking {
             stage: Stage::new(SnapshotForm::Csn),
             holders: Holders::default(),
@@ -359,7 +359,7 @@ impl Committing {
 }
 
 fn commits(form: SnapshotForm) {
-    check(700, move || {
+    check(2_000, move || {
         let committing = Arc::new(Committing {
             stage: Stage::new(form),
             known: Known::default(),

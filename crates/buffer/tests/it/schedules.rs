@@ -164,7 +164,7 @@ impl Scene {
 
 #[test]
 fn no_change_is_lost_and_no_read_is_torn_under_any_schedule() {
-    check(1_000, || {
+    check(8_000, || {
         let scene = Scene::new();
         let threads: Vec<_> = (0..THREADS)
             .map(|_| {

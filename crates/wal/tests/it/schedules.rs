@@ -87,7 +87,7 @@ fn look_after_a_crash(disk: &SimDisk, told: &Known) {
 
 #[test]
 fn who_is_told_of_a_flush_finds_his_record_after_a_crash() {
-    check(2_000, || {
+    check(6_000, || {
         let disk = SimDisk::new();
         let wal = open(&disk, Wal::FIRST);
         let told = Known::default();
@@ -108,7 +108,7 @@ fn who_is_told_of_a_flush_finds_his_record_after_a_crash() {
 
 #[test]
 fn a_disk_that_fails_leaves_nobody_asleep_and_nobody_wrongly_told() {
-    check(1_000, || {
+    check(3_000, || {
         let disk = SimDisk::new();
         let wal = open(&disk, Wal::FIRST);
         let told = Known::default();
