@@ -289,21 +289,20 @@ impl SessionEntry {
     async fn lock_in_table(self: &Arc<Self>, tag: LockTag, mode: LockMode) -> Result<()> {
         let core = self.core();
         let strong = Strong::raise(core, tag, mode);
-        let asks_for_more = core.locks.is_held_by(self.pid(), tag);
         if let Some(node) = core.locks.acquire(self.pid(), tag, mode) {
-            self.wait_in_queue(WaitOn::Lock { tag, node }, asks_for_more)
-                .await?;
+            self.wait_in_queue(WaitOn::Lock { tag, node }).await?;
         }
         strong.keep();
         Ok(())
     }
 
-    /// `look_first`: a circle may be closed by this very wait, as when two hold a lock and both ask for more of it. Then the one who
-    /// comes second gives up at once.
-    async fn wait_in_queue(self: &Arc<Self>, on: WaitOn, look_first: bool) -> Result<()> {
+    async fn wait_in_queue(self: &Arc<Self>, on: WaitOn) -> Result<()> {
         let ticket = Ticket::new(self, on.clone());
         let look = || -> Verdict { deadlock::check(self.core(), self, || ticket.give_up()) };
-        if look_first && let Verdict::Deadlock(error) = look() {
+        // Two who hold a lock and both ask for more of it wait for each other from the start: the second gives up at once.
+        if on.node().asks_for_more
+            && let Verdict::Deadlock(error) = look()
+        {
             return Err(error);
         }
         wait_until_granted(self, &on, look).await?;
@@ -330,7 +329,7 @@ impl SessionEntry {
             core.xids.remove(xid, &node);
             return Ok(());
         }
-        Box::pin(self.wait_in_queue(WaitOn::Xid { xid, node, row }, false)).await
+        Box::pin(self.wait_in_queue(WaitOn::Xid { xid, node, row })).await
     }
 
     /// Gives a session-level lock back. `false`: it was not held.

@@ -183,14 +183,10 @@ impl LockTable {
             state.grant(pid, mode.bit());
             return None;
         }
-        let node = Arc::new(WaitNode::new(pid, mode));
+        let holds = state.held_by(pid) != 0;
+        let node = Arc::new(WaitNode::new(pid, mode).of_holder(holds));
         state.queue.insert(position, node.clone());
         Some(node)
-    }
-
-    pub(crate) fn is_held_by(&self, pid: u32, tag: LockTag) -> bool {
-        let partition = self.partition(&tag).lock();
-        partition.get(&tag).is_some_and(|s| s.held_by(pid) != 0)
     }
 
     /// Gives modes back and serves the queue.

@@ -22,6 +22,8 @@ pub(crate) struct WaitNode {
     pub(crate) mode: LockMode,
     /// When the wait began, in microseconds since 1970.
     pub(crate) since: i64,
+    /// Its session holds the lock already and asks for more of it.
+    pub(crate) asks_for_more: bool,
     granted: AtomicBool,
     waker: WakerSlot,
 }
@@ -32,8 +34,17 @@ impl WaitNode {
             pid,
             mode,
             since: now_micros(),
+            asks_for_more: false,
             granted: AtomicBool::new(false),
             waker: WakerSlot::new(),
+        }
+    }
+
+    /// The same, for a session that holds the lock already or not.
+    pub(crate) fn of_holder(self, holds: bool) -> WaitNode {
+        WaitNode {
+            asks_for_more: holds,
+            ..self
         }
     }
 
