@@ -79,6 +79,25 @@ pub struct Select {
     pub distinct: Distinct,
 }
 
+impl Select {
+    /// SELECT targets FROM items, and nothing else.
+    pub fn plain(from: Vec<FromItem>, targets: Vec<Target>) -> Select {
+        Select {
+            from,
+            filter: None,
+            group_by: vec![],
+            grouping_sets: vec![],
+            grouping: Grouping::default(),
+            grouped: false,
+            having: None,
+            windows: vec![],
+            lifted: vec![],
+            targets,
+            distinct: Distinct::No,
+        }
+    }
+}
+
 /// A GROUP BY as it was written; columns are places in [`Select::group_by`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grouping {

@@ -71,12 +71,21 @@ impl Session {
         catalog.search_path(&setting, &self.role.name, temporary)
     }
 
+    /// The session's temporary schema. Most sessions have none and do not even look at the catalog for it.
+    fn own_schema(&mut self) -> Option<Oid> {
+        if !self.temporary.used {
+            return None;
+        }
+        let catalog = self.catalog();
+        self.temporary.schema(&catalog)
+    }
+
     /// What ON COMMIT says of the session's tables, done in the transaction that is about to commit.
     pub(super) async fn temporary_on_commit(&mut self) -> Result<()> {
-        let catalog = self.catalog();
-        let Some(schema) = self.temporary.schema(&catalog) else {
+        let Some(schema) = self.own_schema() else {
             return Ok(());
         };
+        let catalog = self.catalog();
         let pool = &self.engine.store.pool;
         let (mut emptied, mut dropped) = (Vec::new(), Vec::new());
         for table in catalog.tables() {
@@ -116,8 +125,7 @@ impl Session {
 
     /// DISCARD TEMP.
     pub(super) async fn discard_temporary(&mut self) -> Result<()> {
-        let catalog = self.catalog();
-        if let Some(schema) = self.temporary.schema(&catalog) {
+        if let Some(schema) = self.own_schema() {
             self.define(&drop_all_of(schema)).await?;
         }
         Ok(())
@@ -132,8 +140,7 @@ impl Session {
 
     /// The session ends, and is in no transaction.
     pub(super) async fn drop_temporary(&mut self) {
-        let catalog = self.catalog();
-        let Some(schema) = self.temporary.schema(&catalog) else {
+        let Some(schema) = self.own_schema() else {
             return;
         };
         if let Err(e) = self.drop_schema(schema).await {

@@ -5,14 +5,18 @@ use tokio_postgres::{AsyncMessage, Config, NoTls};
 
 use crate::server::{Home, Server};
 
-async fn driver(server: &Server) -> tokio_postgres::Client {
+fn config(server: &Server) -> Config {
     let mut config = Config::new();
     config
         .host("127.0.0.1")
         .port(server.port())
         .user("postgres")
         .dbname("postgres");
-    let (client, connection) = config.connect(NoTls).await.expect("let in");
+    config
+}
+
+async fn driver(server: &Server) -> tokio_postgres::Client {
+    let (client, connection) = config(server).connect(NoTls).await.expect("let in");
     tokio::spawn(connection);
     client
 }
@@ -181,13 +185,7 @@ async fn listener(
     tokio_postgres::Client,
     tokio::sync::mpsc::UnboundedReceiver<(String, String, i32)>,
 ) {
-    let mut config = Config::new();
-    config
-        .host("127.0.0.1")
-        .port(server.port())
-        .user("postgres")
-        .dbname("postgres");
-    let (client, mut connection) = config.connect(NoTls).await.expect("let in");
+    let (client, mut connection) = config(server).connect(NoTls).await.expect("let in");
     let (told, notifications) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {

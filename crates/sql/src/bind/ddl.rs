@@ -6,7 +6,7 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result, oid};
 
 use super::Binder;
-use crate::catalog::{IndexColumn, Persistence, Relation, TEMPORARY, TableDef, builtin};
+use crate::catalog::{IndexColumn, Relation, TEMPORARY, TableDef, builtin};
 use crate::command::{
     BoundStatement, CreateIndex, Ddl, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
 };
@@ -329,10 +329,6 @@ impl Binder<'_> {
                     format!("role \"{name}\" does not exist"),
                 )
             })
-    }
-
-    pub(super) fn is_temporary(&self, persistence: Persistence) -> bool {
-        matches!(persistence, Persistence::Temporary(_))
     }
 
     /// The schema of a new relation, and whether that is the session's temporary one: NONE while that is still to be made.

@@ -13,8 +13,8 @@ use crate::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
 use crate::parse::ast::{self, Node, Overriding, Pos};
 use crate::query::walk::PartMut;
 use crate::query::{
-    Body, Check, CheckOf, ConflictAction, Delete, Distinct, FromItem, Grouping, Insert, OnConflict,
-    Query, Rel, RelKind, Select, Target, Update,
+    Body, Check, CheckOf, ConflictAction, Delete, FromItem, Insert, OnConflict, Query, Rel,
+    RelKind, Select, Target, Update,
 };
 
 /// Names of a table's row under an entry.
@@ -363,19 +363,7 @@ impl Binder<'_> {
     }
 
     fn select_query(&mut self, from: Vec<FromItem>, targets: Vec<Target>) -> Query {
-        let select = Select {
-            from,
-            filter: None,
-            group_by: vec![],
-            grouping_sets: vec![],
-            grouping: Grouping::default(),
-            grouped: false,
-            having: None,
-            windows: vec![],
-            lifted: vec![],
-            targets,
-            distinct: Distinct::No,
-        };
+        let select = Select::plain(from, targets);
         let output = self.new_rel();
         Query {
             body: Body::Select(Box::new(select)),

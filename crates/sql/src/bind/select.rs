@@ -412,19 +412,7 @@ impl Binder<'_> {
             },
             columns,
         };
-        let select = Select {
-            from: vec![FromItem::Rel(Box::new(rel))],
-            filter: None,
-            group_by: vec![],
-            grouping_sets: vec![],
-            grouping: Grouping::default(),
-            grouped: false,
-            having: None,
-            windows: vec![],
-            lifted: vec![],
-            targets,
-            distinct: Distinct::No,
-        };
+        let select = Select::plain(vec![FromItem::Rel(Box::new(rel))], targets);
         let output = self.new_rel();
         Ok(Query {
             body: Body::Select(Box::new(select)),

@@ -35,7 +35,7 @@ pub(super) fn no_position(mut error: Error) -> Error {
 
 impl Binder<'_> {
     pub(super) fn create_table(&mut self, ast: &ast::CreateTable) -> Result<Ddl> {
-        let (schema, temporary) = self.place(&ast.name, self.is_temporary(ast.persistence))?;
+        let (schema, temporary) = self.place(&ast.name, ast.persistence.is_temporary())?;
         let persistence = match ast.persistence {
             Persistence::Permanent if temporary => Persistence::Temporary(OnCommit::PreserveRows),
             as_said => as_said,
@@ -569,12 +569,12 @@ impl Binder<'_> {
             true => None,
             false => match self.relation(&references.table).map_err(no_position)? {
                 Relation::Table(found) => {
-                    let is_temporary = |def: &TableDef| self.is_temporary(def.persistence);
-                    let kind = match is_temporary(table) {
+                    let temporary = table.persistence.is_temporary();
+                    let kind = match temporary {
                         true => "temporary",
                         false => "permanent",
                     };
-                    if is_temporary(table) != is_temporary(&found) {
+                    if temporary != found.persistence.is_temporary() {
                         let message = format!(
                             "constraints on {kind} tables may reference only {kind} tables"
                         );

@@ -22,10 +22,7 @@ use crate::func::{CastContext, EvalContext, find_cast};
 use crate::io::{FormatSettings, IntervalStyle};
 use crate::parse::{self, ast};
 use crate::query::walk::{Part, PartMut};
-use crate::query::{
-    Body, BoundQuery, Distinct, FromItem, Grouping, Query, QueryKind, Rel, RelColumn, RelKind,
-    Select,
-};
+use crate::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, RelKind, Select};
 
 /// Where a view's text is bound: it names everything else with its schema.
 const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
@@ -41,9 +38,9 @@ fn stored_format() -> FormatSettings {
     }
 }
 
-/// Reads a kept definition.
-fn stored_view(view: &ViewDef, catalog: &Catalog, eval: EvalContext<'_>) -> Result<BoundQuery> {
-    let ctx = BindContext {
+/// What a kept definition is bound in.
+fn stored_context<'a>(catalog: &'a Catalog, eval: EvalContext<'a>) -> BindContext<'a> {
+    BindContext {
         catalog,
         search_path: STORED_PATH,
         creation_schema: None,
@@ -53,8 +50,12 @@ fn stored_view(view: &ViewDef, catalog: &Catalog, eval: EvalContext<'_>) -> Resu
         params: &[],
         eval,
         prepared: &|_| None,
-    };
-    bound_text(&view.query, &ctx)
+    }
+}
+
+/// Reads a kept definition.
+fn stored_view(view: &ViewDef, catalog: &Catalog, eval: EvalContext<'_>) -> Result<BoundQuery> {
+    bound_text(&view.query, &stored_context(catalog, eval))
 }
 
 /// A kept definition as it has to be after something it names got another name in `renamed`.
@@ -105,16 +106,7 @@ pub fn updatable_columns(
     catalog: &Catalog,
     eval: EvalContext<'_>,
 ) -> Result<Vec<bool>> {
-    let ctx = BindContext {
-        catalog,
-        search_path: STORED_PATH,
-        creation_schema: None,
-        temporary_schema: None,
-        user: builtin::SUPERUSER,
-        params: &[],
-        eval,
-        prepared: &|_| None,
-    };
+    let ctx = stored_context(catalog, eval);
     let columns = Binder::new(&ctx).updatable_columns(view)?;
     Ok(columns.unwrap_or_default())
 }
@@ -508,19 +500,8 @@ fn name_outputs(binder: &mut Binder<'_>, query: &mut Query, columns: &[ViewColum
                 },
                 columns: rel_columns,
             };
-            query.body = Body::Select(Box::new(Select {
-                from: vec![FromItem::Rel(Box::new(rel))],
-                filter: None,
-                group_by: vec![],
-                grouping_sets: vec![],
-                grouping: Grouping::default(),
-                grouped: false,
-                having: None,
-                windows: vec![],
-                lifted: vec![],
-                targets,
-                distinct: Distinct::No,
-            }));
+            let from = vec![FromItem::Rel(Box::new(rel))];
+            query.body = Body::Select(Box::new(Select::plain(from, targets)));
             query.order = vec![];
             query.limit = None;
             query.ties = false;

@@ -103,6 +103,12 @@ pub enum Persistence {
     Temporary(OnCommit),
 }
 
+impl Persistence {
+    pub fn is_temporary(self) -> bool {
+        matches!(self, Persistence::Temporary(_))
+    }
+}
+
 /// What a commit does to a temporary table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnCommit {
