@@ -32,6 +32,12 @@ PIECES = {
         "title": "Point reads, simple protocol",
         "bench": ["select", "--clients", "1,16,100,400", "--limit"],
     },
+    "select-crowd": {
+        "title": "Point reads of a crowd, simple protocol",
+        "bench": ["select", "--clients", "16,1000,4000", "--limit"],
+        # The others are not asked: theirs is a process or a thread a connection.
+        "alone": True,
+    },
     "select-prepared": {
         "title": "Point reads, prepared",
         "bench": ["select", "--mode", "prepared", "--clients", "16,100", "--limit"],
@@ -78,12 +84,14 @@ def measure(options, name):
 
         try:
             port = options.port
-            servers["Throng"] = start_throng(options.throng, directory("throng"), port, max_connections=500, **settings)
+            connections = 5000 if piece.get("alone") else 500
+            servers["Throng"] = start_throng(options.throng, directory("throng"), port, max_connections=connections, **settings)
             targets["Throng"] = f"postgres://postgres@127.0.0.1:{port}/postgres"
-            port += 1
-            servers["PostgreSQL"] = start_postgres(options.pgbin, directory("postgres"), port, options.pguser, **settings)
-            targets["PostgreSQL"] = f"postgres://postgres@127.0.0.1:{port}/postgres"
-            if options.mariadbd and piece["bench"][0] in SPOKEN_BY_MARIADB:
+            if not piece.get("alone"):
+                port += 1
+                servers["PostgreSQL"] = start_postgres(options.pgbin, directory("postgres"), port, options.pguser, **settings)
+                targets["PostgreSQL"] = f"postgres://postgres@127.0.0.1:{port}/postgres"
+            if options.mariadbd and piece["bench"][0] in SPOKEN_BY_MARIADB and not piece.get("alone"):
                 port += 1
                 servers["MariaDB"] = start_mariadb(options.mariadbd, directory("mariadb"), port, options.pguser)
                 targets["MariaDB"] = f"mysql://root@127.0.0.1:{port}/test"
