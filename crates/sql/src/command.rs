@@ -28,6 +28,23 @@ pub enum BoundStatement {
         options: ExplainOptions,
         query: Box<BoundQuery>,
     },
+    /// EXPLAIN of a [`Command::Execute`].
+    ExplainExecute {
+        options: ExplainOptions,
+        execute: Box<Command>,
+    },
+    /// A table of what a [`Command::Execute`] gives.
+    CreateTableAsExecute {
+        table: Box<ast::CreateTable>,
+        names: Vec<String>,
+        with_data: bool,
+        execute: Box<Command>,
+    },
+    /// A schema, and what is then made in it, as it was written.
+    CreateSchema {
+        schema: Box<Ddl>,
+        elements: Vec<ast::Statement>,
+    },
     Ddl(Box<Ddl>),
     Command(Box<Command>),
 }
@@ -242,8 +259,28 @@ pub struct CreateTable {
     pub columns: Vec<NewColumn>,
     pub constraints: Vec<NewConstraint>,
     pub options: Vec<(String, String)>,
+    /// What LIKE copies once the table is there, in this order.
+    pub copied: Vec<Copied>,
     /// CREATE TABLE AS: the rows to fill it with.
     pub query: Option<Box<BoundQuery>>,
+}
+
+/// What a table takes from another by LIKE.
+#[derive(Clone, Debug)]
+pub enum Copied {
+    ColumnComment {
+        attnum: u16,
+        text: String,
+    },
+    /// By the constraint's name.
+    ConstraintComment {
+        name: String,
+        text: String,
+    },
+    Key(NewConstraint),
+    Index(CreateIndex),
+    /// Of the key or index before it.
+    IndexComment(String),
 }
 
 #[derive(Clone, Debug)]

@@ -39,6 +39,21 @@ pub mod system {
     pub const XMAX: i16 = -4;
     pub const CMAX: i16 = -5;
     pub const TABLEOID: i16 = -6;
+    /// Not a table's: what MERGE did to the row that it returns.
+    pub const MERGE_ACTION: i16 = -7;
+
+    /// What a table's column of this number is called, if it is one of these.
+    pub fn name(column: i16) -> Option<&'static str> {
+        Some(match column {
+            CTID => "ctid",
+            XMIN => "xmin",
+            CMIN => "cmin",
+            XMAX => "xmax",
+            CMAX => "cmax",
+            TABLEOID => "tableoid",
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -12,6 +12,7 @@ use throng_types::{Oid, SqlType};
 use crate::catalog::{TableDef, ViewDef, VirtualTable};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::Function;
+pub use crate::parse::ast::MergeMatch;
 use crate::window::Window;
 
 /// A SELECT, VALUES or set operation with its ORDER BY, LIMIT and locking clauses.
@@ -242,7 +243,7 @@ pub enum CteBody {
         /// UNION ALL: rows that were there before count again.
         all: bool,
     },
-    /// An INSERT, UPDATE or DELETE, which is run once whoever reads what it returns.
+    /// An INSERT, UPDATE, DELETE or MERGE, which is run once whoever reads what it returns.
     Write(Box<QueryKind>),
 }
 
@@ -253,6 +254,7 @@ pub enum QueryKind {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
+    Merge(Box<Merge>),
 }
 
 /// INSERT.
@@ -261,6 +263,8 @@ pub struct Insert {
     pub table: Arc<TableDef>,
     /// Stands for the new row in `returning` and `checks`.
     pub rel: RelId,
+    /// Stands in `returning` for the row that ON CONFLICT has replaced.
+    pub old: RelId,
     pub source: Query,
     /// For each of the table's columns, by attribute number: its value over the source's output
     /// (variables of `source.output`); defaults filled in, dropped columns NULL.
@@ -329,6 +333,66 @@ pub struct Delete {
     pub from: Vec<FromItem>,
     pub filter: Option<Expr>,
     pub returning: Vec<Target>,
+}
+
+/// MERGE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    pub table: Arc<TableDef>,
+    /// The target's row that is there.
+    pub rel: RelId,
+    /// The source joined with the target, outer where rows without partner are acted on.
+    pub from: Vec<FromItem>,
+    pub filter: Option<Expr>,
+    /// Whether a row of the target belongs to the source's row beside it.
+    pub matched: Expr,
+    /// What the views that are written through show of the target.
+    pub visible: Option<Expr>,
+    pub actions: Vec<MergeAction>,
+    /// Over the new row, under `row`.
+    pub checks: Vec<Check>,
+    pub returning: Vec<Target>,
+    /// Stands in `returning` for the target's row: the new one, of a DELETE the old one. Its column
+    /// [`crate::expr::system::MERGE_ACTION`] is what was done.
+    pub row: RelId,
+    /// The new row in `returning`, of a DELETE NULLs.
+    pub new: RelId,
+}
+
+/// WHEN … THEN.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeAction {
+    pub of: MergeMatch,
+    pub condition: Option<Expr>,
+    pub write: MergeWrite,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum MergeWrite {
+    Nothing,
+    /// For each of the table's columns its value, over the source's row.
+    Insert(Vec<Expr>),
+    Update(Vec<(u16, Expr)>),
+    Delete,
+}
+
+impl Merge {
+    pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        self.from.iter().for_each(|item| item.for_each_expr(f));
+        self.filter.iter().for_each(&mut *f);
+        f(&self.matched);
+        self.visible.iter().for_each(&mut *f);
+        for action in &self.actions {
+            action.condition.iter().for_each(&mut *f);
+            match &action.write {
+                MergeWrite::Insert(values) => values.iter().for_each(&mut *f),
+                MergeWrite::Update(set) => set.iter().for_each(|(_, e)| f(e)),
+                MergeWrite::Nothing | MergeWrite::Delete => {}
+            }
+        }
+        self.checks.iter().for_each(|c| f(&c.expr));
+        self.returning.iter().for_each(|t| f(&t.expr));
+    }
 }
 
 /// FOR UPDATE and its kin, on one table of the query.
@@ -466,6 +530,22 @@ impl Query {
 }
 
 impl FromItem {
+    /// The whole table under an entry.
+    pub fn of_table(table: &Arc<TableDef>, rel: RelId, alias: Option<&str>) -> FromItem {
+        let column = |c: &crate::catalog::ColumnDef| RelColumn {
+            name: c.name.clone(),
+            ty: c.ty,
+        };
+        FromItem::Rel(Box::new(Rel {
+            id: rel,
+            alias: alias.unwrap_or(&table.name).to_owned(),
+            aliased: alias.is_some(),
+            column_aliases: vec![],
+            kind: RelKind::Table(table.clone()),
+            columns: table.columns.iter().map(column).collect(),
+        }))
+    }
+
     pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match self {
             FromItem::Rel(rel) => match &rel.kind {

@@ -117,13 +117,14 @@ impl Execution {
         }
     }
 
-    /// What writes read their rows from: the input of the INSERT, UPDATE or DELETE, else the whole plan.
+    /// What writes read their rows from: the input of the INSERT, UPDATE, DELETE or MERGE, else the whole plan.
     fn row_source(&self) -> &'static Plan {
         let plan = self.current(self.static_plan());
         match &plan.node {
             Node::Insert(node) => &node.input,
             Node::Update(node) => &node.input,
             Node::Delete(node) => &node.input,
+            Node::Merge(node) => &node.input,
             _ => plan,
         }
     }
@@ -376,7 +377,7 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             let depends = depends_on_outer(input);
             Box::new(Materialize::new(child(input, cx)?, depends))
         }
-        Node::Insert(_) | Node::Update(_) | Node::Delete(_) => {
+        Node::Insert(_) | Node::Update(_) | Node::Delete(_) | Node::Merge(_) => {
             return Err(Error::internal("a write below the top of a plan"));
         }
     })

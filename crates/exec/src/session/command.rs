@@ -376,7 +376,7 @@ impl Session {
     // The rest
 
     /// The values of expressions without input row.
-    async fn values_of(&mut self, exprs: Vec<Expr>) -> Result<Vec<Datum>> {
+    pub(super) async fn values_of(&mut self, exprs: Vec<Expr>) -> Result<Vec<Datum>> {
         if exprs.is_empty() {
             return Ok(Vec::new());
         }

@@ -201,6 +201,7 @@ impl Session {
     pub(super) async fn run_ddl(&mut self, ddl: Ddl, client: &mut dyn Client) -> Result<()> {
         self.must_be_writable(&ddl.tag())?;
         let (rows, notices) = self.define(&ddl).await?;
+        self.command_values.clear();
         self.notices(notices, client);
         let tag = match rows {
             Some(rows) => format!("SELECT {rows}"),
@@ -564,7 +565,7 @@ impl Session {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
         let planned = Arc::new(self.plan(query)?);
         self.lock_tables(&planned.locks).await?;
-        let mut run = self.start(planned, Vec::new())?;
+        let mut run = self.start(planned, self.command_values.clone())?;
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);
         let target = Table::unshared(&def, &self.engine.store, &host.eval())?;
@@ -572,7 +573,7 @@ impl Session {
         let mut count = 0;
         txn.assign_top_xid();
         loop {
-            let env = self.env(catalog, &host, &run.snapshot, &[]);
+            let env = self.env(catalog, &host, &run.snapshot, &run.params);
             if !super::next(&mut run.execution, env, txn, &mut row).await? {
                 return Ok(count);
             }

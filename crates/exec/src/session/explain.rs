@@ -3,7 +3,7 @@
 mod deparse;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use throng_sql::command::{ExplainFormat, ExplainOptions};
 use throng_sql::plan::{Node, Plan, PlannedStatement, StatementTag};
@@ -71,6 +71,19 @@ impl Session {
         let planned = Arc::new(self.plan(query)?);
         let planning = planning.elapsed();
         self.lock_tables(&planned.locks).await?;
+        self.explain_plan(options, planned, planning, shape, client)
+            .await
+    }
+
+    /// Shows a plan whose tables are locked; `planning`: how long it took to make.
+    pub(super) async fn explain_plan(
+        &mut self,
+        options: &ExplainOptions,
+        planned: Arc<PlannedStatement>,
+        planning: Duration,
+        shape: &RowShape,
+        client: &mut dyn Client,
+    ) -> Result<()> {
         let mut counters = None;
         let mut execution = None;
         if options.analyze {
@@ -372,6 +385,15 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
             below(&node.input);
             (
                 format!("Update on {}", node.table.name),
+                Names::numbered(plan.types.len()),
+            )
+        }
+        Node::Merge(node) => {
+            below(&node.input);
+            let alias = node.alias.iter().filter(|alias| **alias != node.table.name);
+            let alias: String = alias.map(|alias| format!(" {alias}")).collect();
+            (
+                format!("Merge on {}{alias}", node.table.name),
                 Names::numbered(plan.types.len()),
             )
         }

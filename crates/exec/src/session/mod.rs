@@ -8,6 +8,7 @@
 //! session that can only be closed, and closing rolls back.
 
 mod command;
+mod compound;
 mod copy;
 mod ddl;
 mod describe;
@@ -125,6 +126,8 @@ pub struct Session {
     temporary: temporary::Temporary,
     /// Parameters of the command that is about to run.
     command_values: Vec<Datum>,
+    /// The schema whose elements are being made, which is sought before all others.
+    schema_first: Option<String>,
     secret: Arc<[u8]>,
     statement_time: i64,
     _admission: Admission,
@@ -214,6 +217,7 @@ impl Session {
             listener: None,
             temporary,
             command_values: Vec::new(),
+            schema_first: None,
             secret,
             statement_time: now(),
             _admission: admission,
@@ -350,7 +354,7 @@ impl Session {
             let bound = self.bind_statement(&parsed.statement, sql, &[])?;
             self.notices(bound.notices, client);
             let text = &sql[parsed.start as usize..parsed.end as usize];
-            self.run_bound(bound.statement, text, client).await?;
+            self.run_bound(bound.statement, text, sql, client).await?;
             self.settings_changed();
         }
         Ok(())
@@ -554,17 +558,33 @@ impl Session {
         self.portals.get(name).ok_or_else(|| no_portal(name))
     }
 
-    /// Runs one bound command to its end; `text` is how it was written.
+    /// Runs one bound command to its end; `text` is how it was written, `sql` all that was written with it.
     async fn run_bound(
         &mut self,
         statement: BoundStatement,
         text: &str,
+        sql: &str,
         client: &mut dyn Client,
     ) -> Result<()> {
         match statement {
             BoundStatement::Query(_) => Err(Error::internal("a data statement among commands")),
             BoundStatement::Explain { options, query } => {
                 self.explain(&options, *query, client).await
+            }
+            BoundStatement::ExplainExecute { options, execute } => {
+                self.explain_execute(&options, *execute, client).await
+            }
+            BoundStatement::CreateTableAsExecute {
+                table,
+                names,
+                with_data,
+                execute,
+            } => {
+                self.create_table_as_execute(*table, names, with_data, *execute, client)
+                    .await
+            }
+            BoundStatement::CreateSchema { schema, elements } => {
+                self.create_schema(*schema, &elements, sql, client).await
             }
             BoundStatement::Ddl(ddl) => self.run_ddl(*ddl, client).await,
             BoundStatement::Command(command) => self.run_command(*command, text, client).await,

@@ -174,7 +174,7 @@ impl Session {
                 let bound = self.bind_statement(statement, &known.sql, &known.params)?;
                 self.notices(bound.notices, &mut client);
                 return self
-                    .run_bound(bound.statement, &known.sql, &mut client)
+                    .run_bound(bound.statement, &known.sql, &known.sql, &mut client)
                     .await;
             }
             let plan = self.plan_of(&prepared).await?;

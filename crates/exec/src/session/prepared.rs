@@ -42,7 +42,11 @@ impl Prepared {
 pub(super) fn is_data(statement: &Statement) -> bool {
     matches!(
         statement,
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Merge(_)
     )
 }
 
@@ -87,7 +91,12 @@ impl Session {
             BoundStatement::Explain { options, query } => {
                 known(&query.params, Some(self.explain_shape(&options)))
             }
-            BoundStatement::Ddl(_) => known(types, None),
+            BoundStatement::ExplainExecute { options, .. } => {
+                known(types, Some(self.explain_shape(&options)))
+            }
+            BoundStatement::Ddl(_)
+            | BoundStatement::CreateTableAsExecute { .. }
+            | BoundStatement::CreateSchema { .. } => known(types, None),
             BoundStatement::Command(command) => {
                 let columns = self.command_columns(&command);
                 match &*command {

@@ -85,7 +85,7 @@ impl Session {
     ) -> Result<Bound> {
         let catalog = self.catalog();
         let host = self.host(&catalog);
-        let path_setting = self.settings.borrow().search_path();
+        let path_setting = self.path_setting();
         let search_path = self.search_path(&catalog);
         let ctx = BindContext {
             catalog: &catalog,
@@ -240,7 +240,8 @@ impl Session {
             self.must_be_writable(match plan.tag {
                 StatementTag::Insert => "INSERT",
                 StatementTag::Update => "UPDATE",
-                _ => "DELETE",
+                StatementTag::Merge => "MERGE",
+                StatementTag::Delete | StatementTag::Select => "DELETE",
             })?;
         } else if !plan.writes.is_empty() {
             self.must_be_writable("SELECT")?;
@@ -345,7 +346,7 @@ pub(super) struct Run {
     pub execution: Execution,
     /// Where its rows come from instead, if it runs on the analytics pool.
     elsewhere: Option<super::elsewhere::Elsewhere>,
-    params: Vec<Datum>,
+    pub params: Vec<Datum>,
     pub snapshot: Snapshot,
     row: Row,
 }
@@ -571,5 +572,6 @@ pub(super) fn tag(tag: StatementTag, rows: u64) -> String {
         StatementTag::Insert => format!("INSERT 0 {rows}"),
         StatementTag::Update => format!("UPDATE {rows}"),
         StatementTag::Delete => format!("DELETE {rows}"),
+        StatementTag::Merge => format!("MERGE {rows}"),
     }
 }

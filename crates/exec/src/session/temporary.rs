@@ -66,9 +66,16 @@ fn drop_all_of(schema: Oid) -> Ddl {
 impl Session {
     /// The schemas in which unqualified names are sought.
     pub(super) fn search_path(&self, catalog: &Catalog) -> Vec<Oid> {
-        let setting = self.settings.borrow().search_path();
+        let setting = self.path_setting();
         let temporary = self.temporary.schema(catalog);
         catalog.search_path(&setting, &self.role.name, temporary)
+    }
+
+    /// Their names, as the setting has them.
+    pub(super) fn path_setting(&self) -> Vec<String> {
+        let mut setting = self.settings.borrow().search_path();
+        setting.splice(0..0, self.schema_first.clone());
+        setting
     }
 
     /// The session's temporary schema. Most sessions have none and do not even look at the catalog for it.

@@ -1,4 +1,4 @@
-//! INSERT, UPDATE and DELETE: rows from the plan's input become versions in the heap and entries in the indexes.
+//! INSERT, UPDATE, DELETE and MERGE: rows from the plan's input become versions in the heap and entries in the indexes.
 //!
 //! ```text
 //! row from input ─► new row ─► NOT NULL, CHECK ─► heap ─► indexes (23505) ─► foreign keys ─► RETURNING
@@ -10,6 +10,7 @@
 
 pub mod conflict;
 pub mod foreign;
+mod merge;
 pub mod row;
 
 use std::rc::Rc;
@@ -137,6 +138,7 @@ async fn run_one(
         Node::Insert(node) => insert(execution, node, cx, returning).await?,
         Node::Update(node) => update(execution, node, cx, returning).await?,
         Node::Delete(node) => delete(execution, node, cx, returning).await?,
+        Node::Merge(node) => merge::run(execution, node, cx, returning).await?,
         _ => return Err(Error::internal("a statement that writes nothing")),
     };
     waiting.push(keys);
@@ -173,6 +175,7 @@ async fn give(
             Node::Insert(node) => &node.returning,
             Node::Update(node) => &node.returning,
             Node::Delete(node) => &node.returning,
+            Node::Merge(node) => &node.returning,
             _ => &[],
         };
         crate::run::build::evaluate_all(exprs, row, cx, &mut out)
@@ -213,6 +216,7 @@ async fn check(
         let checks: &'static [CheckExpr] = match &plan.node {
             Node::Insert(node) => &node.checks,
             Node::Update(node) => &node.checks,
+            Node::Merge(node) => &node.checks,
             _ => &[],
         };
         for check in checks.iter().filter(|check| check.of == of) {
@@ -253,7 +257,7 @@ async fn insert(
                     conflict::Outcome::Conflict(existing) => {
                         if conflict.update.is_some() {
                             let updated = update_conflicting(
-                                execution, &target, existing, &row, &mut keys, cx,
+                                execution, node, &target, existing, &row, &mut keys, cx,
                             )
                             .await?;
                             match updated {
@@ -269,7 +273,7 @@ async fn insert(
                                     if let conflict::Outcome::Inserted(tid) = again {
                                         check_views(execution, cx, target.def(), &row).await?;
                                         keys.inserted(&row, cx).await?;
-                                        row.push(Datum::Tid(tid));
+                                        push_new(&mut row, tid, None, node, cx);
                                         give(execution, cx, &row, returning).await?;
                                         count += 1;
                                     }
@@ -285,15 +289,51 @@ async fn insert(
             check_views(execution, cx, target.def(), &row).await?;
             keys.inserted(&row, cx).await?;
             count += 1;
-            row.push(Datum::Tid(tid));
+            push_new(&mut row, tid, None, node, cx);
             give(execution, cx, &row, returning).await?;
         }
     }
     Ok((count, keys))
 }
 
+/// Appends what a new row's system columns are, in the order of [`throng_sql::plan::NEW_SYSTEM`]. `locked`: this
+/// transaction had locked the row before it replaced it, which its `xmax` tells.
+fn push_system(row: &mut Row, tid: Tid, locked: bool, cx: &Context<'_>) {
+    let xid = cx.txn.xid().0 as u32;
+    let cid = cx.txn.cid().0;
+    row.push(Datum::Tid(tid));
+    row.push(Datum::Oid(xid));
+    row.push(Datum::Oid(if locked { xid } else { 0 }));
+    row.push(Datum::Oid(cid));
+    row.push(Datum::Oid(cid));
+}
+
+/// The row that an INSERT returns: the new one, and where that is asked for the one it has replaced.
+fn push_new(
+    row: &mut Row,
+    tid: Tid,
+    replaced: Option<(&[Datum], Tid)>,
+    node: &InsertNode,
+    cx: &Context<'_>,
+) {
+    push_system(row, tid, replaced.is_some(), cx);
+    if !node.returns_old {
+        return;
+    }
+    match replaced {
+        Some((old, tid)) => {
+            row.extend_from_slice(old);
+            row.push(Datum::Tid(tid));
+        }
+        None => row.extend(std::iter::repeat_n(
+            Datum::Null,
+            node.table.columns.len() + 1,
+        )),
+    }
+}
+
 enum Updated {
-    /// The new row, then its ctid.
+    /// The new row, as it is returned.
     Done(Row),
     /// The WHERE of DO UPDATE kept it out.
     Skipped,
@@ -303,6 +343,7 @@ enum Updated {
 /// ON CONFLICT DO UPDATE: locks the row that is in the way, whatever our snapshot says of it, and updates it.
 async fn update_conflicting(
     execution: &mut Execution,
+    node: &InsertNode,
     target: &Target,
     existing: Tid,
     proposed: &[Datum],
@@ -343,7 +384,7 @@ async fn update_conflicting(
         RowOutcome::Done(tid) => {
             check_views(execution, cx, target.def(), &new).await?;
             keys.updated(&old, &new, cx).await?;
-            new.push(Datum::Tid(tid));
+            push_new(&mut new, tid, Some((&old[..], at.tid)), node, cx);
             Ok(Updated::Done(new))
         }
         RowOutcome::SelfModified => Err(conflict::second_time()),
@@ -458,7 +499,7 @@ async fn update(
                     check_views(execution, cx, target.def(), &new).await?;
                     keys.updated(&old, &new, cx).await?;
                     count += 1;
-                    new.push(Datum::Tid(tid));
+                    push_system(&mut new, tid, false, cx);
                     new.extend_from_slice(&input);
                     give(execution, cx, &new, returning).await?;
                     break;

@@ -23,6 +23,9 @@ impl Binder<'_> {
         if let Some(value) = self.special_value(call, pos)? {
             return Ok(value);
         }
+        if call.name.last() == "merge_action" && call.name.schema() == Some("pg_catalog") {
+            return self.merged_how(pos);
+        }
         if call.within_group {
             return self.ordered_set(call, pos, scope);
         }

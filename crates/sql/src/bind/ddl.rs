@@ -6,9 +6,9 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result, oid};
 
 use super::Binder;
-use crate::catalog::{IndexColumn, Relation, TEMPORARY, TableDef, builtin};
+use crate::catalog::{Relation, TEMPORARY, TableDef, builtin};
 use crate::command::{
-    BoundStatement, CreateIndex, Ddl, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
+    BoundStatement, Ddl, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
 };
 use crate::parse::ast::{self, ObjectChange, ObjectKind, SequenceOption as O, Statement as S};
 
@@ -107,6 +107,7 @@ impl Binder<'_> {
                 name,
                 owner,
                 if_not_exists,
+                elements: _,
             } => self.create_schema(name.as_deref(), owner.as_deref(), *if_not_exists)?,
             S::CreateSequence {
                 name,
@@ -724,53 +725,6 @@ impl Binder<'_> {
         }
     }
 
-    fn create_index(&mut self, ast: &ast::CreateIndex) -> Result<Ddl> {
-        let table = match self.relation(&ast.table) {
-            Ok(Relation::Table(table)) => table,
-            Ok(other) => {
-                let message = format!("cannot create index on relation \"{}\"", other.name());
-                let error = Error::new(state::WRONG_OBJECT_TYPE, message);
-                return Err(match other {
-                    Relation::View(_) => error.detail("This operation is not supported for views."),
-                    _ => error,
-                });
-            }
-            Err(mut e) => {
-                e.fields_mut().position = None;
-                return Err(e);
-            }
-        };
-        self.must_own(table.owner, "table", &table.name)?;
-        let mut columns = Vec::with_capacity(ast.columns.len());
-        for column in &ast.columns {
-            let attnum = table.attnum(&column.name).ok_or_else(|| {
-                let message = format!("column \"{}\" does not exist", column.name);
-                Error::new(state::UNDEFINED_COLUMN, message)
-            })?;
-            check_indexable(&table, attnum)?;
-            columns.push(IndexColumn {
-                attnum,
-                descending: column.descending,
-                nulls_first: column.nulls_first.unwrap_or(column.descending),
-            });
-        }
-        const MOST_KEYS: usize = 32;
-        if columns.len() > MOST_KEYS {
-            let message = format!("cannot use more than {MOST_KEYS} columns in an index");
-            return Err(Error::new(state::TOO_MANY_COLUMNS, message));
-        }
-        Ok(Ddl::CreateIndex(CreateIndex {
-            name: ast.name.clone(),
-            table: table.oid,
-            columns,
-            unique: ast.unique,
-            nulls_not_distinct: ast.nulls_not_distinct,
-            if_not_exists: ast.if_not_exists,
-            concurrently: ast.concurrently,
-            options: self.index_options(&ast.options)?,
-        }))
-    }
-
     fn create_schema(
         &mut self,
         name: Option<&str>,
@@ -797,6 +751,56 @@ impl Binder<'_> {
             name,
             owner,
             if_not_exists,
+        })
+    }
+
+    /// The elements in the order in which they can name each other.
+    pub(super) fn schema_with_elements(
+        &mut self,
+        name: Option<&str>,
+        owner: Option<&str>,
+        elements: &[ast::Statement],
+    ) -> Result<BoundStatement> {
+        let schema = self.create_schema(name, owner, false)?;
+        let Ddl::CreateSchema { name, .. } = &schema else {
+            return Err(Error::internal("CREATE SCHEMA that makes something else"));
+        };
+        let mut ordered: Vec<(u8, ast::Statement)> = Vec::with_capacity(elements.len());
+        for element in elements {
+            let mut element = element.clone();
+            let place = match &mut element {
+                S::CreateSequence {
+                    name: made,
+                    temporary,
+                    ..
+                } => (0, (!*temporary).then_some(made)),
+                S::CreateTable(create) => {
+                    let temporary = create.persistence.is_temporary();
+                    (1, (!temporary).then_some(&mut create.name))
+                }
+                S::CreateView(create) => (2, (!create.temporary).then_some(&mut create.name)),
+                S::CreateIndex(create) => (3, Some(&mut create.table)),
+                _ => (4, None),
+            };
+            if let (_, Some(made)) = place {
+                match made.schema() {
+                    None => made.parts.insert(0, name.clone()),
+                    Some(other) if other != *name => {
+                        let message = format!(
+                            "CREATE specifies a schema ({other}) different from the one being created ({name})"
+                        );
+                        return Err(Error::new(state::INVALID_SCHEMA_DEFINITION, message));
+                    }
+                    Some(_) => {}
+                }
+            }
+            let (rank, _) = place;
+            ordered.push((rank, element));
+        }
+        ordered.sort_by_key(|(rank, _)| *rank);
+        Ok(BoundStatement::CreateSchema {
+            schema: Box::new(schema),
+            elements: ordered.into_iter().map(|(_, element)| element).collect(),
         })
     }
 
@@ -941,18 +945,4 @@ fn is_missing(e: &Error) -> bool {
         state::INVALID_CATALOG_NAME,
     ]
     .contains(&e.code())
-}
-
-/// 42704 for a type without a B-tree order.
-fn check_indexable(table: &TableDef, attnum: u16) -> Result<()> {
-    let ty = table.column(attnum).ty.oid;
-    if crate::func::resolve_operator("<", Some(ty), ty).is_ok() {
-        return Ok(());
-    }
-    let message = format!(
-        "data type {} has no default operator class for access method \"btree\"",
-        throng_types::sqltype::type_name(ty)
-    );
-    Err(Error::new(state::UNDEFINED_OBJECT, message)
-        .hint("You must specify an operator class for the index or define a default operator class for the data type."))
 }

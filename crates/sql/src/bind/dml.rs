@@ -156,14 +156,31 @@ impl Binder<'_> {
         Ok(checks)
     }
 
-    fn returning(
+    /// `before` and `after`: the target's row under the names OLD and NEW.
+    pub(super) fn returning(
         &mut self,
-        items: &[ast::SelectItem],
+        ast: &ast::Returning,
         names: &Names,
+        (before, after): (NamedTable, NamedTable),
         outer: &Scope<'_>,
     ) -> Result<Vec<Target>> {
-        let scope = Scope::within(names, Some(outer));
-        self.in_clause(Clause::Returning, |b| b.targets(items, &scope))
+        let mut rows = Names::default();
+        for (mut row, given, plain) in [(before, &ast.old, "old"), (after, &ast.new, "new")] {
+            if let Some((name, pos)) = given {
+                let mut taken = names.tables.iter().chain(&rows.tables);
+                if taken.any(|t| t.name == *name) {
+                    let message = format!("table name \"{name}\" specified more than once");
+                    return Err(Error::new(state::DUPLICATE_ALIAS, message).position(pos + 1));
+                }
+            }
+            row.name = given.as_ref().map_or(plain, |(name, _)| name).to_owned();
+            row.schema = None;
+            rows.tables.push(row);
+        }
+        // A table of these names hides them.
+        let rows = Scope::within(&rows, Some(outer));
+        let scope = Scope::within(names, Some(&rows));
+        self.in_clause(Clause::Returning, |b| b.targets(&ast.items, &scope))
     }
 
     /// `around`: what it can see from where it stands.
@@ -181,7 +198,7 @@ impl Binder<'_> {
             barred: None,
         };
         let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Insert)?;
-        let (table, rel) = (target.table.clone(), target.rel);
+        let (table, rel, old) = (target.table.clone(), target.rel, self.new_rel());
         let columns = self.insert_columns(ast, &target)?;
         let (source, given) = self.insert_source(ast, &table, &columns, &outer)?;
         let mut values = Vec::with_capacity(table.columns.len());
@@ -208,11 +225,17 @@ impl Binder<'_> {
             None => None,
         };
         let mut checks = self.checks(&table, rel)?;
-        let returning = self.returning(&ast.returning, names, &outer)?;
+        let before = match on_conflict {
+            Some(_) => may_be_missing(row_of(&renamed(names, rel, old))?),
+            None => nulls(row_of(names)?),
+        };
+        let rows = (before, row_of(names)?);
+        let returning = self.returning(&ast.returning, names, rows, &outer)?;
         checks.extend(target.checks);
         Ok(Insert {
             table,
             rel,
+            old,
             source,
             values,
             on_conflict,
@@ -235,16 +258,7 @@ impl Binder<'_> {
                 .map(|name| Ok((target.column(name, ast.table.pos)?, ast.table.pos)))
                 .collect();
         }
-        let mut columns: Vec<(u16, Pos)> = Vec::with_capacity(ast.columns.len());
-        for (name, pos) in &ast.columns {
-            let attnum = target.column(name, *pos)?;
-            if columns.iter().any(|(n, _)| *n == attnum) {
-                let message = format!("column \"{name}\" specified more than once");
-                return Err(Error::new(state::DUPLICATE_COLUMN, message).position(pos + 1));
-            }
-            columns.push((attnum, *pos));
-        }
-        Ok(columns)
+        named_columns(&ast.columns, target)
     }
 
     fn check_width(
@@ -297,7 +311,7 @@ impl Binder<'_> {
         self.check_width(ast, columns, width, pos)?;
         for (i, offered) in query.columns().iter().enumerate() {
             let column = table.column(columns[i].0);
-            self.check_identity(ast, column, false)?;
+            self.check_identity(ast.overriding, column, false)?;
             if let (Body::Select(select), throng_types::oid::UNKNOWN) =
                 (&mut query.body, offered.ty.oid)
             {
@@ -362,7 +376,7 @@ impl Binder<'_> {
         Ok(self.select_query(vec![FromItem::Rel(Box::new(rel))], targets))
     }
 
-    fn select_query(&mut self, from: Vec<FromItem>, targets: Vec<Target>) -> Query {
+    pub(super) fn select_query(&mut self, from: Vec<FromItem>, targets: Vec<Target>) -> Query {
         let select = Select::plain(from, targets);
         let output = self.new_rel();
         Query {
@@ -414,7 +428,7 @@ impl Binder<'_> {
             for (value, (attnum, _)) in row.iter().zip(columns) {
                 let column = table.column(*attnum);
                 let is_default = matches!(value.node, Node::Default);
-                self.check_identity(ast, column, is_default)?;
+                self.check_identity(ast.overriding, column, is_default)?;
                 values.push(match is_default {
                     true => self.default_of(column)?,
                     false => {
@@ -438,8 +452,13 @@ impl Binder<'_> {
         Ok((self.rows_query(bound, targets), width))
     }
 
-    fn check_identity(&self, ast: &ast::Insert, column: &ColumnDef, default: bool) -> Result<()> {
-        if default || ast.overriding.is_some() || column.identity != Some(Identity::Always) {
+    pub(super) fn check_identity(
+        &self,
+        overriding: Option<Overriding>,
+        column: &ColumnDef,
+        default: bool,
+    ) -> Result<()> {
+        if default || overriding.is_some() || column.identity != Some(Identity::Always) {
             return Ok(());
         }
         let name = &column.name;
@@ -532,7 +551,11 @@ impl Binder<'_> {
         })
     }
 
-    fn filter(&mut self, ast: Option<&ast::Expr>, scope: &Scope<'_>) -> Result<Option<Expr>> {
+    pub(super) fn filter(
+        &mut self,
+        ast: Option<&ast::Expr>,
+        scope: &Scope<'_>,
+    ) -> Result<Option<Expr>> {
         let Some(ast) = ast else { return Ok(None) };
         self.in_clause(Clause::Where, |b| {
             let bound = b.expr(ast, scope)?;
@@ -541,7 +564,7 @@ impl Binder<'_> {
     }
 
     /// SET's assignments, by attribute number.
-    fn assignments(
+    pub(super) fn assignments(
         &mut self,
         list: &[ast::Assignment],
         target: &WriteTarget,
@@ -682,7 +705,8 @@ impl Binder<'_> {
             check
         }));
         let after = renamed(&names, rel, new);
-        let returning = self.returning(&ast.returning, &after, &outer)?;
+        let rows = (row_of(&target.names)?, row_of(&after)?);
+        let returning = self.returning(&ast.returning, &after, rows, &outer)?;
         Ok(Update {
             table,
             rel,
@@ -729,7 +753,8 @@ impl Binder<'_> {
         let scope = Scope::within(&names, Some(&outer));
         let filter = self.filter(ast.filter.as_ref(), &scope)?;
         let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
-        let returning = self.returning(&ast.returning, &names, &outer)?;
+        let rows = (row_of(&names)?, nulls(row_of(&names)?));
+        let returning = self.returning(&ast.returning, &names, rows, &outer)?;
         Ok(Delete {
             table,
             rel,
@@ -740,8 +765,54 @@ impl Binder<'_> {
     }
 }
 
+/// The columns an INSERT names.
+pub(super) fn named_columns(
+    names: &[(String, Pos)],
+    target: &WriteTarget,
+) -> Result<Vec<(u16, Pos)>> {
+    let mut columns: Vec<(u16, Pos)> = Vec::with_capacity(names.len());
+    for (name, pos) in names {
+        let attnum = target.column(name, *pos)?;
+        if columns.iter().any(|(n, _)| *n == attnum) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(Error::new(state::DUPLICATE_COLUMN, message).position(pos + 1));
+        }
+        columns.push((attnum, *pos));
+    }
+    Ok(columns)
+}
+
+/// The target's row, which is the first of a statement's names.
+pub(super) fn row_of(names: &Names) -> Result<NamedTable> {
+    let row = names.tables.first().cloned();
+    row.ok_or_else(|| Error::internal("a target without name"))
+}
+
+/// A row that is sometimes not there.
+pub(super) fn may_be_missing(row: NamedTable) -> NamedTable {
+    NamedTable {
+        nullable: true,
+        ..row
+    }
+}
+
+/// A row that is never there.
+fn nulls(row: NamedTable) -> NamedTable {
+    let null = |column: NamedColumn| NamedColumn {
+        expr: Expr::null(column.expr.ty()),
+        name: column.name,
+    };
+    NamedTable {
+        columns: row.columns.into_iter().map(null).collect(),
+        rel: None,
+        table: None,
+        nullable: true,
+        ..row
+    }
+}
+
 /// Takes the columns of one entry from another.
-fn of_entry(expr: &mut Expr, from: RelId, to: RelId) {
+pub(super) fn of_entry(expr: &mut Expr, from: RelId, to: RelId) {
     expr.walk_mut(&mut |part| {
         if let PartMut::Expr(Expr::Var(var)) = part
             && var.rel == from

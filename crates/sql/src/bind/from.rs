@@ -100,11 +100,14 @@ impl Binder<'_> {
                 return self.cte_item(plain, cte, alias, name.pos);
             }
         }
-        let schema = match alias {
-            Some(_) => None,
-            None => name.schema().map(str::to_string),
+        let relation = self.relation(name)?;
+        let schema = match (alias, &relation) {
+            (Some(_), _) => None,
+            (None, Relation::Table(table)) => self.schema_name(table.schema),
+            (None, Relation::View(view)) => self.schema_name(view.schema),
+            (None, _) => name.schema().map(str::to_string),
         };
-        let (kind, columns, table) = match self.relation(name)? {
+        let (kind, columns, table) = match relation {
             Relation::Table(table) => {
                 let table = self.check_access(table)?;
                 let columns = table

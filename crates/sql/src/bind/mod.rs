@@ -14,6 +14,9 @@ mod dml;
 mod expr;
 mod from;
 mod grouping;
+mod index;
+mod like;
+mod merge;
 mod scope;
 mod select;
 mod table;
@@ -195,6 +198,8 @@ struct Binder<'a> {
     search_path: Vec<Oid>,
     /// The views whose queries are being bound, outermost first.
     views: Vec<Oid>,
+    /// The row of the MERGE whose RETURNING is being bound.
+    merging: Option<RelId>,
 }
 
 /// Attaches a place to an error that has none.
@@ -223,6 +228,7 @@ impl<'a> Binder<'a> {
             user: ctx.user,
             search_path: ctx.search_path.to_vec(),
             views: vec![],
+            merging: None,
         }
     }
 
@@ -260,13 +266,32 @@ impl<'a> Binder<'a> {
     fn statement(&mut self, statement: &ast::Statement) -> Result<BoundStatement> {
         use ast::Statement as S;
         match statement {
-            S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) => {
+            S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) | S::Merge(_) => {
                 Ok(BoundStatement::Query(Box::new(self.data(statement)?)))
             }
             S::Explain { options, statement } => {
                 let options = self.explain_options(options)?;
-                let query = Box::new(self.data(statement)?);
-                Ok(BoundStatement::Explain { options, query })
+                self.explained(options, statement)
+            }
+            S::CreateTableAsExecute {
+                table,
+                names,
+                name,
+                args,
+                with_data,
+            } => Ok(BoundStatement::CreateTableAsExecute {
+                table: table.clone(),
+                names: names.clone(),
+                with_data: *with_data,
+                execute: Box::new(self.execute(name, args)?),
+            }),
+            S::CreateSchema {
+                name,
+                owner,
+                elements,
+                ..
+            } if !elements.is_empty() => {
+                self.schema_with_elements(name.as_deref(), owner.as_deref(), elements)
             }
             S::CreateTable(_)
             | S::AlterTable { .. }
@@ -308,6 +333,7 @@ impl<'a> Binder<'a> {
             ast::Statement::Delete(delete) => {
                 QueryKind::Delete(Box::new(self.delete(delete, None)?))
             }
+            ast::Statement::Merge(merge) => QueryKind::Merge(Box::new(self.merge(merge, None)?)),
             _ => return Err(Error::internal("not a data statement")),
         };
         self.bound(kind)
@@ -363,6 +389,10 @@ impl<'a> Binder<'a> {
                 format!("schema \"{name}\" does not exist"),
             )
         })
+    }
+
+    fn schema_name(&self, schema: Oid) -> Option<String> {
+        self.catalog().schema(schema).map(|s| s.name.clone())
     }
 
     fn schema_named(&self, name: &str) -> Option<Oid> {

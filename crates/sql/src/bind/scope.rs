@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::{Error, Result, SqlType, Text};
+use throng_types::{Datum, Error, Result, SqlType, Text};
 
 use super::Binder;
 use crate::catalog::TableDef;
@@ -22,7 +22,7 @@ pub(super) struct Names {
 #[derive(Clone, Debug)]
 pub(super) struct NamedTable {
     pub name: String,
-    /// Where it is written without alias, its schema, so that `schema.table.column` finds it.
+    /// Where it is written without alias, its schema's name, so that `schema.table.column` finds it.
     pub schema: Option<String>,
     /// None for a join's alias.
     pub rel: Option<RelId>,
@@ -247,6 +247,10 @@ impl Binder<'_> {
         }
         let fields = table.columns.iter().map(|c| c.expr.clone()).collect();
         let names = table.columns.iter().map(|c| Text::new(&c.name)).collect();
+        let is_null = |c: &NamedColumn| matches!(c.expr, Expr::Const(Datum::Null, _));
+        if table.nullable && table.columns.iter().all(is_null) {
+            return Ok(Expr::null(SqlType::RECORD));
+        }
         let row = Expr::Row(fields, Some(names));
         if !table.nullable {
             return Ok(row);
@@ -292,13 +296,23 @@ impl Binder<'_> {
         pos: Pos,
         scope: &Scope<'s>,
     ) -> Result<&'s NamedTable> {
+        let of_schema = |t: &NamedTable| match (schema, &t.schema) {
+            (None, _) => true,
+            (Some(wanted), Some(own)) => {
+                own == wanted
+                    || self
+                        .schema_named(wanted)
+                        .is_some_and(|oid| self.schema_name(oid).as_ref() == Some(own))
+            }
+            (Some(_), None) => false,
+        };
         let mut level = Some(scope);
         while let Some(current) = level {
             let names: &'s Names = current.names;
             let mut found = names
                 .tables
                 .iter()
-                .filter(|t| t.name == table && (schema.is_none() || t.schema.as_ref() == schema));
+                .filter(|t| t.name == table && of_schema(t));
             if let Some(named) = found.next() {
                 if found.next().is_some() {
                     let message = format!("table reference \"{table}\" is ambiguous");

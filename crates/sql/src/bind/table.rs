@@ -64,14 +64,26 @@ impl Binder<'_> {
             query = bound;
         }
         // All columns first: constraints may name later ones.
-        for column in &ast.columns {
-            let new = self.column_def(column, &draft.table)?;
-            draft.table.columns.push(new.def.clone());
-            columns.push(new);
+        let mut copies = Vec::new();
+        let mut places = Vec::with_capacity(ast.columns.len());
+        for at in 0..=ast.columns.len() {
+            for (_, like) in ast.likes.iter().filter(|(before, _)| *before == at) {
+                copies.push(self.like_columns(like, &mut draft, &mut columns)?);
+            }
+            if let Some(column) = ast.columns.get(at) {
+                let new = self.column_def(column, &draft.table)?;
+                places.push(columns.len());
+                draft.table.columns.push(new.def.clone());
+                columns.push(new);
+            }
         }
-        for (i, column) in ast.columns.iter().enumerate() {
+        for (column, i) in ast.columns.iter().zip(places) {
             self.column_constraints(column, &mut columns[i], &mut draft)?;
             draft.table.columns[i] = columns[i].def.clone();
+        }
+        let mut copied = Vec::new();
+        for copy in copies {
+            self.like_rest(copy, &mut draft, &mut copied)?;
         }
         for constraint in &ast.constraints {
             if let T::NotNull(name) = &constraint.kind {
@@ -99,6 +111,7 @@ impl Binder<'_> {
             columns,
             constraints,
             options: table.options,
+            copied,
             query,
         }))
     }

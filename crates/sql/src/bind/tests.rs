@@ -30,6 +30,7 @@ fn outcome(bench: &Workbench, sql: &str) -> String {
         QueryKind::Insert(i) => targets(&i.returning),
         QueryKind::Update(u) => targets(&u.returning),
         QueryKind::Delete(d) => targets(&d.returning),
+        QueryKind::Merge(m) => targets(&m.returning),
     };
     format!("= {}", columns.join(", "))
 }

@@ -24,6 +24,7 @@ pub(super) enum Verb {
     Insert,
     Update,
     Delete,
+    Merge,
 }
 
 pub(super) struct WriteTarget {
@@ -58,6 +59,13 @@ const NO_COLUMNS: &str = "Views that have no updatable columns are not automatic
 impl WriteTarget {
     pub fn is_view(&self) -> bool {
         self.view.is_some()
+    }
+
+    /// What is done to it is MERGE's.
+    pub fn merges(&mut self) {
+        if let Some((_, verb)) = &mut self.view {
+            *verb = Verb::Merge;
+        }
     }
 
     /// What it is called.
@@ -98,7 +106,8 @@ impl WriteTarget {
             (Some((_, None)), Some((view, verb))) => {
                 let message = match verb {
                     Verb::Insert => "insert into",
-                    _ => "update",
+                    Verb::Merge => "merge into",
+                    Verb::Update | Verb::Delete => "update",
                 };
                 let message = format!(
                     "cannot {message} column \"{name}\" of view \"{}\"",
@@ -118,7 +127,7 @@ impl WriteTarget {
 }
 
 impl Binder<'_> {
-    /// The target of an INSERT, UPDATE or DELETE.
+    /// The target of an INSERT, UPDATE, DELETE or MERGE.
     pub(super) fn write_target(
         &mut self,
         name: &ast::Name,
@@ -130,7 +139,10 @@ impl Binder<'_> {
         }
         let table = self.target_table(name)?;
         let rel = self.new_rel();
-        let names = row_names(&table, alias.unwrap_or(&table.name), rel);
+        let mut names = row_names(&table, alias.unwrap_or(&table.name), rel);
+        for named in names.tables.iter_mut().filter(|_| alias.is_none()) {
+            named.schema = self.schema_name(table.schema);
+        }
         let columns = table
             .live_columns()
             .map(|(attnum, c)| (c.name.clone(), Some(attnum)))
@@ -177,7 +189,7 @@ impl Binder<'_> {
         let names = Names {
             tables: vec![NamedTable {
                 name: alias.unwrap_or(&view.name).to_owned(),
-                schema: None,
+                schema: self.schema_name(view.schema).filter(|_| alias.is_none()),
                 rel: None,
                 columns: visible.clone(),
                 table: None,
@@ -241,7 +253,7 @@ fn not_updatable(view: &ViewDef, verb: Verb, why: &str) -> Error {
             format!("cannot update view \"{}\"", view.name),
             "To enable updating the view, provide an INSTEAD OF UPDATE trigger or an unconditional ON UPDATE DO INSTEAD rule.",
         ),
-        Verb::Delete => (
+        Verb::Delete | Verb::Merge => (
             format!("cannot delete from view \"{}\"", view.name),
             "To enable deleting from the view, provide an INSTEAD OF DELETE trigger or an unconditional ON DELETE DO INSTEAD rule.",
         ),

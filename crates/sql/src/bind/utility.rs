@@ -6,7 +6,7 @@ use throng_types::{Error, Oid, Result, SqlType};
 use super::scope::Scope;
 use super::{Binder, Clause};
 use crate::catalog::Relation;
-use crate::command::{Command, ExplainFormat, ExplainOptions};
+use crate::command::{BoundStatement, Command, ExplainFormat, ExplainOptions};
 use crate::expr::Expr;
 use crate::func::CastContext;
 use crate::parse::ast::{self, Statement as S};
@@ -187,7 +187,7 @@ impl Binder<'_> {
         }
     }
 
-    fn execute(&mut self, name: &str, args: &[ast::Expr]) -> Result<Command> {
+    pub(super) fn execute(&mut self, name: &str, args: &[ast::Expr]) -> Result<Command> {
         let Some(types) = (self.ctx.prepared)(name) else {
             let message = format!("prepared statement \"{name}\" does not exist");
             return Err(Error::new(state::INVALID_SQL_STATEMENT_NAME, message));
@@ -227,6 +227,37 @@ impl Binder<'_> {
             name: name.to_string(),
             args: bound,
         })
+    }
+
+    pub(super) fn explained(
+        &mut self,
+        options: ExplainOptions,
+        statement: &ast::Statement,
+    ) -> Result<BoundStatement> {
+        let query = match statement {
+            S::Execute { name, args } => {
+                let execute = Box::new(self.execute(name, args)?);
+                return Ok(BoundStatement::ExplainExecute { options, execute });
+            }
+            S::Declare { query, .. } => {
+                let query = self.query(query, None)?;
+                self.bound(QueryKind::Select(query))?
+            }
+            S::CreateTable(create) => {
+                let Some(source) = &create.query else {
+                    return Err(Error::internal("EXPLAIN of a table without query"));
+                };
+                if options.analyze {
+                    return Err(Error::unsupported("EXPLAIN ANALYZE CREATE TABLE AS"));
+                }
+                let query = self.query(&source.query, None)?;
+                self.bound(QueryKind::Select(query))?
+            }
+            S::Unsupported(what) => return Err(Error::unsupported(what)),
+            statement => self.data(statement)?,
+        };
+        let query = Box::new(query);
+        Ok(BoundStatement::Explain { options, query })
     }
 
     pub(super) fn explain_options(

@@ -123,7 +123,6 @@ fn bound_text(text: &str, ctx: &BindContext<'_>) -> Result<BoundQuery> {
 
 impl Binder<'_> {
     pub(super) fn create_view(&mut self, ast: &ast::CreateView) -> Result<Ddl> {
-        let (schema, mut temporary) = self.place(&ast.name, false)?;
         let mut bound = self.view_query(ast)?;
         let QueryKind::Select(query) = &mut bound.kind else {
             return Err(Error::internal("a view that is no query"));
@@ -133,6 +132,8 @@ impl Binder<'_> {
         let check = view_options(ast)?;
         let mut uses = Uses::default();
         uses.statement(&bound);
+        let uses = uses.found()?;
+        let (schema, _) = self.view_place(ast, &uses)?;
         let text = self.stored_text(&bound)?;
         let old = self.replaced(ast, schema, &columns)?;
         if let Some(old) = &old {
@@ -146,20 +147,8 @@ impl Binder<'_> {
             columns,
             query: text,
             check,
-            uses: uses.found()?,
+            uses,
         };
-        let schemas = view.uses.iter().filter_map(|u| {
-            let relation = self.catalog().relation(u.object)?;
-            self.catalog().schema(relation.schema())
-        });
-        temporary |= schemas
-            .into_iter()
-            .any(|schema| schema.name.starts_with(TEMPORARY_PREFIX));
-        if temporary {
-            return Err(Error::unsupported(
-                "a temporary view, or one over a temporary table",
-            ));
-        }
         if view.check.is_some() {
             self.check_option_allowed(&view)?;
         }
@@ -167,6 +156,22 @@ impl Binder<'_> {
         let over = over.filter_map(|u| self.catalog().relation(u.object));
         let over = over.collect();
         Ok(Ddl::CreateView(CreateView { view, old, over }))
+    }
+
+    /// Where a view goes: with the session's temporary relations, where it reads one.
+    fn view_place(&mut self, ast: &ast::CreateView, uses: &[ViewUse]) -> Result<(Oid, bool)> {
+        let is_temporary = |used: &ViewUse| {
+            let relation = self.catalog().relation(used.object);
+            let schema = relation.and_then(|r| self.catalog().schema(r.schema()));
+            schema.is_some_and(|schema| schema.name.starts_with(TEMPORARY_PREFIX))
+        };
+        let becomes = !ast.temporary && uses.iter().any(is_temporary);
+        let said = self.place(&ast.name, ast.temporary || becomes)?;
+        if becomes && ast.name.schema().is_none() {
+            let message = format!("view \"{}\" will be a temporary view", ast.name.last());
+            self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+        }
+        Ok(said)
     }
 
     pub(super) fn alter_view(
@@ -326,9 +331,9 @@ impl Binder<'_> {
         Ok(Some(old))
     }
 
-    fn must_not_read_itself(&self, old: &ViewDef, uses: &Uses) -> Result<()> {
+    fn must_not_read_itself(&self, old: &ViewDef, uses: &[ViewUse]) -> Result<()> {
         let mut seen = Vec::new();
-        let mut queue: Vec<Oid> = uses.objects.keys().copied().collect();
+        let mut queue: Vec<Oid> = uses.iter().map(|u| u.object).collect();
         while let Some(oid) = queue.pop() {
             if oid == old.oid {
                 return Err(itself(&old.name));

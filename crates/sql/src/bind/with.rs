@@ -97,6 +97,11 @@ impl Binder<'_> {
                 let columns = returned(&delete.returning);
                 (write(QueryKind::Delete(Box::new(delete))), columns)
             }
+            ast::Statement::Merge(merge) => {
+                let merge = self.merge(merge, Some(&scope))?;
+                let columns = returned(&merge.returning);
+                (write(QueryKind::Merge(Box::new(merge))), columns)
+            }
             _ => return Err(Error::internal("a WITH query of another kind")),
         };
         let columns = cte_columns(cte, columns)?;

@@ -217,21 +217,13 @@ impl Writer<'_> {
     }
 
     pub(super) fn column_name(&self, var: &Var) -> String {
-        let name = match var.column {
-            system::CTID => "ctid",
-            system::XMIN => "xmin",
-            system::CMIN => "cmin",
-            system::XMAX => "xmax",
-            system::CMAX => "cmax",
-            system::TABLEOID => "tableoid",
-            n => {
-                let named = self
-                    .named(var.rel)
-                    .and_then(|(n2, _)| n2.columns.get(n as usize - 1));
-                return named.cloned().unwrap_or_else(|| "?".to_owned());
-            }
-        };
-        name.to_owned()
+        if let Some(name) = system::name(var.column) {
+            return name.to_owned();
+        }
+        let named = self
+            .named(var.rel)
+            .and_then(|(n, _)| n.columns.get((var.column as usize).wrapping_sub(1)));
+        named.cloned().unwrap_or_else(|| "?".to_owned())
     }
 
     pub(super) fn var(&mut self, var: &Var) {

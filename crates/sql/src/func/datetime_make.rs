@@ -83,7 +83,7 @@ fn date_of(args: &[Datum]) -> Result<i64> {
     let wrong = || overflow(&format!("date field value out of range: {}", fields()));
     let astronomical = if year < 0 { year + 1 } else { year };
     let astronomical = i32::try_from(astronomical).map_err(|_| wrong())?;
-    if year == 0 || !(1..=12).contains(&month) {
+    if year == 0 || year == i64::from(i32::MIN) || !(1..=12).contains(&month) {
         return Err(wrong());
     }
     if !(1..=i64::from(days_in_month(astronomical, month as i32))).contains(&day) {
@@ -105,7 +105,6 @@ fn time_of(args: &[Datum]) -> Result<i64> {
     if !in_range || total > MICROS_PER_DAY {
         let seconds = match second == second.trunc() {
             true => format!("{second:02}"),
-            false if second < 10.0 => format!("0{second}"),
             false => format!("{second}"),
         };
         let fields = format!("{hour}:{minute:02}:{seconds}");

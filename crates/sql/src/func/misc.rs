@@ -70,7 +70,7 @@ fn size_bytes(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         some.then_some(end)
     };
     let end = number_end(s).ok_or_else(invalid)?;
-    let number: Numeric = s[..end].parse().map_err(|_| invalid())?;
+    let number = crate::io::scalar::parse_numeric(&s[..end])?;
     let unit = s[end..].trim_matches(is_space);
     let power = match unit {
         "" => 0,

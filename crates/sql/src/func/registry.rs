@@ -2,7 +2,7 @@
 
 use super::{Aggregate, FAMILIES, Function, Operator, WindowFunction};
 use foldhash::fast::FixedState;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 use throng_types::Oid;
 
@@ -33,12 +33,40 @@ impl<T> Index<T> {
 }
 
 static FUNCTION_INDEX: LazyLock<Index<Function>> = LazyLock::new(|| {
+    let functions = FAMILIES.iter().flat_map(|f| f.functions);
     Index::new(
-        FAMILIES.iter().flat_map(|f| f.functions),
+        functions.chain(BEHIND_OPERATORS.iter()),
         |f| f.name,
         |f| f.oid,
     )
 });
+
+/// The functions behind operators, which can be called by their names, too.
+static BEHIND_OPERATORS: LazyLock<Vec<Function>> = LazyLock::new(|| {
+    let mut known: HashSet<Oid, FixedState> = HashSet::default();
+    known.extend(FAMILIES.iter().flat_map(|f| f.functions).map(|f| f.oid));
+    let mut functions = Vec::new();
+    for operator in FAMILIES.iter().flat_map(|f| f.operators) {
+        if operator.code == Oid::NONE || !known.insert(operator.code) {
+            continue;
+        }
+        let mut args = vec![operator.left, operator.right];
+        args.retain(|arg| *arg != Oid::NONE);
+        functions.push(Function {
+            strict: operator.strict,
+            volatility: operator.volatility,
+            ..Function::new(
+                operator.code.0,
+                operator.code_name,
+                args.leak(),
+                operator.ret,
+                operator.eval,
+            )
+        });
+    }
+    functions
+});
+
 static OPERATOR_INDEX: LazyLock<Index<Operator>> = LazyLock::new(|| {
     Index::new(
         FAMILIES.iter().flat_map(|f| f.operators),

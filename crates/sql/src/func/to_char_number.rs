@@ -144,10 +144,7 @@ fn read(format: &str) -> Result<Template> {
             ('L', _) => (Mark::Currency, 1),
             ('B' | 'C', _) => (Mark::Silent, 1),
             ('"', _) => {
-                let inner = &rest[1..];
-                let end = inner.find('"').unwrap_or(inner.len());
-                t.marks.extend(inner[..end].chars().map(Mark::Literal));
-                rest = inner.get(end + 1..).unwrap_or("");
+                rest = quoted(&rest[1..], &mut t.marks);
                 continue;
             }
             ('\\', _) if rest.starts_with("\\\"") => {
@@ -166,6 +163,19 @@ fn read(format: &str) -> Result<Template> {
     }
     Ok(t)
 }
+/// The text up to the next quote, in which a backslash takes the character after it as it is; gives what follows.
+fn quoted<'a>(text: &'a str, marks: &mut Vec<Mark>) -> &'a str {
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => break,
+            '\\' => marks.extend(chars.next().map(Mark::Literal)),
+            c => marks.push(Mark::Literal(c)),
+        }
+    }
+    chars.as_str()
+}
+
 /// One more digit.
 fn place(t: &mut Template) -> Result<()> {
     if t.brackets {
@@ -246,6 +256,7 @@ struct Layout<'a> {
     signed: bool,
     inside: bool,
     sign_behind: Option<bool>,
+    brackets: bool,
 }
 
 impl Layout<'_> {
@@ -310,7 +321,7 @@ impl Layout<'_> {
     }
     fn leading_sign(&mut self) {
         let negative = self.number.negative;
-        let sign = match (self.sign_behind, self.t.brackets, negative) {
+        let sign = match (self.sign_behind, self.brackets, negative) {
             (Some(true), ..) => return,
             (Some(false), _, negative) => Some(if negative { '-' } else { '+' }),
             (None, true, negative) => Some(if negative { '<' } else { ' ' }),
@@ -351,7 +362,7 @@ impl Layout<'_> {
         if self.at + 1 != places && !shown_all {
             return;
         }
-        if self.signed && self.t.brackets {
+        if self.signed && self.brackets {
             self.out.push(if self.number.negative { '>' } else { ' ' });
         } else if self.sign_behind == Some(true) && !self.signed {
             self.out.push(if self.number.negative { '-' } else { '+' });
@@ -390,6 +401,8 @@ fn laid_out(t: &Template, number: &Digits) -> String {
             || (!number.negative && t.fill && t.sign.is_none()),
         inside: false,
         sign_behind: t.sign,
+        // Without blanks there is nothing that stands for a bracket around a number that has none.
+        brackets: t.brackets && (number.negative || !t.fill || silent_sign),
     };
     layout.run()
 }

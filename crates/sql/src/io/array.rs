@@ -248,9 +248,26 @@ impl Reader<'_> {
     }
 }
 
+/// What follows a number without a space is where the next is looked for.
+fn check_numbers(text: &str) -> Result<()> {
+    let mut rest = text.trim_start_matches(is_space);
+    while !rest.is_empty() {
+        let unsigned = rest.strip_prefix(['-', '+']).unwrap_or(rest);
+        let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return Err(super::invalid_syntax(oid::OID, rest));
+        }
+        rest = unsigned[digits..].trim_start_matches(is_space);
+    }
+    Ok(())
+}
+
 /// `int2vector` and `oidvector`: numbers with spaces between.
 pub fn parse_vector(ctx: &EvalContext<'_>, text: &str, ty: Oid) -> Result<Datum> {
     let element = element_of(ty).unwrap_or(oid::INT2);
+    if ty == oid::OIDVECTOR {
+        check_numbers(text)?;
+    }
     let items: Result<Vec<Datum>> = text
         .split(is_space)
         .filter(|s| !s.is_empty())

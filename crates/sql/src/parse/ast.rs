@@ -382,17 +382,28 @@ pub struct Parsed {
     pub end: Pos,
 }
 
+pub use super::ast_write::*;
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     Query(Box<Query>),
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
+    Merge(Box<Merge>),
     Explain {
         options: Vec<(String, Option<String>)>,
         statement: Box<Statement>,
     },
     CreateTable(Box<CreateTable>),
+    /// The columns and the query are those of a prepared statement.
+    CreateTableAsExecute {
+        table: Box<CreateTable>,
+        names: Vec<String>,
+        name: String,
+        args: Vec<Expr>,
+        with_data: bool,
+    },
     AlterTable {
         name: Name,
         if_exists: bool,
@@ -431,6 +442,8 @@ pub enum Statement {
         name: Option<String>,
         owner: Option<String>,
         if_not_exists: bool,
+        /// What is made in it with it.
+        elements: Vec<Statement>,
     },
     CreateSequence {
         name: Name,
@@ -571,80 +584,28 @@ pub enum Statement {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Insert {
-    pub with: Vec<Cte>,
-    pub recursive: bool,
-    pub table: Name,
-    pub alias: Option<String>,
-    pub columns: Vec<(String, Pos)>,
-    pub overriding: Option<Overriding>,
-    /// None: DEFAULT VALUES.
-    pub source: Option<Query>,
-    pub on_conflict: Option<OnConflict>,
-    pub returning: Vec<SelectItem>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overriding {
-    System,
-    User,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct OnConflict {
-    pub target: ConflictTarget,
-    /// None: DO NOTHING.
-    pub update: Option<(Vec<Assignment>, Option<Expr>)>,
-    pub pos: Pos,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum ConflictTarget {
-    None,
-    Columns(Vec<(String, Pos)>),
-    Constraint(String),
-}
-
-/// `column = value`, or `(columns) = row`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Assignment {
-    pub columns: Vec<(String, Pos)>,
-    pub multiple: bool,
-    pub value: Expr,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Update {
-    pub with: Vec<Cte>,
-    pub recursive: bool,
-    pub table: Name,
-    pub alias: Option<String>,
-    pub set: Vec<Assignment>,
-    pub from: Vec<TableRef>,
-    pub filter: Option<Expr>,
-    pub returning: Vec<SelectItem>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Delete {
-    pub with: Vec<Cte>,
-    pub recursive: bool,
-    pub table: Name,
-    pub alias: Option<String>,
-    pub using: Vec<TableRef>,
-    pub filter: Option<Expr>,
-    pub returning: Vec<SelectItem>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
     pub name: Name,
     pub if_not_exists: bool,
     pub persistence: crate::catalog::Persistence,
     pub columns: Vec<ColumnDef>,
+    /// LIKE clauses, each with how many of the columns come before it.
+    pub likes: Vec<(usize, Like)>,
     pub constraints: Vec<TableConstraint>,
     pub options: Vec<(String, String)>,
     pub query: Option<CreateTableAs>,
+}
+
+/// `LIKE source INCLUDING …`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Like {
+    pub source: Name,
+    pub comments: bool,
+    pub constraints: bool,
+    pub defaults: bool,
+    pub generated: bool,
+    pub identity: bool,
+    pub indexes: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -831,6 +792,7 @@ pub enum ObjectChange {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateView {
     pub name: Name,
+    pub temporary: bool,
     pub columns: Vec<String>,
     pub query: Query,
     pub or_replace: bool,

@@ -14,7 +14,11 @@ impl Parser<'_> {
         if self.word("or") {
             self.keyword("replace")?;
             if self.any_of(&["view", "recursive"]) {
-                return self.create_view(true);
+                return self.create_view(true, false);
+            }
+            if self.any_of(&["temp", "temporary", "local", "global"]) {
+                self.temporary()?;
+                return self.create_view(true, true);
             }
             return Err(self.unsupported("CREATE OR REPLACE", pos));
         }
@@ -35,12 +39,8 @@ impl Parser<'_> {
                 self.create_table(Persistence::Unlogged)
             }
             "temp" | "temporary" | "local" | "global" => {
-                // LOCAL and GLOBAL have no meaning of their own.
-                let _ = self.word("local") || self.word("global");
-                if !self.word("temp") {
-                    self.keyword("temporary")?;
-                }
-                self.create_temporary(pos)
+                self.temporary()?;
+                self.create_temporary()
             }
             "unique" | "index" => self.create_index(),
             "schema" => self.create_schema(),
@@ -62,7 +62,7 @@ impl Parser<'_> {
                 Ok(Statement::CreateRole { name, options })
             }
             "database" => Ok(self.skip_unsupported("CREATE DATABASE")),
-            "view" | "recursive" => self.create_view(false),
+            "view" | "recursive" => self.create_view(false, false),
             "materialized" => Ok(self.skip_unsupported("CREATE MATERIALIZED VIEW")),
             "function" => Ok(self.skip_unsupported("CREATE FUNCTION")),
             "procedure" => Ok(self.skip_unsupported("CREATE PROCEDURE")),
@@ -254,13 +254,22 @@ impl Parser<'_> {
         })
     }
 
+    fn temporary(&mut self) -> Result<()> {
+        // LOCAL and GLOBAL have no meaning of their own.
+        let _ = self.word("local") || self.word("global");
+        match self.word("temp") {
+            true => Ok(()),
+            false => self.keyword("temporary"),
+        }
+    }
+
     /// After TEMPORARY.
-    fn create_temporary(&mut self, pos: Pos) -> Result<Statement> {
+    fn create_temporary(&mut self) -> Result<Statement> {
         if self.word("sequence") {
             return self.create_sequence(true);
         }
         if self.is("view") || self.is("recursive") {
-            return Err(self.unsupported("CREATE TEMPORARY VIEW", pos));
+            return self.create_view(false, true);
         }
         self.keyword("table")?;
         self.create_table(Persistence::Temporary(OnCommit::PreserveRows))
@@ -277,17 +286,50 @@ impl Parser<'_> {
             true => Some(self.role_name()?),
             false => None,
         };
-        if !self.at_end() && !self.is_punct(';') {
-            if self.any_of(&["create", "grant"]) {
-                return Err(self.unsupported("CREATE SCHEMA with elements", self.pos()));
-            }
+        if name.is_none() && owner.is_none() {
             return Err(self.unexpected());
+        }
+        let mut elements = Vec::new();
+        let pos = self.pos();
+        while self.any_of(&["create", "grant"]) {
+            elements.push(match self.is("create") {
+                true => self.schema_element()?,
+                false => self.grant()?,
+            });
+        }
+        if !elements.is_empty() && if_not_exists {
+            let message = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements";
+            let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
+            return Err(super::error_at(code, message.to_owned(), pos));
         }
         Ok(Statement::CreateSchema {
             name,
             owner,
             if_not_exists,
+            elements,
         })
+    }
+
+    fn schema_element(&mut self) -> Result<Statement> {
+        const MADE: [&str; 12] = [
+            "table",
+            "temp",
+            "temporary",
+            "local",
+            "global",
+            "unlogged",
+            "index",
+            "unique",
+            "sequence",
+            "view",
+            "recursive",
+            "trigger",
+        ];
+        if MADE.iter().any(|word| self.is_at(1, word)) {
+            return self.create();
+        }
+        self.advance();
+        Err(self.unexpected())
     }
 
     /// A role's name; the words for the session's own come as they are.

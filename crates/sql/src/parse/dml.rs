@@ -21,27 +21,9 @@ impl Parser<'_> {
                 .iter()
                 .any(|w| self.is_at(1, w));
         if list {
-            columns = self.parens(|p| {
-                p.list(|p| {
-                    let column = p.name_pos()?;
-                    match p.is_punct('[') || p.is_punct('.') {
-                        true => Err(p.unsupported("assignment to part of a column", p.pos())),
-                        false => Ok(column),
-                    }
-                })
-            })?;
+            columns = self.insert_column_list()?;
         }
-        let mut overriding = None;
-        if self.word("overriding") {
-            overriding = Some(match self.word("system") {
-                true => Overriding::System,
-                false => {
-                    self.keyword("user")?;
-                    Overriding::User
-                }
-            });
-            self.keyword("value")?;
-        }
+        let overriding = self.overriding()?;
         let source = match columns.is_empty() && self.words(&["default", "values"]) {
             true => None,
             false => Some(self.query()?),
@@ -59,6 +41,34 @@ impl Parser<'_> {
             on_conflict,
             returning,
         })))
+    }
+
+    /// The columns an INSERT names.
+    pub(super) fn insert_column_list(&mut self) -> Result<Vec<(String, Pos)>> {
+        self.parens(|p| {
+            p.list(|p| {
+                let column = p.name_pos()?;
+                match p.is_punct('[') || p.is_punct('.') {
+                    true => Err(p.unsupported("assignment to part of a column", p.pos())),
+                    false => Ok(column),
+                }
+            })
+        })
+    }
+
+    pub(super) fn overriding(&mut self) -> Result<Option<Overriding>> {
+        if !self.word("overriding") {
+            return Ok(None);
+        }
+        let overriding = match self.word("system") {
+            true => Overriding::System,
+            false => {
+                self.keyword("user")?;
+                Overriding::User
+            }
+        };
+        self.keyword("value")?;
+        Ok(Some(overriding))
     }
 
     pub(super) fn on_conflict(&mut self) -> Result<Option<OnConflict>> {
@@ -191,13 +201,34 @@ impl Parser<'_> {
         self.where_clause()
     }
 
-    pub(super) fn returning(&mut self) -> Result<Vec<SelectItem>> {
+    pub(super) fn returning(&mut self) -> Result<Returning> {
+        let mut returning = Returning::default();
         if !self.word("returning") {
-            return Ok(vec![]);
+            return Ok(returning);
         }
         if self.is("with") && self.is_punct_at(1, '(') {
-            return Err(self.unsupported("RETURNING WITH", self.pos()));
+            self.advance();
+            self.parens(|p| {
+                p.list(|p| {
+                    let pos = p.pos();
+                    let (word, place) = match p.word("old") {
+                        true => ("OLD", &mut returning.old),
+                        false => {
+                            p.keyword("new")?;
+                            ("NEW", &mut returning.new)
+                        }
+                    };
+                    if place.is_some() {
+                        let message = format!("{word} cannot be specified multiple times");
+                        return Err(p.error(message, pos));
+                    }
+                    p.keyword("as")?;
+                    *place = Some((p.name()?, pos));
+                    Ok(())
+                })
+            })?;
         }
-        self.target_list()
+        returning.items = self.target_list()?;
+        Ok(returning)
     }
 }

@@ -600,6 +600,11 @@ impl Parser<'_> {
                 self.expect(')')?;
                 Node::NullIf(Box::new(left), Box::new(right))
             }
+            "merge_action" if called => {
+                self.advance();
+                self.parens(|_| Ok(()))?;
+                function(word, vec![], pos)
+            }
             "extract" | "position" | "substring" | "overlay" | "trim" if called => {
                 return self.special_call(word);
             }

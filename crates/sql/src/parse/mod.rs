@@ -9,6 +9,7 @@
 //! (but for a few bounded look-aheads), with nesting of at most [`MAX_DEPTH`].
 
 pub mod ast;
+mod ast_write;
 mod call;
 mod copy;
 mod ddl;
@@ -16,6 +17,7 @@ mod dml;
 mod expr;
 mod keyword;
 mod lexer;
+mod merge;
 mod query;
 mod table;
 mod types;
@@ -58,6 +60,7 @@ fn parse_tokens(sql: &str) -> Result<Vec<Parsed>> {
         }
         let start = parser.pos();
         let statement = parser.statement()?;
+        let statement = parser.with_into(statement)?;
         let end = parser.last_end();
         if !parser.at_end() && !parser.is_punct(';') {
             return Err(parser.unexpected());
@@ -154,6 +157,8 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: u32,
+    /// The INTO of the SELECT that was read, and where it was.
+    into: Option<(ast::CreateTable, Pos)>,
 }
 
 impl<'a> Parser<'a> {
@@ -163,6 +168,7 @@ impl<'a> Parser<'a> {
             tokens: lexer::tokenize(sql)?,
             at: 0,
             depth: 0,
+            into: None,
         })
     }
 
@@ -422,7 +428,7 @@ impl<'a> Parser<'a> {
             return Err(self.unexpected());
         };
         match word.as_str() {
-            "insert" | "update" | "delete" => self.data_statement(),
+            "insert" | "update" | "delete" | "merge" => self.data_statement(),
             "explain" => self.explain(),
             "create" => self.create(),
             "alter" => self.alter(),
@@ -435,7 +441,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// SELECT, INSERT, UPDATE or DELETE, with its WITH.
+    /// SELECT, INSERT, UPDATE, DELETE or MERGE, with its WITH.
     fn data_statement(&mut self) -> Result<Statement> {
         let start = self.pos();
         let (with, recursive) = self.with_clause()?;
@@ -443,16 +449,13 @@ impl<'a> Parser<'a> {
             Some("insert") => self.insert(with, recursive),
             Some("update") => self.update(with, recursive),
             Some("delete") => self.delete(with, recursive),
-            Some("merge") => Err(self.unsupported("MERGE", start)),
+            Some("merge") => self.merge(with, recursive),
             _ => {
                 let mut query = self.query_without_with()?;
                 query.pos = start;
                 if query.with.is_empty() {
                     query.with = with;
                     query.recursive = recursive;
-                }
-                if self.is("into") {
-                    return Err(self.unsupported("SELECT INTO", self.pos()));
                 }
                 Ok(Statement::Query(Box::new(query)))
             }

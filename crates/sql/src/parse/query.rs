@@ -187,8 +187,8 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         let targets = if none { vec![] } else { self.target_list()? };
-        if self.is("into") {
-            return Err(self.unsupported("SELECT INTO", self.pos()));
+        if self.word("into") {
+            self.select_into()?;
         }
         let from = match self.word("from") {
             true => self.list(Self::table_ref)?,

@@ -39,6 +39,7 @@ impl Parser<'_> {
             if_not_exists,
             persistence,
             columns: vec![],
+            likes: vec![],
             constraints: vec![],
             options: vec![],
             query: None,
@@ -79,18 +80,23 @@ impl Parser<'_> {
         }
         self.tablespace()?;
         if self.word("as") {
-            if !table.columns.is_empty() || !table.constraints.is_empty() {
+            if !(table.columns.is_empty() && table.likes.is_empty() && table.constraints.is_empty())
+            {
                 return Err(self.unexpected());
             }
-            if self.is("execute") {
-                return Err(self.unsupported("CREATE TABLE AS EXECUTE", self.pos()));
+            let names = names.unwrap_or_default();
+            if self.word("execute") {
+                let (name, args) = self.execution()?;
+                return Ok(Statement::CreateTableAsExecute {
+                    table: Box::new(table),
+                    names,
+                    name,
+                    args,
+                    with_data: self.with_data(),
+                });
             }
             let parens = self.query()?;
-            let with_data = !self.words(&["with", "no", "data"]);
-            if with_data {
-                self.words(&["with", "data"]);
-            }
-            let names = names.unwrap_or_default();
+            let with_data = self.with_data();
             table.query = Some(CreateTableAs {
                 names,
                 query: parens,
@@ -100,6 +106,83 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         Ok(Statement::CreateTable(Box::new(table)))
+    }
+
+    /// After INTO in a SELECT: the table that is made of its rows, which only a statement's own SELECT can have.
+    pub(super) fn select_into(&mut self) -> Result<()> {
+        let mut persistence = Persistence::Permanent;
+        if self.any_of(&["local", "global", "temp", "temporary"]) {
+            let _ = self.word("local") || self.word("global");
+            if !self.word("temp") {
+                self.keyword("temporary")?;
+            }
+            persistence = Persistence::Temporary(OnCommit::PreserveRows);
+        } else if self.word("unlogged") {
+            persistence = Persistence::Unlogged;
+        }
+        self.word("table");
+        let pos = self.pos();
+        let name = self.any_name()?;
+        if self.depth > 0 || self.into.is_some() {
+            return Err(self.no_into(pos));
+        }
+        let table = CreateTable {
+            name,
+            if_not_exists: false,
+            persistence,
+            columns: vec![],
+            likes: vec![],
+            constraints: vec![],
+            options: vec![],
+            query: None,
+        };
+        self.into = Some((table, pos));
+        Ok(())
+    }
+
+    fn no_into(&self, pos: Pos) -> throng_types::Error {
+        self.error("SELECT ... INTO is not allowed here", pos)
+    }
+
+    /// The statement, where it is SELECT INTO as the CREATE TABLE AS that it means.
+    pub(super) fn with_into(&mut self, statement: Statement) -> Result<Statement> {
+        let Some((mut table, pos)) = self.into.take() else {
+            return Ok(statement);
+        };
+        match statement {
+            Statement::Query(query) => {
+                table.query = Some(CreateTableAs {
+                    names: vec![],
+                    query: *query,
+                    with_data: true,
+                });
+                Ok(Statement::CreateTable(Box::new(table)))
+            }
+            Statement::Explain { options, statement } => {
+                self.into = Some((table, pos));
+                let statement = Box::new(self.with_into(*statement)?);
+                Ok(Statement::Explain { options, statement })
+            }
+            Statement::Copy(_) => {
+                let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
+                let message = "COPY (SELECT INTO) is not supported";
+                Err(throng_types::Error::new(code, message))
+            }
+            Statement::CreateView(_) => {
+                let message = "views must not contain SELECT INTO";
+                let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
+                Err(throng_types::Error::new(code, message))
+            }
+            _ => Err(self.no_into(pos)),
+        }
+    }
+
+    fn with_data(&mut self) -> bool {
+        let with_data = !self.words(&["with", "no", "data"]);
+        if with_data {
+            self.words(&["with", "data"]);
+        }
+        with_data
     }
 
     pub(super) fn tablespace(&mut self) -> Result<()> {
@@ -155,7 +238,9 @@ impl Parser<'_> {
 
     fn table_element(&mut self, table: &mut CreateTable) -> Result<()> {
         if self.is("like") {
-            return Err(self.unsupported("LIKE in CREATE TABLE", self.pos()));
+            let like = self.like()?;
+            table.likes.push((table.columns.len(), like));
+            return Ok(());
         }
         if self.constraint_ahead() {
             table.constraints.push(self.table_constraint()?);
@@ -163,6 +248,48 @@ impl Parser<'_> {
             table.columns.push(self.column_def()?);
         }
         Ok(())
+    }
+
+    fn like(&mut self) -> Result<Like> {
+        self.keyword("like")?;
+        let mut like = Like {
+            source: self.any_name()?,
+            comments: false,
+            constraints: false,
+            defaults: false,
+            generated: false,
+            identity: false,
+            indexes: false,
+        };
+        loop {
+            let including = self.word("including");
+            if !including && !self.word("excluding") {
+                return Ok(like);
+            }
+            match self.peek_word() {
+                Some("comments") => like.comments = including,
+                Some("constraints") => like.constraints = including,
+                Some("defaults") => like.defaults = including,
+                Some("generated") => like.generated = including,
+                Some("identity") => like.identity = including,
+                Some("indexes") => like.indexes = including,
+                // A table has none of these that could be copied.
+                Some("compression" | "statistics" | "storage") => {}
+                Some("all") => {
+                    like = Like {
+                        source: like.source,
+                        comments: including,
+                        constraints: including,
+                        defaults: including,
+                        generated: including,
+                        identity: including,
+                        indexes: including,
+                    }
+                }
+                _ => return Err(self.unexpected()),
+            }
+            self.advance();
+        }
     }
 
     fn constraint_ahead(&self) -> bool {

@@ -47,11 +47,7 @@ impl Parser<'_> {
             "reset" => self.reset(),
             "prepare" => self.prepare(),
             "execute" => {
-                let name = self.name()?;
-                let args = match self.is_punct('(') {
-                    true => self.parens(|p| p.list(Self::expr))?,
-                    false => vec![],
-                };
+                let (name, args) = self.execution()?;
                 Ok(Statement::Execute { name, args })
             }
             "deallocate" => {
@@ -96,7 +92,6 @@ impl Parser<'_> {
                 };
                 Ok(Statement::Notify { channel, payload })
             }
-            "merge" => Ok(self.skip_unsupported("MERGE")),
             "cluster" => Ok(self.skip_unsupported("CLUSTER")),
             "do" => Ok(self.skip_unsupported("DO")),
             "call" => Ok(self.skip_unsupported("CALL")),
@@ -384,6 +379,16 @@ impl Parser<'_> {
         })
     }
 
+    /// `name (argument, …)` after EXECUTE.
+    pub(super) fn execution(&mut self) -> Result<(String, Vec<Expr>)> {
+        let name = self.name()?;
+        let args = match self.is_punct('(') {
+            true => self.parens(|p| p.list(Self::expr))?,
+            false => vec![],
+        };
+        Ok((name, args))
+    }
+
     fn preparable(&mut self) -> Result<Statement> {
         let query = self.is_punct('(')
             || self.any_of(&[
@@ -643,13 +648,24 @@ impl Parser<'_> {
                 options.push(("verbose".into(), None));
             }
         }
-        let pos = self.pos();
         let statement = match self.peek_word() {
-            Some("execute") => return Err(self.unsupported("EXPLAIN EXECUTE", pos)),
-            Some("create") => return Err(self.unsupported("EXPLAIN CREATE TABLE AS", pos)),
-            Some("declare") => return Err(self.unsupported("EXPLAIN DECLARE", pos)),
-            _ => Box::new(self.preparable()?),
+            Some(word @ ("execute" | "declare")) => {
+                let word = word.to_owned();
+                self.utility(&word)?
+            }
+            Some("create") => match self.create()? {
+                Statement::CreateTable(create) if create.query.is_some() => {
+                    Statement::CreateTable(create)
+                }
+                Statement::CreateTableAsExecute { .. } => {
+                    return Err(self.unsupported("EXPLAIN CREATE TABLE AS EXECUTE", self.pos()));
+                }
+                Statement::Unsupported(what) => Statement::Unsupported(what),
+                _ => return Err(self.unexpected()),
+            },
+            _ => self.preparable()?,
         };
+        let statement = Box::new(statement);
         Ok(Statement::Explain { options, statement })
     }
 

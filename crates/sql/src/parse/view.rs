@@ -7,7 +7,7 @@ use super::ast::*;
 
 impl Parser<'_> {
     /// After CREATE and what may stand before VIEW.
-    pub(super) fn create_view(&mut self, or_replace: bool) -> Result<Statement> {
+    pub(super) fn create_view(&mut self, or_replace: bool, temporary: bool) -> Result<Statement> {
         let recursive = self.word("recursive");
         self.keyword("view")?;
         let name = self.any_name()?;
@@ -42,6 +42,7 @@ impl Parser<'_> {
         }
         Ok(Statement::CreateView(Box::new(CreateView {
             name,
+            temporary,
             columns,
             query,
             or_replace,

@@ -56,18 +56,33 @@ impl<'a> Walk<'a, '_> {
                     set.iter().for_each(|a| w.expr(&a.value));
                     filter.iter().for_each(|e| w.expr(e));
                 }
-                insert.returning.iter().for_each(|t| w.expr(&t.expr));
+                insert.returning.items.iter().for_each(|t| w.expr(&t.expr));
             }),
             Statement::Update(update) => self.with(&update.with, update.recursive, |w| {
                 update.set.iter().for_each(|a| w.expr(&a.value));
                 update.from.iter().for_each(|item| w.item(item));
                 update.filter.iter().for_each(|e| w.expr(e));
-                update.returning.iter().for_each(|t| w.expr(&t.expr));
+                update.returning.items.iter().for_each(|t| w.expr(&t.expr));
             }),
             Statement::Delete(delete) => self.with(&delete.with, delete.recursive, |w| {
                 delete.using.iter().for_each(|item| w.item(item));
                 delete.filter.iter().for_each(|e| w.expr(e));
-                delete.returning.iter().for_each(|t| w.expr(&t.expr));
+                delete.returning.items.iter().for_each(|t| w.expr(&t.expr));
+            }),
+            Statement::Merge(merge) => self.with(&merge.with, merge.recursive, |w| {
+                w.item(&merge.source);
+                w.expr(&merge.on);
+                for when in &merge.whens {
+                    when.condition.iter().for_each(|e| w.expr(e));
+                    match &when.action {
+                        MergeAction::Update(set) => set.iter().for_each(|a| w.expr(&a.value)),
+                        MergeAction::Insert { values, .. } => {
+                            values.iter().flatten().for_each(|e| w.expr(e))
+                        }
+                        MergeAction::Nothing | MergeAction::Delete => {}
+                    }
+                }
+                merge.returning.items.iter().for_each(|t| w.expr(&t.expr));
             }),
             _ => {}
         }

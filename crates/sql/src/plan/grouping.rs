@@ -92,6 +92,10 @@ impl Planner<'_> {
             groupings,
             bits,
         } = grouped;
+        if group.is_empty() && sets.is_empty() && aggs.is_empty() {
+            // There is one group, whatever the rows are: they are not read.
+            return Ok(self.one_row());
+        }
         let mut columns = Columns::of(rel, 1..=(group.len() + aggs.len()) as i16);
         for number in 1..=groupings.len() as i16 {
             columns.push(Some((bits, number)));

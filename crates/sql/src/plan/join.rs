@@ -100,7 +100,7 @@ impl Planner<'_> {
     }
 
     /// The one row of a query without FROM.
-    fn one_row(&mut self) -> Built {
+    pub(super) fn one_row(&mut self) -> Built {
         let cost = Cost {
             startup: 0.0,
             total: cost::TUPLE,

@@ -14,6 +14,7 @@ mod cost;
 mod fold;
 mod grouping;
 mod join;
+mod merge;
 mod node;
 mod pullup;
 mod pushdown;
@@ -97,6 +98,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         QueryKind::Insert(insert) => planner.insert(*insert)?,
         QueryKind::Update(update) => planner.update(*update)?,
         QueryKind::Delete(delete) => planner.delete(*delete)?,
+        QueryKind::Merge(merge) => planner.merge(*merge)?,
     };
     Ok(PlannedStatement {
         tag,
@@ -253,7 +255,8 @@ impl Planner<'_> {
         let whole = kinds.into_iter().filter_map(|kind| match kind {
             QueryKind::Update(update) => Some((update.rel, update.table.columns.len())),
             QueryKind::Delete(delete) => Some((delete.rel, delete.table.columns.len())),
-            _ => None,
+            QueryKind::Merge(merge) => Some((merge.rel, merge.table.columns.len())),
+            QueryKind::Select(_) | QueryKind::Insert(_) => None,
         });
         for (rel, columns) in whole {
             let set = needed.entry(rel).or_default();
@@ -450,6 +453,7 @@ impl QueryKind {
                     .iter()
                     .for_each(|item| item.for_each_expr(&mut |e| e.for_each_var(f)));
             }
+            QueryKind::Merge(merge) => merge.for_each_expr(&mut |e| e.for_each_var(f)),
         }
     }
 }
@@ -482,6 +486,7 @@ impl Plan {
             Node::Insert(node) => vec![&node.input],
             Node::Update(node) => vec![&node.input],
             Node::Delete(node) => vec![&node.input],
+            Node::Merge(node) => vec![&node.input],
         }
     }
 
@@ -577,6 +582,7 @@ impl Plan {
                 node.returning.iter().for_each(f);
             }
             Node::Delete(node) => node.returning.iter().for_each(f),
+            Node::Merge(node) => node.own_exprs(f),
         }
     }
 }

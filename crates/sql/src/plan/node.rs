@@ -10,7 +10,7 @@
 //! | joins | left's then right's | the same; semi and anti: left's |
 //! | `Aggregate` | child's (`having`: output) | `group` values, then aggregates, then `groupings` |
 //! | `Window` | child's; frame offsets: none | child's, then the calls |
-//! | `Insert`, `Update`, `Delete` | see each | `returning` |
+//! | `Insert`, `Update`, `Delete`, `Merge` | see each | `returning` |
 //!
 //! Values from outside (correlation, nested-loop parameters) are [`Expr::Outer`].
 
@@ -19,9 +19,9 @@ use std::sync::Arc;
 use throng_types::{Oid, SqlType};
 
 use crate::catalog::{IndexDef, TableDef, VirtualTable};
-use crate::expr::{AggCall, Expr, ParamId, RelId, SortKey};
+use crate::expr::{AggCall, Expr, ParamId, RelId, SortKey, system};
 use crate::func::Function;
-use crate::query::{CheckOf, JoinKind, LockWait, RowLockStrength, SetOp};
+use crate::query::{CheckOf, JoinKind, LockWait, MergeAction, RowLockStrength, SetOp};
 use crate::window::{Frame, WindowCall};
 
 /// A statement ready to run. Nothing in it depends on the session, so it can be cached by
@@ -47,7 +47,7 @@ pub struct PlannedStatement {
     pub locks: Vec<(Oid, TableLock)>,
 }
 
-/// An INSERT, UPDATE or DELETE of WITH.
+/// An INSERT, UPDATE, DELETE or MERGE of WITH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WithWrite {
     pub subplan: u32,
@@ -61,6 +61,7 @@ pub enum StatementTag {
     Insert,
     Update,
     Delete,
+    Merge,
 }
 
 /// PostgreSQL's table lock modes, weakest first.
@@ -193,6 +194,7 @@ pub enum Node {
     Insert(Box<InsertNode>),
     Update(Box<UpdateNode>),
     Delete(Box<DeleteNode>),
+    Merge(Box<MergeNode>),
 }
 
 /// `columns` are attribute numbers, from 1; negative: [`crate::expr::system`].
@@ -368,15 +370,26 @@ pub struct CheckExpr {
 /// The input gives whole new rows: one value for each of the table's columns by attribute number,
 /// dropped ones NULL.
 ///
-/// Row of `checks`: the new row. Row of `returning`: the new row, then its ctid.
+/// Row of `checks`: the new row. Row of `returning`: the new row, then its [`NEW_SYSTEM`]; where `returns_old`, the row
+/// that ON CONFLICT has replaced and its ctid (NULLs where there was none).
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsertNode {
     pub table: Arc<TableDef>,
     pub input: Plan,
     pub on_conflict: Option<ConflictNode>,
     pub checks: Vec<CheckExpr>,
+    pub returns_old: bool,
     pub returning: Vec<Expr>,
 }
+
+/// The system columns that follow a new row, in this order; `tableoid` is a constant.
+pub const NEW_SYSTEM: [i16; 5] = [
+    system::CTID,
+    system::XMIN,
+    system::XMAX,
+    system::CMIN,
+    system::CMAX,
+];
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConflictNode {
@@ -393,7 +406,7 @@ pub struct ConflictUpdate {
 }
 
 /// Row of `set`: the input row. Row of `checks`: the new row (all columns). Row of `returning`:
-/// the new row, its ctid, then the input row.
+/// the new row, its [`NEW_SYSTEM`], then the input row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateNode {
     pub rel: RelId,
@@ -418,5 +431,28 @@ pub struct DeleteNode {
     pub tid: u32,
     /// Where the input row has the old row's columns, by attribute number - 1.
     pub old: Vec<u32>,
+    pub returning: Vec<Expr>,
+}
+
+/// Row of `matched`, `visible` and `actions`: the input row. Row of `checks`: the new row. Row of `returning`: the target's
+/// row (of a DELETE the old one), its ctid, what was done; the new row (of a DELETE NULLs), its ctid; then the input row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeNode {
+    pub rel: RelId,
+    /// What it goes by in the statement, if that is not its name.
+    pub alias: Option<String>,
+    pub table: Arc<TableDef>,
+    pub input: Plan,
+    /// Where the input row has the target's ctid; NULL there: a row of the source without partner.
+    pub tid: u32,
+    /// Where it has the target's columns, by attribute number - 1.
+    pub old: Vec<u32>,
+    /// Whether the target's row belongs to the source's.
+    pub matched: Expr,
+    /// Whether the target's row is seen through the views that are written through.
+    pub visible: Option<Expr>,
+    /// In order: the first one whose condition holds is done.
+    pub actions: Vec<MergeAction>,
+    pub checks: Vec<CheckExpr>,
     pub returning: Vec<Expr>,
 }

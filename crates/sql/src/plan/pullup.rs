@@ -44,6 +44,7 @@ pub(super) fn pull_up(bound: &mut BoundQuery) {
     match &mut bound.kind {
         QueryKind::Update(update) => pull.items_of(&mut update.from, &mut update.filter),
         QueryKind::Delete(delete) => pull.items_of(&mut delete.from, &mut delete.filter),
+        QueryKind::Merge(merge) => pull.items_of(&mut merge.from, &mut merge.filter),
         QueryKind::Select(_) | QueryKind::Insert(_) => {}
     }
     if !pull.replaced.is_empty() {

@@ -179,6 +179,7 @@ impl Planner<'_> {
                 QueryKind::Insert(insert) => self.insert(*insert)?,
                 QueryKind::Update(update) => self.update(*update)?,
                 QueryKind::Delete(delete) => self.delete(*delete)?,
+                QueryKind::Merge(merge) => self.merge(*merge)?,
                 QueryKind::Select(_) => return Err(Error::internal("a write that is a query")),
             };
             self.subplans.push(plan);

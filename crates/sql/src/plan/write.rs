@@ -7,74 +7,83 @@ use throng_types::{Error, Result};
 use super::access::{TableRef, Wanted};
 use super::select::output_column;
 use super::{
-    CheckExpr, Columns, ConflictNode, ConflictUpdate, Cost, DeleteNode, InsertNode, Node,
-    OutputColumn, Plan, Planner, StatementTag, TableLock, UpdateNode,
+    CheckExpr, Columns, ConflictNode, ConflictUpdate, Cost, DeleteNode, InsertNode, NEW_SYSTEM,
+    Node, OutputColumn, Plan, Planner, StatementTag, TableLock, UpdateNode,
 };
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, system};
-use crate::query::{
-    Check, ConflictAction, Delete, FromItem, Insert, Rel, RelColumn, RelKind, Target, Update,
-};
+use crate::query::walk::PartMut;
+use crate::query::{Check, ConflictAction, Delete, FromItem, Insert, Target, Update};
 
-type Planned = (StatementTag, Plan, Vec<OutputColumn>);
+pub(super) type Planned = (StatementTag, Plan, Vec<OutputColumn>);
 
 /// A whole row of a table under `rel`, then its ctid.
-fn row_and_tid(table: &TableDef, rel: RelId) -> Columns {
+pub(super) fn row_and_tid(table: &TableDef, rel: RelId) -> Columns {
     let mut columns = Columns::of(rel, 1..=table.columns.len() as i16);
     columns.push(Some((rel, system::CTID)));
     columns
 }
 
-/// The target as an item of FROM.
-fn target_item(table: &Arc<TableDef>, rel: RelId) -> FromItem {
-    let columns = table
-        .columns
-        .iter()
-        .map(|c| RelColumn {
-            name: c.name.clone(),
-            ty: c.ty,
-        })
-        .collect();
-    let alias = table.name.clone();
-    FromItem::Rel(Box::new(Rel {
-        id: rel,
-        alias,
-        aliased: false,
-        column_aliases: vec![],
-        kind: RelKind::Table(table.clone()),
-        columns,
-    }))
+/// A whole new row under `rel`, then its system columns.
+fn new_row(table: &TableDef, rel: RelId) -> Columns {
+    let mut columns = Columns::of(rel, 1..=table.columns.len() as i16);
+    for column in NEW_SYSTEM {
+        columns.push(Some((rel, column)));
+    }
+    columns
+}
+
+/// 0A000 for system columns of rows that are not known to have them.
+pub(super) fn only_places(targets: &[Target], rels: &[RelId]) -> Result<()> {
+    let mut other = false;
+    for target in targets {
+        target.expr.for_each_var(&mut |var| {
+            other |= rels.contains(&var.rel) && (system::CMAX..system::CTID).contains(&var.column);
+        });
+    }
+    match other {
+        true => Err(Error::unsupported("this system column in RETURNING")),
+        false => Ok(()),
+    }
 }
 
 impl Planner<'_> {
-    fn checks(&mut self, checks: Vec<Check>, columns: &Columns) -> Result<Vec<CheckExpr>> {
+    /// `columns`: the new row under `rel`.
+    pub(super) fn checks(
+        &mut self,
+        checks: Vec<Check>,
+        columns: &Columns,
+        table: &TableDef,
+        rel: RelId,
+    ) -> Result<Vec<CheckExpr>> {
         checks
             .into_iter()
             .map(|c| {
                 Ok(CheckExpr {
                     of: c.of,
                     name: c.name,
-                    expr: self.place(c.expr, columns)?,
+                    expr: self.place(with_table_oid(c.expr, &[rel], table), columns)?,
                 })
             })
             .collect()
     }
 
-    fn returning(
+    /// `rels`: the entries that stand for rows of the table, first the one it goes by.
+    pub(super) fn returning(
         &mut self,
         targets: &[Target],
         columns: &Columns,
         table: &Arc<TableDef>,
-        rel: RelId,
+        rels: &[RelId],
     ) -> Result<(Vec<Expr>, Vec<OutputColumn>)> {
-        let from = [target_item(table, rel)];
+        let from = [FromItem::of_table(table, rels[0], None)];
         let output = targets
             .iter()
             .map(|t| output_column(&t.name, &t.expr, &from))
             .collect();
         let exprs = targets
             .iter()
-            .map(|t| self.place(with_table_oid(t.expr.clone(), rel, table), columns))
+            .map(|t| self.place(with_table_oid(t.expr.clone(), rels, table), columns))
             .collect::<Result<_>>()?;
         Ok((exprs, output))
     }
@@ -83,6 +92,7 @@ impl Planner<'_> {
         let Insert {
             table,
             rel,
+            old,
             source,
             values,
             on_conflict,
@@ -95,7 +105,7 @@ impl Planner<'_> {
         let values = self.place_all(values, &columns)?;
         let input = self.project(input.plan, values);
 
-        let new_row = row_and_tid(&table, rel);
+        let existing = row_and_tid(&table, rel);
         let on_conflict = match on_conflict {
             None => None,
             Some(conflict) => Some(ConflictNode {
@@ -108,7 +118,7 @@ impl Planner<'_> {
                         filter,
                     } => {
                         let proposed = Columns::of(excluded, 1..=table.columns.len() as i16);
-                        let both = new_row.clone().join(&proposed);
+                        let both = existing.join(&proposed);
                         let mut placed = Vec::with_capacity(set.len());
                         for (attnum, expr) in set {
                             placed.push((attnum, self.place(expr, &both)?));
@@ -122,8 +132,19 @@ impl Planner<'_> {
                 },
             }),
         };
-        let checks = self.checks(checks, &new_row)?;
-        let (returning, output) = self.returning(&returning, &new_row, &table, rel)?;
+        let mut new_row = new_row(&table, rel);
+        let checks = self.checks(checks, &new_row, &table, rel)?;
+        let mut returns_old = false;
+        for target in &returning {
+            target
+                .expr
+                .for_each_var(&mut |var| returns_old |= var.rel == old);
+        }
+        if returns_old {
+            only_places(&returning, &[old])?;
+            new_row = new_row.join(&row_and_tid(&table, old));
+        }
+        let (returning, output) = self.returning(&returning, &new_row, &table, &[rel, old])?;
         let cost = input.cost;
         let types = returning.iter().map(Expr::ty).collect();
         let node = InsertNode {
@@ -131,6 +152,7 @@ impl Planner<'_> {
             input,
             on_conflict,
             checks,
+            returns_old,
             returning,
         };
         Ok((
@@ -165,13 +187,17 @@ impl Planner<'_> {
             };
             return self.table(&source, conditions, &Wanted::default());
         }
-        let mut items = vec![target_item(table, rel)];
+        let mut items = vec![FromItem::of_table(table, rel, None)];
         items.extend(from);
         self.from(&items, conditions, &Wanted::default())
     }
 
     /// Where the target's ctid and columns are in the rows.
-    fn target_slots(table: &TableDef, rel: RelId, columns: &Columns) -> Result<(u32, Vec<u32>)> {
+    pub(super) fn target_slots(
+        table: &TableDef,
+        rel: RelId,
+        columns: &Columns,
+    ) -> Result<(u32, Vec<u32>)> {
         let slot = |column| {
             columns
                 .get(rel, column)
@@ -200,10 +226,10 @@ impl Planner<'_> {
         for (attnum, expr) in set {
             placed.push((attnum, self.place(expr, &input.columns)?));
         }
-        let new_row = row_and_tid(&table, new);
-        let checks = self.checks(checks, &new_row)?;
+        let new_row = new_row(&table, new);
+        let checks = self.checks(checks, &new_row, &table, new)?;
         let whole = new_row.join(&input.columns);
-        let (returning, output) = self.returning(&returning, &whole, &table, new)?;
+        let (returning, output) = self.returning(&returning, &whole, &table, &[new, rel])?;
         let types = returning.iter().map(Expr::ty).collect();
         let cost = write_cost(&input.plan.cost);
         let node = UpdateNode {
@@ -233,7 +259,7 @@ impl Planner<'_> {
         } = delete;
         let input = self.target_rows(&table, rel, from, filter)?;
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
-        let (returning, output) = self.returning(&returning, &input.columns, &table, rel)?;
+        let (returning, output) = self.returning(&returning, &input.columns, &table, &[rel])?;
         let types = returning.iter().map(Expr::ty).collect();
         let cost = write_cost(&input.plan.cost);
         let node = DeleteNode {
@@ -252,20 +278,20 @@ impl Planner<'_> {
     }
 }
 
-fn write_cost(input: &Cost) -> Cost {
+pub(super) fn write_cost(input: &Cost) -> Cost {
     super::cost::per_row(input, 4.0)
 }
 
 /// `tableoid` of a row being written is a constant.
-fn with_table_oid(mut expr: Expr, rel: RelId, table: &TableDef) -> Expr {
-    if let Expr::Var(var) = &expr
-        && var.rel == rel
-        && var.column == system::TABLEOID
-    {
-        return Expr::Const(throng_types::Datum::Oid(table.oid.0), var.ty);
-    }
-    expr.for_each_child_mut(&mut |child| {
-        *child = with_table_oid(std::mem::replace(child, Expr::bool(true)), rel, table);
+fn with_table_oid(mut expr: Expr, rels: &[RelId], table: &TableDef) -> Expr {
+    expr.walk_mut(&mut |part| {
+        if let PartMut::Expr(e) = part
+            && let Expr::Var(var) = e
+            && rels.contains(&var.rel)
+            && var.column == system::TABLEOID
+        {
+            *e = Expr::Const(throng_types::Datum::Oid(table.oid.0), var.ty);
+        }
     });
     expr
 }

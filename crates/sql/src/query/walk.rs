@@ -1,6 +1,6 @@
 //! Walking over a bound query, nested queries and those in expressions included.
 
-use super::{Body, ConflictAction, Distinct, FromItem, Query, QueryKind, Rel, RelKind};
+use super::{Body, ConflictAction, Distinct, FromItem, MergeWrite, Query, QueryKind, Rel, RelKind};
 use crate::expr::Expr;
 
 /// What a walk comes by; each before what is inside it.
@@ -173,6 +173,22 @@ impl QueryKind {
                 delete.from.iter_mut().for_each(|item| item.walk_mut(f));
                 delete.filter.iter_mut().for_each(|e| e.walk_mut(f));
                 delete.returning.iter_mut().for_each(|t| t.expr.walk_mut(f));
+            }
+            QueryKind::Merge(merge) => {
+                merge.from.iter_mut().for_each(|item| item.walk_mut(f));
+                merge.filter.iter_mut().for_each(|e| e.walk_mut(f));
+                merge.matched.walk_mut(f);
+                merge.visible.iter_mut().for_each(|e| e.walk_mut(f));
+                for action in &mut merge.actions {
+                    action.condition.iter_mut().for_each(|e| e.walk_mut(f));
+                    match &mut action.write {
+                        MergeWrite::Insert(values) => values.iter_mut().for_each(|e| e.walk_mut(f)),
+                        MergeWrite::Update(set) => set.iter_mut().for_each(|(_, e)| e.walk_mut(f)),
+                        MergeWrite::Nothing | MergeWrite::Delete => {}
+                    }
+                }
+                merge.checks.iter_mut().for_each(|c| c.expr.walk_mut(f));
+                merge.returning.iter_mut().for_each(|t| t.expr.walk_mut(f));
             }
         }
     }

@@ -11,14 +11,9 @@ use throng_types::sqltype::format_type;
 pub(super) struct Names(Vec<String>);
 
 fn column_name(table: &TableDef, column: i16) -> String {
-    match column {
-        n if n > 0 => table.columns[n as usize - 1].name.clone(),
-        system::CTID => "ctid".to_owned(),
-        system::TABLEOID => "tableoid".to_owned(),
-        system::XMIN => "xmin".to_owned(),
-        system::XMAX => "xmax".to_owned(),
-        system::CMIN => "cmin".to_owned(),
-        _ => "cmax".to_owned(),
+    match system::name(column) {
+        Some(name) => name.to_owned(),
+        None => table.columns[column as usize - 1].name.clone(),
     }
 }
 

@@ -12,7 +12,8 @@ use crate::catalog::{
     TableDef,
 };
 use crate::command::{
-    CreateIndex, CreateTable, NewConstraint, NewConstraintKind, NewSequence, SequenceOptions,
+    Copied, CreateIndex, CreateTable, NewConstraint, NewConstraintKind, NewSequence,
+    SequenceOptions, Target, TargetKind,
 };
 
 pub(super) fn exists(name: &str) -> Error {
@@ -104,6 +105,9 @@ impl Run<'_> {
         for constraint in create.constraints.iter().filter(is_fk) {
             self.add_constraint(oid, constraint, true)?;
         }
+        for copied in &create.copied {
+            self.copy_like(oid, copied)?;
+        }
         if let Some(query) = &create.query {
             self.work(Work::Fill {
                 table: oid,
@@ -111,6 +115,35 @@ impl Run<'_> {
             });
         }
         Ok(())
+    }
+
+    /// One of the things that LIKE copies to a new table.
+    fn copy_like(&mut self, table: Oid, copied: &Copied) -> Result<()> {
+        let comment = match copied {
+            Copied::Key(new) => return self.add_constraint(table, new, true),
+            Copied::Index(index) => {
+                let index = CreateIndex {
+                    table,
+                    ..index.clone()
+                };
+                return self.create_index(&index);
+            }
+            Copied::ColumnComment { attnum, text } => {
+                Some((TargetKind::Column(*attnum), table, text))
+            }
+            Copied::ConstraintComment { name, text } => {
+                let named = self.catalog().constraint_by_name(table, name);
+                named.map(|c| (TargetKind::Constraint, c.oid, text))
+            }
+            Copied::IndexComment(text) => {
+                let newest = self.catalog().indexes_of(table).iter().map(|i| i.oid).max();
+                newest.map(|oid| (TargetKind::Index, oid, text))
+            }
+        };
+        match comment {
+            Some((kind, oid, text)) => self.comment(Target { kind, oid }, Some(text)),
+            None => Ok(()),
+        }
     }
 
     /// The sequence behind a `serial` or identity column.

@@ -42,6 +42,7 @@ impl Run<'_> {
             }
         }
         let mut view = create.view.clone();
+        view.schema = self.place(view.schema);
         match &create.old {
             Some(old) if self.catalog().view(old.oid) == Some(old) => {}
             Some(old) => {

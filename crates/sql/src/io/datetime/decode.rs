@@ -533,8 +533,8 @@ fn word_token(
     };
     match found {
         Word::Month(m) => {
-            if fields.month.is_some() {
-                if fields.text_month || fields.day.is_some() {
+            if let Some(taken) = fields.month {
+                if fields.text_month || fields.day.is_some() || !(1..=31).contains(&taken) {
                     return Err(Fault::Format);
                 }
                 // What was taken for the month was the day: `08 Jan 1999`.

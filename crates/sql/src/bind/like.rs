@@ -1,0 +1,249 @@
+//! `LIKE source` in CREATE TABLE: the columns where it stands, the rest once the table is there.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::{Error, Result};
+
+use super::table::{Draft, check_storable};
+use super::{Binder, at};
+use crate::catalog::{ColumnDef, ConstraintKind, Relation, SequenceDef, TableDef, builtin};
+use crate::command::{
+    Copied, CreateIndex, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
+};
+use crate::parse::ast;
+
+/// A LIKE clause whose columns are in the table.
+pub(super) struct Copy<'a> {
+    like: &'a ast::Like,
+    /// None for a view and such, which have columns only.
+    source: Option<Arc<TableDef>>,
+}
+
+impl Binder<'_> {
+    /// Adds the source's columns.
+    pub(super) fn like_columns<'a>(
+        &mut self,
+        like: &'a ast::Like,
+        draft: &mut Draft,
+        columns: &mut Vec<NewColumn>,
+    ) -> Result<Copy<'a>> {
+        let name = &like.source;
+        let refused = |name: &str, kind: &str| {
+            let message = format!("relation \"{name}\" is invalid in LIKE clause");
+            Error::new(state::WRONG_OBJECT_TYPE, message)
+                .detail(format!("This operation is not supported for {kind}."))
+        };
+        let (new, source) = match self.relation(name)? {
+            Relation::Table(table) => {
+                let table = self.check_access(table)?;
+                let new: Vec<NewColumn> = table
+                    .live_columns()
+                    .map(|(_, column)| self.like_column(like, column))
+                    .collect();
+                (new, Some(table))
+            }
+            Relation::View(view) => {
+                if !self.acts_as(view.owner) {
+                    let message = format!("permission denied for view {}", view.name);
+                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
+                }
+                let columns = view.columns.iter();
+                let new = columns.map(|c| plain(ColumnDef::new(&c.name, c.ty)));
+                (new.collect(), None)
+            }
+            Relation::Virtual(table) => {
+                let columns = table.columns.iter();
+                let new = columns.map(|(name, ty)| plain(ColumnDef::new(*name, *ty)));
+                (new.collect(), None)
+            }
+            Relation::Sequence(sequence) => {
+                return Err(at(refused(&sequence.name, "sequences"), name.pos));
+            }
+            Relation::Index(index) => {
+                return Err(at(refused(&index.name, "indexes"), name.pos));
+            }
+        };
+        for column in new {
+            let name = &column.def.name;
+            if draft.table.attnum(name).is_some() {
+                let message = format!("column \"{name}\" specified more than once");
+                return Err(Error::new(state::DUPLICATE_COLUMN, message));
+            }
+            check_storable(name, column.def.ty.oid)?;
+            draft.table.columns.push(column.def.clone());
+            columns.push(column);
+        }
+        Ok(Copy { like, source })
+    }
+
+    fn like_column(&self, like: &ast::Like, column: &ColumnDef) -> NewColumn {
+        let mut def = ColumnDef::new(&column.name, column.ty);
+        def.not_null = column.not_null;
+        def.collation = column.collation.clone();
+        let mut new = plain(def);
+        let behind = column.sequence.and_then(|oid| self.catalog().sequence(oid));
+        match (column.identity, behind) {
+            (Some(identity), Some(sequence)) if like.identity => {
+                new.def.identity = Some(identity);
+                new.sequence = Some(options_of(sequence));
+            }
+            (None, _) if like.defaults => {
+                new.def.default = column.default.clone();
+                new.def.sequence = column.sequence;
+            }
+            _ => {}
+        }
+        new
+    }
+
+    /// Adds the source's constraints, and to `copied` its indexes and comments.
+    pub(super) fn like_rest(
+        &mut self,
+        copy: Copy<'_>,
+        draft: &mut Draft,
+        copied: &mut Vec<Copied>,
+    ) -> Result<()> {
+        let Copy {
+            like,
+            source: Some(source),
+        } = copy
+        else {
+            return Ok(());
+        };
+        let comments = |class, object, column| {
+            let comment = self.catalog().comment(class, object, column);
+            comment
+                .filter(|_| like.comments)
+                .map(|comment| comment.text.clone())
+        };
+        for (old, column) in source.live_columns() {
+            let new = draft.table.attnum(&column.name);
+            let text = comments(builtin::class::RELATION, source.oid, old);
+            if let (Some(attnum), Some(text)) = (new, text) {
+                copied.push(Copied::ColumnComment { attnum, text });
+            }
+        }
+        let constraints = self.catalog().constraints_of(source.oid);
+        for constraint in constraints.iter().filter(|_| like.constraints) {
+            if let ConstraintKind::Check { .. } = &constraint.kind
+                && let Some(text) = comments(builtin::class::CONSTRAINT, constraint.oid, 0)
+            {
+                let name = constraint.name.clone();
+                copied.push(Copied::ConstraintComment { name, text });
+            }
+        }
+        if like.indexes {
+            self.like_indexes(&source, draft, copied, &comments)?;
+        }
+        for constraint in constraints.iter().filter(|_| like.constraints) {
+            let ConstraintKind::Check { expr, .. } = &constraint.kind else {
+                continue;
+            };
+            let check = ast::TableConstraint {
+                name: Some(constraint.name.clone()),
+                kind: ast::TableConstraintKind::Check(ast::Source {
+                    expr: crate::parse::parse_expr(expr)?,
+                    text: expr.clone(),
+                }),
+                not_valid: false,
+                pos: like.source.pos,
+            };
+            let new = self.table_constraint(&check, draft)?;
+            draft.constraints.push(new);
+        }
+        Ok(())
+    }
+
+    fn like_indexes(
+        &self,
+        source: &TableDef,
+        draft: &mut Draft,
+        copied: &mut Vec<Copied>,
+        comments: &dyn Fn(throng_types::Oid, throng_types::Oid, u16) -> Option<String>,
+    ) -> Result<()> {
+        let mut indexes = self.catalog().indexes_of(source.oid).to_vec();
+        indexes.sort_by_key(|index| index.oid);
+        for index in indexes {
+            let mut columns = index.columns.clone();
+            for column in &mut columns {
+                let name = &source.column(column.attnum).name;
+                column.attnum = draft
+                    .table
+                    .attnum(name)
+                    .ok_or_else(|| Error::internal("an index's column that LIKE has not copied"))?;
+            }
+            let names = || {
+                let name =
+                    |c: &crate::catalog::IndexColumn| draft.table.column(c.attnum).name.clone();
+                columns.iter().map(name).collect()
+            };
+            let key = |kind| {
+                Copied::Key(NewConstraint {
+                    name: None,
+                    kind,
+                    not_valid: false,
+                })
+            };
+            let options = index.options.clone();
+            copied.push(match (index.primary, index.constraint) {
+                (true, _) if draft.has_key => {
+                    let message = format!(
+                        "multiple primary keys for table \"{}\" are not allowed",
+                        draft.table.name
+                    );
+                    return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
+                }
+                (true, _) => {
+                    draft.has_key = true;
+                    key(NewConstraintKind::PrimaryKey {
+                        columns: names(),
+                        options,
+                    })
+                }
+                (false, Some(_)) => key(NewConstraintKind::Unique {
+                    columns: names(),
+                    nulls_not_distinct: index.nulls_not_distinct,
+                    options,
+                }),
+                (false, None) => Copied::Index(CreateIndex {
+                    name: None,
+                    table: throng_types::Oid::NONE,
+                    columns,
+                    unique: index.unique,
+                    nulls_not_distinct: index.nulls_not_distinct,
+                    if_not_exists: false,
+                    concurrently: false,
+                    options,
+                }),
+            });
+            if let Some(text) = comments(builtin::class::RELATION, index.oid, 0) {
+                copied.push(Copied::IndexComment(text));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn plain(def: ColumnDef) -> NewColumn {
+    NewColumn {
+        def,
+        sequence: None,
+        default: None,
+    }
+}
+
+/// A sequence like another.
+fn options_of(sequence: &SequenceDef) -> SequenceOptions {
+    SequenceOptions {
+        ty: Some(sequence.ty),
+        start: Some(sequence.start),
+        increment: Some(sequence.increment),
+        min: Some(Some(sequence.min)),
+        max: Some(Some(sequence.max)),
+        cache: Some(sequence.cache),
+        cycle: Some(sequence.cycle),
+        restart: None,
+        name: None,
+    }
+}
