@@ -87,6 +87,10 @@ pub trait Visibility {
     /// command's number, or committed within the snapshot) and its `xmax` is not (none, aborted, mine with `cmax` at or
     /// above the command's number, in progress, or committed after the snapshot). The hints in `flags` save the look-up.
     fn visible(&self, header: &TupleHeader) -> bool;
+
+    /// A page is looked at (once more): what was asked about it before does not count.
+    #[inline]
+    fn again(&self) {}
 }
 
 #[cfg(test)]

@@ -99,6 +99,8 @@ events! {
     LockAdvisory = Lock, "advisory";
     /// A catalog object that is not a relation. Object: its oid.
     LockObject = Lock, "object";
+    /// The end of transactions that a deferrable one must not overlap. Object: none.
+    SafeSnapshot = Ipc, "SafeSnapshot";
     /// Runnable, but the core runs another session. Object: the core.
     CoreQueue = Ipc, "CoreQueue";
     /// A place among the running analytics. Object: the session.

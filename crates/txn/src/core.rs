@@ -18,6 +18,7 @@ use crate::lock::table::LockTable;
 use crate::lock::xid::XidWaits;
 use crate::rowlock::RowLocks;
 use crate::running::{Form, Running, SnapshotForm};
+use crate::serial::Serial;
 use crate::session::Registry;
 use crate::status::StatusLog;
 
@@ -66,6 +67,7 @@ pub(crate) struct Core {
     pub(crate) strong: StrongLocks,
     pub(crate) xids: XidWaits,
     pub(crate) rows: RowLocks,
+    pub(crate) serial: Serial,
     pub(crate) lock_reporter: OnceLock<Box<dyn LockReporter>>,
     /// Held by the one session that looks for a deadlock.
     pub(crate) detecting: Mutex<()>,
@@ -126,6 +128,7 @@ impl Core {
             strong: StrongLocks::new(),
             xids: XidWaits::new(),
             rows: RowLocks::new(),
+            serial: Serial::new(),
             lock_reporter: OnceLock::new(),
             detecting: Mutex::new(()),
             advancing: Mutex::new(()),

@@ -3,6 +3,7 @@
 //! What it promises:
 //! * A commit answered with `sync` is found after any crash; one not answered is found whole or not at all.
 //! * A snapshot is one number (in the default of its three forms); taking it walks nobody, and the clock's background thread keeps what it sees from being cleaned.
+//! * Serializable transactions that commit could have run one after the other; nobody waits for that.
 //! * A session that waits (for a lock, a row, another's end) is a future: it holds no thread and no latch.
 //! * Every wait can be cancelled, times out as told, and is looked through for deadlocks.
 
@@ -20,6 +21,7 @@ pub mod rows;
 mod running;
 #[cfg(all(test, shuttle))]
 mod schedules;
+mod serial;
 mod session;
 mod snapshot;
 mod status;
@@ -34,6 +36,7 @@ pub use lock::report::LockReporter;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
 pub use recover::RecoveryReport;
 pub use running::SnapshotForm;
+pub use serial::{ReadLock, ReadTarget, Reads, Watch};
 pub use session::{
     CancelFlag, CancelReason, Session, SessionEntry, SessionInfo, SessionState, SessionStatus,
 };

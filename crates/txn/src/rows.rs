@@ -5,7 +5,7 @@
 //!      ▲ │ ├──► Busy(xid) ──► a place in the row's queue ──► wait for xid to end ──► attempt again
 //!      │ │ ├──► Updated(next) ──► lock the newest version the same way ──► Updated: check it, then come again
 //!      │ │ └──► Deleted ───────────────────────────────────────────► Deleted
-//!      └─┘ (a page was not there)                                   REPEATABLE READ: 40001 for the last two
+//!      └─┘ (a page was not there)                                   REPEATABLE READ and SERIALIZABLE: 40001 for the last two
 //! ```
 //!
 //! The queue is what keeps a crowd that wants one row from being woken by every commit: only its first waits for the running
@@ -23,7 +23,7 @@ use throng_types::{Error, FileId, Result, Tid};
 
 use crate::lock::held::QueuePlace;
 use crate::lock::{LockMode, LockTag, WaitPolicy};
-use crate::txn::{Isolation, Txn};
+use crate::txn::Txn;
 
 /// Which version of which row: the version's place, and that of the slot its index entries name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ fn queue_mode(mode: RowLockMode) -> LockMode {
 /// says that no indexed column does.
 ///
 /// # Errors
-/// 40001 under REPEATABLE READ when others were first; 40P01, 55P03 and 57014 from waiting; those of [`Heap::update`].
+/// 40001 under REPEATABLE READ and SERIALIZABLE when others were first; 40P01, 55P03 and 57014 from waiting; those of [`Heap::update`].
 pub async fn update_row(
     txn: &Txn,
     heap: &Heap,
@@ -88,10 +88,11 @@ pub async fn update_row(
     hot: bool,
     turn: &mut RowTurn,
 ) -> Result<RowOutcome<NewVersion>> {
-    change(txn, heap, row, mode, WaitPolicy::Block, turn, |tid| {
+    let outcome = change(txn, heap, row, mode, WaitPolicy::Block, turn, |tid| {
         heap.update(txn, tid, new, mode, hot)
     })
-    .await
+    .await?;
+    report(txn, heap, row, outcome)
 }
 
 /// Deletes a row. Errors as for [`update_row`].
@@ -101,7 +102,7 @@ pub async fn delete_row(
     row: RowRef,
     turn: &mut RowTurn,
 ) -> Result<RowOutcome<()>> {
-    change(
+    let outcome = change(
         txn,
         heap,
         row,
@@ -110,7 +111,21 @@ pub async fn delete_row(
         turn,
         |tid| heap.delete(txn, tid),
     )
-    .await
+    .await?;
+    report(txn, heap, row, outcome)
+}
+
+/// Serializable transactions learn of what was written, after it was.
+fn report<T>(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    outcome: RowOutcome<T>,
+) -> Result<RowOutcome<T>> {
+    if let RowOutcome::Done(_) = outcome {
+        txn.wrote_row(heap.file(), row.tid)?;
+    }
+    Ok(outcome)
 }
 
 /// Locks a row: SELECT FOR UPDATE and its kin. Errors as for [`update_row`]; NOWAIT's and SKIP LOCKED's part is
@@ -177,10 +192,10 @@ async fn settle<T>(
                     continue;
                 }
             }
-            Change::Updated(_) if txn.isolation() == Isolation::RepeatableRead => {
+            Change::Updated(_) if txn.isolation().keeps_snapshot() => {
                 return Err(too_late("update"));
             }
-            Change::Deleted if txn.isolation() == Isolation::RepeatableRead => {
+            Change::Deleted if txn.isolation().keeps_snapshot() => {
                 return Err(too_late("delete"));
             }
             Change::Updated(next) => {

@@ -25,6 +25,7 @@ use throng_observe::{Structure, sampled};
 use throng_types::{Cid, Csn, Xid};
 
 use crate::running::RunningSet;
+use crate::serial::{Member, Reads, Writer};
 use crate::session::SessionEntry;
 use crate::status::Standing;
 
@@ -38,6 +39,18 @@ pub struct Snapshot {
     top: Xid,
     /// Who ran, if the server goes by that and not by `csn`.
     running: Option<Arc<RunningSet>>,
+    /// A serializable transaction's reads are followed.
+    serial: Option<Arc<Member>>,
+}
+
+/// How a snapshot finds what a transaction did.
+pub(crate) enum Seen {
+    /// It has happened.
+    Yes,
+    /// It was rolled back, or is to come: a later command of the own transaction does it.
+    Never,
+    /// Another transaction does it, or did it after the snapshot was taken.
+    NotYet(Writer),
 }
 
 impl Snapshot {
@@ -51,6 +64,7 @@ impl Snapshot {
             cid,
             top,
             running,
+            serial: None,
         }
     }
 
@@ -67,6 +81,37 @@ impl Snapshot {
     }
     pub fn cid(&self) -> Cid {
         self.cid
+    }
+
+    /// Its reads are those of a serializable transaction.
+    pub(crate) fn followed(self, serial: Option<Arc<Member>>) -> Snapshot {
+        let mut snapshot = self;
+        snapshot.serial = serial;
+        snapshot
+    }
+
+    /// Whom to tell of reads made with this snapshot: only serializable transactions have somebody.
+    #[inline]
+    pub fn reads(&self) -> Option<Reads<'_>> {
+        let member = self.serial.as_ref()?;
+        Reads::of(&self.session.core().serial, member, self)
+    }
+
+    /// Whether `xid` is the transaction whose snapshot this is.
+    pub(crate) fn is_own(&self, xid: Xid) -> bool {
+        matches!(self.session.core().status.standing(xid), Standing::InProgress { top } if top == self.top)
+    }
+
+    /// As [`Snapshot::sees`], telling apart why not.
+    pub(crate) fn looks_at(&self, xid: Xid, cid: Cid) -> Seen {
+        if self.sees(xid, cid) {
+            return Seen::Yes;
+        }
+        match self.session.core().status.standing(xid) {
+            Standing::Committed(csn) => Seen::NotYet(Writer::Committed(csn)),
+            Standing::InProgress { top } if top != self.top => Seen::NotYet(Writer::Running(top)),
+            Standing::InProgress { .. } | Standing::Aborted => Seen::Never,
+        }
     }
 
     /// Whether what `xid` did in its command `cid` has happened, as far as this snapshot goes.
@@ -100,6 +145,7 @@ impl Clone for Snapshot {
         Snapshot {
             session: self.session.clone(),
             running: self.running.clone(),
+            serial: self.serial.clone(),
             ..*self
         }
     }

@@ -19,6 +19,7 @@ use crate::core::{Core, TxnConfig};
 use crate::lock::report::LockReporter;
 use crate::lock::{LockInfo, LockMode, LockTag, deadlock};
 use crate::recover::{self, RecoveryReport};
+use crate::serial::ReadLock;
 use crate::session::{CancelReason, Session, SessionEntry, SessionInfo, SessionStatus};
 use crate::status::Standing;
 
@@ -164,6 +165,16 @@ impl TxnSystem {
         pids.sort_unstable();
         pids.dedup();
         pids
+    }
+
+    /// The sessions whose transactions keep this one's snapshot from being known as safe, if it waits for that.
+    pub fn safe_snapshot_blocking_pids(&self, pid: u32) -> Vec<u32> {
+        self.core.serial.blocking(pid)
+    }
+
+    /// What serializable transactions have read.
+    pub fn read_locks(&self) -> Vec<ReadLock> {
+        self.core.serial.list()
     }
 
     /// `pg_locks`.

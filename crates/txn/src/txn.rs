@@ -17,11 +17,12 @@
 //! From its Commit record on a transaction cannot be taken back. A commit whose future is dropped while it waits for
 //! the disk is therefore completed there and then; what is lost is only the answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use throng_access::btree::KeyRange;
 use throng_access::{RowLockMode, TxContext, XidStatus};
-use throng_observe::{Structure, sampled, stop_point};
+use throng_observe::{Object, Structure, WaitEvent, sampled, stop_point, waiting};
 use throng_sync::lock::Mutex;
 use throng_types::error::state;
 use throng_types::{Cid, Csn, Error, FileId, Lsn, Oid, Result, Tid, Xid};
@@ -32,6 +33,7 @@ use crate::lock::held::{LockScope, not_available};
 use crate::lock::{LockMode, LockTag, WaitPolicy};
 use crate::rowlock::Running;
 use crate::running::{Form, Part};
+use crate::serial::Member;
 use crate::session::{CancelReason, SessionEntry, now_micros};
 use crate::snapshot::Snapshot;
 use crate::status::Standing;
@@ -44,6 +46,15 @@ pub enum Isolation {
     ReadCommitted,
     /// All statements see what was committed before the first.
     RepeatableRead,
+    /// The same, and what commits could have run one after the other (see [`crate::serial`]).
+    Serializable,
+}
+
+impl Isolation {
+    /// Whether all statements see the same moment.
+    pub fn keeps_snapshot(self) -> bool {
+        self != Isolation::ReadCommitted
+    }
 }
 
 /// What is done when the transaction, or the subtransaction it was said in, ends.
@@ -80,8 +91,11 @@ pub struct Txn {
     /// What is written now is stamped with this; 0: not given out yet.
     current: AtomicU64,
     cid: AtomicU32,
-    /// REPEATABLE READ's one snapshot.
+    /// The one snapshot of REPEATABLE READ and SERIALIZABLE.
     fixed: Mutex<Option<Snapshot>>,
+    read_only: bool,
+    /// What follows a serializable transaction's reads and writes, from its snapshot on.
+    serial: OnceLock<Arc<Member>>,
     progress: Mutex<Progress>,
     over: bool,
 }
@@ -98,6 +112,8 @@ impl Txn {
             current: AtomicU64::new(0),
             cid: AtomicU32::new(0),
             fixed: Mutex::new(None),
+            read_only: false,
+            serial: OnceLock::new(),
             progress: Mutex::default(),
             over: false,
         }
@@ -145,6 +161,19 @@ impl Txn {
                 let mut fixed = self.fixed.lock();
                 fixed
                     .get_or_insert_with(|| Snapshot::take(&self.session, top, cid))
+                    .for_command(top, cid)
+            }
+            Isolation::Serializable => {
+                let mut fixed = self.fixed.lock();
+                fixed
+                    .get_or_insert_with(|| {
+                        let (snapshot, member) = self.begin_serial();
+                        if let Some(member) = &member {
+                            let fresh = self.serial.set(member.clone()).is_ok();
+                            assert!(fresh, "a transaction has one snapshot");
+                        }
+                        snapshot.followed(member)
+                    })
                     .for_command(top, cid)
             }
         }
@@ -196,6 +225,9 @@ impl Txn {
         let xid = self.give_out(Part::Top);
         // Release: a search for a deadlock that sees the id sees its status.
         self.session.top_xid.store(xid.0, Ordering::Release);
+        if let Some(member) = self.serial.get() {
+            self.core().serial.note_xid(member, xid);
+        }
         xid
     }
 
@@ -207,6 +239,104 @@ impl Txn {
             core.status.begin(xid);
             xid
         })
+    }
+
+    // Serializable transactions
+
+    /// What the transaction said of itself; counts from its first snapshot on.
+    pub fn set_read_only(&mut self, read_only: bool) {
+        self.read_only = read_only;
+    }
+
+    fn begin_serial(&self) -> (Snapshot, Option<Arc<Member>>) {
+        let xid = self.top_xid();
+        let (top, cid) = (xid.unwrap_or(Xid::NONE), self.cid());
+        let serial = &self.core().serial;
+        serial.begin(self.session.pid(), self.read_only, xid, || {
+            let snapshot = Snapshot::take(&self.session, top, cid);
+            let csn = snapshot.csn();
+            (snapshot, csn)
+        })
+    }
+
+    /// SERIALIZABLE READ ONLY DEFERRABLE: takes the transaction's snapshot such that nothing can harm it and its reads need not
+    /// be followed, waiting for the writers that are under way. To be called before its first statement.
+    pub async fn take_safe_snapshot(&self) -> Result<()> {
+        if self.fixed.lock().is_some() {
+            return Ok(());
+        }
+        loop {
+            let (snapshot, member) = self.begin_serial();
+            let Some(member) = member else {
+                *self.fixed.lock() = Some(snapshot);
+                return Ok(());
+            };
+            let serial = &self.core().serial;
+            let undecided = Undecided(&self.session, &member);
+            let decided = async {
+                let _wait = waiting(WaitEvent::SafeSnapshot, Object::NONE);
+                Ok(std::future::poll_fn(|cx| serial.poll_safe(&member, cx)).await)
+            };
+            let is_safe = self.session.cancel_flag().guard(decided).await?;
+            drop(undecided);
+            if is_safe {
+                *self.fixed.lock() = Some(snapshot);
+                return Ok(());
+            }
+        }
+    }
+
+    /// A row was added to the table in `file`.
+    ///
+    /// # Errors
+    /// 40001, as for the other reports of writes, where the transaction cannot be put in an order with others.
+    #[inline]
+    pub fn wrote_new_row(&self, file: FileId) -> Result<()> {
+        match self.serial.get() {
+            None => Ok(()),
+            Some(member) => Ok(self.core().serial.wrote_new_row(member, file)?),
+        }
+    }
+
+    /// A version was replaced or deleted.
+    #[inline]
+    pub(crate) fn wrote_row(&self, file: FileId, tid: Tid) -> Result<()> {
+        match self.serial.get() {
+            None => Ok(()),
+            Some(member) => Ok(self.core().serial.wrote_row(member, file, tid)?),
+        }
+    }
+
+    /// An entry was, or would have been, added to the index in `file`.
+    #[inline]
+    pub fn wrote_key(&self, file: FileId, key: &[u8]) -> Result<()> {
+        match self.serial.get() {
+            None => Ok(()),
+            Some(member) => {
+                let stretch = KeyRange::prefix(key).half_open();
+                let (start, end) = stretch.unwrap_or_default();
+                let serial = &self.core().serial;
+                Ok(serial.wrote_keys(member, file, &start, end.as_deref())?)
+            }
+        }
+    }
+
+    /// The table in `file` was emptied or dropped.
+    pub fn wrote_all(&self, file: FileId) -> Result<()> {
+        match self.serial.get() {
+            None => Ok(()),
+            Some(member) => Ok(self.core().serial.wrote_all(member, file)?),
+        }
+    }
+
+    /// Whether serializable transactions that count have read anything of a file.
+    pub fn is_read(&self, file: FileId) -> bool {
+        self.core().serial.is_read(file)
+    }
+
+    /// A table's rows, or an index's keys, were written anew into another file.
+    pub fn moved_to(&self, old: FileId, new: FileId) {
+        self.core().serial.moved(old, new);
     }
 
     // Subtransactions
@@ -383,7 +513,12 @@ impl Txn {
     ///
     /// An error before the commit record is in the log rolls back. One after it means that the log has failed: then nobody
     /// knows whether the commit will be found after the restart, and its severity is PANIC.
+    ///
+    /// 40001 where a serializable transaction cannot be put in an order with others.
     pub async fn commit(mut self, sync: bool) -> Result<()> {
+        if let Some(member) = self.serial.get() {
+            self.core().serial.prepare(member)?;
+        }
         let Some(xid) = self.top_xid() else {
             let csn = self.core().clock.last();
             self.finish(csn, Vec::new(), &[]);
@@ -449,6 +584,9 @@ impl Txn {
     }
 
     fn end_by_abort(&mut self) {
+        if let Some(member) = self.serial.get() {
+            self.core().serial.rolled_back(member);
+        }
         let progress = std::mem::take(self.progress.get_mut());
         let mut xids = progress.subs;
         xids.extend(self.top_xid());
@@ -460,6 +598,9 @@ impl Txn {
     fn finish(&mut self, csn: Csn, xids: Vec<Xid>, row_lockers: &[Xid]) {
         let session = self.session.clone();
         let core = session.core();
+        if let Some(member) = self.serial.get() {
+            core.serial.committed(member);
+        }
         let mut files_gone = false;
         for action in std::mem::take(&mut self.progress.get_mut().actions) {
             match action {
@@ -489,6 +630,15 @@ impl Txn {
         self.session.set_xact_start(0);
         self.session.in_transaction.store(0, Ordering::Relaxed);
         self.over = true;
+    }
+}
+
+/// A snapshot of which is not known yet whether it is safe. Dropped before, it is given up.
+struct Undecided<'a>(&'a SessionEntry, &'a Member);
+
+impl Drop for Undecided<'_> {
+    fn drop(&mut self) {
+        self.0.core().serial.rolled_back(self.1);
     }
 }
 
@@ -533,8 +683,13 @@ impl Drop for Logged {
         xids.push(self.xid);
         let ending = sampled(Structure::TxnEnd);
         let csn = core.running.end(session.place, Part::Top, &xids, || {
-            core.status
-                .commit(self.xid, &xids[..subs], || core.clock.tick())
+            core.status.commit(self.xid, &xids[..subs], || {
+                let csn = core.clock.tick();
+                if let Some(member) = txn.serial.get() {
+                    core.serial.note_csn(member, csn);
+                }
+                csn
+            })
         });
         drop(ending);
         txn.finish(csn, xids, &row_lockers);

@@ -42,7 +42,7 @@ impl KeyRange {
         }
     }
     /// The same as a half-open range of strings, `None` standing above everything; `None` when it is empty.
-    fn half_open(self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    pub fn half_open(self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let start = match self.lower {
             Bound::Unbounded => Vec::new(),
             Bound::Included(key) => key,
@@ -219,15 +219,58 @@ impl Cursor {
         self.step(entries)
     }
 
+    /// As [`Cursor::next`], for a reader who must learn of entries that come to where it has read: `note` is given each stretch
+    /// of keys (from the first up to the second, `None` standing above everything), and then the stretch is read once more.
+    /// So who adds an entry there and then looks for the note finds it, or the reader finds the entry.
+    pub fn next_noting(
+        &mut self,
+        tids: &mut Vec<Tid>,
+        note: &mut dyn FnMut(&[u8], Option<&[u8]>),
+    ) -> Try<bool> {
+        tids.clear();
+        while !self.done && tids.is_empty() {
+            let (start, end) = (self.start.clone(), self.end.clone());
+            let mut noted: Option<(Vec<u8>, Option<Vec<u8>>)> = None;
+            loop {
+                self.advance(tids)?;
+                let (low, high) = match (self.done, self.direction) {
+                    (true, _) => (start.clone(), end.clone()),
+                    (false, Direction::Forward) => (start.clone(), Some(self.start.clone())),
+                    (false, Direction::Backward) => (self.end.clone().unwrap_or_default(), end.clone()),
+                };
+                let is_noted = noted.as_ref().is_some_and(|(from, to)| {
+                    *from <= low
+                        && match (to, &high) {
+                            (None, _) => true,
+                            (Some(_), None) => false,
+                            (Some(to), Some(high)) => high <= to,
+                        }
+                });
+                if is_noted {
+                    break;
+                }
+                note(&low, high.as_deref());
+                noted = Some((low, high));
+                (self.start, self.end, self.done) = (start.clone(), end.clone(), false);
+            }
+        }
+        Ok(!tids.is_empty())
+    }
+
     fn step(&mut self, sink: &mut impl Sink) -> Try<bool> {
         sink.clear();
         while !self.done && sink.is_empty() {
-            match self.direction {
-                Direction::Forward => self.forward(sink)?,
-                Direction::Backward => self.backward(sink)?,
-            }
+            self.advance(sink)?;
         }
         Ok(!sink.is_empty())
+    }
+
+    /// Goes one leaf on.
+    fn advance(&mut self, sink: &mut impl Sink) -> Try<()> {
+        match self.direction {
+            Direction::Forward => self.forward(sink),
+            Direction::Backward => self.backward(sink),
+        }
     }
 
     fn forward(&mut self, sink: &mut impl Sink) -> Try<()> {

@@ -163,6 +163,7 @@ impl Heap {
         self.pool
             .read(self.page_id(root.block), |page: &PageRef<'_>| {
                 out.clear();
+                vis.again();
                 let seen = Chain::new(page, root).find(|version| vis.visible(&version.header))?;
                 page.append_to(
                     seen.at + TUPLE_HEADER,
@@ -258,6 +259,7 @@ fn scan(
     vis: &(impl Visibility + ?Sized),
     batch: &mut TupleBatch,
 ) {
+    vis.again();
     if !page::is_heap(page) {
         return;
     }

@@ -220,6 +220,7 @@ impl Batch {
             turn.worked(throng_types::page::PAGE_SIZE, cx.env.cancel)
                 .await
                 .map_err(refused)?;
+            cx.txn.wrote_new_row(heap.file()).map_err(refused)?;
             tids.extend(stored);
         }
         Ok(tids)

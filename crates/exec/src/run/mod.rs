@@ -17,6 +17,7 @@ pub mod build;
 pub mod context;
 pub mod distinct;
 pub mod eval;
+pub mod follow;
 pub mod function;
 pub mod hashed;
 pub mod join;

@@ -12,7 +12,7 @@ use throng_types::key::{self, KeyOrder};
 use throng_types::{BlockNo, Datum, Tid};
 
 use super::eval::{eval, holds};
-use super::{Cx, Operator, Row, Step};
+use super::{Cx, Operator, Row, Step, follow};
 use crate::large::Fetch;
 use crate::table::{Index, Table};
 
@@ -168,7 +168,12 @@ impl Operator for SeqScanOp {
             let heap = &self.decoder.table.heap;
             let end = match self.end {
                 Some(end) => end,
-                None => *self.end.insert(heap.blocks()?),
+                None => {
+                    if let Some(reads) = cx.env.snapshot.reads() {
+                        reads.relation(heap.file());
+                    }
+                    *self.end.insert(heap.blocks()?)
+                }
             };
             if self.block >= end {
                 return Ok(false);
@@ -178,7 +183,7 @@ impl Operator for SeqScanOp {
             let ring = self
                 .ring
                 .get_or_insert_with(|| Ring::for_scan(heap.pool(), end));
-            heap.scan_page(self.block, cx.env.snapshot, ring, &mut self.batch)?;
+            follow::scan_page(heap, self.block, cx.env.snapshot, ring, &mut self.batch)?;
             self.block += 1;
             cx.tick()?;
         }
@@ -284,7 +289,13 @@ impl IndexScanOp {
             };
             self.tids.clear();
             self.at = 0;
-            if !cursor.next(&mut self.tids)? {
+            let more = match cx.env.snapshot.reads() {
+                None => cursor.next(&mut self.tids)?,
+                Some(reads) => cursor.next_noting(&mut self.tids, &mut |start, end| {
+                    reads.gap(self.index.tree.file(), start, end);
+                })?,
+            };
+            if !more {
                 self.cursor = None;
             }
             if !self.tids.is_empty() {
@@ -353,11 +364,8 @@ impl Operator for IndexScanOp {
         }
         loop {
             while let Some(root) = self.tids.get(self.at) {
-                let found =
-                    self.decoder
-                        .table
-                        .heap
-                        .fetch(*root, cx.env.snapshot, &mut self.bytes)?;
+                let heap = &self.decoder.table.heap;
+                let found = follow::fetch(heap, *root, cx.env.snapshot, &mut self.bytes)?;
                 let shown = match found {
                     Some(tid) => self.decoder.take(tid, &self.bytes, cx, row)?,
                     None => false,

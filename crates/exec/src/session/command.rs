@@ -252,18 +252,15 @@ impl Session {
                 return self.set_transaction_modes(TransactionModes { isolation, ..modes });
             }
             "transaction_read_only" if value.is_some() => {
-                let on = throng_sql::settings::value::parse_bool(value.unwrap_or_default());
-                let read_only = Some(on.ok_or_else(|| {
-                    let message = format!("parameter \"{name}\" requires a Boolean value");
-                    Error::new(state::INVALID_PARAMETER_VALUE, message)
-                })?);
+                let read_only = Some(parsed_bool(name, value.unwrap_or_default())?);
                 return self.set_transaction_modes(TransactionModes { read_only, ..modes });
             }
-            "default_transaction_isolation"
-                if value.is_some_and(|v| v.eq_ignore_ascii_case("serializable")) =>
-            {
-                return Err(Error::unsupported("the isolation level SERIALIZABLE")
-                    .hint("REPEATABLE READ is."));
+            "transaction_deferrable" if value.is_some() => {
+                let deferrable = Some(parsed_bool(name, value.unwrap_or_default())?);
+                return self.set_transaction_modes(TransactionModes {
+                    deferrable,
+                    ..modes
+                });
             }
             "role" => return self.set_role(value.filter(|v| *v != "none"), local),
             "session_authorization" => return self.set_session_authorization(value, local),
@@ -303,6 +300,12 @@ impl Session {
                     return Ok(if transaction.read_only { "on" } else { "off" }.to_owned());
                 }
                 self.settings.borrow().show("default_transaction_read_only")
+            }
+            "transaction_deferrable" => {
+                if let Some(transaction) = transaction {
+                    return Ok(if transaction.deferrable { "on" } else { "off" }.to_owned());
+                }
+                self.settings.borrow().show("default_transaction_deferrable")
             }
             "role" => Ok(match self.role.oid == self.session_role.oid {
                 true => "none".to_owned(),
@@ -351,18 +354,15 @@ impl Session {
             return self.set_transaction_modes(modes);
         }
         if let Some(isolation) = modes.isolation {
-            if isolation == Isolation::Serializable {
-                return Err(Error::unsupported("the isolation level SERIALIZABLE")
-                    .hint("REPEATABLE READ is."));
-            }
             self.set_for_session("default_transaction_isolation", isolation_name(isolation))?;
         }
         if let Some(read_only) = modes.read_only {
             let on = if read_only { "on" } else { "off" };
             self.set_for_session("default_transaction_read_only", on)?;
         }
-        if modes.deferrable == Some(true) {
-            return Err(Error::unsupported("a DEFERRABLE transaction"));
+        if let Some(deferrable) = modes.deferrable {
+            let on = if deferrable { "on" } else { "off" };
+            self.set_for_session("default_transaction_deferrable", on)?;
         }
         Ok(())
     }
@@ -457,4 +457,11 @@ impl Session {
             }
         }
     }
+}
+
+fn parsed_bool(name: &str, value: &str) -> Result<bool> {
+    throng_sql::settings::value::parse_bool(value).ok_or_else(|| {
+        let message = format!("parameter \"{name}\" requires a Boolean value");
+        Error::new(state::INVALID_PARAMETER_VALUE, message)
+    })
 }

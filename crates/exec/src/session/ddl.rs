@@ -318,7 +318,10 @@ impl Session {
                 let def = edited.sequence(sequence).ok_or_else(|| gone("sequence"))?;
                 sequences::set(&self.engine.store, def.file, value, false).await?;
             }
-            Work::DropFile(file) => self.drop_file(file)?,
+            Work::DropFile(file) => {
+                self.carry_reads(file, before, edited)?;
+                self.drop_file(file)?;
+            }
             Work::Rewrite {
                 table,
                 from,
@@ -339,6 +342,25 @@ impl Session {
             Work::Fill { table, query } => return self.fill(table, *query, edited).await.map(Some),
         }
         Ok(None)
+    }
+
+    /// What serializable transactions have read of a file that goes they have read of the table that stays.
+    fn carry_reads(&self, file: FileId, before: &Catalog, edited: &Catalog) -> Result<()> {
+        let txn = &self.transaction()?.txn;
+        if !txn.is_read(file) {
+            return Ok(());
+        }
+        txn.wrote_all(file)?;
+        let has_file = |table: &&Arc<TableDef>| {
+            let indexes = before.indexes_of(table.oid);
+            table.file == file || indexes.iter().any(|index| index.file == file)
+        };
+        let tables = before.tables();
+        let table = tables.iter().find(has_file);
+        if let Some(stays) = table.and_then(|table| edited.table(table.oid)) {
+            txn.moved_to(file, stays.file);
+        }
+        Ok(())
     }
 
     fn drop_file(&self, file: FileId) -> Result<()> {

@@ -47,7 +47,8 @@ impl Session {
     ) -> Option<Elsewhere> {
         let above = self.settings.borrow().int(Id::AnalyticsAboveCost) as f64;
         let big = above >= 0.0 && plan.root.cost.total > above && plan.tag == StatementTag::Select;
-        if !big {
+        // What a serializable transaction reads is followed by the row operators.
+        if !big || snapshot.reads().is_some() {
             return None;
         }
         let analytics = self.engine.analytics()?.clone();

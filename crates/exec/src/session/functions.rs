@@ -160,7 +160,8 @@ impl SessionHost<'_> {
             "pg_terminate_backend" => self.signal(&args[0], CancelReason::Terminate),
             // By one of these, in the words of PostgreSQL's own tests of isolation.
             "pg_isolation_test_session_is_blocked" => {
-                let blocking = self.pids_blocking(int(&args[0]) as u32);
+                let mut blocking = self.pids_blocking(int(&args[0]) as u32);
+                blocking.extend(self.pids_of_unsafe_snapshot(int(&args[0]) as u32));
                 let interesting = match &args[1] {
                     Datum::Array(array) => array.items.as_slice(),
                     _ => &[],
@@ -168,7 +169,10 @@ impl SessionHost<'_> {
                 let is_interesting = |pid: &i32| interesting.contains(&Datum::Int4(*pid));
                 blocking.iter().any(is_interesting).into()
             }
-            "pg_blocking_pids" => self.blocking_pids(int(&args[0]) as u32),
+            "pg_blocking_pids" => pid_array(self.pids_blocking(int(&args[0]) as u32)),
+            "pg_safe_snapshot_blocking_pids" => {
+                pid_array(self.pids_of_unsafe_snapshot(int(&args[0]) as u32))
+            }
             "pg_sleep" => {
                 let Datum::Float8(seconds) = args[0] else {
                     return Ok(Datum::Null);
@@ -405,16 +409,15 @@ impl SessionHost<'_> {
             .into()
     }
 
-    /// Who holds, or waits for longer, what the session waits for.
-    fn blocking_pids(&self, pid: u32) -> Datum {
-        let pids = self.pids_blocking(pid);
-        let items = pids.into_iter().map(Datum::Int4).collect();
-        Datum::array(Array::from_items(oid::INT4, items))
-    }
-
     /// The sessions that keep this one from a lock: holders of it, and those before it in its queue.
     pub(super) fn pids_blocking(&self, pid: u32) -> Vec<i32> {
         let pids = self.session.engine.sys.blocking_pids(pid);
+        pids.into_iter().map(|pid| pid as i32).collect()
+    }
+
+    /// The sessions whose transactions keep this one from a safe snapshot.
+    fn pids_of_unsafe_snapshot(&self, pid: u32) -> Vec<i32> {
+        let pids = self.session.engine.sys.safe_snapshot_blocking_pids(pid);
         pids.into_iter().map(|pid| pid as i32).collect()
     }
 
@@ -514,4 +517,9 @@ impl SessionHost<'_> {
         });
         Err(Stop::Wait(wait).into())
     }
+}
+
+fn pid_array(pids: Vec<i32>) -> Datum {
+    let items = pids.into_iter().map(Datum::Int4).collect();
+    Datum::array(Array::from_items(oid::INT4, items))
 }

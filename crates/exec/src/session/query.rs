@@ -14,7 +14,7 @@ use throng_sql::plan::{
 use throng_sql::query::{BoundQuery, LockWait};
 use throng_sql::settings::Id;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row};
-use throng_txn::{LockMode, Snapshot, WaitPolicy};
+use throng_txn::{Isolation, LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
@@ -225,9 +225,15 @@ impl Session {
         known
     }
 
-    /// Takes the locks a plan needs, weakest first by oid order so that plans do not deadlock on them.
+    /// Takes the locks a plan needs, weakest first by oid order so that plans do not deadlock on them. A deferrable transaction
+    /// first waits for its snapshot.
     pub(super) async fn lock_tables(&self, locks: &[(Oid, TableLock)]) -> Result<()> {
-        let txn = &self.transaction()?.txn;
+        let transaction = self.transaction()?;
+        let txn = &transaction.txn;
+        let only_reads = transaction.read_only && txn.isolation() == Isolation::Serializable;
+        if transaction.deferrable && only_reads {
+            txn.take_safe_snapshot().await?;
+        }
         for (table, mode) in locks {
             txn.lock_relation(*table, lock_mode(*mode)).await?;
         }

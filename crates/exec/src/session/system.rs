@@ -12,7 +12,7 @@ use throng_sql::catalog::{Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
 use throng_sql::settings::Id;
 use throng_sql::settings::value::{Kind, raw};
-use throng_txn::{LockMode, LockTag, SessionStatus};
+use throng_txn::{LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
 use throng_types::{FileId, Oid};
 
 use super::host::SessionHost;
@@ -63,7 +63,8 @@ impl SystemState for SessionHost<'_> {
             let id = ids.get(&lock.pid).copied().unwrap_or_default();
             self.lock_row(lock, virtual_name(id))
         });
-        locks.chain(own).collect()
+        let reads = self.read_locks(&ids).into_iter();
+        locks.chain(reads).chain(own).collect()
     }
 
     fn settings(&self) -> Vec<SettingInfo> {
@@ -222,6 +223,41 @@ fn virtual_name((session, transaction): (u32, u32)) -> String {
 }
 
 impl SessionHost<'_> {
+    /// What serializable transactions have read.
+    fn read_locks(&self, ids: &HashMap<u32, (u32, u32)>) -> Vec<LockInfo> {
+        let locks = self.session.engine.sys.read_locks();
+        if locks.is_empty() {
+            return Vec::new();
+        }
+        let mut relations: HashMap<FileId, Oid> = HashMap::new();
+        for table in self.catalog.tables() {
+            relations.insert(table.file, table.oid);
+            let indexes = self.catalog.indexes_of(table.oid);
+            relations.extend(indexes.iter().map(|index| (index.file, index.oid)));
+        }
+        let row = |lock: ReadLock| {
+            let (lock_type, page, tuple) = match lock.target {
+                ReadTarget::Relation => ("relation", None, None),
+                ReadTarget::Page(block) => ("page", Some(block as i32), None),
+                ReadTarget::Row(tid) => ("tuple", Some(tid.block as i32), Some(tid.slot as i16)),
+                // A stretch of keys, which PostgreSQL takes by whole pages.
+                ReadTarget::Gap => ("page", None, None),
+            };
+            LockInfo {
+                lock_type: lock_type.to_owned(),
+                relation: relations.get(&lock.file).copied(),
+                page,
+                tuple,
+                virtual_transaction: virtual_name(ids.get(&lock.pid).copied().unwrap_or_default()),
+                pid: lock.pid as i32,
+                mode: "SIReadLock".to_owned(),
+                granted: true,
+                ..LockInfo::default()
+            }
+        };
+        locks.into_iter().map(row).collect()
+    }
+
     fn lock_row(&self, lock: throng_txn::LockInfo, virtual_transaction: String) -> LockInfo {
         let mut row = LockInfo {
             lock_type: lock.tag.kind().to_owned(),

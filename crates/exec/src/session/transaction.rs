@@ -39,6 +39,8 @@ pub(super) struct Transaction {
     pub changes: Vec<Change>,
     pub savepoints: Vec<Savepoint>,
     pub read_only: bool,
+    /// It may wait for a snapshot that nothing can harm, if it is serializable and only reads.
+    pub deferrable: bool,
     /// What SHOW transaction_isolation says; READ UNCOMMITTED runs as READ COMMITTED.
     pub isolation: SqlIsolation,
     pub began: i64,
@@ -55,13 +57,11 @@ pub(super) struct Savepoint {
     changes: usize,
 }
 
-fn level(isolation: SqlIsolation) -> Result<Isolation> {
+fn level(isolation: SqlIsolation) -> Isolation {
     match isolation {
-        SqlIsolation::ReadUncommitted | SqlIsolation::ReadCommitted => Ok(Isolation::ReadCommitted),
-        SqlIsolation::RepeatableRead => Ok(Isolation::RepeatableRead),
-        SqlIsolation::Serializable => {
-            Err(Error::unsupported("the isolation level SERIALIZABLE").hint("REPEATABLE READ is."))
-        }
+        SqlIsolation::ReadUncommitted | SqlIsolation::ReadCommitted => Isolation::ReadCommitted,
+        SqlIsolation::RepeatableRead => Isolation::RepeatableRead,
+        SqlIsolation::Serializable => Isolation::Serializable,
     }
 }
 
@@ -96,15 +96,17 @@ impl Session {
         let settings = self.settings.borrow();
         let isolation = parse_isolation(settings.text(Id::DefaultTransactionIsolation));
         let read_only = settings.bool(Id::DefaultTransactionReadOnly);
-        // A default that is not supported is refused where it is set.
-        let level = level(isolation).unwrap_or(Isolation::ReadCommitted);
+        let deferrable = settings.bool(Id::DefaultTransactionDeferrable);
         drop(settings);
+        let mut txn = self.handle.begin(level(isolation));
+        txn.set_read_only(read_only);
         self.transaction = Some(Transaction {
-            txn: self.handle.begin(level),
+            txn,
             catalog: None,
             changes: Vec::new(),
             savepoints: Vec::new(),
             read_only,
+            deferrable,
             isolation,
             began: self.statement_time,
             used: false,
@@ -236,8 +238,8 @@ impl Session {
     pub(super) fn set_transaction_modes(&mut self, modes: TransactionModes) -> Result<()> {
         let transaction = self.transaction_mut()?;
         if let Some(isolation) = modes.isolation {
-            let changes = level(isolation)? != level(transaction.isolation)?;
-            if changes && (transaction.used || !transaction.txn.set_isolation(level(isolation)?)) {
+            let changes = level(isolation) != level(transaction.isolation);
+            if changes && (transaction.used || !transaction.txn.set_isolation(level(isolation))) {
                 return Err(Error::new(
                     state::ACTIVE_SQL_TRANSACTION,
                     "SET TRANSACTION ISOLATION LEVEL must be called before any query",
@@ -253,9 +255,16 @@ impl Session {
                 ));
             }
             transaction.read_only = read_only;
+            transaction.txn.set_read_only(read_only);
         }
-        if modes.deferrable == Some(true) {
-            return Err(Error::unsupported("a DEFERRABLE transaction"));
+        if let Some(deferrable) = modes.deferrable {
+            if deferrable != transaction.deferrable && transaction.used {
+                return Err(Error::new(
+                    state::ACTIVE_SQL_TRANSACTION,
+                    "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
+                ));
+            }
+            transaction.deferrable = deferrable;
         }
         Ok(())
     }
@@ -307,7 +316,7 @@ impl Session {
         TransactionModes {
             isolation: transaction.map(|t| t.isolation),
             read_only: transaction.map(|t| t.read_only),
-            deferrable: None,
+            deferrable: transaction.map(|t| t.deferrable),
         }
     }
 

@@ -17,7 +17,7 @@ use throng_access::{TxContext, Visibility};
 use throng_buffer::retry;
 use throng_sql::plan::ConflictNode;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, too_late, wait_for_unique};
-use throng_txn::{Isolation, WaitPolicy};
+use throng_txn::WaitPolicy;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
@@ -109,9 +109,9 @@ async fn find(
     Ok(None)
 }
 
-/// REPEATABLE READ: 40001 if the row in the way is one that the transaction's snapshot does not show.
+/// REPEATABLE READ and SERIALIZABLE: 40001 if the row in the way is one that the transaction's snapshot does not show.
 async fn must_be_seen(target: &Target, existing: Tid, cx: &Context<'_>) -> Result<()> {
-    if cx.txn.isolation() != Isolation::RepeatableRead {
+    if !cx.txn.isolation().keeps_snapshot() {
         return Ok(());
     }
     let heap = &target.table.heap;

@@ -6,7 +6,7 @@
 //! | a referenced row went or changed its key | CASCADE, SET NULL, SET DEFAULT change the referencing rows; RESTRICT and NO ACTION refuse if there are any |
 //!
 //! Everything is looked for in what is committed now and what this transaction did, not in the statement's snapshot, and at the
-//! statement's end, so that one statement may bring a row and what it points at, or take both away. At REPEATABLE READ a row that
+//! statement's end, so that one statement may bring a row and what it points at, or take both away. At REPEATABLE READ and SERIALIZABLE a row that
 //! is pointed at must be in the transaction's snapshot besides: what the transaction cannot see it cannot point at.
 
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use throng_sql::bind;
 use throng_sql::catalog::{ConstraintDef, FkAction, ForeignKey, TableDef};
 use throng_sql::func::compare::comparator;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, lock_row, too_late};
-use throng_txn::{Isolation, LockMode, Snapshot, WaitPolicy};
+use throng_txn::{LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 
@@ -270,7 +270,7 @@ async fn lock_by_key(
     lock: bool,
     cx: &Context<'_>,
 ) -> Result<bool> {
-    let fixed = cx.txn.isolation() == Isolation::RepeatableRead;
+    let fixed = cx.txn.isolation().keeps_snapshot();
     if fixed
         && find_by_key(table, index, key, &cx.txn.snapshot())
             .await?

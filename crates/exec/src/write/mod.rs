@@ -405,7 +405,9 @@ async fn store_row(target: &Target, row: &[Datum], cx: &Context<'_>) -> Result<T
     cx.env.store.pool.wal().check_space()?;
     cx.txn.xid();
     let bytes = large::encode(heap, cx.txn, &target.table.layout, row).await?;
-    retry(|| heap.insert(cx.txn, &bytes)).await
+    let tid = retry(|| heap.insert(cx.txn, &bytes)).await?;
+    cx.txn.wrote_new_row(heap.file())?;
+    Ok(tid)
 }
 
 /// Replaces a row by `new`; the tid of the new version.

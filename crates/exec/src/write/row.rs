@@ -185,7 +185,17 @@ pub async fn enter_run(
         .await?;
         match run {
             Run::Busy(holder) => wait_for_unique(cx.txn, holder).await?,
-            decided => return Ok(decided),
+            decided => {
+                // Told of where it was refused too: that another has the key already may be what no order explains.
+                let told = match decided {
+                    Run::Added(count) => count,
+                    _ => 1,
+                };
+                for (key, _) in entries.iter().take(told) {
+                    cx.txn.wrote_key(index.tree.file(), key)?;
+                }
+                return Ok(decided);
+            }
         }
     }
 }

@@ -180,6 +180,7 @@ host_functions! {
     2626 pg_sleep(FLOAT8) -> VOID volatile;
     3936 pg_sleep_until(TIMESTAMPTZ) -> VOID volatile;
     2561 pg_blocking_pids(INT4) -> INT4_ARRAY volatile;
+    3376 pg_safe_snapshot_blocking_pids(INT4) -> INT4_ARRAY volatile;
     2199 inet_server_port() -> INT4 stable lenient;
     2197 inet_client_port() -> INT4 stable lenient;
     2560 pg_postmaster_start_time() -> TIMESTAMPTZ stable;

@@ -99,6 +99,9 @@ impl Remedies {
             WaitEvent::AnalyticsQueue | WaitEvent::AnalyticsRun => {
                 "A big query runs on the analytics pool: an index may spare it the scan, or raise analytics_above_cost to run it in the session."
             }
+            WaitEvent::SafeSnapshot => {
+                "A DEFERRABLE transaction waits for serializable writers that ran when it began: have them end sooner, or begin it without DEFERRABLE."
+            }
             WaitEvent::CheckpointDone => "A checkpoint was asked for: leave them to the server.",
             WaitEvent::ClientWrite => {
                 "The client, or the network, takes its results slowly: fetch fewer rows, or fetch them through a cursor."

@@ -1,0 +1,62 @@
+//! Reading heaps such that a serializable transaction's reads are followed; anybody else's cost one branch.
+
+use throng_access::{Heap, TupleBatch};
+use throng_buffer::Ring;
+use throng_txn::{Reads, Snapshot};
+use throng_types::{BlockNo, Tid};
+
+use super::Step;
+
+/// The rows of a block that the snapshot shows. The whole table has been told of ([`Reads::relation`]) before.
+pub fn scan_page(
+    heap: &Heap,
+    block: BlockNo,
+    snapshot: &Snapshot,
+    ring: &mut Ring,
+    batch: &mut TupleBatch,
+) -> Step<()> {
+    match snapshot.reads() {
+        None => heap.scan_page(block, snapshot, ring, batch)?,
+        Some(reads) => {
+            let watch = reads.watch();
+            heap.scan_page(block, &watch, ring, batch)?;
+            watch.settle()?;
+        }
+    }
+    Ok(())
+}
+
+/// The row that an index entry leads to, as the snapshot shows it.
+#[inline]
+pub fn fetch(
+    heap: &Heap,
+    root: Tid,
+    snapshot: &Snapshot,
+    bytes: &mut Vec<u8>,
+) -> Step<Option<Tid>> {
+    match snapshot.reads() {
+        None => Ok(heap.fetch(root, snapshot, bytes)?),
+        Some(reads) => fetch_followed(heap, root, &reads, bytes),
+    }
+}
+
+#[cold]
+fn fetch_followed(
+    heap: &Heap,
+    root: Tid,
+    reads: &Reads<'_>,
+    bytes: &mut Vec<u8>,
+) -> Step<Option<Tid>> {
+    loop {
+        let watch = reads.watch();
+        let found = heap.fetch(root, &watch, bytes)?;
+        // Once it is locked it is looked at again: who wrote it before that is seen now.
+        let is_news = found
+            .filter(|_| !watch.saw_own())
+            .is_some_and(|tid| reads.row(heap.file(), tid));
+        if !is_news {
+            watch.settle()?;
+            return Ok(found);
+        }
+    }
+}
