@@ -6,7 +6,7 @@ use std::sync::Arc;
 use throng_types::{Error, Oid, SqlType};
 
 use crate::catalog::{
-    CheckOption, ColumnDef, FkAction, Identity, IndexColumn, Persistence, Relation, ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Persistence, Relation, ViewDef,
 };
 use crate::expr::Expr;
 use crate::parse::ast;
@@ -298,6 +298,7 @@ pub struct NewConstraint {
     pub name: Option<String>,
     pub kind: NewConstraintKind,
     pub not_valid: bool,
+    pub deferral: Deferral,
 }
 
 #[derive(Clone, Debug)]
@@ -381,6 +382,11 @@ pub enum AlterTable {
     ValidateConstraint {
         constraint: Oid,
         check: Option<Expr>,
+    },
+    /// A foreign key's.
+    AlterConstraint {
+        constraint: Oid,
+        deferral: Deferral,
     },
     SetOptions(Vec<(String, String)>),
     ResetOptions(Vec<String>),
@@ -535,6 +541,12 @@ pub enum Command {
     },
     Checkpoint,
     Discard(Discard),
+    /// No names: all deferrable constraints. `constraints` holds the deferrable ones of the names given.
+    SetConstraints {
+        all: bool,
+        constraints: Vec<Oid>,
+        deferred: bool,
+    },
     Listen(String),
     Notify {
         channel: String,

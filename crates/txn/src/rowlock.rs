@@ -108,6 +108,18 @@ impl RowLocks {
         conflicting(rows.get(&row)?, mode, who)
     }
 
+    /// Whether `who` has locked the row, in whatever mode.
+    pub(crate) fn is_held(&self, file: FileId, tid: Tid, who: &impl Running) -> bool {
+        let row = Row { file, tid };
+        let partition = self.partition(row);
+        if partition.count.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let rows = partition.rows.lock();
+        let holders = rows.get(&row);
+        holders.is_some_and(|holders| holders.iter().any(|h| who.is_mine(h.xid)))
+    }
+
     /// Locks the row for `xid`, or says who is in the way.
     pub(crate) fn acquire(
         &self,

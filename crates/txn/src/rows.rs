@@ -187,7 +187,10 @@ async fn settle<T>(
                 if policy == WaitPolicy::NoWait {
                     RowOutcome::Busy
                 } else {
-                    turn.take(txn, heap.file(), row.root, mode).await?;
+                    // Who holds the row already and asks for more must not queue behind those who wait for that.
+                    if !txn.holds_row(heap.file(), row.tid) {
+                        turn.take(txn, heap.file(), row.root, mode).await?;
+                    }
                     txn.wait_for_row(xid, heap.file(), row.root).await?;
                     continue;
                 }

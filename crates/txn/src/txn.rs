@@ -507,6 +507,11 @@ impl Txn {
         self.session.wait_for_xid(xid, Some((file, root))).await
     }
 
+    /// Whether this transaction has locked this version of a row.
+    pub(crate) fn holds_row(&self, file: FileId, tid: Tid) -> bool {
+        self.core().rows.is_held(file, tid, self)
+    }
+
     // The end
 
     /// Commits. With `sync`, the answer comes when the commit is on disk; without, a little before.

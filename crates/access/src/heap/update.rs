@@ -280,12 +280,14 @@ impl Heap {
 
     /// Locks the row at version `tid` against others. Writes nothing to the page.
     ///
-    /// [`RowLockMode::KeyShare`] does not wait for a running update that leaves the key alone; it then locks the
-    /// versions that update has made as well, so that it holds whichever of them remains.
+    /// [`RowLockMode::KeyShare`] does not wait for a running update that leaves the key alone, and does not mind a committed
+    /// one; it then locks the versions that update has made as well, so that it holds whichever of them remains.
     pub fn lock(&self, ctx: &dyn TxContext, tid: Tid, mode: RowLockMode) -> Try<Change<()>> {
         // The version to lock, and for a later one the `xmax` of the version before it.
         let mut at = tid;
         let mut made_by: Option<Xid> = None;
+        // A committed update that is passed over leads here; so it does once a later version is in the way.
+        let mut successor: Option<Tid> = None;
         loop {
             let page = self.pool.shared(self.page_id(at.block))?;
             let found = version(&page, at).map(|(_, _, header)| header);
@@ -303,11 +305,22 @@ impl Heap {
             } else {
                 ending(&header, ctx)
             };
-            let passes = matches!(standing, Standing::Free)
-                || matches!(standing, Standing::Held(_))
-                    && header.keeps_key()
-                    && mode == RowLockMode::KeyShare;
+            let keeps_key = header.keeps_key() && mode == RowLockMode::KeyShare;
+            let passes = match standing {
+                Standing::Free => true,
+                Standing::Held(_) => keeps_key,
+                Standing::Updated(next) if keeps_key => {
+                    successor.get_or_insert(next);
+                    true
+                }
+                _ => false,
+            };
             if !passes {
+                if let Some(next) = successor
+                    && !matches!(standing, Standing::Held(_))
+                {
+                    return Ok(Change::Updated(next));
+                }
                 if made_by.is_some() && !matches!(standing, Standing::Held(_)) {
                     // The update has been committed meanwhile: the first version tells the rest.
                     (at, made_by) = (tid, None);

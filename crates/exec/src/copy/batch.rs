@@ -15,7 +15,7 @@ use crate::large;
 use crate::run::Row;
 use crate::table::Index;
 use crate::write::foreign::ForeignKeys;
-use crate::write::row::{enter_run, is_unique_for, unique_violation};
+use crate::write::row::{enter_run, enter_unchecked, is_unique_for, unique_violation};
 use crate::write::{Context, Target};
 
 /// Rows and bytes after which a batch is stored.
@@ -170,9 +170,9 @@ impl Batch {
                 error,
             });
         }
-        for row in self.rows.iter().take(count) {
+        for (row, tid) in self.rows.iter().take(count).zip(&tids) {
             self.known
-                .check(row, keys, cx)
+                .check(row, *tid, keys, cx)
                 .await
                 .map_err(|error| Refused { line: None, error })?;
             turn.worked(0, cx.env.cancel)
@@ -271,6 +271,17 @@ impl Batch {
                 let alike = sorted[next..].iter().take_while(|key| key.unique == unique);
                 end = next + alike.count();
             }
+            if let Some(constraint) = target.deferrable[number].as_ref()
+                && sorted[next].unique
+            {
+                let (key, tid) = entries[next];
+                enter_unchecked(index, key, tid, constraint, target, cx)
+                    .await
+                    .map_err(refused(at))?;
+                next += 1;
+                turn.worked(0, cx.env.cancel).await.map_err(refused(at))?;
+                continue;
+            }
             let run = enter_run(target, index, &entries[next..end], sorted[next].unique, cx)
                 .await
                 .map_err(refused(at))?;
@@ -339,11 +350,12 @@ impl Known {
     async fn check(
         &mut self,
         row: &[Datum],
+        tid: Tid,
         keys: &mut ForeignKeys,
         cx: &Context<'_>,
     ) -> Result<()> {
         let mut key = Vec::new();
-        let mut new = false;
+        let mut new = keys.waits(cx);
         for (places, known) in &mut self.constraints {
             key.clear();
             for at in places.iter() {
@@ -358,7 +370,7 @@ impl Known {
             }
         }
         if new {
-            keys.inserted(row, cx).await
+            keys.inserted(row, tid, cx).await
         } else {
             Ok(())
         }

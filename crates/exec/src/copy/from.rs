@@ -513,6 +513,7 @@ impl Loading<'_> {
     async fn finish(mut self, client: &mut dyn Client) -> Result<u64> {
         self.store(At::Line).await?;
         self.keys.finish(self.cx).await?;
+        self.cx.deferred.end_statement(self.cx).await?;
         if self.skipped > 0
             && self.plan.notices
             && self.plan.options.verbosity != CopyVerbosity::Silent

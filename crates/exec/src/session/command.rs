@@ -1,6 +1,6 @@
 //! Statements that neither read rows nor define anything: transactions, settings, cursors, maintenance.
 
-use throng_sql::command::{Command, Discard, Isolation, TransactionModes};
+use throng_sql::command::{Command, Discard, TransactionModes};
 use throng_sql::expr::Expr;
 use throng_sql::plan::TableLock;
 use throng_sql::settings::{Caller, Scope, SessionSettings};
@@ -199,6 +199,16 @@ impl Session {
                 "CHECKPOINT"
             }
             Command::Discard(what) => self.discard(what).await?,
+            Command::SetConstraints {
+                all,
+                constraints,
+                deferred,
+            } => {
+                self.warn_outside_block("SET CONSTRAINTS", client);
+                self.set_constraints((!all).then_some(&constraints), deferred)
+                    .await?;
+                "SET CONSTRAINTS"
+            }
             Command::Listen(channel) => {
                 self.listen(channel);
                 "LISTEN"

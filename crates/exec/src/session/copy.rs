@@ -132,8 +132,14 @@ impl Session {
         let txn = &self.transaction()?.txn;
         let snapshot = txn.snapshot();
         let env = self.env(&catalog, &host, &snapshot, &[]);
+        let context = write::Context {
+            env,
+            txn,
+            work_mem,
+            deferred: &self.deferred,
+        };
         let rows = load
-            .run(&mut source, &write::Context { env, txn, work_mem }, client)
+            .run(&mut source, &context, client)
             .await?;
         txn.next_command()?;
         Ok(rows)
@@ -160,7 +166,12 @@ impl Session {
         let snapshot = txn.snapshot();
         let env = self.env(&catalog, &host, &snapshot, &[]);
         let mut execution = Execution::new(plan, work_mem);
-        let context = write::Context { env, txn, work_mem };
+        let context = write::Context {
+            env,
+            txn,
+            work_mem,
+            deferred: &self.deferred,
+        };
         let rows = copy_to(&mut execution, &options, &mut sink, &context, client).await?;
         txn.next_command()?;
         Ok(rows)

@@ -222,6 +222,7 @@ impl Session {
             for (relation, mode) in tables_of(ddl, &catalog) {
                 txn.lock_relation(relation, mode).await?;
             }
+            self.must_have_nothing_due(ddl, &catalog)?;
             for (ty, mode) in types_of(ddl) {
                 txn.lock(type_lock(ty), mode, WaitPolicy::Block).await?;
             }
@@ -355,8 +356,7 @@ impl Session {
             let indexes = before.indexes_of(table.oid);
             table.file == file || indexes.iter().any(|index| index.file == file)
         };
-        let tables = before.tables();
-        let table = tables.iter().find(has_file);
+        let table = before.tables().into_iter().find(has_file);
         if let Some(stays) = table.and_then(|table| edited.table(table.oid)) {
             txn.moved_to(file, stays.file);
         }
@@ -545,6 +545,7 @@ impl Session {
                 env: self.env(catalog, &host, &snapshot, &[]),
                 txn,
                 work_mem: self.settings.borrow().int(Id::WorkMem) as usize * 1024,
+                deferred: &self.deferred,
             };
             for (_, row) in &page {
                 let key = write::foreign::key(constraint, row)?;

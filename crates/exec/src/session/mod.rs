@@ -9,6 +9,7 @@
 
 mod command;
 mod compound;
+mod constraints;
 mod copy;
 mod ddl;
 mod describe;
@@ -52,6 +53,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use crate::client::{Client, RowShape};
 use crate::engine::{Admission, Engine};
+use crate::write;
 use portal::{Portal, Portals};
 use prepared::{Prepared, is_data};
 use shape::Shape;
@@ -114,6 +116,8 @@ pub struct Session {
     shape: Shape,
     name: String,
     portals: Portals,
+    /// Constraints still to be checked.
+    deferred: write::deferred::Deferred,
     sequences: RefCell<sequences::Used>,
     effects: Effects,
     settings_number: plans::SettingsNumber,
@@ -209,6 +213,7 @@ impl Session {
             shape: Shape::default(),
             name: String::new(),
             portals: Portals::default(),
+            deferred: write::deferred::Deferred::default(),
             sequences: RefCell::default(),
             effects: Effects::default(),
             settings_number: plans::SettingsNumber::default(),

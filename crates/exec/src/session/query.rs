@@ -301,7 +301,12 @@ impl Session {
         if run.execution.plan().tag != StatementTag::Select {
             let mut returning = Returning::Client { client, shape };
             let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
-            let write = write::Context { env, txn, work_mem };
+            let write = write::Context {
+                env,
+                txn,
+                work_mem,
+                deferred: &self.deferred,
+            };
             let rows = write::run(&mut run.execution, &write, &mut returning).await?;
             txn.next_command()?;
             return Ok(Ran {
@@ -311,7 +316,12 @@ impl Session {
         }
         if !run.execution.is_ready() {
             let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
-            let write = write::Context { env, txn, work_mem };
+            let write = write::Context {
+                env,
+                txn,
+                work_mem,
+                deferred: &self.deferred,
+            };
             let mut keys = Vec::new();
             write::run_with(&mut run.execution, &write, false, &mut keys).await?;
             write::finish(keys, &write).await?;

@@ -21,6 +21,7 @@ use super::notify;
 use super::portal::Portal;
 use super::{Session, now};
 use crate::objects;
+use crate::write::deferred;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Block {
@@ -53,6 +54,7 @@ pub(super) struct Savepoint {
     pub settings_mark: usize,
     roles_mark: usize,
     outbox_mark: notify::Mark,
+    deferred_mark: deferred::Mark,
     catalog: Option<Arc<Catalog>>,
     changes: usize,
 }
@@ -160,6 +162,7 @@ impl Session {
                     self.undo_to(inner - 1);
                 } else {
                     self.portals.retain(Portal::outlives_rollback);
+                    self.deferred.clear();
                     self.transaction = None;
                 }
             }
@@ -169,6 +172,7 @@ impl Session {
     /// Rolls everything back.
     pub(super) fn rollback(&mut self) {
         self.portals.retain(Portal::outlives_rollback);
+        self.deferred.clear();
         self.transaction = None;
         self.block = Block::None;
         self.settings.borrow_mut().rollback_to(0);
@@ -178,12 +182,17 @@ impl Session {
 
     /// Commits. Afterwards there is no transaction, whatever came of it.
     pub(super) async fn commit(&mut self) -> Result<()> {
-        if self.transaction.is_some()
-            && let Err(e) = self.temporary_on_commit().await
-        {
-            self.rollback();
-            return Err(e);
+        if self.transaction.is_some() {
+            let mut ready = self.check_deferred(None).await;
+            if ready.is_ok() {
+                ready = self.temporary_on_commit().await;
+            }
+            if let Err(e) = ready {
+                self.rollback();
+                return Err(e);
+            }
         }
+        self.deferred.clear();
         self.block = Block::None;
         self.portals.committed();
         let Some(transaction) = self.transaction.take() else {
@@ -327,6 +336,7 @@ impl Session {
         let settings_mark = self.settings.borrow().mark();
         let roles_mark = self.roles_mark();
         let outbox_mark = self.outbox.get_mut().mark();
+        let deferred_mark = self.deferred.mark();
         let transaction = self.transaction_mut()?;
         transaction.txn.savepoint();
         let (catalog, changes) = (transaction.catalog.clone(), transaction.changes.len());
@@ -335,6 +345,7 @@ impl Session {
             settings_mark,
             roles_mark,
             outbox_mark,
+            deferred_mark,
             catalog,
             changes,
         });
@@ -362,6 +373,7 @@ impl Session {
         let transaction = self.transaction_mut()?;
         transaction.txn.release(at);
         transaction.savepoints.truncate(at);
+        self.deferred.release(at);
         Ok(())
     }
 
@@ -387,6 +399,8 @@ impl Session {
         transaction.catalog = savepoint.catalog.clone();
         transaction.changes.truncate(savepoint.changes);
         let (roles_mark, outbox_mark) = (savepoint.roles_mark, savepoint.outbox_mark);
+        self.deferred
+            .rollback_to(&savepoint.deferred_mark, at + 1);
         self.settings
             .borrow_mut()
             .rollback_to(savepoint.settings_mark);

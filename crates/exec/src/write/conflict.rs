@@ -33,14 +33,23 @@ pub enum Outcome {
     Conflict(Tid),
 }
 
-fn arbiters<'t>(target: &'t Target, node: &ConflictNode) -> Vec<&'t Rc<Index>> {
-    target
-        .indexes
-        .iter()
-        .filter(|i| {
-            i.def.unique && (node.arbiters.is_empty() || node.arbiters.contains(&i.def.oid))
-        })
-        .collect()
+fn arbiters<'t>(target: &'t Target, node: &ConflictNode) -> Result<Vec<&'t Rc<Index>>> {
+    let is_arbiter = |index: &Index| {
+        index.def.unique
+            && (node.arbiters.is_empty() || node.arbiters.contains(&index.def.oid))
+    };
+    let mut found = Vec::new();
+    for (index, deferrable) in target.indexes.iter().zip(&target.deferrable) {
+        if !is_arbiter(index) {
+            continue;
+        }
+        if deferrable.is_some() {
+            let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        }
+        found.push(index);
+    }
+    Ok(found)
 }
 
 /// Inserts the row unless one with the same key is there.
@@ -50,7 +59,7 @@ pub async fn insert(
     row: &[Datum],
     cx: &Context<'_>,
 ) -> Result<Outcome> {
-    let arbiters = arbiters(target, node);
+    let arbiters = arbiters(target, node)?;
     loop {
         if let Some(existing) = find(target, &arbiters, row, cx).await? {
             return Ok(Outcome::Conflict(existing));

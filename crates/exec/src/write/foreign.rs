@@ -21,8 +21,9 @@ use throng_sql::func::compare::comparator;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, lock_row, too_late};
 use throng_txn::{LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result};
+use throng_types::{Datum, Error, Oid, Result, Tid};
 
+use super::deferred::Due;
 use super::{Context, Target, store_update};
 use crate::large;
 use crate::run::Row;
@@ -90,15 +91,24 @@ impl ForeignKeys {
         ForeignKeys { alone, ..self }
     }
 
-    pub async fn inserted(&mut self, row: &[Datum], cx: &Context<'_>) -> Result<()> {
+    /// Whether checks of rows that come wait for the transaction's end: then each row is to be told of.
+    pub fn waits(&self, cx: &Context<'_>) -> bool {
+        self.outgoing.iter().any(|c| cx.deferred.waits(c))
+    }
+
+    pub async fn inserted(&mut self, row: &[Datum], tid: Tid, cx: &Context<'_>) -> Result<()> {
         for at in 0..self.outgoing.len() {
-            self.note(at, row, cx).await?;
+            self.note(at, row, tid, cx).await?;
         }
         Ok(())
     }
 
-    async fn note(&mut self, at: usize, row: &[Datum], cx: &Context<'_>) -> Result<()> {
+    async fn note(&mut self, at: usize, row: &[Datum], tid: Tid, cx: &Context<'_>) -> Result<()> {
         let fk = foreign(&self.outgoing[at])?;
+        if cx.deferred.waits(&self.outgoing[at]) {
+            cx.deferred.add(&self.outgoing[at], tid, Due::Points);
+            return Ok(());
+        }
         // What another table holds cannot be brought by this statement: no need to wait for its end.
         if self.alone && fk.ref_table != self.table.oid {
             return check(&self.table, &self.outgoing[at], row, cx).await;
@@ -118,25 +128,38 @@ impl ForeignKeys {
         Ok(())
     }
 
-    pub async fn updated(&mut self, old: &[Datum], new: &[Datum], cx: &Context<'_>) -> Result<()> {
+    /// The row as it was and as it is, each with its version's place.
+    pub async fn updated(
+        &mut self,
+        (old, old_tid): (&[Datum], Tid),
+        (new, new_tid): (&[Datum], Tid),
+        cx: &Context<'_>,
+    ) -> Result<()> {
         for at in 0..self.outgoing.len() {
             let columns = &foreign(&self.outgoing[at])?.columns;
             if key_of(old, columns) != key_of(new, columns) {
-                self.note(at, new, cx).await?;
+                self.note(at, new, new_tid, cx).await?;
             }
         }
         for (at, constraint) in self.incoming.iter().enumerate() {
             let columns = &foreign(constraint)?.ref_columns;
-            if key_of(old, columns) != key_of(new, columns) {
-                self.departed.push((at, old.to_vec(), Some(new.to_vec())));
+            if key_of(old, columns) == key_of(new, columns) {
+                continue;
+            }
+            match waits_for_nobody(constraint, Due::Updated, cx)? {
+                true => cx.deferred.add(constraint, old_tid, Due::Updated),
+                false => self.departed.push((at, old.to_vec(), Some(new.to_vec()))),
             }
         }
         Ok(())
     }
 
-    pub async fn deleted(&mut self, old: &[Datum], _cx: &Context<'_>) -> Result<()> {
-        for at in 0..self.incoming.len() {
-            self.departed.push((at, old.to_vec(), None));
+    pub async fn deleted(&mut self, old: &[Datum], tid: Tid, cx: &Context<'_>) -> Result<()> {
+        for (at, constraint) in self.incoming.iter().enumerate() {
+            match waits_for_nobody(constraint, Due::Deleted, cx)? {
+                true => cx.deferred.add(constraint, tid, Due::Deleted),
+                false => self.departed.push((at, old.to_vec(), None)),
+            }
         }
         Ok(())
     }
@@ -157,6 +180,27 @@ impl ForeignKeys {
         }
         Ok(())
     }
+}
+
+/// Whether it is only checked that nobody points at what goes, and only at the transaction's end. Other actions are never put off.
+fn waits_for_nobody(constraint: &ConstraintDef, due: Due, cx: &Context<'_>) -> Result<bool> {
+    let fk = foreign(constraint)?;
+    let action = match due {
+        Due::Updated => fk.on_update,
+        _ => fk.on_delete,
+    };
+    Ok(action == FkAction::NoAction && cx.deferred.waits(constraint))
+}
+
+/// 23503 if rows point at what `old` was, unless another row has come to have its key.
+pub async fn check_departed(
+    table: &Arc<TableDef>,
+    constraint: &Arc<ConstraintDef>,
+    old: &[Datum],
+    is_update: bool,
+    cx: &Context<'_>,
+) -> Result<()> {
+    act(table, constraint, old, is_update.then_some(old), cx).await
 }
 
 /// The values by which a row points at another.
@@ -363,7 +407,7 @@ fn act<'a>(
                 FkAction::Cascade if new.is_none() => {
                     let turn = &mut RowTurn::default();
                     match delete_row(cx.txn, &target.table.heap, at, turn).await? {
-                        RowOutcome::Done(()) => keys.deleted(&row, cx).await?,
+                        RowOutcome::Done(()) => keys.deleted(&row, at.tid, cx).await?,
                         RowOutcome::Updated(_) => rows.again(),
                         _ => {}
                     }
@@ -380,7 +424,9 @@ fn act<'a>(
                     super::row::check_not_null(referencing, &changed, cx.env)?;
                     let turn = &mut RowTurn::default();
                     match store_update(&target, at, &row, &changed, turn, cx).await? {
-                        RowOutcome::Done(_) => keys.updated(&row, &changed, cx).await?,
+                        RowOutcome::Done(tid) => {
+                            keys.updated((&row, at.tid), (&changed, tid), cx).await?;
+                        }
                         RowOutcome::Updated(_) => rows.again(),
                         _ => {}
                     }

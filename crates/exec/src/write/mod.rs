@@ -9,15 +9,17 @@
 //! statement's conditions, as PostgreSQL does.
 
 pub mod conflict;
+pub mod deferred;
 pub mod foreign;
 mod merge;
 pub mod row;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use throng_access::{RowLockMode, TxContext};
 use throng_buffer::{Patience, retry};
-use throng_sql::catalog::TableDef;
+use throng_sql::catalog::{ConstraintDef, TableDef};
 use throng_sql::expr::Expr;
 use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
 use throng_sql::query::CheckOf;
@@ -32,6 +34,7 @@ use crate::run::eval::{eval, holds};
 use crate::run::{Row, Step, Stop};
 use crate::session::{KeptRows, Returning, next, wait};
 use crate::table::{Index, Table};
+use deferred::Deferred;
 use foreign::ForeignKeys;
 
 /// What a write works in.
@@ -41,12 +44,15 @@ pub struct Context<'a> {
     pub txn: &'a Txn,
     /// `work_mem` in bytes.
     pub work_mem: usize,
+    pub deferred: &'a Deferred,
 }
 
 /// A table with its indexes, as a write needs it.
 pub struct Target {
     pub table: Rc<Table>,
     pub indexes: Vec<Rc<Index>>,
+    /// Of each index the constraint, if that need not hold row by row.
+    pub deferrable: Vec<Option<Arc<ConstraintDef>>>,
     /// Whether the column, by place, is in some index.
     indexed: Vec<bool>,
     /// Whether it is in a unique one: a foreign key may point at it.
@@ -63,6 +69,14 @@ impl Target {
             .iter()
             .map(|index| Index::of(index, def, env.store))
             .collect();
+        let deferrable = indexes
+            .iter()
+            .map(|index| {
+                let constraint = env.catalog.constraint(index.def.constraint?)?;
+                let deferrable = constraint.deferral.is_deferrable();
+                deferrable.then(|| constraint.clone())
+            })
+            .collect();
         let mut indexed = vec![false; def.columns.len()];
         let mut key = vec![false; def.columns.len()];
         for index in &indexes {
@@ -74,6 +88,7 @@ impl Target {
         Ok(Target {
             table,
             indexes,
+            deferrable,
             indexed,
             key,
         })
@@ -119,12 +134,12 @@ pub async fn run_with(
     Ok(())
 }
 
-/// What foreign keys ask for at a statement's end.
+/// What foreign keys, and keys that need not be unique row by row, ask for at a statement's end.
 pub async fn finish(keys: Vec<ForeignKeys>, cx: &Context<'_>) -> Result<()> {
     for keys in keys {
         keys.finish(cx).await?;
     }
-    Ok(())
+    cx.deferred.end_statement(cx).await
 }
 
 async fn run_one(
@@ -272,7 +287,7 @@ async fn insert(
                                         conflict::insert(&target, conflict, &row, cx).await?;
                                     if let conflict::Outcome::Inserted(tid) = again {
                                         check_views(execution, cx, target.def(), &row).await?;
-                                        keys.inserted(&row, cx).await?;
+                                        keys.inserted(&row, tid, cx).await?;
                                         push_new(&mut row, tid, None, node, cx);
                                         give(execution, cx, &row, returning).await?;
                                         count += 1;
@@ -287,7 +302,7 @@ async fn insert(
         };
         if let Some(tid) = stored {
             check_views(execution, cx, target.def(), &row).await?;
-            keys.inserted(&row, cx).await?;
+            keys.inserted(&row, tid, cx).await?;
             count += 1;
             push_new(&mut row, tid, None, node, cx);
             give(execution, cx, &row, returning).await?;
@@ -383,7 +398,7 @@ async fn update_conflicting(
     match store_update(target, at, &old, &new, &mut turn, cx).await? {
         RowOutcome::Done(tid) => {
             check_views(execution, cx, target.def(), &new).await?;
-            keys.updated(&old, &new, cx).await?;
+            keys.updated((&old, at.tid), (&new, tid), cx).await?;
             push_new(&mut new, tid, Some((&old[..], at.tid)), node, cx);
             Ok(Updated::Done(new))
         }
@@ -499,7 +514,7 @@ async fn update(
                 RowOutcome::Done(tid) => {
                     drop(turn);
                     check_views(execution, cx, target.def(), &new).await?;
-                    keys.updated(&old, &new, cx).await?;
+                    keys.updated((&old, at.tid), (&new, tid), cx).await?;
                     count += 1;
                     push_system(&mut new, tid, false, cx);
                     new.extend_from_slice(&input);
@@ -609,7 +624,7 @@ async fn delete(
                         .iter()
                         .map(|slot| input[*slot as usize].clone())
                         .collect();
-                    keys.deleted(&old, cx).await?;
+                    keys.deleted(&old, at.tid, cx).await?;
                     count += 1;
                     give(execution, cx, &input, returning).await?;
                     break;

@@ -4,14 +4,16 @@ use throng_access::Liveness;
 use throng_access::TxContext;
 use throng_access::btree::{Check, Conflict, Run};
 use throng_buffer::{Try, retry};
-use throng_sql::catalog::TableDef;
+use throng_sql::catalog::{ConstraintDef, TableDef};
 use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
 use throng_txn::rows::wait_for_unique;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
+use super::deferred::Due;
 use super::{Context, Target};
+use crate::large;
 use crate::run::context::Env;
 use crate::table::{Index, Table};
 
@@ -149,9 +151,13 @@ pub async fn enter_unless(
     cx: &Context<'_>,
 ) -> Result<bool> {
     let mut key = Vec::new();
-    for index in &target.indexes {
+    for (index, deferrable) in target.indexes.iter().zip(&target.deferrable) {
         let any_null = index.key(row, &mut key)?;
         let unique = is_unique_for(index, any_null);
+        if let Some(constraint) = deferrable.as_ref().filter(|_| unique) {
+            enter_unchecked(index, &key, tid, constraint, target, cx).await?;
+            continue;
+        }
         match enter_run(target, index, &[(&key, tid)], unique, cx).await? {
             Run::Added(_) => {}
             _ if gives_way(index) => return Ok(false),
@@ -159,6 +165,71 @@ pub async fn enter_unless(
         }
     }
     Ok(true)
+}
+
+/// Makes an entry whether or not the key is there already; if it may be, that is checked later.
+pub async fn enter_unchecked(
+    index: &Index,
+    key: &[u8],
+    tid: Tid,
+    constraint: &ConstraintDef,
+    target: &Target,
+    cx: &Context<'_>,
+) -> Result<()> {
+    let mut is_met = false;
+    retry(|| {
+        let mut check = |other| {
+            is_met |= conflict_with(&target.table, other, Some(tid), cx.txn)? != Conflict::None;
+            Ok(Conflict::None)
+        };
+        index
+            .tree
+            .insert_run(&[(key, tid)], cx.txn.xid(), Some(&mut check))
+    })
+    .await?;
+    cx.txn.wrote_key(index.tree.file(), key)?;
+    if is_met {
+        cx.deferred.add(constraint, tid, Due::Unique);
+    }
+    Ok(())
+}
+
+/// 23505 if the row that the entry for `root` leads to is there and another has its key. Waits for those who may come to have it.
+pub async fn check_unique(
+    target: &Target,
+    index: &Index,
+    root: Tid,
+    cx: &Context<'_>,
+) -> Result<()> {
+    let (mut key, mut tids, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut row = Vec::new();
+    let heap = &target.table.heap;
+    let snapshot = cx.txn.latest_snapshot();
+    if retry(|| heap.fetch(root, &snapshot, &mut bytes))
+        .await?
+        .is_none()
+    {
+        return Ok(());
+    }
+    let columns = target.def().columns.len();
+    target.table.decode(&bytes, columns, &mut row)?;
+    let mut fetch = large::Fetch::default();
+    retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
+    index.key(&row, &mut key)?;
+    'again: loop {
+        retry(|| index.tree.get(&key, &mut tids)).await?;
+        for &other in &tids {
+            match retry(|| conflict_with(&target.table, other, Some(root), cx.txn)).await? {
+                Conflict::Live(_) => return Err(unique_violation(target, index, &row, cx.env)),
+                Conflict::Busy(holder) => {
+                    wait_for_unique(cx.txn, holder).await?;
+                    continue 'again;
+                }
+                Conflict::None | Conflict::Dead => {}
+            }
+        }
+        return Ok(());
+    }
 }
 
 /// Whether the index lets in one row only with this key: NULLs are different from each other unless it says otherwise.

@@ -268,6 +268,22 @@ impl Binder<'_> {
                 let check = self.stored_check(&draft.table, constraint)?;
                 out.push(AlterTable::ValidateConstraint { constraint, check });
             }
+            AlterAction::AlterConstraint { name, deferral } => {
+                let constraint = self.table_constraint_named(&draft.table, name)?;
+                let found = self.catalog().constraint(constraint);
+                if found.is_some_and(|c| c.foreign_key().is_none()) {
+                    let message = format!(
+                        "constraint \"{name}\" of relation \"{}\" is not a foreign key constraint",
+                        draft.table.name
+                    );
+                    return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+                }
+                let deferral = *deferral;
+                out.push(AlterTable::AlterConstraint {
+                    constraint,
+                    deferral,
+                });
+            }
             AlterAction::SetOptions(options) => {
                 out.push(AlterTable::SetOptions(self.table_options(options)?));
             }

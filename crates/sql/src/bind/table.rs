@@ -327,6 +327,7 @@ impl Binder<'_> {
                 name: constraint.name.clone(),
                 kind,
                 not_valid: false,
+                deferral: constraint.deferral,
                 pos,
             };
             let bound = self.table_constraint(&constraint, draft)?;
@@ -499,6 +500,7 @@ impl Binder<'_> {
             name: ast.name.clone(),
             kind,
             not_valid: ast.not_valid,
+            deferral: ast.deferral,
         })
     }
 

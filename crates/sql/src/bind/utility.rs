@@ -122,6 +122,7 @@ impl Binder<'_> {
             },
             S::Checkpoint => Command::Checkpoint,
             S::Discard(what) => Command::Discard(*what),
+            S::SetConstraints { names, deferred } => self.set_constraints(names, *deferred)?,
             S::Listen(channel) => Command::Listen(channel.clone()),
             S::Notify { channel, payload } => Command::Notify {
                 channel: channel.clone(),
@@ -129,6 +130,42 @@ impl Binder<'_> {
             },
             S::Unlisten(channel) => Command::Unlisten(channel.clone()),
             _ => return Err(Error::internal("a statement that nothing binds")),
+        })
+    }
+
+    /// The deferrable constraints of these names, each in the first schema of the path that has one.
+    fn set_constraints(&self, names: &[ast::Name], deferred: bool) -> Result<Command> {
+        let mut constraints = Vec::new();
+        for name in names {
+            let schemas = match name.schema() {
+                Some(schema) => vec![self.schema(schema)?],
+                None => self.ctx.search_path.to_vec(),
+            };
+            let named = |schema: &Oid| {
+                let tables = self.catalog().tables().into_iter();
+                let tables = tables.filter(|table| table.schema == *schema);
+                let found = tables
+                    .filter_map(|t| self.catalog().constraint_by_name(t.oid, name.last()))
+                    .collect::<Vec<_>>();
+                Some(found).filter(|found| !found.is_empty())
+            };
+            let Some(found) = schemas.iter().find_map(named) else {
+                let message = format!("constraint \"{}\" does not exist", name.last());
+                return Err(Error::new(state::UNDEFINED_OBJECT, message));
+            };
+            for constraint in found {
+                if constraint.deferral.is_deferrable() {
+                    constraints.push(constraint.oid);
+                } else if deferred {
+                    let message = format!("constraint \"{}\" is not deferrable", name.last());
+                    return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+                }
+            }
+        }
+        Ok(Command::SetConstraints {
+            all: names.is_empty(),
+            constraints,
+            deferred,
         })
     }
 

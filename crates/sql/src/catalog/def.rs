@@ -250,6 +250,37 @@ pub struct ConstraintDef {
     pub kind: ConstraintKind,
     /// False after `NOT VALID`: rows that were there have not been checked.
     pub validated: bool,
+    #[serde(default)]
+    pub deferral: Deferral,
+}
+
+/// When a constraint is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deferral {
+    /// Row by row, or at the statement's end; `SET CONSTRAINTS` has no say.
+    #[default]
+    NotDeferrable,
+    /// At the statement's end, unless `SET CONSTRAINTS` says otherwise.
+    InitiallyImmediate,
+    /// At the transaction's end, unless `SET CONSTRAINTS` says otherwise.
+    InitiallyDeferred,
+}
+
+impl Deferral {
+    pub fn is_deferrable(self) -> bool {
+        self != Deferral::NotDeferrable
+    }
+    pub fn is_deferred(self) -> bool {
+        self == Deferral::InitiallyDeferred
+    }
+    /// As it stands behind a constraint, with a space before it.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Deferral::NotDeferrable => "",
+            Deferral::InitiallyImmediate => " DEFERRABLE",
+            Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

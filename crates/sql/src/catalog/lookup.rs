@@ -268,6 +268,12 @@ impl Catalog {
     pub fn primary_key(&self, table: Oid) -> Option<&Arc<IndexDef>> {
         self.indexes_of(table).first().filter(|i| i.primary)
     }
+    /// Whether the index belongs to a constraint that need not hold row by row.
+    pub fn is_deferrable(&self, index: Oid) -> bool {
+        self.index(index)
+            .and_then(|index| self.constraint(index.constraint?))
+            .is_some_and(|constraint| constraint.deferral.is_deferrable())
+    }
     pub fn constraint_by_name(&self, table: Oid, name: &str) -> Option<&Arc<ConstraintDef>> {
         self.constraints_of(table).iter().find(|c| c.name == name)
     }

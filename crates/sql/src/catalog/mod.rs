@@ -20,7 +20,7 @@ use throng_types::Oid;
 
 pub use def::{
     CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef,
-    EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, OnCommit,
+    Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind, OnCommit,
     Persistence, RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef,
     ViewUse,
 };

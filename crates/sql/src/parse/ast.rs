@@ -573,6 +573,11 @@ pub enum Statement {
     },
     Checkpoint,
     Discard(crate::command::Discard),
+    /// `SET CONSTRAINTS`; no names: ALL.
+    SetConstraints {
+        names: Vec<Name>,
+        deferred: bool,
+    },
     Listen(String),
     Notify {
         channel: String,
@@ -628,6 +633,7 @@ pub struct ColumnDef {
 pub struct ColumnConstraint {
     pub name: Option<String>,
     pub kind: ColumnConstraintKind,
+    pub deferral: crate::catalog::Deferral,
     pub pos: Pos,
 }
 
@@ -672,6 +678,7 @@ pub struct TableConstraint {
     pub name: Option<String>,
     pub kind: TableConstraintKind,
     pub not_valid: bool,
+    pub deferral: crate::catalog::Deferral,
     pub pos: Pos,
 }
 
@@ -743,6 +750,10 @@ pub enum AlterAction {
         cascade: bool,
     },
     ValidateConstraint(String),
+    AlterConstraint {
+        name: String,
+        deferral: crate::catalog::Deferral,
+    },
     SetOptions(Vec<(String, String)>),
     ResetOptions(Vec<String>),
     SetLogged(bool),

@@ -1,11 +1,12 @@
 //! CREATE TABLE and ALTER TABLE.
 
-use throng_types::Result;
+use throng_types::error::state;
+use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::catalog::{FkAction, OnCommit, Persistence};
+use crate::catalog::{Deferral, FkAction, OnCommit, Persistence};
 
 impl Parser<'_> {
     fn on_commit(&mut self, persistence: &mut Persistence) -> Result<()> {
@@ -337,11 +338,21 @@ impl Parser<'_> {
             Some("exclude") => return Err(self.unsupported("EXCLUDE constraints", pos)),
             _ => return Err(self.unexpected()),
         };
-        let not_valid = self.constraint_attributes()?;
+        let what = match &kind {
+            TableConstraintKind::Check(_) => Some("CHECK"),
+            TableConstraintKind::NotNull(_) => Some("NOT NULL"),
+            _ => None,
+        };
+        let attributes = self.constraint_attributes(false)?;
+        if let (Some(what), Some(at)) = (what, attributes.deferrable_at) {
+            let message = format!("{what} constraints cannot be marked DEFERRABLE");
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(at + 1));
+        }
         Ok(TableConstraint {
             name,
             kind,
-            not_valid,
+            not_valid: attributes.not_valid,
+            deferral: attributes.deferral(),
             pos,
         })
     }
@@ -403,16 +414,32 @@ impl Parser<'_> {
         })
     }
 
-    /// `DEFERRABLE`, `INITIALLY …`, `NOT VALID`, in any order; whether NOT VALID.
-    fn constraint_attributes(&mut self) -> Result<bool> {
-        let mut not_valid = false;
+    /// `DEFERRABLE`, `INITIALLY …`, `NOT VALID`, in any order.
+    fn constraint_attributes(&mut self, of_column: bool) -> Result<Attributes> {
+        let mut found = Attributes {
+            of_column,
+            ..Attributes::default()
+        };
         loop {
             let pos = self.pos();
-            if self.words(&["not", "deferrable"]) || self.words(&["initially", "immediate"]) {
+            if self.words(&["not", "deferrable"]) {
+                found.note(Some(false), None, pos)?;
+                continue;
+            }
+            if self.word("deferrable") {
+                found.note(Some(true), None, pos)?;
+                continue;
+            }
+            if self.words(&["initially", "immediate"]) {
+                found.note(None, Some(false), pos)?;
+                continue;
+            }
+            if self.words(&["initially", "deferred"]) {
+                found.note(None, Some(true), pos)?;
                 continue;
             }
             if self.words(&["not", "valid"]) {
-                not_valid = true;
+                found.not_valid = true;
                 continue;
             }
             if self.words(&["not", "enforced"]) {
@@ -421,10 +448,7 @@ impl Parser<'_> {
             if self.word("enforced") {
                 continue;
             }
-            if self.is("deferrable") || (self.is("initially") && self.is_at(1, "deferred")) {
-                return Err(self.unsupported("DEFERRABLE constraints", pos));
-            }
-            return Ok(not_valid);
+            return Ok(found);
         }
     }
 
@@ -573,8 +597,23 @@ impl Parser<'_> {
             _ if name.is_some() => return Err(self.unexpected()),
             _ => return Ok(None),
         };
-        self.constraint_attributes()?;
-        Ok(Some(ColumnConstraint { name, kind, pos }))
+        let may_be_deferred = matches!(
+            kind,
+            ColumnConstraintKind::PrimaryKey { .. }
+                | ColumnConstraintKind::Unique { .. }
+                | ColumnConstraintKind::References(_)
+        );
+        let attributes = self.constraint_attributes(true)?;
+        if let Some((at, word)) = attributes.misplaced().filter(|_| !may_be_deferred) {
+            let message = format!("misplaced {word} clause");
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
+        }
+        Ok(Some(ColumnConstraint {
+            name,
+            kind,
+            deferral: attributes.deferral(),
+            pos,
+        }))
     }
 
     /// DEFAULT takes a `b_expr`: `NOT NULL` after it is a constraint.
@@ -690,8 +729,22 @@ impl Parser<'_> {
                 })
             }
             "alter" => {
-                if self.is("constraint") {
-                    return Err(self.unsupported("ALTER CONSTRAINT", pos));
+                if self.word("constraint") {
+                    let name = self.name()?;
+                    if self.is("inherit") || (self.is("no") && self.is_at(1, "inherit")) {
+                        return Err(self.unsupported("ALTER CONSTRAINT … INHERIT", pos));
+                    }
+                    let attributes = self.constraint_attributes(false)?;
+                    if attributes.not_valid {
+                        let message = "constraints cannot be altered to be NOT VALID";
+                        return Err(
+                            Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1)
+                        );
+                    }
+                    return Ok(AlterAction::AlterConstraint {
+                        name,
+                        deferral: attributes.deferral(),
+                    });
                 }
                 self.word("column");
                 let column = self.name()?;
@@ -820,6 +873,70 @@ impl Parser<'_> {
                     options,
                 });
             }
+        }
+    }
+}
+
+/// What stands behind a constraint.
+#[derive(Default)]
+struct Attributes {
+    /// Of a column's constraint: each may be said once.
+    of_column: bool,
+    not_valid: bool,
+    deferrable: Option<bool>,
+    deferred: Option<bool>,
+    /// Where it is said to be deferrable, or deferred.
+    deferrable_at: Option<Pos>,
+    first: Option<(Pos, &'static str)>,
+}
+
+impl Attributes {
+    /// DEFERRABLE or not, INITIALLY DEFERRED or IMMEDIATE, said at `at`.
+    fn note(&mut self, deferrable: Option<bool>, deferred: Option<bool>, at: Pos) -> Result<()> {
+        let word = match (deferrable, deferred) {
+            (Some(true), _) => "DEFERRABLE",
+            (Some(false), _) => "NOT DEFERRABLE",
+            (None, Some(true)) => "INITIALLY DEFERRED",
+            (None, _) => "INITIALLY IMMEDIATE",
+        };
+        self.first.get_or_insert((at, word));
+        if deferrable == Some(true) || deferred == Some(true) {
+            self.deferrable_at.get_or_insert(at);
+        }
+        let again = match (self.deferrable, deferrable, self.deferred, deferred) {
+            (Some(_), Some(_), ..) => Some("DEFERRABLE/NOT DEFERRABLE"),
+            (.., Some(_), Some(_)) => Some("INITIALLY IMMEDIATE/DEFERRED"),
+            _ => None,
+        };
+        if let Some(what) = again.filter(|_| self.of_column) {
+            let message = format!("multiple {what} clauses not allowed");
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
+        }
+        let contradicts = |old: Option<bool>, new: Option<bool>| {
+            matches!((old, new), (Some(old), Some(new)) if old != new)
+        };
+        if contradicts(self.deferrable, deferrable) || contradicts(self.deferred, deferred) {
+            let message = "conflicting constraint properties";
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
+        }
+        self.deferrable = self.deferrable.or(deferrable);
+        self.deferred = self.deferred.or(deferred);
+        if self.deferrable == Some(false) && self.deferred == Some(true) {
+            let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
+        }
+        Ok(())
+    }
+
+    fn misplaced(&self) -> Option<(Pos, &'static str)> {
+        self.first
+    }
+
+    fn deferral(&self) -> Deferral {
+        match (self.deferrable, self.deferred) {
+            (_, Some(true)) => Deferral::InitiallyDeferred,
+            (Some(true), _) => Deferral::InitiallyImmediate,
+            _ => Deferral::NotDeferrable,
         }
     }
 }

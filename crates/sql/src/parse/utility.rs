@@ -177,10 +177,22 @@ impl Parser<'_> {
         })
     }
 
+    fn set_constraints(&mut self) -> Result<Statement> {
+        let names = match self.word("all") {
+            true => Vec::new(),
+            false => self.list(Self::any_name)?,
+        };
+        let deferred = self.word("deferred");
+        if !deferred {
+            self.keyword("immediate")?;
+        }
+        Ok(Statement::SetConstraints { names, deferred })
+    }
+
     fn set(&mut self) -> Result<Statement> {
         self.keyword("set")?;
         if self.word("constraints") {
-            return Ok(self.skip_unsupported("SET CONSTRAINTS"));
+            return self.set_constraints();
         }
         let local = self.word("local");
         let session = !local && self.is("session");

@@ -61,6 +61,9 @@ impl Gaps {
 
     /// All who have read a part of what lies from `start` up to `end`.
     pub fn overlapping(&self, start: &[u8], end: Option<&[u8]>, found: &mut Holders) {
+        if is_empty(start, end) {
+            return;
+        }
         let before = self
             .pieces
             .range::<[u8], _>((Bound::Unbounded, Bound::Included(start)))
@@ -80,7 +83,7 @@ impl Gaps {
     }
 
     fn change(&mut self, start: &[u8], end: Option<&[u8]>, mut to: impl FnMut(&mut Holders)) {
-        if end.is_some_and(|end| end <= start) {
+        if is_empty(start, end) {
             return;
         }
         self.cut(start);
@@ -110,6 +113,9 @@ impl Gaps {
 
     /// Joins neighbours from `start` to `end` that have the same readers.
     fn join(&mut self, start: &[u8], end: Option<&[u8]>) {
+        if is_empty(start, end) {
+            return;
+        }
         let mut before = self
             .pieces
             .range::<[u8], _>((Bound::Unbounded, Bound::Excluded(start)))
@@ -131,6 +137,10 @@ impl Gaps {
             self.pieces.remove(&key);
         }
     }
+}
+
+fn is_empty(start: &[u8], end: Option<&[u8]>) -> bool {
+    end.is_some_and(|end| end <= start)
 }
 
 fn upper(end: Option<&[u8]>) -> Bound<&[u8]> {

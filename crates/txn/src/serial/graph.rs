@@ -52,7 +52,6 @@ struct Node {
     /// Its snapshot sees commits up to here.
     snapshot: Csn,
     xid: Option<Xid>,
-    csn: Option<Csn>,
     /// The last number given out when its snapshot was taken.
     began: Seq,
     prepared: Option<Seq>,
@@ -105,7 +104,6 @@ pub(super) struct Graph {
     last_seq: Seq,
     nodes: HashMap<Id, Node>,
     by_xid: HashMap<Xid, Id>,
-    by_csn: HashMap<Csn, Id>,
     /// Those that have not ended, in the order of their snapshots.
     active: BTreeMap<Id, Seq>,
     /// Of these, those that may write.
@@ -154,7 +152,6 @@ impl Graph {
                 member: member.clone(),
                 snapshot,
                 xid,
-                csn: None,
                 began: self.last_seq,
                 prepared: None,
                 committed: None,
@@ -187,12 +184,6 @@ impl Graph {
         self.by_xid.insert(xid, id);
     }
 
-    /// To be called before others can see the commit.
-    pub fn note_csn(&mut self, id: Id, csn: Csn) {
-        self.node(id).csn = Some(csn);
-        self.by_csn.insert(csn, id);
-    }
-
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.nodes.values().map(|n| n.member.clone()).collect()
     }
@@ -218,13 +209,18 @@ impl Graph {
             .collect()
     }
 
-    /// `me` has met a version that `writer` made or ended and that is not in its snapshot.
-    pub fn conflict_out(&mut self, me: Id, writer: Writer) -> Result<(), Reason> {
+    /// `me` has met a version that `writer` made or ended and that is not in its snapshot; `named`: whose that commit was.
+    pub fn conflict_out(
+        &mut self,
+        me: Id,
+        writer: Writer,
+        named: Option<Id>,
+    ) -> Result<(), Reason> {
         let found = match writer {
-            Writer::Running(xid) => self.by_xid.get(&xid),
-            Writer::Committed(csn) => self.by_csn.get(&csn),
+            Writer::Running(xid) => self.by_xid.get(&xid).copied(),
+            Writer::Committed(_) => named.filter(|id| self.nodes.contains_key(id)),
         };
-        let Some(&writer) = found else {
+        let Some(writer) = found else {
             return match writer {
                 Writer::Running(_) => Ok(()),
                 Writer::Committed(csn) => self.conflict_out_to_old(me, csn),
@@ -549,7 +545,7 @@ impl Graph {
     /// Its locks have lost their name: what is left of it is that it was there.
     pub fn summarise(&mut self, id: Id) {
         let node = self.remove(id, |t| t.old_in = true, |t| t.old_out = true);
-        if let Some(csn) = node.csn.filter(|_| !node.read_only) {
+        if let Some(csn) = node.member.csn().filter(|_| !node.read_only) {
             self.old.add(csn, node.xid, node.first_out);
         }
     }
@@ -569,15 +565,12 @@ impl Graph {
         if let Some(xid) = node.xid {
             self.by_xid.remove(&xid);
         }
-        if let Some(csn) = node.csn {
-            self.by_csn.remove(&csn);
-        }
         node
     }
 
     #[cfg(test)]
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.by_xid.is_empty() && self.by_csn.is_empty()
+        self.nodes.is_empty() && self.by_xid.is_empty()
     }
 
     #[cfg(test)]

@@ -29,10 +29,11 @@ mod targets;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use throng_sync::atomic::{AtomicBool, Ordering};
+use throng_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use throng_sync::WakerSlot;
 use throng_sync::lock::Mutex;
@@ -63,6 +64,8 @@ pub(crate) struct Member {
     over: AtomicBool,
     /// It has written something. Set by its own session.
     wrote: AtomicBool,
+    /// Its commit's number, once it has one that others may see.
+    csn: AtomicU64,
     /// It waits to be safe.
     waits: AtomicBool,
     waker: WakerSlot,
@@ -78,6 +81,7 @@ impl Member {
             is_safe: AtomicBool::new(false),
             over: AtomicBool::new(false),
             wrote: AtomicBool::new(false),
+            csn: AtomicU64::new(0),
             waits: AtomicBool::new(false),
             waker: WakerSlot::new(),
         }
@@ -87,6 +91,9 @@ impl Member {
     fn is_doomed(&self) -> bool {
         // Relaxed: what must not be missed is looked at with the graph latched.
         self.doomed.load(Ordering::Relaxed)
+    }
+    fn csn(&self) -> Option<Csn> {
+        Some(Csn(self.csn.load(Ordering::Relaxed))).filter(|csn| csn.0 != 0)
     }
     fn doom(&self) {
         self.doomed.store(true, Ordering::Relaxed);
@@ -158,6 +165,9 @@ pub struct ReadLock {
 pub(crate) struct Serial {
     graph: Mutex<Graph>,
     targets: Targets,
+    /// Whose each commit is. A latch of its own, held with no other: commits are noted within the steps that make them visible,
+    /// and a snapshot that is taken with the graph latched may wait for those.
+    commits: Mutex<HashMap<Csn, Id>>,
 }
 
 impl Serial {
@@ -165,6 +175,7 @@ impl Serial {
         Serial {
             graph: Mutex::default(),
             targets: Targets::new(),
+            commits: Mutex::default(),
         }
     }
 
@@ -190,7 +201,8 @@ impl Serial {
     /// The transaction's commit, before anybody sees it.
     pub fn note_csn(&self, member: &Member, csn: Csn) {
         if !member.is_over() {
-            self.graph.lock().note_csn(member.id, csn);
+            member.csn.store(csn.0, Ordering::Relaxed);
+            self.commits.lock().insert(csn, member.id);
         }
     }
 
@@ -235,6 +247,13 @@ impl Serial {
             work.summarised
                 .iter()
                 .for_each(|(m, _)| graph.summarise(m.id));
+            drop(graph);
+            // After they are found among the old ones.
+            let left = work.gone.iter().chain(work.summarised.iter().map(|(m, _)| m));
+            let mut commits = self.commits.lock();
+            left.filter_map(|m| m.csn()).for_each(|csn| {
+                commits.remove(&csn);
+            });
         }
         for member in &work.decided {
             member.waker.wake();
@@ -273,7 +292,11 @@ impl Serial {
     }
 
     fn conflict_out(&self, member: &Member, writer: Writer) -> Result<(), Reason> {
-        self.graph.lock().conflict_out(member.id, writer)
+        let named = match writer {
+            Writer::Running(_) => None,
+            Writer::Committed(csn) => self.commits.lock().get(&csn).copied(),
+        };
+        self.graph.lock().conflict_out(member.id, writer, named)
     }
 
     /// `member` has written: those who had read it have an edge to it.

@@ -295,6 +295,7 @@ fn what_commits_could_have_run_one_after_the_other() {
         assert!(!world.has_cycle(), "history {seed}");
         assert!(world.serial.graph.lock().is_empty(), "history {seed}");
         assert!(world.serial.targets.is_empty(), "history {seed}");
+        assert!(world.serial.commits.lock().is_empty(), "history {seed}");
         committed += world.committed.len();
     }
     assert!(committed > 3000 * 5, "only {committed} committed");

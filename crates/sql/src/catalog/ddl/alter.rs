@@ -209,6 +209,18 @@ impl Run<'_> {
             AlterTable::ValidateConstraint { constraint, check } => {
                 return self.validate(oid, *constraint, check.as_ref());
             }
+            AlterTable::AlterConstraint {
+                constraint,
+                deferral,
+            } => {
+                if let Some(found) = self.catalog().constraint(*constraint).cloned() {
+                    self.edit.put(ConstraintDef {
+                        deferral: *deferral,
+                        ..(*found).clone()
+                    });
+                }
+                return Ok(());
+            }
             AlterTable::SetOptions(options) => {
                 for (name, value) in options {
                     def.options.retain(|(n, _)| n != name);

@@ -8,7 +8,7 @@ use throng_types::{Error, Oid, Result, oid};
 
 use super::{Run, Work};
 use crate::catalog::{
-    ConstraintDef, ConstraintKind, ForeignKey, IndexColumn, IndexDef, SchemaDef, SequenceDef,
+    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, SchemaDef, SequenceDef,
     TableDef,
 };
 use crate::command::{
@@ -307,7 +307,7 @@ impl Run<'_> {
                     expr: expr.clone(),
                     columns: key,
                 };
-                self.put_constraint(table, name.clone(), kind, !new.not_valid);
+                self.put_constraint(table, name.clone(), kind, !new.not_valid, new.deferral);
                 if !fresh && !new.not_valid {
                     self.work(Work::CheckRows {
                         table,
@@ -327,6 +327,7 @@ impl Run<'_> {
         name: String,
         kind: ConstraintKind,
         validated: bool,
+        deferral: Deferral,
     ) -> Oid {
         let oid = self.host.next_oid();
         self.edit.put(ConstraintDef {
@@ -335,6 +336,7 @@ impl Run<'_> {
             table,
             kind,
             validated,
+            deferral,
         });
         oid
     }
@@ -410,7 +412,7 @@ impl Run<'_> {
             true => ConstraintKind::PrimaryKey { index },
             false => ConstraintKind::Unique { index },
         };
-        let constraint = self.put_constraint(table.oid, name.clone(), kind, true);
+        let constraint = self.put_constraint(table.oid, name.clone(), kind, true, new.deferral);
         let column = |attnum: &u16| IndexColumn {
             attnum: *attnum,
             descending: false,
@@ -484,7 +486,7 @@ impl Run<'_> {
             true => ConstraintKind::PrimaryKey { index },
             false => ConstraintKind::Unique { index },
         };
-        let constraint = self.put_constraint(table.oid, name.clone(), kind, true);
+        let constraint = self.put_constraint(table.oid, name.clone(), kind, true, new.deferral);
         self.edit.put(IndexDef {
             name,
             primary,
@@ -512,6 +514,13 @@ impl Run<'_> {
             None => self.table(table.oid)?,
         };
         let (ref_columns, ref_index) = self.referenced_key(&target, ref_columns, key.len())?;
+        if self.catalog().is_deferrable(ref_index) {
+            let message = format!(
+                "cannot use a deferrable unique constraint for referenced table \"{}\"",
+                target.name
+            );
+            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        }
         let name = match &new.name {
             Some(name) => name.clone(),
             None => {
@@ -546,7 +555,8 @@ impl Run<'_> {
             on_delete: *on_delete,
             match_full: *match_full,
         });
-        let constraint = self.put_constraint(table.oid, name, kind, fresh || !new.not_valid);
+        let validated = fresh || !new.not_valid;
+        let constraint = self.put_constraint(table.oid, name, kind, validated, new.deferral);
         if !fresh && !new.not_valid {
             self.work(Work::CheckForeignKey { constraint });
         }

@@ -6,7 +6,7 @@ use throng_types::{Array, Datum, Oid, oid};
 use super::{Rows, SystemState, definition, row};
 use crate::catalog::builtin::class;
 use crate::catalog::{
-    Catalog, ConstraintDef, ConstraintKind, FkAction, ForeignKey, TableDef, ViewDef, builtin,
+    Catalog, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, TableDef, ViewDef, builtin,
 };
 use crate::func::operators_named;
 
@@ -53,6 +53,7 @@ struct Constraint<'a> {
     table: &'a TableDef,
     kind: u8,
     validated: bool,
+    deferral: Deferral,
     index: Oid,
     columns: Vec<u16>,
     inherits: bool,
@@ -90,8 +91,8 @@ impl Constraint<'_> {
             self.name,
             self.table.schema,
             Datum::Char(self.kind),
-            false,
-            false,
+            self.deferral.is_deferrable(),
+            self.deferral.is_deferred(),
             true,
             self.validated,
             self.table.oid,
@@ -143,6 +144,7 @@ fn stored<'a>(catalog: &Catalog, table: &'a TableDef, c: &'a ConstraintDef) -> C
         table,
         kind,
         validated: c.validated,
+        deferral: c.deferral,
         index,
         columns: constrained_columns(catalog, c),
         inherits: kind == b'c',
@@ -164,6 +166,7 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 table,
                 kind: b'n',
                 validated: true,
+                deferral: Deferral::NotDeferrable,
                 index: Oid::NONE,
                 columns: vec![attnum],
                 inherits: true,

@@ -222,6 +222,7 @@ pub fn constraint_definition(
         ConstraintKind::Check { expr, .. } => format!("CHECK ({expr})"),
         ConstraintKind::ForeignKey(key) => foreign_key(catalog, table, key, name_of),
     };
+    text += constraint.deferral.sql();
     if !constraint.validated {
         text += " NOT VALID";
     }

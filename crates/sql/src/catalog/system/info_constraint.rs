@@ -6,7 +6,7 @@ use super::constraint::constrained_columns;
 use super::definition::{action_name, not_null_name, not_nulls};
 use super::info_relation::{catalog_name, own_tables, schema_name, yes};
 use super::{Rows, SystemState, row};
-use crate::catalog::{Catalog, ConstraintDef, ConstraintKind, TableDef};
+use crate::catalog::{Catalog, ConstraintDef, ConstraintKind, Deferral, TableDef};
 
 /// The database and schema of a table, its name.
 fn table_name(catalog: &Catalog, table: &TableDef) -> Vec<Datum> {
@@ -64,7 +64,9 @@ pub(super) fn table_constraints(catalog: &Catalog, state: &dyn SystemState) -> R
             }
             _ => None,
         };
-        let rest = row![kind, "NO", "NO", "YES", nulls_distinct];
+        let deferral = constraint.map_or(Deferral::NotDeferrable, |c| c.deferral);
+        let (deferrable, deferred) = (deferral.is_deferrable(), deferral.is_deferred());
+        let rest = row![kind, yes(deferrable), yes(deferred), "YES", nulls_distinct];
         let name = constraint_name(catalog, table, name);
         Some(joined(name, [table_name(catalog, table), rest]))
     })

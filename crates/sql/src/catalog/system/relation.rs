@@ -483,7 +483,7 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             index.nulls_not_distinct,
             index.primary,
             false,
-            true,
+            !catalog.is_deferrable(index.oid),
             false,
             true,
             false,

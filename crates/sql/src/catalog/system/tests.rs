@@ -160,6 +160,7 @@ fn index(oid: Oid, name: &str, table: Oid, attnum: u16, constraint: Option<Oid>)
 
 fn constraint(oid: u32, name: &str, table: Oid, kind: ConstraintKind) -> ConstraintDef {
     ConstraintDef {
+        deferral: Default::default(),
         oid: Oid(oid),
         name: name.into(),
         table,

@@ -1,0 +1,78 @@
+//! Constraints whose checks wait: SET CONSTRAINTS, and what is due when a transaction ends or a table is changed.
+
+use throng_sql::catalog::{Catalog, ConstraintDef};
+use throng_sql::command::{Ddl, TargetKind};
+use throng_sql::settings::Id;
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result};
+
+use super::Session;
+use crate::write;
+
+impl Session {
+    /// `SET CONSTRAINTS`; no list: all. What is no longer deferred is checked at once.
+    pub(super) async fn set_constraints(
+        &mut self,
+        constraints: Option<&Vec<Oid>>,
+        deferred: bool,
+    ) -> Result<()> {
+        self.deferred.set(constraints.map(Vec::as_slice), deferred);
+        if deferred {
+            return Ok(());
+        }
+        self.check_deferred(constraints.map(Vec::as_slice)).await
+    }
+
+    /// Checks what waits, of these constraints or of all.
+    pub(super) async fn check_deferred(&mut self, constraints: Option<&[Oid]>) -> Result<()> {
+        if self.deferred.is_empty() {
+            return Ok(());
+        }
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let transaction = self.transaction()?;
+        let txn = &transaction.txn;
+        let snapshot = txn.latest_snapshot();
+        let cx = write::Context {
+            env: self.env(&catalog, &host, &snapshot, &[]),
+            txn,
+            work_mem: self.settings.borrow().int(Id::WorkMem) as usize * 1024,
+            deferred: &self.deferred,
+        };
+        let is_due = |constraint: &ConstraintDef| {
+            constraints.is_none_or(|list| list.contains(&constraint.oid))
+        };
+        let depth = transaction.savepoints.len();
+        self.deferred.check(is_due, depth, &cx).await
+    }
+
+    /// 55006: the definition is of a table with rows still to be checked.
+    pub(super) fn must_have_nothing_due(&self, ddl: &Ddl, catalog: &Catalog) -> Result<()> {
+        if self.deferred.is_empty() {
+            return Ok(());
+        }
+        let dropped = |kind: TargetKind, oid: Oid| match kind {
+            TargetKind::Table => Some(("DROP TABLE", oid)),
+            TargetKind::Index => Some(("DROP INDEX", catalog.index(oid)?.table)),
+            _ => None,
+        };
+        let tables: Vec<(&str, Oid)> = match ddl {
+            Ddl::AlterTable { table, .. } => vec![("ALTER TABLE", *table)],
+            Ddl::Truncate { tables, .. } => tables.iter().map(|t| ("TRUNCATE", *t)).collect(),
+            Ddl::Drop { targets, .. } => {
+                let targets = targets.iter();
+                targets.filter_map(|t| dropped(t.kind, t.oid)).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (what, table) in tables {
+            if self.deferred.concerns(table) {
+                let name = catalog.table(table).map_or("", |t| t.name.as_str());
+                let message =
+                    format!("cannot {what} \"{name}\" because it has pending trigger events");
+                return Err(Error::new(state::OBJECT_IN_USE, message));
+            }
+        }
+        Ok(())
+    }
+}
