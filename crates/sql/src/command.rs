@@ -6,7 +6,8 @@ use std::sync::Arc;
 use throng_types::{Error, Oid, SqlType};
 
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Persistence, Relation, ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Persistence, Relation,
+    ViewDef,
 };
 use crate::expr::Expr;
 use crate::parse::ast;

@@ -116,12 +116,7 @@ pub async fn delete_row(
 }
 
 /// Serializable transactions learn of what was written, after it was.
-fn report<T>(
-    txn: &Txn,
-    heap: &Heap,
-    row: RowRef,
-    outcome: RowOutcome<T>,
-) -> Result<RowOutcome<T>> {
+fn report<T>(txn: &Txn, heap: &Heap, row: RowRef, outcome: RowOutcome<T>) -> Result<RowOutcome<T>> {
     if let RowOutcome::Done(_) = outcome {
         txn.wrote_row(heap.file(), row.tid)?;
     }

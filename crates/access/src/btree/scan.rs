@@ -236,7 +236,9 @@ impl Cursor {
                 let (low, high) = match (self.done, self.direction) {
                     (true, _) => (start.clone(), end.clone()),
                     (false, Direction::Forward) => (start.clone(), Some(self.start.clone())),
-                    (false, Direction::Backward) => (self.end.clone().unwrap_or_default(), end.clone()),
+                    (false, Direction::Backward) => {
+                        (self.end.clone().unwrap_or_default(), end.clone())
+                    }
                 };
                 let is_noted = noted.as_ref().is_some_and(|(from, to)| {
                     *from <= low

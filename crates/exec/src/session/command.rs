@@ -315,7 +315,9 @@ impl Session {
                 if let Some(transaction) = transaction {
                     return Ok(if transaction.deferrable { "on" } else { "off" }.to_owned());
                 }
-                self.settings.borrow().show("default_transaction_deferrable")
+                self.settings
+                    .borrow()
+                    .show("default_transaction_deferrable")
             }
             "role" => Ok(match self.role.oid == self.session_role.oid {
                 true => "none".to_owned(),

@@ -138,9 +138,7 @@ impl Session {
             work_mem,
             deferred: &self.deferred,
         };
-        let rows = load
-            .run(&mut source, &context, client)
-            .await?;
+        let rows = load.run(&mut source, &context, client).await?;
         txn.next_command()?;
         Ok(rows)
     }

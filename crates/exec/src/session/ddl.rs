@@ -15,7 +15,7 @@ use throng_access::btree::BTree;
 use throng_buffer::retry;
 use throng_sql::catalog::ddl::{self, DdlHost, Work};
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object, TableDef, builtin};
-use throng_sql::command::{AlterTable, Ddl, Target, TargetKind};
+use throng_sql::command::{AlterTable, Ddl, NewConstraintKind, Target, TargetKind};
 use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
@@ -96,6 +96,25 @@ impl DdlHost for Host<'_> {
     }
 }
 
+/// How a definition locks the tables it is about: readers go on beside a foreign key that comes, writers too beside one
+/// whose rows are checked.
+fn strength(ddl: &Ddl) -> LockMode {
+    let of = |action: &AlterTable| match action {
+        AlterTable::ValidateConstraint { .. } => LockMode::ShareUpdateExclusive,
+        AlterTable::AddConstraint(new)
+            if matches!(new.kind, NewConstraintKind::ForeignKey { .. }) =>
+        {
+            LockMode::ShareRowExclusive
+        }
+        _ => LockMode::AccessExclusive,
+    };
+    match ddl {
+        Ddl::AlterTable { actions, .. } => actions.iter().map(of).max(),
+        _ => None,
+    }
+    .unwrap_or(LockMode::AccessExclusive)
+}
+
 /// The tables a definition is about, and how they are locked.
 fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
     let of_target = |kind: TargetKind, oid: Oid| match kind {
@@ -136,9 +155,7 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
         _ => Vec::new(),
     };
     let exclusive = tables.into_iter();
-    exclusive
-        .map(|oid| (oid, LockMode::AccessExclusive))
-        .collect()
+    exclusive.map(|oid| (oid, strength(ddl))).collect()
 }
 
 /// The types that users made which a definition is about, and how they are locked: whoever uses one keeps it from going.
@@ -230,7 +247,7 @@ impl Session {
             let outcome = self.apply(&mut edit, ddl, &catalog)?;
             let txn = &self.transaction()?.txn;
             for table in &outcome.touched {
-                txn.lock_relation(*table, LockMode::AccessExclusive).await?;
+                txn.lock_relation(*table, strength(ddl)).await?;
             }
             let (edited, changes) = edit.finish();
             for change in &changes {

@@ -399,8 +399,7 @@ impl Session {
         transaction.catalog = savepoint.catalog.clone();
         transaction.changes.truncate(savepoint.changes);
         let (roles_mark, outbox_mark) = (savepoint.roles_mark, savepoint.outbox_mark);
-        self.deferred
-            .rollback_to(&savepoint.deferred_mark, at + 1);
+        self.deferred.rollback_to(&savepoint.deferred_mark, at + 1);
         self.settings
             .borrow_mut()
             .rollback_to(savepoint.settings_mark);

@@ -16,8 +16,8 @@ use throng_access::btree::Conflict;
 use throng_access::{TxContext, Visibility};
 use throng_buffer::retry;
 use throng_sql::plan::ConflictNode;
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, too_late, wait_for_unique};
 use throng_txn::WaitPolicy;
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, too_late, wait_for_unique};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
@@ -35,8 +35,7 @@ pub enum Outcome {
 
 fn arbiters<'t>(target: &'t Target, node: &ConflictNode) -> Result<Vec<&'t Rc<Index>>> {
     let is_arbiter = |index: &Index| {
-        index.def.unique
-            && (node.arbiters.is_empty() || node.arbiters.contains(&index.def.oid))
+        index.def.unique && (node.arbiters.is_empty() || node.arbiters.contains(&index.def.oid))
     };
     let mut found = Vec::new();
     for (index, deferrable) in target.indexes.iter().zip(&target.deferrable) {

@@ -912,9 +912,7 @@ impl Attributes {
             let message = format!("multiple {what} clauses not allowed");
             return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
         }
-        let contradicts = |old: Option<bool>, new: Option<bool>| {
-            matches!((old, new), (Some(old), Some(new)) if old != new)
-        };
+        let contradicts = |old: Option<bool>, new: Option<bool>| matches!((old, new), (Some(old), Some(new)) if old != new);
         if contradicts(self.deferrable, deferrable) || contradicts(self.deferred, deferred) {
             let message = "conflicting constraint properties";
             return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));

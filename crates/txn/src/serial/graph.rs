@@ -203,10 +203,7 @@ impl Graph {
         let waits = |n: &&Node| n.member.pid == pid && n.member.waits.load(Ordering::Relaxed);
         let waiting = self.nodes.values().find(waits);
         let writers = waiting.map_or(&[][..], |n| &n.undecided);
-        writers
-            .iter()
-            .map(|id| self.nodes[id].member.pid)
-            .collect()
+        writers.iter().map(|id| self.nodes[id].member.pid).collect()
     }
 
     /// `me` has met a version that `writer` made or ended and that is not in its snapshot; `named`: whose that commit was.
@@ -433,7 +430,10 @@ impl Graph {
     fn end_edges(&mut self, me: Id, commits: bool) {
         let node = self.node(me);
         let read_only = node.read_only;
-        let (out, into) = (std::mem::take(&mut node.out), std::mem::take(&mut node.into));
+        let (out, into) = (
+            std::mem::take(&mut node.out),
+            std::mem::take(&mut node.into),
+        );
         let (mut kept_out, mut first_out) = (Vec::new(), node.first_out);
         for other in out {
             let last_seq = self.last_seq;
@@ -489,7 +489,10 @@ impl Graph {
 
     /// Lets go of what has committed and has nobody beside it any more.
     fn clear(&mut self, work: &mut Work) {
-        let oldest = self.active.first_key_value().map(|(id, began)| (*id, *began));
+        let oldest = self
+            .active
+            .first_key_value()
+            .map(|(id, began)| (*id, *began));
         while let Some(&id) = self.finished.front() {
             let node = &self.nodes[&id];
             if oldest.is_some_and(|(_, began)| node.committed > Some(began)) {

@@ -43,7 +43,9 @@ impl World {
         self.serial.targets.row(member, FILE, tid(row));
         match self.rows[row].load(Ordering::Acquire) {
             0 => Ok(()),
-            writer => self.serial.conflict_out(member, Writer::Running(Xid(writer))),
+            writer => self
+                .serial
+                .conflict_out(member, Writer::Running(Xid(writer))),
         }
     }
 

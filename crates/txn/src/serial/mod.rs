@@ -133,7 +133,10 @@ impl fmt::Display for Reason {
             Reason::OutToOldPivot(xid) => write!(f, "conflict out to old pivot{}.", named(xid)),
             Reason::PivotWithOutToOld(xid) => {
                 let xid = named(xid);
-                write!(f, "{PIVOT}, with conflict out to old committed transaction{xid}.")
+                write!(
+                    f,
+                    "{PIVOT}, with conflict out to old committed transaction{xid}."
+                )
             }
             Reason::InFromPreparedPivot => {
                 f.write_str("commit attempt with conflict in from prepared pivot.")
@@ -249,7 +252,10 @@ impl Serial {
                 .for_each(|(m, _)| graph.summarise(m.id));
             drop(graph);
             // After they are found among the old ones.
-            let left = work.gone.iter().chain(work.summarised.iter().map(|(m, _)| m));
+            let left = work
+                .gone
+                .iter()
+                .chain(work.summarised.iter().map(|(m, _)| m));
             let mut commits = self.commits.lock();
             left.filter_map(|m| m.csn()).for_each(|csn| {
                 commits.remove(&csn);

@@ -117,7 +117,8 @@ impl Relation {
                 None => self.gaps.remove(gap, id),
             }
         }
-        if old.is_some() && self.pages.len() + self.rows.len() + self.gaps.len() > OLD_PER_RELATION {
+        if old.is_some() && self.pages.len() + self.rows.len() + self.gaps.len() > OLD_PER_RELATION
+        {
             let oldest = self.all().old();
             self.forget_old_small(Seq::MAX);
             self.whole.add_old(oldest);

@@ -20,7 +20,10 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (self.0 >> 33) % sides
     }
 }
@@ -89,7 +92,9 @@ impl World {
     }
 
     fn followed(&self, t: &Transaction) -> Option<Arc<Member>> {
-        t.member.clone().filter(|member| self.serial.follows(member))
+        t.member
+            .clone()
+            .filter(|member| self.serial.follows(member))
     }
 
     fn read(&self, t: &mut Transaction, key: u8) -> Result<(), Reason> {

@@ -8,8 +8,8 @@ use throng_types::{Error, Oid, Result, oid};
 
 use super::{Run, Work};
 use crate::catalog::{
-    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, SchemaDef, SequenceDef,
-    TableDef,
+    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, SchemaDef,
+    SequenceDef, TableDef,
 };
 use crate::command::{
     Copied, CreateIndex, CreateTable, NewConstraint, NewConstraintKind, NewSequence,

@@ -6,7 +6,8 @@ use throng_types::{Array, Datum, Oid, oid};
 use super::{Rows, SystemState, definition, row};
 use crate::catalog::builtin::class;
 use crate::catalog::{
-    Catalog, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, TableDef, ViewDef, builtin,
+    Catalog, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, TableDef, ViewDef,
+    builtin,
 };
 use crate::func::operators_named;
 
