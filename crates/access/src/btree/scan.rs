@@ -225,7 +225,7 @@ impl Cursor {
     pub fn next_noting(
         &mut self,
         tids: &mut Vec<Tid>,
-        note: &mut dyn FnMut(&[u8], Option<&[u8]>),
+        mut note: impl FnMut(&[u8], Option<&[u8]>),
     ) -> Try<bool> {
         tids.clear();
         while !self.done && tids.is_empty() {

@@ -291,7 +291,7 @@ impl IndexScanOp {
             self.at = 0;
             let more = match cx.env.snapshot.reads() {
                 None => cursor.next(&mut self.tids)?,
-                Some(reads) => cursor.next_noting(&mut self.tids, &mut |start, end| {
+                Some(reads) => cursor.next_noting(&mut self.tids, |start, end| {
                     reads.gap(self.index.tree.file(), start, end);
                 })?,
             };
