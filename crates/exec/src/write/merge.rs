@@ -128,7 +128,7 @@ impl Merging<'_, '_> {
                         RowOutcome::Done(tid) => {
                             drop(turn);
                             check_views(execution, cx, self.target.def(), &new).await?;
-                            self.keys.updated(&old, &new, cx).await?;
+                            self.keys.updated((&old, at.tid), (&new, tid), cx).await?;
                             let row = self.returned("UPDATE", new, tid, true, input);
                             give(execution, cx, &row, returning).await?;
                             self.count += 1;
@@ -148,7 +148,7 @@ impl Merging<'_, '_> {
             match outcome {
                 RowOutcome::Done(()) => {
                     drop(turn);
-                    self.keys.deleted(&old, cx).await?;
+                    self.keys.deleted(&old, at.tid, cx).await?;
                     let row = self.returned("DELETE", old, at.tid, false, input);
                     give(execution, cx, &row, returning).await?;
                     self.count += 1;
@@ -205,7 +205,7 @@ impl Merging<'_, '_> {
         check_row(execution, cx, self.target.def(), &new).await?;
         let tid = insert_row(&self.target, &new, cx).await?;
         check_views(execution, cx, self.target.def(), &new).await?;
-        self.keys.inserted(&new, cx).await?;
+        self.keys.inserted(&new, tid, cx).await?;
         let row = self.returned("INSERT", new, tid, true, input);
         give(execution, cx, &row, returning).await?;
         self.count += 1;

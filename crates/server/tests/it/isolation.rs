@@ -123,7 +123,7 @@ impl<'a> Stage<'a> {
                 Err(e) => return vec![format!("no answer: {e}")],
             }
             let asks = format!(
-                "select coalesce(wait_event_type, '') from pg_stat_activity where pid = {}",
+                "select case wait_event when 'SafeSnapshot' then 'Lock' else coalesce(wait_event_type, '') end from pg_stat_activity where pid = {}",
                 client.pid
             );
             if self.monitor.run(&asks).value() == "Lock" {

@@ -147,6 +147,7 @@ impl Binder<'_> {
                     text: expr.clone(),
                 }),
                 not_valid: false,
+                deferral: constraint.deferral,
                 pos: like.source.pos,
             };
             let new = self.table_constraint(&check, draft)?;
@@ -178,11 +179,14 @@ impl Binder<'_> {
                     |c: &crate::catalog::IndexColumn| draft.table.column(c.attnum).name.clone();
                 columns.iter().map(name).collect()
             };
+            let own = index.constraint.and_then(|c| self.catalog().constraint(c));
+            let deferral = own.map_or(Default::default(), |c| c.deferral);
             let key = |kind| {
                 Copied::Key(NewConstraint {
                     name: None,
                     kind,
                     not_valid: false,
+                    deferral,
                 })
             };
             let options = index.options.clone();

@@ -11,6 +11,7 @@
 pub mod ast;
 mod ast_write;
 mod call;
+mod constraint;
 mod copy;
 mod ddl;
 mod dml;

@@ -6,7 +6,7 @@ use throng_types::{Error, Result};
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::catalog::{Deferral, FkAction, OnCommit, Persistence};
+use crate::catalog::{FkAction, OnCommit, Persistence};
 
 impl Parser<'_> {
     fn on_commit(&mut self, persistence: &mut Persistence) -> Result<()> {
@@ -412,44 +412,6 @@ impl Parser<'_> {
             expr,
             text: self.text_from(start),
         })
-    }
-
-    /// `DEFERRABLE`, `INITIALLY …`, `NOT VALID`, in any order.
-    fn constraint_attributes(&mut self, of_column: bool) -> Result<Attributes> {
-        let mut found = Attributes {
-            of_column,
-            ..Attributes::default()
-        };
-        loop {
-            let pos = self.pos();
-            if self.words(&["not", "deferrable"]) {
-                found.note(Some(false), None, pos)?;
-                continue;
-            }
-            if self.word("deferrable") {
-                found.note(Some(true), None, pos)?;
-                continue;
-            }
-            if self.words(&["initially", "immediate"]) {
-                found.note(None, Some(false), pos)?;
-                continue;
-            }
-            if self.words(&["initially", "deferred"]) {
-                found.note(None, Some(true), pos)?;
-                continue;
-            }
-            if self.words(&["not", "valid"]) {
-                found.not_valid = true;
-                continue;
-            }
-            if self.words(&["not", "enforced"]) {
-                return Err(self.unsupported("NOT ENFORCED constraints", pos));
-            }
-            if self.word("enforced") {
-                continue;
-            }
-            return Ok(found);
-        }
     }
 
     fn references(&mut self) -> Result<References> {
@@ -873,68 +835,6 @@ impl Parser<'_> {
                     options,
                 });
             }
-        }
-    }
-}
-
-/// What stands behind a constraint.
-#[derive(Default)]
-struct Attributes {
-    /// Of a column's constraint: each may be said once.
-    of_column: bool,
-    not_valid: bool,
-    deferrable: Option<bool>,
-    deferred: Option<bool>,
-    /// Where it is said to be deferrable, or deferred.
-    deferrable_at: Option<Pos>,
-    first: Option<(Pos, &'static str)>,
-}
-
-impl Attributes {
-    /// DEFERRABLE or not, INITIALLY DEFERRED or IMMEDIATE, said at `at`.
-    fn note(&mut self, deferrable: Option<bool>, deferred: Option<bool>, at: Pos) -> Result<()> {
-        let word = match (deferrable, deferred) {
-            (Some(true), _) => "DEFERRABLE",
-            (Some(false), _) => "NOT DEFERRABLE",
-            (None, Some(true)) => "INITIALLY DEFERRED",
-            (None, _) => "INITIALLY IMMEDIATE",
-        };
-        self.first.get_or_insert((at, word));
-        if deferrable == Some(true) || deferred == Some(true) {
-            self.deferrable_at.get_or_insert(at);
-        }
-        let again = match (self.deferrable, deferrable, self.deferred, deferred) {
-            (Some(_), Some(_), ..) => Some("DEFERRABLE/NOT DEFERRABLE"),
-            (.., Some(_), Some(_)) => Some("INITIALLY IMMEDIATE/DEFERRED"),
-            _ => None,
-        };
-        if let Some(what) = again.filter(|_| self.of_column) {
-            let message = format!("multiple {what} clauses not allowed");
-            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
-        }
-        let contradicts = |old: Option<bool>, new: Option<bool>| matches!((old, new), (Some(old), Some(new)) if old != new);
-        if contradicts(self.deferrable, deferrable) || contradicts(self.deferred, deferred) {
-            let message = "conflicting constraint properties";
-            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
-        }
-        self.deferrable = self.deferrable.or(deferrable);
-        self.deferred = self.deferred.or(deferred);
-        if self.deferrable == Some(false) && self.deferred == Some(true) {
-            let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
-            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
-        }
-        Ok(())
-    }
-
-    fn misplaced(&self) -> Option<(Pos, &'static str)> {
-        self.first
-    }
-
-    fn deferral(&self) -> Deferral {
-        match (self.deferrable, self.deferred) {
-            (_, Some(true)) => Deferral::InitiallyDeferred,
-            (Some(true), _) => Deferral::InitiallyImmediate,
-            _ => Deferral::NotDeferrable,
         }
     }
 }

@@ -182,8 +182,10 @@ impl HeldIn {
 #[derive(Default)]
 pub(super) struct Held(HashMap<FileId, HeldIn>);
 
+type Partition = Mutex<HashMap<FileId, Relation>>;
+
 pub(super) struct Targets {
-    partitions: Box<[CachePadded<Mutex<HashMap<FileId, Relation>>>]>,
+    partitions: Box<[CachePadded<Partition>]>,
 }
 
 impl Targets {
@@ -193,7 +195,7 @@ impl Targets {
         }
     }
 
-    fn partition(&self, file: FileId) -> &Mutex<HashMap<FileId, Relation>> {
+    fn partition(&self, file: FileId) -> &Partition {
         let hash = u64::from(file.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         &self.partitions[hash as usize % PARTITIONS]
     }
