@@ -149,6 +149,7 @@ types! {
     PG_LSN = 3220, "pg_lsn", 8, true, b'b', b'U', false, PG_LSN_ARRAY = 3221, b'd';
     JSONB = 3802, "jsonb", -1, false, b'b', b'U', false, JSONB_ARRAY = 3807, b'i';
     ANYENUM = 3500, "anyenum", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+    JSONPATH = 4072, "jsonpath", -1, false, b'b', b'U', false, JSONPATH_ARRAY = 4073, b'i';
     REGNAMESPACE = 4089, "regnamespace", 4, true, b'b', b'N', false, REGNAMESPACE_ARRAY = 4090, b'i';
     REGROLE = 4096, "regrole", 4, true, b'b', b'N', false, REGROLE_ARRAY = 4097, b'i';
     REGCOLLATION = 4191, "regcollation", 4, true, b'b', b'N', false, REGCOLLATION_ARRAY = 4192, b'i';

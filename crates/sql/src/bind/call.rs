@@ -316,6 +316,7 @@ fn label(node: &Node) -> Option<(String, bool)> {
         Node::NullIf(..) => Some(("nullif".into(), STRONG)),
         Node::Exists(_) => Some(("exists".into(), STRONG)),
         Node::Subquery(query) => subquery_label(query),
+        Node::Json(json) => json.label().map(|l| (l.to_string(), STRONG)),
         _ => None,
     }
 }

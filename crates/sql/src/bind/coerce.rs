@@ -22,7 +22,6 @@ const NOT_YET: &[&str] = &[
     "int4range",
     "int8multirange",
     "int8range",
-    "jsonpath",
     "line",
     "lseg",
     "macaddr",

@@ -240,6 +240,7 @@ impl Binder<'_> {
                     }
                 }
             }
+            Node::Json(json) => self.json(json, pos, scope),
             Node::Default => {
                 let message = "DEFAULT is not allowed in this context";
                 Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1))

@@ -284,6 +284,11 @@ impl Binder<'_> {
         pos: Pos,
         scope: &Scope<'_>,
     ) -> Result<(FromItem, Names)> {
+        if let ast::Node::Json(json) = &call.node
+            && let ast::JsonNode::Table(table) = &**json
+        {
+            return self.in_clause(Clause::From, |b| b.json_table(table, alias, scope));
+        }
         let label = self.label_of(call);
         let (func, args, ty) = match &call.node {
             ast::Node::Call(c) => {

@@ -17,6 +17,8 @@ mod grouping;
 mod index;
 mod like;
 mod merge;
+mod json;
+mod json_table;
 mod scope;
 mod select;
 mod table;
@@ -57,6 +59,7 @@ pub struct BindContext<'a> {
 }
 
 pub use aggregate::written_order;
+pub(crate) use json_table::table_spec;
 pub use view::{rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.

@@ -5,7 +5,7 @@ use throng_types::{Datum, Oid, SqlType, oid};
 use super::{LIST, Writer};
 use crate::bind::written_order;
 use crate::expr::{AggCall, Expr, Subquery, SubqueryKind};
-use crate::func::Function;
+use crate::func::{Function, sqljson};
 use crate::io::output_text;
 use crate::parse::quote_ident;
 
@@ -102,7 +102,7 @@ fn literal(text: &str) -> String {
 
 impl Writer<'_> {
     /// An operand of `parent`.
-    fn operand_of(&mut self, expr: &Expr, parent: &Expr) {
+    pub(super) fn operand_of(&mut self, expr: &Expr, parent: &Expr) {
         let parens = self.style.pretty && !is_clear(expr, parent);
         if parens {
             self.push("(");
@@ -114,7 +114,7 @@ impl Writer<'_> {
     }
 
     /// In parentheses where these are not left out for the reader's sake.
-    fn wrapped(&mut self, body: impl FnOnce(&mut Self)) {
+    pub(super) fn wrapped(&mut self, body: impl FnOnce(&mut Self)) {
         if !self.style.pretty {
             self.push("(");
         }
@@ -141,6 +141,7 @@ impl Writer<'_> {
                 self.push(&text);
             }
             Expr::Param(at, _) => self.push(&format!("${}", at + 1)),
+            Expr::Call { func, args, .. } if **func == sqljson::CALL => self.json(args, expr),
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
                 self.function(func, args);
             }

@@ -2,6 +2,7 @@
 
 use super::{JOIN, LIST, Named, STEP, Writer};
 use crate::expr::{Expr, RelId, Var, system};
+use crate::func::sqljson;
 use crate::query::{Body, FromItem, JoinKind, Query, Rel, RelKind};
 
 impl Writer<'_> {
@@ -137,6 +138,15 @@ impl Writer<'_> {
                 ordinality,
                 lateral: _,
             } => {
+                if **func == sqljson::TABLE {
+                    self.json_table(args);
+                    if rel.aliased || name != "json_table" {
+                        self.push(" ");
+                        self.ident(&name);
+                        self.column_list(columns);
+                    }
+                    return;
+                }
                 self.function(func, args);
                 if *ordinality {
                     self.push(" WITH ORDINALITY");

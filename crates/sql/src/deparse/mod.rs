@@ -13,6 +13,7 @@
 
 mod expr;
 mod from;
+mod json;
 mod query;
 mod window;
 
@@ -135,7 +136,7 @@ impl Writer<'_> {
         self.line(word, -STEP, STEP, plus);
     }
 
-    fn type_name(&self, ty: SqlType) -> String {
+    pub(super) fn type_name(&self, ty: SqlType) -> String {
         // What is `bpchar` without a length is not `character`, which has one.
         match (ty.oid, ty.typmod) {
             (throng_types::oid::BPCHAR, -1) => "bpchar".to_owned(),

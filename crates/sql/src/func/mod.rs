@@ -25,6 +25,7 @@ pub mod enums;
 mod extract;
 mod format;
 pub mod json;
+pub mod jsonpath;
 mod like;
 mod math;
 mod misc;
@@ -34,6 +35,7 @@ mod regex_func;
 mod registry;
 pub mod resolve;
 mod set;
+pub mod sqljson;
 mod string;
 mod string_bytes;
 mod system;
@@ -187,6 +189,15 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: json::SETS,
+        ..Family::NONE
+    },
+    Family {
+        functions: jsonpath::FUNCTIONS,
+        operators: jsonpath::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: jsonpath::SETS,
         ..Family::NONE
     },
     Family {

@@ -13,7 +13,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
 
 #[derive(Default)]
-struct Read {
+pub(super) struct Read {
     year: Option<i64>,
     /// The year was given with its last digits only.
     century: Option<i64>,
@@ -35,27 +35,27 @@ struct Read {
     second: i64,
     second_of_day: Option<i64>,
     micros: i64,
-    zone_hour: Option<i64>,
-    zone_minute: i64,
-    zone: Option<Zone>,
+    pub(super) zone_hour: Option<i64>,
+    pub(super) zone_minute: i64,
+    pub(super) zone: Option<Zone>,
 }
 
 #[cold]
-fn invalid(value: &str, field: &str) -> Error {
+pub(super) fn invalid(value: &str, field: &str) -> Error {
     Error::new(
         state::INVALID_DATETIME_FORMAT,
         format!("invalid value \"{value}\" for \"{field}\""),
     )
 }
 
-struct Reader<'a> {
-    rest: &'a str,
-    exact: bool,
+pub(super) struct Reader<'a> {
+    pub(super) rest: &'a str,
+    pub(super) exact: bool,
 }
 
 impl Reader<'_> {
     /// An integer of at most so many characters, its sign among them.
-    fn number(&mut self, width: usize, name: &str) -> Result<i64> {
+    pub(super) fn number(&mut self, width: usize, name: &str) -> Result<i64> {
         if !self.exact {
             self.rest = self.rest.trim_start();
         }
@@ -177,7 +177,7 @@ fn full_year(year: i64, digits: u32) -> i64 {
     }
 }
 
-fn read_item(
+pub(super) fn read_item(
     reader: &mut Reader<'_>,
     item: &Item,
     next: Option<&Piece>,
@@ -341,7 +341,7 @@ fn read(s: &str, format: &str) -> Result<Read> {
 }
 
 /// Days since 2000 and microseconds of the day; the first of the first month of 1 BC where nothing else is said.
-fn value(read: &Read, s: &str) -> Result<(i64, i64)> {
+pub(super) fn value(read: &Read, s: &str) -> Result<(i64, i64)> {
     let out_of_range = || overflow(&format!("date/time field value out of range: \"{s}\""));
     let mut hour = read.hour;
     if read.twelve_hours {

@@ -13,6 +13,8 @@ use throng_types::{
 
 /// What a `jsonb` value's text comes after.
 const JSONB_VERSION: u8 = 1;
+/// The same of a `jsonpath`.
+const JSONPATH_VERSION: u8 = 1;
 
 /// Appends a value's binary form, without a length. NULL appends nothing.
 pub fn output_binary(
@@ -41,7 +43,12 @@ pub fn output_binary(
                 out.extend_from_slice(&digit.to_be_bytes());
             }
         }
-        Datum::Text(v) | Datum::Json(v) => out.extend_from_slice(v.as_bytes()),
+        Datum::Text(v) | Datum::Json(v) => {
+            if ty.oid == oid::JSONPATH {
+                out.push(JSONPATH_VERSION);
+            }
+            out.extend_from_slice(v.as_bytes());
+        }
         Datum::Enum(v) => out.extend_from_slice(super::enum_label(ctx, v).as_bytes()),
         Datum::Jsonb(v) => {
             out.push(JSONB_VERSION);
@@ -242,6 +249,17 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             }
             let n = r.0.len();
             Datum::Jsonb(super::json::parse_jsonb(check_text(r.bytes(n)?)?)?)
+        }
+        oid::JSONPATH => {
+            let [version] = r.take()?;
+            if version != JSONPATH_VERSION {
+                return Err(Error::internal(format!(
+                    "unsupported jsonpath version number: {version}"
+                )));
+            }
+            let n = r.0.len();
+            let text = check_text(r.bytes(n)?)?;
+            Datum::Text(crate::func::jsonpath::input(text)?)
         }
         oid::CHAR => Datum::Char(r.take::<1>()?[0]),
         oid::UUID => Datum::Uuid(r.take()?),

@@ -170,6 +170,7 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
             Datum::Json(Text::new(text))
         }
         oid::JSONB => Datum::Jsonb(json::parse_jsonb(text)?),
+        oid::JSONPATH => Datum::Text(crate::func::jsonpath::input(text)?),
         oid::OID | oid::XID | oid::CID => Datum::Oid(scalar::parse_oid(text, ty)?),
         oid::XID8 | oid::PG_LSN => scalar::parse_wide(text, ty)?,
         oid::TID => Datum::Tid(scalar::parse_tid(text)?),

@@ -1,5 +1,9 @@
 //! What was written: statements as trees of names and constants, with byte offsets for messages.
 
+mod json;
+
+pub use json::*;
+
 /// A byte offset in the text.
 pub type Pos = u32;
 
@@ -154,6 +158,8 @@ pub enum Node {
         arg: Box<Expr>,
         collation: Name,
     },
+    /// SQL/JSON.
+    Json(Box<JsonNode>),
     /// In INSERT and UPDATE.
     Default,
 }

@@ -293,7 +293,14 @@ impl Parser<'_> {
                     negated,
                 });
             }
-            "json" | "document" | "normalized" | "nfc" | "nfd" | "nfkc" | "nfkd" => {
+            "json" => {
+                let test = self.is_json(*arg)?;
+                return Ok(match negated {
+                    true => Node::Not(boxed(test, pos)),
+                    false => test,
+                });
+            }
+            "document" | "normalized" | "nfc" | "nfd" | "nfkc" | "nfkd" => {
                 return Err(self.unsupported(&format!("IS {}", word.to_uppercase()), pos));
             }
             _ => return Err(self.unexpected()),
@@ -604,6 +611,12 @@ impl Parser<'_> {
                 self.advance();
                 self.parens(|_| Ok(()))?;
                 function(word, vec![], pos)
+            }
+            word if called && super::json::begins(word) => {
+                if let Some(call) = self.json_call(word)? {
+                    return Ok(call);
+                }
+                return self.name_primary();
             }
             "extract" | "position" | "substring" | "overlay" | "trim" if called => {
                 return self.special_call(word);

@@ -16,6 +16,7 @@ mod copy;
 mod ddl;
 mod dml;
 mod expr;
+pub(crate) mod json;
 mod keyword;
 mod lexer;
 mod merge;

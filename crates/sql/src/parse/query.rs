@@ -543,7 +543,10 @@ impl Parser<'_> {
             return Err(self.unsupported("ROWS FROM", pos));
         }
         if self.function_item_ahead() {
-            let call = self.function_item()?;
+            let call = match self.is("json_table") {
+                true => self.json_table()?,
+                false => self.function_item()?,
+            };
             let ordinality = self.words(&["with", "ordinality"]);
             let alias = self.alias()?;
             if self.is_punct('(') && alias.is_none() {

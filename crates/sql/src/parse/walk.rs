@@ -223,6 +223,9 @@ impl<'a> Walk<'a, '_> {
             Node::Subquery(query) | Node::Exists(query) | Node::ArrayQuery(query) => {
                 self.subquery(query)
             }
+            Node::Json(json) if json.query().is_some() => {
+                json.query().into_iter().for_each(|q| self.subquery(q));
+            }
             _ => expr.for_each_operand(&mut |e| self.expr(e)),
         }
     }
@@ -305,18 +308,23 @@ impl Expr {
                 }
                 default.iter().for_each(|e| f(e));
             }
-            Node::Call(call) => {
-                call.args.iter().for_each(&mut *f);
-                call.order.iter().for_each(|o| f(&o.expr));
-                call.filter.iter().for_each(&mut *f);
-                if let Some(Over::Spec(spec)) = &call.over {
-                    spec.for_each_expr(f);
-                }
-            }
+            Node::Call(call) => call.for_each_operand(f),
+            Node::Json(json) => json.for_each_operand(f),
             Node::Subscript { arg, index } => {
                 f(arg);
                 f(index);
             }
+        }
+    }
+}
+
+impl Call {
+    pub(crate) fn for_each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        self.args.iter().for_each(&mut *f);
+        self.order.iter().for_each(|o| f(&o.expr));
+        self.filter.iter().for_each(&mut *f);
+        if let Some(Over::Spec(spec)) = &self.over {
+            spec.for_each_expr(f);
         }
     }
 }

@@ -153,6 +153,15 @@ impl<'a> JsonRef<'a> {
     pub fn is_container(self) -> bool {
         self.is_array() || self.is_object()
     }
+    /// The same place in the same bytes.
+    pub fn is_same(self, other: JsonRef<'_>) -> bool {
+        self.0.as_ptr_range() == other.0.as_ptr_range()
+    }
+    /// Whether another value is this one or a part of it, by where it lies.
+    pub fn holds(self, other: JsonRef<'_>) -> bool {
+        let (outer, inner) = (self.0.as_ptr_range(), other.0.as_ptr_range());
+        outer.start <= inner.start && inner.end <= outer.end
+    }
     /// Levels of containers, this one included.
     fn depth(self) -> usize {
         match self.0 {

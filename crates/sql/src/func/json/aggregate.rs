@@ -143,3 +143,68 @@ pub fn object_b_finish(ctx: &EvalContext<'_>, state: AggState) -> EvalResult {
     let object = Json::Object(members.collect::<Result<_>>()?);
     Ok(Datum::Jsonb(object.encode()?))
 }
+
+/// Pairs gathered by [`object_b_step`] or [`object_unique_step`], of which no two may have the same key.
+fn unique_pairs(state: AggState, named: bool) -> Result<Option<Vec<Datum>>> {
+    let AggState::Items(items) = state else {
+        return Ok(None);
+    };
+    let mut names = std::collections::HashSet::new();
+    for pair in items.chunks(2) {
+        let name = pair[0].as_str().unwrap_or_default();
+        if !names.insert(name) {
+            let message = match named {
+                true => format!("duplicate JSON object key value: \"{name}\""),
+                false => "duplicate JSON object key value".to_string(),
+            };
+            return Err(Error::new(state::DUPLICATE_JSON_OBJECT_KEY_VALUE, message));
+        }
+    }
+    Ok(Some(items))
+}
+pub fn object_unique_step(ctx: &EvalContext<'_>, state: &mut AggState, args: &[Datum]) -> Step {
+    match args[0].is_null() {
+        true => Err(null_key().into()),
+        false => object_b_step(ctx, state, args),
+    }
+}
+fn write_pairs(ctx: &EvalContext<'_>, items: &[Datum], absent: bool) -> EvalResult {
+    let mut out = b"{ ".to_vec();
+    let shown = items.chunks(2).filter(|pair| !absent || !pair[1].is_null());
+    for (i, pair) in shown.enumerate() {
+        if i > 0 {
+            out.extend_from_slice(b", ");
+        }
+        write_string(pair[0].as_str().unwrap_or_default(), &mut out);
+        out.extend_from_slice(b" : ");
+        write(ctx, &pair[1], pair[1].natural_type(), false, &mut out);
+    }
+    out.extend_from_slice(b" }");
+    Ok(Datum::Json(utf8(out)?.into()))
+}
+pub fn object_unique_finish(ctx: &EvalContext<'_>, state: AggState) -> EvalResult {
+    match unique_pairs(state, true)? {
+        Some(items) => write_pairs(ctx, &items, false),
+        None => Ok(Datum::Null),
+    }
+}
+pub fn object_unique_finish_strict(ctx: &EvalContext<'_>, state: AggState) -> EvalResult {
+    match unique_pairs(state, true)? {
+        Some(items) => write_pairs(ctx, &items, true),
+        None => Ok(Datum::Null),
+    }
+}
+pub fn object_b_unique_finish(ctx: &EvalContext<'_>, state: AggState) -> EvalResult {
+    match unique_pairs(state, false)? {
+        Some(items) => object_b_finish(ctx, AggState::Items(items)),
+        None => Ok(Datum::Null),
+    }
+}
+pub fn object_b_unique_finish_strict(ctx: &EvalContext<'_>, state: AggState) -> EvalResult {
+    let Some(items) = unique_pairs(state, false)? else {
+        return Ok(Datum::Null);
+    };
+    let shown = items.chunks(2).filter(|pair| !pair[1].is_null());
+    let items = shown.flatten().cloned().collect();
+    object_b_finish(ctx, AggState::Items(items))
+}

@@ -5,7 +5,7 @@
 
 mod access;
 mod aggregate;
-mod build;
+pub(super) mod build;
 mod cast;
 mod edit;
 mod path;
@@ -26,7 +26,7 @@ fn json(value: &Datum) -> &str {
     }
 }
 
-fn jsonb(value: &Datum) -> &Jsonb {
+pub(super) fn jsonb(value: &Datum) -> &Jsonb {
     match value {
         Datum::Jsonb(value) => value,
         _ => unreachable!("not a jsonb value: {value:?}"),

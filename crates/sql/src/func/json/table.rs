@@ -184,6 +184,10 @@ aggregates! {
     6276 json_agg_strict(ANYELEMENT) JSON empty array_step_strict whole_only array_finish;
     3197 json_object_agg(ANY, ANY) JSON empty object_step whole_only object_finish;
     6280 json_object_agg_strict(ANY, ANY) JSON empty object_step_strict whole_only object_finish;
+    6281 json_object_agg_unique(ANY, ANY) JSON empty object_unique_step whole_only object_unique_finish;
+    6282 json_object_agg_unique_strict(ANY, ANY) JSON empty object_unique_step whole_only object_unique_finish_strict;
+    6289 jsonb_object_agg_unique(ANY, ANY) JSONB empty object_b_step whole_only object_b_unique_finish;
+    6290 jsonb_object_agg_unique_strict(ANY, ANY) JSONB empty object_b_step whole_only object_b_unique_finish_strict;
     3267 jsonb_agg(ANYELEMENT) JSONB empty array_b_step whole_only array_b_finish;
     6284 jsonb_agg_strict(ANYELEMENT) JSONB empty array_b_step_strict whole_only array_b_finish;
     3270 jsonb_object_agg(ANY, ANY) JSONB empty object_b_step whole_only object_b_finish;
