@@ -2,6 +2,7 @@
 
 use throng_sql::catalog::{TableDef, VirtualTable};
 use throng_sql::expr::{AggCall, Expr, SortKey, system};
+use throng_sql::func::sqljson::{self, Spec};
 use throng_sql::plan::{AggregateNode, WindowNode};
 use throng_sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
 use throng_types::Datum;
@@ -177,6 +178,14 @@ impl Names {
                 .unwrap_or_else(|| format!("column{}", at + 1)),
             Expr::Param(at, _) => format!("${}", at + 1),
             Expr::Outer(param, _) => format!("${}", param.0),
+            Expr::Call { func, args, .. } if **func == sqljson::CALL => {
+                let (spec, args) = args.split_at(1.min(args.len()));
+                let name = match spec {
+                    [Expr::Const(spec, _)] => Spec::of(spec).map_or(func.name, |s| s.name()),
+                    _ => func.name,
+                };
+                format!("{name}({})", self.list(args, ", "))
+            }
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
                 format!("{}({})", func.name, self.list(args, ", "))
             }

@@ -123,6 +123,19 @@ impl Spec {
         Ok(text.into())
     }
 
+    /// What is called, in a plan's text.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Spec::Unique => "JSON",
+            Spec::Scalar => "JSON_SCALAR",
+            Spec::Object { .. } => "JSON_OBJECT",
+            Spec::Array { .. } => "JSON_ARRAY",
+            Spec::Is { .. } => "IS JSON",
+            Spec::Path(spec) => spec.op.name(),
+            Spec::Table(_) => "JSON_TABLE",
+        }
+    }
+
     /// Read, or found read before.
     pub fn of(argument: &Datum) -> Result<Arc<Spec>> {
         let Datum::Text(text) = argument else {
