@@ -117,7 +117,7 @@ pub struct Walker<'a> {
     ignore_structure: bool,
     levels: usize,
     pub steps: u64,
-    held: usize,
+    pub held: usize,
 }
 
 /// Walks a path over a document and gives what `use_found` makes of the values and of whether there are any, or the soft error
@@ -237,6 +237,7 @@ impl<'a> Walker<'a> {
         if !(unwrap && self.lax && found.values.iter().any(Value::is_array)) {
             return Ok(found);
         }
+        self.release(&found);
         let mut flat = Found::all();
         for value in found.values {
             match value.array() {

@@ -25,7 +25,15 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// What its operands gave is gone when it is known.
     pub fn predicate(&mut self, predicate: &Item, value: &Value<'a>) -> Walk<Truth> {
+        let held = self.held;
+        let result = self.judge(predicate, value);
+        self.held = held;
+        result
+    }
+
+    fn judge(&mut self, predicate: &Item, value: &Value<'a>) -> Walk<Truth> {
         match predicate {
             Item::And(pair) => Ok(match self.truth(&pair.0, value)? {
                 Some(false) => Some(false),
@@ -83,10 +91,7 @@ impl<'a> Walker<'a> {
             return Self::quietly(result);
         }
         let found = Self::quietly(self.sequence(inner, value, false))?;
-        Ok(found.map(|found| {
-            self.release(&found);
-            !found.values.is_empty()
-        }))
+        Ok(found.map(|found| !found.values.is_empty()))
     }
 
     /// True where `holds` is for a pair of the operands' values. The left operand's arrays are unwrapped, the right one's where told.
@@ -115,8 +120,6 @@ impl<'a> Walker<'a> {
                 values: vec![Value::Null],
             },
         };
-        self.release(&left);
-        self.release(&right);
         let (mut any, mut unknown) = (false, false);
         for left in &left.values {
             for right in &right.values {
