@@ -232,10 +232,10 @@ impl Binder<'_> {
             true => oid::JSONB,
             false => oid::JSON,
         });
-        self.to_json(bound, target, formatted, reading.target.is_some(), pos)
+        self.read_as_json(bound, target, formatted, reading.target.is_some(), pos)
     }
 
-    fn to_json(
+    fn read_as_json(
         &mut self,
         mut bound: Expr,
         target: Oid,
@@ -253,7 +253,11 @@ impl Binder<'_> {
             return self.explicit_cast(bound, to, pos);
         }
         let bound = self.telling(bound, pos)?;
-        let name = if target == oid::JSON { "to_json" } else { "to_jsonb" };
+        let name = if target == oid::JSON {
+            "to_json"
+        } else {
+            "to_jsonb"
+        };
         self.apply(name, vec![bound], pos)
     }
 
@@ -364,7 +368,8 @@ impl Binder<'_> {
             if format.encoding.is_some() && ty.oid != oid::BYTEA {
                 check_encoding(format)?;
                 let message = "cannot set JSON encoding for non-bytea output types";
-                return Err(mismatch(message, format.pos));
+                let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
+                return Err(error.position(format.pos + 1));
             }
             check_encoding(format)?;
         }
@@ -387,7 +392,11 @@ impl Binder<'_> {
             false => self.try_coerce(made, ty, CastContext::Explicit, pos)?,
         };
         made.ok_or_else(|| {
-            let message = format!("cannot cast type {} to {}", type_name(from), type_name(ty.oid));
+            let message = format!(
+                "cannot cast type {} to {}",
+                type_name(from),
+                type_name(ty.oid)
+            );
             Error::new(state::CANNOT_COERCE, message).position(pos + 1)
         })
     }
@@ -412,15 +421,14 @@ impl Binder<'_> {
         self.json_value(value, Reading::to(oid::JSONB), scope)
     }
 
-    fn json_path(
-        &mut self,
-        call: &JsonPathCall,
-        pos: Pos,
-        scope: &Scope<'_>,
-    ) -> Result<Expr> {
+    fn json_path(&mut self, call: &JsonPathCall, pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
         let op = call.op;
-        if let (Some(JsonReturning { format: Some(f), .. }), JsonPathOp::Value) =
-            (&call.returning, op)
+        if let (
+            Some(JsonReturning {
+                format: Some(f), ..
+            }),
+            JsonPathOp::Value,
+        ) = (&call.returning, op)
         {
             let message = "cannot specify FORMAT JSON in RETURNING clause of JSON_VALUE()";
             return Err(syntax(message, f.pos));
@@ -491,12 +499,7 @@ impl Binder<'_> {
         }))
     }
 
-    fn default_value(
-        &mut self,
-        expr: &ast::Expr,
-        ty: SqlType,
-        scope: &Scope<'_>,
-    ) -> Result<Expr> {
+    fn default_value(&mut self, expr: &ast::Expr, ty: SqlType, scope: &Scope<'_>) -> Result<Expr> {
         let pos = expr.pos;
         let bound = self.expr(expr, scope)?;
         let is = |test: fn(&Expr) -> bool| bound.any(&mut |e| test(e));
@@ -546,7 +549,11 @@ pub(super) fn settled(wrapper: Wrapper) -> Wrapper {
 }
 
 fn made_type(binary: bool) -> SqlType {
-    if binary { SqlType::JSONB } else { SqlType::JSON }
+    if binary {
+        SqlType::JSONB
+    } else {
+        SqlType::JSON
+    }
 }
 
 /// Strings and what has no type yet are read as paths.

@@ -9,7 +9,9 @@ use super::json::{allowed, allowed_words, check_quotes, settled};
 use super::scope::{Names, Scope};
 use crate::expr::Expr;
 use crate::func::jsonpath;
-use crate::func::sqljson::{self, Behavior, Column, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper};
+use crate::func::sqljson::{
+    self, Behavior, Column, JsonPathOp, PathSpec, Plan, Spec, TableSpec, Wrapper,
+};
 use crate::parse::ast::{
     self, Alias, JsonBehavior, JsonBehaviorKind, JsonTable, JsonTableColumn, Node, Pos,
 };
@@ -91,7 +93,7 @@ impl Binder<'_> {
         let Node::Text(root) = &table.path.node else {
             let message = "only string constants are supported in JSON_TABLE path specification";
             let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
-            return Err(error.position(table.path.pos + 1));
+            return Err(error.position(leftmost(&table.path) + 1));
         };
         let mut gathered = Gathered {
             args: vec![],
@@ -115,7 +117,10 @@ impl Binder<'_> {
                 ty: *ty,
             })
             .collect();
-        if let Some(given) = alias.map(|a| a.columns.len()).filter(|n| *n > columns.len()) {
+        if let Some(given) = alias
+            .map(|a| a.columns.len())
+            .filter(|n| *n > columns.len())
+        {
             let message = format!(
                 "JSON_TABLE function has {} columns available but {given} columns specified",
                 columns.len()
@@ -259,14 +264,21 @@ impl Binder<'_> {
     }
 }
 
+/// Where an expression begins.
+fn leftmost(expr: &ast::Expr) -> Pos {
+    match &expr.node {
+        Node::Binary { left, .. } => leftmost(left),
+        _ => expr.pos,
+    }
+}
+
 /// Whether a failing row path is an error.
 fn rows_on_error(behavior: Option<&JsonBehavior>) -> Result<bool> {
     match behavior.map(|b| (&b.kind, b.pos)) {
         None | Some((JsonBehaviorKind::EmptyArray, _)) => Ok(false),
         Some((JsonBehaviorKind::Error, _)) => Ok(true),
-        Some((_, pos)) => Err(syntax("invalid ON ERROR behavior", pos).detail(
-            "Only EMPTY [ ARRAY ] or ERROR is allowed in the top-level ON ERROR clause.",
-        )),
+        Some((_, pos)) => Err(syntax("invalid ON ERROR behavior", pos)
+            .detail("Only EMPTY [ ARRAY ] or ERROR is allowed in the top-level ON ERROR clause.")),
     }
 }
 

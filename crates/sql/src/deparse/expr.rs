@@ -2,6 +2,7 @@
 
 use throng_types::{Datum, Oid, SqlType, oid};
 
+use super::json::is_test;
 use super::{LIST, Writer};
 use crate::bind::written_order;
 use crate::expr::{AggCall, Expr, Subquery, SubqueryKind};
@@ -41,6 +42,7 @@ fn shape(expr: &Expr) -> Shape {
         Expr::Not(_) => Shape::Not,
         Expr::Cast { .. } => Shape::Cast,
         Expr::ArrayCompare { .. } => Shape::ArrayCompare,
+        Expr::Call { func, args, .. } if **func == sqljson::CALL && is_test(args) => Shape::Test,
         Expr::Call { .. }
         | Expr::SetCall { .. }
         | Expr::Coalesce(..)

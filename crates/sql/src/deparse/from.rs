@@ -136,9 +136,10 @@ impl Writer<'_> {
                 func,
                 args,
                 ordinality,
-                lateral: _,
+                lateral,
             } => {
                 if **func == sqljson::TABLE {
+                    self.push(if *lateral { "LATERAL " } else { "" });
                     self.json_table(args);
                     if rel.aliased || name != "json_table" {
                         self.push(" ");

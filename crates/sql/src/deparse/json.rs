@@ -17,8 +17,21 @@ fn raw(expr: &Expr) -> &Expr {
     }
 }
 
+/// What PASSING was given.
+fn passed(expr: &Expr) -> &Expr {
+    match raw(expr) {
+        inner if inner.type_oid() == oid::JSON => inner,
+        _ => expr,
+    }
+}
+
 fn returning((ty, typmod): (u32, i32)) -> SqlType {
     SqlType::new(Oid(ty), typmod)
+}
+
+/// IS JSON, of the calls.
+pub(super) fn is_test(args: &[Expr]) -> bool {
+    table_spec(args).is_some_and(|spec| matches!(*spec, Spec::Is { .. }))
 }
 
 impl Writer<'_> {
@@ -39,9 +52,14 @@ impl Writer<'_> {
                 self.push("JSON_OBJECT(");
                 for (i, pair) in args.chunks(2).enumerate() {
                     self.push(if i > 0 { ", " } else { "" });
-                    self.expr(&pair[0]);
+                    match &pair[0] {
+                        Expr::Const(Datum::Text(key), SqlType::TEXT) => {
+                            self.push(&quote_literal(key));
+                        }
+                        key => self.expr(key),
+                    }
                     self.push(" : ");
-                    self.expr(&pair[1]);
+                    self.json_value(&pair[1]);
                 }
                 self.push(if *absent { " ABSENT ON NULL" } else { "" });
                 self.push(if *unique { " WITH UNIQUE KEYS" } else { "" });
@@ -49,7 +67,10 @@ impl Writer<'_> {
             }
             Spec::Array { absent, binary } => {
                 self.push("JSON_ARRAY(");
-                self.list(args);
+                for (i, item) in args.iter().enumerate() {
+                    self.push(if i > 0 { ", " } else { "" });
+                    self.json_value(item);
+                }
                 self.push(if *absent { "" } else { " NULL ON NULL" });
                 self.json_made(*binary);
             }
@@ -67,6 +88,17 @@ impl Writer<'_> {
             }),
             Spec::Path(spec) => self.json_path(spec, args),
             Spec::Table(_) => {}
+        }
+    }
+
+    /// A value of an object or an array.
+    fn json_value(&mut self, value: &Expr) {
+        match value {
+            Expr::Cast { arg, to, .. } if to.oid == oid::JSON && arg.type_oid() == oid::TEXT => {
+                self.expr(arg);
+                self.push(" FORMAT JSON");
+            }
+            value => self.expr(value),
         }
     }
 
@@ -96,7 +128,7 @@ impl Writer<'_> {
             self.push(" PASSING ");
             for (i, (name, value)) in spec.passing.iter().zip(&args[2..]).enumerate() {
                 self.push(if i > 0 { ", " } else { "" });
-                self.expr(value);
+                self.expr(passed(value));
                 self.push(" AS ");
                 self.ident(name);
             }
@@ -186,14 +218,18 @@ impl Writer<'_> {
             for (i, (name, value)) in spec.passing.iter().zip(&args[1..]).enumerate() {
                 self.push(if i > 0 { "," } else { "" });
                 self.json_line(0);
-                self.expr(value);
+                self.expr(passed(value));
                 self.push(" AS ");
                 self.ident(name);
             }
             self.indent -= super::LIST;
         }
         self.json_columns(spec, &spec.root, args);
-        self.push(if spec.error_on_error { " ERROR ON ERROR" } else { "" });
+        self.push(if spec.error_on_error {
+            " ERROR ON ERROR"
+        } else {
+            ""
+        });
         self.indent = indent;
         if self.style.pretty {
             self.json_line(0);
@@ -226,7 +262,11 @@ impl Writer<'_> {
             }
         }
         for (i, nested) in plan.nested.iter().enumerate() {
-            self.push(if i > 0 || !plan.columns.is_empty() { "," } else { "" });
+            self.push(if i > 0 || !plan.columns.is_empty() {
+                ","
+            } else {
+                ""
+            });
             self.json_line(0);
             self.push("NESTED PATH ");
             self.json_row_path(nested);
@@ -240,10 +280,7 @@ impl Writer<'_> {
     }
 
     fn json_column(&mut self, path: &str, how: &PathSpec, args: &[Expr]) {
-        let string = how
-            .ty()
-            .info()
-            .is_some_and(|info| info.category == b'S');
+        let string = how.ty().info().is_some_and(|info| info.category == b'S');
         match how.op {
             JsonPathOp::Exists => self.push(" EXISTS"),
             // Of a string type it is only by the format that it is JSON.

@@ -94,7 +94,7 @@ impl Parser<'_> {
     }
 
     /// Operators after `left` that bind at least as tightly as `min`.
-    fn infix(&mut self, mut left: Expr, min: u8) -> Result<Expr> {
+    pub(super) fn infix(&mut self, mut left: Expr, min: u8) -> Result<Expr> {
         let start_depth = self.depth;
         // A non-associative operator just applied: its like cannot follow.
         let mut barred = 0u8;

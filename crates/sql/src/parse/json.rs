@@ -24,10 +24,31 @@ pub(super) fn begins(word: &str) -> bool {
     )
 }
 
+fn text_type(pos: Pos) -> TypeName {
+    TypeName {
+        name: Name {
+            parts: vec!["pg_catalog".into(), "text".into()],
+            pos,
+        },
+        modifiers: vec![],
+        typmod: None,
+        array: false,
+        setof: false,
+    }
+}
+
 /// A value that is to be read as JSON, as `JSON(…)` reads it.
 fn formatted(value: JsonValue) -> Expr {
     let pos = value.expr.pos;
+    let untyped = matches!(value.expr.node, Node::Null | Node::Text(_));
     match value.format {
+        None if untyped => Expr {
+            node: Node::Cast {
+                arg: Box::new(value.expr),
+                ty: text_type(pos),
+            },
+            pos,
+        },
         None => value.expr,
         Some(_) => Expr {
             node: Node::Json(Box::new(JsonNode::Parse {
@@ -51,7 +72,14 @@ pub(crate) fn array_over(
         expr: at(Node::Column(vec!["q".into(), "a".into()])),
         format: format.cloned(),
     };
-    let aggregate = aggregate(vec![formatted(value)], false, false, true, returning.cloned(), pos);
+    let aggregate = aggregate(
+        vec![formatted(value)],
+        false,
+        false,
+        true,
+        returning.cloned(),
+        pos,
+    );
     let from = TableRef::Subquery {
         query: Box::new(query),
         lateral: false,
@@ -64,7 +92,9 @@ pub(crate) fn array_over(
     let select = Select {
         distinct: None,
         targets: vec![SelectItem {
-            expr: at(Node::Json(Box::new(JsonNode::Aggregate(Box::new(aggregate))))),
+            expr: at(Node::Json(Box::new(JsonNode::Aggregate(Box::new(
+                aggregate,
+            ))))),
             alias: None,
         }],
         from: vec![from],
@@ -210,10 +240,12 @@ impl Parser<'_> {
 
     /// `key : value`, `key VALUE value`
     fn json_pair(&mut self) -> Result<(Expr, JsonValue)> {
-        let key = self.expr()?;
-        if !self.word("value") {
-            self.expect(':')?;
+        let simple = self.expr_at(level::CAST + 1)?;
+        if self.word("value") {
+            return Ok((simple, self.json_value()?));
         }
+        let key = self.infix(simple, level::OR)?;
+        self.expect(':')?;
         Ok((key, self.json_value()?))
     }
 
@@ -231,11 +263,14 @@ impl Parser<'_> {
                 Kind::Punct(')' | ']') if open > 0 => open -= 1,
                 Kind::Punct(')' | ',') if open == 0 => break,
                 Kind::Punct(':') if open == 0 => return true,
-                Kind::Word(word) if open == 0 && word == "value" && ahead > 1 => {
-                    // A column may be called so, too.
-                    if *self.kind_at(ahead - 2) != Kind::Punct('.') {
-                        return true;
-                    }
+                // A column may be called so, too.
+                Kind::Word(word)
+                    if open == 0
+                        && word == "value"
+                        && ahead > 1
+                        && *self.kind_at(ahead - 2) != Kind::Punct('.') =>
+                {
+                    return true;
                 }
                 _ => {}
             }
@@ -275,7 +310,11 @@ impl Parser<'_> {
                     }
                     (Content::Exprs(mut exprs), format) => {
                         let last = exprs.pop();
-                        items.extend(exprs.into_iter().map(|expr| JsonValue { expr, format: None }));
+                        items.extend(
+                            exprs
+                                .into_iter()
+                                .map(|expr| JsonValue { expr, format: None }),
+                        );
                         items.extend(last.map(|expr| JsonValue { expr, format }));
                         if self.punct(',') {
                             items.append(&mut self.list(Self::json_value)?);

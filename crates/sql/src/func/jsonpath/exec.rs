@@ -226,12 +226,7 @@ impl<'a> Walker<'a> {
     }
 
     /// The walk of a chain that gives a whole sequence, arrays in it unwrapped in lax mode where told.
-    pub fn sequence(
-        &mut self,
-        chain: &[Item],
-        value: &Value<'a>,
-        unwrap: bool,
-    ) -> Walk<Found<'a>> {
+    pub fn sequence(&mut self, chain: &[Item], value: &Value<'a>, unwrap: bool) -> Walk<Found<'a>> {
         let mut found = Found::all();
         self.item(chain, value, &mut found)?;
         if !(unwrap && self.lax && found.values.iter().any(Value::is_array)) {
@@ -645,19 +640,21 @@ impl<'a> Walker<'a> {
         let right = self.sequence(&pair.1, value, true)?;
         self.release(&left);
         self.release(&right);
-        let single = |found: &Found<'a>, side: &str| match &found.values[..] {
-            [value] => value.number(),
-            _ => None,
-        }
-        .ok_or_else(|| {
-            soft(
-                state::SINGLETON_SQL_JSON_ITEM_REQUIRED,
-                format!(
-                    "{side} operand of jsonpath operator {} is not a single numeric value",
-                    operator.symbol()
-                ),
-            )
-        });
+        let single = |found: &Found<'a>, side: &str| {
+            match &found.values[..] {
+                [value] => value.number(),
+                _ => None,
+            }
+            .ok_or_else(|| {
+                soft(
+                    state::SINGLETON_SQL_JSON_ITEM_REQUIRED,
+                    format!(
+                        "{side} operand of jsonpath operator {} is not a single numeric value",
+                        operator.symbol()
+                    ),
+                )
+            })
+        };
         let (left, right) = (single(&left, "left")?, single(&right, "right")?);
         let result = match operator {
             Arithmetic::Add => left.add(&right),

@@ -235,7 +235,11 @@ impl<'a> Lexer<'a> {
         };
         let word = run(self.rest, is_other);
         // As long as a number may be, one character after it makes it junk.
-        let junk = scan.end + self.rest[scan.end..].chars().next().map_or(0, char::len_utf8);
+        let junk = scan.end
+            + self.rest[scan.end..]
+                .chars()
+                .next()
+                .map_or(0, char::len_utf8);
         let is_junk = scan.junk && self.rest[scan.end..].starts_with(is_other);
         let longest = if is_junk { junk } else { scan.end };
         if word > longest {

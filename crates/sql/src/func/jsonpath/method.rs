@@ -215,8 +215,9 @@ fn boolean(method: &Method, value: &Value<'_>) -> Walk<bool> {
 fn decimal(method: &Method, value: &Value<'_>) -> Walk<Numeric> {
     let number = match (value.number(), value.string()) {
         (Some(number), _) => number,
-        (None, Some(text)) => scalar::parse_numeric(text)
-            .map_err(|_| method.bad_argument(text, "numeric"))?,
+        (None, Some(text)) => {
+            scalar::parse_numeric(text).map_err(|_| method.bad_argument(text, "numeric"))?
+        }
         (None, None) => return Err(method.only_for(STRING_OR_NUMERIC)),
     };
     if number.is_finite() {
@@ -251,7 +252,7 @@ fn shaped(
     if let Some(scale) = scale {
         given.push(int(scale, "scale")?);
     }
-    let modifier = typmod::from_written(oid::NUMERIC, &given)?;
+    let modifier = typmod::from_written(oid::NUMERIC, &given).map_err(Failure::Soft)?;
     let text = number.to_string();
     let ty = SqlType::new(oid::NUMERIC, modifier);
     match typmod::apply(Datum::Numeric(number), ty, false) {

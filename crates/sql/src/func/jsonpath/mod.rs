@@ -77,7 +77,10 @@ pub enum Item {
     AnyElement,
     Subscripts(Vec<(Chain, Option<Chain>)>),
     /// `.**{first to last}`; [`LEAVES`] stands for `last`.
-    AnyLevel { first: u32, last: u32 },
+    AnyLevel {
+        first: u32,
+        last: u32,
+    },
     Filter(Chain),
     Method(Method),
 }

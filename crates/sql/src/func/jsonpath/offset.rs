@@ -24,10 +24,7 @@ pub fn of(base: JsonRef<'_>, target: JsonRef<'_>, steps: &mut u64) -> Option<usi
 }
 
 /// The child that has the target in it, and where it lies.
-fn child_with<'a>(
-    container: JsonRef<'a>,
-    target: JsonRef<'_>,
-) -> Option<(JsonRef<'a>, usize)> {
+fn child_with<'a>(container: JsonRef<'a>, target: JsonRef<'_>) -> Option<(JsonRef<'a>, usize)> {
     match container.view() {
         View::Array(elements) => {
             let mut at = WORD + WORD * elements.len();

@@ -156,11 +156,7 @@ impl Parser<'_> {
             let right = self.conjunction()?;
             let right = self.predicate_of(right)?;
             let deepest = left.depth.max(right.depth);
-            left = Read::over(
-                Item::Or(Box::new((left.chain, right.chain))),
-                true,
-                deepest,
-            )?;
+            left = Read::over(Item::Or(Box::new((left.chain, right.chain))), true, deepest)?;
         }
         Ok(left)
     }

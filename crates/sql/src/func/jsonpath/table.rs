@@ -36,9 +36,7 @@ fn walk<T>(
         let detail = "Jsonpath parameters should be encoded as key-value pairs of \"vars\" object.";
         return Err(Error::new(state::INVALID_PARAMETER_VALUE, message).detail(detail));
     }
-    run(
-        ctx, &path, document, variables, use_zone, answer, use_found,
-    )
+    run(ctx, &path, document, variables, use_zone, answer, use_found)
 }
 
 /// The values, those before an error included where errors are passed over.
@@ -49,28 +47,31 @@ fn values<T>(
     use_found: impl FnOnce(&[Value<'_>]) -> Result<T>,
 ) -> Result<T> {
     let silent = is_silent(args);
-    walk(ctx, args, use_zone, Answer::Values, |ended, found| {
-        match ended {
+    walk(
+        ctx,
+        args,
+        use_zone,
+        Answer::Values,
+        |ended, found| match ended {
             Err(e) if !silent => Err(e),
             _ => use_found(found),
-        }
-    })
+        },
+    )
 }
 
 /// `silent`: unknown where there is an error.
-fn exists_if(
-    ctx: &EvalContext<'_>,
-    args: &[Datum],
-    use_zone: bool,
-    silent: bool,
-) -> EvalResult {
-    let exists = walk(ctx, args, use_zone, Answer::Exists, |exists, _| {
-        match exists {
+fn exists_if(ctx: &EvalContext<'_>, args: &[Datum], use_zone: bool, silent: bool) -> EvalResult {
+    let exists = walk(
+        ctx,
+        args,
+        use_zone,
+        Answer::Exists,
+        |exists, _| match exists {
             Ok(exists) => Ok(exists.into()),
             Err(_) if silent => Ok(Datum::Null),
             Err(e) => Err(e),
-        }
-    })?;
+        },
+    )?;
     Ok(exists)
 }
 fn exists_as(ctx: &EvalContext<'_>, args: &[Datum], use_zone: bool) -> EvalResult {

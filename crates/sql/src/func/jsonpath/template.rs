@@ -106,7 +106,7 @@ fn read(text: &str, pieces: &[Piece]) -> Result<Read> {
 
 /// An abbreviation, or a displacement with or without minutes.
 fn zone(reader: &mut Reader<'_>, read: &mut Read) -> Result<()> {
-    let text = reader.rest;
+    let text = reader.rest.trim_start();
     if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
         let end = text.find(|c: char| !c.is_ascii_alphabetic());
         let (name, rest) = text.split_at(end.unwrap_or(text.len()));
@@ -118,7 +118,7 @@ fn zone(reader: &mut Reader<'_>, read: &mut Read) -> Result<()> {
         return Ok(());
     }
     let negative = text.starts_with('-');
-    reader.rest = text.strip_prefix(['+', '-', ' ']).unwrap_or(text);
+    reader.rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     let hour = reader.number(2, "TZ")?;
     if let Some(rest) = reader.rest.strip_prefix(':') {
         reader.rest = rest;

@@ -17,7 +17,10 @@ fn shown(text: &str) -> String {
 fn prints_what_postgresql_prints() {
     for (written, printed) in [
         ("lax $", "$"),
-        ("strict $.a[*].**{2 to last}", "strict $.\"a\"[*].**{2 to last}"),
+        (
+            "strict $.a[*].**{2 to last}",
+            "strict $.\"a\"[*].**{2 to last}",
+        ),
         ("1 + 2 * 3 - 4", "((1 + 2 * 3) - 4)"),
         ("-(1)", "-1"),
         ("(-1).type()", "(-1).type()"),
@@ -35,9 +38,18 @@ fn says_where_it_stops() {
     for (written, said) in [
         ("", "invalid input syntax for type jsonpath: \"\""),
         ("$ foo", "syntax error at end of jsonpath input"),
-        ("$ foo bar", "syntax error at or near \" \" of jsonpath input"),
-        ("$ == 1 == 2", "syntax error at or near \"==\" of jsonpath input"),
-        ("1a", "trailing junk after numeric literal at or near \"1a\" of jsonpath input"),
+        (
+            "$ foo bar",
+            "syntax error at or near \" \" of jsonpath input",
+        ),
+        (
+            "$ == 1 == 2",
+            "syntax error at or near \"==\" of jsonpath input",
+        ),
+        (
+            "1a",
+            "trailing junk after numeric literal at or near \"1a\" of jsonpath input",
+        ),
         ("\"a", "unterminated quoted string at end of jsonpath input"),
         ("@ + 1", "@ is not allowed in root expressions"),
         ("last", "LAST is allowed only in array subscripts"),
@@ -50,7 +62,11 @@ fn says_where_it_stops() {
 /// An operator whose result is walked on keeps its parentheses, or it would be read as another path.
 #[test]
 fn what_is_walked_on_stays_in_parentheses() {
-    for text in ["2 + (3 * 4).c", "(-$).a + 1", "($ like_regex \"a\").type() == \"x\""] {
+    for text in [
+        "2 + (3 * 4).c",
+        "(-$).a + 1",
+        "($ like_regex \"a\").type() == \"x\"",
+    ] {
         let path = Path::parse(text).unwrap();
         assert_eq!(Path::parse(&path.to_string()).unwrap(), path, "{text}");
     }
@@ -73,9 +89,15 @@ fn count(path: &str, document: &Jsonb) -> Result<usize> {
     let path = Path::parse(path)?;
     with_context(|ctx| {
         let none = Variables::Passed(&[]);
-        run(ctx, &path, document, none, false, Answer::Values, |ended, found| {
-            ended.map(|_| found.len())
-        })
+        run(
+            ctx,
+            &path,
+            document,
+            none,
+            false,
+            Answer::Values,
+            |ended, found| ended.map(|_| found.len()),
+        )
     })
 }
 
@@ -146,7 +168,10 @@ fn plain_step() -> impl Strategy<Value = Item> {
         (level(), level()).prop_map(|(first, last)| Item::AnyLevel { first, last }),
         Just(Item::Method(Method::Type)),
         Just(Item::Method(Method::KeyValue)),
-        Just(Item::Method(Method::Decimal(Some((4.into(), Some((-2).into())))))),
+        Just(Item::Method(Method::Decimal(Some((
+            4.into(),
+            Some((-2).into())
+        ))))),
         key().prop_map(|t| Item::Method(Method::Datetime(Some(t)))),
         Just(Item::Method(Method::Time(Some(3.into())))),
     ]

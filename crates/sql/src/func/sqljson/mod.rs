@@ -144,8 +144,7 @@ impl Spec {
         if let Some(found) = READ.with_borrow(|kept| kept.get(text).cloned()) {
             return Ok(found);
         }
-        let spec: Spec =
-            serde_json::from_str(text).map_err(|e| Error::internal(e.to_string()))?;
+        let spec: Spec = serde_json::from_str(text).map_err(|e| Error::internal(e.to_string()))?;
         let spec = Arc::new(spec);
         READ.with_borrow_mut(|kept| {
             if kept.len() >= KEPT {

@@ -144,14 +144,16 @@ fn truth(ctx: &EvalContext<'_>, truth: Option<bool>, spec: &PathSpec) -> Result<
         return Ok(Came::To(Datum::Null));
     };
     let value = Datum::Bool(truth);
-    Ok(Came::To(match find_cast(oid::BOOL, ty.oid, CastContext::Explicit) {
-        _ if ty.oid == oid::BOOL => value,
-        Some(cast) => {
-            let value = cast.apply(ctx, &value).map_err(|stop| stop.into_error())?;
-            crate::func::typmod::apply(value, ty, false)?
-        }
-        None => input_text(ctx, if truth { "true" } else { "false" }, ty)?,
-    }))
+    Ok(Came::To(
+        match find_cast(oid::BOOL, ty.oid, CastContext::Explicit) {
+            _ if ty.oid == oid::BOOL => value,
+            Some(cast) => {
+                let value = cast.apply(ctx, &value).map_err(|stop| stop.into_error())?;
+                crate::func::typmod::apply(value, ty, false)?
+            }
+            None => input_text(ctx, if truth { "true" } else { "false" }, ty)?,
+        },
+    ))
 }
 
 /// An error that names the column where there is one.
@@ -159,7 +161,10 @@ fn truth(ctx: &EvalContext<'_>, truth: Option<bool>, spec: &PathSpec) -> Result<
 fn several(spec: &PathSpec, code: SqlState, what: &str) -> Error {
     let message = match &spec.column {
         Some(column) => format!("JSON path expression for column \"{column}\" must return {what}"),
-        None => format!("JSON path expression in {} must return {what}", spec.op.name()),
+        None => format!(
+            "JSON path expression in {} must return {what}",
+            spec.op.name()
+        ),
     };
     Error::new(code, message)
 }

@@ -60,9 +60,8 @@ fn expected_array() -> Error {
 }
 #[cold]
 fn malformed() -> Error {
-    Error::new(state::INVALID_TEXT_REPRESENTATION, "malformed JSON array").detail(
-        "Multidimensional arrays must have sub-arrays with matching dimensions.",
-    )
+    Error::new(state::INVALID_TEXT_REPRESENTATION, "malformed JSON array")
+        .detail("Multidimensional arrays must have sub-arrays with matching dimensions.")
 }
 
 fn array(ctx: &EvalContext<'_>, value: JsonRef<'_>, ty: SqlType) -> Result<Datum> {
