@@ -207,6 +207,14 @@ impl<'a> Walker<'a> {
         }
         Ok(true)
     }
+    /// Counts a step.
+    pub fn spend(&mut self) -> Walk<()> {
+        self.steps += 1;
+        match self.steps > MAX_STEPS {
+            true => Err(too_much("steps")),
+            false => Ok(()),
+        }
+    }
     /// Values that nobody needs any longer.
     pub fn release(&mut self, found: &Found<'a>) {
         self.held -= found.values.len().min(self.held);
@@ -257,10 +265,7 @@ impl<'a> Walker<'a> {
         found: &mut Found<'a>,
         unwrap: bool,
     ) -> Walk {
-        self.steps += 1;
-        if self.steps > MAX_STEPS {
-            return Err(too_much("steps"));
-        }
+        self.spend()?;
         if self.levels >= MAX_LEVELS {
             return Err(too_deep().into());
         }

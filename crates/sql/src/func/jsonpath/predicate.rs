@@ -123,6 +123,7 @@ impl<'a> Walker<'a> {
         let (mut any, mut unknown) = (false, false);
         for left in &left.values {
             for right in &right.values {
+                self.spend()?;
                 match holds(self, left, right)? {
                     None if !self.lax => return Ok(None),
                     None => unknown = true,
