@@ -19,6 +19,7 @@ mod expr;
 mod keyword;
 mod lexer;
 mod merge;
+pub mod partition;
 mod query;
 mod table;
 mod types;
