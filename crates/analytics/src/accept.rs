@@ -1,6 +1,6 @@
 //! Which plans run here: those that mean the same wherever and in whatever order their rows are made.
 //!
-//! Scans of whole tables, filters, projections, hash joins, grouping, DISTINCT, sorting, LIMIT and UNION. Not: subqueries in
+//! Scans of whole tables, one after another for parents, filters, projections, hash joins, grouping, DISTINCT, sorting, LIMIT and UNION. Not: subqueries in
 //! expressions, values from an enclosing operator, volatile functions and those that ask the session or the catalog, row
 //! locks, system columns that are read from the tuple's header, types without a stored form.
 
@@ -60,6 +60,8 @@ fn node(plan: &Plan) -> bool {
             right,
         } => (*all || plan.types.iter().all(|t| orderable(*t))) && node(left) && node(right),
         Node::Materialize { input } => node(input),
+        // That conditions rule a table out is no reason to read it here: it has no rows then.
+        Node::Append(append) => append.inputs.iter().all(|input| node(&input.plan)),
         _ => false,
     }
 }

@@ -8,7 +8,7 @@
 //! | HashJoin | key columns added to both sides, `HashJoinExec` built on our right side; or, if that does not fit in memory, `SortMergeJoinExec` over both sides split by key and sorted |
 //! | Aggregate, DISTINCT, UNION | [`Group`] |
 //! | Limit | `GlobalLimitExec`, and what is below need not sort more rows than that |
-//! | UNION ALL | `UnionExec` |
+//! | UNION ALL, Append | `UnionExec` |
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use datafusion::physical_plan::union::UnionExec;
 use throng_exec::analytics::Job;
 use throng_exec::table::Table;
 use throng_sql::expr::{AggCall, Expr, SortKey};
-use throng_sql::plan::{AggStrategy, AggregateNode, Node, Plan, SeqScan};
+use throng_sql::plan::{AggStrategy, AggregateNode, Append, Node, Plan, SeqScan};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
@@ -140,7 +140,26 @@ impl Layout {
                     self.whole_rows(both, &plan.types)
                 }
             }
+            Node::Append(append) => self.append(append, fetch),
             _ => Err(Error::internal("a plan that analytics does not run")),
+        }
+    }
+
+    fn append(&self, append: &Append, fetch: Option<usize>) -> Result<PlanRef> {
+        let mut inputs = Vec::with_capacity(append.inputs.len());
+        for input in &append.inputs {
+            let types = &input.plan.types;
+            let mut plan = self.node(&input.plan, fetch)?;
+            if !input.slots.is_empty() {
+                let slot = |slot: &u32| Expr::Slot(*slot, types[*slot as usize]);
+                let exprs: Vec<Expr> = input.slots.iter().map(slot).collect();
+                plan = self.compute(plan, &kinds_of(types)?, None, Some(&exprs))?;
+            }
+            inputs.push(plan);
+        }
+        match inputs.len() {
+            1 => Ok(inputs.remove(0)),
+            _ => UnionExec::try_new(inputs).map_err(refused),
         }
     }
 

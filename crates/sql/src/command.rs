@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use throng_types::{Error, Oid, SqlType};
 
+use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Persistence, Relation,
-    ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Lineage, Persistence,
+    Relation, ViewDef,
 };
 use crate::expr::Expr;
 use crate::parse::ast;
@@ -80,6 +81,21 @@ pub enum Ddl {
     AlterTable {
         table: Oid,
         actions: Vec<AlterTable>,
+        /// Not of its children.
+        only: bool,
+    },
+    AttachPartition {
+        table: Oid,
+        partition: Oid,
+        bound: PartitionBound,
+    },
+    DetachPartition {
+        table: Oid,
+        partition: Oid,
+    },
+    AttachIndex {
+        index: Oid,
+        partition: Oid,
     },
     CreateIndex(CreateIndex),
     CreateView(CreateView),
@@ -100,6 +116,8 @@ pub enum Ddl {
     Rename {
         target: Target,
         name: String,
+        /// Not of its children.
+        only: bool,
     },
     SetSchema {
         target: Target,
@@ -115,6 +133,8 @@ pub enum Ddl {
     },
     Truncate {
         tables: Vec<Oid>,
+        /// Those of them whose children are not meant.
+        only: Vec<Oid>,
         restart_identity: bool,
         cascade: bool,
     },
@@ -168,7 +188,10 @@ impl Ddl {
             Ddl::CreateSchema { .. } => "CREATE SCHEMA".into(),
             Ddl::CreateTable(create) if create.query.is_some() => "SELECT".into(),
             Ddl::CreateTable(_) => "CREATE TABLE".into(),
-            Ddl::AlterTable { .. } => "ALTER TABLE".into(),
+            Ddl::AlterTable { .. } | Ddl::AttachPartition { .. } | Ddl::DetachPartition { .. } => {
+                "ALTER TABLE".into()
+            }
+            Ddl::AttachIndex { .. } => "ALTER INDEX".into(),
             Ddl::CreateIndex(_) => "CREATE INDEX".into(),
             Ddl::CreateView(_) => "CREATE VIEW".into(),
             Ddl::AlterView { .. } => "ALTER VIEW".into(),
@@ -264,6 +287,10 @@ pub struct CreateTable {
     pub copied: Vec<Copied>,
     /// CREATE TABLE AS: the rows to fill it with.
     pub query: Option<Box<BoundQuery>>,
+    /// Tables to inherit from; with `bound` the one it is a partition of.
+    pub parents: Vec<Oid>,
+    pub partitioned: Option<PartitionKey>,
+    pub bound: Option<PartitionBound>,
 }
 
 /// What a table takes from another by LIKE.
@@ -300,6 +327,7 @@ pub struct NewConstraint {
     pub kind: NewConstraintKind,
     pub not_valid: bool,
     pub deferral: Deferral,
+    pub lineage: Lineage,
 }
 
 #[derive(Clone, Debug)]
@@ -393,6 +421,8 @@ pub enum AlterTable {
     ResetOptions(Vec<String>),
     SetPersistence(Persistence),
     SetOwner(Oid),
+    Inherit(Oid),
+    NoInherit(Oid),
     /// Accepted where it changes nothing a client can see (`CLUSTER ON`, `SET STATISTICS`).
     Nothing,
 }
@@ -402,6 +432,8 @@ pub struct CreateIndex {
     /// None: a name is chosen as PostgreSQL does.
     pub name: Option<String>,
     pub table: Oid,
+    /// Not on its partitions.
+    pub only: bool,
     pub columns: Vec<IndexColumn>,
     pub unique: bool,
     pub nulls_not_distinct: bool,
@@ -609,6 +641,8 @@ pub enum CopySubject {
         checks: Vec<crate::plan::CheckExpr>,
         /// WHERE, over the new row.
         filter: Option<Expr>,
+        /// The table is partitioned, or a partition.
+        routing: Option<Box<crate::route::Routing>>,
     },
     /// COPY t (columns) TO, or COPY (query) TO.
     To { query: Box<BoundQuery> },

@@ -12,6 +12,7 @@ pub mod io;
 pub mod parse;
 pub mod plan;
 pub mod query;
+pub mod route;
 pub mod settings;
 pub mod window;
 

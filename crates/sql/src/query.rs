@@ -170,6 +170,8 @@ pub struct Rel {
     pub aliased: bool,
     pub column_aliases: Vec<String>,
     pub kind: RelKind,
+    /// Of a table: without its children.
+    pub only: bool,
     /// What it offers, by position (for tables: by attribute number - 1, dropped ones included).
     pub columns: Vec<RelColumn>,
 }
@@ -313,6 +315,8 @@ pub enum ConflictAction {
 pub struct Update {
     pub table: Arc<TableDef>,
     pub rel: RelId,
+    /// Without its children.
+    pub only: bool,
     /// The FROM items; the target is not among them.
     pub from: Vec<FromItem>,
     pub filter: Option<Expr>,
@@ -329,6 +333,8 @@ pub struct Update {
 pub struct Delete {
     pub table: Arc<TableDef>,
     pub rel: RelId,
+    /// Without its children.
+    pub only: bool,
     /// The USING items; the target is not among them.
     pub from: Vec<FromItem>,
     pub filter: Option<Expr>,
@@ -531,7 +537,12 @@ impl Query {
 
 impl FromItem {
     /// The whole table under an entry.
-    pub fn of_table(table: &Arc<TableDef>, rel: RelId, alias: Option<&str>) -> FromItem {
+    pub fn of_table(
+        table: &Arc<TableDef>,
+        rel: RelId,
+        alias: Option<&str>,
+        only: bool,
+    ) -> FromItem {
         let column = |c: &crate::catalog::ColumnDef| RelColumn {
             name: c.name.clone(),
             ty: c.ty,
@@ -542,6 +553,7 @@ impl FromItem {
             aliased: alias.is_some(),
             column_aliases: vec![],
             kind: RelKind::Table(table.clone()),
+            only,
             columns: table.columns.iter().map(column).collect(),
         }))
     }

@@ -107,6 +107,10 @@ impl Batch {
         }
     }
 
+    pub fn rows(&self) -> usize {
+        self.lines.len()
+    }
+
     pub fn is_full(&self) -> bool {
         self.lines.len() >= MOST_ROWS || self.size >= MOST_BYTES
     }

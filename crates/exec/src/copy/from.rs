@@ -12,6 +12,7 @@ use throng_sql::func::Volatility;
 use throng_sql::io::binary::check_text;
 use throng_sql::io::{input_binary, input_text};
 use throng_sql::plan::CheckExpr;
+use throng_sql::route::Routing;
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlType};
 
@@ -24,11 +25,15 @@ use crate::client::{Client, Format};
 use crate::run::Row;
 use crate::run::context::Env;
 use crate::write::foreign::ForeignKeys;
+use crate::write::partition::Router;
 use crate::write::row::{check_not_null, check_violation};
 use crate::write::{Compute, Context, Target};
 
 /// `nextval` is volatile, but what it gives hangs on no table.
 const NEXTVAL: &str = "nextval";
+
+/// Rows gathered for all partitions together before they are stored.
+const MOST_GATHERED: usize = 10_000;
 
 /// A load, bound.
 pub struct Load {
@@ -39,6 +44,7 @@ pub struct Load {
     pub defaults: Vec<Option<Expr>>,
     pub checks: Vec<CheckExpr>,
     pub filter: Option<Expr>,
+    pub routing: Option<Box<Routing>>,
     pub options: CopyOptions,
     /// Whether the client wants to hear notices.
     pub notices: bool,
@@ -57,6 +63,7 @@ struct Column {
 struct Plan {
     options: CopyOptions,
     table: Arc<TableDef>,
+    routing: Option<Box<Routing>>,
     columns: Vec<Column>,
     /// What a row has where the file says nothing: constant defaults, or NULL.
     template: Row,
@@ -77,14 +84,40 @@ struct Formulas {
     checks: Vec<(String, Compute)>,
 }
 
+/// A table that rows are stored in.
+struct Outlet {
+    target: Target,
+    keys: ForeignKeys,
+    batch: Batch,
+    /// Of a partition: its own.
+    checks: Vec<(String, Compute)>,
+}
+
+impl Outlet {
+    fn of(table: &Arc<TableDef>, checks: &[CheckExpr], cx: &Context<'_>) -> Result<Outlet> {
+        let target = Target::of(table, cx)?;
+        let own = checks.iter();
+        Ok(Outlet {
+            keys: ForeignKeys::new(table, cx)?,
+            batch: Batch::new(&target, cx),
+            target,
+            checks: own
+                .map(|c| (c.name.clone(), Compute::new(vec![c.expr.clone()])))
+                .collect(),
+        })
+    }
+}
+
 /// A load under way.
 struct Loading<'a> {
     plan: &'a Plan,
     cx: &'a Context<'a>,
-    target: Target,
-    keys: ForeignKeys,
+    /// The table's, or those of the leaves that rows came to.
+    outlets: Vec<Outlet>,
+    /// For each leaf its place among the outlets.
+    places: Vec<Option<usize>>,
+    router: Option<Router>,
     formulas: Formulas,
-    batch: Batch,
     turn: Turn,
     /// The row in hand, and columns in it whose default is to be computed because the file says DEFAULT.
     row: Row,
@@ -120,11 +153,19 @@ impl Load {
             };
             client.copy_in_start(format, plan.columns.len());
         }
-        let target = Target::of(&plan.table, cx)?;
+        let outlets = match &plan.routing {
+            Some(_) => Vec::new(),
+            None => vec![Outlet::of(&plan.table, &[], cx)?],
+        };
         let mut loading = Loading {
-            keys: ForeignKeys::new(&plan.table, cx)?,
-            batch: Batch::new(&target, cx),
-            target,
+            outlets,
+            places: plan
+                .routing
+                .iter()
+                .flat_map(|r| &r.leaves)
+                .map(|_| None)
+                .collect(),
+            router: plan.routing.as_deref().map(Router::new),
             formulas,
             turn: Turn::new(),
             row: Row::new(),
@@ -191,6 +232,7 @@ impl Load {
         let plan = Plan {
             options: self.options,
             table: self.table,
+            routing: self.routing,
             columns,
             template,
             unlisted,
@@ -464,7 +506,7 @@ impl Loading<'_> {
         }
         if plan.one_by_one {
             self.store(at).await
-        } else if self.batch.is_full() {
+        } else if self.is_full() {
             self.store(At::Line).await
         } else {
             Ok(())
@@ -486,6 +528,11 @@ impl Loading<'_> {
         {
             return Ok(false);
         }
+        if let (Some(routing), Some(router)) = (&plan.routing, &mut self.router) {
+            let leaf = router.leaf(routing, row, env).await?;
+            self.add_to(leaf, routing, line).await?;
+            return Ok(true);
+        }
         check_not_null(&plan.table, row, env)?;
         for (name, check) in &mut self.formulas.checks {
             // A check that is NULL is satisfied.
@@ -493,26 +540,67 @@ impl Loading<'_> {
                 return Err(check_violation(&plan.table, name, row, env));
             }
         }
-        self.batch.add(row, line, &self.target, self.cx).await?;
+        let Outlet { target, batch, .. } = &mut self.outlets[0];
+        batch.add(row, line, target, self.cx).await?;
         Ok(true)
+    }
+
+    /// Adds the row in hand to a leaf's batch.
+    async fn add_to(&mut self, leaf: usize, routing: &Routing, line: u64) -> Result<()> {
+        let env = self.cx.env;
+        let leaf_def = &routing.leaves[leaf];
+        let place = match self.places[leaf] {
+            Some(place) => place,
+            None => {
+                let outlet = Outlet::of(&leaf_def.table, &leaf_def.checks, self.cx)?;
+                self.outlets.push(outlet);
+                *self.places[leaf].insert(self.outlets.len() - 1)
+            }
+        };
+        let row = leaf_def.row(&self.row);
+        let Outlet {
+            target,
+            batch,
+            checks,
+            ..
+        } = &mut self.outlets[place];
+        check_not_null(&leaf_def.table, &row, env)?;
+        for (name, check) in checks {
+            if value(check, &row, env).await? == Datum::Bool(false) {
+                return Err(check_violation(&leaf_def.table, name, &row, env));
+            }
+        }
+        batch.add(&row, line, target, self.cx).await
+    }
+
+    fn is_full(&self) -> bool {
+        self.outlets.iter().any(|outlet| outlet.batch.is_full())
+            || self.outlets.iter().map(|o| o.batch.rows()).sum::<usize>() >= MOST_GATHERED
     }
 
     /// Stores the batch. `at`: what to tell of a row that is refused, beside its line.
     async fn store(&mut self, at: At<'_>) -> Result<()> {
-        let stored = self
-            .batch
-            .store(&self.target, &mut self.keys, &mut self.turn, self.cx)
-            .await;
-        self.stored += stored.map_err(|refused| match refused.line {
-            Some(line) => self.plan.placed(refused.error, line, at),
-            None => refused.error,
-        })?;
+        for outlet in &mut self.outlets {
+            let Outlet {
+                target,
+                keys,
+                batch,
+                ..
+            } = outlet;
+            let stored = batch.store(target, keys, &mut self.turn, self.cx).await;
+            self.stored += stored.map_err(|refused| match refused.line {
+                Some(line) => self.plan.placed(refused.error, line, at),
+                None => refused.error,
+            })?;
+        }
         Ok(())
     }
 
     async fn finish(mut self, client: &mut dyn Client) -> Result<u64> {
         self.store(At::Line).await?;
-        self.keys.finish(self.cx).await?;
+        for outlet in std::mem::take(&mut self.outlets) {
+            outlet.keys.finish(self.cx).await?;
+        }
         self.cx.deferred.end_statement(self.cx).await?;
         if self.skipped > 0
             && self.plan.notices

@@ -8,6 +8,7 @@ use throng_sql::plan::{Cost, Node, Plan, PlannedStatement, StatementTag, WithWri
 use throng_types::{Datum, Error, Result, Tid};
 
 use super::aggregate::AggregateOp;
+use super::append::AppendOp;
 use super::context::{Cx, Env, Memory, NodeCounters};
 use super::distinct::Distinct;
 use super::function::{FunctionScanOp, ProjectSetOp};
@@ -371,6 +372,13 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
         } => {
             let (left, right) = (child(left, cx)?, child(right, cx)?);
             Box::new(SetOperation::new(*op, *all, &plan.types, left, right))
+        }
+        Node::Append(append) => {
+            let mut inputs = Vec::with_capacity(append.inputs.len());
+            for input in &append.inputs {
+                inputs.push(child(&input.plan, cx)?);
+            }
+            Box::new(AppendOp::new(append, inputs))
         }
         Node::LockRows { input, rows } => Box::new(LockRowsOp::new(input, rows, child(input, cx)?)),
         Node::Materialize { input } => {

@@ -8,7 +8,11 @@
 //!                                                                      still qualifies is locked in its turn
 //! ```
 
+use std::sync::Arc;
+
 use throng_access::RowLockMode;
+use throng_sql::catalog::TableDef;
+use throng_sql::expr::RelId;
 use throng_sql::plan::LockTarget;
 use throng_sql::plan::Plan;
 use throng_sql::query::RowLockStrength;
@@ -50,6 +54,7 @@ pub struct LockRowsOp {
 /// The input, run again for one row that changed.
 struct Recheck {
     operator: BoxOperator,
+    rel: RelId,
     tid: Tid,
 }
 
@@ -70,11 +75,11 @@ impl LockRowsOp {
     }
 
     /// Runs the re-check; afterwards the row in hand is the new version, or there is none.
-    fn recheck(&mut self, at: usize, cx: &mut Cx) -> Step<()> {
+    fn recheck(&mut self, cx: &mut Cx) -> Step<()> {
         let Some(recheck) = &mut self.recheck else {
             return Ok(());
         };
-        let outside = cx.recheck.replace((self.targets[at].rel, recheck.tid));
+        let outside = cx.recheck.replace((recheck.rel, recheck.tid));
         let found = recheck.operator.next(cx, &mut self.row);
         cx.recheck = outside;
         // Locks start over: with a join, the other tables' rows may be others now.
@@ -82,6 +87,18 @@ impl LockRowsOp {
         self.recheck = None;
         Ok(())
     }
+}
+
+/// The table that a row to lock is of, and its entry.
+fn table_of<'t>(target: &'t LockTarget, row: &[Datum]) -> (RelId, &'t TableDef) {
+    let own = (target.rel, &*target.table);
+    let Some((tableoid, members)) = &target.family else {
+        return own;
+    };
+    let of =
+        |(_, table): &&(RelId, Arc<TableDef>)| row[*tableoid as usize] == Datum::Oid(table.oid.0);
+    let found = members.iter().find(of);
+    found.map_or(own, |(rel, table)| (*rel, &**table))
 }
 
 impl Operator for LockRowsOp {
@@ -95,7 +112,7 @@ impl Operator for LockRowsOp {
                 continue;
             };
             if self.recheck.is_some() {
-                self.recheck(at, cx)?;
+                self.recheck(cx)?;
                 continue;
             }
             let Some(target) = self.targets.get(at) else {
@@ -115,7 +132,7 @@ impl Operator for LockRowsOp {
             match cx.locked.take() {
                 None => {
                     return Err(Stop::Lock(LockRequest {
-                        file: target.table.file,
+                        file: table_of(target, &self.row).1.file,
                         tid,
                         mode: mode_of(target.strength),
                         wait: target.wait,
@@ -125,7 +142,8 @@ impl Operator for LockRowsOp {
                 Some(Locked::Gone | Locked::Skipped) => self.target = None,
                 Some(Locked::Changed(tid)) => {
                     let operator = build::operator(self.input_plan, cx)?;
-                    self.recheck = Some(Recheck { operator, tid });
+                    let rel = table_of(target, &self.row).0;
+                    self.recheck = Some(Recheck { operator, rel, tid });
                 }
             }
         }

@@ -13,6 +13,7 @@
 //! evaluated again for the same row; an error ends the statement.
 
 pub mod aggregate;
+pub mod append;
 pub mod build;
 pub mod context;
 pub mod distinct;

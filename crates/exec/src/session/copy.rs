@@ -34,8 +34,13 @@ impl Session {
                 defaults,
                 checks,
                 filter,
+                routing,
             } => {
                 let table = self.table_to_load(table, &options).await?;
+                // All leaves: which of them get rows is not known.
+                for leaf in routing.iter().flat_map(|r| &r.leaves) {
+                    self.table_to_load(leaf.table.oid, &options).await?;
+                }
                 let notices = self.settings.borrow().text(Id::ClientMinMessages) == "notice";
                 let load = Load {
                     table,
@@ -43,6 +48,7 @@ impl Session {
                     defaults,
                     checks,
                     filter,
+                    routing,
                     options,
                     notices,
                 };

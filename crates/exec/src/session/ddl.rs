@@ -142,12 +142,34 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
             );
             return locks;
         }
+        Ddl::CreateTable(create) => {
+            let mode = match create.bound {
+                Some(_) => LockMode::AccessExclusive,
+                None => LockMode::ShareUpdateExclusive,
+            };
+            return create.parents.iter().map(|oid| (*oid, mode)).collect();
+        }
+        Ddl::AttachPartition {
+            table, partition, ..
+        }
+        | Ddl::DetachPartition { table, partition } => vec![*table, *partition],
+        Ddl::AttachIndex { index, partition } => [index, partition]
+            .into_iter()
+            .filter_map(|oid| catalog.index(*oid))
+            .map(|index| index.table)
+            .collect(),
         Ddl::AlterView { view, .. } => vec![*view],
         Ddl::AlterTable { table, .. } => vec![*table],
         Ddl::Truncate { tables, .. } => tables.clone(),
         Ddl::Drop { targets, .. } => targets
             .iter()
             .filter_map(|t| of_target(t.kind, t.oid))
+            // Whoever uses a partitioned table must not find a partition gone.
+            .flat_map(|oid| {
+                let table = catalog.table(oid).filter(|t| t.bound.is_some());
+                let parents = table.map_or(&[][..], |t| &t.parents);
+                parents.iter().copied().chain([oid])
+            })
             .collect(),
         Ddl::Rename { target, .. }
         | Ddl::SetSchema { target, .. }
@@ -354,6 +376,14 @@ impl Session {
             Work::CheckRows { table, name, expr } => {
                 self.check_rows(table, &name, expr, edited).await?;
             }
+            Work::CheckPartition {
+                table,
+                partition,
+                default,
+            } => {
+                self.check_partition(table, partition, default, edited)
+                    .await?;
+            }
             Work::CheckForeignKey { constraint } => {
                 self.check_foreign_key(constraint, before, edited).await?;
             }
@@ -530,6 +560,46 @@ impl Session {
                         def.name
                     );
                     return Err(Error::new(state::CHECK_VIOLATION, message).constraint(name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of `table`, which `partition` is or is above, that `partition` does not take.
+    async fn check_partition(
+        &self,
+        table: Oid,
+        partition: Oid,
+        default: bool,
+        catalog: &Arc<Catalog>,
+    ) -> Result<()> {
+        let def = catalog.table(table).ok_or_else(|| gone("table"))?;
+        let store = &self.engine.store;
+        let txn = &self.transaction()?.txn;
+        let host = self.host(catalog);
+        let mut fit = write::partition::Fit::of(def, partition, catalog, host.eval())?;
+        let table = Table::unshared(def, store, &host.eval())?;
+        let mut scan = PageRows::new(&table, txn.latest_snapshot()).await?;
+        let mut page: Vec<(RowRef, Row)> = Vec::new();
+        while scan.next(&mut page).await? {
+            self.handle.cancel_flag().check()?;
+            let snapshot = txn.latest_snapshot();
+            let env = self.env(catalog, &host, &snapshot, &[]);
+            for (_, row) in &page {
+                if !fit.takes(row, env).await? {
+                    let message = match default {
+                        true => format!(
+                            "updated partition constraint for default partition \"{}\" would be violated by some row",
+                            def.name
+                        ),
+                        false => format!(
+                            "partition constraint of relation \"{}\" is violated by some row",
+                            def.name
+                        ),
+                    };
+                    let error = Error::new(state::CHECK_VIOLATION, message);
+                    return Err(write::row::about(error, def, env));
                 }
             }
         }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use throng_sql::bind;
-use throng_sql::catalog::system::definition;
+use throng_sql::catalog::system::{definition, partition};
 use throng_sql::catalog::{Relation, ViewDef, builtin};
 use throng_sql::func::EvalResult;
 use throng_types::error::state;
-use throng_types::{Datum, Error, Oid, Result};
+use throng_types::{Array, Datum, Error, Oid, Record, Result};
 
 use super::host::SessionHost;
 
@@ -18,6 +18,14 @@ fn oid(value: &Datum) -> Oid {
 fn number(value: &Datum) -> i64 {
     value.as_i64().unwrap_or_default()
 }
+
+/// What a row of `pg_partition_tree` is made of.
+const TREE_TYPES: [Oid; 4] = [
+    throng_types::oid::REGCLASS,
+    throng_types::oid::REGCLASS,
+    throng_types::oid::BOOL,
+    throng_types::oid::INT4,
+];
 
 impl SessionHost<'_> {
     pub(super) fn describe(&self, name: &str, args: &[Datum]) -> EvalResult {
@@ -75,18 +83,108 @@ impl SessionHost<'_> {
                     .and_then(|view| self.definition_of(&view, pretty))
                     .into()
             }
-            // There are no rules, triggers, partitions, extended statistics or functions of users'.
+            "pg_get_partkeydef" => {
+                let table = self.catalog.table(oid(&args[0]));
+                table
+                    .and_then(|t| Some(partition::key_definition(t, t.partitioned.as_ref()?)))
+                    .into()
+            }
+            "pg_get_partition_constraintdef" => {
+                let table = self.catalog.table(oid(&args[0]));
+                table
+                    .and_then(|t| partition::constraint_definition(self.catalog, t))
+                    .into()
+            }
+            "pg_partition_root" => self
+                .lineage_of(oid(&args[0]))
+                .last()
+                .map(|oid| Datum::Oid(oid.0))
+                .unwrap_or_default(),
+            "pg_partition_ancestors" => {
+                let items = self.lineage_of(oid(&args[0])).into_iter();
+                let items = items.map(|oid| Datum::Oid(oid.0)).collect();
+                Datum::array(Array::from_items(throng_types::oid::REGCLASS, items))
+            }
+            "pg_partition_tree" => self.partition_tree(oid(&args[0])),
+            // There are no rules, triggers, extended statistics or functions of users'.
             "pg_get_ruledef"
             | "pg_get_triggerdef"
             | "pg_get_functiondef"
             | "pg_get_function_sqlbody"
             | "pg_get_function_arg_default"
-            | "pg_get_partkeydef"
-            | "pg_get_partition_constraintdef"
             | "pg_get_statisticsobjdef"
             | "pg_get_statisticsobjdef_columns" => Datum::Null,
             other => return Err(Error::unsupported(format!("function {other}()")).into()),
         })
+    }
+
+    /// A table or an index of partitions, itself first, up to the one that is no partition; none for others.
+    fn lineage_of(&self, relation: Oid) -> Vec<Oid> {
+        let mut found = Vec::new();
+        if let Some(table) = self.catalog.table(relation) {
+            if table.is_partitioned() || table.bound.is_some() {
+                found.push(relation);
+                found.extend(self.catalog.ancestors(table));
+            }
+        } else if let Some(index) = self.catalog.index(relation) {
+            let of_partitioned = self
+                .catalog
+                .table(index.table)
+                .is_some_and(|t| t.is_partitioned());
+            if of_partitioned || index.parent.is_some() {
+                let mut at = Some(relation);
+                while let Some(oid) = at {
+                    found.push(oid);
+                    at = self.catalog.index(oid).and_then(|i| i.parent);
+                }
+            }
+        }
+        found
+    }
+
+    /// Relation, parent, whether it is a leaf, level: as an array of rows.
+    fn partition_tree(&self, relation: Oid) -> Datum {
+        let mut rows = Vec::new();
+        let lineage = self.lineage_of(relation);
+        if !lineage.is_empty() {
+            let mut next = vec![(relation, lineage.get(1).copied(), 0)];
+            while !next.is_empty() {
+                let mut below = Vec::new();
+                for (oid, parent, level) in next {
+                    let children = self.parts_of(oid);
+                    let leaf = match self.catalog.index(oid) {
+                        Some(index) => self.catalog.table(index.table),
+                        None => self.catalog.table(oid),
+                    };
+                    let row = vec![
+                        Datum::Oid(oid.0),
+                        parent.map_or(Datum::Null, |p| Datum::Oid(p.0)),
+                        leaf.is_none_or(|t| !t.is_partitioned()).into(),
+                        Datum::Int4(level),
+                    ];
+                    rows.push(Datum::Record(Arc::new(Record {
+                        types: TREE_TYPES.into(),
+                        values: row,
+                        names: None,
+                    })));
+                    below.extend(children.into_iter().map(|c| (c, Some(oid), level + 1)));
+                }
+                next = below;
+            }
+        }
+        Datum::array(Array::from_items(throng_types::oid::RECORD, rows))
+    }
+
+    fn parts_of(&self, relation: Oid) -> Vec<Oid> {
+        match self.catalog.index(relation) {
+            None => self.catalog.children_of(relation).to_vec(),
+            Some(index) => {
+                let tables = self.catalog.children_of(index.table).iter();
+                let indexes = tables.flat_map(|t| self.catalog.indexes_of(*t));
+                let parts = indexes.filter(|i| i.parent == Some(relation));
+                parts.map(|i| i.oid).collect()
+            }
+        }
     }
 
     /// A view given by its oid or its name; None where it is none.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use throng_sql::command::{ExplainFormat, ExplainOptions};
-use throng_sql::plan::{Node, Plan, PlannedStatement, StatementTag};
+use throng_sql::expr::RelId;
+use throng_sql::plan::{Family, Node, Plan, PlannedStatement, StatementTag};
 use throng_sql::query::{BoundQuery, JoinKind, SetOp};
 use throng_types::{Datum, Oid, Result, SqlType};
 
@@ -200,6 +201,10 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         names
     };
     let (title, names) = match &plan.node {
+        Node::Values { rows } if rows.is_empty() => {
+            details.push(("One-Time Filter", "false".to_owned()));
+            ("Result".to_owned(), Names::numbered(plan.types.len()))
+        }
         Node::Values { rows } => {
             let title = if rows.len() == 1 {
                 "Result"
@@ -366,6 +371,21 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
             };
             (title.to_owned(), names)
         }
+        Node::Append(append) => {
+            if let [input] = &append.inputs[..] {
+                let (mut shown, names) = show(&input.plan, counters);
+                shown.cost = plan.cost;
+                return (shown, names.picked(&input.slots));
+            }
+            let mut names = Names::numbered(plan.types.len());
+            for (at, input) in append.inputs.iter().enumerate() {
+                let own = below(&input.plan).picked(&input.slots);
+                if at == 0 {
+                    names = own;
+                }
+            }
+            ("Append".to_owned(), names)
+        }
         Node::LockRows { input, .. } => {
             let names = below(input);
             ("LockRows".to_owned(), names)
@@ -383,6 +403,7 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         }
         Node::Update(node) => {
             below(&node.input);
+            targets("Update", &node.input, node.family.as_deref(), &mut details);
             (
                 format!("Update on {}", node.table.name),
                 Names::numbered(plan.types.len()),
@@ -399,6 +420,7 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         }
         Node::Delete(node) => {
             below(&node.input);
+            targets("Delete", &node.input, node.family.as_deref(), &mut details);
             (
                 format!("Delete on {}", node.table.name),
                 Names::numbered(plan.types.len()),
@@ -417,6 +439,32 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         },
         names,
     )
+}
+
+/// The tables behind the target that are read, each on a line of its own.
+fn targets(
+    verb: &str,
+    input: &Plan,
+    family: Option<&Family>,
+    details: &mut Vec<(&'static str, String)>,
+) {
+    for member in family.iter().flat_map(|family| &family.members) {
+        if let Some(alias) = alias_of(input, member.rel) {
+            details.push(("", on_table(verb, &member.leaf.table.name, alias)));
+        }
+    }
+}
+
+/// What an entry's scan goes by.
+fn alias_of(plan: &Plan, rel: RelId) -> Option<&str> {
+    match &plan.node {
+        Node::SeqScan(scan) if scan.rel == rel => Some(&scan.alias),
+        Node::IndexScan(scan) if scan.rel == rel => Some(&scan.alias),
+        _ => plan
+            .children()
+            .into_iter()
+            .find_map(|child| alias_of(child, rel)),
+    }
 }
 
 fn write_text(node: &Shown, options: &ExplainOptions, depth: usize, lines: &mut Vec<String>) {
@@ -447,7 +495,10 @@ fn write_text(node: &Shown, options: &ExplainOptions, depth: usize, lines: &mut 
     }
     lines.push(line);
     for (label, text) in &node.details {
-        lines.push(format!("{rest}{label}: {text}"));
+        lines.push(match *label {
+            "" => format!("{rest}{text}"),
+            label => format!("{rest}{label}: {text}"),
+        });
     }
     for child in &node.children {
         write_text(child, options, depth + 1, lines);
@@ -515,6 +566,7 @@ fn write_json(node: &Shown, options: &ExplainOptions, depth: usize, out: &mut St
     fields.extend(
         node.details
             .iter()
+            .filter(|(label, _)| !label.is_empty())
             .map(|(label, text)| format!("\"{label}\": {}", json_string(text))),
     );
     out.push_str("{\n");

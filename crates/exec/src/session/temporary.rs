@@ -121,6 +121,7 @@ impl Session {
         }
         if !emptied.is_empty() {
             let truncate = Ddl::Truncate {
+                only: Vec::new(),
                 tables: emptied,
                 restart_identity: false,
                 cascade: false,

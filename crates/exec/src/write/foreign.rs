@@ -16,7 +16,10 @@ use throng_access::btree::{Cursor, Direction, KeyRange};
 use throng_access::{RowLockMode, TupleBatch};
 use throng_buffer::{Ring, retry};
 use throng_sql::bind;
-use throng_sql::catalog::{ConstraintDef, FkAction, ForeignKey, TableDef};
+use throng_sql::catalog::partition::columns_in_child;
+use throng_sql::catalog::{
+    Catalog, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
+};
 use throng_sql::func::compare::comparator;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, lock_row, too_late};
 use throng_txn::{LockMode, Snapshot, WaitPolicy};
@@ -79,7 +82,7 @@ impl ForeignKeys {
         Ok(ForeignKeys {
             table: table.clone(),
             outgoing,
-            incoming: catalog.referencing(table.oid).to_vec(),
+            incoming: incoming(table, catalog),
             alone: true,
             to_check: Vec::new(),
             departed: Vec::new(),
@@ -152,6 +155,22 @@ impl ForeignKeys {
             }
         }
         Ok(())
+    }
+
+    /// A row that is in another partition now, as it was and as it would be here: to those who pointed at it, it was updated.
+    pub fn moved(&mut self, old: &[Datum], new: &[Datum]) -> Result<()> {
+        for (at, constraint) in self.incoming.iter().enumerate() {
+            let columns = &foreign(constraint)?.ref_columns;
+            if key_of(old, columns) != key_of(new, columns) {
+                self.departed.push((at, old.to_vec(), Some(new.to_vec())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether others point at the table.
+    pub fn is_referenced(&self) -> bool {
+        !self.incoming.is_empty()
     }
 
     pub async fn deleted(&mut self, old: &[Datum], tid: Tid, cx: &Context<'_>) -> Result<()> {
@@ -261,17 +280,22 @@ async fn find_referenced(
     cx.txn
         .lock_relation(referenced.oid, LockMode::RowShare)
         .await?;
-    let target = Table::of(referenced, cx.env.store, &cx.env.eval)?;
-    let index = Index::of(index, referenced, cx.env.store);
-    // The index's columns may stand in another order than the constraint's.
-    let mut values = vec![Datum::Null; referenced.columns.len()];
-    for (value, attnum) in key.iter().zip(&fk.ref_columns) {
-        values[usize::from(*attnum) - 1] = value.clone();
-    }
-    let mut bytes = Vec::new();
-    index.key(&values, &mut bytes)?;
-    if lock_by_key(&target, &index, &bytes, &values, lock, cx).await? {
-        return Ok(());
+    for (leaf, index, ref_columns) in places_of_key(referenced, index, fk, catalog) {
+        if leaf.oid != referenced.oid {
+            cx.txn.lock_relation(leaf.oid, LockMode::RowShare).await?;
+        }
+        let target = Table::of(leaf, cx.env.store, &cx.env.eval)?;
+        let index = Index::of(index, leaf, cx.env.store);
+        // The index's columns may stand in another order than the constraint's.
+        let mut values = vec![Datum::Null; leaf.columns.len()];
+        for (value, attnum) in key.iter().zip(&ref_columns) {
+            values[usize::from(*attnum) - 1] = value.clone();
+        }
+        let mut bytes = Vec::new();
+        index.key(&values, &mut bytes)?;
+        if lock_by_key(&target, &index, &bytes, &values, lock, cx).await? {
+            return Ok(());
+        }
     }
     let message = format!(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
@@ -285,6 +309,83 @@ async fn find_referenced(
         ))
         .constraint(&constraint.name);
     Err(super::row::about(error, table, cx.env))
+}
+
+/// The tables that may have a referenced key, each with its index and the key's columns in it: of a partitioned table its
+/// leaves.
+fn places_of_key<'c>(
+    referenced: &'c Arc<TableDef>,
+    index: &'c Arc<IndexDef>,
+    fk: &ForeignKey,
+    catalog: &'c Catalog,
+) -> Vec<(&'c Arc<TableDef>, &'c Arc<IndexDef>, Vec<u16>)> {
+    if !referenced.is_partitioned() {
+        return vec![(referenced, index, fk.ref_columns.clone())];
+    }
+    let mut found = Vec::new();
+    for oid in catalog.descendants(referenced.oid) {
+        let Some(leaf) = catalog.table(oid).filter(|t| !t.is_partitioned()) else {
+            continue;
+        };
+        if let Some(part) = part_of_index(leaf, index.oid, catalog) {
+            let columns = mapped(&fk.ref_columns, referenced, leaf);
+            found.push((leaf, part, columns));
+        }
+    }
+    found
+}
+
+/// A leaf's part of an index of a partitioned table above it.
+fn part_of_index<'c>(
+    leaf: &TableDef,
+    whole: Oid,
+    catalog: &'c Catalog,
+) -> Option<&'c Arc<IndexDef>> {
+    catalog.indexes_of(leaf.oid).iter().find(|index| {
+        let mut at = Some(index.oid);
+        while let Some(oid) = at.filter(|oid| *oid != whole) {
+            at = catalog.index(oid).and_then(|i| i.parent);
+        }
+        at.is_some()
+    })
+}
+
+/// Columns of a table as those of one of its partitions.
+fn mapped(columns: &[u16], table: &TableDef, leaf: &TableDef) -> Vec<u16> {
+    let own = columns_in_child(table, leaf);
+    columns
+        .iter()
+        .map(|attnum| own[usize::from(*attnum) - 1])
+        .collect()
+}
+
+/// The foreign keys that point at a table or at partitioned tables it is a partition of, as keys that point at it. A key goes to
+/// one partition only, so that nobody else can have one that it had.
+fn incoming(table: &TableDef, catalog: &Catalog) -> Vec<Arc<ConstraintDef>> {
+    let mut found = catalog.referencing(table.oid).to_vec();
+    for ancestor in catalog.ancestors(table) {
+        let Some(above) = catalog.table(ancestor) else {
+            continue;
+        };
+        for constraint in catalog.referencing(ancestor) {
+            let Some(fk) = constraint.foreign_key() else {
+                continue;
+            };
+            let Some(index) = part_of_index(table, fk.ref_index, catalog) else {
+                continue;
+            };
+            found.push(Arc::new(ConstraintDef {
+                kind: ConstraintKind::ForeignKey(ForeignKey {
+                    ref_table: table.oid,
+                    ref_columns: mapped(&fk.ref_columns, above, table),
+                    ref_index: index.oid,
+                    ..fk.clone()
+                }),
+                ..(**constraint).clone()
+            }));
+        }
+    }
+    found
 }
 
 /// The row with this key that the snapshot shows.
@@ -422,6 +523,7 @@ fn act<'a>(
                         };
                     }
                     super::row::check_not_null(referencing, &changed, cx.env)?;
+                    stays_in_partition(referencing, &changed, cx).await?;
                     let turn = &mut RowTurn::default();
                     match store_update(&target, at, &row, &changed, turn, cx).await? {
                         RowOutcome::Done(tid) => {
@@ -435,6 +537,20 @@ fn act<'a>(
         }
         keys.finish(cx).await
     })
+}
+
+/// 0A000 for a row that a foreign key's action would take to another partition.
+async fn stays_in_partition(table: &Arc<TableDef>, row: &[Datum], cx: &Context<'_>) -> Result<()> {
+    if table.bound.is_none() {
+        return Ok(());
+    }
+    let mut fit = super::partition::Fit::of(table, table.oid, cx.env.catalog, cx.env.eval)?;
+    if fit.takes(row, cx.env).await? {
+        return Ok(());
+    }
+    Err(Error::unsupported(
+        "a foreign key's action that moves a row to another partition",
+    ))
 }
 
 /// Whether another row of the referenced table has the key now.

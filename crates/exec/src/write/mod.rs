@@ -12,6 +12,7 @@ pub mod conflict;
 pub mod deferred;
 pub mod foreign;
 mod merge;
+pub mod partition;
 pub mod row;
 
 use std::rc::Rc;
@@ -150,14 +151,27 @@ async fn run_one(
 ) -> Result<u64> {
     let plan = execution.plan().clone();
     let (count, keys) = match &execution.current(&plan).node {
-        Node::Insert(node) => insert(execution, node, cx, returning).await?,
-        Node::Update(node) => update(execution, node, cx, returning).await?,
-        Node::Delete(node) => delete(execution, node, cx, returning).await?,
-        Node::Merge(node) => merge::run(execution, node, cx, returning).await?,
+        Node::Insert(node) => match &node.routing {
+            Some(routing) => partition::insert(execution, node, routing, cx, returning).await?,
+            None => one(insert(execution, node, cx, returning).await?),
+        },
+        Node::Update(node) => match &node.family {
+            Some(family) => partition::update(execution, node, family, cx, returning).await?,
+            None => one(update(execution, node, cx, returning).await?),
+        },
+        Node::Delete(node) => match &node.family {
+            Some(family) => partition::delete(execution, node, family, cx, returning).await?,
+            None => one(delete(execution, node, cx, returning).await?),
+        },
+        Node::Merge(node) => one(merge::run(execution, node, cx, returning).await?),
         _ => return Err(Error::internal("a statement that writes nothing")),
     };
-    waiting.push(keys);
+    waiting.extend(keys);
     Ok(count)
+}
+
+fn one((count, keys): (u64, ForeignKeys)) -> (u64, Vec<ForeignKeys>) {
+    (count, vec![keys])
 }
 
 /// Evaluates expressions of a write, waiting for what they need.
@@ -227,20 +241,20 @@ async fn check(
     row: &[Datum],
     of: CheckOf,
 ) -> Result<()> {
-    let failed = evaluate(execution, cx.env, |plan, cx| {
+    let failed = failed_check(execution, cx, row, |plan| {
         let checks: &'static [CheckExpr] = match &plan.node {
             Node::Insert(node) => &node.checks,
             Node::Update(node) => &node.checks,
             Node::Merge(node) => &node.checks,
             _ => &[],
         };
-        for check in checks.iter().filter(|check| check.of == of) {
-            // A check that is NULL is satisfied.
-            if eval(&check.expr, row, cx)? == Datum::Bool(false) {
-                return Ok(Some(check));
-            }
+        // A table's own come before those of views.
+        let first_view = checks.iter().position(|check| check.of == CheckOf::View);
+        let (own, views) = checks.split_at(first_view.unwrap_or(checks.len()));
+        match of {
+            CheckOf::Constraint => own,
+            CheckOf::View => views,
         }
-        Ok(None)
     })
     .await?;
     match failed {
@@ -250,6 +264,25 @@ async fn check(
             CheckOf::View => row::view_violation(def, &check.name, row, cx.env),
         }),
     }
+}
+
+/// The first of some checks that a row breaks.
+async fn failed_check(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    row: &[Datum],
+    checks: impl Fn(&'static Plan) -> &'static [CheckExpr],
+) -> Result<Option<&'static CheckExpr>> {
+    evaluate(execution, cx.env, |plan, cx| {
+        for check in checks(plan) {
+            // A check that is NULL is satisfied.
+            if eval(&check.expr, row, cx)? == Datum::Bool(false) {
+                return Ok(Some(check));
+            }
+        }
+        Ok(None)
+    })
+    .await
 }
 
 async fn insert(
@@ -509,6 +542,9 @@ async fn update(
                 Ok(())
             })
             .await?;
+            if node.routing.is_some() {
+                partition::must_fit(execution, cx, target.def(), &new).await?;
+            }
             check_row(execution, cx, target.def(), &new).await?;
             match store_update(&target, at, &old, &new, &mut turn, cx).await? {
                 RowOutcome::Done(tid) => {

@@ -20,6 +20,7 @@ impl Binder<'_> {
     pub(super) fn alter_table(
         &mut self,
         name: &ast::Name,
+        only: bool,
         if_exists: bool,
         actions: &[AlterAction],
     ) -> Result<Ddl> {
@@ -39,6 +40,7 @@ impl Binder<'_> {
         Ok(Ddl::AlterTable {
             table: table.oid,
             actions: bound,
+            only,
         })
     }
 
@@ -296,6 +298,14 @@ impl Binder<'_> {
             })),
             AlterAction::OwnerTo(role) => {
                 out.push(AlterTable::SetOwner(self.role(role)?));
+            }
+            AlterAction::Inherit(name) => {
+                let parent = self.parent_to_inherit(name, &draft.table)?;
+                out.push(AlterTable::Inherit(parent));
+            }
+            AlterAction::NoInherit(name) => {
+                let parent = self.relation(name).map_err(no_position)?;
+                out.push(AlterTable::NoInherit(parent.oid()));
             }
             AlterAction::Nothing => out.push(AlterTable::Nothing),
         }

@@ -16,6 +16,7 @@ use crate::parse::ast::{self, CopyOption, CopyValue, Pos};
 use crate::parse::option_is_on;
 use crate::plan::CheckExpr;
 use crate::query::QueryKind;
+use crate::route::Routing;
 
 /// The options as written, before their defaults.
 #[derive(Default)]
@@ -144,6 +145,7 @@ impl Binder<'_> {
             defaults,
             checks,
             filter,
+            routing: Routing::of(&table, self.catalog(), self.ctx.eval)?.map(Box::new),
         };
         Ok((subject, Some(table), listed))
     }
@@ -156,6 +158,11 @@ impl Binder<'_> {
     ) -> Result<(CopySubject, Option<Arc<TableDef>>, Vec<u16>)> {
         let (table, listed) = match self.copied(name)? {
             Relation::Table(table) => {
+                if table.is_partitioned() {
+                    let message = format!("cannot copy from partitioned table \"{}\"", table.name);
+                    return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                        .hint("Try the COPY (SELECT ...) TO variant."));
+                }
                 let listed = self.copy_columns(&table, columns)?;
                 (Some(table), listed)
             }
@@ -201,6 +208,7 @@ impl Binder<'_> {
             targets,
             from: vec![ast::TableRef::Table {
                 name: name.clone(),
+                only: true,
                 alias: None,
             }],
             filter: None,

@@ -22,9 +22,29 @@ impl Binder<'_> {
             S::CreateTable(create) => self.create_table(create)?,
             S::AlterTable {
                 name,
+                only,
                 if_exists,
                 actions,
-            } => self.alter_table(name, *if_exists, actions)?,
+            } => self.alter_table(name, *only, *if_exists, actions)?,
+            S::AttachPartition {
+                table,
+                if_exists,
+                partition,
+                bound,
+            } => self.attach_partition(table, *if_exists, partition, bound)?,
+            S::DetachPartition {
+                table,
+                if_exists,
+                partition,
+                concurrently,
+                finalize,
+            } => {
+                if *finalize {
+                    return Err(Error::unsupported("DETACH PARTITION FINALIZE"));
+                }
+                self.detach_partition(table, *if_exists, partition, *concurrently)?
+            }
+            S::AttachIndex { index, partition } => self.attach_index(index, partition)?,
             S::AlterObject {
                 kind,
                 name,
@@ -37,6 +57,7 @@ impl Binder<'_> {
                 if_exists,
                 column,
                 to,
+                ..
             } => self.rename_view_column(table, *if_exists, column, to)?,
             S::RenameColumn {
                 table,
@@ -56,6 +77,7 @@ impl Binder<'_> {
             } => self.alter_view(name, *if_exists, set, reset)?,
             S::RenameColumn {
                 table,
+                only,
                 if_exists,
                 column,
                 to,
@@ -74,11 +96,13 @@ impl Binder<'_> {
                     Ddl::Rename {
                         target,
                         name: to.clone(),
+                        only: *only,
                     }
                 }
             },
             S::RenameConstraint {
                 table,
+                only,
                 if_exists,
                 constraint,
                 to,
@@ -99,6 +123,7 @@ impl Binder<'_> {
                     Ddl::Rename {
                         target,
                         name: to.clone(),
+                        only: *only,
                     }
                 }
             },
@@ -182,15 +207,10 @@ impl Binder<'_> {
                 restart_identity,
                 cascade,
             } => {
-                let mut oids = Vec::with_capacity(tables.len());
-                for name in tables {
-                    match self.owned_table(name, false)? {
-                        Some(table) if !oids.contains(&table.oid) => oids.push(table.oid),
-                        _ => {}
-                    }
-                }
+                let (oids, alone) = self.truncated(tables)?;
                 Ddl::Truncate {
                     tables: oids,
+                    only: alone,
                     restart_identity: *restart_identity,
                     cascade: *cascade,
                 }
@@ -604,6 +624,7 @@ impl Binder<'_> {
             ObjectChange::Rename(to) => Ddl::Rename {
                 target,
                 name: to.clone(),
+                only: false,
             },
             ObjectChange::SetSchema(schema) => Ddl::SetSchema {
                 target,

@@ -371,6 +371,7 @@ impl Binder<'_> {
                 query: Box::new(query),
                 lateral: false,
             },
+            only: false,
             columns: offered,
         };
         Ok(self.select_query(vec![FromItem::Rel(Box::new(rel))], targets))
@@ -667,6 +668,7 @@ impl Binder<'_> {
                 query: Box::new(query),
                 lateral: false,
             },
+            only: false,
             columns,
         };
         let query = self.select_query(vec![FromItem::Rel(Box::new(rel))], vec![target]);
@@ -716,6 +718,7 @@ impl Binder<'_> {
             checks,
             returning,
             new,
+            only: ast.only || target.only,
         })
     }
 
@@ -761,6 +764,7 @@ impl Binder<'_> {
             from,
             filter,
             returning,
+            only: ast.only || target.only,
         })
     }
 }

@@ -42,7 +42,9 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<(FromItem, Names)> {
         match item {
-            TableRef::Table { name, alias } => self.table_item(name, alias.as_ref(), scope),
+            TableRef::Table { name, only, alias } => {
+                self.table_item(name, *only, alias.as_ref(), scope)
+            }
             TableRef::Subquery {
                 query,
                 lateral,
@@ -90,6 +92,7 @@ impl Binder<'_> {
     fn table_item(
         &mut self,
         name: &ast::Name,
+        only: bool,
         alias: Option<&Alias>,
         scope: &Scope<'_>,
     ) -> Result<(FromItem, Names)> {
@@ -151,6 +154,7 @@ impl Binder<'_> {
             aliased: alias.is_some(),
             column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
+            only,
             columns,
         };
         let mut visible: Vec<NamedColumn> = Vec::new();
@@ -265,6 +269,7 @@ impl Binder<'_> {
             aliased: alias.is_some(),
             column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
+            only: false,
             columns,
         };
         Ok((

@@ -26,6 +26,13 @@ impl Binder<'_> {
             }
         };
         self.must_own(table.owner, "table", &table.name)?;
+        if ast.concurrently && table.is_partitioned() {
+            let message = format!(
+                "cannot create index on partitioned table \"{}\" concurrently",
+                table.name
+            );
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
         let mut columns = Vec::with_capacity(ast.columns.len());
         for column in &ast.columns {
             let attnum = table.attnum(&column.name).ok_or_else(|| {
@@ -47,6 +54,7 @@ impl Binder<'_> {
         Ok(Ddl::CreateIndex(CreateIndex {
             name: ast.name.clone(),
             table: table.oid,
+            only: ast.only,
             columns,
             unique: ast.unique,
             nulls_not_distinct: ast.nulls_not_distinct,

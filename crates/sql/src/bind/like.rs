@@ -7,7 +7,9 @@ use throng_types::{Error, Result};
 
 use super::table::{Draft, check_storable};
 use super::{Binder, at};
-use crate::catalog::{ColumnDef, ConstraintKind, Relation, SequenceDef, TableDef, builtin};
+use crate::catalog::{
+    ColumnDef, ConstraintKind, Lineage, Relation, SequenceDef, TableDef, builtin,
+};
 use crate::command::{
     Copied, CreateIndex, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
 };
@@ -148,6 +150,7 @@ impl Binder<'_> {
                 }),
                 not_valid: false,
                 deferral: constraint.deferral,
+                no_inherit: constraint.lineage.no_inherit,
                 pos: like.source.pos,
             };
             let new = self.table_constraint(&check, draft)?;
@@ -187,6 +190,7 @@ impl Binder<'_> {
                     kind,
                     not_valid: false,
                     deferral,
+                    lineage: Lineage::default(),
                 })
             };
             let options = index.options.clone();
@@ -213,6 +217,7 @@ impl Binder<'_> {
                 (false, None) => Copied::Index(CreateIndex {
                     name: None,
                     table: throng_types::Oid::NONE,
+                    only: false,
                     columns,
                     unique: index.unique,
                     nulls_not_distinct: index.nulls_not_distinct,

@@ -76,7 +76,7 @@ impl Binder<'_> {
         let returning = self.returning(&ast.returning, &after, rows, &outer);
         self.merging = saved;
         let joined = Joined {
-            target: FromItem::of_table(&table, rel, ast.alias.as_deref()),
+            target: FromItem::of_table(&table, rel, ast.alias.as_deref(), true),
             visible: target.filter,
             source,
             on,

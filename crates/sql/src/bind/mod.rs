@@ -17,8 +17,10 @@ mod grouping;
 mod index;
 mod json;
 mod json_table;
+mod inherit;
 mod like;
 mod merge;
+mod partition;
 mod scope;
 mod select;
 mod table;
@@ -60,6 +62,7 @@ pub struct BindContext<'a> {
 
 pub use aggregate::written_order;
 pub(crate) use json_table::table_spec;
+pub(crate) use view::stored_context;
 pub use view::{rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.
@@ -86,6 +89,25 @@ pub fn row_expr(
     let mut binder = Binder::new(ctx);
     let expr = binder.expr_over_table(&ast, table, to)?;
     Ok(slots_of_row(expr))
+}
+
+/// A table's CHECK constraints over its row, by `Slot(attnum - 1)`.
+pub(crate) fn stored_checks(
+    table: &std::sync::Arc<TableDef>,
+    catalog: &Catalog,
+    eval: EvalContext<'_>,
+) -> Result<Vec<crate::plan::CheckExpr>> {
+    let ctx = stored_context(catalog, eval);
+    let mut binder = Binder::new(&ctx);
+    let rel = binder.new_rel();
+    let checks = binder.checks(table, rel)?.into_iter();
+    Ok(checks
+        .map(|c| crate::plan::CheckExpr {
+            of: c.of,
+            name: c.name,
+            expr: slots_of_row(c.expr),
+        })
+        .collect())
 }
 
 /// Variables of a table's row as slots by attribute number.
@@ -298,6 +320,9 @@ impl<'a> Binder<'a> {
             }
             S::CreateTable(_)
             | S::AlterTable { .. }
+            | S::AttachPartition { .. }
+            | S::DetachPartition { .. }
+            | S::AttachIndex { .. }
             | S::AlterObject { .. }
             | S::RenameColumn { .. }
             | S::RenameConstraint { .. }

@@ -97,6 +97,7 @@ impl Binder<'_> {
                 query: Box::new(query),
                 lateral: false,
             },
+            only: false,
             columns,
         };
         let select = Select {
@@ -410,6 +411,7 @@ impl Binder<'_> {
                 query: Box::new(query),
                 lateral: false,
             },
+            only: false,
             columns,
         };
         let select = Select::plain(vec![FromItem::Rel(Box::new(rel))], targets);

@@ -8,14 +8,16 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::dml::row_names;
 use super::scope::Scope;
-use super::{Binder, Clause, slots_of_row};
-use crate::catalog::{ColumnDef, Identity, OnCommit, Persistence, Relation, TableDef};
+use super::{Binder, Clause, inherit, slots_of_row};
+use crate::catalog::partition::PartitionBound;
+use crate::catalog::{ColumnDef, Identity, Lineage, OnCommit, Persistence, Relation, TableDef};
 use crate::command::{
     CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
 };
 use crate::expr::Expr;
 use crate::func::CastContext;
 use crate::parse::ast::{self, ColumnConstraintKind as C, Pos, TableConstraintKind as T};
+use crate::parse::partition::ColumnOptions;
 use crate::query::QueryKind;
 
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
@@ -50,6 +52,9 @@ impl Binder<'_> {
             columns: vec![],
             persistence,
             options,
+            parents: vec![],
+            partitioned: None,
+            bound: None,
         };
         let mut draft = Draft {
             table,
@@ -63,23 +68,56 @@ impl Binder<'_> {
             columns = new;
             query = bound;
         }
+        let parents = self.parents(ast, persistence)?;
+        let is_default = |c: &ast::ColumnConstraint| matches!(c.kind, C::Default(_));
+        let with_default = |c: &&ast::ColumnDef| c.constraints.iter().any(is_default);
+        let own_defaults: Vec<String> = ast
+            .columns
+            .iter()
+            .filter(with_default)
+            .map(|c| c.name.clone())
+            .collect();
+        let partition = ast.partition_of.is_some();
+        columns.extend(self.inherited_columns(&parents, partition, &own_defaults)?);
         // All columns first: constraints may name later ones.
+        let mut own = Vec::with_capacity(ast.columns.len());
         let mut copies = Vec::new();
         let mut places = Vec::with_capacity(ast.columns.len());
         for at in 0..=ast.columns.len() {
             for (_, like) in ast.likes.iter().filter(|(before, _)| *before == at) {
-                copies.push(self.like_columns(like, &mut draft, &mut columns)?);
+                copies.push(self.like_columns(like, &mut draft, &mut own)?);
             }
             if let Some(column) = ast.columns.get(at) {
                 let new = self.column_def(column, &draft.table)?;
-                places.push(columns.len());
+                places.push(own.len());
                 draft.table.columns.push(new.def.clone());
-                columns.push(new);
+                own.push(new);
             }
         }
-        for (column, i) in ast.columns.iter().zip(places) {
-            self.column_constraints(column, &mut columns[i], &mut draft)?;
-            draft.table.columns[i] = columns[i].def.clone();
+        let merged = self.merge_columns(columns, own.clone())?;
+        let mut columns = merged.all;
+        draft.table.columns = columns.iter().map(|c| c.def.clone()).collect();
+        for (column, place) in ast.columns.iter().zip(places) {
+            let (mut new, at) = (own[place].clone(), merged.written[place]);
+            self.column_constraints(column, &mut new, &mut draft)?;
+            match columns[at].def.inherited {
+                0 => columns[at] = new,
+                _ => inherit::refine(&mut columns[at], new),
+            }
+            draft.table.columns[at] = columns[at].def.clone();
+        }
+        let mut bound = None;
+        if let Some(of) = &ast.partition_of {
+            self.options_of_columns(&of.columns, &mut columns, &mut draft)?;
+            // Where there is one of that name already, that is what is told.
+            let taken = self
+                .catalog()
+                .relation_in(schema, &draft.table.name)
+                .is_some();
+            bound = Some(match taken {
+                true => PartitionBound::Default,
+                false => self.partition_bound(&of.bound, &parents[0], &draft.table.name)?,
+            });
         }
         let mut copied = Vec::new();
         for copy in copies {
@@ -94,6 +132,11 @@ impl Binder<'_> {
             let new = self.table_constraint(constraint, &mut draft)?;
             draft.constraints.push(new);
         }
+        self.inherited_checks(&parents, &mut draft)?;
+        let partitioned = match &ast.partition_by {
+            Some(by) => Some(self.partition_key(by, &draft.table)?),
+            None => None,
+        };
         const MOST_COLUMNS: usize = 1600;
         if columns.len() > MOST_COLUMNS {
             let message = format!("tables can have at most {MOST_COLUMNS} columns");
@@ -113,7 +156,51 @@ impl Binder<'_> {
             options: table.options,
             copied,
             query,
+            parents: inherit::oids(&parents),
+            partitioned,
+            bound,
         }))
+    }
+
+    /// What PARTITION OF says of the parent's columns.
+    fn options_of_columns(
+        &mut self,
+        options: &[ColumnOptions],
+        columns: &mut [NewColumn],
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let mut seen: Vec<&str> = Vec::new();
+        for option in options {
+            let at = columns.iter().position(|c| c.def.name == option.name);
+            let Some(at) = at else {
+                let message = format!("column \"{}\" does not exist", option.name);
+                return Err(Error::new(state::UNDEFINED_COLUMN, message));
+            };
+            if seen.contains(&option.name.as_str()) {
+                let message = format!("column \"{}\" specified more than once", option.name);
+                return Err(Error::new(state::DUPLICATE_COLUMN, message));
+            }
+            seen.push(&option.name);
+            let mut own = NewColumn {
+                def: ColumnDef::new(&option.name, columns[at].def.ty),
+                sequence: None,
+                default: None,
+            };
+            self.constraints_of_column(
+                &option.name,
+                option.pos,
+                &option.constraints,
+                &mut own,
+                draft,
+            )?;
+            if own.def.identity.is_some() {
+                let message = "identity columns are not supported on partitions";
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+            inherit::refine(&mut columns[at], own);
+            draft.table.columns[at] = columns[at].def.clone();
+        }
+        Ok(())
     }
 
     #[allow(clippy::type_complexity)] // Columns and the query that fills them.
@@ -259,11 +346,21 @@ impl Binder<'_> {
         new: &mut NewColumn,
         draft: &mut Draft,
     ) -> Result<()> {
-        let name = &ast.name;
+        self.constraints_of_column(&ast.name, ast.pos, &ast.constraints, new, draft)
+    }
+
+    fn constraints_of_column(
+        &mut self,
+        name: &str,
+        place: Pos,
+        constraints: &[ast::ColumnConstraint],
+        new: &mut NewColumn,
+        draft: &mut Draft,
+    ) -> Result<()> {
         let table_name = draft.table.name.clone();
         let (mut said_null, mut said_not_null) = (false, new.def.not_null);
-        let column = || vec![(name.clone(), ast.pos)];
-        for constraint in &ast.constraints {
+        let column = || vec![(name.to_owned(), place)];
+        for constraint in constraints {
             let pos = constraint.pos;
             let kind = match &constraint.kind {
                 C::NotNull | C::Null => {
@@ -328,6 +425,7 @@ impl Binder<'_> {
                 kind,
                 not_valid: false,
                 deferral: constraint.deferral,
+                no_inherit: constraint.no_inherit,
                 pos,
             };
             let bound = self.table_constraint(&constraint, draft)?;
@@ -501,6 +599,10 @@ impl Binder<'_> {
             kind,
             not_valid: ast.not_valid,
             deferral: ast.deferral,
+            lineage: Lineage {
+                no_inherit: ast.no_inherit,
+                ..Lineage::default()
+            },
         })
     }
 

@@ -31,6 +31,8 @@ pub(super) struct WriteTarget {
     pub table: Arc<TableDef>,
     /// The row that is there (of an INSERT: the new one).
     pub rel: RelId,
+    /// A view over it says ONLY.
+    pub only: bool,
     pub names: Names,
     /// What may be written to, by name and attribute number; none: a column that is computed.
     columns: Vec<(String, Option<u16>)>,
@@ -45,6 +47,7 @@ pub(super) struct WriteTarget {
 struct Simple {
     table: Arc<TableDef>,
     rel: RelId,
+    only: bool,
     /// The columns over the table's row.
     exprs: Vec<Expr>,
     filter: Option<Expr>,
@@ -150,6 +153,7 @@ impl Binder<'_> {
         Ok(WriteTarget {
             table,
             rel,
+            only: false,
             names,
             columns,
             view: None,
@@ -202,6 +206,7 @@ impl Binder<'_> {
         Ok(WriteTarget {
             table: simple.table,
             rel: simple.rel,
+            only: simple.only,
             names,
             columns,
             view: Some((view.clone(), verb)),
@@ -285,6 +290,7 @@ fn simple(
         RelKind::Table(table) => Simple {
             table,
             rel: id,
+            only: rel.only,
             exprs: vec![],
             filter: None,
             checks: vec![],
@@ -326,6 +332,7 @@ fn simple(
     Ok(Ok(Simple {
         table: inner.table,
         rel: inner.rel,
+        only: inner.only,
         exprs,
         filter: Expr::all_of(both),
         checks,

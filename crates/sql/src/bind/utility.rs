@@ -95,7 +95,11 @@ impl Binder<'_> {
                 mode,
                 nowait,
             } => {
-                let tables = self.plain_tables(tables)?;
+                let mut all = Vec::new();
+                for table in self.plain_tables(tables)? {
+                    all.extend(self.catalog().descendants(table));
+                }
+                let tables = all;
                 Command::LockTable {
                     tables,
                     mode: *mode,

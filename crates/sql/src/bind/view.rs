@@ -39,7 +39,7 @@ fn stored_format() -> FormatSettings {
 }
 
 /// What a kept definition is bound in.
-fn stored_context<'a>(catalog: &'a Catalog, eval: EvalContext<'a>) -> BindContext<'a> {
+pub(crate) fn stored_context<'a>(catalog: &'a Catalog, eval: EvalContext<'a>) -> BindContext<'a> {
     BindContext {
         catalog,
         search_path: STORED_PATH,
@@ -225,6 +225,7 @@ impl Binder<'_> {
                 oid: view.oid,
             },
             name: to.to_owned(),
+            only: false,
         })
     }
 
@@ -503,6 +504,7 @@ fn name_outputs(binder: &mut Binder<'_>, query: &mut Query, columns: &[ViewColum
                     query: Box::new(inner),
                     lateral: false,
                 },
+                only: false,
                 columns: rel_columns,
             };
             let from = vec![FromItem::Rel(Box::new(rel))];

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType};
 
+use super::partition::{PartitionBound, PartitionKey};
+
 /// Ids in JSON are plain numbers.
-mod id {
+pub(super) mod id {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use throng_types::{FileId, Oid, SqlType};
 
@@ -136,6 +138,15 @@ pub struct TableDef {
     pub persistence: Persistence,
     /// Storage parameters in the order given, as `name=value` parts.
     pub options: Vec<(String, String)>,
+    /// The tables it inherits from, in order; of a partition: the one it is part of.
+    #[serde(default, with = "id", skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<Oid>,
+    /// It is divided by this key. Its own heap stays empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitioned: Option<PartitionKey>,
+    /// It is a partition, with these rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<PartitionBound>,
 }
 
 /// A table's column.
@@ -157,6 +168,16 @@ pub struct ColumnDef {
     pub dropped: bool,
     /// `C`, or none for the default.
     pub collation: Option<String>,
+    /// How many of the table's parents have it.
+    #[serde(default)]
+    pub inherited: u16,
+    /// It was declared in the table itself.
+    #[serde(default = "yes")]
+    pub local: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,6 +249,9 @@ pub struct IndexDef {
     #[serde(with = "id")]
     pub constraint: Option<Oid>,
     pub options: Vec<(String, String)>,
+    /// The index of the partitioned table that it is a part of.
+    #[serde(default, with = "id")]
+    pub parent: Option<Oid>,
 }
 
 /// One key column of an index.
@@ -252,6 +276,33 @@ pub struct ConstraintDef {
     pub validated: bool,
     #[serde(default)]
     pub deferral: Deferral,
+    #[serde(default)]
+    pub lineage: Lineage,
+}
+
+/// How a constraint stands to those of the table's parents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    /// How many of the table's parents have it.
+    pub inherited: u16,
+    /// It was declared for the table itself.
+    pub local: bool,
+    /// Children do not get it.
+    pub no_inherit: bool,
+    /// The constraint of the partitioned table that it is a part of.
+    #[serde(with = "id")]
+    pub parent: Option<Oid>,
+}
+
+impl Default for Lineage {
+    fn default() -> Lineage {
+        Lineage {
+            inherited: 0,
+            local: true,
+            no_inherit: false,
+            parent: None,
+        }
+    }
 }
 
 /// When a constraint is checked.
@@ -518,6 +569,10 @@ objects! {
 }
 
 impl TableDef {
+    /// Whether it is a partition whose heap is elsewhere: in its own partitions.
+    pub fn is_partitioned(&self) -> bool {
+        self.partitioned.is_some()
+    }
     /// Columns that exist, with their attribute numbers.
     pub fn live_columns(&self) -> impl Iterator<Item = (u16, &ColumnDef)> {
         self.columns
@@ -572,6 +627,8 @@ impl ColumnDef {
             missing: None,
             dropped: false,
             collation: None,
+            inherited: 0,
+            local: true,
         }
     }
 }

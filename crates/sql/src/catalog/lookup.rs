@@ -55,6 +55,7 @@ impl Relation {
     /// `r`, `i`, `S`, `v`.
     pub fn relkind(&self) -> u8 {
         match self {
+            Relation::Table(d) if d.is_partitioned() => b'p',
             Relation::Table(_) => b'r',
             Relation::View(_) => b'v',
             Relation::Index(_) => b'i',
@@ -257,6 +258,10 @@ impl Catalog {
     /// Views that name the relation or type, by age.
     pub fn views_of(&self, object: Oid) -> &[Oid] {
         self.links.get(&object).map_or(&[], |l| &l.views)
+    }
+    /// Tables that inherit from it, partitions included, by age.
+    pub fn children_of(&self, table: Oid) -> &[Oid] {
+        self.links.get(&table).map_or(&[], |l| &l.children)
     }
     /// Sequences owned by the table's columns.
     pub fn sequences_of(&self, table: Oid) -> &[Oid] {

@@ -10,6 +10,7 @@ pub mod ddl;
 mod def;
 mod edit;
 mod lookup;
+pub mod partition;
 pub mod system;
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,9 +21,9 @@ use throng_types::Oid;
 
 pub use def::{
     CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef,
-    Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind,
-    OnCommit, Persistence, RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef,
-    ViewColumn, ViewDef, ViewUse,
+    Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Lineage, Object,
+    ObjectKind, OnCommit, Persistence, RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef,
+    TypeDef, ViewColumn, ViewDef, ViewUse,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -97,6 +98,8 @@ struct Links {
     sequences: Vec<Oid>,
     /// Views that name it, by age.
     views: Vec<Oid>,
+    /// Tables that inherit from it, partitions included, by age.
+    children: Vec<Oid>,
     stats: Option<Arc<StatsDef>>,
 }
 
@@ -186,6 +189,11 @@ impl Catalog {
             }
             Object::Table(d) => {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
+                for parent in &d.parents {
+                    let children = &mut self.links_mut(*parent).children;
+                    children.push(oid);
+                    children.sort();
+                }
             }
             Object::View(d) => {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
@@ -246,7 +254,12 @@ impl Catalog {
             Object::Database(d) => {
                 Arc::make_mut(&mut self.databases).remove(&d.name);
             }
-            Object::Table(d) => self.forget_name(d.schema, &d.name, oid),
+            Object::Table(d) => {
+                self.forget_name(d.schema, &d.name, oid);
+                for parent in &d.parents {
+                    self.links_mut(*parent).children.retain(|c| *c != oid);
+                }
+            }
             Object::View(d) => {
                 self.forget_name(d.schema, &d.name, oid);
                 for used in &d.uses {

@@ -100,6 +100,9 @@ impl Writer<'_> {
         let generated: Vec<String>;
         let shown = match &rel.kind {
             RelKind::Table(table) => {
+                if rel.only {
+                    self.push("ONLY ");
+                }
                 let relation = self.relation_name(table.oid, &table.name);
                 self.push(&relation);
                 rel.aliased || self.current_name(table.oid) != Some(name.clone())

@@ -167,8 +167,14 @@ fn generate_subscripts(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterato
 }
 
 /// No relation is a partition.
-fn partition_ancestors(_: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, EvalStop> {
-    Ok(Box::new(std::iter::empty()))
+fn partition_ancestors(ctx: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
+    let found = ctx.host.system_function("pg_partition_ancestors", args)?;
+    Ok(Box::new(array(&found).items.clone().into_iter().map(Ok)))
+}
+
+fn partition_tree(ctx: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
+    let found = ctx.host.system_function("pg_partition_tree", args)?;
+    Ok(Box::new(array(&found).items.clone().into_iter().map(Ok)))
 }
 
 /// The host answers with an array.
@@ -279,4 +285,18 @@ pub static FUNCTIONS: &[Function] = &[
         partition_ancestors,
     )
     .volatile(),
+    Function::set(
+        3423,
+        "pg_partition_tree",
+        &[REGCLASS],
+        RECORD,
+        partition_tree,
+    )
+    .volatile()
+    .columns(&[
+        ("relid", REGCLASS),
+        ("parentrelid", REGCLASS),
+        ("isleaf", BOOL),
+        ("level", INT4),
+    ]),
 ];

@@ -57,6 +57,7 @@ host_functions! {
     3808 pg_get_function_arg_default(OID, INT4) -> TEXT stable;
     1665 pg_get_serial_sequence(TEXT, TEXT) -> TEXT stable;
     3352 pg_get_partkeydef(OID) -> TEXT stable;
+    3424 pg_partition_root(REGCLASS) -> REGCLASS stable;
     3408 pg_get_partition_constraintdef(OID) -> TEXT stable;
     3415 pg_get_statisticsobjdef(OID) -> TEXT stable;
     6174 pg_get_statisticsobjdef_columns(OID) -> TEXT stable;

@@ -4,6 +4,8 @@ mod json;
 
 pub use json::*;
 
+pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
+
 /// A byte offset in the text.
 pub type Pos = u32;
 
@@ -339,6 +341,8 @@ pub struct Alias {
 pub enum TableRef {
     Table {
         name: Name,
+        /// Not its children.
+        only: bool,
         alias: Option<Alias>,
     },
     Subquery {
@@ -412,8 +416,28 @@ pub enum Statement {
     },
     AlterTable {
         name: Name,
+        /// Not of its children.
+        only: bool,
         if_exists: bool,
         actions: Vec<AlterAction>,
+    },
+    AttachPartition {
+        table: Name,
+        if_exists: bool,
+        partition: Name,
+        bound: BoundSpec,
+    },
+    DetachPartition {
+        table: Name,
+        if_exists: bool,
+        partition: Name,
+        concurrently: bool,
+        finalize: bool,
+    },
+    /// `ALTER INDEX … ATTACH PARTITION`
+    AttachIndex {
+        index: Name,
+        partition: Name,
     },
     /// Of any object: `ALTER … RENAME TO`, `SET SCHEMA`, `OWNER TO`.
     AlterObject {
@@ -425,12 +449,14 @@ pub enum Statement {
     RenameColumn {
         kind: ObjectKind,
         table: Name,
+        only: bool,
         if_exists: bool,
         column: String,
         to: String,
     },
     RenameConstraint {
         table: Name,
+        only: bool,
         if_exists: bool,
         constraint: String,
         to: String,
@@ -469,7 +495,8 @@ pub enum Statement {
         cascade: bool,
     },
     Truncate {
-        tables: Vec<Name>,
+        /// Whether ONLY was written.
+        tables: Vec<(Name, bool)>,
         restart_identity: bool,
         cascade: bool,
     },
@@ -605,6 +632,9 @@ pub struct CreateTable {
     pub constraints: Vec<TableConstraint>,
     pub options: Vec<(String, String)>,
     pub query: Option<CreateTableAs>,
+    pub inherits: Vec<Name>,
+    pub partition_by: Option<PartitionBy>,
+    pub partition_of: Option<PartitionOf>,
 }
 
 /// `LIKE source INCLUDING …`.
@@ -640,6 +670,7 @@ pub struct ColumnConstraint {
     pub name: Option<String>,
     pub kind: ColumnConstraintKind,
     pub deferral: crate::catalog::Deferral,
+    pub no_inherit: bool,
     pub pos: Pos,
 }
 
@@ -685,6 +716,7 @@ pub struct TableConstraint {
     pub kind: TableConstraintKind,
     pub not_valid: bool,
     pub deferral: crate::catalog::Deferral,
+    pub no_inherit: bool,
     pub pos: Pos,
 }
 
@@ -713,6 +745,8 @@ pub enum TableConstraintKind {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum AlterAction {
+    Inherit(Name),
+    NoInherit(Name),
     AddColumn {
         column: ColumnDef,
         if_not_exists: bool,
@@ -823,6 +857,8 @@ pub use crate::catalog::CheckOption;
 pub struct CreateIndex {
     pub name: Option<String>,
     pub table: Name,
+    /// Not on its partitions.
+    pub only: bool,
     pub columns: Vec<IndexColumn>,
     pub unique: bool,
     pub nulls_not_distinct: bool,

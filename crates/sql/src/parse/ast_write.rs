@@ -59,6 +59,8 @@ pub struct Update {
     pub with: Vec<Cte>,
     pub recursive: bool,
     pub table: Name,
+    /// Not its children.
+    pub only: bool,
     pub alias: Option<String>,
     pub set: Vec<Assignment>,
     pub from: Vec<TableRef>,
@@ -71,6 +73,8 @@ pub struct Delete {
     pub with: Vec<Cte>,
     pub recursive: bool,
     pub table: Name,
+    /// Not its children.
+    pub only: bool,
     pub alias: Option<String>,
     pub using: Vec<TableRef>,
     pub filter: Option<Expr>,

@@ -164,7 +164,7 @@ impl Parser<'_> {
             false => Some(self.name()?),
         };
         self.keyword("on")?;
-        let table = self.table_name()?;
+        let (table, only) = self.table_name_only()?;
         if self.word("using") {
             let at = self.pos();
             let method = self.name()?;
@@ -185,6 +185,7 @@ impl Parser<'_> {
         Ok(Statement::CreateIndex(Box::new(CreateIndex {
             name,
             table,
+            only,
             columns,
             unique,
             nulls_not_distinct,
@@ -477,6 +478,13 @@ impl Parser<'_> {
                 self.advance();
                 let if_exists = self.if_exists();
                 let name = self.any_name()?;
+                if self.words(&["attach", "partition"]) {
+                    let partition = self.any_name()?;
+                    return Ok(Statement::AttachIndex {
+                        index: name,
+                        partition,
+                    });
+                }
                 if self.words(&["set", "("]) || self.is("set") || self.is("reset") {
                     return Err(self.unsupported("ALTER INDEX SET", self.pos()));
                 }
@@ -713,7 +721,7 @@ impl Parser<'_> {
     pub(super) fn truncate(&mut self) -> Result<Statement> {
         self.keyword("truncate")?;
         self.word("table");
-        let tables = self.list(Self::table_name)?;
+        let tables = self.list(Self::table_name_only)?;
         let restart_identity = self.words(&["restart", "identity"]);
         if !restart_identity {
             self.words(&["continue", "identity"]);

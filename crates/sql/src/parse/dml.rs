@@ -140,7 +140,7 @@ impl Parser<'_> {
 
     pub(super) fn update(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
         self.keyword("update")?;
-        let table = self.table_name()?;
+        let (table, only) = self.table_name_only()?;
         let alias = self.target_alias()?;
         self.keyword("set")?;
         let set = self.list(Self::assignment)?;
@@ -154,6 +154,7 @@ impl Parser<'_> {
             with,
             recursive,
             table,
+            only,
             alias,
             set,
             from,
@@ -164,7 +165,7 @@ impl Parser<'_> {
 
     pub(super) fn delete(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
         self.keywords(&["delete", "from"])?;
-        let table = self.table_name()?;
+        let (table, only) = self.table_name_only()?;
         let alias = self.target_alias()?;
         let using = match self.word("using") {
             true => self.list(Self::table_ref)?,
@@ -176,6 +177,7 @@ impl Parser<'_> {
             with,
             recursive,
             table,
+            only,
             alias,
             using,
             filter,

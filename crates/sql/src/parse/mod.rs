@@ -20,6 +20,7 @@ pub(crate) mod json;
 mod keyword;
 mod lexer;
 mod merge;
+pub mod partition;
 mod query;
 mod table;
 mod types;

@@ -155,13 +155,17 @@ impl Parser<'_> {
             return Ok(Body::Values(rows));
         }
         if self.word("table") {
-            let name = self.table_name()?;
+            let (name, only) = self.table_name_only()?;
             let pos = name.pos;
             let star = Expr {
                 node: Node::Star(vec![]),
                 pos,
             };
-            let table = TableRef::Table { name, alias: None };
+            let table = TableRef::Table {
+                name,
+                only,
+                alias: None,
+            };
             return Ok(plain_select(vec![star], vec![table]));
         }
         self.keyword("select")?;
@@ -419,19 +423,24 @@ impl Parser<'_> {
         }))
     }
 
-    /// A table with optional ONLY and `*`, which mean nothing without inheritance.
+    /// A table with optional ONLY and `*`, where neither makes a difference.
     pub(super) fn table_name(&mut self) -> Result<Name> {
+        Ok(self.table_name_only()?.0)
+    }
+
+    /// A table, and whether ONLY is before it.
+    pub(super) fn table_name_only(&mut self) -> Result<(Name, bool)> {
         if self.word("only") {
             if self.punct('(') {
                 let name = self.any_name()?;
                 self.expect(')')?;
-                return Ok(name);
+                return Ok((name, true));
             }
-            return self.any_name();
+            return Ok((self.any_name()?, true));
         }
         let name = self.any_name()?;
         self.op("*");
-        Ok(name)
+        Ok((name, false))
     }
 
     pub(super) fn table_ref(&mut self) -> Result<TableRef> {
@@ -566,12 +575,12 @@ impl Parser<'_> {
         if lateral {
             return Err(self.unexpected());
         }
-        let name = self.table_name()?;
+        let (name, only) = self.table_name_only()?;
         let alias = self.alias()?;
         if self.is("tablesample") {
             return Err(self.unsupported("TABLESAMPLE", self.pos()));
         }
-        Ok(TableRef::Table { name, alias })
+        Ok(TableRef::Table { name, only, alias })
     }
 
     /// After `(` in FROM: a query or a join, decided without going back (see `content`).

@@ -32,8 +32,8 @@ impl Parser<'_> {
     pub(super) fn create_table(&mut self, persistence: Persistence) -> Result<Statement> {
         let if_not_exists = self.if_not_exists();
         let name = self.any_name()?;
-        if self.is("partition") || self.is("of") {
-            return Ok(self.skip_unsupported("CREATE TABLE of a type or partition"));
+        if self.is("of") {
+            return Ok(self.skip_unsupported("CREATE TABLE of a type"));
         }
         let mut table = CreateTable {
             name,
@@ -44,9 +44,14 @@ impl Parser<'_> {
             constraints: vec![],
             options: vec![],
             query: None,
+            inherits: vec![],
+            partition_by: None,
+            partition_of: None,
         };
         let mut names = None;
-        if self.is_punct('(') {
+        if self.words(&["partition", "of"]) {
+            table.partition_of = Some(self.partition_of(&mut table)?);
+        } else if self.is_punct('(') {
             // `(a, b) AS query` lists names only.
             let plain = matches!(self.kind_at(2), Kind::Punct(',' | ')'))
                 && matches!(self.kind_at(1), Kind::Word(_) | Kind::Quoted(_));
@@ -62,10 +67,11 @@ impl Parser<'_> {
         } else if !self.any_of(&["as", "with", "using"]) {
             return Err(self.unexpected());
         }
-        for (word, what) in [("inherits", "INHERITS"), ("partition", "PARTITION BY")] {
-            if self.is(word) {
-                return Err(self.unsupported(what, self.pos()));
-            }
+        if names.is_none() && table.partition_of.is_none() && self.word("inherits") {
+            table.inherits = self.parens(|p| p.list(Self::any_name))?;
+        }
+        if names.is_none() {
+            table.partition_by = self.partition_by()?;
         }
         if self.word("using") {
             let at = self.pos();
@@ -81,7 +87,13 @@ impl Parser<'_> {
         }
         self.tablespace()?;
         if self.word("as") {
-            if !(table.columns.is_empty() && table.likes.is_empty() && table.constraints.is_empty())
+            let plain = table.inherits.is_empty()
+                && table.partition_by.is_none()
+                && table.partition_of.is_none();
+            if !(table.columns.is_empty()
+                && table.likes.is_empty()
+                && table.constraints.is_empty()
+                && plain)
             {
                 return Err(self.unexpected());
             }
@@ -136,6 +148,9 @@ impl Parser<'_> {
             constraints: vec![],
             options: vec![],
             query: None,
+            inherits: vec![],
+            partition_by: None,
+            partition_of: None,
         };
         self.into = Some((table, pos));
         Ok(())
@@ -293,7 +308,7 @@ impl Parser<'_> {
         }
     }
 
-    fn constraint_ahead(&self) -> bool {
+    pub(super) fn constraint_ahead(&self) -> bool {
         self.any_of(&["constraint", "primary", "unique", "check", "foreign"])
             || (self.is("exclude") && (self.is_at(1, "using") || self.is_punct_at(1, '(')))
             || (self.is("not") && self.is_at(1, "null"))
@@ -305,6 +320,7 @@ impl Parser<'_> {
             true => Some(self.name()?),
             false => None,
         };
+        let mut no_inherit = false;
         let kind = match self.peek_word() {
             Some("primary") => {
                 self.keywords(&["primary", "key"])?;
@@ -317,9 +333,7 @@ impl Parser<'_> {
             Some("check") => {
                 self.advance();
                 let source = self.check_source()?;
-                if self.is("no") && self.is_at(1, "inherit") {
-                    self.at += 2;
-                }
+                no_inherit = self.words(&["no", "inherit"]);
                 TableConstraintKind::Check(source)
             }
             Some("foreign") => {
@@ -333,7 +347,9 @@ impl Parser<'_> {
             }
             Some("not") => {
                 self.keywords(&["not", "null"])?;
-                TableConstraintKind::NotNull(self.name()?)
+                let column = self.name()?;
+                no_inherit = self.words(&["no", "inherit"]);
+                TableConstraintKind::NotNull(column)
             }
             Some("exclude") => return Err(self.unsupported("EXCLUDE constraints", pos)),
             _ => return Err(self.unexpected()),
@@ -353,6 +369,7 @@ impl Parser<'_> {
             kind,
             not_valid: attributes.not_valid,
             deferral: attributes.deferral(),
+            no_inherit,
             pos,
         })
     }
@@ -405,7 +422,10 @@ impl Parser<'_> {
     }
 
     /// An expression with its text.
-    fn source(&mut self, parse: impl FnOnce(&mut Self) -> Result<Expr>) -> Result<Source> {
+    pub(super) fn source(
+        &mut self,
+        parse: impl FnOnce(&mut Self) -> Result<Expr>,
+    ) -> Result<Source> {
         let start = self.pos();
         let expr = parse(self)?;
         Ok(Source {
@@ -499,15 +519,17 @@ impl Parser<'_> {
         }
     }
 
-    fn column_constraint(&mut self) -> Result<Option<ColumnConstraint>> {
+    pub(super) fn column_constraint(&mut self) -> Result<Option<ColumnConstraint>> {
         let pos = self.pos();
         let name = match self.word("constraint") {
             true => Some(self.name()?),
             false => None,
         };
+        let mut no_inherit = false;
         let kind = match self.peek_word() {
             Some("not") if self.is_at(1, "null") => {
                 self.at += 2;
+                no_inherit = self.words(&["no", "inherit"]);
                 ColumnConstraintKind::NotNull
             }
             Some("null") => {
@@ -536,7 +558,7 @@ impl Parser<'_> {
             Some("check") => {
                 self.advance();
                 let source = self.check_source()?;
-                self.words(&["no", "inherit"]);
+                no_inherit = self.words(&["no", "inherit"]);
                 ColumnConstraintKind::Check(source)
             }
             Some("references") => ColumnConstraintKind::References(self.references()?),
@@ -574,6 +596,7 @@ impl Parser<'_> {
             name,
             kind,
             deferral: attributes.deferral(),
+            no_inherit,
             pos,
         }))
     }
@@ -595,7 +618,7 @@ impl Parser<'_> {
         if self.is("all") && self.is_at(1, "in") {
             return Ok(self.skip_unsupported("ALTER TABLE ALL"));
         }
-        let name = self.table_name()?;
+        let (name, only) = self.table_name_only()?;
         if self.word("rename") {
             if self.word("to") {
                 let change = ObjectChange::Rename(self.name()?);
@@ -613,6 +636,7 @@ impl Parser<'_> {
                 let to = self.name()?;
                 return Ok(Statement::RenameConstraint {
                     table: name,
+                    only,
                     if_exists,
                     constraint,
                     to,
@@ -625,6 +649,7 @@ impl Parser<'_> {
             return Ok(Statement::RenameColumn {
                 kind: ObjectKind::Table,
                 table: name,
+                only,
                 if_exists,
                 column,
                 to,
@@ -641,11 +666,12 @@ impl Parser<'_> {
             });
         }
         if self.any_of(&["attach", "detach"]) {
-            return Ok(self.skip_unsupported("ALTER TABLE ... PARTITION"));
+            return self.partition_command(name, if_exists);
         }
         let actions = self.list(Self::alter_action)?;
         Ok(Statement::AlterTable {
             name,
+            only,
             if_exists,
             actions,
         })
@@ -732,8 +758,11 @@ impl Parser<'_> {
                 self.name()?;
                 Err(self.unsupported("CLUSTER ON", pos))
             }
-            "replica" | "enable" | "disable" | "inherit" | "no" | "of" | "not" | "force"
-            | "set" => Err(self.unsupported(&format!("ALTER TABLE {}", word.to_uppercase()), pos)),
+            "inherit" => Ok(AlterAction::Inherit(self.any_name()?)),
+            "no" if self.word("inherit") => Ok(AlterAction::NoInherit(self.any_name()?)),
+            "replica" | "enable" | "disable" | "no" | "of" | "not" | "force" | "set" => {
+                Err(self.unsupported(&format!("ALTER TABLE {}", word.to_uppercase()), pos))
+            }
             _ => {
                 self.at -= 1;
                 Err(self.unexpected())

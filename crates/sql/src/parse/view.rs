@@ -62,6 +62,7 @@ impl Parser<'_> {
             self.keyword("to")?;
             return Ok(Statement::RenameColumn {
                 kind: ObjectKind::View,
+                only: false,
                 table: name,
                 if_exists,
                 column,
@@ -118,6 +119,7 @@ fn recursive_view(name: &Name, columns: &[String], query: Query, pos: Pos) -> Qu
         targets: columns.iter().map(item).collect(),
         from: vec![TableRef::Table {
             name: own,
+            only: false,
             alias: None,
         }],
         filter: None,

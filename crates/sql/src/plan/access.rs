@@ -484,7 +484,7 @@ fn order_given(index: &IndexDef, fixed: usize, wanted: &Wanted) -> Option<bool> 
     direction
 }
 
-fn column_type(table: &TableDef, column: i16) -> SqlType {
+pub(super) fn column_type(table: &TableDef, column: i16) -> SqlType {
     match column {
         n if n > 0 => table.columns[n as usize - 1].ty,
         system::CTID => SqlType::plain(oid::TID),

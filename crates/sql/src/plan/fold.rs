@@ -69,6 +69,54 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
     }
 }
 
+/// The value of an expression that speaks of no row; none where it can be told only when it is run.
+///
+/// # Errors
+/// What its functions object to.
+pub fn constant_value(
+    mut expr: Expr,
+    ctx: &EvalContext<'_>,
+) -> throng_types::Result<Option<Datum>> {
+    let mut failed = None;
+    expr.for_each_child_mut(&mut |child| {
+        let whole = std::mem::replace(child, Expr::bool(true));
+        let ty = whole.ty();
+        match constant_value(whole.clone(), ctx) {
+            Ok(Some(value)) => *child = Expr::Const(value, ty),
+            Ok(None) => *child = whole,
+            Err(e) => failed = Some(e),
+        }
+    });
+    if let Some(e) = failed {
+        return Err(e);
+    }
+    let called = match &expr {
+        Expr::Call { func, args, .. } => constants(args).map(|args| func.call(ctx, &args)),
+        Expr::Op { op, args, .. } => constants(args).map(|args| op.call(ctx, &args)),
+        Expr::Cast {
+            arg,
+            cast: Some(cast),
+            to,
+            context,
+        } => constant(arg).map(|value| {
+            if value.is_null() {
+                return Ok(Datum::Null);
+            }
+            let value = cast.apply(ctx, value)?;
+            if to.typmod < 0 || value.is_null() {
+                return Ok(value);
+            }
+            let explicit = *context == crate::func::CastContext::Explicit;
+            Ok(typmod::apply(value, *to, explicit)?)
+        }),
+        _ => None,
+    };
+    match called {
+        Some(value) => value.map(Some).map_err(crate::func::EvalStop::into_error),
+        None => Ok(constant(&fold(expr, ctx)).cloned()),
+    }
+}
+
 /// Whether NULL comes out whatever the other arguments are: they are not even computed then, and cannot fail.
 fn has_null_for_null(expr: &Expr) -> bool {
     let (strict, args) = match expr {

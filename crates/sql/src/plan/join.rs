@@ -19,6 +19,15 @@ struct Unit<'q> {
     needs: Vec<RelId>,
 }
 
+/// Whether a table is read through indexes alone.
+fn is_by_key(plan: &super::Plan) -> bool {
+    match &plan.node {
+        Node::IndexScan(_) => true,
+        Node::Append(append) => append.inputs.iter().all(|input| is_by_key(&input.plan)),
+        _ => false,
+    }
+}
+
 /// The relations an expression speaks of.
 pub(super) fn rels_of(expr: &Expr) -> Vec<RelId> {
     let mut rels = Vec::new();
@@ -182,7 +191,7 @@ impl Planner<'_> {
         };
         let own = conditions.iter().filter(|c| is_about(c, &unit.rels, local));
         let share: f64 = own.map(cost::selectivity).product();
-        cost::at_least_one(self.ctx.stats.table_size(table.oid).rows * share)
+        cost::at_least_one(self.size(rel, table).rows * share)
     }
 
     /// One member of a join list under conditions on it alone.
@@ -207,7 +216,10 @@ impl Planner<'_> {
                     alias: &rel.alias,
                     table,
                 };
-                self.table(&source, conditions, wanted)
+                match rel.only || !self.has_kin(table) {
+                    true => self.table(&source, conditions, wanted),
+                    false => self.family(&source, conditions, wanted),
+                }
             }
             RelKind::Virtual(table) => {
                 let columns = self.needed_columns(rel.id);
@@ -366,7 +378,7 @@ impl Planner<'_> {
             let before = (self.next_plan, self.next_param, self.subplans.len());
             let shared = self.shared.clone();
             let (right, free) = self.attached(|p| p.unit(unit, all, &Wanted::default()))?;
-            let by_key = matches!(right.plan.node, Node::IndexScan(_)) && !free.is_empty();
+            let by_key = is_by_key(&right.plan) && !free.is_empty();
             let looped = left.rows() * right.plan.cost.total;
             if by_key && looped < self.hash_estimate(&left, unit, &own, &on) {
                 return self.nested_loop(kind, left, right, free, Vec::new(), false);
@@ -379,6 +391,19 @@ impl Planner<'_> {
         self.join_built(kind, left, right, on)
     }
 
+    /// The size of a table, its children included where they are read.
+    fn size(&self, rel: &Rel, table: &crate::catalog::TableDef) -> super::TableSize {
+        let mut size = self.ctx.stats.table_size(table.oid);
+        if !rel.only && self.has_kin(table) {
+            for child in self.ctx.catalog.descendants(table.oid).into_iter().skip(1) {
+                let own = self.ctx.stats.table_size(child);
+                size.pages = size.pages.saturating_add(own.pages);
+                size.rows += own.rows;
+            }
+        }
+        size
+    }
+
     fn hash_estimate(&self, left: &Built, unit: &Unit<'_>, own: &[Expr], on: &[Expr]) -> f64 {
         let FromItem::Rel(rel) = unit.item else {
             return f64::INFINITY;
@@ -386,7 +411,7 @@ impl Planner<'_> {
         let RelKind::Table(table) = &rel.kind else {
             return f64::INFINITY;
         };
-        let size = self.ctx.stats.table_size(table.oid);
+        let size = self.size(rel, table);
         let share: f64 = own.iter().map(cost::selectivity).product();
         let scan = f64::from(size.pages) + size.rows * (cost::TUPLE + cost::OPERATOR);
         let hashable = on

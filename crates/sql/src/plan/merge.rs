@@ -1,6 +1,6 @@
 //! MERGE: a join of the source with the target, and what is computed from its rows.
 
-use throng_types::Result;
+use throng_types::{Error, Result};
 
 use super::access::Wanted;
 use super::write::{Planned, only_places, row_and_tid, write_cost};
@@ -23,6 +23,11 @@ impl Planner<'_> {
             row,
             new,
         } = merge;
+        if self.has_kin(&table) || table.bound.is_some() {
+            return Err(Error::unsupported(
+                "MERGE into a table with children or a partition",
+            ));
+        }
         self.lock(table.oid, TableLock::RowExclusive);
         let mut conditions = Vec::new();
         if let Some(filter) = filter {

@@ -11,11 +11,13 @@
 
 mod access;
 mod cost;
+mod family;
 mod fold;
 mod grouping;
 mod join;
 mod merge;
 mod node;
+pub mod prune;
 mod pullup;
 mod pushdown;
 mod select;
@@ -35,6 +37,7 @@ use crate::expr::{Expr, ParamId, RelId, Var};
 use crate::func::EvalContext;
 use crate::query::{BoundQuery, Cte, CteBody, QueryKind};
 
+pub use fold::constant_value as constant;
 pub use node::*;
 
 /// What the planner is told about tables' sizes.
@@ -90,6 +93,8 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         next_plan: 0,
         next_rel: rel_count,
         locks: BTreeMap::new(),
+        kindred: HashMap::default(),
+        target: None,
     };
     planner.note_needed(&kind);
     let (writes, late_writes) = planner.writes(&kind)?;
@@ -210,6 +215,10 @@ pub(super) struct Planner<'a> {
     next_plan: u32,
     next_rel: u32,
     locks: BTreeMap<Oid, TableLock>,
+    /// The tables behind the entries of tables with children.
+    kindred: Map<RelId, Arc<family::Kindred>>,
+    /// The entry that rows are written to.
+    target: Option<RelId>,
 }
 
 impl Planner<'_> {
@@ -253,13 +262,17 @@ impl Planner<'_> {
             });
         }
         let whole = kinds.into_iter().filter_map(|kind| match kind {
-            QueryKind::Update(update) => Some((update.rel, update.table.columns.len())),
-            QueryKind::Delete(delete) => Some((delete.rel, delete.table.columns.len())),
-            QueryKind::Merge(merge) => Some((merge.rel, merge.table.columns.len())),
+            QueryKind::Update(update) => Some((update.rel, &update.table, update.only)),
+            QueryKind::Delete(delete) => Some((delete.rel, &delete.table, delete.only)),
+            QueryKind::Merge(merge) => Some((merge.rel, &merge.table, true)),
             QueryKind::Select(_) | QueryKind::Insert(_) => None,
         });
-        for (rel, columns) in whole {
+        for (rel, table, only) in whole {
+            let columns = table.columns.len();
             let set = needed.entry(rel).or_default();
+            if !only && self.has_kin(table) {
+                set.insert(crate::expr::system::TABLEOID);
+            }
             set.extend(1..=columns as i16);
             set.insert(crate::expr::system::CTID);
         }
@@ -482,6 +495,7 @@ impl Plan {
             Node::NestedLoop(node) => vec![&node.left, &node.right],
             Node::HashJoin(node) => vec![&node.left, &node.right],
             Node::SetOp { left, right, .. } => vec![left, right],
+            Node::Append(node) => node.inputs.iter().map(|input| &input.plan).collect(),
             Node::RecursiveUnion(node) => vec![&node.init, &node.term],
             Node::Insert(node) => vec![&node.input],
             Node::Update(node) => vec![&node.input],
@@ -572,6 +586,10 @@ impl Plan {
             }
             Node::Distinct { keys, .. } => keys.iter().for_each(f),
             Node::SetOp { .. } | Node::LockRows { .. } | Node::Materialize { .. } => {}
+            Node::Append(node) => node
+                .pruning
+                .iter()
+                .for_each(|p| p.values.iter().for_each(&mut *f)),
             Node::Insert(node) => {
                 node.checks.iter().for_each(|c| f(&c.expr));
                 node.returning.iter().for_each(f);

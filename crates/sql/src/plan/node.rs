@@ -7,6 +7,7 @@
 //! | scans | the scan's `columns` in order | the same |
 //! | `Filter`, `Sort`, `Limit`, `LockRows`, `Distinct`, `Materialize` | child's | child's |
 //! | `Project` | child's | `exprs` |
+//! | `Append` | none | an input's, by its `slots` |
 //! | joins | left's then right's | the same; semi and anti: left's |
 //! | `Aggregate` | child's (`having`: output) | `group` values, then aggregates, then `groupings` |
 //! | `Window` | child's; frame offsets: none | child's, then the calls |
@@ -22,6 +23,7 @@ use crate::catalog::{IndexDef, TableDef, VirtualTable};
 use crate::expr::{AggCall, Expr, ParamId, RelId, SortKey, system};
 use crate::func::Function;
 use crate::query::{CheckOf, JoinKind, LockWait, MergeAction, RowLockStrength, SetOp};
+use crate::route::{Leaf, Routing, Tree};
 use crate::window::{Frame, WindowCall};
 
 /// A statement ready to run. Nothing in it depends on the session, so it can be cached by
@@ -183,6 +185,8 @@ pub enum Node {
         left: Box<Plan>,
         right: Box<Plan>,
     },
+    /// Rows of the tables behind a parent, one table after another.
+    Append(Box<Append>),
     LockRows {
         input: Box<Plan>,
         rows: Vec<LockTarget>,
@@ -195,6 +199,49 @@ pub enum Node {
     Update(Box<UpdateNode>),
     Delete(Box<DeleteNode>),
     Merge(Box<MergeNode>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Append {
+    pub inputs: Vec<AppendInput>,
+    pub pruning: Option<Pruning>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppendInput {
+    /// The entry of its table: a re-check of a row of it reads no other input.
+    pub rel: RelId,
+    /// Its place among the leaves of [`Pruning`].
+    pub leaf: usize,
+    pub plan: Plan,
+    /// Where its row has the columns of the output; empty: it is the output.
+    pub slots: Vec<u32>,
+}
+
+/// Inputs that need not be read, found out when the statement is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pruning {
+    pub tree: Arc<Tree>,
+    /// Over the parent's row by slot; `Outer(i)`: the value of `values[i]`.
+    pub conditions: Vec<Expr>,
+    /// No input row.
+    pub values: Vec<Expr>,
+}
+
+/// The tables behind the target of an UPDATE or DELETE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    /// Where the input row has the oid of the row's table.
+    pub tableoid: u32,
+    pub members: Vec<Member>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    pub rel: RelId,
+    pub leaf: Leaf,
+    /// For each of the parent's columns the attribute number here.
+    pub columns: Vec<u16>,
 }
 
 /// `columns` are attribute numbers, from 1; negative: [`crate::expr::system`].
@@ -357,6 +404,8 @@ pub struct LockTarget {
     pub tid: u32,
     pub strength: RowLockStrength,
     pub wait: LockWait,
+    /// Of a table with children: where the input row has the oid of the row's table, and the tables with their entries.
+    pub family: Option<(u32, Vec<(RelId, Arc<TableDef>)>)>,
 }
 
 /// A condition on the new row.
@@ -380,6 +429,8 @@ pub struct InsertNode {
     pub checks: Vec<CheckExpr>,
     pub returns_old: bool,
     pub returning: Vec<Expr>,
+    /// The table is partitioned, or a partition. Then the tableoid of its row follows its system columns.
+    pub routing: Option<Box<Routing>>,
 }
 
 /// The system columns that follow a new row, in this order; `tableoid` is a constant.
@@ -420,6 +471,10 @@ pub struct UpdateNode {
     pub set: Vec<(u16, Expr)>,
     pub checks: Vec<CheckExpr>,
     pub returning: Vec<Expr>,
+    /// The table has children. Then the tableoid of the new row follows its system columns in the row of `returning`.
+    pub family: Option<Box<Family>>,
+    /// The table is partitioned, or a partition.
+    pub routing: Option<Box<Routing>>,
 }
 
 /// Row of `returning`: the input row.
@@ -432,6 +487,8 @@ pub struct DeleteNode {
     /// Where the input row has the old row's columns, by attribute number - 1.
     pub old: Vec<u32>,
     pub returning: Vec<Expr>,
+    /// The table has children.
+    pub family: Option<Box<Family>>,
 }
 
 /// Row of `matched`, `visible` and `actions`: the input row. Row of `checks`: the new row. Row of `returning`: the target's

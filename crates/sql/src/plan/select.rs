@@ -97,10 +97,12 @@ impl Planner<'_> {
 
     fn select(&mut self, query: &Query, select: &Select) -> Result<Built> {
         for lock in &query.locks {
-            self.needed
-                .entry(lock.rel)
-                .or_default()
-                .insert(system::CTID);
+            let needed = self.needed.entry(lock.rel).or_default();
+            needed.insert(system::CTID);
+            if self.locked_family(select, lock).is_some() {
+                let needed = self.needed.entry(lock.rel).or_default();
+                needed.insert(system::TABLEOID);
+            }
         }
         let mut conditions = Vec::new();
         if let Some(filter) = &select.filter {
@@ -191,6 +193,20 @@ impl Planner<'_> {
             })
             .collect();
 
+        let oids: Vec<Option<usize>> = query
+            .locks
+            .iter()
+            .map(|lock| {
+                self.locked_family(select, lock)?;
+                let var = Var {
+                    rel: lock.rel,
+                    column: system::TABLEOID,
+                    ty: SqlType::plain(oid::OID),
+                };
+                Some(place(&mut exprs, Expr::Var(var)))
+            })
+            .collect();
+
         let Built { plan, columns, .. } = built;
         let mut plan = self.targets(plan, exprs, &columns)?;
         let slot = |plan: &super::Plan, at: usize| Expr::Slot(at as u32, plan.types[at]);
@@ -232,7 +248,7 @@ impl Planner<'_> {
         }
         plan = built.plan;
         if !query.locks.is_empty() {
-            plan = self.lock_rows(plan, select, &query.locks, &tids);
+            plan = self.lock_rows(plan, select, &query.locks, &tids, &oids)?;
         }
         let ties = sort_keys(&plan);
         let built = self.limit(
@@ -460,30 +476,53 @@ impl Planner<'_> {
         select: &Select,
         locks: &[RowLock],
         tids: &[usize],
-    ) -> super::Plan {
+        oids: &[Option<usize>],
+    ) -> Result<super::Plan> {
         let mut rows = Vec::new();
-        for (lock, tid) in locks.iter().zip(tids) {
-            let Some(table) = select.from.iter().find_map(|item| find_table(item, lock)) else {
+        for ((lock, tid), tableoid) in locks.iter().zip(tids).zip(oids) {
+            let found = select.from.iter().find_map(|item| find_table(item, lock));
+            let Some((table, _)) = found else {
                 continue;
             };
             self.lock(table.oid, TableLock::RowShare);
+            let mut family = None;
+            if let Some(tableoid) = tableoid {
+                let kindred = self.kindred(lock.rel, &table)?;
+                let mut members = Vec::with_capacity(kindred.members.len());
+                for kin in &kindred.members {
+                    self.lock(kin.table.oid, TableLock::RowShare);
+                    members.push((kin.rel, kin.table.clone()));
+                }
+                family = Some((*tableoid as u32, members));
+            }
             rows.push(LockTarget {
                 rel: lock.rel,
                 table,
                 tid: *tid as u32,
                 strength: lock.strength,
                 wait: lock.wait,
+                family,
             });
         }
         let (types, cost) = (input.types.clone(), input.cost);
-        self.node(
+        Ok(self.node(
             Node::LockRows {
                 input: Box::new(input),
                 rows,
             },
             types,
             cost,
-        )
+        ))
+    }
+
+    /// The table that a lock is on, where it has children that are read with it.
+    fn locked_family(
+        &self,
+        select: &Select,
+        lock: &RowLock,
+    ) -> Option<std::sync::Arc<crate::catalog::TableDef>> {
+        let (table, only) = select.from.iter().find_map(|item| find_table(item, lock))?;
+        (!only && self.has_kin(&table)).then_some(table)
     }
 }
 
@@ -535,10 +574,13 @@ fn table_of(item: &FromItem, wanted: crate::expr::RelId) -> Option<throng_types:
     }
 }
 
-fn find_table(item: &FromItem, lock: &RowLock) -> Option<std::sync::Arc<crate::catalog::TableDef>> {
+fn find_table(
+    item: &FromItem,
+    lock: &RowLock,
+) -> Option<(std::sync::Arc<crate::catalog::TableDef>, bool)> {
     match item {
         FromItem::Rel(rel) if rel.id == lock.rel => match &rel.kind {
-            RelKind::Table(table) => Some(table.clone()),
+            RelKind::Table(table) => Some((table.clone(), rel.only)),
             _ => None,
         },
         FromItem::Rel(_) => None,

@@ -7,13 +7,14 @@ use throng_types::{Error, Result};
 use super::access::{TableRef, Wanted};
 use super::select::output_column;
 use super::{
-    CheckExpr, Columns, ConflictNode, ConflictUpdate, Cost, DeleteNode, InsertNode, NEW_SYSTEM,
-    Node, OutputColumn, Plan, Planner, StatementTag, TableLock, UpdateNode,
+    CheckExpr, Columns, ConflictNode, ConflictUpdate, Cost, DeleteNode, Family, InsertNode, Member,
+    NEW_SYSTEM, Node, OutputColumn, Plan, Planner, StatementTag, TableLock, UpdateNode,
 };
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, system};
 use crate::query::walk::PartMut;
 use crate::query::{Check, ConflictAction, Delete, FromItem, Insert, Target, Update};
+use crate::route::{Leaf, Routing};
 
 pub(super) type Planned = (StatementTag, Plan, Vec<OutputColumn>);
 
@@ -76,14 +77,19 @@ impl Planner<'_> {
         table: &Arc<TableDef>,
         rels: &[RelId],
     ) -> Result<(Vec<Expr>, Vec<OutputColumn>)> {
-        let from = [FromItem::of_table(table, rels[0], None)];
+        let from = [FromItem::of_table(table, rels[0], None, false)];
         let output = targets
             .iter()
             .map(|t| output_column(&t.name, &t.expr, &from))
             .collect();
         let exprs = targets
             .iter()
-            .map(|t| self.place(with_table_oid(t.expr.clone(), rels, table), columns))
+            .map(|t| {
+                // Rows of a table with children tell their own.
+                let told = |rel: &&RelId| columns.get(**rel, system::TABLEOID).is_none();
+                let fixed: Vec<RelId> = rels.iter().filter(told).copied().collect();
+                self.place(with_table_oid(t.expr.clone(), &fixed, table), columns)
+            })
             .collect::<Result<_>>()?;
         Ok((exprs, output))
     }
@@ -105,7 +111,14 @@ impl Planner<'_> {
         let values = self.place_all(values, &columns)?;
         let input = self.project(input.plan, values);
 
-        let existing = row_and_tid(&table, rel);
+        let mut existing = row_and_tid(&table, rel);
+        let routing = Routing::of(&table, self.ctx.catalog, self.ctx.eval)?;
+        if let Some(routing) = &routing {
+            existing.push(Some((rel, system::TABLEOID)));
+            for leaf in &routing.leaves {
+                self.lock(leaf.table.oid, TableLock::RowExclusive);
+            }
+        }
         let on_conflict = match on_conflict {
             None => None,
             Some(conflict) => Some(ConflictNode {
@@ -134,6 +147,11 @@ impl Planner<'_> {
         };
         let mut new_row = new_row(&table, rel);
         let checks = self.checks(checks, &new_row, &table, rel)?;
+        if routing.is_some() {
+            // The row that it replaced was in the same table.
+            new_row.also((old, system::TABLEOID), new_row.width);
+            new_row.push(Some((rel, system::TABLEOID)));
+        }
         let mut returns_old = false;
         for target in &returning {
             target
@@ -154,6 +172,7 @@ impl Planner<'_> {
             checks,
             returns_old,
             returning,
+            routing: routing.map(Box::new),
         };
         Ok((
             StatementTag::Insert,
@@ -167,10 +186,12 @@ impl Planner<'_> {
         &mut self,
         table: &Arc<TableDef>,
         rel: RelId,
+        only: bool,
         from: Vec<FromItem>,
         filter: Option<Expr>,
     ) -> Result<super::Built> {
         self.lock(table.oid, TableLock::RowExclusive);
+        self.target = Some(rel);
         let mut conditions = Vec::new();
         if let Some(filter) = filter {
             filter.conjuncts(&mut conditions);
@@ -185,11 +206,41 @@ impl Planner<'_> {
                 alias: &table.name,
                 table,
             };
-            return self.table(&source, conditions, &Wanted::default());
+            return match only || !self.has_kin(table) {
+                true => self.table(&source, conditions, &Wanted::default()),
+                false => self.family(&source, conditions, &Wanted::default()),
+            };
         }
-        let mut items = vec![FromItem::of_table(table, rel, None)];
+        let mut items = vec![FromItem::of_table(table, rel, None, only)];
         items.extend(from);
         self.from(&items, conditions, &Wanted::default())
+    }
+
+    /// The tables behind the target, where it has children and they are meant.
+    fn target_family(
+        &mut self,
+        table: &Arc<TableDef>,
+        rel: RelId,
+        only: bool,
+        columns: &Columns,
+    ) -> Result<Option<Box<Family>>> {
+        if only || !self.has_kin(table) {
+            return Ok(None);
+        }
+        let tableoid = columns
+            .get(rel, system::TABLEOID)
+            .ok_or_else(|| Error::internal("a target's tableoid is not in the row"))?;
+        let kindred = self.kindred(rel, table)?;
+        let mut members = Vec::with_capacity(kindred.members.len());
+        for kin in &kindred.members {
+            self.lock(kin.table.oid, TableLock::RowExclusive);
+            members.push(Member {
+                rel: kin.rel,
+                leaf: Leaf::of(&kin.table, table, self.ctx.catalog, self.ctx.eval)?,
+                columns: kin.columns.clone(),
+            });
+        }
+        Ok(Some(Box::new(Family { tableoid, members })))
     }
 
     /// Where the target's ctid and columns are in the rows.
@@ -219,15 +270,24 @@ impl Planner<'_> {
             checks,
             returning,
             new,
+            only,
         } = update;
-        let input = self.target_rows(&table, rel, from, filter)?;
+        let input = self.target_rows(&table, rel, only, from, filter)?;
+        let family = self.target_family(&table, rel, only, &input.columns)?;
+        let routing = match only && table.is_partitioned() {
+            true => None,
+            false => Routing::of(&table, self.ctx.catalog, self.ctx.eval)?,
+        };
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
         let mut placed = Vec::with_capacity(set.len());
         for (attnum, expr) in set {
             placed.push((attnum, self.place(expr, &input.columns)?));
         }
-        let new_row = new_row(&table, new);
+        let mut new_row = new_row(&table, new);
         let checks = self.checks(checks, &new_row, &table, new)?;
+        if family.is_some() {
+            new_row.push(Some((new, system::TABLEOID)));
+        }
         let whole = new_row.join(&input.columns);
         let (returning, output) = self.returning(&returning, &whole, &table, &[new, rel])?;
         let types = returning.iter().map(Expr::ty).collect();
@@ -241,6 +301,8 @@ impl Planner<'_> {
             set: placed,
             checks,
             returning,
+            family,
+            routing: routing.map(Box::new),
         };
         Ok((
             StatementTag::Update,
@@ -256,8 +318,10 @@ impl Planner<'_> {
             from,
             filter,
             returning,
+            only,
         } = delete;
-        let input = self.target_rows(&table, rel, from, filter)?;
+        let input = self.target_rows(&table, rel, only, from, filter)?;
+        let family = self.target_family(&table, rel, only, &input.columns)?;
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
         let (returning, output) = self.returning(&returning, &input.columns, &table, &[rel])?;
         let types = returning.iter().map(Expr::ty).collect();
@@ -269,6 +333,7 @@ impl Planner<'_> {
             tid,
             old,
             returning,
+            family,
         };
         Ok((
             StatementTag::Delete,

@@ -34,6 +34,14 @@ impl Names {
         Names(columns.iter().map(|c| column_name(table, *c)).collect())
     }
 
+    /// Some of the columns; none asked for: all.
+    pub fn picked(self, slots: &[u32]) -> Names {
+        match slots {
+            [] => self,
+            some => Names(some.iter().map(|s| self.0[*s as usize].clone()).collect()),
+        }
+    }
+
     pub fn of_virtual(table: &VirtualTable, columns: &[i16]) -> Names {
         let name = |c: &i16| match usize::try_from(*c - 1)
             .ok()

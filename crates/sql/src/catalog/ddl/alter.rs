@@ -214,6 +214,8 @@ impl Run<'_> {
                 deferral,
             } => {
                 if let Some(found) = self.catalog().constraint(*constraint).cloned() {
+                    let referenced = found.foreign_key().map_or(found.table, |k| k.ref_table);
+                    self.checked_at_once(&[found.table, referenced], *deferral)?;
                     self.edit.put(ConstraintDef {
                         deferral: *deferral,
                         ..(*found).clone()
@@ -240,7 +242,7 @@ impl Run<'_> {
                     *owner,
                 );
             }
-            AlterTable::Nothing => {}
+            AlterTable::Inherit(_) | AlterTable::NoInherit(_) | AlterTable::Nothing => {}
         }
         self.put_table(def);
         Ok(())
@@ -650,7 +652,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// `nextval` of a sequence, in a column's type.
-fn next_value(sequence: Oid, ty: SqlType) -> Result<Expr> {
+pub(super) fn next_value(sequence: Oid, ty: SqlType) -> Result<Expr> {
     let func = functions_named("nextval")
         .first()
         .copied()

@@ -8,7 +8,7 @@ use throng_types::{Error, Oid, Result, oid};
 
 use super::{Run, Work};
 use crate::catalog::{
-    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, SchemaDef,
+    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, Lineage, SchemaDef,
     SequenceDef, TableDef,
 };
 use crate::command::{
@@ -85,6 +85,9 @@ impl Run<'_> {
             columns: create.columns.iter().map(|c| c.def.clone()).collect(),
             persistence: create.persistence,
             options: create.options.clone(),
+            parents: create.parents.clone(),
+            partitioned: create.partitioned.clone(),
+            bound: create.bound.clone(),
         };
         // The table first, so that its sequences' names avoid it.
         self.put_table(table.clone());
@@ -101,6 +104,10 @@ impl Run<'_> {
         let is_fk = |c: &&NewConstraint| matches!(c.kind, NewConstraintKind::ForeignKey { .. });
         for constraint in create.constraints.iter().filter(|c| !is_fk(c)) {
             self.add_constraint(oid, constraint, true)?;
+        }
+        if let (Some(bound), Some(parent)) = (&create.bound, create.parents.first()) {
+            let parent = self.table(*parent)?;
+            self.join_partitions(oid, &parent, bound, true)?;
         }
         for constraint in create.constraints.iter().filter(is_fk) {
             self.add_constraint(oid, constraint, true)?;
@@ -224,6 +231,10 @@ impl Run<'_> {
         if !self.may_create(table.schema, &name, create.if_not_exists)? {
             return Ok(());
         }
+        if create.unique {
+            let key: Vec<u16> = create.columns.iter().map(|c| c.attnum).collect();
+            self.key_covers_partitions(&table, &key, "UNIQUE")?;
+        }
         let oid = self.host.next_oid();
         self.edit.put(IndexDef {
             oid,
@@ -237,12 +248,16 @@ impl Run<'_> {
             nulls_not_distinct: create.nulls_not_distinct,
             constraint: None,
             options: create.options.clone(),
+            parent: None,
         });
         self.work(Work::CreateIndex {
             index: oid,
             build: true,
         });
-        Ok(())
+        match create.only {
+            true => Ok(()),
+            false => self.spread_index(oid, false),
+        }
     }
 
     /// Adds a constraint; `fresh`: to a table without rows.
@@ -307,7 +322,13 @@ impl Run<'_> {
                     expr: expr.clone(),
                     columns: key,
                 };
-                self.put_constraint(table, name.clone(), kind, !new.not_valid, new.deferral);
+                self.put_constraint(
+                    table,
+                    name.clone(),
+                    kind,
+                    !new.not_valid,
+                    (new.deferral, new.lineage),
+                );
                 if !fresh && !new.not_valid {
                     self.work(Work::CheckRows {
                         table,
@@ -321,13 +342,13 @@ impl Run<'_> {
         }
     }
 
-    fn put_constraint(
+    pub(super) fn put_constraint(
         &mut self,
         table: Oid,
         name: String,
         kind: ConstraintKind,
         validated: bool,
-        deferral: Deferral,
+        (deferral, lineage): (Deferral, Lineage),
     ) -> Oid {
         let oid = self.host.next_oid();
         self.edit.put(ConstraintDef {
@@ -337,6 +358,7 @@ impl Run<'_> {
             kind,
             validated,
             deferral,
+            lineage,
         });
         oid
     }
@@ -389,10 +411,12 @@ impl Run<'_> {
         fresh: bool,
     ) -> Result<()> {
         let names: Vec<&str> = key.iter().map(|n| table.column(*n).name.as_str()).collect();
-        let (part, label) = match primary {
-            true => (String::new(), "pkey"),
-            false => (names.join("_"), "key"),
+        let (part, label, what) = match primary {
+            true => (String::new(), "pkey", "PRIMARY KEY"),
+            false => (names.join("_"), "key", "UNIQUE"),
         };
+        self.key_covers_partitions(table, key, what)?;
+        self.checked_at_once(&[table.oid], new.deferral)?;
         let name = match &new.name {
             Some(name) => name.clone(),
             None => self.free_relation_name(table.schema, &table.name, &part, label),
@@ -412,7 +436,13 @@ impl Run<'_> {
             true => ConstraintKind::PrimaryKey { index },
             false => ConstraintKind::Unique { index },
         };
-        let constraint = self.put_constraint(table.oid, name.clone(), kind, true, new.deferral);
+        let constraint = self.put_constraint(
+            table.oid,
+            name.clone(),
+            kind,
+            true,
+            (new.deferral, new.lineage),
+        );
         let column = |attnum: &u16| IndexColumn {
             attnum: *attnum,
             descending: false,
@@ -430,12 +460,13 @@ impl Run<'_> {
             nulls_not_distinct,
             constraint: Some(constraint),
             options: options.to_vec(),
+            parent: None,
         });
         self.work(Work::CreateIndex {
             index,
             build: !fresh,
         });
-        Ok(())
+        self.spread_index(index, fresh)
     }
 
     /// `ADD CONSTRAINT … USING INDEX`: the index takes the constraint's name.
@@ -486,7 +517,13 @@ impl Run<'_> {
             true => ConstraintKind::PrimaryKey { index },
             false => ConstraintKind::Unique { index },
         };
-        let constraint = self.put_constraint(table.oid, name.clone(), kind, true, new.deferral);
+        let constraint = self.put_constraint(
+            table.oid,
+            name.clone(),
+            kind,
+            true,
+            (new.deferral, new.lineage),
+        );
         self.edit.put(IndexDef {
             name,
             primary,
@@ -513,6 +550,7 @@ impl Run<'_> {
             Some(oid) => self.table(*oid)?,
             None => self.table(table.oid)?,
         };
+        self.checked_at_once(&[table.oid, target.oid], new.deferral)?;
         let (ref_columns, ref_index) = self.referenced_key(&target, ref_columns, key.len())?;
         if self.catalog().is_deferrable(ref_index) {
             let message = format!(
@@ -555,12 +593,13 @@ impl Run<'_> {
             on_delete: *on_delete,
             match_full: *match_full,
         });
-        let validated = fresh || !new.not_valid;
-        let constraint = self.put_constraint(table.oid, name, kind, validated, new.deferral);
+        let valid = fresh || !new.not_valid;
+        let how = (new.deferral, new.lineage);
+        let constraint = self.put_constraint(table.oid, name, kind, valid, how);
         if !fresh && !new.not_valid {
             self.work(Work::CheckForeignKey { constraint });
         }
-        Ok(())
+        self.spread_foreign_key(constraint, fresh)
     }
 
     /// The referenced columns, in the order written, and the unique index over them.

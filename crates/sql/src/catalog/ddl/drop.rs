@@ -101,6 +101,11 @@ impl Run<'_> {
         {
             return requires(self.describe(target.oid), self.describe(*constraint));
         }
+        if let Some(index) = self.catalog().index(target.oid)
+            && let Some(parent) = index.parent
+        {
+            return requires(self.describe(target.oid), self.describe(parent));
+        }
         if let Some(sequence) = self.catalog().sequence(target.oid)
             && sequence.identity
             && let Some((table, attnum)) = sequence.owned_by
@@ -138,8 +143,14 @@ impl Run<'_> {
                         .iter()
                         .for_each(|s| found.part(*s));
                     catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
+                    self.collect_children(oid, found);
                     for fk in catalog.referencing(table.oid) {
                         self.dependent(fk, oid, found);
+                    }
+                    for ancestor in catalog.ancestors(&table) {
+                        for fk in catalog.referencing(ancestor) {
+                            self.dependent(fk, oid, found);
+                        }
                     }
                     self.collect_views(oid, found);
                 }
@@ -148,9 +159,21 @@ impl Run<'_> {
                     if let Some(index) = constraint.index() {
                         found.part(index);
                     }
+                    for child in self.catalog().children_of(constraint.table) {
+                        let own = self.catalog().constraints_of(*child).iter();
+                        own.filter(|c| c.lineage.parent == Some(oid))
+                            .for_each(|c| found.part(c.oid));
+                    }
                     self.collect_views(oid, found);
                 }
                 Some(Object::Index(index)) => {
+                    for child in self.catalog().children_of(index.table) {
+                        let own = self.catalog().indexes_of(*child).iter();
+                        for part in own.filter(|i| i.parent == Some(oid)) {
+                            part.constraint.iter().for_each(|c| found.part(*c));
+                            found.part(part.oid);
+                        }
+                    }
                     for fk in self.catalog().referencing(index.table) {
                         if fk.foreign_key().is_some_and(|k| k.ref_index == oid) {
                             self.dependent(fk, oid, found);
@@ -167,6 +190,22 @@ impl Run<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Partitions are parts of their table; other children depend on it.
+    fn collect_children(&self, table: Oid, found: &mut Collector) {
+        for child in self.catalog().children_of(table) {
+            let partition = self
+                .catalog()
+                .table(*child)
+                .is_some_and(|c| c.bound.is_some());
+            if !partition && !found.gone.contains(child) && !found.named.contains(child) {
+                found
+                    .dependents
+                    .push((self.describe(*child), self.describe(table)));
+            }
+            found.part(*child);
         }
     }
 
@@ -207,6 +246,12 @@ impl Run<'_> {
                 .tables()
                 .iter()
                 .filter(|t| t.schema == schema)
+                // A partition goes with its table.
+                .filter(|t| {
+                    let of = t.parents.first().filter(|_| t.bound.is_some());
+                    of.and_then(|of| catalog.table(*of))
+                        .is_none_or(|of| of.schema != schema)
+                })
                 .map(|t| Relation::Table((*t).clone())),
         );
         members.extend(
@@ -329,6 +374,9 @@ impl Run<'_> {
             self.drop_column(table, attnum, true)?;
         }
         for oid in found.gone {
+            if self.catalog().table(oid).is_some() && !found.named.contains(&oid) {
+                self.touch(oid);
+            }
             self.remove(oid);
         }
         Ok(())

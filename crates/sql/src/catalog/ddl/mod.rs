@@ -7,7 +7,9 @@
 mod alter;
 mod create;
 mod drop;
+mod inherit;
 mod names;
+mod partition;
 mod role;
 mod rows;
 mod types;
@@ -71,6 +73,13 @@ pub enum Work {
         table: Oid,
         name: String,
         expr: Expr,
+    },
+    /// 23514 for a row of `table` that `partition`, which it is or is a part of, does not take any more. `default`: for
+    /// another partition has come that takes it.
+    CheckPartition {
+        table: Oid,
+        partition: Oid,
+        default: bool,
     },
     /// 23503 for a row of the constraint's table without its referenced row.
     CheckForeignKey { constraint: Oid },
@@ -172,10 +181,23 @@ impl Run<'_> {
                 changes,
                 owned_by,
             } => self.alter_sequence(*sequence, changes, owned_by.as_ref()),
-            Ddl::AlterTable { table, actions } => self.alter_table(*table, actions),
-            Ddl::Rename { target, name } => {
+            Ddl::AlterTable {
+                table,
+                actions,
+                only,
+            } => self.alter_family(*table, actions, *only),
+            Ddl::AttachPartition {
+                table,
+                partition,
+                bound,
+            } => self.attach_partition(*table, *partition, bound),
+            Ddl::DetachPartition { table, partition } => self.detach_partition(*table, *partition),
+            Ddl::AttachIndex { index, partition } => {
+                self.attach_index_partition(*index, *partition)
+            }
+            Ddl::Rename { target, name, only } => {
                 let (before, views) = (self.catalog().clone(), self.views_naming(*target));
-                self.rename(*target, name)?;
+                self.rename_family(*target, name, *only)?;
                 self.rewrite_views(&before, views)
             }
             Ddl::SetSchema { target, schema } => {
@@ -187,9 +209,10 @@ impl Run<'_> {
             Ddl::Drop { targets, cascade } => self.drop_targets(targets, *cascade),
             Ddl::Truncate {
                 tables,
+                only,
                 restart_identity,
                 cascade,
-            } => self.truncate(tables, *restart_identity, *cascade),
+            } => self.truncate(tables, only, *restart_identity, *cascade),
             Ddl::CreateRole { name, changes } => self.create_role(name, changes),
             Ddl::AlterRole { role, changes } => self.alter_role(*role, changes),
             Ddl::AlterRoleSet { role, name, value } => {

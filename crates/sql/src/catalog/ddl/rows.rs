@@ -62,6 +62,7 @@ impl Run<'_> {
     pub(super) fn truncate(
         &mut self,
         tables: &[Oid],
+        only: &[Oid],
         restart_identity: bool,
         cascade: bool,
     ) -> Result<()> {
@@ -70,7 +71,24 @@ impl Run<'_> {
         while next < all.len() {
             let oid = all[next];
             next += 1;
-            for fk in self.catalog().referencing(oid).to_vec() {
+            if !only.contains(&oid) {
+                for child in self.catalog().children_of(oid).to_vec() {
+                    if !all.contains(&child) {
+                        self.touch(child);
+                        all.push(child);
+                    }
+                }
+            }
+        }
+        let mut next = 0;
+        while next < all.len() {
+            let oid = all[next];
+            next += 1;
+            let mut pointing = self.catalog().referencing(oid).to_vec();
+            for ancestor in self.catalog().ancestors(&self.table(oid)?) {
+                pointing.extend(self.catalog().referencing(ancestor).iter().cloned());
+            }
+            for fk in pointing {
                 if all.contains(&fk.table) {
                     continue;
                 }

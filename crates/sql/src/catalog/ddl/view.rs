@@ -101,6 +101,16 @@ impl Run<'_> {
                 views.dedup();
                 views
             }
+            // A column is renamed in the table's children, too.
+            TargetKind::Column(_) => {
+                let tables = self.catalog().descendants(target.oid).into_iter();
+                let mut views: Vec<Oid> = tables
+                    .flat_map(|oid| self.catalog().views_of(oid).to_vec())
+                    .collect();
+                views.sort();
+                views.dedup();
+                views
+            }
             _ => self.catalog().views_of(target.oid).to_vec(),
         }
     }

@@ -6,8 +6,8 @@ use throng_types::{Array, Datum, Oid, oid};
 use super::{Rows, SystemState, definition, row};
 use crate::catalog::builtin::class;
 use crate::catalog::{
-    Catalog, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, TableDef, ViewDef,
-    builtin,
+    Catalog, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage, TableDef,
+    ViewDef, builtin,
 };
 use crate::func::operators_named;
 
@@ -57,7 +57,7 @@ struct Constraint<'a> {
     deferral: Deferral,
     index: Oid,
     columns: Vec<u16>,
-    inherits: bool,
+    lineage: Lineage,
     expr: Option<&'a str>,
     key: Option<&'a ForeignKey>,
 }
@@ -99,14 +99,14 @@ impl Constraint<'_> {
             self.table.oid,
             Oid::NONE,
             self.index,
-            Oid::NONE,
+            self.lineage.parent.unwrap_or(Oid::NONE),
             self.key.map_or(Oid::NONE, |key| key.ref_table),
             Datum::Char(update),
             Datum::Char(delete),
             Datum::Char(matching),
-            true,
-            0i16,
-            !self.inherits,
+            self.lineage.local,
+            self.lineage.inherited as i16,
+            self.lineage.no_inherit,
             false,
             numbers(&self.columns),
             self.key.map(|key| numbers(&key.ref_columns)),
@@ -148,7 +148,14 @@ fn stored<'a>(catalog: &Catalog, table: &'a TableDef, c: &'a ConstraintDef) -> C
         deferral: c.deferral,
         index,
         columns: constrained_columns(catalog, c),
-        inherits: kind == b'c',
+        lineage: Lineage {
+            // Keys are not inherited but by partitions.
+            no_inherit: match kind {
+                b'c' => c.lineage.no_inherit,
+                _ => !table.is_partitioned(),
+            },
+            ..c.lineage
+        },
         expr,
         key: c.foreign_key(),
     }
@@ -170,7 +177,11 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 deferral: Deferral::NotDeferrable,
                 index: Oid::NONE,
                 columns: vec![attnum],
-                inherits: true,
+                lineage: Lineage {
+                    inherited: column.inherited,
+                    local: column.local,
+                    ..Lineage::default()
+                },
                 expr: None,
                 key: None,
             };

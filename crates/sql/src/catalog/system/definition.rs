@@ -171,10 +171,12 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
             text
         })
         .collect();
+    let only = if table.is_partitioned() { "ONLY " } else { "" };
     let on = match qualify {
         true => qualified_name(catalog, table.schema, &table.name),
         false => relation_name(catalog, table.oid),
     };
+    let on = format!("{only}{on}");
     let mut text = format!(
         "CREATE {}INDEX {} ON {on} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
@@ -219,7 +221,14 @@ pub fn constraint_definition(
     let mut text = match &constraint.kind {
         ConstraintKind::PrimaryKey { index } => keyed(*index, "PRIMARY KEY"),
         ConstraintKind::Unique { index } => keyed(*index, "UNIQUE"),
-        ConstraintKind::Check { expr, .. } => format!("CHECK ({expr})"),
+        ConstraintKind::Check { expr, .. } => {
+            let alone = if constraint.lineage.no_inherit {
+                " NO INHERIT"
+            } else {
+                ""
+            };
+            format!("CHECK ({expr}){alone}")
+        }
         ConstraintKind::ForeignKey(key) => foreign_key(catalog, table, key, name_of),
     };
     text += constraint.deferral.sql();

@@ -13,6 +13,7 @@ mod info_privilege;
 mod info_relation;
 mod info_routine;
 mod operator_class;
+pub mod partition;
 mod relation;
 mod role;
 pub mod routine;

@@ -34,6 +34,12 @@ struct Class<'a> {
     checks: usize,
     has_triggers: bool,
     options: &'a [(String, String)],
+    /// Others inherit from it.
+    has_children: bool,
+    /// It is a partition, of a table or of an index.
+    partition: bool,
+    /// A partition's bound as SQL.
+    bound: Option<String>,
 }
 
 impl Class<'_> {
@@ -44,7 +50,11 @@ impl Class<'_> {
             .map(|(n, v)| format!("{n}={v}"))
             .collect();
         let shared = SHARED.contains(&self.oid.0);
-        let identity = if self.kind == b'r' { b'd' } else { b'n' };
+        let identity = if matches!(self.kind, b'r' | b'p') {
+            b'd'
+        } else {
+            b'n'
+        };
         let space = if shared {
             builtin::GLOBAL_TABLESPACE
         } else {
@@ -73,18 +83,18 @@ impl Class<'_> {
             self.checks as i16,
             self.kind == b'v',
             self.has_triggers,
-            false,
+            self.has_children,
             false,
             false,
             true,
             Datum::Char(identity),
-            false,
+            self.partition,
             Oid::NONE,
             Datum::Oid(0),
             Datum::Oid(0),
             Datum::Null,
             text_array(options),
-            Datum::Null,
+            self.bound.clone(),
         ]
     }
 }
@@ -121,6 +131,9 @@ fn virtual_class(table: &VirtualTable) -> Class<'_> {
         checks: 0,
         has_triggers: false,
         options: &[],
+        has_children: false,
+        partition: false,
+        bound: None,
     }
 }
 
@@ -135,9 +148,15 @@ fn table_class<'a>(catalog: &Catalog, table: &'a TableDef, state: &dyn SystemSta
         name: &table.name,
         schema: table.schema,
         owner: table.owner,
-        access_method: builtin::HEAP_AM,
-        file: table.file.0,
-        kind: b'r',
+        access_method: match table.is_partitioned() {
+            true => Oid::NONE,
+            false => builtin::HEAP_AM,
+        },
+        file: match table.is_partitioned() {
+            true => 0,
+            false => table.file.0,
+        },
+        kind: if table.is_partitioned() { b'p' } else { b'r' },
         persistence: persistence(table),
         size: state.relation_size(table.oid),
         columns: table.columns.len(),
@@ -145,6 +164,9 @@ fn table_class<'a>(catalog: &Catalog, table: &'a TableDef, state: &dyn SystemSta
         checks: checks.count(),
         has_triggers: references || !catalog.referencing(table.oid).is_empty(),
         options: &table.options,
+        has_children: !catalog.children_of(table.oid).is_empty(),
+        partition: table.bound.is_some(),
+        bound: super::partition::bound_of(catalog, table),
     }
 }
 
@@ -164,8 +186,14 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
         schema: index.schema,
         owner: table.map_or(builtin::SUPERUSER, |t| t.owner),
         access_method: builtin::BTREE_AM,
-        file: index.file.0,
-        kind: b'i',
+        file: match table.is_some_and(|t| t.is_partitioned()) {
+            true => 0,
+            false => index.file.0,
+        },
+        kind: match table.is_some_and(|t| t.is_partitioned()) {
+            true => b'I',
+            false => b'i',
+        },
         persistence: table.map_or(b'p', |t| persistence(t)),
         size: state.relation_size(index.oid),
         columns: index.columns.len(),
@@ -173,6 +201,9 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
         checks: 0,
         has_triggers: false,
         options: &index.options,
+        has_children: table.is_some_and(|t| t.is_partitioned()),
+        partition: index.parent.is_some(),
+        bound: None,
     }
 }
 
@@ -192,6 +223,9 @@ fn sequence_class(sequence: &SequenceDef) -> Class<'_> {
         checks: 0,
         has_triggers: false,
         options: &[],
+        has_children: false,
+        partition: false,
+        bound: None,
     }
 }
 
@@ -215,6 +249,9 @@ fn view_class(view: &ViewDef) -> Class<'_> {
             Some(CheckOption::Local) => &LOCAL_CHECK[..],
             Some(CheckOption::Cascaded) => &CASCADED_CHECK[..],
         },
+        has_children: false,
+        partition: false,
+        bound: None,
     }
 }
 
@@ -288,6 +325,8 @@ struct Attribute<'a> {
     identity: Option<Identity>,
     dropped: bool,
     collation: Option<&'a str>,
+    local: bool,
+    inherited: u16,
 }
 
 impl<'a> Attribute<'a> {
@@ -303,6 +342,8 @@ impl<'a> Attribute<'a> {
             identity: None,
             dropped: false,
             collation: None,
+            local: true,
+            inherited: 0,
         }
     }
 
@@ -336,8 +377,8 @@ impl<'a> Attribute<'a> {
             Datum::Char(identity),
             Datum::Char(0),
             self.dropped,
-            true,
-            0i16,
+            self.local,
+            self.inherited as i16,
             collation_oid(self.collation, self.ty.oid),
             Datum::Null,
             Datum::Null,
@@ -383,6 +424,8 @@ fn column_attributes(table: &TableDef, rows: &mut Rows) {
             identity: column.identity,
             dropped: column.dropped,
             collation: column.collation.as_deref(),
+            local: column.local,
+            inherited: column.inherited,
             ..Attribute::plain(table.oid, number, name, column.ty)
         };
         rows.push(attribute.row());

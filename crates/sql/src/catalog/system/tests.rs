@@ -135,6 +135,9 @@ fn table(oid: Oid, name: &str, columns: Vec<ColumnDef>) -> TableDef {
         columns,
         persistence: Persistence::Permanent,
         options: vec![("fillfactor".into(), "90".into())],
+        parents: vec![],
+        partitioned: None,
+        bound: None,
     }
 }
 
@@ -155,6 +158,7 @@ fn index(oid: Oid, name: &str, table: Oid, attnum: u16, constraint: Option<Oid>)
         nulls_not_distinct: false,
         constraint,
         options: vec![],
+        parent: None,
     }
 }
 
@@ -166,6 +170,7 @@ fn constraint(oid: u32, name: &str, table: Oid, kind: ConstraintKind) -> Constra
         table,
         kind,
         validated: true,
+        lineage: Lineage::default(),
     }
 }
 

@@ -114,7 +114,7 @@ relations! {
         indislive: BOOL, indisreplident: BOOL, indkey: INT2VECTOR, indcollation: OIDVECTOR,
         indclass: OIDVECTOR, indoption: INT2VECTOR, indexprs: PG_NODE_TREE, indpred: PG_NODE_TREE,
     }
-    2611 pg_inherits { inhrelid: OID, inhparent: OID, inhseqno: INT4, inhdetachpending: BOOL }
+    2611 pg_inherits in partition { inhrelid: OID, inhparent: OID, inhseqno: INT4, inhdetachpending: BOOL }
     3394 pg_init_privs {
         objoid: OID, classoid: OID, objsubid: INT4, privtype: CHAR, initprivs: ACLITEM_ARRAY,
     }

@@ -17,7 +17,7 @@ relations! {
         oid: OID, opfmethod: OID, opfname: NAME, opfnamespace: OID, opfowner: OID,
     }
     6243 pg_parameter_acl { oid: OID, parname: TEXT, paracl: ACLITEM_ARRAY }
-    3350 pg_partitioned_table {
+    3350 pg_partitioned_table in partition {
         partrelid: OID, partstrat: CHAR, partnatts: INT2, partdefid: OID, partattrs: INT2VECTOR,
         partclass: OIDVECTOR, partcollation: OIDVECTOR, partexprs: PG_NODE_TREE,
     }

@@ -1,0 +1,84 @@
+//! The rows of several tables, one table after another; tables that cannot have any are passed over.
+
+use throng_sql::plan::{Append, prune};
+
+use super::eval::eval;
+use super::{BoxOperator, Cx, Operator, Row, Step};
+
+pub struct AppendOp {
+    node: &'static Append,
+    inputs: Vec<BoxOperator>,
+    at: usize,
+    /// Which inputs are read, once that is known.
+    kept: Option<Vec<bool>>,
+    whole: Row,
+}
+
+impl AppendOp {
+    pub fn new(node: &'static Append, inputs: Vec<BoxOperator>) -> AppendOp {
+        AppendOp {
+            node,
+            inputs,
+            at: 0,
+            kept: None,
+            whole: Row::new(),
+        }
+    }
+
+    /// The inputs that can have rows for the values as they are now.
+    fn kept(&self, cx: &mut Cx) -> Step<Vec<bool>> {
+        let inputs = &self.node.inputs;
+        if let Some((rel, _)) = cx.recheck
+            && inputs.iter().any(|input| input.rel == rel)
+        {
+            return Ok(inputs.iter().map(|input| input.rel == rel).collect());
+        }
+        let Some(pruning) = &self.node.pruning else {
+            return Ok(vec![true; inputs.len()]);
+        };
+        let mut values = Vec::with_capacity(pruning.values.len());
+        for value in &pruning.values {
+            values.push(eval(value, &[], cx)?);
+        }
+        let conditions = prune::with_values(&pruning.conditions, &values);
+        let leaves = prune::leaves(&pruning.tree.divisions, &conditions)?;
+        let kept = inputs.iter().map(|input| leaves.contains(&input.leaf));
+        Ok(kept.collect())
+    }
+}
+
+impl Operator for AppendOp {
+    fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
+        if self.kept.is_none() {
+            self.kept = Some(self.kept(cx)?);
+        }
+        while let Some(input) = self.node.inputs.get(self.at) {
+            let read = self.kept.as_ref().is_none_or(|kept| kept[self.at]);
+            if read {
+                let operator = &mut self.inputs[self.at];
+                if input.slots.is_empty() {
+                    if operator.next(cx, row)? {
+                        return Ok(true);
+                    }
+                } else if operator.next(cx, &mut self.whole)? {
+                    row.clear();
+                    for slot in &input.slots {
+                        row.push(self.whole[*slot as usize].clone());
+                    }
+                    return Ok(true);
+                }
+            }
+            self.at += 1;
+            cx.tick()?;
+        }
+        Ok(false)
+    }
+
+    fn rewind(&mut self, cx: &mut Cx) {
+        self.at = 0;
+        self.kept = None;
+        for input in &mut self.inputs {
+            input.rewind(cx);
+        }
+    }
+}

@@ -1,0 +1,743 @@
+//! Writes to partitioned tables and to tables with children: each row in the table it belongs to.
+//!
+//! ```text
+//! new row ─► the partitioned tables above take it? (23514) ─► its leaf (23514) ─► the leaf's row ─► as into any table
+//! ```
+//! An UPDATE that changes the key takes the row out of one leaf and puts it into another.
+
+use std::rc::Rc;
+
+use throng_buffer::retry;
+use throng_sql::catalog::{Catalog, TableDef};
+use throng_sql::expr::Expr;
+use throng_sql::func::EvalContext;
+use throng_sql::io::output_text;
+use throng_sql::parse::quote_ident;
+use throng_sql::plan::{
+    CheckExpr, ConflictNode, DeleteNode, Family, InsertNode, Node, Plan, UpdateNode,
+};
+use throng_sql::route::{Division, Level, Next, Routing};
+use throng_txn::rows::{RowOutcome, RowTurn, delete_row};
+use throng_types::error::state;
+use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
+
+use super::foreign::ForeignKeys;
+use super::{
+    Compute, Context, Target, Updated, check_views, conflict, evaluate, failed_check, give,
+    insert_row, push_system, row, row_ref, store_update, wait_for,
+};
+use crate::large;
+use crate::run::build::Execution;
+use crate::run::context::{Cx, Env};
+use crate::run::eval::{eval, holds};
+use crate::run::{Row, Step};
+use crate::session::{Returning, next};
+
+/// Values longer than this are cut in error details, as in PostgreSQL.
+const LONGEST_SHOWN: usize = 64;
+
+/// Where a row belongs.
+#[derive(Clone, Debug)]
+pub enum Found {
+    Leaf(usize),
+    /// It is no row of the table written to, which is a partition itself.
+    Outside,
+    /// No partition of this division takes the key.
+    Nowhere(usize, Vec<Datum>),
+}
+
+/// Finds a row's leaf; `key` computes a key's values.
+fn find(
+    key: &mut dyn FnMut(&'static [Expr]) -> Step<Vec<Datum>>,
+    within: &'static [Level],
+    divisions: &'static [Division],
+) -> Step<Found> {
+    for level in within {
+        let values = key(&level.key)?;
+        if !level.takes(&values)? {
+            return Ok(Found::Outside);
+        }
+    }
+    let Some(mut division) = divisions.first() else {
+        return Ok(Found::Leaf(0));
+    };
+    let mut at = 0;
+    loop {
+        let values = key(&division.key)?;
+        let part = division.parts.find(&values)?;
+        match part.and_then(|part| division.next.get(part)) {
+            None => return Ok(Found::Nowhere(at, values)),
+            Some(Next::Leaf(leaf)) => return Ok(Found::Leaf(*leaf)),
+            Some(Next::Division(next)) => {
+                at = *next;
+                division = &divisions[at];
+            }
+        }
+    }
+}
+
+fn routing_of(plan: &'static Plan) -> Option<&'static Routing> {
+    match &plan.node {
+        Node::Insert(node) => node.routing.as_deref(),
+        Node::Update(node) => node.routing.as_deref(),
+        _ => None,
+    }
+}
+
+/// Where a row of the table that the statement names belongs.
+async fn place_of(execution: &mut Execution, cx: &Context<'_>, row: &[Datum]) -> Result<Found> {
+    evaluate(execution, cx.env, |plan, cx| {
+        let Some(routing) = routing_of(plan) else {
+            return Ok(Found::Leaf(0));
+        };
+        let mut key = |exprs: &'static [Expr]| values(exprs, row, cx);
+        find(&mut key, &routing.within, &routing.divisions)
+    })
+    .await
+}
+
+fn values(exprs: &'static [Expr], row: &[Datum], cx: &mut Cx) -> Step<Vec<Datum>> {
+    exprs.iter().map(|e| eval(e, row, cx)).collect()
+}
+
+/// 23514 unless the row has a leaf.
+pub fn leaf_or_error(
+    found: Found,
+    table: &TableDef,
+    divisions: &[Division],
+    row: &[Datum],
+    env: Env<'_>,
+) -> Result<usize> {
+    match found {
+        Found::Leaf(at) => Ok(at),
+        Found::Outside => {
+            let message = format!(
+                "new row for relation \"{}\" violates partition constraint",
+                table.name
+            );
+            let error = Error::new(state::CHECK_VIOLATION, message)
+                .detail(row::failing_row(table, row, &env.eval));
+            Err(row::about(error, table, env))
+        }
+        Found::Nowhere(at, key) => {
+            let division = &divisions[at];
+            let message = format!(
+                "no partition of relation \"{}\" found for row",
+                division.table.name
+            );
+            let error = Error::new(state::CHECK_VIOLATION, message).detail(format!(
+                "Partition key of the failing row contains {}.",
+                key_text(&division.table, &key, &division.parts.types, env)
+            ));
+            Err(row::about(error, &division.table, env))
+        }
+    }
+}
+
+/// Whether rows that are there are a partition's, whatever lies between it and their table.
+pub struct Fit {
+    levels: Vec<(Level, Compute)>,
+}
+
+impl Fit {
+    pub fn of(
+        table: &std::sync::Arc<TableDef>,
+        partition: Oid,
+        catalog: &Catalog,
+        eval: EvalContext<'_>,
+    ) -> Result<Fit> {
+        let between = match table.oid == partition {
+            true => 0,
+            false => {
+                let above = catalog.ancestors(table);
+                above.iter().position(|a| *a == partition).unwrap_or(0) + 1
+            }
+        };
+        let levels = Level::above(table, catalog, eval)?
+            .into_iter()
+            .skip(between);
+        let levels = levels.map(|level| {
+            let key = Compute::new(level.key.clone());
+            (level, key)
+        });
+        Ok(Fit {
+            levels: levels.collect(),
+        })
+    }
+
+    pub async fn takes(&mut self, row: &[Datum], env: Env<'_>) -> Result<bool> {
+        for (level, key) in &mut self.levels {
+            if !level.takes(&key.row(row, env).await?)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Finds the leaves of rows that come from no plan.
+pub struct Router {
+    within: Vec<Compute>,
+    divisions: Vec<Compute>,
+}
+
+impl Router {
+    pub fn new(routing: &Routing) -> Router {
+        let of = |key: &Vec<Expr>| Compute::new(key.clone());
+        Router {
+            within: routing.within.iter().map(|level| of(&level.key)).collect(),
+            divisions: routing.divisions.iter().map(|d| of(&d.key)).collect(),
+        }
+    }
+
+    /// # Errors
+    /// 23514 for a row that has no leaf.
+    pub async fn leaf(&mut self, routing: &Routing, row: &[Datum], env: Env<'_>) -> Result<usize> {
+        let refused =
+            |found: Found| leaf_or_error(found, &routing.table, &routing.divisions, row, env);
+        for (level, key) in routing.within.iter().zip(&mut self.within) {
+            if !level.takes(&key.row(row, env).await?)? {
+                return refused(Found::Outside);
+            }
+        }
+        let mut at = 0;
+        while let Some(division) = routing.divisions.get(at) {
+            let key = self.divisions[at].row(row, env).await?;
+            let part = division.parts.find(&key)?;
+            match part.and_then(|part| division.next.get(part)) {
+                None => return refused(Found::Nowhere(at, key)),
+                Some(Next::Leaf(leaf)) => return Ok(*leaf),
+                Some(Next::Division(next)) => at = *next,
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// `(a, b) = (1, 2)`
+fn key_text(table: &TableDef, key: &[Datum], types: &[SqlType], env: Env<'_>) -> String {
+    let parts = table.partitioned.iter().flat_map(|key| &key.parts);
+    let names: Vec<String> = parts
+        .map(|part| match &part.expr {
+            Some(text) => throng_sql::catalog::system::partition::key_expression(text),
+            None => quote_ident(&table.column(part.attnum).name),
+        })
+        .collect();
+    let shown = |(value, ty): (&Datum, &SqlType)| {
+        if value.is_null() {
+            return "null".to_owned();
+        }
+        let mut bytes = Vec::new();
+        output_text(&env.eval, value, *ty, &mut bytes);
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        if text.len() > LONGEST_SHOWN {
+            text.truncate(text.floor_char_boundary(LONGEST_SHOWN));
+            text.push_str("...");
+        }
+        text
+    };
+    let values: Vec<String> = key.iter().zip(types).map(shown).collect();
+    format!("({}) = ({})", names.join(", "), values.join(", "))
+}
+
+/// 23514 for a new row of a partition that its tables above do not take.
+pub async fn must_fit(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    table: &TableDef,
+    row: &[Datum],
+) -> Result<()> {
+    let found = place_of(execution, cx, row).await?;
+    leaf_or_error(found, table, &[], row, cx.env).map(drop)
+}
+
+/// A table that rows are written to.
+struct Place {
+    target: Rc<Target>,
+    keys: ForeignKeys,
+    /// Which of its indexes decide about a conflict.
+    arbiters: Vec<Oid>,
+}
+
+/// Those in use, by their place among the leaves or members.
+#[derive(Default)]
+struct Places(Vec<Option<Place>>);
+
+impl Places {
+    fn get(
+        &mut self,
+        at: usize,
+        table: &std::sync::Arc<TableDef>,
+        arbiters: &[Oid],
+        alone: bool,
+        cx: &Context<'_>,
+    ) -> Result<&mut Place> {
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, || None);
+        }
+        let place = &mut self.0[at];
+        if place.is_none() {
+            *place = Some(Place {
+                target: Rc::new(Target::of(table, cx)?),
+                keys: ForeignKeys::new(table, cx)?.beside_others(alone),
+                arbiters: own_arbiters(table, arbiters, cx)?,
+            });
+        }
+        place
+            .as_mut()
+            .ok_or_else(|| Error::internal("a table to write to that is none"))
+    }
+
+    fn keys(self) -> Vec<ForeignKeys> {
+        self.0.into_iter().flatten().map(|p| p.keys).collect()
+    }
+}
+
+/// The leaf's parts of the indexes that decide about a conflict.
+fn own_arbiters(table: &TableDef, arbiters: &[Oid], cx: &Context<'_>) -> Result<Vec<Oid>> {
+    if arbiters.is_empty() {
+        return Ok(Vec::new());
+    }
+    let catalog = cx.env.catalog;
+    let is_part = |oid: Oid| {
+        let mut at = Some(oid);
+        while let Some(oid) = at {
+            if arbiters.contains(&oid) {
+                return true;
+            }
+            at = catalog.index(oid).and_then(|index| index.parent);
+        }
+        false
+    };
+    let indexes = catalog.indexes_of(table.oid).iter().map(|i| i.oid);
+    let found: Vec<Oid> = indexes.filter(|oid| is_part(*oid)).collect();
+    if found.is_empty() {
+        return Err(Error::internal(
+            "a partition without the index of a conflict",
+        ));
+    }
+    Ok(found)
+}
+
+/// What a leaf asks of its rows.
+async fn check_leaf(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    def: &TableDef,
+    own: &[Datum],
+    checks: impl Fn(&'static Plan) -> &'static [CheckExpr],
+) -> Result<()> {
+    row::check_not_null(def, own, cx.env)?;
+    match failed_check(execution, cx, own, checks).await? {
+        None => Ok(()),
+        Some(check) => Err(row::check_violation(def, &check.name, own, cx.env)),
+    }
+}
+
+/// The checks of a leaf that rows are routed to.
+fn checks_of_leaf(plan: &'static Plan, at: usize) -> &'static [CheckExpr] {
+    let leaf = routing_of(plan).and_then(|routing| routing.leaves.get(at));
+    leaf.map_or(&[], |leaf| &leaf.checks)
+}
+
+pub(super) async fn insert(
+    execution: &mut Execution,
+    node: &InsertNode,
+    routing: &Routing,
+    cx: &Context<'_>,
+    returning: &mut Returning<'_>,
+) -> Result<(u64, Vec<ForeignKeys>)> {
+    let alone = execution.writes_once();
+    let arbiters = node.on_conflict.as_ref().map_or(&[][..], |c| &c.arbiters);
+    let mut places = Places::default();
+    let mut row = Row::new();
+    let mut count = 0;
+    while next(execution, cx.env, cx.txn, &mut row).await? {
+        let found = place_of(execution, cx, &row).await?;
+        let at = leaf_or_error(found, &routing.table, &routing.divisions, &row, cx.env)?;
+        let leaf = &routing.leaves[at];
+        let own = leaf.row(&row);
+        check_leaf(execution, cx, &leaf.table, &own, |plan| {
+            checks_of_leaf(plan, at)
+        })
+        .await?;
+        let place = places.get(at, &leaf.table, arbiters, alone, cx)?;
+        let mut stored = None;
+        match &node.on_conflict {
+            None => stored = Some(insert_row(&place.target, &own, cx).await?),
+            Some(conflict) => {
+                let of_leaf = ConflictNode {
+                    arbiters: place.arbiters.clone(),
+                    update: None,
+                };
+                // A row in the way that goes while we look makes room.
+                loop {
+                    match conflict::insert(&place.target, &of_leaf, &own, cx).await? {
+                        conflict::Outcome::Inserted(tid) => stored = Some(tid),
+                        conflict::Outcome::Conflict(_) if conflict.update.is_none() => {}
+                        conflict::Outcome::Conflict(existing) => {
+                            let updated =
+                                update_conflicting(execution, node, place, at, existing, &row, cx)
+                                    .await?;
+                            match updated {
+                                Updated::Done(new) => {
+                                    count += 1;
+                                    give(execution, cx, &new, returning).await?;
+                                }
+                                Updated::Skipped => {}
+                                Updated::Gone => continue,
+                            }
+                        }
+                    }
+                    break;
+                }
+            }
+        }
+        if let Some(tid) = stored {
+            check_views(execution, cx, &routing.table, &row).await?;
+            place.keys.inserted(&own, tid, cx).await?;
+            count += 1;
+            push_new(&mut row, tid, leaf.table.oid, None, node, cx);
+            give(execution, cx, &row, returning).await?;
+        }
+    }
+    Ok((count, places.keys()))
+}
+
+/// The row that an INSERT returns: the new one with its table, and where that is asked for the one it has replaced.
+fn push_new(
+    row: &mut Row,
+    tid: Tid,
+    table: Oid,
+    replaced: Option<(&[Datum], Tid)>,
+    node: &InsertNode,
+    cx: &Context<'_>,
+) {
+    push_system(row, tid, replaced.is_some(), cx);
+    row.push(Datum::Oid(table.0));
+    if !node.returns_old {
+        return;
+    }
+    match replaced {
+        Some((old, tid)) => {
+            row.extend_from_slice(old);
+            row.push(Datum::Tid(tid));
+        }
+        None => row.extend(std::iter::repeat_n(
+            Datum::Null,
+            node.table.columns.len() + 1,
+        )),
+    }
+}
+
+/// ON CONFLICT DO UPDATE of a row in a leaf, in which it must stay.
+async fn update_conflicting(
+    execution: &mut Execution,
+    node: &InsertNode,
+    place: &mut Place,
+    at: usize,
+    existing: Tid,
+    proposed: &[Datum],
+    cx: &Context<'_>,
+) -> Result<Updated> {
+    let Some(routing) = node.routing.as_deref() else {
+        return Ok(Updated::Skipped);
+    };
+    let leaf = &routing.leaves[at];
+    let Some((found, old)) = conflict::lock(&place.target, existing, cx).await? else {
+        return Ok(Updated::Gone);
+    };
+    let width = routing.table.columns.len();
+    let old_top = leaf.row_of_top(&old, width);
+    let mut both = old_top.clone();
+    both.push(Datum::Tid(found.tid));
+    both.push(Datum::Oid(leaf.table.oid.0));
+    both.extend_from_slice(proposed);
+    let new = evaluate(execution, cx.env, |plan, cx| {
+        let Node::Insert(node) = &plan.node else {
+            return Ok(None);
+        };
+        let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
+            return Ok(None);
+        };
+        if let Some(filter) = &update.filter
+            && !holds(filter, &both, cx)?
+        {
+            return Ok(None);
+        }
+        let mut new = old_top.clone();
+        for (attnum, expr) in &update.set {
+            new[usize::from(*attnum) - 1] = eval(expr, &both, cx)?;
+        }
+        Ok(Some(new))
+    })
+    .await?;
+    let Some(mut new) = new else {
+        return Ok(Updated::Skipped);
+    };
+    let found_at = place_of(execution, cx, &new).await?;
+    if leaf_or_error(found_at, &routing.table, &routing.divisions, &new, cx.env)? != at {
+        return Err(Error::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "invalid ON UPDATE specification",
+        )
+        .detail(
+            "The result tuple would appear in a different partition than the original tuple.",
+        ));
+    }
+    let own = leaf.row(&new);
+    check_leaf(execution, cx, &leaf.table, &own, |plan| {
+        checks_of_leaf(plan, at)
+    })
+    .await?;
+    let mut turn = RowTurn::default();
+    match store_update(&place.target, found, &old, &own, &mut turn, cx).await? {
+        RowOutcome::Done(tid) => {
+            check_views(execution, cx, &routing.table, &new).await?;
+            place
+                .keys
+                .updated((&old, found.tid), (&own, tid), cx)
+                .await?;
+            let replaced = Some((&old_top[..], found.tid));
+            push_new(&mut new, tid, leaf.table.oid, replaced, node, cx);
+            Ok(Updated::Done(new))
+        }
+        RowOutcome::SelfModified => Err(conflict::second_time()),
+        _ => Ok(Updated::Gone),
+    }
+}
+
+/// Which member a row of the input is of; none where an outer join has no row here.
+fn member_of(family: &Family, input: &[Datum]) -> Option<usize> {
+    let Datum::Oid(oid) = input[family.tableoid as usize] else {
+        return None;
+    };
+    family
+        .members
+        .iter()
+        .position(|m| m.leaf.table.oid.0 == oid)
+}
+
+/// A whole row of a table; none if it is gone.
+async fn read_row(target: &Target, tid: Tid) -> Result<Option<Row>> {
+    let mut bytes = Vec::new();
+    let heap = &target.table.heap;
+    if retry(|| heap.read_version(tid, &mut bytes))
+        .await?
+        .is_none()
+    {
+        return Ok(None);
+    }
+    let mut row = Row::new();
+    target
+        .table
+        .decode(&bytes, target.def().columns.len(), &mut row)?;
+    let mut fetch = large::Fetch::default();
+    retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
+    Ok(Some(row))
+}
+
+pub(super) async fn update(
+    execution: &mut Execution,
+    node: &UpdateNode,
+    family: &Family,
+    cx: &Context<'_>,
+    returning: &mut Returning<'_>,
+) -> Result<(u64, Vec<ForeignKeys>)> {
+    let alone = execution.writes_once();
+    let width = node.table.columns.len();
+    let mut places = Places::default();
+    let mut input = Row::new();
+    let mut count = 0;
+    while next(execution, cx.env, cx.txn, &mut input).await? {
+        let Some(at) = member_of(family, &input) else {
+            continue;
+        };
+        let member = &family.members[at];
+        let place = places.get(at, &member.leaf.table, &[], alone, cx)?;
+        let target = place.target.clone();
+        let Some(mut found) = row_ref(&target, &input[node.tid as usize]).await? else {
+            continue;
+        };
+        let mut turn = RowTurn::default();
+        loop {
+            let Some(old) = read_row(&target, found.tid).await? else {
+                break;
+            };
+            let mut own = old.clone();
+            evaluate(execution, cx.env, |plan, cx| {
+                let Node::Update(node) = &plan.node else {
+                    return Ok(());
+                };
+                for (attnum, expr) in &node.set {
+                    let column = member.columns[usize::from(*attnum) - 1];
+                    own[usize::from(column) - 1] = eval(expr, &input, cx)?;
+                }
+                Ok(())
+            })
+            .await?;
+            let mut top = top_row(member, &own, width);
+            let mut goes_to = at;
+            if let Some(routing) = node.routing.as_deref() {
+                let leaf = place_of(execution, cx, &top).await?;
+                goes_to = leaf_or_error(leaf, &node.table, &routing.divisions, &top, cx.env)?;
+            }
+            let leaf_oid = family.members[goes_to].leaf.table.oid;
+            let outcome = if goes_to == at {
+                check_leaf(execution, cx, target.def(), &own, |plan| {
+                    checks_of_member(plan, at)
+                })
+                .await?;
+                store_update(&target, found, &old, &own, &mut turn, cx).await?
+            } else {
+                may_leave(target.def(), cx)?;
+                let next = &family.members[goes_to];
+                let moved = next.leaf.row(&top);
+                check_leaf(execution, cx, &next.leaf.table, &moved, |plan| {
+                    checks_of_member(plan, goes_to)
+                })
+                .await?;
+                match delete_row(cx.txn, &target.table.heap, found, &mut turn).await? {
+                    RowOutcome::Done(()) => {
+                        let to = places.get(goes_to, &next.leaf.table, &[], alone, cx)?;
+                        let tid = insert_row(&to.target, &moved, cx).await?;
+                        to.keys.inserted(&moved, tid, cx).await?;
+                        RowOutcome::Done(tid)
+                    }
+                    RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
+                    RowOutcome::Deleted => RowOutcome::Deleted,
+                    RowOutcome::SelfModified => RowOutcome::SelfModified,
+                    RowOutcome::Busy => RowOutcome::Busy,
+                }
+            };
+            match outcome {
+                RowOutcome::Done(tid) => {
+                    drop(turn);
+                    check_views(execution, cx, &node.table, &top).await?;
+                    let keys = &mut places.get(at, &member.leaf.table, &[], alone, cx)?.keys;
+                    match goes_to == at {
+                        true => {
+                            keys.updated((&old, found.tid), (&own, tid), cx).await?;
+                        }
+                        false => keys.moved(&old, &own)?,
+                    }
+                    count += 1;
+                    push_system(&mut top, tid, false, cx);
+                    top.push(Datum::Oid(leaf_oid.0));
+                    top.extend_from_slice(&input);
+                    give(execution, cx, &top, returning).await?;
+                    break;
+                }
+                RowOutcome::Updated(newest) => {
+                    // Others were first: does the newest version still qualify?
+                    let mut recheck = execution.recheck(member.rel, newest.tid, cx.work_mem);
+                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
+                        break;
+                    }
+                    found = newest;
+                }
+                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
+            }
+        }
+    }
+    Ok((count, places.keys()))
+}
+
+/// A member's row as one of the table that the statement names.
+fn top_row(member: &throng_sql::plan::Member, own: &[Datum], width: usize) -> Row {
+    let mut top = vec![Datum::Null; width];
+    for (value, column) in top.iter_mut().zip(&member.columns) {
+        if *column > 0 {
+            *value = own[usize::from(*column) - 1].clone();
+        }
+    }
+    top
+}
+
+/// 0A000 for a row that others may point at in its partition alone: it cannot go to another.
+fn may_leave(leaf: &TableDef, cx: &Context<'_>) -> Result<()> {
+    let catalog = cx.env.catalog;
+    let mut above = vec![leaf.oid];
+    above.extend(catalog.ancestors(leaf));
+    let Some((root, parts)) = above.split_last() else {
+        return Ok(());
+    };
+    let name = |oid: &Oid| catalog.table(*oid).map_or("", |t| t.name.as_str());
+    match parts.iter().find(|oid| !catalog.referencing(**oid).is_empty()) {
+        None => Ok(()),
+        Some(pointed) => Err(Error::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "cannot move tuple across partitions when a non-root ancestor of the source partition is directly referenced in a foreign key",
+        )
+        .detail(format!(
+            "A foreign key points to ancestor \"{}\" but not the root ancestor \"{}\".",
+            name(pointed),
+            name(root)
+        ))
+        .hint(format!(
+            "Consider defining the foreign key on table \"{}\".",
+            name(root)
+        ))),
+    }
+}
+
+/// The checks of a member of an UPDATE's family.
+fn checks_of_member(plan: &'static Plan, at: usize) -> &'static [CheckExpr] {
+    match &plan.node {
+        Node::Update(node) => {
+            let member = node.family.as_ref().and_then(|f| f.members.get(at));
+            member.map_or(&[], |member| &member.leaf.checks)
+        }
+        _ => &[],
+    }
+}
+
+pub(super) async fn delete(
+    execution: &mut Execution,
+    node: &DeleteNode,
+    family: &Family,
+    cx: &Context<'_>,
+    returning: &mut Returning<'_>,
+) -> Result<(u64, Vec<ForeignKeys>)> {
+    let alone = execution.writes_once();
+    let mut places = Places::default();
+    let mut input = Row::new();
+    let mut count = 0;
+    while next(execution, cx.env, cx.txn, &mut input).await? {
+        let Some(at) = member_of(family, &input) else {
+            continue;
+        };
+        let member = &family.members[at];
+        let place = places.get(at, &member.leaf.table, &[], alone, cx)?;
+        let Some(mut found) = row_ref(&place.target, &input[node.tid as usize]).await? else {
+            continue;
+        };
+        let mut turn = RowTurn::default();
+        loop {
+            let old = match place.keys.is_referenced() {
+                true => read_row(&place.target, found.tid).await?,
+                false => None,
+            };
+            match delete_row(cx.txn, &place.target.table.heap, found, &mut turn).await? {
+                RowOutcome::Done(()) => {
+                    drop(turn);
+                    if let Some(old) = old {
+                        place.keys.deleted(&old, found.tid, cx).await?;
+                    }
+                    count += 1;
+                    give(execution, cx, &input, returning).await?;
+                    break;
+                }
+                RowOutcome::Updated(newest) => {
+                    let mut recheck = execution.recheck(member.rel, newest.tid, cx.work_mem);
+                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
+                        break;
+                    }
+                    found = newest;
+                }
+                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
+            }
+        }
+    }
+    Ok((count, places.keys()))
+}

@@ -1,0 +1,311 @@
+//! Tables with children: a read of the parent is a read of each table that has rows, one after another.
+
+use std::sync::Arc;
+
+use throng_types::{Result, SqlType};
+
+use super::access::{TableRef, Wanted};
+use super::{
+    Append, AppendInput, Built, Columns, Cost, Node, OrderedBy, Planner, Pruning, TableLock, cost,
+    fold, prune,
+};
+use crate::catalog::TableDef;
+use crate::catalog::partition::columns_in_child;
+use crate::expr::{Expr, RelId, Var, system};
+use crate::query::walk::PartMut;
+use crate::route::Tree;
+
+/// A table that has rows of its parent.
+#[derive(Clone, Debug)]
+pub(super) struct Kin {
+    /// The entry that stands for it.
+    pub rel: RelId,
+    pub table: Arc<TableDef>,
+    /// For each of the parent's columns its attribute number here.
+    pub columns: Vec<u16>,
+}
+
+/// A parent's tables, in the order in which they are read.
+#[derive(Debug)]
+pub(super) struct Kindred {
+    pub members: Vec<Kin>,
+    /// Of a partitioned table: its members are the leaves.
+    pub tree: Option<Arc<Tree>>,
+}
+
+fn child_column(column: i16, kin: &Kin) -> i16 {
+    match usize::try_from(column - 1) {
+        // What was dropped is not looked at, whatever stands in its place.
+        Ok(at) => match kin.columns.get(at) {
+            None | Some(0) => system::TABLEOID,
+            Some(n) => *n as i16,
+        },
+        Err(_) => column,
+    }
+}
+
+/// The parent's columns as the child's.
+fn for_child(expr: &Expr, parent: RelId, kin: &Kin) -> Expr {
+    let mut expr = expr.clone();
+    expr.walk_mut(&mut |part| {
+        if let PartMut::Expr(Expr::Var(var)) = part
+            && var.rel == parent
+        {
+            var.column = child_column(var.column, kin);
+            var.rel = kin.rel;
+        }
+    });
+    expr
+}
+
+impl Planner<'_> {
+    /// Whether reading the table is reading others, too.
+    pub(super) fn has_kin(&self, table: &TableDef) -> bool {
+        table.is_partitioned() || !self.ctx.catalog.children_of(table.oid).is_empty()
+    }
+
+    /// The tables behind an entry, the same each time.
+    pub(super) fn kindred(&mut self, rel: RelId, table: &Arc<TableDef>) -> Result<Arc<Kindred>> {
+        if let Some(known) = self.kindred.get(&rel) {
+            return Ok(known.clone());
+        }
+        let catalog = self.ctx.catalog;
+        let mut tree = None;
+        let tables: Vec<Arc<TableDef>> = match table.is_partitioned() {
+            true => {
+                let found = Arc::new(Tree::of(table, catalog, self.ctx.eval)?);
+                let leaves = found.leaves.clone();
+                tree = Some(found);
+                leaves
+            }
+            false => {
+                let all = catalog.descendants(table.oid).into_iter();
+                all.filter_map(|oid| catalog.table(oid).cloned()).collect()
+            }
+        };
+        let mut members = Vec::with_capacity(tables.len());
+        for child in tables {
+            members.push(Kin {
+                rel: self.new_rel(),
+                columns: columns_in_child(table, &child),
+                table: child,
+            });
+        }
+        let kindred = Arc::new(Kindred { members, tree });
+        self.kindred.insert(rel, kindred.clone());
+        Ok(kindred)
+    }
+
+    /// Reads a table and its children.
+    pub(super) fn family(
+        &mut self,
+        source: &TableRef<'_>,
+        conditions: Vec<Expr>,
+        wanted: &Wanted,
+    ) -> Result<Built> {
+        self.lock(source.table.oid, TableLock::AccessShare);
+        let kindred = self.kindred(source.rel, source.table)?;
+        let kept: Vec<usize> = match &kindred.tree {
+            Some(tree) => {
+                let known: Vec<Expr> = conditions
+                    .iter()
+                    .map(|c| self.over_row(c, source.rel))
+                    .collect();
+                prune::leaves(&tree.divisions, &known)?
+                    .into_iter()
+                    .collect()
+            }
+            None => (0..kindred.members.len()).collect(),
+        };
+        let columns = self.needed_columns(source.rel);
+        let types: Vec<SqlType> = columns
+            .iter()
+            .map(|c| super::access::column_type(source.table, *c))
+            .collect();
+        let places = Columns::of(source.rel, columns.iter().copied());
+        let single = kept.len() == 1;
+        let mut inputs = Vec::with_capacity(kept.len());
+        let mut order = Vec::new();
+        let mut total = Cost {
+            width: cost::width(&types),
+            ..Cost::default()
+        };
+        for (number, at) in kept.iter().enumerate() {
+            let kin = &kindred.members[*at];
+            let alias = match single && self.target != Some(source.rel) {
+                true => source.alias.to_owned(),
+                false => format!("{}_{}", source.alias, number + 1),
+            };
+            let wish = match single {
+                true => wanted_of(wanted, source.rel, kin),
+                false => Wanted::default(),
+            };
+            let built = self.member(source.rel, kin, &alias, &columns, &conditions, &wish)?;
+            let slots: Vec<u32> = columns
+                .iter()
+                .filter_map(|c| built.columns.get(kin.rel, child_column(*c, kin)))
+                .collect();
+            let same = built.plan.types.len() == columns.len()
+                && slots.iter().enumerate().all(|(i, s)| *s as usize == i);
+            total.total += built.plan.cost.total;
+            total.rows += built.plan.cost.rows;
+            total.startup = total.startup.max(built.plan.cost.startup);
+            if single {
+                order = order_of_parent(&built.order, source.rel, kin);
+            }
+            inputs.push(AppendInput {
+                rel: kin.rel,
+                leaf: *at,
+                plan: built.plan,
+                slots: if same { Vec::new() } else { slots },
+            });
+        }
+        if let ([input], true) = (&inputs[..], single)
+            && input.slots.is_empty()
+            && let Some(input) = inputs.pop()
+        {
+            return Ok(Built {
+                plan: input.plan,
+                columns: places,
+                order,
+            });
+        }
+        if inputs.is_empty() {
+            let plan = self.node(Node::Values { rows: Vec::new() }, types, total);
+            return Ok(Built {
+                plan,
+                columns: places,
+                order,
+            });
+        }
+        let pruning = match (&kindred.tree, single) {
+            (Some(tree), false) => self.pruning(tree, source.rel, &conditions)?,
+            _ => None,
+        };
+        let node = Node::Append(Box::new(Append { inputs, pruning }));
+        Ok(Built {
+            plan: self.node(node, types, total),
+            columns: places,
+            order,
+        })
+    }
+
+    fn member(
+        &mut self,
+        parent: RelId,
+        kin: &Kin,
+        alias: &str,
+        columns: &[i16],
+        conditions: &[Expr],
+        wanted: &Wanted,
+    ) -> Result<Built> {
+        let needed = columns.iter().map(|c| child_column(*c, kin)).collect();
+        self.needed.insert(kin.rel, needed);
+        let conditions = conditions
+            .iter()
+            .map(|c| for_child(c, parent, kin))
+            .collect();
+        let source = TableRef {
+            rel: kin.rel,
+            alias,
+            table: &kin.table,
+        };
+        self.table(&source, conditions, wanted)
+    }
+
+    /// A condition over the entry's row by slot, what is constant in it computed.
+    fn over_row(&self, condition: &Expr, rel: RelId) -> Expr {
+        let mut expr = condition.clone();
+        if let Expr::Var(Var {
+            rel: of,
+            column,
+            ty,
+        }) = &expr
+            && *of == rel
+            && *column > 0
+        {
+            return Expr::Slot(*column as u32 - 1, *ty);
+        }
+        expr.for_each_child_mut(&mut |child| *child = self.over_row(child, rel));
+        fold::fold(expr, &self.ctx.eval)
+    }
+
+    /// What can be told of partitions when the statement is run: from parameters and from values around.
+    fn pruning(
+        &mut self,
+        tree: &Arc<Tree>,
+        rel: RelId,
+        conditions: &[Expr],
+    ) -> Result<Option<Pruning>> {
+        let mut values = Vec::new();
+        let mut kept = Vec::new();
+        for condition in conditions {
+            let condition = self.over_row(condition, rel);
+            let before = values.len();
+            let taken = self.lift(condition, &mut values);
+            if values.len() > before {
+                kept.push(taken);
+            }
+        }
+        if values.is_empty() || !prune::can_tell(&tree.divisions, &kept) {
+            return Ok(None);
+        }
+        let nothing = Columns::default();
+        let mut placed = Vec::with_capacity(values.len());
+        for value in values {
+            placed.push(self.place(value, &nothing)?);
+        }
+        Ok(Some(Pruning {
+            tree: tree.clone(),
+            conditions: kept,
+            values: placed,
+        }))
+    }
+
+    /// Puts `Outer(i)` where a value stands that is known when the statement is run, and the value into the list.
+    fn lift(&self, mut expr: Expr, values: &mut Vec<Expr>) -> Expr {
+        let fixed = !expr.any(&mut |e| {
+            matches!(
+                e,
+                Expr::Slot(..)
+                    | Expr::Subquery(_)
+                    | Expr::SubPlan(_)
+                    | Expr::CaseOperand(_)
+                    | Expr::Aggregate(_)
+                    | Expr::SetCall { .. }
+            ) || fold::is_volatile(e)
+        });
+        if fixed && !matches!(expr, Expr::Const(..)) {
+            let ty = expr.ty();
+            values.push(expr);
+            return Expr::Outer(crate::expr::ParamId(values.len() as u32 - 1), ty);
+        }
+        expr.for_each_child_mut(&mut |child| {
+            *child = self.lift(std::mem::replace(child, Expr::bool(true)), values);
+        });
+        expr
+    }
+}
+
+fn wanted_of(wanted: &Wanted, parent: RelId, kin: &Kin) -> Wanted {
+    let mut own = wanted.clone();
+    for key in own.order.iter_mut().filter(|key| key.rel == parent) {
+        key.rel = kin.rel;
+        key.column = child_column(key.column, kin);
+    }
+    own
+}
+
+fn order_of_parent(order: &[OrderedBy], parent: RelId, kin: &Kin) -> Vec<OrderedBy> {
+    let mut found = Vec::new();
+    for key in order {
+        let at = kin.columns.iter().position(|n| *n as i16 == key.column);
+        let Some(at) = at else { break };
+        found.push(OrderedBy {
+            rel: parent,
+            column: at as i16 + 1,
+            ..*key
+        });
+    }
+    found
+}
