@@ -17,6 +17,11 @@ mod grouping;
 mod index;
 mod like;
 mod merge;
+mod json_record;
+mod routine;
+mod routine_body;
+mod routine_call;
+mod routine_change;
 mod scope;
 mod select;
 mod table;
@@ -57,6 +62,9 @@ pub struct BindContext<'a> {
 }
 
 pub use aggregate::written_order;
+pub use routine::signature as routine_signature;
+pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
+pub(crate) use routine_call::row_columns;
 pub use view::{rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.
@@ -200,6 +208,10 @@ struct Binder<'a> {
     views: Vec<Oid>,
     /// The row of the MERGE whose RETURNING is being bound.
     merging: Option<RelId>,
+    /// Those of the function whose body is being bound.
+    arguments: Option<routine_body::Arguments>,
+    /// The functions whose bodies are being bound in the place of their calls.
+    inlining: Vec<Oid>,
 }
 
 /// Attaches a place to an error that has none.
@@ -229,6 +241,8 @@ impl<'a> Binder<'a> {
             search_path: ctx.search_path.to_vec(),
             views: vec![],
             merging: None,
+            arguments: None,
+            inlining: vec![],
         }
     }
 
@@ -307,6 +321,10 @@ impl<'a> Binder<'a> {
             | S::CreateEnum { .. }
             | S::AlterEnum { .. }
             | S::Drop { .. }
+            | S::CreateRoutine(_)
+            | S::AlterRoutine { .. }
+            | S::DropRoutine { .. }
+            | S::CommentRoutine { .. }
             | S::Truncate { .. }
             | S::Comment { .. }
             | S::CreateRole { .. }

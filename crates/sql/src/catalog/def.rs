@@ -8,6 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType};
 
+mod routine;
+
+pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
+
 /// Ids in JSON are plain numbers.
 mod id {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -515,6 +519,7 @@ objects! {
     Stats(StatsDef) = "stats";
     Comment(CommentDef) = "comment";
     Type(TypeDef) = "type";
+    Routine(RoutineDef) = "routine";
 }
 
 impl TableDef {

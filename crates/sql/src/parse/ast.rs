@@ -1,5 +1,9 @@
 //! What was written: statements as trees of names and constants, with byte offsets for messages.
 
+mod routine;
+
+pub use routine::*;
+
 /// A byte offset in the text.
 pub type Pos = u32;
 
@@ -148,6 +152,8 @@ pub enum Node {
         arg: Box<Expr>,
         name: String,
     },
+    /// `(row).*`
+    Fields(Box<Expr>),
     Subquery(Box<Query>),
     Exists(Box<Query>),
     Collate {
@@ -183,6 +189,8 @@ pub struct Operator {
 pub struct Call {
     pub name: Name,
     pub args: Vec<Expr>,
+    /// Those given by name, `name => value`, by their places.
+    pub names: Vec<(usize, String)>,
     /// `count(*)`
     pub star: bool,
     pub distinct: bool,
@@ -346,6 +354,15 @@ pub enum TableRef {
         lateral: bool,
         ordinality: bool,
         alias: Option<Alias>,
+        /// The columns of a function that returns records of any kind.
+        definition: Vec<ColumnDefinition>,
+        pos: Pos,
+    },
+    /// `ROWS FROM (f(…), g(…))`
+    RowsFrom {
+        items: Vec<(Expr, Vec<ColumnDefinition>)>,
+        ordinality: bool,
+        alias: Option<Alias>,
         pos: Pos,
     },
     Join {
@@ -479,6 +496,24 @@ pub enum Statement {
         kind: ObjectKind,
         name: Name,
         column: Option<String>,
+        text: Option<String>,
+    },
+    CreateRoutine(Box<CreateRoutine>),
+    AlterRoutine {
+        word: RoutineWord,
+        routine: RoutineName,
+        change: RoutineChange,
+    },
+    DropRoutine {
+        word: RoutineWord,
+        routines: Vec<RoutineName>,
+        if_exists: bool,
+        cascade: bool,
+    },
+    Call(Box<Call>, Pos),
+    CommentRoutine {
+        word: RoutineWord,
+        routine: RoutineName,
         text: Option<String>,
     },
     CreateRole {

@@ -19,6 +19,7 @@ pub mod routine;
 #[cfg(test)]
 mod tests;
 mod types;
+pub mod user_routine;
 mod view;
 mod waiting;
 mod zone;
