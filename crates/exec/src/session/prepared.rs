@@ -116,6 +116,9 @@ impl Session {
     /// The columns of what a command shows.
     fn command_columns(&self, command: &Command) -> Option<Arc<RowShape>> {
         match command {
+            Command::Call(call) if !call.columns.is_empty() => {
+                Some(super::routine::columns_of_call(&call.columns))
+            }
             Command::Show(name) => Some(as_text(super::command::show_fields(name.as_deref()))),
             Command::Execute { name, .. } => self.prepared.get(name)?.known().columns.clone(),
             Command::Fetch {

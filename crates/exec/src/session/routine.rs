@@ -25,14 +25,14 @@ use super::Session;
 use super::host::SessionHost;
 use super::plans::{Known, PlanKey};
 use super::query::{KeptRows, Returning, as_text, field, next};
-use crate::client::Client;
+use crate::client::{Client, RowShape};
 use crate::run::Row;
 use crate::run::build::Execution;
 use crate::run::routine::{CallFuture, CallRequest, CallResult, Routines};
 use crate::write;
 
 /// Calls inside calls. A level takes stack: this many fit into [`throng_sql::parse::STACK`] in a build without optimisation.
-const DEEPEST: u32 = 400;
+const DEEPEST: u32 = 300;
 
 /// What a body's plans were made for.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -348,8 +348,7 @@ impl Session {
         if columns.is_empty() {
             return Ok(());
         }
-        let fields = columns.iter().map(|c| field(&c.name, c.ty)).collect();
-        let shape = as_text(fields);
+        let shape = columns_of_call(&columns);
         let row = match value {
             Datum::Record(record) => record.values.clone(),
             _ => vec![Datum::Null; columns.len()],
@@ -362,6 +361,11 @@ impl Session {
     pub(super) fn acting_role(&self) -> Oid {
         self.acting.get().unwrap_or(self.role.oid)
     }
+}
+
+/// The row that CALL of a procedure gives.
+pub(super) fn columns_of_call(columns: &[RelColumn]) -> Arc<RowShape> {
+    as_text(columns.iter().map(|c| field(&c.name, c.ty)).collect())
 }
 
 /// Where in a call an error came up.

@@ -307,11 +307,14 @@ impl Binder<'_> {
                     type_name(resolved.ty)
                 )));
             }
-            if args.iter().any(|a| a.mode == ArgMode::Variadic) && arg.mode.is_input() {
-                return Err(
-                    invalid("VARIADIC parameter must be the last input parameter")
-                        .position(arg.pos + 1),
-                );
+            let procedure = create.kind == RoutineKind::Procedure;
+            let after_variadic = args.iter().any(|a| a.mode == ArgMode::Variadic);
+            if after_variadic && (procedure || arg.mode.is_input()) {
+                let message = match procedure {
+                    true => "VARIADIC parameter must be the last parameter",
+                    false => "VARIADIC parameter must be the last input parameter",
+                };
+                return Err(invalid(message).position(arg.pos + 1));
             }
             let is_array = element_of(resolved.ty).is_some()
                 || matches!(resolved.ty, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY);
