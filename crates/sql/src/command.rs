@@ -6,8 +6,8 @@ use std::sync::Arc;
 use throng_types::{Error, Oid, SqlType};
 
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Persistence, Relation, RoutineDef,
-    RoutineKind, ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Persistence, Relation,
+    RoutineDef, RoutineKind, ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;

@@ -236,7 +236,12 @@ impl Session {
         let host = self.host(catalog);
         let env = self.env(catalog, &host, &snapshot, &request.args);
         let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
-        let write = write::Context { env, txn, work_mem };
+        let write = write::Context {
+            env,
+            txn,
+            work_mem,
+            deferred: &self.deferred,
+        };
         let mut execution = Execution::new(plan.clone(), work_mem);
         let mut kept = KeptRows::new(work_mem);
         if plan.tag != StatementTag::Select {

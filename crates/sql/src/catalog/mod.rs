@@ -20,9 +20,9 @@ use throng_types::Oid;
 
 pub use def::{
     ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
-    ConstraintKind, DatabaseDef, Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef,
-    Object, ObjectKind, OnCommit, Persistence, RoleDef, RoutineBody, RoutineDef, RoutineKind,
-    SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef, ViewUse,
+    ConstraintKind, DatabaseDef, Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn,
+    IndexDef, Object, ObjectKind, OnCommit, Persistence, RoleDef, RoutineBody, RoutineDef,
+    RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef, ViewUse,
     is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
