@@ -166,6 +166,10 @@ fn alone(e: &Expr) -> bool {
             !looks
         }
         Expr::SetCall { .. }
+        | Expr::Routine(_)
+        | Expr::SetRoutine(_)
+        | Expr::Variadic(_)
+        | Expr::Field { .. }
         | Expr::Outer(..)
         | Expr::SubPlan(_)
         | Expr::Var(_)

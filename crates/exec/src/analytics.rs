@@ -123,6 +123,7 @@ impl Job {
             params: &self.params,
             system: &self.facts,
             effects: &Effects::default(),
+            routines: None,
         };
         f(&mut Cx::new(env, &mut Memory::new(0, 0, usize::MAX)))
     }

@@ -8,9 +8,10 @@ use throng_types::{Error, Oid, SqlType};
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
     CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Lineage, Persistence,
-    Relation, ViewDef,
+    Relation, RoutineDef, RoutineKind, ViewDef,
 };
-use crate::expr::Expr;
+use crate::expr::{Expr, RoutineCall};
+use crate::func::Volatility;
 use crate::parse::ast;
 use crate::plan::TableLock;
 use crate::query::BoundQuery;
@@ -170,6 +171,15 @@ pub enum Ddl {
         ty: Oid,
         change: EnumChange,
     },
+    /// `old`: what it takes the place of, whose oid it has.
+    CreateRoutine {
+        def: Box<RoutineDef>,
+        old: Option<Arc<RoutineDef>>,
+    },
+    AlterRoutine {
+        target: Target,
+        attributes: Box<RoutineAttributes>,
+    },
     Comment {
         target: Target,
         text: Option<String>,
@@ -216,13 +226,49 @@ impl Ddl {
             Ddl::GrantRole { revoke: true, .. } => "REVOKE ROLE".into(),
             Ddl::CreateEnum { .. } => "CREATE TYPE".into(),
             Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
+            Ddl::CreateRoutine { def, .. } => match def.kind {
+                RoutineKind::Function => "CREATE FUNCTION".into(),
+                RoutineKind::Procedure => "CREATE PROCEDURE".into(),
+            },
+            Ddl::AlterRoutine { target, .. } => of("ALTER", target),
             Ddl::Comment { .. } => "COMMENT".into(),
             Ddl::Nothing { tag } => (*tag).into(),
         }
     }
 }
 
-pub use crate::parse::ast::EnumChange;
+pub use crate::parse::ast::{EnumChange, RoutineWord};
+
+/// What was said of a function; the rest keeps its value or default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoutineAttributes {
+    pub volatility: Option<Volatility>,
+    pub strict: Option<bool>,
+    pub security_definer: Option<bool>,
+    pub leakproof: Option<bool>,
+    pub parallel: Option<char>,
+    pub cost: Option<f64>,
+    pub rows: Option<f64>,
+    /// Settings set and, without a value, reset; no name: all reset.
+    pub settings: Vec<(Option<String>, Option<String>)>,
+}
+
+impl RoutineAttributes {
+    /// A function's settings after these changes.
+    pub fn changed_settings(&self, old: &[(String, String)]) -> Vec<(String, String)> {
+        let mut settings = old.to_vec();
+        for (name, value) in &self.settings {
+            match name {
+                None => settings.clear(),
+                Some(name) => {
+                    settings.retain(|(n, _)| n != name);
+                    settings.extend(value.clone().map(|value| (name.clone(), value)));
+                }
+            }
+        }
+        settings
+    }
+}
 
 /// An object a command is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,6 +291,8 @@ pub enum TargetKind {
     Type,
     View,
     ViewColumn(u16),
+    /// As it was called.
+    Routine(RoutineWord),
 }
 
 impl TargetKind {
@@ -260,6 +308,10 @@ impl TargetKind {
             TargetKind::Column(_) | TargetKind::ViewColumn(_) => "COLUMN",
             TargetKind::Type => "TYPE",
             TargetKind::View => "VIEW",
+            TargetKind::Routine(RoutineWord::Function) => "FUNCTION",
+            TargetKind::Routine(RoutineWord::Procedure) => "PROCEDURE",
+            TargetKind::Routine(RoutineWord::Routine) => "ROUTINE",
+            TargetKind::Routine(RoutineWord::Aggregate) => "AGGREGATE",
         }
     }
 }
@@ -573,6 +625,7 @@ pub enum Command {
         indexes: Vec<Oid>,
     },
     Checkpoint,
+    Call(Box<RoutineCall>),
     Discard(Discard),
     /// No names: all deferrable constraints. `constraints` holds the deferrable ones of the names given.
     SetConstraints {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use throng_types::{Datum, Oid, SqlType, Text};
 
+use crate::catalog::RoutineDef;
 use crate::func::{Aggregate, Cast, CastContext, Function, Operator};
-use crate::query::Query;
+use crate::query::{Query, RelColumn};
 use crate::window::WindowCall;
 
 /// A range-table entry's number, unique within a statement, subqueries included: so a variable
@@ -77,6 +78,18 @@ pub enum Expr {
     SetCall {
         func: &'static Function,
         args: Vec<Expr>,
+        ty: SqlType,
+    },
+    /// A function that a user made, giving one value.
+    Routine(Box<RoutineCall>),
+    /// One that gives several, in a select list.
+    SetRoutine(Box<RoutineCall>),
+    /// As the last argument of a call: the items of an array as so many arguments.
+    Variadic(Box<Expr>),
+    /// A field of a row, by its place.
+    Field {
+        row: Box<Expr>,
+        at: u32,
         ty: SqlType,
     },
     /// An operator with its one or two operands.
@@ -161,6 +174,28 @@ pub enum Expr {
     Subquery(Box<Subquery>),
     /// After planning: a subquery's result. `args` are set before it runs.
     SubPlan(Box<SubPlanRef>),
+}
+
+/// A function that a user made, as one call uses it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutineCall {
+    pub def: Arc<RoutineDef>,
+    /// For each input argument, cast to what it is in this call.
+    pub args: Vec<Expr>,
+    pub ty: SqlType,
+    /// The columns of what it returns; empty where that is a value.
+    pub columns: Vec<RelColumn>,
+    /// The value as an expression over the arguments, which are its parameters: where the body is no more than that.
+    pub inline: Option<Arc<Expr>>,
+}
+
+impl RoutineCall {
+    /// It returns records that only the call can tell the columns of.
+    pub fn returns_any_record(&self) -> bool {
+        self.def.ret == throng_types::oid::RECORD
+            && self.def.row_of.is_none()
+            && self.def.outputs().next().is_none()
+    }
 }
 
 /// One aggregate in a query.
@@ -267,7 +302,10 @@ impl Expr {
             | Expr::NullIf { ty, .. }
             | Expr::MinMax { ty, .. }
             | Expr::Array(_, ty)
+            | Expr::Field { ty, .. }
             | Expr::Subscript { ty, .. } => *ty,
+            Expr::Routine(call) | Expr::SetRoutine(call) => call.ty,
+            Expr::Variadic(arg) => arg.ty(),
             Expr::Row(..) => SqlType::RECORD,
             Expr::Var(var) => var.ty,
             Expr::Aggregate(agg) => agg.ty,
@@ -331,7 +369,10 @@ impl Expr {
             | Expr::MinMax { args, .. }
             | Expr::Array(args, _)
             | Expr::Row(args, _) => args.iter().for_each(f),
+            Expr::Routine(call) | Expr::SetRoutine(call) => call.args.iter().for_each(f),
             Expr::Cast { arg, .. }
+            | Expr::Variadic(arg)
+            | Expr::Field { row: arg, .. }
             | Expr::Not(arg)
             | Expr::IsNull(arg)
             | Expr::IsNotNull(arg)
@@ -404,7 +445,10 @@ impl Expr {
             | Expr::MinMax { args, .. }
             | Expr::Array(args, _)
             | Expr::Row(args, _) => args.iter_mut().for_each(f),
+            Expr::Routine(call) | Expr::SetRoutine(call) => call.args.iter_mut().for_each(f),
             Expr::Cast { arg, .. }
+            | Expr::Variadic(arg)
+            | Expr::Field { row: arg, .. }
             | Expr::Not(arg)
             | Expr::IsNull(arg)
             | Expr::IsNotNull(arg)
@@ -456,6 +500,11 @@ impl Expr {
                 }
             }
         }
+    }
+
+    /// A function that returns a set.
+    pub fn is_set(&self) -> bool {
+        matches!(self, Expr::SetCall { .. } | Expr::SetRoutine(_))
     }
 
     /// Whether `test` holds for this node or any below it.

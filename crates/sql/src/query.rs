@@ -10,7 +10,7 @@ use foldhash::fast::FixedState;
 use throng_types::{Oid, SqlType};
 
 use crate::catalog::{TableDef, ViewDef, VirtualTable};
-use crate::expr::{Expr, RelId, SortKey, Var};
+use crate::expr::{Expr, RelId, RoutineCall, SortKey, Var};
 use crate::func::Function;
 pub use crate::parse::ast::MergeMatch;
 use crate::window::Window;
@@ -202,6 +202,19 @@ pub enum RelKind {
         args: Vec<Expr>,
         ordinality: bool,
         lateral: bool,
+    },
+    /// A function in FROM that a user made.
+    Routine {
+        call: Box<RoutineCall>,
+        /// Its rows as a query over its arguments, which are the query's parameters: where the body is no more than that.
+        inline: Option<Box<Query>>,
+        ordinality: bool,
+        lateral: bool,
+    },
+    /// Functions in FROM side by side, each an entry of its own; the short ones are filled up with NULLs.
+    RowsFrom {
+        items: Vec<FromItem>,
+        ordinality: bool,
     },
     /// A WITH query that is run once and read by several.
     Cte(u32),
@@ -565,6 +578,10 @@ impl FromItem {
                     query.for_each_expr(f)
                 }
                 RelKind::Function { args, .. } => args.iter().for_each(f),
+                RelKind::Routine { call, .. } => call.args.iter().for_each(f),
+                RelKind::RowsFrom { items, .. } => {
+                    items.iter().for_each(|item| item.for_each_expr(f));
+                }
                 RelKind::Table(_)
                 | RelKind::Virtual(_)
                 | RelKind::Cte(_)
@@ -583,8 +600,14 @@ impl FromItem {
         match self {
             FromItem::Rel(rel) => {
                 f(rel.id);
-                if let RelKind::Subquery { query, .. } | RelKind::View { query, .. } = &rel.kind {
-                    query.for_each_rel(f);
+                match &rel.kind {
+                    RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
+                        query.for_each_rel(f);
+                    }
+                    RelKind::RowsFrom { items, .. } => {
+                        items.iter().for_each(|item| item.for_each_rel(f));
+                    }
+                    _ => {}
                 }
             }
             FromItem::Join { left, right, .. } => {

@@ -334,6 +334,7 @@ impl Operator for AggregateOp {
                     Some(having) => holds(having, finished, cx)?,
                     None => true,
                 };
+                cx.evaluated();
                 let finished = self.result.take().unwrap_or_default();
                 if shown {
                     *row = finished;

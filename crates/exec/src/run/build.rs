@@ -16,6 +16,7 @@ use super::join::{HashJoinOp, NestedLoopJoin};
 use super::limit::{Filter, Limit, Materialize, Project, Values};
 use super::lock::LockRowsOp;
 use super::recursive::{RecursiveUnionOp, WorkTableScanOp};
+use super::routine::{RoutineScanOp, RowsFromOp};
 use super::scan::{IndexScanOp, SeqScanOp, VirtualScanOp};
 use super::setop::SetOperation;
 use super::sort::Sort;
@@ -318,6 +319,16 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             filter,
             ..
         } => Box::new(VirtualScanOp::new(table, columns, filter)),
+        Node::RowsFrom {
+            inputs, ordinality, ..
+        } => {
+            let mut operators = Vec::with_capacity(inputs.len());
+            for input in inputs {
+                operators.push((operator(input, cx)?, input.types.len()));
+            }
+            Box::new(RowsFromOp::new(operators, *ordinality))
+        }
+        Node::RoutineScan(scan) => Box::new(RoutineScanOp::new(scan, plan.types.len())),
         Node::FunctionScan(scan) => Box::new(FunctionScanOp::new(scan, plan.types.len())),
         Node::CteScan {
             subplan,

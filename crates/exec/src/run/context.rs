@@ -10,6 +10,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
 use super::lock::Locked;
+use super::routine::Routines;
 use super::subplan::SubPlan;
 use super::{Row, Step, Stop};
 use crate::session::Effects;
@@ -34,6 +35,8 @@ pub struct Env<'a> {
     pub system: &'a dyn throng_sql::catalog::SystemState,
     /// What functions have done in the evaluation in hand.
     pub effects: &'a Effects,
+    /// Who runs users' functions; none where they cannot run.
+    pub routines: Option<&'a dyn Routines>,
 }
 
 /// What an operator did, for EXPLAIN ANALYZE.

@@ -62,6 +62,7 @@ impl Operator for Distinct {
                 self.have_pending = true;
             }
             hashed::key_of(self.keys, &self.pending, cx, &mut self.key)?;
+            cx.evaluated();
             self.have_pending = false;
             if self.first_of_its_key(cx)? {
                 std::mem::swap(row, &mut self.pending);

@@ -4,14 +4,14 @@
 //! (a subquery that waits for a page, a sequence) is simply done again from the start when its row is asked for again.
 
 use throng_sql::expr::Expr;
-use throng_sql::func::{Cast, CastContext, EvalResult, Operator, typmod};
+use throng_sql::func::{Cast, CastContext, EvalResult, Function, Operator, typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error, SqlType};
 
-use super::subplan;
 use super::{Cx, Step};
+use super::{routine, subplan};
 
 /// Whether a condition is true of a row: NULL is not true.
 pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
@@ -28,13 +28,24 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             None => return Err(no_parameter(*at).into()),
         },
         Expr::Outer(param, _) => cx.outer[param.0 as usize].clone(),
+        Expr::Call { func, args, .. } if matches!(args.last(), Some(Expr::Variadic(_))) => {
+            let Some(values) = spread_args(func, args, row, cx)? else {
+                return Ok(Datum::Null);
+            };
+            func.call(&cx.eval, &values)?
+        }
         Expr::Call { func, args, .. } => {
             return call(args, row, cx, |cx, args| func.call(&cx.eval, args));
         }
         Expr::Op { op, args, .. } => {
             return call(args, row, cx, |cx, args| op.call(&cx.eval, args));
         }
-        Expr::SetCall { .. } => {
+        Expr::Routine(routine) => return routine::value(routine, row, cx),
+        Expr::Field { row: of, at, .. } => match eval(of, row, cx)? {
+            Datum::Record(record) => record.values.get(*at as usize).cloned().unwrap_or_default(),
+            _ => Datum::Null,
+        },
+        Expr::SetCall { .. } | Expr::SetRoutine(_) | Expr::Variadic(_) => {
             return Err(Error::internal("a set-returning function as a value").into());
         }
         Expr::Cast {
@@ -233,6 +244,29 @@ fn call(
             f(cx, &values)?
         }
     })
+}
+
+/// The arguments of a call whose last one is an array of many; none where that is NULL, which gives NULL.
+pub fn spread_args(
+    func: &Function,
+    args: &[Expr],
+    row: &[Datum],
+    cx: &mut Cx,
+) -> Step<Option<Vec<Datum>>> {
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        let Expr::Variadic(array) = arg else {
+            values.push(eval(arg, row, cx)?);
+            continue;
+        };
+        match eval(array, row, cx)? {
+            Datum::Array(array) => values.extend_from_slice(&array.items),
+            // To `format` it is as if nothing were given.
+            _ if func.name == "format" => {}
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(values))
 }
 
 /// AND (`decisive` false) and OR (`decisive` true): the decisive value ends it, NULL makes it unknown.

@@ -1,16 +1,18 @@
 //! Set-returning functions: in FROM, and at the top of a select list.
 
+use throng_sql::expr::RoutineCall;
 use throng_sql::func::{Body, Function, SetIterator};
 use throng_sql::plan::{FunctionScan, SetExpr};
 use throng_types::Datum;
 
 use super::eval::{eval, holds};
-use super::{BoxOperator, Cx, Operator, Row, Step};
+use super::{BoxOperator, Cx, Operator, Row, Step, routine};
 
 /// What a function gives: many values, or one.
 enum Rows {
     Set(SetIterator),
     One(Option<Datum>),
+    Routine(&'static RoutineCall, routine::Values),
 }
 
 impl Rows {
@@ -26,6 +28,7 @@ impl Rows {
         match self {
             Rows::Set(rows) => rows.next().transpose().map_err(Into::into),
             Rows::One(value) => Ok(value.take()),
+            Rows::Routine(call, values) => Ok(values.next(call)),
         }
     }
 }
@@ -97,6 +100,7 @@ impl Operator for FunctionScanOp {
                 Some(filter) => holds(filter, &self.pending, cx)?,
                 None => true,
             };
+            cx.evaluated();
             self.have_pending = false;
             if shown {
                 std::mem::swap(row, &mut self.pending);
@@ -153,6 +157,11 @@ impl ProjectSetOp {
                     }
                     self.scalars.push(Datum::Null);
                     self.sets.push(Some(Rows::start(func, &values, cx)?));
+                }
+                SetExpr::Routine(call) => {
+                    let values = routine::Values::start(call, &self.input_row, cx)?;
+                    self.scalars.push(Datum::Null);
+                    self.sets.push(Some(Rows::Routine(call, values)));
                 }
             }
         }

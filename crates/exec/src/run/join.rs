@@ -93,6 +93,7 @@ impl Operator for NestedLoopJoin {
                         let value = eval(value, &self.left_row, cx)?;
                         cx.outer[param.0 as usize] = value;
                     }
+                    cx.evaluated();
                     self.right.rewind(cx);
                     self.state = LoopState::Inner;
                 }
@@ -106,22 +107,29 @@ impl Operator for NestedLoopJoin {
                 LoopState::Test => {
                     cx.tick()?;
                     combine(row, &self.left_row, Some(&self.right_row), self.right_width);
+                    // `on` and `filter` may stop and be asked again: the state stays `Test` until both have answered.
                     if !passes(&self.plan.on, cx, row)? {
+                        cx.evaluated();
                         self.state = LoopState::Inner;
                         continue;
                     }
                     match self.plan.kind {
                         JoinKind::Semi => {
-                            self.state = LoopState::NeedLeft;
                             combine(row, &self.left_row, None, 0);
-                            if passes(&self.plan.filter, cx, row)? {
+                            let shown = passes(&self.plan.filter, cx, row)?;
+                            cx.evaluated();
+                            self.state = LoopState::NeedLeft;
+                            if shown {
                                 return Ok(true);
                             }
                         }
-                        JoinKind::Anti => self.state = LoopState::NeedLeft,
+                        JoinKind::Anti => {
+                            cx.evaluated();
+                            self.state = LoopState::NeedLeft;
+                        }
                         _ => {
-                            // `filter` may stop and be asked again: the state stays `Test` until it has answered.
                             let shown = passes(&self.plan.filter, cx, row)?;
+                            cx.evaluated();
                             self.matched = true;
                             self.state = LoopState::Inner;
                             if shown {
@@ -138,6 +146,7 @@ impl Operator for NestedLoopJoin {
                     };
                     combine(row, &self.left_row, None, width);
                     let shown = passes(&self.plan.filter, cx, row)?;
+                    cx.evaluated();
                     self.state = LoopState::NeedLeft;
                     if shown {
                         return Ok(true);
@@ -234,6 +243,7 @@ impl HashJoinOp {
                 self.have_pending = true;
             }
             let whole = hashed::key_of(&self.plan.right_keys, &self.pending, cx, &mut self.key)?;
+            cx.evaluated();
             self.have_pending = false;
             // A NULL key meets nobody, but a right or full join shows the row all the same.
             if whole || self.keeps_right() {
@@ -278,6 +288,7 @@ impl Operator for HashJoinOp {
                 HashState::Probe => {
                     let whole =
                         hashed::key_of(&self.plan.left_keys, &self.left_row, cx, &mut self.key)?;
+                    cx.evaluated();
                     let first = if whole {
                         self.table.first(&self.key)
                     } else {
@@ -296,10 +307,12 @@ impl Operator for HashJoinOp {
                     );
                     let after = HashState::Candidate(self.table.following(at, &self.key));
                     if !passes(&self.plan.on, cx, row)? {
+                        cx.evaluated();
                         self.state = after;
                         continue;
                     }
                     if self.plan.kind == JoinKind::Anti {
+                        cx.evaluated();
                         self.state = HashState::NeedLeft;
                         continue;
                     }
@@ -307,6 +320,7 @@ impl Operator for HashJoinOp {
                         combine(row, &self.left_row, None, 0);
                     }
                     let shown = passes(&self.plan.filter, cx, row)?;
+                    cx.evaluated();
                     self.matched = true;
                     if let Some(met) = self.met.get_mut(at) {
                         *met = true;
@@ -328,6 +342,7 @@ impl Operator for HashJoinOp {
                     };
                     combine(row, &self.left_row, None, width);
                     let shown = passes(&self.plan.filter, cx, row)?;
+                    cx.evaluated();
                     self.state = HashState::NeedLeft;
                     if shown {
                         return Ok(true);
@@ -343,6 +358,7 @@ impl Operator for HashJoinOp {
                         row.resize(self.left_width, Datum::Null);
                         row.extend_from_slice(self.table.row(at));
                         let shown = passes(&self.plan.filter, cx, row)?;
+                        cx.evaluated();
                         self.state = HashState::Leftover(at + 1);
                         if shown {
                             return Ok(true);

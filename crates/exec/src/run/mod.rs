@@ -25,6 +25,7 @@ pub mod join;
 pub mod limit;
 pub mod lock;
 pub mod recursive;
+pub mod routine;
 pub mod scan;
 pub mod setop;
 pub mod sort;
@@ -49,6 +50,8 @@ pub enum Stop {
     Wait(Wait),
     /// A row must be locked first; the answer is left in [`Cx::locked`].
     Lock(LockRequest),
+    /// A user's function must be run first; the answer is left among the effects.
+    Call(Box<routine::CallRequest>),
     /// This statement has used its share of the core for now.
     Yield,
     Error(Error),

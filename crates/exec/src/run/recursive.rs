@@ -176,6 +176,7 @@ impl Operator for WorkTableScanOp {
                 Some(filter) => holds(filter, row, cx)?,
                 None => true,
             };
+            cx.evaluated();
             self.at += 1;
             if shown {
                 return Ok(true);

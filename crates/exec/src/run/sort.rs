@@ -44,6 +44,7 @@ impl Sort {
                 self.have_pending = true;
             }
             let bytes = sort_key(self.keys, &self.pending, cx)?;
+            cx.evaluated();
             self.have_pending = false;
             self.kept.add(bytes.len() + row_bytes(&self.pending), cx)?;
             self.rows.push((bytes, std::mem::take(&mut self.pending)));

@@ -246,6 +246,7 @@ impl Operator for CteScanOp {
                 Some(filter) => holds(filter, &self.pending, cx)?,
                 None => true,
             };
+            cx.evaluated();
             self.have_pending = false;
             if shown {
                 std::mem::swap(row, &mut self.pending);

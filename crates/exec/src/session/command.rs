@@ -194,6 +194,10 @@ impl Session {
                 return Err(Error::unsupported("REINDEX")
                     .hint("DROP INDEX and CREATE INDEX make an index anew."));
             }
+            Command::Call(call) => {
+                self.call_procedure(*call, client).await?;
+                "CALL"
+            }
             Command::Checkpoint => {
                 self.checkpoint().await?;
                 "CHECKPOINT"

@@ -230,6 +230,7 @@ fn relation_name(object: &Object) -> Option<(Oid, &str)> {
         Object::Sequence(def) => Some((def.schema, &def.name)),
         Object::Type(def) => Some((def.schema, &def.name)),
         Object::View(def) => Some((def.schema, &def.name)),
+        Object::Routine(def) => Some((def.schema, &def.name)),
         Object::Schema(def) => Some((Oid::NONE, &def.name)),
         Object::Role(def) => Some((Oid(1), &def.name)),
         _ => None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_sql::bind;
-use throng_sql::catalog::system::{definition, partition};
+use throng_sql::catalog::system::{definition, partition, user_routine};
 use throng_sql::catalog::{Relation, ViewDef, builtin};
 use throng_sql::func::EvalResult;
 use throng_types::error::state;
@@ -58,6 +58,7 @@ impl SessionHost<'_> {
                     Some("pg_namespace") => builtin::class::NAMESPACE,
                     Some("pg_constraint") => builtin::class::CONSTRAINT,
                     Some("pg_type") => builtin::class::TYPE,
+                    Some("pg_proc") => builtin::class::PROCEDURE,
                     Some(_) => return Ok(Datum::Null),
                 };
                 self.comment(class, oid(&args[0]), 0)
@@ -106,12 +107,26 @@ impl SessionHost<'_> {
                 Datum::array(Array::from_items(throng_types::oid::REGCLASS, items))
             }
             "pg_partition_tree" => self.partition_tree(oid(&args[0])),
-            // There are no rules, triggers, extended statistics or functions of users'.
+            "pg_get_functiondef" | "pg_get_function_sqlbody" => {
+                let Some(def) = self.catalog.routine(oid(&args[0])) else {
+                    return Ok(Datum::Null);
+                };
+                let path = self.search_path();
+                let body = bind::routine_body_text(def, self.catalog, &path, self.eval());
+                match name {
+                    "pg_get_function_sqlbody" => body.into(),
+                    _ => user_routine::definition(self.catalog, &path, def, body.as_deref()).into(),
+                }
+            }
+            "pg_get_function_arg_default" => {
+                let def = self.catalog.routine(oid(&args[0]));
+                let place = usize::try_from(number(&args[1]) - 1).unwrap_or(usize::MAX);
+                let arg = def.and_then(|def| def.args.get(place));
+                arg.and_then(|a| a.default.clone()).into()
+            }
+            // There are no rules, triggers or extended statistics.
             "pg_get_ruledef"
             | "pg_get_triggerdef"
-            | "pg_get_functiondef"
-            | "pg_get_function_sqlbody"
-            | "pg_get_function_arg_default"
             | "pg_get_statisticsobjdef"
             | "pg_get_statisticsobjdef_columns" => Datum::Null,
             other => return Err(Error::unsupported(format!("function {other}()")).into()),
@@ -244,6 +259,16 @@ impl SessionHost<'_> {
 
     fn signature(&self, what: &str, function: Oid) -> Datum {
         use throng_sql::func;
+        if let Some(def) = self.catalog.routine(function) {
+            let path = self.search_path();
+            return match what {
+                "pg_get_function_result" => user_routine::result(self.catalog, &path, def).into(),
+                what => {
+                    let defaults = what == "pg_get_function_arguments";
+                    user_routine::arguments(self.catalog, &path, def, defaults).into()
+                }
+            };
+        }
         let (args, ret) = match (
             func::function_by_oid(function),
             func::aggregate_by_oid(function),

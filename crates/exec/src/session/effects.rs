@@ -15,6 +15,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use throng_txn::{LockMode, LockScope, LockTag};
+use throng_types::{Datum, Oid};
+
+use crate::run::routine::CallResult;
 
 /// One effect.
 #[derive(Clone)]
@@ -29,6 +32,12 @@ pub enum Effect {
         scope: LockScope,
         granted: Arc<AtomicBool>,
     },
+    /// A user's function was run.
+    Called {
+        routine: Oid,
+        args: Arc<[Datum]>,
+        result: Arc<CallResult>,
+    },
 }
 
 /// The effects of the evaluation in hand, in order.
@@ -38,6 +47,13 @@ pub struct Effects {
     at: Cell<usize>,
     /// Where the innermost subquery's effects begin; those before are of the expression around it.
     base: Cell<usize>,
+}
+
+/// The effects of a statement that waits for another one.
+pub struct Suspended {
+    log: Vec<Effect>,
+    at: usize,
+    base: usize,
 }
 
 impl Effects {
@@ -51,6 +67,28 @@ impl Effects {
     pub fn clear(&self) {
         self.again();
         self.log.borrow_mut().clear();
+    }
+
+    /// What the evaluation that stopped asked for was done; it finds it when it is done again.
+    pub fn record(&self, effect: Effect) {
+        let mut log = self.log.borrow_mut();
+        log.truncate(self.at.get());
+        log.push(effect);
+    }
+
+    /// Another statement runs while this one waits for it.
+    pub fn suspend(&self) -> Suspended {
+        Suspended {
+            log: self.log.take(),
+            at: self.at.replace(0),
+            base: self.base.replace(0),
+        }
+    }
+
+    pub fn resume(&self, suspended: Suspended) {
+        *self.log.borrow_mut() = suspended.log;
+        self.at.set(suspended.at);
+        self.base.set(suspended.base);
     }
 
     /// A subquery begins or goes on; what is answered is for [`Effects::leave`].

@@ -245,6 +245,16 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
                 names,
             )
         }
+        Node::RowsFrom { alias, .. } => {
+            let names = Names::repeated(alias, plan.types.len());
+            (format!("Function Scan on {alias}"), names)
+        }
+        Node::RoutineScan(scan) => {
+            let names = Names::repeated(&scan.alias, plan.types.len());
+            details.extend(names.condition("Filter", scan.filter.as_ref()));
+            let name = &scan.call.def.name;
+            (on_table("Function Scan", name, &scan.alias), names)
+        }
         Node::CteScan { alias, filter, .. } => {
             let names = Names::repeated(alias, plan.types.len());
             details.extend(names.condition("Filter", filter.as_ref()));

@@ -219,6 +219,16 @@ impl SessionHost<'_> {
                     .into(),
                 None => Datum::Null,
             },
+            "pg_function_is_visible" if self.catalog.routine(object).is_some() => {
+                let path = self.search_path();
+                let def = self.catalog.routine(object);
+                // Shown without its schema, it is seen.
+                def.map(|def| {
+                    let shown = self.catalog.routine_display(&path, def);
+                    shown == throng_sql::parse::quote_ident(&def.name)
+                })
+                .into()
+            }
             "pg_type_is_visible" if made::is_made(object) => {
                 let element = throng_types::sqltype::element_of(object).unwrap_or(object);
                 let def = self.catalog.made_type(element);

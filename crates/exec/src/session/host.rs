@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_sql::catalog::system::routine;
-use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef};
+use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef, builtin};
 use throng_sql::func::{self, EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use throng_sql::io::{ByteaOutput, DateStyle, FormatSettings, IntervalStyle, Zone};
 use throng_sql::parse::{parse_name, quote_ident};
@@ -133,14 +133,9 @@ impl<'a> SessionHost<'a> {
 
     fn procedure(&self, name: &str) -> Result<Oid> {
         let (plain, args) = match name.split_once('(') {
-            Some((plain, args)) => (plain, Some(args.trim_end_matches(')'))),
+            Some((plain, args)) => (plain, Some(args.trim_end().trim_end_matches(')'))),
             None => (name, None),
         };
-        let plain = plain
-            .trim()
-            .strip_prefix("pg_catalog.")
-            .unwrap_or(plain.trim())
-            .to_lowercase();
         let args: Option<Vec<Oid>> = match args {
             None => None,
             Some(args) => Some(
@@ -151,10 +146,8 @@ impl<'a> SessionHost<'a> {
                     .collect::<Result<_>>()?,
             ),
         };
-        let mut found = routine::procedures()
-            .iter()
-            .filter(|p| p.name == plain && args.as_ref().is_none_or(|args| p.args == *args))
-            .map(|p| p.oid);
+        let parsed = parse_name(plain.trim())?;
+        let mut found = self.procedures_named(&parsed, args.as_deref()).into_iter();
         let missing = || {
             Error::new(
                 state::UNDEFINED_FUNCTION,
@@ -165,10 +158,42 @@ impl<'a> SessionHost<'a> {
         if found.next().is_some() {
             return Err(Error::new(
                 state::AMBIGUOUS_FUNCTION,
-                format!("more than one function named \"{plain}\""),
+                format!("more than one function named \"{}\"", plain.trim()),
             ));
         }
         Ok(first)
+    }
+
+    /// Functions of that name, and of those arguments where they are given: the first along the path for each arguments.
+    fn procedures_named(
+        &self,
+        name: &throng_sql::parse::ast::Name,
+        args: Option<&[Oid]>,
+    ) -> Vec<Oid> {
+        let path = match name.schema() {
+            None => self.search_path(),
+            Some(schema) => self.schema_named(schema).into_iter().collect(),
+        };
+        let mut found: Vec<(Vec<Oid>, Oid)> = Vec::new();
+        for schema in path {
+            let users = self.catalog.routines_in(schema, name.last());
+            let mut here: Vec<(Vec<Oid>, Oid)> = users
+                .iter()
+                .map(|def| (def.input_types(), def.oid))
+                .collect();
+            if schema == builtin::PG_CATALOG {
+                let all = routine::procedures().iter();
+                let named = all.filter(|p| p.name == name.last());
+                here.extend(named.map(|p| (p.args.clone(), p.oid)));
+            }
+            for (types, oid) in here {
+                let wanted = args.is_none_or(|args| types == args);
+                if wanted && !found.iter().any(|(seen, _)| *seen == types) {
+                    found.push((types, oid));
+                }
+            }
+        }
+        found.into_iter().map(|(_, oid)| oid).collect()
     }
 
     fn operator(&self, name: &str) -> Result<Oid> {
@@ -256,7 +281,10 @@ impl Host for SessionHost<'_> {
         self.session.statement_time
     }
     fn current_user(&self) -> String {
-        self.session.role.name.clone()
+        match self.catalog.role(self.session.acting_role()) {
+            Some(role) => role.name.clone(),
+            None => self.session.role.name.clone(),
+        }
     }
     fn session_user(&self) -> String {
         self.session.session_role.name.clone()
@@ -346,6 +374,27 @@ impl Host for SessionHost<'_> {
                 oid::BPCHAR => "character".to_owned(),
                 _ => format_type(SqlType::plain(object)),
             }),
+            ObjectKind::Procedure if self.catalog.routine(object).is_some() => {
+                let def = self.catalog.routine(object)?;
+                let path = self.search_path();
+                let named = parse_name(&quote_ident(&def.name)).ok()?;
+                // Named alone where that says which one it is.
+                match self.procedures_named(&named, None)[..] {
+                    [one] if one == object => Some(quote_ident(&def.name)),
+                    _ => {
+                        let schema = self.catalog.schema(def.schema)?;
+                        let display = self.catalog.routine_display(&path, def);
+                        Some(match display.contains('.') {
+                            true => display,
+                            false => format!("{}.{display}", quote_ident(&schema.name)),
+                        })
+                    }
+                }
+            }
+            ObjectKind::ProcedureWithArguments if self.catalog.routine(object).is_some() => {
+                let def = self.catalog.routine(object)?;
+                Some(self.catalog.routine_signature(&self.search_path(), def))
+            }
             ObjectKind::Procedure => routine::procedure(object).map(|p| p.name.to_owned()),
             ObjectKind::ProcedureWithArguments => {
                 let procedure = routine::procedure(object);

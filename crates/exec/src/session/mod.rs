@@ -24,6 +24,7 @@ mod portal;
 mod prepared;
 mod query;
 mod roles;
+mod routine;
 pub(crate) mod sequences;
 mod shape;
 mod system;
@@ -34,7 +35,7 @@ mod waiting;
 
 pub use temporary::drop_leftovers;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ use prepared::{Prepared, is_data};
 use shape::Shape;
 use transaction::{Block, Transaction};
 
-pub use effects::Effects;
+pub use effects::{Effect, Effects};
 pub use host::format_settings;
 pub(crate) use query::{KeptRows, Returning, next, wait};
 
@@ -120,6 +121,9 @@ pub struct Session {
     deferred: write::deferred::Deferred,
     sequences: RefCell<sequences::Used>,
     effects: Effects,
+    /// Calls of users' functions inside each other, and as whom the innermost SECURITY DEFINER one acts.
+    routine_depth: Cell<u32>,
+    acting: Cell<Option<Oid>>,
     settings_number: plans::SettingsNumber,
     /// What functions had to say.
     warnings: RefCell<Vec<Error>>,
@@ -216,6 +220,8 @@ impl Session {
             deferred: write::deferred::Deferred::default(),
             sequences: RefCell::default(),
             effects: Effects::default(),
+            routine_depth: Cell::default(),
+            acting: Cell::default(),
             settings_number: plans::SettingsNumber::default(),
             warnings: RefCell::default(),
             outbox: RefCell::default(),
@@ -392,6 +398,7 @@ impl Session {
     fn statement_began(&mut self, text: &str) {
         self.statement_time = now();
         self.effects.clear();
+        self.acting.set(None);
         // A cancel that came while nothing ran was for the statement before.
         self.handle.cancel_flag().statement_ended();
         self.handle.entry().statement_began(text);

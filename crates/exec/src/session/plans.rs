@@ -285,18 +285,19 @@ pub(super) fn forget() {
 #[derive(Default)]
 pub(super) struct SettingsNumber {
     /// The settings' version and the list's that `number` is of.
-    of: Option<(u64, u64)>,
-    number: u32,
+    of: Cell<Option<(u64, u64)>>,
+    number: Cell<u32>,
 }
 
 impl SettingsNumber {
-    pub fn get(&mut self, settings: &SessionSettings) -> u32 {
+    pub fn get(&self, settings: &SessionSettings) -> u32 {
         PLANS.with_borrow_mut(|plans| {
-            if self.of != Some((settings.version(), plans.restarts)) {
-                self.number = plans.settings_number(PlanSettings::of(settings));
-                self.of = Some((settings.version(), plans.restarts));
+            if self.of.get() != Some((settings.version(), plans.restarts)) {
+                let number = plans.settings_number(PlanSettings::of(settings));
+                self.number.set(number);
+                self.of.set(Some((settings.version(), plans.restarts)));
             }
-            self.number
+            self.number.get()
         })
     }
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use throng_sql::catalog::Catalog;
 use throng_sql::command::{BoundStatement, Command};
 use throng_sql::parse::{self, ast::Statement};
 use throng_sql::plan::PlannedStatement;
@@ -53,15 +54,20 @@ pub(super) fn is_data(statement: &Statement) -> bool {
 impl Session {
     /// What a plan made now would be made for.
     pub(super) fn plan_key(&mut self) -> PlanKey {
+        let catalog = self.catalog();
+        self.plan_key_of(&catalog)
+    }
+
+    pub(super) fn plan_key_of(&self, catalog: &Catalog) -> PlanKey {
         let own = self
             .transaction
             .as_ref()
             .is_some_and(|t| t.catalog.is_some());
         PlanKey {
             engine: self.engine.number,
-            catalog: self.catalog().version(),
+            catalog: catalog.version(),
             own,
-            role: self.role.oid,
+            role: self.acting_role(),
             temporary: self.temporary.published(),
             settings: self.settings_number.get(&self.settings.borrow()),
         }
@@ -110,6 +116,9 @@ impl Session {
     /// The columns of what a command shows.
     fn command_columns(&self, command: &Command) -> Option<Arc<RowShape>> {
         match command {
+            Command::Call(call) if !call.columns.is_empty() => {
+                Some(super::routine::columns_of_call(&call.columns))
+            }
             Command::Show(name) => Some(as_text(super::command::show_fields(name.as_deref()))),
             Command::Execute { name, .. } => self.prepared.get(name)?.known().columns.clone(),
             Command::Fetch {

@@ -29,7 +29,7 @@ use crate::run::build::Execution;
 use crate::run::context::{Env, too_much_kept};
 use crate::run::hashed::row_bytes;
 use crate::run::lock::Locked;
-use crate::run::{LockRequest, Row, Stop};
+use crate::run::{LockRequest, Row, Stop, routine};
 use crate::store::Store;
 use crate::write;
 
@@ -102,16 +102,20 @@ impl Session {
 
     pub(super) fn plan(&mut self, query: BoundQuery) -> Result<PlannedStatement> {
         let catalog = self.catalog();
+        self.plan_in(query, &catalog)
+    }
+
+    pub(super) fn plan_in(&self, query: BoundQuery, catalog: &Catalog) -> Result<PlannedStatement> {
         let stats = StoreStats {
             store: &self.engine.store,
-            catalog: &catalog,
+            catalog,
         };
-        let host = self.host(&catalog);
+        let host = self.host(catalog);
         let settings = self.settings.borrow();
         plan::plan(
             query,
             &PlanContext {
-                catalog: &catalog,
+                catalog,
                 stats: &stats,
                 eval: host.eval(),
                 enable_seqscan: settings.bool(Id::EnableSeqscan),
@@ -283,6 +287,7 @@ impl Session {
             params,
             system: host,
             effects: &self.effects,
+            routines: Some(host),
         }
     }
 
@@ -402,6 +407,16 @@ impl KeptRows {
             limit,
         }
     }
+
+    /// 53200 past the limit.
+    pub fn keep(&mut self, row: &[Datum]) -> Result<()> {
+        self.bytes += row_bytes(row);
+        if self.bytes > self.limit {
+            return Err(too_much_kept(self.limit));
+        }
+        self.rows.push(row.to_vec());
+        Ok(())
+    }
 }
 
 impl Returning<'_> {
@@ -424,11 +439,7 @@ impl Returning<'_> {
                 }
             }
             Returning::Kept(kept) => {
-                kept.bytes += row_bytes(row);
-                if kept.bytes > kept.limit {
-                    return Err(too_much_kept(kept.limit));
-                }
-                kept.rows.push(row.to_vec());
+                kept.keep(row)?;
             }
             Returning::Unread => {}
         }
@@ -455,6 +466,7 @@ pub(crate) async fn next(
                 let locked = lock(request, env, txn).await?;
                 execution.answer(locked);
             }
+            Err(Stop::Call(request)) => routine::answer(&request, env).await?,
             Err(stop) => wait(stop, env, &mut patience).await?,
         }
     }
@@ -462,8 +474,12 @@ pub(crate) async fn next(
 
 /// Waits for what stopped an evaluation that locks no rows. `patience` keeps what was waited for until the next attempt.
 pub(crate) async fn wait(stop: Stop, env: Env<'_>, patience: &mut Patience) -> Result<()> {
+    if let Stop::Call(request) = &stop {
+        routine::answer(request, env).await?;
+    }
     env.effects.again();
     match stop {
+        Stop::Call(_) => Ok(()),
         Stop::Wait(wait) => env.cancel.guard(patience.wait(wait)).await,
         Stop::Yield => {
             tokio::task::yield_now().await;

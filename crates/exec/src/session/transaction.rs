@@ -431,6 +431,25 @@ impl Session {
         }
     }
 
+    /// As [`Session::catalog`], while a statement runs.
+    pub(super) fn catalog_now(&self) -> Arc<Catalog> {
+        let stale = self.published.version() != self.engine.catalog_version();
+        let published = match stale {
+            true => self.engine.catalog(),
+            false => self.published.clone(),
+        };
+        let transaction = self.transaction.as_ref();
+        match transaction.and_then(|t| Some((t.catalog.as_ref()?, &t.changes))) {
+            None => published,
+            Some((own, _)) if !stale => own.clone(),
+            Some((_, changes)) => {
+                let rebased = crate::engine::with_changes(&published, changes)
+                    .expect("a definition that was made can be read");
+                Arc::new(rebased)
+            }
+        }
+    }
+
     /// Whether the table's file was made since the last savepoint (or the transaction's beginning), by CREATE or TRUNCATE.
     pub(super) fn is_file_of_this_level(&self, table: &TableDef) -> bool {
         let savepoint = self.transaction.as_ref().and_then(|t| t.savepoints.last());

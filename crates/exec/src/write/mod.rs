@@ -183,7 +183,10 @@ async fn evaluate<T>(
     let mut patience = Patience::default();
     loop {
         match execution.evaluate(env, &mut f) {
-            Ok(value) => return Ok(value),
+            Ok(value) => {
+                env.effects.done();
+                return Ok(value);
+            }
             Err(stop) => wait(stop, env, &mut patience).await?,
         }
     }
@@ -591,6 +594,10 @@ pub fn constant_blocking(expr: Expr, env: Env<'_>) -> Result<Datum> {
             Err(Stop::Wait(wait)) => wait.block()?,
             Err(Stop::Yield) => {}
             Err(Stop::Lock(_)) => return Err(Error::internal("an expression that locks rows")),
+            Err(Stop::Call(request)) => {
+                let what = format!("calling the function {} here", request.def.name);
+                return Err(Error::unsupported(what));
+            }
             Err(Stop::Error(e)) => return Err(e),
         }
     }
@@ -630,7 +637,10 @@ async fn wait_for<T>(env: Env<'_>, mut f: impl FnMut() -> Result<T, Stop>) -> Re
     let mut patience = Patience::default();
     loop {
         match f() {
-            Ok(value) => return Ok(value),
+            Ok(value) => {
+                env.effects.done();
+                return Ok(value);
+            }
             Err(stop) => wait(stop, env, &mut patience).await?,
         }
     }

@@ -161,7 +161,7 @@ impl Binder<'_> {
             Callee::Window(_) => {
                 return wrong(format!("window function {name} cannot have WITHIN GROUP"));
             }
-            Callee::Scalar(_) | Callee::Set(_) => {
+            Callee::Scalar(_) | Callee::Set(_) | Callee::Routine(_) => {
                 return wrong(format!(
                     "WITHIN GROUP specified, but {name} is not an aggregate function"
                 ));

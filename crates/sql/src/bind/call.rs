@@ -2,12 +2,12 @@
 
 use throng_types::error::state;
 use throng_types::sqltype::{type_by_name, type_name};
-use throng_types::{Datum, Error, Result, SqlType, oid};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::scope::Scope;
 use super::select::{has_aggregate, has_window};
-use super::{Binder, Clause, at};
-use crate::expr::Expr;
+use super::{Binder, at};
+use crate::expr::{Expr, RoutineCall};
 use crate::func::{Callee, CastContext, resolve_function};
 use crate::parse::ast::{self, Node, Pos};
 
@@ -16,6 +16,10 @@ pub(super) struct ResolvedCall {
     pub callee: Callee,
     pub args: Vec<Expr>,
     pub ty: SqlType,
+    /// A user's function, with its arguments.
+    pub routine: Option<Box<RoutineCall>>,
+    /// The types of the arguments as they were given.
+    pub given: Vec<Oid>,
 }
 
 impl Binder<'_> {
@@ -35,7 +39,11 @@ impl Binder<'_> {
         let Some(resolved) = self.resolve_call(call, pos, scope)? else {
             return self.type_call(call, pos, scope);
         };
+        if let Some(routine) = resolved.routine {
+            return self.routine_value(call, routine, &resolved.given, pos);
+        }
         match resolved.callee {
+            Callee::Routine(_) => Err(Error::internal("a function without its arguments")),
             Callee::Scalar(func) => {
                 self.plain_call(call, pos)?;
                 if func.name == "pg_typeof" {
@@ -99,85 +107,6 @@ impl Binder<'_> {
             return wrong("FILTER");
         }
         Ok(())
-    }
-
-    /// Binds the arguments and chooses the function; None where the name is a type's to be cast to.
-    pub(super) fn resolve_call(
-        &mut self,
-        call: &ast::Call,
-        pos: Pos,
-        scope: &Scope<'_>,
-    ) -> Result<Option<ResolvedCall>> {
-        let name = call.name.last();
-        let args_clause = if call.over.is_some() && self.clause.allows_windows() {
-            Clause::WindowArgs
-        } else if call.over.is_some() || crate::func::aggregates_named(name).is_empty() {
-            self.clause
-        } else {
-            if self.clause == Clause::Aggregate {
-                self.check_aggregate_place(pos)?;
-            }
-            Clause::Aggregate
-        };
-        let args = self.in_clause(args_clause, |b| {
-            call.args
-                .iter()
-                .map(|a| Ok((b.expr(a, scope)?, a.pos)))
-                .collect::<Result<Vec<_>>>()
-        })?;
-        if call.variadic {
-            return Err(Error::unsupported("VARIADIC in a call").position(pos + 1));
-        }
-        let types: Vec<_> = args.iter().map(|(e, _)| e.type_oid()).collect();
-        let undefined = || {
-            let list: Vec<_> = types.iter().map(|t| type_name(*t)).collect();
-            let message = format!("function {}({}) does not exist", call.name, list.join(", "));
-            Error::new(state::UNDEFINED_FUNCTION, message)
-                .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
-                .position(pos + 1)
-        };
-        if call.name.schema().is_some_and(|s| s != "pg_catalog") {
-            return Err(undefined());
-        }
-        let found = match resolve_function(name, &types) {
-            Ok(found) => found,
-            Err(_)
-                if args.len() == 1
-                    && !call.star
-                    && (type_by_name(name).is_some() || self.made_type(&call.name).is_some()) =>
-            {
-                return Ok(None);
-            }
-            Err(e) if e.code() == state::UNDEFINED_FUNCTION => return Err(undefined()),
-            // PostgreSQL tells no place for a type it cannot determine.
-            Err(e) if e.code() == state::DATATYPE_MISMATCH => return Err(e),
-            Err(e) => return Err(at(e, pos)),
-        };
-        let mut args = args
-            .into_iter()
-            .zip(&found.arg_types)
-            .map(|((e, pos), ty)| self.coerce(e, SqlType::plain(*ty), pos))
-            .collect::<Result<Vec<_>>>()?;
-        if name.contains("json") {
-            // What these make of a value depends on its type, which not every value tells.
-            for arg in &mut args {
-                if let Some(ty) = crate::func::json::telling_type(arg.type_oid()) {
-                    *arg = self.explicit_cast(arg.clone(), SqlType::plain(ty), pos)?;
-                }
-            }
-        }
-        if let Callee::Scalar(func) = found.callee
-            && crate::func::enums::takes_type(func)
-        {
-            let ty = found.arg_types[0].0;
-            args.push(Expr::Const(Datum::Oid(ty), SqlType::OID));
-        }
-        let ty = SqlType::plain(found.ret);
-        Ok(Some(ResolvedCall {
-            callee: found.callee,
-            args,
-            ty,
-        }))
     }
 
     /// `int4(x)`: a type's name called is a cast.

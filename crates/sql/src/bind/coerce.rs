@@ -208,15 +208,23 @@ impl Binder<'_> {
 
     /// An implicit cast that must succeed.
     pub(super) fn coerce(&mut self, expr: Expr, to: SqlType, pos: Pos) -> Result<Expr> {
-        let from = expr.type_oid();
-        self.try_coerce(expr, to, CastContext::Implicit, pos)?
-            .ok_or_else(|| cannot_cast(from, to.oid, pos))
+        self.coerce_for(expr, to, CastContext::Implicit, pos)
     }
 
     /// `CAST` and `::`.
     pub(super) fn explicit_cast(&mut self, expr: Expr, to: SqlType, pos: Pos) -> Result<Expr> {
+        self.coerce_for(expr, to, CastContext::Explicit, pos)
+    }
+
+    pub(super) fn coerce_for(
+        &mut self,
+        expr: Expr,
+        to: SqlType,
+        context: CastContext,
+        pos: Pos,
+    ) -> Result<Expr> {
         let from = expr.type_oid();
-        self.try_coerce(expr, to, CastContext::Explicit, pos)?
+        self.try_coerce(expr, to, context, pos)?
             .ok_or_else(|| cannot_cast(from, to.oid, pos))
     }
 

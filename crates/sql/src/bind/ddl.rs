@@ -227,6 +227,10 @@ impl Binder<'_> {
                     text: text.clone(),
                 }
             }
+            S::CreateRoutine(_)
+            | S::AlterRoutine { .. }
+            | S::DropRoutine { .. }
+            | S::CommentRoutine { .. } => self.routine_ddl(statement)?,
             S::CreateRole { name, options } => {
                 if name.starts_with("pg_") {
                     let message = format!("role name \"{name}\" is reserved");

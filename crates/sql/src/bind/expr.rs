@@ -43,7 +43,7 @@ impl Binder<'_> {
             Node::Bits(..) => Err(Error::unsupported("type bit").position(pos + 1)),
             Node::Param(n) => self.param(*n, pos),
             Node::Column(parts) => self.column(parts, pos, scope),
-            Node::Star(_) => Err(Error::new(
+            Node::Star(_) | Node::Fields(_) => Err(Error::new(
                 state::SYNTAX_ERROR,
                 "row expansion via \"*\" is not supported here",
             )
@@ -266,6 +266,9 @@ impl Binder<'_> {
                 Error::new(state::UNDEFINED_PARAMETER, "there is no parameter $0")
                     .position(pos + 1),
             );
+        }
+        if let Some(argument) = self.body_param(n, pos) {
+            return argument;
         }
         let index = n as usize - 1;
         if index >= self.params.len() {
@@ -901,6 +904,10 @@ impl Binder<'_> {
             return self.column(&[table.clone(), name.to_string()], pos, scope);
         }
         let bound = self.expr(arg, scope)?;
+        let bound = match self.row_field(bound, name) {
+            Ok(field) => return Ok(field),
+            Err(bound) => bound,
+        };
         match bound.type_oid() {
             oid::RECORD => {
                 let message = format!("could not identify column \"{name}\" in record data type");

@@ -5,8 +5,8 @@ use throng_types::{Error, Result, SqlType};
 
 use super::scope::{CteName, CteReading, NO_NAMES, NamedColumn, NamedTable, Names, Scope};
 use super::{Binder, Clause, at};
-use crate::catalog::Relation;
-use crate::expr::{Expr, RelId, Var};
+use crate::catalog::{Relation, RoutineKind};
+use crate::expr::{Expr, RelId, RoutineCall, Var};
 use crate::func::Callee;
 use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
 use crate::query::{CteBody, FromItem, JoinKind, Rel, RelColumn, RelKind};
@@ -15,6 +15,19 @@ fn wrong_alias(table: &str, has: usize, given: usize) -> Error {
     let message =
         format!("table \"{table}\" has {has} columns available but {given} columns specified");
     Error::new(state::INVALID_COLUMN_REFERENCE, message)
+}
+
+#[cold]
+fn no_definition(pos: Pos) -> Error {
+    let message = "a column definition list is required for functions returning \"record\"";
+    Error::new(state::SYNTAX_ERROR, message).position(pos + 1)
+}
+
+/// What a call in FROM came out as.
+enum ItemCall {
+    Function(&'static crate::func::Function, Vec<Expr>, SqlType),
+    Routine(Box<RoutineCall>),
+    Value(Expr),
 }
 
 impl Binder<'_> {
@@ -71,11 +84,28 @@ impl Binder<'_> {
                 call,
                 ordinality,
                 alias,
+                definition,
                 pos,
                 ..
             } => {
+                let alias = alias.as_ref();
+                if let ast::Node::Call(written) = &call.node
+                    && !*ordinality
+                    && let Some(query) = self.json_record(written, definition, alias, *pos)?
+                {
+                    return self.deeper(|b| b.bind_item(&query, left, scope));
+                }
                 let inner = Scope::within(left, Some(scope));
-                self.function_item(call, *ordinality, alias.as_ref(), *pos, &inner)
+                self.function_item(call, *ordinality, alias, definition, *pos, &inner)
+            }
+            TableRef::RowsFrom {
+                items,
+                ordinality,
+                alias,
+                ..
+            } => {
+                let inner = Scope::within(left, Some(scope));
+                self.rows_from(items, *ordinality, alias.as_ref(), &inner)
             }
             TableRef::Join {
                 kind,
@@ -286,6 +316,7 @@ impl Binder<'_> {
         call: &ast::Expr,
         ordinality: bool,
         alias: Option<&Alias>,
+        definition: &[ast::ColumnDefinition],
         pos: Pos,
         scope: &Scope<'_>,
     ) -> Result<(FromItem, Names)> {
@@ -299,9 +330,14 @@ impl Binder<'_> {
             ast::Node::Call(c) => {
                 let resolved = self.in_clause(Clause::From, |b| b.item_call(c, pos, scope))?;
                 match resolved {
-                    Ok(parts) => parts,
+                    ItemCall::Function(func, args, ty) => (func, args, ty),
+                    ItemCall::Routine(call) => {
+                        return self.routine_item(call, &label, ordinality, alias, definition, pos);
+                    }
                     // An expression that is no plain function: a row of its value.
-                    Err(expr) => return self.value_item(expr, &label, ordinality, alias, pos),
+                    ItemCall::Value(expr) => {
+                        return self.value_item(expr, &label, ordinality, alias, pos);
+                    }
                 }
             }
             _ => {
@@ -313,7 +349,13 @@ impl Binder<'_> {
             .iter()
             .any(|a: &Expr| a.any(&mut |e| matches!(e, Expr::Var(_))));
         let given: Vec<Expr> = args;
-        let mut columns = self.function_columns(func, ty, &label, alias, pos)?;
+        let mut columns = match definition.is_empty() {
+            true => self.function_columns(func, ty, &label, alias, pos)?,
+            false => {
+                let has_columns = !func.columns.is_empty();
+                self.defined_columns(definition, ty, has_columns, pos)?
+            }
+        };
         let single = columns.len() == 1;
         if ordinality {
             columns.push(RelColumn {
@@ -332,6 +374,35 @@ impl Binder<'_> {
             table.function = single && !ordinality;
         }
         Ok((item, names))
+    }
+
+    fn rows_from(
+        &mut self,
+        items: &[(ast::Expr, Vec<ast::ColumnDefinition>)],
+        ordinality: bool,
+        alias: Option<&Alias>,
+        scope: &Scope<'_>,
+    ) -> Result<(FromItem, Names)> {
+        let (mut bound, mut columns) = (Vec::new(), Vec::new());
+        for (call, definition) in items {
+            let (item, _) = self.function_item(call, false, None, definition, call.pos, scope)?;
+            if let FromItem::Rel(rel) = &item {
+                columns.extend(rel.columns.iter().cloned());
+            }
+            bound.push(item);
+        }
+        if ordinality {
+            columns.push(RelColumn {
+                name: "ordinality".into(),
+                ty: SqlType::INT8,
+            });
+        }
+        let label = self.label_of(&items[0].0);
+        let kind = RelKind::RowsFrom {
+            items: bound,
+            ordinality,
+        };
+        self.named_rel(kind, &label, columns, alias)
     }
 
     /// A value in FROM, such as `coalesce(…)` or `current_date`: one row of it.
@@ -374,30 +445,33 @@ impl Binder<'_> {
         self.named_rel(kind, label, columns, alias)
     }
 
-    /// `Ok(Ok(…))`: a function with its arguments; `Ok(Err(…))`: it came out as something else.
-    #[allow(clippy::type_complexity)] // A pair of alternatives local to this file.
-    fn item_call(
-        &mut self,
-        call: &ast::Call,
-        pos: Pos,
-        scope: &Scope<'_>,
-    ) -> Result<std::result::Result<(&'static crate::func::Function, Vec<Expr>, SqlType), Expr>>
-    {
+    /// A function called in FROM, by the kind of thing it is.
+    fn item_call(&mut self, call: &ast::Call, pos: Pos, scope: &Scope<'_>) -> Result<ItemCall> {
         if call.filter.is_some()
             || call.distinct
             || !call.order.is_empty()
             || call.star
             || call.over.is_some()
         {
-            return Ok(Err(self.call(call, pos, scope)?));
+            return Ok(ItemCall::Value(self.call(call, pos, scope)?));
         }
         let resolved = match self.resolve_call(call, pos, scope)? {
             Some(resolved) => resolved,
-            None => return Ok(Err(self.call(call, pos, scope)?)),
+            None => return Ok(ItemCall::Value(self.call(call, pos, scope)?)),
         };
+        if let Some(routine) = resolved.routine {
+            if routine.def.kind == RoutineKind::Procedure {
+                self.routine_value(call, routine.clone(), &resolved.given, pos)?;
+            }
+            return Ok(ItemCall::Routine(routine));
+        }
         match resolved.callee {
-            Callee::Scalar(f) | Callee::Set(f) => Ok(Ok((f, resolved.args, resolved.ty))),
-            Callee::Window(_) => Ok(Err(self.call(call, pos, scope)?)),
+            Callee::Scalar(f) | Callee::Set(f) => {
+                Ok(ItemCall::Function(f, resolved.args, resolved.ty))
+            }
+            Callee::Window(_) | Callee::Routine(_) => {
+                Ok(ItemCall::Value(self.call(call, pos, scope)?))
+            }
             Callee::Aggregate(_) => Err(at(
                 Error::new(
                     state::GROUPING_ERROR,
@@ -406,6 +480,89 @@ impl Binder<'_> {
                 pos,
             )),
         }
+    }
+
+    /// A user's function in FROM: as its query where it is but that, else to be called.
+    fn routine_item(
+        &mut self,
+        mut call: Box<RoutineCall>,
+        label: &str,
+        ordinality: bool,
+        alias: Option<&Alias>,
+        definition: &[ast::ColumnDefinition],
+        pos: Pos,
+    ) -> Result<(FromItem, Names)> {
+        let any_record = call.ty.oid == throng_types::oid::RECORD && call.columns.is_empty();
+        if !definition.is_empty() {
+            let has_columns = !call.columns.is_empty();
+            call.columns = self.defined_columns(definition, call.ty, has_columns, pos)?;
+        } else if any_record {
+            return Err(no_definition(pos));
+        }
+        let scalar = call.columns.is_empty();
+        let mut columns = match scalar {
+            false => call.columns.clone(),
+            true => {
+                let mut outputs = call.def.outputs().filter(|o| !o.name.is_empty());
+                let own = outputs.next().map(|o| o.name.as_str());
+                let name = own.unwrap_or_else(|| alias.map_or(label, |a| &a.name));
+                vec![RelColumn {
+                    name: name.to_string(),
+                    ty: call.ty,
+                }]
+            }
+        };
+        let inline = match ordinality {
+            false => self.inline_rows(&call).map(Box::new),
+            true => None,
+        };
+        let mut lateral = false;
+        for arg in &call.args {
+            arg.for_each_var(&mut |_| lateral = true);
+        }
+        if ordinality {
+            columns.push(RelColumn {
+                name: "ordinality".into(),
+                ty: SqlType::INT8,
+            });
+        }
+        let kind = RelKind::Routine {
+            call,
+            inline,
+            ordinality,
+            lateral,
+        };
+        let (item, mut names) = self.named_rel(kind, label, columns, alias)?;
+        for table in &mut names.tables {
+            table.function = scalar && !ordinality;
+        }
+        Ok((item, names))
+    }
+
+    /// The columns that a definition list gives to records.
+    fn defined_columns(
+        &mut self,
+        definition: &[ast::ColumnDefinition],
+        ty: SqlType,
+        has_columns: bool,
+        pos: Pos,
+    ) -> Result<Vec<RelColumn>> {
+        if ty.oid != throng_types::oid::RECORD || has_columns {
+            let message = match has_columns {
+                true => "a column definition list is redundant for a function with OUT parameters",
+                false => {
+                    "a column definition list is only allowed for functions returning \"record\""
+                }
+            };
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+        }
+        let columns = definition.iter().map(|column| {
+            Ok(RelColumn {
+                name: column.name.clone(),
+                ty: self.type_of(&column.ty)?,
+            })
+        });
+        columns.collect()
     }
 
     /// The columns a function in FROM gives.
@@ -427,8 +584,7 @@ impl Binder<'_> {
                 .collect());
         }
         if ty.oid == throng_types::oid::RECORD {
-            let message = "a column definition list is required for functions returning \"record\"";
-            return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+            return Err(no_definition(pos));
         }
         let name = alias.map_or(label, |a| &a.name);
         Ok(vec![RelColumn {

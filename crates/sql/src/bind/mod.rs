@@ -18,9 +18,14 @@ mod index;
 mod json;
 mod json_table;
 mod inherit;
+mod json_record;
 mod like;
 mod merge;
 mod partition;
+mod routine;
+mod routine_body;
+mod routine_call;
+mod routine_change;
 mod scope;
 mod select;
 mod table;
@@ -63,6 +68,9 @@ pub struct BindContext<'a> {
 pub use aggregate::written_order;
 pub(crate) use json_table::table_spec;
 pub(crate) use view::stored_context;
+pub use routine::signature as routine_signature;
+pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
+pub(crate) use routine_call::row_columns;
 pub use view::{rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.
@@ -225,6 +233,10 @@ struct Binder<'a> {
     views: Vec<Oid>,
     /// The row of the MERGE whose RETURNING is being bound.
     merging: Option<RelId>,
+    /// Those of the function whose body is being bound.
+    arguments: Option<routine_body::Arguments>,
+    /// The functions whose bodies are being bound in the place of their calls.
+    inlining: Vec<Oid>,
 }
 
 /// Attaches a place to an error that has none.
@@ -254,6 +266,8 @@ impl<'a> Binder<'a> {
             search_path: ctx.search_path.to_vec(),
             views: vec![],
             merging: None,
+            arguments: None,
+            inlining: vec![],
         }
     }
 
@@ -335,6 +349,10 @@ impl<'a> Binder<'a> {
             | S::CreateEnum { .. }
             | S::AlterEnum { .. }
             | S::Drop { .. }
+            | S::CreateRoutine(_)
+            | S::AlterRoutine { .. }
+            | S::DropRoutine { .. }
+            | S::CommentRoutine { .. }
             | S::Truncate { .. }
             | S::Comment { .. }
             | S::CreateRole { .. }

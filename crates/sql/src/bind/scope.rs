@@ -185,6 +185,15 @@ fn missing_table(table: &str, scope: &Scope<'_>) -> Error {
 impl Binder<'_> {
     /// `a`, `t.a`, `s.t.a`.
     pub(super) fn column(&mut self, parts: &[String], pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
+        match self.column_in(parts, pos, scope) {
+            Err(e) if matches!(e.code(), state::UNDEFINED_COLUMN | state::UNDEFINED_TABLE) => {
+                self.argument(parts).ok_or(e)
+            }
+            found => found,
+        }
+    }
+
+    fn column_in(&mut self, parts: &[String], pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
         let expr = match parts {
             [name] => self.plain_column(name, pos, scope)?,
             [table, name] => self.qualified_column(None, table, name, pos, scope)?,

@@ -356,8 +356,18 @@ impl Binder<'_> {
     /// The query with its output columns cast to these types.
     pub(super) fn cast_columns(
         &mut self,
+        query: Query,
+        types: &[SqlType],
+        pos: Pos,
+    ) -> Result<Query> {
+        self.cast_columns_for(query, types, CastContext::Implicit, pos)
+    }
+
+    pub(super) fn cast_columns_for(
+        &mut self,
         mut query: Query,
         types: &[SqlType],
+        context: CastContext,
         pos: Pos,
     ) -> Result<Query> {
         let columns = query.columns();
@@ -377,14 +387,14 @@ impl Binder<'_> {
                 Body::Select(select) => {
                     for (target, ty) in select.targets.iter_mut().zip(types) {
                         let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
-                        target.expr = self.coerce(expr, *ty, pos)?;
+                        target.expr = self.coerce_for(expr, *ty, context, pos)?;
                     }
                 }
                 Body::Values { rows, columns } => {
                     for row in rows {
                         for (value, ty) in row.iter_mut().zip(types) {
                             let expr = std::mem::replace(value, Expr::bool(true));
-                            *value = self.coerce(expr, *ty, pos)?;
+                            *value = self.coerce_for(expr, *ty, context, pos)?;
                         }
                     }
                     columns
@@ -400,7 +410,7 @@ impl Binder<'_> {
         let mut targets = output_targets(id, &columns);
         for (target, ty) in targets.iter_mut().zip(types) {
             let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
-            target.expr = self.coerce(expr, *ty, pos)?;
+            target.expr = self.coerce_for(expr, *ty, context, pos)?;
         }
         let rel = crate::query::Rel {
             id,
@@ -557,6 +567,11 @@ impl Binder<'_> {
                 places.resize(targets.len(), item.expr.pos);
                 continue;
             }
+            if let Node::Fields(row) = &item.expr.node {
+                self.fields(row, scope, &mut targets)?;
+                places.resize(targets.len(), item.expr.pos);
+                continue;
+            }
             let mut expr = self.expr(&item.expr, scope)?;
             if !keep_untyped {
                 expr = self.settle(expr, item.expr.pos)?;
@@ -571,6 +586,52 @@ impl Binder<'_> {
         places.resize(targets.len(), 0);
         self.target_places = places;
         Ok(targets)
+    }
+
+    /// `(row).*`: each of the row's fields.
+    fn fields(
+        &mut self,
+        row: &ast::Expr,
+        scope: &Scope<'_>,
+        targets: &mut Vec<Target>,
+    ) -> Result<()> {
+        if let Node::Column(parts) = &row.node
+            && let [table] = &parts[..]
+            && self.named_table(None, table, row.pos, scope).is_ok()
+        {
+            return self.star(std::slice::from_ref(table), row.pos, scope, targets);
+        }
+        let bound = self.expr(row, scope)?;
+        let columns = super::routine_call::row_columns(&bound);
+        if columns.is_empty() {
+            let ty = throng_types::sqltype::type_name(bound.type_oid());
+            let (code, message) = match bound.type_oid() {
+                throng_types::oid::RECORD => (
+                    state::SYNTAX_ERROR,
+                    "record type has not been registered".to_owned(),
+                ),
+                _ => (
+                    state::WRONG_OBJECT_TYPE,
+                    format!("type {ty} is not composite"),
+                ),
+            };
+            return Err(Error::new(code, message).position(row.pos + 1));
+        }
+        for (column, at) in columns.into_iter().zip(0..) {
+            let expr = match &bound {
+                Expr::Row(fields, _) => fields[at as usize].clone(),
+                row => Expr::Field {
+                    row: Box::new(row.clone()),
+                    at,
+                    ty: column.ty,
+                },
+            };
+            targets.push(Target {
+                expr,
+                name: column.name,
+            });
+        }
+        Ok(())
     }
 
     fn star(

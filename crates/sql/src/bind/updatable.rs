@@ -382,7 +382,7 @@ fn more_than_rows(query: &Query) -> Option<&'static str> {
         "Views that return window functions are not automatically updatable.",
     ))
     .or(some(
-        any(|e| matches!(e, Expr::SetCall { .. })),
+        any(|e| e.is_set()),
         "Views that return set-returning functions are not automatically updatable.",
     ))
     .or(some(select.from.len() != 1, MANY))

@@ -125,6 +125,7 @@ impl Binder<'_> {
                 indexes: self.reindex(*kind, name)?,
             },
             S::Checkpoint => Command::Checkpoint,
+            S::Call(call, pos) => Command::Call(Box::new(self.call_procedure(call, *pos)?)),
             S::Discard(what) => Command::Discard(*what),
             S::SetConstraints { names, deferred } => self.set_constraints(names, *deferred)?,
             S::Listen(channel) => Command::Listen(channel.clone()),

@@ -111,6 +111,49 @@ pub fn updatable_columns(
     Ok(columns.unwrap_or_default())
 }
 
+/// An expression without columns as SQL that means the same on any search path, and the users' objects it names.
+pub(super) fn stored_expr(ctx: &BindContext<'_>, bound: &Expr) -> Result<(String, Vec<Oid>)> {
+    let format = stored_format();
+    let style = Style {
+        catalog: ctx.catalog,
+        search_path: STORED_PATH,
+        pretty: false,
+        eval: EvalContext {
+            format: &format,
+            ..ctx.eval
+        },
+    };
+    let mut uses = Uses::default();
+    bound.walk(false, &mut |part| uses.part(&part));
+    Ok((
+        deparse::expression(bound, &style),
+        uses.objects.into_keys().collect(),
+    ))
+}
+
+/// The users' objects that a statement names itself.
+pub(super) fn objects_named(bound: &BoundQuery) -> Vec<Oid> {
+    let mut uses = Uses::default();
+    uses.statement(bound);
+    match &bound.kind {
+        QueryKind::Select(_) => {}
+        QueryKind::Insert(insert) => {
+            uses.objects.entry(insert.table.oid).or_default();
+            insert.source.walk(false, &mut |part| uses.part(&part));
+        }
+        QueryKind::Update(update) => {
+            uses.objects.entry(update.table.oid).or_default();
+        }
+        QueryKind::Delete(delete) => {
+            uses.objects.entry(delete.table.oid).or_default();
+        }
+        QueryKind::Merge(merge) => {
+            uses.objects.entry(merge.table.oid).or_default();
+        }
+    }
+    uses.objects.into_keys().collect()
+}
+
 fn bound_text(text: &str, ctx: &BindContext<'_>) -> Result<BoundQuery> {
     let mut parsed = parse::parse(text)?;
     let statement = match parsed.pop() {
@@ -613,22 +656,8 @@ impl Uses {
         let mut vars: Vec<&Var> = Vec::new();
         for query in queries {
             query.walk(false, &mut |part| match part {
-                Part::Rel(rel) => self.entry(rel),
                 Part::Expr(Expr::Var(var)) => vars.push(var),
-                Part::Query(Query {
-                    body: Body::Select(select),
-                    ..
-                }) => {
-                    for key in &select.grouping.keys {
-                        self.objects.entry(*key).or_default();
-                    }
-                }
-                Part::Expr(Expr::Const(value, ty)) => {
-                    self.constant(value, *ty);
-                    self.made_type(*ty);
-                }
-                Part::Expr(Expr::Cast { to: ty, .. } | Expr::Array(_, ty)) => self.made_type(*ty),
-                _ => {}
+                part => self.part(&part),
             });
         }
         for var in vars {
@@ -642,10 +671,34 @@ impl Uses {
         }
     }
 
+    fn part(&mut self, part: &Part<'_>) {
+        match part {
+            Part::Rel(rel) => self.entry(rel),
+            Part::Query(Query {
+                body: Body::Select(select),
+                ..
+            }) => {
+                for key in &select.grouping.keys {
+                    self.objects.entry(*key).or_default();
+                }
+            }
+            Part::Expr(Expr::Const(value, ty)) => {
+                self.constant(value, *ty);
+                self.made_type(*ty);
+            }
+            Part::Expr(Expr::Cast { to: ty, .. } | Expr::Array(_, ty)) => self.made_type(*ty),
+            Part::Expr(Expr::Routine(call) | Expr::SetRoutine(call)) => {
+                self.objects.entry(call.def.oid).or_default();
+            }
+            _ => {}
+        }
+    }
+
     fn entry(&mut self, rel: &Rel) {
         let oid = match &rel.kind {
             RelKind::Table(table) => table.oid,
             RelKind::View { view, .. } => view.oid,
+            RelKind::Routine { call, .. } => call.def.oid,
             _ => return,
         };
         self.objects.entry(oid).or_default();
@@ -707,6 +760,9 @@ fn normalize(bound: &mut BoundQuery) {
         }
         PartMut::Rel(rel) => {
             number(&mut rel.id);
+            if let RelKind::Routine { inline, .. } = &mut rel.kind {
+                *inline = None;
+            }
             rel.alias.clear();
             rel.aliased = false;
             rel.column_aliases.clear();
@@ -715,6 +771,7 @@ fn normalize(bound: &mut BoundQuery) {
             make_plain(e);
             match e {
                 Expr::Var(var) => number(&mut var.rel),
+                Expr::Routine(call) => call.inline = None,
                 Expr::Cast { context, to, .. } if to.typmod == -1 => {
                     *context = CastContext::Explicit;
                 }

@@ -248,7 +248,7 @@ impl Binder<'_> {
             ));
         };
         let callee = match resolved.callee {
-            Callee::Scalar(_) | Callee::Set(_) => {
+            Callee::Scalar(_) | Callee::Set(_) | Callee::Routine(_) => {
                 self.plain_call(call, pos)?;
                 return wrong(format!(
                     "OVER specified, but {name} is not a window function nor an aggregate function"

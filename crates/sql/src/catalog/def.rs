@@ -8,6 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType};
 
+mod routine;
+
+pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
+
 use super::partition::{PartitionBound, PartitionKey};
 
 /// Ids in JSON are plain numbers.
@@ -566,6 +570,7 @@ objects! {
     Stats(StatsDef) = "stats";
     Comment(CommentDef) = "comment";
     Type(TypeDef) = "type";
+    Routine(RoutineDef) = "routine";
 }
 
 impl TableDef {

@@ -126,6 +126,7 @@ impl Catalog {
         database, databases, Database, DatabaseDef;
         comment_def, comments, Comment, CommentDef;
         made_type, made_types, Type, TypeDef;
+        routine, routines, Routine, RoutineDef;
     }
 
     pub fn object(&self, oid: Oid) -> Option<&Object> {
@@ -228,6 +229,35 @@ impl Catalog {
             None => Some(name),
         }
     }
+    /// What a function is called: qualified where the path does not find it.
+    pub fn routine_display(&self, path: &[Oid], def: &RoutineDef) -> String {
+        use crate::parse::quote_ident;
+        let name = quote_ident(&def.name);
+        let inputs = def.input_types();
+        let found = path.iter().find_map(|schema| {
+            let same = |r: &&Arc<RoutineDef>| r.input_types() == inputs;
+            self.routines_in(*schema, &def.name).into_iter().find(same)
+        });
+        let visible = found.is_some_and(|found| found.oid == def.oid);
+        match self.schema(def.schema).filter(|_| !visible) {
+            Some(schema) => format!("{}.{name}", quote_ident(&schema.name)),
+            None => name,
+        }
+    }
+    /// `f(integer,text)`, as `regprocedure` and messages write it.
+    pub fn routine_signature(&self, path: &[Oid], def: &RoutineDef) -> String {
+        use throng_types::SqlType;
+        use throng_types::sqltype::format_type;
+        let types = def.input_types();
+        let types: Vec<String> = types
+            .iter()
+            .map(|t| match self.type_display(path, *t) {
+                Some(made) if made::is_made(*t) => made,
+                _ => format_type(SqlType::plain(*t)),
+            })
+            .collect();
+        format!("{}({})", self.routine_display(path, def), types.join(","))
+    }
     /// Puts types' names where a message has their marks.
     pub fn spell_types(&self, path: &[Oid], error: &mut Error) {
         let fields = error.fields_mut();
@@ -258,6 +288,19 @@ impl Catalog {
     /// Views that name the relation or type, by age.
     pub fn views_of(&self, object: Oid) -> &[Oid] {
         self.links.get(&object).map_or(&[], |l| &l.views)
+    }
+    /// Functions and procedures that name the object, by age.
+    pub fn routines_using(&self, object: Oid) -> &[Oid] {
+        self.links.get(&object).map_or(&[], |l| &l.routines)
+    }
+    /// The functions and procedures of that name in that schema, by age.
+    pub fn routines_in(&self, schema: Oid, name: &str) -> Vec<&Arc<RoutineDef>> {
+        if self.routines.is_empty() {
+            return vec![];
+        }
+        let named = self.routines.get(&(schema, name.to_string()));
+        let oids = named.into_iter().flatten();
+        oids.filter_map(|oid| self.routine(*oid)).collect()
     }
     /// Tables that inherit from it, partitions included, by age.
     pub fn children_of(&self, table: Oid) -> &[Oid] {

@@ -20,10 +20,13 @@ use foldhash::fast::FixedState;
 use throng_types::Oid;
 
 pub use def::{
-    CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef,
-    Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Lineage, Object,
-    ObjectKind, OnCommit, Persistence, RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef,
+    ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
+    ConstraintKind, DatabaseDef, Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn,
+    IndexDef, Lineage, Object,
+    ObjectKind, OnCommit, Persistence, RoleDef, RoutineBody, RoutineDef,
+    RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef,
     TypeDef, ViewColumn, ViewDef, ViewUse,
+    is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -67,6 +70,7 @@ pub mod builtin {
         pub const TYPE: Oid = Oid(1247);
         pub const ATTRDEF: Oid = Oid(2604);
         pub const REWRITE: Oid = Oid(2618);
+        pub const PROCEDURE: Oid = Oid(1255);
     }
 }
 
@@ -80,6 +84,8 @@ pub struct Catalog {
     /// Tables, indexes and sequences share one name space per schema.
     relations: Map<(Oid, String), Oid>,
     types: Map<(Oid, String), Oid>,
+    /// By age.
+    routines: Map<(Oid, String), Vec<Oid>>,
     schemas: Arc<BTreeMap<String, Oid>>,
     roles: Arc<BTreeMap<String, Oid>>,
     databases: Arc<BTreeMap<String, Oid>>,
@@ -100,6 +106,8 @@ struct Links {
     views: Vec<Oid>,
     /// Tables that inherit from it, partitions included, by age.
     children: Vec<Oid>,
+    /// Functions and procedures that name it, by age.
+    routines: Vec<Oid>,
     stats: Option<Arc<StatsDef>>,
 }
 
@@ -232,6 +240,17 @@ impl Catalog {
             Object::Type(d) => {
                 Arc::make_mut(&mut self.types).insert((d.schema, d.name.clone()), oid);
             }
+            Object::Routine(d) => {
+                let key = (d.schema, d.name.clone());
+                let named = Arc::make_mut(&mut self.routines).entry(key).or_default();
+                named.push(oid);
+                named.sort();
+                for used in &d.uses {
+                    let routines = &mut self.links_mut(used.object).routines;
+                    routines.push(oid);
+                    routines.sort();
+                }
+            }
             Object::Comment(d) => {
                 Arc::make_mut(&mut self.comments).insert((d.class, d.object, d.column), oid);
             }
@@ -287,6 +306,19 @@ impl Catalog {
             Object::Stats(d) => self.links_mut(d.table).stats = None,
             Object::Type(d) => {
                 Arc::make_mut(&mut self.types).remove(&(d.schema, d.name.clone()));
+            }
+            Object::Routine(d) => {
+                let key = (d.schema, d.name.clone());
+                let routines = Arc::make_mut(&mut self.routines);
+                if let Some(named) = routines.get_mut(&key) {
+                    named.retain(|o| *o != oid);
+                    if named.is_empty() {
+                        routines.remove(&key);
+                    }
+                }
+                for used in &d.uses {
+                    self.links_mut(used.object).routines.retain(|r| *r != oid);
+                }
             }
             Object::Comment(d) => {
                 Arc::make_mut(&mut self.comments).remove(&(d.class, d.object, d.column));

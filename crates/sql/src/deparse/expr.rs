@@ -5,7 +5,8 @@ use throng_types::{Datum, Oid, SqlType, oid};
 use super::json::is_test;
 use super::{LIST, Writer};
 use crate::bind::written_order;
-use crate::expr::{AggCall, Expr, Subquery, SubqueryKind};
+use crate::catalog::RoutineDef;
+use crate::expr::{AggCall, Expr, RoutineCall, Subquery, SubqueryKind};
 use crate::func::{Function, sqljson};
 use crate::io::output_text;
 use crate::parse::quote_ident;
@@ -45,6 +46,8 @@ fn shape(expr: &Expr) -> Shape {
         Expr::Call { func, args, .. } if **func == sqljson::CALL && is_test(args) => Shape::Test,
         Expr::Call { .. }
         | Expr::SetCall { .. }
+        | Expr::Routine(_)
+        | Expr::SetRoutine(_)
         | Expr::Coalesce(..)
         | Expr::NullIf { .. }
         | Expr::MinMax { .. }
@@ -142,10 +145,24 @@ impl Writer<'_> {
                 let text = self.constant(value, *ty, false);
                 self.push(&text);
             }
-            Expr::Param(at, _) => self.push(&format!("${}", at + 1)),
+            Expr::Param(at, _) => self.param(*at),
             Expr::Call { func, args, .. } if **func == sqljson::CALL => self.json(args, expr),
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
                 self.function(func, args);
+            }
+            Expr::Routine(call) | Expr::SetRoutine(call) => self.routine(call),
+            Expr::Variadic(arg) => {
+                self.push("VARIADIC ");
+                self.expr(arg);
+            }
+            Expr::Field { row, at, .. } => {
+                let columns = crate::bind::row_columns(row);
+                self.push("(");
+                self.expr(row);
+                self.push(").");
+                if let Some(column) = columns.get(*at as usize) {
+                    self.ident(&column.name);
+                }
             }
             Expr::Op { op, args, .. } => self.wrapped(|w| match &args[..] {
                 [arg] => {
@@ -294,6 +311,48 @@ impl Writer<'_> {
     }
 
     /// A call, in the syntax PostgreSQL keeps for it where it has one.
+    /// An argument of the function whose body this is, by its name where it has one.
+    fn param(&mut self, at: u16) {
+        let named = self.function.and_then(|(function, names)| {
+            let name = names.get(usize::from(at)).filter(|n| !n.is_empty())?;
+            Some((function, name))
+        });
+        let Some((function, name)) = named else {
+            return self.push(&format!("${}", at + 1));
+        };
+        if self.scopes.iter().any(|scope| !scope.named.is_empty()) {
+            self.ident(function);
+            self.push(".");
+        }
+        self.ident(name);
+    }
+
+    /// A call of a user's function, with all its arguments.
+    pub(super) fn routine(&mut self, call: &RoutineCall) {
+        let name = self.routine_name(&call.def);
+        self.push(&name);
+        self.push("(");
+        let last = call.args.len().saturating_sub(1);
+        for (i, arg) in call.args.iter().enumerate() {
+            if i > 0 {
+                self.push(", ");
+            }
+            if i == last && call.def.is_variadic() {
+                self.push("VARIADIC ");
+            }
+            self.expr(arg);
+        }
+        self.push(")");
+    }
+
+    /// With its schema where the search path does not find it.
+    fn routine_name(&self, def: &RoutineDef) -> String {
+        let catalog = self.style.catalog;
+        // As it is called now.
+        let def = catalog.routine(def.oid).map_or(def, |d| d);
+        catalog.routine_display(self.style.search_path, def)
+    }
+
     pub(super) fn function(&mut self, func: &Function, args: &[Expr]) {
         let name = func.name;
         if let ("extract", [Expr::Const(Datum::Text(field), _), from]) = (name, args)

@@ -159,6 +159,40 @@ impl Writer<'_> {
                 columns = &generated;
                 true
             }
+            RelKind::RowsFrom { items, ordinality } => {
+                self.push("ROWS FROM(");
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        self.push(", ");
+                    }
+                    if let FromItem::Rel(rel) = item {
+                        self.bare_function(rel);
+                    }
+                }
+                self.push(")");
+                if *ordinality {
+                    self.push(" WITH ORDINALITY");
+                }
+                generated = rel.columns.iter().map(|c| c.name.clone()).collect();
+                columns = &generated;
+                true
+            }
+            RelKind::Routine {
+                call, ordinality, ..
+            } => {
+                self.routine(call);
+                if *ordinality {
+                    self.push(" WITH ORDINALITY");
+                }
+                if call.returns_any_record() {
+                    self.push(" ");
+                    self.ident(&name);
+                    return self.definition_list(&rel.columns);
+                }
+                generated = rel.columns.iter().map(|c| c.name.clone()).collect();
+                columns = &generated;
+                true
+            }
         };
         if shown {
             self.push(" ");
@@ -167,6 +201,35 @@ impl Writer<'_> {
         if shown || !columns.is_empty() {
             self.column_list(columns);
         }
+    }
+
+    /// One of the functions of ROWS FROM.
+    fn bare_function(&mut self, rel: &Rel) {
+        match &rel.kind {
+            RelKind::Function { func, args, .. } => self.function(func, args),
+            RelKind::Routine { call, .. } => {
+                self.routine(call);
+                if call.returns_any_record() {
+                    self.push(" AS ");
+                    self.definition_list(&rel.columns);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `(a integer, b text)`
+    fn definition_list(&mut self, columns: &[crate::query::RelColumn]) {
+        self.push("(");
+        for (i, column) in columns.iter().enumerate() {
+            if i > 0 {
+                self.push(", ");
+            }
+            self.ident(&column.name);
+            let ty = self.type_name(column.ty);
+            self.push(&format!(" {ty}"));
+        }
+        self.push(")");
     }
 
     fn current_name(&self, oid: throng_types::Oid) -> Option<String> {

@@ -48,8 +48,59 @@ pub fn query(query: &Query, ctes: &[Cte], names: Option<&[String]>, style: &Styl
         scopes: Vec::new(),
         result: names.map(<[String]>::to_vec),
         names_shown: true,
+        function: None,
     };
     writer.query(query);
+    writer.out
+}
+
+/// An expression over no relation.
+pub fn expression(expr: &Expr, style: &Style<'_>) -> String {
+    let mut writer = Writer {
+        style,
+        ctes: &[],
+        out: String::new(),
+        indent: 0,
+        scopes: Vec::new(),
+        result: None,
+        names_shown: false,
+        function: None,
+    };
+    writer.expr(expr);
+    writer.out
+}
+
+/// A statement of a function's body, or the value that its RETURN gives.
+pub enum BodyPart<'q> {
+    Query(&'q Query, &'q [Cte]),
+    Value(&'q Expr),
+}
+
+/// A part of the body of a function of that name and with arguments of these, which set it in by `indent`.
+pub fn body(
+    part: &BodyPart<'_>,
+    function: (&str, &[String]),
+    indent: i32,
+    style: &Style<'_>,
+) -> String {
+    let ctes = match part {
+        BodyPart::Query(_, ctes) => ctes,
+        BodyPart::Value(_) => &[][..],
+    };
+    let mut writer = Writer {
+        style,
+        ctes,
+        out: String::new(),
+        indent,
+        scopes: Vec::new(),
+        result: None,
+        names_shown: false,
+        function: Some(function),
+    };
+    match part {
+        BodyPart::Query(query, _) => writer.query(query),
+        BodyPart::Value(value) => writer.expr(value),
+    }
     writer.out
 }
 
@@ -100,6 +151,8 @@ struct Writer<'a> {
     result: Option<Vec<String>>,
     /// Whether anybody sees the names of the columns of the query being written.
     names_shown: bool,
+    /// What a function whose body is written is called, and its arguments.
+    function: Option<(&'a str, &'a [String])>,
 }
 
 impl Writer<'_> {

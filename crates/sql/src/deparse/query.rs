@@ -152,6 +152,8 @@ impl Writer<'_> {
                         expr,
                         Expr::Call { .. }
                             | Expr::SetCall { .. }
+                            | Expr::Routine(_)
+                            | Expr::SetRoutine(_)
                             | Expr::Aggregate(_)
                             | Expr::Window(_)
                     );

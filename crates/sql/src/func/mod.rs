@@ -29,6 +29,7 @@ pub mod jsonpath;
 mod like;
 mod math;
 mod misc;
+pub mod named;
 pub mod number;
 mod regex;
 mod regex_func;
@@ -58,8 +59,8 @@ pub use registry::{
     operators_named, windows_named,
 };
 pub use resolve::{
-    Callee, Resolved, ResolvedOperator, can_coerce, resolve_function, resolve_operator,
-    select_common_type,
+    Callee, Filler, Given, Resolved, ResolvedOperator, actual_type, can_coerce, resolve_call,
+    resolve_function, resolve_operator, select_common_type,
 };
 
 pub use aggregate_ordered::{OrderedFn, OrderedSet};
@@ -229,7 +230,9 @@ pub type SetIterator = Box<dyn Iterator<Item = EvalResult> + Send>;
 pub type SetFn = fn(&EvalContext<'_>, &[Datum]) -> Result<SetIterator, EvalStop>;
 
 /// What a result depends on besides its arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub enum Volatility {
     /// Nothing: may be computed while planning.
     Immutable,

@@ -7,21 +7,26 @@
 //! 4. Unknown positions choose a category (string if any candidate has it, else the one all agree on), preferring preferred types.
 //! 5. If all known arguments are of one type, the unknown ones are taken to be of it too.
 
+use std::sync::Arc;
+
 use super::cast::{CastContext, find_cast};
 use super::{
-    Aggregate, Function, Operator, WindowFunction, aggregates_named, functions_named,
+    Aggregate, Function, Operator, WindowFunction, aggregates_named, functions_named, named,
     operators_named, windows_named,
 };
+use crate::catalog::{RoutineDef, is_polymorphic};
 use throng_types::error::state;
 use throng_types::sqltype::{array_of, element_of, made, type_info, type_name};
 use throng_types::{Error, Oid, Result, oid};
 
 /// What a call turned out to be.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Callee {
     Scalar(&'static Function),
     /// Returns rows.
     Set(&'static Function),
+    /// Made by a user.
+    Routine(Arc<RoutineDef>),
     Aggregate(&'static Aggregate),
     Window(&'static WindowFunction),
 }
@@ -32,9 +37,36 @@ pub struct Resolved {
     pub callee: Callee,
     /// What each given argument must be cast to, polymorphic types made actual. `"any"` arguments keep their own type.
     pub arg_types: Vec<Oid>,
+    /// The same as they are declared.
+    pub declared: Vec<Oid>,
+    /// Where each parameter comes from; empty: from the arguments as they are given.
+    pub fill: Vec<Filler>,
     pub ret: Oid,
     /// From this argument on they fill the variadic parameter, spread out (the function takes them so).
     pub variadic_from: Option<usize>,
+}
+
+/// Where a parameter's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filler {
+    Given(usize),
+    /// The default of this parameter.
+    Default(usize),
+}
+
+/// A call as it is written.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    pub name: &'a str,
+    pub args: &'a [Oid],
+    /// Those given by name, which are the last, by their places.
+    pub names: &'a [(usize, String)],
+    /// VARIADIC before the last.
+    pub variadic: bool,
+    /// Users' functions of that name, with their schemas' places in the search path.
+    pub routines: &'a [(usize, Arc<RoutineDef>)],
+    /// The place of `pg_catalog` in the path; none: built-in ones are not asked for.
+    pub builtin: Option<usize>,
 }
 
 /// An operator chosen, with what its operands must be cast to.
@@ -73,9 +105,175 @@ pub fn can_coerce(from: Oid, to: Oid, context: CastContext) -> bool {
 
 /// One way to call a name with so many arguments.
 struct Candidate<T> {
+    /// For each given argument.
     args: Vec<Oid>,
     variadic_from: Option<usize>,
     item: T,
+    fill: Vec<Filler>,
+    /// Its schema's place in the search path.
+    rank: usize,
+    /// How many parameters have their defaults.
+    defaulted: usize,
+}
+
+impl<T> Candidate<T> {
+    fn plain(args: Vec<Oid>, variadic_from: Option<usize>, item: T) -> Candidate<T> {
+        Candidate {
+            args,
+            variadic_from,
+            item,
+            fill: vec![],
+            rank: 0,
+            defaulted: 0,
+        }
+    }
+}
+
+/// The parameters of a function for matching: their types, names (where any are given by name) and how many have defaults.
+struct Parameters<'a> {
+    types: &'a [Oid],
+    names: &'a dyn Fn(usize) -> Option<&'a str>,
+    defaults: usize,
+}
+
+/// Which parameter each argument is, in mixed notation too; None where that does not fit.
+fn matched(params: &Parameters<'_>, given: &Given<'_>) -> Option<(Vec<Oid>, Vec<Filler>)> {
+    let (count, n) = (params.types.len(), given.args.len());
+    if n > count {
+        return None;
+    }
+    let mut slots: Vec<Option<usize>> = vec![None; count];
+    let mut places = Vec::with_capacity(n);
+    for i in 0..n {
+        let name = given.names.iter().find(|(at, _)| *at == i);
+        let place = match name {
+            None => i,
+            Some((_, name)) => {
+                (0..count).find(|place| (params.names)(*place) == Some(name.as_str()))?
+            }
+        };
+        if slots[place].replace(i).is_some() {
+            return None;
+        }
+        places.push(params.types[place]);
+    }
+    let first_default = count - params.defaults;
+    let fill = slots
+        .into_iter()
+        .enumerate()
+        .map(|(place, slot)| match slot {
+            Some(i) => Some(Filler::Given(i)),
+            None => (place >= first_default).then_some(Filler::Default(place)),
+        });
+    Some((places, fill.collect::<Option<Vec<_>>>()?))
+}
+
+fn routine_candidate(
+    rank: usize,
+    def: &Arc<RoutineDef>,
+    given: &Given<'_>,
+) -> Option<Candidate<Callee>> {
+    let types: Vec<Oid> = def.call_args().map(|a| a.ty).collect();
+    let item = Callee::Routine(def.clone());
+    let variadic = def.is_variadic();
+    if given.variadic && !variadic {
+        return None;
+    }
+    if variadic && !given.variadic {
+        if !given.names.is_empty() {
+            return None;
+        }
+        if given.args.len() >= types.len() {
+            let fixed = types.len() - 1;
+            let element = polymorphic_element(types[fixed]).or_else(|| element_of(types[fixed]))?;
+            let mut args = types[..fixed].to_vec();
+            args.resize(given.args.len(), element);
+            return Some(Candidate {
+                rank,
+                ..Candidate::plain(args, Some(fixed), item)
+            });
+        }
+    }
+    let names: Vec<&str> = def.call_args().map(|a| a.name.as_str()).collect();
+    let params = Parameters {
+        types: &types,
+        names: &|place| names.get(place).copied(),
+        defaults: def.defaults(),
+    };
+    let (args, fill) = matched(&params, given)?;
+    Some(Candidate {
+        rank,
+        defaulted: types.len() - args.len(),
+        fill,
+        ..Candidate::plain(args, None, item)
+    })
+}
+
+/// What an array of any type is an array of.
+fn polymorphic_element(array: Oid) -> Option<Oid> {
+    match array {
+        oid::ANYARRAY => Some(oid::ANYELEMENT),
+        oid::ANYCOMPATIBLEARRAY => Some(oid::ANYCOMPATIBLE),
+        _ => None,
+    }
+}
+
+/// A built-in function for a call with names or with VARIADIC.
+fn unusual_candidate(f: &'static Function, given: &Given<'_>) -> Option<Candidate<Callee>> {
+    let item = match f.returns_set() {
+        true => Callee::Set(f),
+        false => Callee::Scalar(f),
+    };
+    let mut types = f.args.to_vec();
+    if given.variadic {
+        if f.variadic == Oid::NONE {
+            return None;
+        }
+        let last = types.last_mut()?;
+        *last = match f.variadic {
+            oid::ANY => oid::ANY,
+            element => array_of(element)?,
+        };
+    } else if f.variadic != Oid::NONE {
+        return None;
+    }
+    let names = named::arguments(f.oid);
+    let params = Parameters {
+        types: &types,
+        names: &|place| names.get(place).copied(),
+        defaults: f.defaults.into(),
+    };
+    let (args, fill) = matched(&params, given)?;
+    // What is left out at the end, such a function does without.
+    let given_last = fill
+        .iter()
+        .rposition(|f| matches!(f, Filler::Given(_)))
+        .map_or(0, |i| i + 1);
+    Some(Candidate {
+        defaulted: fill.len() - args.len(),
+        fill: fill[..given_last].to_vec(),
+        ..Candidate::plain(args, None, item)
+    })
+}
+
+/// Of candidates that take the same types only one stays: the first in the path, then the one that needs nothing added.
+/// None: there is no telling between some.
+fn without_doubles<T>(candidates: Vec<Candidate<T>>) -> Vec<Candidate<T>> {
+    let mut kept: Vec<Candidate<T>> = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let rival = kept.iter().position(|k| k.args == candidate.args);
+        let Some(rival) = rival else {
+            kept.push(candidate);
+            continue;
+        };
+        let key = |c: &Candidate<T>| (c.rank, c.variadic_from.is_some(), c.defaulted > 0);
+        if key(&candidate) < key(&kept[rival]) {
+            kept[rival] = candidate;
+        } else if key(&candidate) == key(&kept[rival]) {
+            kept.push(candidate);
+        }
+    }
+    kept
 }
 
 /// The parameter types for a call with `n` arguments, and from where they are variadic; None where the count does not fit.
@@ -97,11 +295,26 @@ fn spread(
     Some((spread, Some(fixed)))
 }
 
-/// Chooses the function or aggregate that `name(args)` calls. 42883 where there is none, 42725 where it is not clear.
+/// Chooses the built-in function or aggregate that `name(args)` calls. 42883 where there is none, 42725 where it is not clear.
 pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
-    let mut candidates = Vec::new();
+    resolve_call(&Given {
+        name,
+        args,
+        names: &[],
+        variadic: false,
+        routines: &[],
+        builtin: Some(0),
+    })
+}
+
+/// The built-in candidates of a call.
+fn builtin_candidates(given: &Given<'_>, candidates: &mut Vec<Candidate<Callee>>) {
+    let Given { name, args, .. } = *given;
+    let unusual = given.variadic || !given.names.is_empty();
     for f in functions_named(name) {
-        if let Some((types, variadic_from)) =
+        if unusual {
+            candidates.extend(unusual_candidate(f, given));
+        } else if let Some((types, variadic_from)) =
             spread(f.args, f.variadic, f.defaults.into(), args.len())
         {
             let item = if f.returns_set() {
@@ -109,38 +322,53 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
             } else {
                 Callee::Scalar(f)
             };
-            candidates.push(Candidate {
-                args: types,
-                variadic_from,
-                item,
-            });
+            candidates.push(Candidate::plain(types, variadic_from, item));
         }
+    }
+    if unusual {
+        return;
     }
     for w in windows_named(name) {
         if w.args.len() == args.len() {
-            candidates.push(Candidate {
-                args: w.args.to_vec(),
-                variadic_from: None,
-                item: Callee::Window(w),
-            });
+            candidates.push(Candidate::plain(w.args.to_vec(), None, Callee::Window(w)));
         }
     }
     for a in aggregates_named(name) {
         if let Some((types, variadic_from)) = spread(a.args, a.variadic, 0, args.len()) {
-            candidates.push(Candidate {
-                args: types,
-                variadic_from,
-                item: Callee::Aggregate(a),
-            });
+            candidates.push(Candidate::plain(types, variadic_from, Callee::Aggregate(a)));
         }
+    }
+}
+
+/// Chooses what a call calls. 42883 where there is nothing, 42725 where it is not clear.
+pub fn resolve_call(given: &Given<'_>) -> Result<Resolved> {
+    let Given { name, args, .. } = *given;
+    let mut candidates = Vec::new();
+    if let Some(rank) = given.builtin {
+        builtin_candidates(given, &mut candidates);
+        candidates.iter_mut().for_each(|c| c.rank = rank);
+    }
+    if !given.routines.is_empty() {
+        let routines = given.routines.iter();
+        candidates.extend(routines.filter_map(|(rank, r)| routine_candidate(*rank, r, given)));
+        candidates = without_doubles(candidates);
     }
     let undefined = || {
         Error::new(
             state::UNDEFINED_FUNCTION,
-            format!("function {} does not exist", signature(name, args)),
+            format!("function {} does not exist", call_signature(given)),
         )
         .hint(
             "No function matches the given name and argument types. You might need to add explicit type casts.",
+        )
+    };
+    let ambiguous = || {
+        Error::new(
+            state::AMBIGUOUS_FUNCTION,
+            format!("function {} is not unique", call_signature(given)),
+        )
+        .hint(
+            "Could not choose a best candidate function. You might need to add explicit type casts.",
         )
     };
     // A variadic form that spreads to the same types gives way to a plain one.
@@ -153,46 +381,88 @@ pub fn resolve_function(name: &str, args: &[Oid]) -> Result<Resolved> {
         None => match choose(&candidates, args) {
             Choice::One(index) => index,
             Choice::None => return Err(undefined()),
-            Choice::Many => {
-                return Err(Error::new(
-                    state::AMBIGUOUS_FUNCTION,
-                    format!("function {} is not unique", signature(name, args)),
-                )
-                .hint(
-                    "Could not choose a best candidate function. You might need to add explicit type casts.",
-                ));
-            }
+            Choice::Many => return Err(ambiguous()),
         },
     };
+    let is_routine = |c: &Candidate<Callee>| matches!(c.item, Callee::Routine(_));
+    let twice = |c: &Candidate<Callee>| c.args == candidates[index].args && is_routine(c);
+    if is_routine(&candidates[index]) && candidates.iter().filter(|c| twice(c)).count() > 1 {
+        return Err(ambiguous());
+    }
     let chosen = candidates.swap_remove(index);
-    let ret = match chosen.item {
+    let ret = match &chosen.item {
         Callee::Scalar(f) | Callee::Set(f) => f.ret,
         Callee::Aggregate(a) => a.ret,
         Callee::Window(w) => w.ret,
+        Callee::Routine(def) => def.ret,
     };
-    let mut arg_types = chosen.args;
+    let declared = chosen.args;
+    let mut arg_types = declared.clone();
+    let ends_in_array = |args: &[Oid]| {
+        args.last()
+            .is_some_and(|&a| a == oid::UNKNOWN || is_array(a))
+    };
+    if given.variadic && declared.last() == Some(&oid::ANY) && !ends_in_array(args) {
+        let message = "VARIADIC argument must be an array";
+        return Err(Error::new(state::DATATYPE_MISMATCH, message));
+    }
     // JSON of a constant without a type would be a string or the JSON it looks like: it is refused.
     if name.contains("json") && arg_types == [oid::ANYELEMENT] && args == [oid::UNKNOWN] {
         return Err(unknown_polymorphic());
     }
     let ret = actualize(&mut arg_types, args, ret).ok_or_else(undefined)?;
-    let resolved = Resolved {
-        callee: chosen.item,
-        arg_types,
-        ret,
-        variadic_from: chosen.variadic_from,
-    };
-    let unknown = match chosen.item {
+    let unknown = match &chosen.item {
         Callee::Window(w) => w
             .args
             .first()
             .is_some_and(|a| *a == oid::ANYELEMENT && args[0] == oid::UNKNOWN),
+        Callee::Routine(_) => {
+            let family = |&(declared, _): &(&Oid, &Oid)| {
+                is_polymorphic(*declared) && !is_compatible_family(*declared)
+            };
+            let mut members = declared.iter().zip(args).filter(family).peekable();
+            members.peek().is_some() && members.all(|(_, given)| *given == oid::UNKNOWN)
+        }
         _ => false,
     };
     if unknown || ret == oid::ANYELEMENT || ret == oid::ANYARRAY {
         return Err(unknown_polymorphic());
     }
-    Ok(resolved)
+    Ok(Resolved {
+        callee: chosen.item,
+        arg_types,
+        declared,
+        fill: chosen.fill,
+        ret,
+        variadic_from: chosen.variadic_from,
+    })
+}
+
+fn is_compatible_family(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLEARRAY | oid::ANYCOMPATIBLENONARRAY
+    )
+}
+
+/// What a polymorphic type is in a call that gives these types for parameters declared so.
+pub fn actual_type(ty: Oid, declared: &[Oid], given: &[Oid]) -> Option<Oid> {
+    match is_polymorphic(ty) {
+        true => actualize(&mut declared.to_vec(), given, ty),
+        false => Some(ty),
+    }
+}
+
+/// `name(type, name => type)` for messages.
+fn call_signature(given: &Given<'_>) -> String {
+    let args = given.args.iter().enumerate().map(|(i, &ty)| {
+        let name = given.names.iter().find(|(at, _)| *at == i);
+        match name {
+            Some((_, name)) => format!("{name} => {}", type_name(ty)),
+            None => type_name(ty),
+        }
+    });
+    format!("{}({})", given.name, args.collect::<Vec<_>>().join(", "))
 }
 
 #[cold]
@@ -203,12 +473,6 @@ fn unknown_polymorphic() -> Error {
     )
 }
 
-/// `name(type, type)` for messages.
-fn signature(name: &str, args: &[Oid]) -> String {
-    let args: Vec<String> = args.iter().map(|&a| type_name(a)).collect();
-    format!("{name}({})", args.join(", "))
-}
-
 /// Chooses the operator for these operands; `left` is None for a prefix operator.
 pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<ResolvedOperator> {
     // `<>` has an old spelling.
@@ -217,14 +481,13 @@ pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<Res
     let candidates: Vec<Candidate<&'static Operator>> = operators_named(table_name)
         .iter()
         .filter(|o| (o.left == Oid::NONE) == left.is_none())
-        .map(|o| Candidate {
-            args: if left.is_some() {
+        .map(|o| {
+            let args = if left.is_some() {
                 vec![o.left, o.right]
             } else {
                 vec![o.right]
-            },
-            variadic_from: None,
-            item: *o,
+            };
+            Candidate::plain(args, None, *o)
         })
         .collect();
     let exact = |types: &[Oid]| candidates.iter().position(|c| c.args == types);

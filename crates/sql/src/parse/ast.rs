@@ -6,6 +6,10 @@ pub use json::*;
 
 pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
 
+mod routine;
+
+pub use routine::*;
+
 /// A byte offset in the text.
 pub type Pos = u32;
 
@@ -154,6 +158,8 @@ pub enum Node {
         arg: Box<Expr>,
         name: String,
     },
+    /// `(row).*`
+    Fields(Box<Expr>),
     Subquery(Box<Query>),
     Exists(Box<Query>),
     Collate {
@@ -191,6 +197,8 @@ pub struct Operator {
 pub struct Call {
     pub name: Name,
     pub args: Vec<Expr>,
+    /// Those given by name, `name => value`, by their places.
+    pub names: Vec<(usize, String)>,
     /// `count(*)`
     pub star: bool,
     pub distinct: bool,
@@ -356,6 +364,15 @@ pub enum TableRef {
         lateral: bool,
         ordinality: bool,
         alias: Option<Alias>,
+        /// The columns of a function that returns records of any kind.
+        definition: Vec<ColumnDefinition>,
+        pos: Pos,
+    },
+    /// `ROWS FROM (f(…), g(…))`
+    RowsFrom {
+        items: Vec<(Expr, Vec<ColumnDefinition>)>,
+        ordinality: bool,
+        alias: Option<Alias>,
         pos: Pos,
     },
     Join {
@@ -512,6 +529,24 @@ pub enum Statement {
         kind: ObjectKind,
         name: Name,
         column: Option<String>,
+        text: Option<String>,
+    },
+    CreateRoutine(Box<CreateRoutine>),
+    AlterRoutine {
+        word: RoutineWord,
+        routine: RoutineName,
+        change: RoutineChange,
+    },
+    DropRoutine {
+        word: RoutineWord,
+        routines: Vec<RoutineName>,
+        if_exists: bool,
+        cascade: bool,
+    },
+    Call(Box<Call>, Pos),
+    CommentRoutine {
+        word: RoutineWord,
+        routine: RoutineName,
         text: Option<String>,
     },
     CreateRole {

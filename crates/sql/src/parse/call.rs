@@ -132,8 +132,16 @@ impl Parser<'_> {
             }
             loop {
                 call.variadic = self.word("variadic");
-                if self.is_name() && *self.kind_at(1) == Kind::Arrow {
-                    return Err(self.unsupported("named argument notation", self.pos()));
+                let place = self.pos();
+                if let Some(name) = self.argument_name()? {
+                    if call.names.iter().any(|(_, other)| *other == name) {
+                        let message = format!("argument name \"{name}\" used more than once");
+                        return Err(self.error(message, place));
+                    }
+                    call.names.push((call.args.len(), name));
+                } else if !call.names.is_empty() {
+                    let message = "positional argument cannot follow named argument";
+                    return Err(self.error(message, place));
                 }
                 call.args.push(self.expr()?);
                 if call.variadic || !self.punct(',') {

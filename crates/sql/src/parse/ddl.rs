@@ -20,6 +20,9 @@ impl Parser<'_> {
                 self.temporary()?;
                 return self.create_view(true, true);
             }
+            if self.any_of(&["function", "procedure"]) {
+                return self.create_routine(true);
+            }
             return Err(self.unsupported("CREATE OR REPLACE", pos));
         }
         let Some(word) = self.peek_word().map(str::to_string) else {
@@ -64,8 +67,7 @@ impl Parser<'_> {
             "database" => Ok(self.skip_unsupported("CREATE DATABASE")),
             "view" | "recursive" => self.create_view(false, false),
             "materialized" => Ok(self.skip_unsupported("CREATE MATERIALIZED VIEW")),
-            "function" => Ok(self.skip_unsupported("CREATE FUNCTION")),
-            "procedure" => Ok(self.skip_unsupported("CREATE PROCEDURE")),
+            "function" | "procedure" => self.create_routine(false),
             "trigger" | "constraint" => Ok(self.skip_unsupported("CREATE TRIGGER")),
             "type" => self.create_type(),
             "domain" => Ok(self.skip_unsupported("CREATE DOMAIN")),
@@ -539,16 +541,16 @@ impl Parser<'_> {
             "role" | "user" | "group" => self.alter_role(&word),
             "database" => self.alter_database(),
             "view" => self.alter_view(),
-            "function" => Ok(self.skip_unsupported("ALTER FUNCTION")),
+            "function" | "procedure" | "routine" => self.alter_routine(&word),
             "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
             "type" => self.alter_type(),
             "domain" => Ok(self.skip_unsupported("ALTER DOMAIN")),
             "default" => Ok(self.skip_unsupported("ALTER DEFAULT PRIVILEGES")),
             "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
             "materialized" => Ok(self.skip_unsupported("ALTER MATERIALIZED VIEW")),
-            "procedure" | "routine" | "aggregate" | "operator" | "collation" | "policy"
-            | "publication" | "subscription" | "tablespace" | "trigger" | "rule" | "statistics"
-            | "server" | "foreign" | "language" | "event" | "text" | "conversion" | "large" => {
+            "aggregate" | "operator" | "collation" | "policy" | "publication" | "subscription"
+            | "tablespace" | "trigger" | "rule" | "statistics" | "server" | "foreign"
+            | "language" | "event" | "text" | "conversion" | "large" => {
                 Ok(self.skip_unsupported("this ALTER"))
             }
             _ => Err(self.unexpected()),
@@ -681,9 +683,8 @@ impl Parser<'_> {
             "type" => ObjectKind::Type,
             "domain" => ObjectKind::Other("type"),
             "extension" => ObjectKind::Other("extension"),
-            "function" | "procedure" | "routine" | "aggregate" => {
-                return Ok(self.skip_unsupported("DROP FUNCTION"));
-            }
+            "function" | "procedure" | "routine" => return self.drop_routine(&word),
+            "aggregate" => return Ok(self.skip_unsupported("DROP AGGREGATE")),
             "owned" => return Ok(self.skip_unsupported("DROP OWNED")),
             "trigger" | "rule" | "policy" | "operator" | "cast" | "publication"
             | "subscription" | "tablespace" | "collation" | "statistics" | "server" | "foreign"
@@ -750,6 +751,7 @@ impl Parser<'_> {
             "column" => ObjectKind::Column,
             "constraint" => ObjectKind::Constraint,
             "type" => ObjectKind::Type,
+            "function" | "procedure" | "routine" => return self.comment_on_routine(&word),
             _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
         };
         self.advance();

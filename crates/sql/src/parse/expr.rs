@@ -542,8 +542,10 @@ impl Parser<'_> {
         while self.is_punct('.') {
             let pos = self.pos();
             self.advance();
-            if self.is_op("*") {
-                return Err(self.unsupported("row expansion via \"*\"", pos));
+            if self.op("*") {
+                let pos = expr.pos;
+                let node = Node::Fields(Box::new(expr));
+                return Ok(Expr { node, pos });
             }
             let name = self.label()?;
             expr = Expr {
@@ -847,6 +849,7 @@ pub(super) fn new_call(name: Name, args: Vec<Expr>) -> Call {
     Call {
         name,
         args,
+        names: vec![],
         star: false,
         distinct: false,
         variadic: false,

@@ -22,6 +22,7 @@ mod lexer;
 mod merge;
 pub mod partition;
 mod query;
+mod routine;
 mod table;
 mod types;
 mod utility;
@@ -36,6 +37,7 @@ use ast::{Name, Parsed, Pos, Statement};
 pub use keyword::{Category, category, needs_quotes, quote_ident, quote_literal};
 use lexer::{Kind, Token};
 pub use lexer::{error_at, truncate_name};
+pub use routine::routine_statements;
 pub(crate) use utility::option_is_on;
 
 /// Deepest nesting of expressions, queries and joins. Everything that walks a tree recursively

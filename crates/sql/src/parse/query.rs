@@ -549,7 +549,31 @@ impl Parser<'_> {
             };
         }
         if self.is("rows") && self.is_at(1, "from") && self.is_punct_at(2, '(') {
-            return Err(self.unsupported("ROWS FROM", pos));
+            self.at += 2;
+            let items = self.parens(|p| {
+                p.list(|p| {
+                    let call = p.function_item()?;
+                    let definition = match p.word("as") {
+                        true => p.column_definitions()?,
+                        false => vec![],
+                    };
+                    Ok((call, definition))
+                })
+            })?;
+            // An array each, where there are several.
+            let spread =
+                |(call, definition): (Expr, Vec<ColumnDefinition>)| match several_arrays(&call) {
+                    Some(calls) => calls.into_iter().map(|call| (call, vec![])).collect(),
+                    None => vec![(call, definition)],
+                };
+            let items = items.into_iter().flat_map(spread).collect();
+            let ordinality = self.words(&["with", "ordinality"]);
+            return Ok(TableRef::RowsFrom {
+                items,
+                ordinality,
+                alias: self.alias()?,
+                pos,
+            });
         }
         if self.function_item_ahead() {
             let call = match self.is("json_table") {
@@ -557,10 +581,7 @@ impl Parser<'_> {
                 false => self.function_item()?,
             };
             let ordinality = self.words(&["with", "ordinality"]);
-            let alias = self.alias()?;
-            if self.is_punct('(') && alias.is_none() {
-                return Err(self.unsupported("a column definition list", self.pos()));
-            }
+            let (alias, definition) = self.function_alias()?;
             if let Some(arrays) = several_arrays(&call) {
                 return Ok(side_by_side(arrays, ordinality, alias, pos));
             }
@@ -569,6 +590,7 @@ impl Parser<'_> {
                 lateral,
                 ordinality,
                 alias,
+                definition,
                 pos,
             });
         }
@@ -652,16 +674,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn alias(&mut self) -> Result<Option<Alias>> {
-        let name = if self.word("as") {
-            if self.is_punct('(') {
-                return Err(self.unsupported("a column definition list", self.pos()));
-            }
-            self.name()?
-        } else if self.is_name() && !self.any_of(&["nowait"]) {
-            self.name()?
-        } else {
+        let named = self.word("as") || self.is_name() && !self.any_of(&["nowait"]);
+        if !named {
             return Ok(None);
-        };
+        }
+        let name = self.name()?;
         if !self.is_punct('(') {
             return Ok(Some(Alias {
                 name,
@@ -673,7 +690,7 @@ impl Parser<'_> {
                 let column = p.name()?;
                 match p.is_punct(',') || p.is_punct(')') {
                     true => Ok(column),
-                    false => Err(p.unsupported("a column definition list", p.pos())),
+                    false => Err(p.unexpected()),
                 }
             })
         })?;
@@ -759,6 +776,7 @@ fn side_by_side(sets: Vec<Expr>, ordinality: bool, alias: Option<Alias>, pos: Po
             pos,
         },
         args: vec![],
+        names: vec![],
         star: false,
         distinct: false,
         variadic: false,

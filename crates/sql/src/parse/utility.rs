@@ -68,6 +68,7 @@ impl Parser<'_> {
             "analyze" | "analyse" => self.analyze(),
             "reindex" => self.reindex(),
             "checkpoint" => Ok(Statement::Checkpoint),
+            "call" => self.call_statement(),
             "discard" => {
                 let what = match self.peek_word() {
                     Some("all") => Discard::All,
@@ -94,7 +95,6 @@ impl Parser<'_> {
             }
             "cluster" => Ok(self.skip_unsupported("CLUSTER")),
             "do" => Ok(self.skip_unsupported("DO")),
-            "call" => Ok(self.skip_unsupported("CALL")),
             "load" => Ok(self.skip_unsupported("LOAD")),
             "refresh" => Ok(self.skip_unsupported("REFRESH MATERIALIZED VIEW")),
             "reassign" => Ok(self.skip_unsupported("REASSIGN OWNED")),

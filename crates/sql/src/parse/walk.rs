@@ -184,6 +184,7 @@ impl<'a> Walk<'a, '_> {
             }
             TableRef::Subquery { query, .. } => self.query(query),
             TableRef::Function { call, .. } => self.expr(call),
+            TableRef::RowsFrom { items, .. } => items.iter().for_each(|(call, _)| self.expr(call)),
             TableRef::Join {
                 kind,
                 left,
@@ -255,6 +256,7 @@ impl Expr {
             | Node::InQuery { arg, .. }
             | Node::Cast { arg, .. }
             | Node::Field { arg, .. }
+            | Node::Fields(arg)
             | Node::Collate { arg, .. } => f(arg),
             Node::Binary { left, right, .. } | Node::IsDistinct { left, right, .. } => {
                 f(left);

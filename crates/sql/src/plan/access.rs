@@ -153,7 +153,7 @@ impl Planner<'_> {
                 self.index_scan(source, path, conditions, columns, types, places, cost)
             }
             None => {
-                let placed = self.place_all(conditions, &places)?;
+                let placed = super::cheap_first(self.place_all(conditions, &places)?);
                 let scan = SeqScan {
                     rel: source.rel,
                     alias: source.alias.to_owned(),

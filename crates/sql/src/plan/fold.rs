@@ -5,7 +5,7 @@ use throng_types::sqltype::element_of;
 use throng_types::{Datum, Oid, oid};
 
 use crate::expr::Expr;
-use crate::func::{EvalContext, EvalResult, Volatility, typmod};
+use crate::func::{Cast, EvalContext, EvalResult, Volatility, typmod};
 
 fn constant(expr: &Expr) -> Option<&Datum> {
     match expr {
@@ -130,6 +130,11 @@ fn has_null_for_null(expr: &Expr) -> bool {
             .any(|arg| constant(arg).is_some_and(Datum::is_null))
 }
 
+/// Whether a cast gives the same under any settings.
+pub fn is_steady_cast(cast: &Cast) -> bool {
+    is_immutable(cast.from, cast.to)
+}
+
 /// Whether a conversion depends on nothing but its input: not on DateStyle, the time zone or the catalog.
 fn is_immutable(from: Oid, to: Oid) -> bool {
     let zoned = |ty| matches!(ty, oid::TIMESTAMPTZ | oid::TIMETZ);
@@ -148,11 +153,12 @@ fn is_immutable(from: Oid, to: Oid) -> bool {
 }
 
 /// Whether this node by itself may give another value for the same row.
-pub(super) fn is_volatile(expr: &Expr) -> bool {
+pub(crate) fn is_volatile(expr: &Expr) -> bool {
     match expr {
         Expr::Call { func, .. } | Expr::SetCall { func, .. } => {
             func.volatility == Volatility::Volatile
         }
+        Expr::Routine(call) | Expr::SetRoutine(call) => call.def.volatility == Volatility::Volatile,
         Expr::Op { op, .. } => op.volatility == Volatility::Volatile,
         _ => false,
     }

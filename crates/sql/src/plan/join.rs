@@ -5,7 +5,7 @@ use throng_types::{Error, Result};
 use super::access::{TableRef, Wanted, same_keys};
 use super::cost;
 use super::subquery::SemiJoin;
-use super::{Built, Columns, Cost, FunctionScan, HashJoin, NestedLoop, Node, Planner};
+use super::{Built, Columns, Cost, FunctionScan, HashJoin, NestedLoop, Node, Planner, RoutineScan};
 use super::{pushdown, with};
 use crate::expr::{Expr, RelId};
 use crate::func::Strategy;
@@ -298,6 +298,66 @@ impl Planner<'_> {
                     columns: places,
                     order: Vec::new(),
                 })
+            }
+            RelKind::Routine {
+                call, ordinality, ..
+            } => {
+                let types: Vec<_> = rel.columns.iter().map(|c| c.ty).collect();
+                let places = Columns::of(rel.id, 1..=types.len() as i16);
+                let mut call = (**call).clone();
+                call.args = self.place_all(call.args, &Columns::default())?;
+                let filter = Expr::all_of(self.place_all(conditions, &places)?);
+                let rows = call.def.rows.max(1.0);
+                let total = rows * cost::TUPLE + call.def.cost * cost::OPERATOR;
+                let cost = Cost {
+                    startup: 0.0,
+                    total,
+                    rows,
+                    width: cost::width(&types),
+                };
+                let scan = RoutineScan {
+                    rel: rel.id,
+                    alias: rel.alias.clone(),
+                    call,
+                    ordinality: *ordinality,
+                    filter,
+                };
+                let plan = self.node(Node::RoutineScan(scan), types, cost);
+                Ok(Built {
+                    plan,
+                    columns: places,
+                    order: Vec::new(),
+                })
+            }
+            RelKind::RowsFrom { items, ordinality } => {
+                let mut inputs = Vec::with_capacity(items.len());
+                for item in items {
+                    let FromItem::Rel(rel) = item else {
+                        return Err(Error::internal("a join among functions side by side"));
+                    };
+                    inputs.push(self.rel(rel, vec![], &Wanted::default())?.plan);
+                }
+                let types: Vec<_> = rel.columns.iter().map(|c| c.ty).collect();
+                let rows = inputs.iter().map(|p| p.cost.rows).fold(1.0, f64::max);
+                let cost = Cost {
+                    startup: 0.0,
+                    total: inputs.iter().map(|p| p.cost.total).sum::<f64>() + rows * cost::TUPLE,
+                    rows,
+                    width: cost::width(&types),
+                };
+                let places = Columns::of(rel.id, 1..=types.len() as i16);
+                let node = Node::RowsFrom {
+                    inputs,
+                    alias: rel.alias.clone(),
+                    ordinality: *ordinality,
+                };
+                let plan = self.node(node, types, cost);
+                let built = Built {
+                    plan,
+                    columns: places,
+                    order: Vec::new(),
+                };
+                self.filter(built, conditions)
             }
             RelKind::Cte(number) => self.cte(rel, *number as usize, conditions),
             RelKind::WorkTable(number) => self.work_table(rel, *number as usize, conditions),

@@ -14,6 +14,7 @@ mod cost;
 mod family;
 mod fold;
 mod grouping;
+mod inline;
 mod join;
 mod merge;
 mod node;
@@ -21,6 +22,7 @@ pub mod prune;
 mod pullup;
 mod pushdown;
 mod select;
+mod sets;
 mod subquery;
 mod window;
 mod with;
@@ -38,6 +40,8 @@ use crate::func::EvalContext;
 use crate::query::{BoundQuery, Cte, CteBody, QueryKind};
 
 pub use fold::constant_value as constant;
+pub use fold::is_steady_cast;
+pub(crate) use fold::is_volatile;
 pub use node::*;
 
 /// What the planner is told about tables' sizes.
@@ -73,6 +77,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         QueryKind::Select(query) => select::output_columns(query),
         _ => Vec::new(),
     };
+    inline::inline_routines(&mut query);
     pullup::pull_up(&mut query);
     let BoundQuery {
         kind,
@@ -322,7 +327,7 @@ impl Planner<'_> {
             Expr::Window(_) => Err(Error::internal(
                 "a window function where there is no window",
             )),
-            Expr::SetCall { .. } => Err(Error::unsupported(
+            Expr::SetCall { .. } | Expr::SetRoutine(_) => Err(Error::unsupported(
                 "a set-returning function inside another expression",
             )),
             mut other => {
@@ -382,7 +387,7 @@ impl Planner<'_> {
             columns,
             order,
         } = input;
-        let conditions = self.place_all(conditions, &columns)?;
+        let conditions = cheap_first(self.place_all(conditions, &columns)?);
         let Some(condition) = Expr::all_of(conditions) else {
             return Ok(Built {
                 plan,
@@ -429,6 +434,14 @@ impl Planner<'_> {
             cost,
         )
     }
+}
+
+/// Conditions that call users' functions come after the others.
+fn cheap_first(conditions: Vec<Expr>) -> Vec<Expr> {
+    let calls = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Routine(_)));
+    let (dear, mut all): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(calls);
+    all.extend(dear);
+    all
 }
 
 impl QueryKind {
@@ -480,6 +493,7 @@ impl Plan {
             | Node::IndexScan(_)
             | Node::VirtualScan { .. }
             | Node::FunctionScan(_)
+            | Node::RoutineScan(_)
             | Node::CteScan { .. }
             | Node::WorkTableScan { .. } => vec![],
             Node::Filter { input, .. }
@@ -497,6 +511,7 @@ impl Plan {
             Node::SetOp { left, right, .. } => vec![left, right],
             Node::Append(node) => node.inputs.iter().map(|input| &input.plan).collect(),
             Node::RecursiveUnion(node) => vec![&node.init, &node.term],
+            Node::RowsFrom { inputs, .. } => inputs.iter().collect(),
             Node::Insert(node) => vec![&node.input],
             Node::Update(node) => vec![&node.input],
             Node::Delete(node) => vec![&node.input],
@@ -540,11 +555,13 @@ impl Plan {
             }
             Node::RecursiveUnion(node) => node.args.iter().for_each(|(_, e)| f(e)),
             Node::FunctionScan(scan) => scan.args.iter().chain(&scan.filter).for_each(f),
+            Node::RoutineScan(scan) => scan.call.args.iter().chain(&scan.filter).for_each(f),
             Node::Filter { condition, .. } => f(condition),
             Node::Project { exprs, .. } => exprs.iter().for_each(f),
             Node::ProjectSet { exprs, .. } => exprs.iter().for_each(|e| match e {
                 SetExpr::Scalar(e) => f(e),
                 SetExpr::Set { args, .. } => args.iter().for_each(&mut *f),
+                SetExpr::Routine(call) => call.args.iter().for_each(&mut *f),
             }),
             Node::NestedLoop(join) => {
                 join.params.iter().for_each(|(_, e)| f(e));
@@ -585,7 +602,10 @@ impl Plan {
                 }
             }
             Node::Distinct { keys, .. } => keys.iter().for_each(f),
-            Node::SetOp { .. } | Node::LockRows { .. } | Node::Materialize { .. } => {}
+            Node::SetOp { .. }
+            | Node::LockRows { .. }
+            | Node::RowsFrom { .. }
+            | Node::Materialize { .. } => {}
             Node::Append(node) => node
                 .pruning
                 .iter()

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use throng_types::{Oid, SqlType};
 
 use crate::catalog::{IndexDef, TableDef, VirtualTable};
-use crate::expr::{AggCall, Expr, ParamId, RelId, SortKey, system};
+use crate::expr::{AggCall, Expr, ParamId, RelId, RoutineCall, SortKey, system};
 use crate::func::Function;
 use crate::query::{CheckOf, JoinKind, LockWait, MergeAction, RowLockStrength, SetOp};
 use crate::route::{Leaf, Routing, Tree};
@@ -125,6 +125,13 @@ pub enum Node {
         filter: Option<Expr>,
     },
     FunctionScan(FunctionScan),
+    RoutineScan(RoutineScan),
+    /// The rows of each beside those of the others, NULLs where one has no more; `ordinality` adds a bigint that counts them.
+    RowsFrom {
+        inputs: Vec<Plan>,
+        alias: String,
+        ordinality: bool,
+    },
     /// Reads a shared WITH query: the subplan is run once for the same `args`, which are set before, and its rows kept.
     CteScan {
         rel: RelId,
@@ -307,6 +314,17 @@ pub struct FunctionScan {
     pub filter: Option<Expr>,
 }
 
+/// A user's function in FROM. Its arguments have no input row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutineScan {
+    pub rel: RelId,
+    pub alias: String,
+    pub call: RoutineCall,
+    /// Adds a bigint column counting rows from 1.
+    pub ordinality: bool,
+    pub filter: Option<Expr>,
+}
+
 /// Gives the rows of `init`, then over and over those of `term`, which reads the rows of the time before, until it gives none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecursiveUnion {
@@ -330,6 +348,7 @@ pub enum SetExpr {
         args: Vec<Expr>,
         ty: SqlType,
     },
+    Routine(Box<RoutineCall>),
 }
 
 /// For each left row: set `params` from it, run the right side, keep pairs that satisfy `on`.

@@ -52,7 +52,7 @@ pub(super) fn pull_up(bound: &mut BoundQuery) {
     }
 }
 
-fn walk_statement(bound: &mut BoundQuery, f: &mut dyn FnMut(PartMut<'_>)) {
+pub(super) fn walk_statement(bound: &mut BoundQuery, f: &mut dyn FnMut(PartMut<'_>)) {
     for cte in &mut bound.ctes {
         if let CteBody::Write(kind) = &mut cte.body {
             kind.walk_mut(f);
@@ -197,9 +197,7 @@ fn is_simple(query: &Query, nullable: bool, filtered: bool) -> bool {
         && !select.from.is_empty();
     let condition_fits = filtered || select.filter.is_none();
     let once = |e: &Expr| {
-        !e.any(&mut |e| {
-            matches!(e, Expr::SetCall { .. } | Expr::Subquery(_)) || super::fold::is_volatile(e)
-        })
+        !e.any(&mut |e| e.is_set() || matches!(e, Expr::Subquery(_)) || super::fold::is_volatile(e))
     };
     plain
         && condition_fits

@@ -36,7 +36,7 @@ fn is_plain(condition: &Expr, rel: RelId) -> bool {
     let mut plain = true;
     condition.for_each_var(&mut |var| about |= var.rel == rel);
     condition.any(&mut |e| {
-        plain &= !is_volatile(e) && !matches!(e, Expr::Subquery(_) | Expr::SetCall { .. });
+        plain &= !(is_volatile(e) || e.is_set() || matches!(e, Expr::Subquery(_)));
         false
     });
     about && plain
@@ -76,6 +76,7 @@ fn passes(expr: &Expr, select: &Select) -> bool {
             || matches!(
                 e,
                 Expr::SetCall { .. }
+                    | Expr::SetRoutine(_)
                     | Expr::Aggregate(_)
                     | Expr::Grouping(_)
                     | Expr::Window(_)

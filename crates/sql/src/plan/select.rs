@@ -293,7 +293,7 @@ impl Planner<'_> {
         let has_sets = select
             .targets
             .iter()
-            .any(|t| t.expr.any(&mut |e| matches!(e, Expr::SetCall { .. })));
+            .any(|t| t.expr.any(&mut |e| e.is_set()));
         if plain && !has_sets {
             Wanted { order, limit }
         } else {
@@ -302,20 +302,18 @@ impl Planner<'_> {
     }
 
     /// The select list, set-returning functions included.
-    fn targets(
+    pub(super) fn targets(
         &mut self,
         input: super::Plan,
         exprs: Vec<Expr>,
         columns: &Columns,
     ) -> Result<super::Plan> {
-        let is_set = |e: &Expr| matches!(e, Expr::SetCall { .. });
-        if !exprs.iter().any(|e| e.any(&mut |e| is_set(e))) {
+        if super::sets::are_nested(&exprs) {
+            return self.nested_sets(input, exprs, columns);
+        }
+        if !exprs.iter().any(|e| e.is_set()) {
             let exprs = self.place_all(exprs, columns)?;
             return Ok(self.project(input, exprs));
-        }
-        let nested = |e: &Expr| !is_set(e) && e.any(&mut |e| is_set(e));
-        if exprs.iter().any(nested) {
-            return self.targets_over_sets(input, exprs, columns);
         }
         let mut set_exprs = Vec::with_capacity(exprs.len());
         for expr in exprs {
@@ -325,6 +323,11 @@ impl Planner<'_> {
                     args: self.place_all(args, columns)?,
                     ty,
                 },
+                Expr::SetRoutine(mut call) => {
+                    let args = std::mem::take(&mut call.args);
+                    call.args = self.place_all(args, columns)?;
+                    SetExpr::Routine(call)
+                }
                 scalar => SetExpr::Scalar(self.place(scalar, columns)?),
             });
         }
@@ -333,6 +336,7 @@ impl Planner<'_> {
             .map(|e| match e {
                 SetExpr::Scalar(e) => e.ty(),
                 SetExpr::Set { ty, .. } => *ty,
+                SetExpr::Routine(call) => call.ty,
             })
             .collect();
         let rows = input.cost.rows * 1000.0;
@@ -351,33 +355,6 @@ impl Planner<'_> {
             types,
             cost,
         ))
-    }
-
-    /// A select list with set-returning functions inside expressions: the functions beside the input's columns first, then the
-    /// expressions over those rows.
-    fn targets_over_sets(
-        &mut self,
-        input: super::Plan,
-        exprs: Vec<Expr>,
-        columns: &Columns,
-    ) -> Result<super::Plan> {
-        let kept = input.types.len() as u32;
-        let mut calls = Vec::new();
-        let over: Vec<Expr> = exprs
-            .into_iter()
-            .map(|mut expr| {
-                take_set_calls(&mut expr, kept, &mut calls);
-                expr
-            })
-            .collect();
-        let input_columns = input.types.clone().into_iter().zip(0..);
-        let below: Vec<Expr> = input_columns
-            .map(|(ty, at)| Expr::Slot(at, ty))
-            .chain(calls)
-            .collect();
-        let rows = self.targets(input, below, columns)?;
-        let over = self.place_all(over, columns)?;
-        Ok(self.project(rows, over))
     }
 
     pub(super) fn sort(&mut self, input: Built, keys: Vec<SortKey>) -> Built {
@@ -597,14 +574,4 @@ pub(super) fn is_sorted(given: &[OrderedBy], wanted: &[SortKey]) -> bool {
                 && want.descending == have.descending
                 && want.nulls_first == have.nulls_first
         })
-}
-
-/// Puts into `calls` what is set-returning in `expr`, and in its place the column behind the first `kept` that it will be.
-fn take_set_calls(expr: &mut Expr, kept: u32, calls: &mut Vec<Expr>) {
-    if matches!(expr, Expr::SetCall { .. }) {
-        let column = Expr::Slot(kept + calls.len() as u32, expr.ty());
-        calls.push(std::mem::replace(expr, column));
-    } else {
-        expr.for_each_child_mut(&mut |child| take_set_calls(child, kept, calls));
-    }
 }

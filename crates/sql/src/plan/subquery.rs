@@ -38,7 +38,7 @@ fn bare_select(query: &Query) -> Option<&Select> {
         && !select
             .targets
             .iter()
-            .any(|t| t.expr.any(&mut |e| matches!(e, Expr::SetCall { .. })));
+            .any(|t| t.expr.any(&mut |e| e.is_set()));
     plain.then_some(select)
 }
 

@@ -66,6 +66,8 @@ fn is_steady_item(item: &FromItem) -> bool {
         FromItem::Rel(rel) => match &rel.kind {
             RelKind::Subquery { query, .. } | RelKind::View { query, .. } => is_steady(query),
             RelKind::Function { func, .. } => func.volatility != Volatility::Volatile,
+            RelKind::RowsFrom { items, .. } => items.iter().all(is_steady_item),
+            RelKind::Routine { call, .. } => call.def.volatility != Volatility::Volatile,
             _ => true,
         },
         FromItem::Join { left, right, .. } => is_steady_item(left) && is_steady_item(right),

@@ -88,6 +88,12 @@ impl FromItem {
                     RelKind::Subquery { query, .. } => query.walk(views, f),
                     RelKind::View { query, .. } if views => query.walk(views, f),
                     RelKind::Function { args, .. } => args.iter().for_each(|e| e.walk(views, f)),
+                    RelKind::Routine { call, .. } => {
+                        call.args.iter().for_each(|e| e.walk(views, f));
+                    }
+                    RelKind::RowsFrom { items, .. } => {
+                        items.iter().for_each(|item| item.walk(views, f));
+                    }
                     _ => {}
                 }
             }
@@ -110,6 +116,12 @@ impl FromItem {
                         query.walk_mut(f)
                     }
                     RelKind::Function { args, .. } => args.iter_mut().for_each(|e| e.walk_mut(f)),
+                    RelKind::Routine { call, .. } => {
+                        call.args.iter_mut().for_each(|e| e.walk_mut(f));
+                    }
+                    RelKind::RowsFrom { items, .. } => {
+                        items.iter_mut().for_each(|item| item.walk_mut(f));
+                    }
                     _ => {}
                 }
             }

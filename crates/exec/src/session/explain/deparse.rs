@@ -197,6 +197,11 @@ impl Names {
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
                 format!("{}({})", func.name, self.list(args, ", "))
             }
+            Expr::Routine(call) | Expr::SetRoutine(call) => {
+                format!("{}({})", call.def.name, self.list(&call.args, ", "))
+            }
+            Expr::Variadic(arg) => format!("VARIADIC {}", self.text(arg)),
+            Expr::Field { row, at, .. } => format!("({}).f{}", self.text(row), at + 1),
             Expr::Op { op, args, .. } => match &args[..] {
                 [arg] => format!("({} {})", op.name, self.text(arg)),
                 [left, right] => format!("({} {} {})", self.text(left), op.name, self.text(right)),

@@ -359,6 +359,7 @@ impl Run<'_> {
                 self.rename_in_checks(target.oid, (&old, name), ("", ""));
             }
             TargetKind::Type => self.rename_type(target.oid, name)?,
+            TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;
@@ -522,6 +523,9 @@ impl Run<'_> {
         if target.kind == TargetKind::Type {
             return self.move_type(target.oid, schema);
         }
+        if matches!(target.kind, TargetKind::Routine(_)) {
+            return self.move_routine(target.oid, schema);
+        }
         let Some(relation) = self.catalog().relation(target.oid) else {
             return Ok(());
         };
@@ -634,6 +638,7 @@ impl Run<'_> {
                 ..(*def).clone()
             }),
             Some(Object::Type(def)) => self.own_type(def.oid, owner)?,
+            Some(Object::Routine(def)) => self.own_routine(def.oid, owner)?,
             Some(Object::Index(def)) => {
                 let message = format!("cannot change owner of index \"{}\"", def.name);
                 self.notice(

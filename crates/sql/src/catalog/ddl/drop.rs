@@ -11,7 +11,7 @@ use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
-use crate::catalog::{ConstraintDef, IndexDef, Object, Relation, builtin};
+use crate::catalog::{ConstraintDef, IndexDef, Object, Relation, RoutineDef, builtin};
 use crate::command::{Target, TargetKind};
 use crate::parse::quote_ident;
 
@@ -153,8 +153,17 @@ impl Run<'_> {
                         }
                     }
                     self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
                 }
-                Some(Object::View(_)) => self.collect_views(oid, found),
+                Some(Object::View(_)) => {
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
+                }
+                Some(Object::Routine(def)) => {
+                    self.collect_callers(&def, found);
+                    self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
+                }
                 Some(Object::Constraint(constraint)) => {
                     if let Some(index) = constraint.index() {
                         found.part(index);
@@ -183,10 +192,12 @@ impl Run<'_> {
                 Some(Object::Sequence(_)) => {
                     self.collect_defaults(oid, found);
                     self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
                 }
                 Some(Object::Type(_)) => {
                     self.collect_columns(oid, found);
                     self.collect_views(oid, found);
+                    self.collect_routines(oid, found);
                 }
                 _ => {}
             }
@@ -238,6 +249,52 @@ impl Run<'_> {
         found.part(view);
     }
 
+    /// Functions that name an object.
+    fn collect_routines(&self, object: Oid, found: &mut Collector) {
+        for routine in self.catalog().routines_using(object) {
+            if !found.gone.contains(routine) && !found.named.contains(routine) {
+                let def = self.catalog().routine(*routine);
+                let mut on = self.describe(object);
+                if def.is_some_and(|def| def.row_of == Some(object)) {
+                    // It names the type of the relation's rows.
+                    on = on
+                        .replacen("table ", "type ", 1)
+                        .replacen("view ", "type ", 1);
+                }
+                found.dependents.push((self.describe(*routine), on));
+            }
+            found.part(*routine);
+        }
+    }
+
+    /// Defaults and conditions, of tables that stay, that call a function.
+    fn collect_callers(&self, def: &RoutineDef, found: &mut Collector) {
+        let (defaults, constraints) = self.callers_of(def);
+        for (table, attnum) in defaults {
+            let Some(of) = self
+                .catalog()
+                .table(table)
+                .filter(|_| !found.gone.contains(&table))
+            else {
+                continue;
+            };
+            let dependent = format!(
+                "default value for column {} of {}",
+                quote_ident(&of.column(attnum).name),
+                self.describe(table)
+            );
+            found.dependents.push((dependent, self.describe(def.oid)));
+            found.defaults.push((table, attnum));
+        }
+        for constraint in constraints {
+            if !found.gone.contains(&constraint) {
+                let dependent = self.describe(constraint);
+                found.dependents.push((dependent, self.describe(def.oid)));
+                found.part(constraint);
+            }
+        }
+    }
+
     fn collect_schema(&self, schema: Oid, found: &mut Collector) {
         let catalog = self.catalog();
         let mut members: Vec<Relation> = Vec::new();
@@ -273,24 +330,23 @@ impl Run<'_> {
                 .filter(free)
                 .map(|s| Relation::Sequence((*s).clone())),
         );
-        for ty in catalog.made_types() {
-            if ty.schema == schema && !found.gone.contains(&ty.oid) {
-                found
-                    .dependents
-                    .push((self.describe(ty.oid), self.describe(schema)));
-                found.part(ty.oid);
-            }
-        }
-        for member in members {
-            if !found.gone.contains(&member.oid()) {
-                if matches!(member, Relation::View(_)) {
-                    found.views.push((found.dependents.len(), member.oid()));
+        let mut all: Vec<Oid> = members.iter().map(Relation::oid).collect();
+        let types = catalog.made_types().into_iter();
+        all.extend(types.filter(|t| t.schema == schema).map(|t| t.oid));
+        let routines = catalog.routines().into_iter();
+        all.extend(routines.filter(|r| r.schema == schema).map(|r| r.oid));
+        // By age; a type's number does not tell its own.
+        all.sort_by_key(|oid| (!made::is_made(*oid), *oid));
+        for oid in all {
+            if !found.gone.contains(&oid) {
+                if catalog.view(oid).is_some() {
+                    found.views.push((found.dependents.len(), oid));
                 }
                 found
                     .dependents
-                    .push((self.describe(member.oid()), self.describe(schema)));
+                    .push((self.describe(oid), self.describe(schema)));
             }
-            found.part(member.oid());
+            found.part(oid);
         }
     }
 

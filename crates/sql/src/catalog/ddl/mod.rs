@@ -11,6 +11,7 @@ mod inherit;
 mod names;
 mod partition;
 mod role;
+mod routine;
 mod rows;
 mod types;
 mod view;
@@ -235,6 +236,8 @@ impl Run<'_> {
                 self.alter_enum(*ty, change)?;
                 self.rewrite_views(&before, before.views_of(*ty).to_vec())
             }
+            Ddl::CreateRoutine { def, old } => self.create_routine(def, old.as_ref()),
+            Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
     }
@@ -252,6 +255,7 @@ impl Run<'_> {
             TargetKind::Database => (builtin::class::DATABASE, 0),
             TargetKind::Constraint => (builtin::class::CONSTRAINT, 0),
             TargetKind::Type => (builtin::class::TYPE, 0),
+            TargetKind::Routine(_) => (builtin::class::PROCEDURE, 0),
         };
         let old = self
             .catalog()

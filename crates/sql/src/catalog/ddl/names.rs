@@ -3,7 +3,7 @@
 use throng_types::Oid;
 
 use super::Run;
-use crate::catalog::{Catalog, Relation};
+use crate::catalog::{Catalog, Relation, RoutineKind};
 use crate::parse::quote_ident;
 
 /// `name1_name2_label`, cut to what fits by shortening the longer of the first two.
@@ -102,6 +102,13 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
     }
     if let Some(name) = catalog.type_display(path, oid) {
         return format!("type {name}");
+    }
+    if let Some(routine) = catalog.routine(oid) {
+        let kind = match routine.kind {
+            RoutineKind::Function => "function",
+            RoutineKind::Procedure => "procedure",
+        };
+        return format!("{kind} {}", catalog.routine_signature(path, routine));
     }
     if let Some(role) = catalog.role(oid) {
         return format!("role {}", quote_ident(&role.name));

@@ -120,7 +120,9 @@ impl Run<'_> {
         let catalog = self.catalog();
         let inside = |oid: Oid| {
             let relation = catalog.relation(oid).map(|r| r.schema());
-            let of = relation.or_else(|| Some(catalog.made_type(oid)?.schema));
+            let of = relation
+                .or_else(|| Some(catalog.made_type(oid)?.schema))
+                .or_else(|| Some(catalog.routine(oid)?.schema));
             of == Some(schema)
         };
         catalog

@@ -282,6 +282,8 @@ fn view_dependencies(catalog: &Catalog, view: &ViewDef, rows: &mut Rows) {
     for used in &view.uses {
         if made::is_made(used.object) {
             rows.push(dependency(rule, (class::TYPE, used.object, 0), b'n'));
+        } else if catalog.routine(used.object).is_some() {
+            rows.push(dependency(rule, (class::PROCEDURE, used.object, 0), b'n'));
         } else if catalog.constraint(used.object).is_some() {
             rows.push(dependency(rule, (class::CONSTRAINT, used.object, 0), b'n'));
         } else if used.columns.is_empty() {
@@ -306,6 +308,18 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         rows.push(dependency(own, (class::NAMESPACE, def.schema, 0), b'n'));
         let array = (class::TYPE, made::array_oid(def.oid), 0);
         rows.push(dependency(array, own, b'i'));
+    }
+    for def in catalog.routines() {
+        let own = (class::PROCEDURE, def.oid, 0);
+        rows.push(dependency(own, (class::NAMESPACE, def.schema, 0), b'n'));
+        for used in &def.uses {
+            let of = match catalog.routine(used.object) {
+                Some(_) => (class::PROCEDURE, used.object, 0),
+                None if made::is_made(used.object) => (class::TYPE, used.object, 0),
+                None => relation(used.object, 0),
+            };
+            rows.push(dependency(own, of, b'n'));
+        }
     }
     for sequence in catalog.sequences() {
         let own = relation(sequence.oid, 0);

@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-use throng_types::Oid;
 use throng_types::sqltype::type_info;
+use throng_types::{Datum, Oid};
 
 use super::info_relation::{Sparse, catalog_name, type_name, yes};
 use super::routine::{Procedure, procedures};
 use super::{Rows, SystemState, role, row};
-use crate::catalog::{Catalog, builtin};
+use crate::catalog::{ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind, builtin};
 use crate::func::Volatility;
 
 /// A name that tells overloads apart.
@@ -82,7 +82,56 @@ pub(super) fn routines(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             "NO",
         ])
     };
-    procedures().iter().map(row_of).collect()
+    let mut rows: Rows = procedures().iter().map(row_of).collect();
+    rows.extend(
+        catalog
+            .routines()
+            .into_iter()
+            .map(|def| user_row(catalog, def)),
+    );
+    rows
+}
+
+/// A function that a user made.
+fn user_row(catalog: &Catalog, def: &RoutineDef) -> Vec<Datum> {
+    let database = catalog_name(catalog);
+    let schema = catalog.schema(def.schema).map(|s| s.name.clone());
+    let (kind, ret) = match def.kind {
+        RoutineKind::Function => ("FUNCTION", Some(def.ret)),
+        RoutineKind::Procedure => ("PROCEDURE", None),
+    };
+    let source = match &def.body {
+        RoutineBody::Text(text) | RoutineBody::Standard { text, .. } => text.as_str(),
+    };
+    ROUTINES.row(row![
+        database.clone(),
+        schema.clone(),
+        format!("{}_{}", def.name, def.oid.0),
+        database.clone(),
+        schema,
+        def.name.as_str(),
+        kind,
+        ret.map(type_name),
+        ret.map(|_| database.clone()),
+        ret.map(|_| "pg_catalog"),
+        ret.and_then(udt_name),
+        ret.map(|_| "0"),
+        "SQL",
+        source,
+        "SQL",
+        "GENERAL",
+        yes(def.volatility == Volatility::Immutable),
+        "MODIFIES",
+        yes(def.strict),
+        "YES",
+        0,
+        match def.security_definer {
+            true => "DEFINER",
+            false => "INVOKER",
+        },
+        "NO",
+        "NO",
+    ])
 }
 
 static PARAMETERS: LazyLock<Sparse> = LazyLock::new(|| {
@@ -99,6 +148,8 @@ static PARAMETERS: LazyLock<Sparse> = LazyLock::new(|| {
         "udt_schema",
         "udt_name",
         "dtd_identifier",
+        "parameter_name",
+        "parameter_default",
     ];
     Sparse::new("parameters", &known)
 });
@@ -121,6 +172,33 @@ pub(super) fn parameters(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 "pg_catalog",
                 udt_name(*ty),
                 number.to_string(),
+                Datum::Null,
+                Datum::Null,
+            ]));
+        }
+    }
+    for def in catalog.routines() {
+        let schema = catalog.schema(def.schema).map(|s| s.name.clone());
+        for (arg, number) in def.args.iter().zip(1i32..) {
+            rows.push(PARAMETERS.row(row![
+                database.clone(),
+                schema.clone(),
+                format!("{}_{}", def.name, def.oid.0),
+                number,
+                match arg.mode {
+                    ArgMode::In | ArgMode::Variadic => "IN",
+                    ArgMode::InOut => "INOUT",
+                    ArgMode::Out | ArgMode::Table => "OUT",
+                },
+                "NO",
+                "NO",
+                type_name(arg.ty),
+                database.clone(),
+                "pg_catalog",
+                udt_name(arg.ty),
+                number.to_string(),
+                (!arg.name.is_empty()).then(|| arg.name.clone()),
+                arg.default.clone(),
             ]));
         }
     }

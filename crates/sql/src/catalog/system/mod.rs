@@ -20,6 +20,7 @@ pub mod routine;
 #[cfg(test)]
 mod tests;
 mod types;
+pub mod user_routine;
 mod view;
 mod waiting;
 mod zone;

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use foldhash::fast::FixedState;
 use throng_types::{Array, Datum, Oid, oid};
 
-use super::{Rows, SystemState, operator_class, row, types};
+use super::{Rows, SystemState, operator_class, row, types, user_routine};
 use crate::catalog::{Catalog, builtin};
 use crate::func::{
     AggKind, Aggregate, Cast, CastContext, CastMethod, FAMILIES, Function, Operator, Volatility,
@@ -257,9 +257,11 @@ pub fn procedure(oid: Oid) -> Option<&'static Procedure> {
     found.ok().map(|i| &PROCEDURES[i])
 }
 
-pub(super) fn pg_proc(_: &Catalog, _: &dyn SystemState) -> Rows {
+pub(super) fn pg_proc(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     static ROWS: LazyLock<Rows> = LazyLock::new(|| PROCEDURES.iter().map(Procedure::row).collect());
-    ROWS.clone()
+    let mut rows = ROWS.clone();
+    rows.extend(user_routine::proc_rows(catalog));
+    rows
 }
 
 pub(super) fn pg_operator(_: &Catalog, _: &dyn SystemState) -> Rows {
@@ -362,17 +364,26 @@ pub(super) fn pg_cast(_: &Catalog, _: &dyn SystemState) -> Rows {
 }
 
 pub(super) fn pg_language(_: &Catalog, _: &dyn SystemState) -> Rows {
-    vec![row![
-        INTERNAL,
-        "internal",
-        builtin::SUPERUSER,
-        false,
-        false,
-        Oid::NONE,
-        Oid::NONE,
-        Oid::NONE,
-        Datum::Null,
-    ]]
+    const C: Oid = Oid(13);
+    let row_of = |(oid, name, trusted): (Oid, &str, bool)| {
+        row![
+            oid,
+            name,
+            builtin::SUPERUSER,
+            false,
+            trusted,
+            Oid::NONE,
+            Oid::NONE,
+            Oid::NONE,
+            Datum::Null,
+        ]
+    };
+    let languages = [
+        (INTERNAL, "internal", false),
+        (C, "c", false),
+        (user_routine::SQL, "sql", true),
+    ];
+    languages.map(row_of).into()
 }
 
 pub(super) fn pg_am(_: &Catalog, _: &dyn SystemState) -> Rows {

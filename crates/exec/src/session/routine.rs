@@ -1,0 +1,420 @@
+//! Running the bodies of users' functions.
+//!
+//! A body runs inside the statement that calls it, in its transaction. What a VOLATILE function's statements see is taken
+//! when each begins, its own earlier changes included; a STABLE or IMMUTABLE one sees what its caller does, and changes
+//! nothing. Its plans are kept by core, under what they were made for: the catalog, the role, the settings, the types.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use throng_sql::bind::{self, BindContext, BodyResult};
+use throng_sql::catalog::Catalog;
+use throng_sql::expr::{Expr, RoutineCall};
+use throng_sql::func::Volatility;
+use throng_sql::plan::StatementTag;
+use throng_sql::query::RelColumn;
+use throng_sql::settings::{Id, Scope};
+use throng_txn::Snapshot;
+use throng_types::error::state;
+use throng_types::{Datum, Error, Oid, Result, SqlType};
+
+use super::Session;
+use super::host::SessionHost;
+use super::plans::{Known, PlanKey};
+use super::query::{KeptRows, Returning, as_text, field, next};
+use crate::client::{Client, RowShape};
+use crate::run::Row;
+use crate::run::build::Execution;
+use crate::run::routine::{CallFuture, CallRequest, CallResult, Routines};
+use crate::write;
+
+/// Calls inside calls. A level takes stack: this many fit into [`throng_sql::parse::STACK`] in a build without optimisation.
+const DEEPEST: u32 = 300;
+
+/// What a body's plans were made for.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct BodyKey {
+    plan: PlanKey,
+    routine: Oid,
+    types: Vec<SqlType>,
+    result: Vec<SqlType>,
+}
+
+type Body = Rc<[Known]>;
+
+/// Bodies of a core that are kept; past them the cache begins anew.
+const MOST_BODIES: usize = 300;
+
+thread_local! {
+    static BODIES: RefCell<HashMap<BodyKey, Body, FixedState>> = RefCell::default();
+}
+
+fn result_types(result: &BodyResult) -> Vec<SqlType> {
+    match result {
+        BodyResult::Nothing | BodyResult::AnyRow => vec![],
+        BodyResult::Value(ty) => vec![*ty],
+        BodyResult::Row(types) => types.clone(),
+    }
+}
+
+/// One call deeper for as long as it lives.
+struct Level<'a>(&'a Session);
+
+impl Drop for Level<'_> {
+    fn drop(&mut self) {
+        let depth = &self.0.routine_depth;
+        depth.set(depth.get() - 1);
+    }
+}
+
+fn deeper(session: &Session) -> Result<Level<'_>> {
+    let depth = session.routine_depth.get();
+    if depth >= DEEPEST {
+        return Err(
+            Error::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(format!(
+                "Functions may call functions {DEEPEST} levels deep."
+            )),
+        );
+    }
+    session.routine_depth.set(depth + 1);
+    Ok(Level(session))
+}
+
+/// Adds a line to where an error came about. A place in the body's text is nobody's who called it.
+fn within(mut error: Error, line: String) -> Error {
+    let fields = error.fields_mut();
+    fields.position = None;
+    fields.context = Some(match fields.context.take() {
+        Some(inner) => format!("{inner}\n{line}"),
+        None => line,
+    });
+    error
+}
+
+impl Routines for SessionHost<'_> {
+    fn call<'a>(&'a self, request: &'a CallRequest, snapshot: &'a Snapshot) -> CallFuture<'a> {
+        Box::pin(self.session.run_routine(request, snapshot))
+    }
+}
+
+impl Session {
+    async fn run_routine(&self, request: &CallRequest, caller: &Snapshot) -> Result<CallResult> {
+        let def = &request.def;
+        let _level = deeper(self)?;
+        let effects = self.effects.suspend();
+        let acting = self.acting.get();
+        if def.security_definer {
+            self.acting.set(Some(def.owner));
+        }
+        let mark = (!def.settings.is_empty()).then(|| self.settings.borrow().mark());
+        let set = def.settings.iter().try_for_each(|(name, value)| {
+            let mut settings = self.settings.borrow_mut();
+            settings.set(name, Some(value), Scope::Local, self.caller())
+        });
+        let ran = match set {
+            Ok(()) => self.run_body(request, caller).await,
+            Err(e) => Err(e),
+        };
+        if let Some(mark) = mark {
+            self.settings.borrow_mut().rollback_to(mark);
+        }
+        self.acting.set(acting);
+        self.effects.resume(effects);
+        ran
+    }
+
+    async fn run_body(&self, request: &CallRequest, caller: &Snapshot) -> Result<CallResult> {
+        let def = &request.def;
+        let mut at = 0;
+        loop {
+            let ran = self.run_body_statement(request, caller, at).await;
+            let (more, result) = match ran {
+                Ok(ran) => ran,
+                Err(BodyError::Startup(e)) => {
+                    return Err(within(
+                        e,
+                        format!("SQL function \"{}\" during startup", def.name),
+                    ));
+                }
+                Err(BodyError::Statement(number, e)) => {
+                    let line = format!("SQL function \"{}\" statement {number}", def.name);
+                    return Err(within(e, line));
+                }
+            };
+            if !more {
+                return Ok(result);
+            }
+            at += 1;
+        }
+    }
+
+    /// Runs the statement at this place; whether there are more, and what it gave.
+    async fn run_body_statement(
+        &self,
+        request: &CallRequest,
+        caller: &Snapshot,
+        at: usize,
+    ) -> std::result::Result<(bool, CallResult), BodyError> {
+        let running = |e| BodyError::Statement(at + 1, e);
+        let (catalog, body) = loop {
+            let catalog = self.catalog_now();
+            let body = self.body(request, &catalog)?;
+            if let Some(plan) = body.get(at).and_then(|known| known.plan.as_ref()) {
+                self.lock_tables(&plan.locks).await.map_err(running)?;
+            }
+            // While a lock was waited for, what it protects may have become another.
+            if self.catalog_now().version() == catalog.version() {
+                break (catalog, body);
+            }
+        };
+        let Some(known) = body.get(at) else {
+            return match request.result {
+                BodyResult::Nothing => Ok((false, CallResult::default())),
+                _ => Err(BodyError::Startup(bind::no_result(&request.def, &catalog))),
+            };
+        };
+        let more = at + 1 < body.len();
+        let ran = self
+            .run_known_statement(request, caller, known, &catalog, more)
+            .await;
+        Ok((more, ran.map_err(running)?))
+    }
+
+    async fn run_known_statement(
+        &self,
+        request: &CallRequest,
+        caller: &Snapshot,
+        known: &Known,
+        catalog: &Catalog,
+        more: bool,
+    ) -> Result<CallResult> {
+        let def = &request.def;
+        let Some(plan) = known.plan.clone() else {
+            return Err(Error::internal("a statement without a plan"));
+        };
+        let writes = match plan.tag {
+            StatementTag::Select if plan.writes.is_empty() => None,
+            StatementTag::Select => Some("SELECT"),
+            StatementTag::Insert => Some("INSERT"),
+            StatementTag::Update => Some("UPDATE"),
+            StatementTag::Delete => Some("DELETE"),
+            StatementTag::Merge => Some("MERGE"),
+        };
+        let volatile = def.volatility == Volatility::Volatile;
+        if let Some(word) = writes {
+            if !volatile {
+                let message = format!("{word} is not allowed in a non-volatile function");
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+            self.must_be_writable(word)?;
+        }
+        let txn = &self.transaction()?.txn;
+        let snapshot = match volatile {
+            true => {
+                txn.next_command()?;
+                txn.snapshot()
+            }
+            false => caller.clone(),
+        };
+        let columns: Vec<RelColumn> = plan
+            .output
+            .iter()
+            .map(|c| RelColumn {
+                name: c.name.clone(),
+                ty: c.ty,
+            })
+            .collect();
+        // Of a function that returns no set only the first row is asked for.
+        let wanted = match (&request.result, more) {
+            (BodyResult::Nothing, _) | (_, true) => 0,
+            _ if def.set => usize::MAX,
+            _ => 1,
+        };
+        let host = self.host(catalog);
+        let env = self.env(catalog, &host, &snapshot, &request.args);
+        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let write = write::Context {
+            env,
+            txn,
+            work_mem,
+            deferred: &self.deferred,
+        };
+        let mut execution = Execution::new(plan.clone(), work_mem);
+        let mut kept = KeptRows::new(work_mem);
+        if plan.tag != StatementTag::Select {
+            let mut returning = match wanted {
+                0 => Returning::Unread,
+                _ => Returning::Kept(&mut kept),
+            };
+            write::run(&mut execution, &write, &mut returning).await?;
+            kept.rows.truncate(wanted);
+        } else {
+            if !execution.is_ready() {
+                let mut keys = Vec::new();
+                write::run_with(&mut execution, &write, false, &mut keys).await?;
+                write::finish(keys, &write).await?;
+            }
+            let mut row = Row::new();
+            // What nobody reads runs to its end all the same, for what it may do.
+            while wanted == 0 || kept.rows.len() < wanted {
+                if !next(&mut execution, env, txn, &mut row).await? {
+                    break;
+                }
+                if wanted > 0 {
+                    kept.keep(&row)?;
+                }
+            }
+        }
+        let mut rows = kept.rows;
+        if !more {
+            spread_records(&mut rows, &request.result)?;
+        }
+        Ok(CallResult { rows, columns })
+    }
+
+    /// The plans of a body for these types.
+    fn body(
+        &self,
+        request: &CallRequest,
+        catalog: &Catalog,
+    ) -> std::result::Result<Body, BodyError> {
+        let plan_key = self.plan_key_of(catalog);
+        let key = BodyKey {
+            plan: plan_key,
+            routine: request.def.oid,
+            types: request.types.clone(),
+            result: result_types(&request.result),
+        };
+        let found = BODIES.with_borrow(|bodies| bodies.get(&key).cloned());
+        let outgrown = |body: &Body| body.iter().any(|k| k.is_outgrown(&self.engine.store));
+        if let Some(body) = found.filter(|body| !outgrown(body)) {
+            return Ok(body);
+        }
+        let body: Body = self.plan_body(request, catalog)?.into();
+        if !plan_key.own {
+            BODIES.with_borrow_mut(|bodies| {
+                if bodies.len() >= MOST_BODIES {
+                    bodies.clear();
+                }
+                bodies.insert(key, body.clone());
+            });
+        }
+        Ok(body)
+    }
+
+    fn plan_body(
+        &self,
+        request: &CallRequest,
+        catalog: &Catalog,
+    ) -> std::result::Result<Vec<Known>, BodyError> {
+        let host = self.host(catalog);
+        let search_path = self.search_path(catalog);
+        let ctx = BindContext {
+            catalog,
+            search_path: &search_path,
+            creation_schema: None,
+            temporary_schema: self.temporary.schema(catalog),
+            user: self.acting_role(),
+            params: &[],
+            eval: host.eval(),
+            prepared: &|_| None,
+        };
+        let def = &request.def;
+        let statements = bind::body_statements(def).map_err(BodyError::Startup)?;
+        let mut plans = Vec::with_capacity(statements.len());
+        for (i, statement) in statements.iter().enumerate() {
+            let last = (i + 1 == statements.len()).then_some(&request.result);
+            let bound = bind::body_statement(&ctx, def, &request.types, statement, last);
+            let plan = bound.and_then(|bound| self.plan_in(bound, catalog));
+            let plan = Arc::new(plan.map_err(|e| BodyError::Statement(i + 1, e))?);
+            let known = Known::new("", None, Vec::new(), None);
+            plans.push(known.planned(plan, &self.engine.store, catalog));
+        }
+        Ok(plans)
+    }
+
+    /// CALL: the arguments that come back are a row for the client.
+    pub(super) async fn call_procedure(
+        &mut self,
+        call: RoutineCall,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let catalog = self.catalog();
+        self.transaction_mut()?.used = true;
+        let snapshot = self.transaction()?.txn.snapshot();
+        let columns = call.columns.clone();
+        let host = self.host(&catalog);
+        let env = self.env(&catalog, &host, &snapshot, &[]);
+        let value = write::constant(Expr::Routine(Box::new(call)), env).await?;
+        self.transaction()?.txn.next_command()?;
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let shape = columns_of_call(&columns);
+        let row = match value {
+            Datum::Record(record) => record.values.clone(),
+            _ => vec![Datum::Null; columns.len()],
+        };
+        client.row_description(&shape);
+        client.row(&row, &shape, &env.eval)
+    }
+
+    /// Whose rights count: the role's, or those of the owner of a SECURITY DEFINER function that is running.
+    pub(super) fn acting_role(&self) -> Oid {
+        self.acting.get().unwrap_or(self.role.oid)
+    }
+}
+
+/// The row that CALL of a procedure gives.
+pub(super) fn columns_of_call(columns: &[RelColumn]) -> Arc<RowShape> {
+    as_text(columns.iter().map(|c| field(&c.name, c.ty)).collect())
+}
+
+/// Where in a call an error came up.
+enum BodyError {
+    Startup(Error),
+    /// In the statement of that number.
+    Statement(usize, Error),
+}
+
+/// Rows that came as one record each, where several columns are wanted.
+fn spread_records(rows: &mut [Row], result: &BodyResult) -> Result<()> {
+    let BodyResult::Row(types) = result else {
+        return Ok(());
+    };
+    for row in rows {
+        let [Datum::Record(record)] = &row[..] else {
+            continue;
+        };
+        if types.len() == 1 && types[0].oid == throng_types::oid::RECORD {
+            continue;
+        }
+        if record.values.len() != types.len() {
+            let message = "function return row and query-specified return row do not match";
+            return Err(
+                Error::new(state::DATATYPE_MISMATCH, message).detail(format!(
+                    "Returned row contains {} attributes, but query expects {}.",
+                    record.values.len(),
+                    types.len()
+                )),
+            );
+        }
+        for (at, (given, wanted)) in record.types.iter().zip(types).enumerate() {
+            if *given != wanted.oid && !record.values[at].is_null() {
+                let message = "function return row and query-specified return row do not match";
+                let detail = format!(
+                    "Returned type {} at ordinal position {}, but query expects {}.",
+                    throng_types::sqltype::type_name(*given),
+                    at + 1,
+                    throng_types::sqltype::type_name(wanted.oid)
+                );
+                return Err(Error::new(state::DATATYPE_MISMATCH, message).detail(detail));
+            }
+        }
+        *row = record.values.clone();
+    }
+    Ok(())
+}

@@ -1,0 +1,556 @@
+//! The bodies of SQL functions: statements bound over the function's arguments, the last one's rows cast to its result.
+//!
+//! A body's arguments are parameters of its statements: `$1`, or by name where no column of that name is in sight. What
+//! is no more than an expression, or a query in FROM, is bound together with its call and takes its place in the plan.
+
+use throng_types::error::state;
+use throng_types::sqltype::format_type;
+use throng_types::{Error, Oid, Result, SqlType, oid};
+
+use super::scope::Scope;
+use super::{BindContext, Binder, Clause};
+use crate::catalog::{Catalog, RoutineBody, RoutineDef, builtin};
+use crate::deparse::{self, BodyPart, Style};
+use crate::expr::{Expr, RoutineCall};
+use crate::func::{CastContext, EvalContext, Volatility};
+use crate::parse::ast::{self, AtomicStatement, Node, Pos, Statement};
+use crate::parse::{quote_ident, routine_statements};
+use crate::query::{Body, BoundQuery, Query, QueryKind, Target};
+
+/// The arguments that a body being bound may name.
+pub(super) struct Arguments {
+    function: String,
+    /// Empty: without a name.
+    names: Vec<String>,
+    types: Vec<SqlType>,
+}
+
+/// What the last statement of a body has to give.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BodyResult {
+    /// `void`: whatever it gives is not looked at.
+    Nothing,
+    Value(SqlType),
+    Row(Vec<SqlType>),
+    /// A record of whatever it gives.
+    AnyRow,
+}
+
+impl BodyResult {
+    /// Of a function as a call uses it.
+    pub fn of_call(call: &RoutineCall) -> BodyResult {
+        match call.ty.oid {
+            oid::VOID => BodyResult::Nothing,
+            _ if !call.columns.is_empty() => {
+                BodyResult::Row(call.columns.iter().map(|c| c.ty).collect())
+            }
+            oid::RECORD => BodyResult::AnyRow,
+            _ => BodyResult::Value(call.ty),
+        }
+    }
+}
+
+/// A body's statements. Errors have their places in the text.
+pub fn body_statements(def: &RoutineDef) -> Result<Vec<AtomicStatement>> {
+    match &def.body {
+        RoutineBody::Text(text) | RoutineBody::Standard { text, .. } => routine_statements(text),
+    }
+}
+
+/// Binds one statement of a body; `last`: what it has to give, where it is the last one.
+pub fn body_statement(
+    ctx: &BindContext<'_>,
+    def: &RoutineDef,
+    args: &[SqlType],
+    statement: &AtomicStatement,
+    last: Option<&BodyResult>,
+) -> Result<BoundQuery> {
+    let mut binder = Binder::new(ctx);
+    if let RoutineBody::Standard { path, .. } = &def.body {
+        binder.search_path.clone_from(path);
+    }
+    binder.params = args.to_vec();
+    binder.arguments = Some(arguments(def, args));
+    let statement = match statement {
+        AtomicStatement::Statement(parsed) => parsed.statement.clone(),
+        AtomicStatement::Return(expr) => Statement::Query(Box::new(select_of(expr))),
+    };
+    let mut bound = binder.body_data(&statement)?;
+    if let Some(result) = last {
+        binder.cast_result(&mut bound.kind, def, result)?;
+        bound.rel_count = binder.next_rel;
+    }
+    Ok(bound)
+}
+
+fn arguments(def: &RoutineDef, types: &[SqlType]) -> Arguments {
+    Arguments {
+        function: def.name.clone(),
+        names: def.inputs().map(|a| a.name.clone()).collect(),
+        types: types.to_vec(),
+    }
+}
+
+/// `SELECT value`
+fn select_of(expr: &ast::Expr) -> ast::Query {
+    let item = ast::SelectItem {
+        expr: expr.clone(),
+        alias: None,
+    };
+    super::json_record::select(vec![item], vec![], expr.pos)
+}
+
+/// 42P13: the body does not give what the function is declared to.
+#[cold]
+fn mismatch(declared: &str, detail: String) -> Error {
+    let message = format!("return type mismatch in function declared to return {declared}");
+    Error::new(state::INVALID_FUNCTION_DEFINITION, message).detail(detail)
+}
+
+fn shown(ty: Oid) -> String {
+    format_type(SqlType::plain(ty))
+}
+
+/// What a function is declared to return: a type, or a relation whose rows it does.
+fn declared_type(def: &RoutineDef, catalog: &Catalog) -> String {
+    let relation = def.row_of.and_then(|oid| catalog.relation(oid));
+    relation.map_or_else(|| shown(def.ret), |r| quote_ident(r.name()))
+}
+
+/// What a body without a last statement that gives rows is told.
+pub fn no_result(def: &RoutineDef, catalog: &Catalog) -> Error {
+    mismatch(
+        &declared_type(def, catalog),
+        "Function's final statement must be SELECT or INSERT/UPDATE/DELETE/MERGE RETURNING.".into(),
+    )
+}
+
+/// The columns a statement gives.
+fn outputs(kind: &QueryKind) -> Vec<SqlType> {
+    let types = |targets: &[Target]| targets.iter().map(|t| t.expr.ty()).collect();
+    match kind {
+        QueryKind::Select(query) => query.columns().iter().map(|c| c.ty).collect(),
+        QueryKind::Insert(insert) => types(&insert.returning),
+        QueryKind::Update(update) => types(&update.returning),
+        QueryKind::Delete(delete) => types(&delete.returning),
+        QueryKind::Merge(merge) => types(&merge.returning),
+    }
+}
+
+impl Binder<'_> {
+    fn body_data(&mut self, statement: &Statement) -> Result<BoundQuery> {
+        match statement {
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Merge(_) => self.data(statement),
+            Statement::Begin(_) | Statement::Commit { .. } | Statement::Rollback { .. } => {
+                let word = match statement {
+                    Statement::Begin(_) => "BEGIN",
+                    Statement::Commit { .. } => "COMMIT",
+                    _ => "ROLLBACK",
+                };
+                let message = format!("{word} is not allowed in an SQL function");
+                Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+            }
+            Statement::Unsupported(what) => Err(Error::unsupported(what)),
+            _ => Err(Error::unsupported(
+                "a statement other than SELECT, INSERT, UPDATE, DELETE and MERGE in a function",
+            )),
+        }
+    }
+
+    /// `$n` of a body.
+    pub(super) fn body_param(&self, n: u32, pos: Pos) -> Option<Result<Expr>> {
+        let arguments = self.arguments.as_ref()?;
+        let index = n.checked_sub(1)?;
+        Some(match arguments.types.get(index as usize) {
+            Some(ty) => Ok(Expr::Param(index as u16, *ty)),
+            None => {
+                let message = format!("there is no parameter ${n}");
+                Err(Error::new(state::UNDEFINED_PARAMETER, message).position(pos + 1))
+            }
+        })
+    }
+
+    /// An argument by its name, `a` or `function.a`.
+    pub(super) fn argument(&self, parts: &[String]) -> Option<Expr> {
+        let arguments = self.arguments.as_ref()?;
+        let name = match parts {
+            [name] => name,
+            [function, name] if *function == arguments.function => name,
+            _ => return None,
+        };
+        let index = arguments.names.iter().position(|n| n == name)?;
+        Some(Expr::Param(index as u16, arguments.types[index]))
+    }
+
+    /// Casts what the last statement gives to what is wanted of it.
+    fn cast_result(
+        &mut self,
+        kind: &mut QueryKind,
+        def: &RoutineDef,
+        result: &BodyResult,
+    ) -> Result<()> {
+        let given = outputs(kind);
+        let wanted: Vec<SqlType> = match result {
+            BodyResult::Nothing => return Ok(()),
+            _ if given.is_empty() && !matches!(kind, QueryKind::Select(_)) => {
+                return Err(no_result(def, self.catalog()));
+            }
+            BodyResult::AnyRow => return Ok(()),
+            BodyResult::Value(ty) => vec![*ty],
+            BodyResult::Row(types) => types.clone(),
+        };
+        let castable = |from: &SqlType, to: &SqlType| {
+            from.oid == oid::UNKNOWN
+                || crate::func::can_coerce(from.oid, to.oid, CastContext::Assignment)
+        };
+        if let BodyResult::Value(ty) = result {
+            let [one] = given[..] else {
+                let detail = "Final statement must return exactly one column.";
+                return Err(mismatch(&shown(ty.oid), detail.into()));
+            };
+            if !castable(&one, ty) {
+                let detail = format!("Actual return type is {}.", format_type(one));
+                return Err(mismatch(&shown(ty.oid), detail));
+            }
+        }
+        // A record that is all of the row.
+        if given.len() == 1 && given[0].oid == oid::RECORD && wanted != given {
+            return Ok(());
+        }
+        for (at, (from, to)) in given.iter().zip(&wanted).enumerate() {
+            if !castable(from, to) {
+                let detail = format!(
+                    "Final statement returns {} instead of {} at column {}.",
+                    format_type(*from),
+                    format_type(*to),
+                    at + 1
+                );
+                return Err(mismatch(&declared_type(def, self.catalog()), detail));
+            }
+        }
+        let count = match given.len().cmp(&wanted.len()) {
+            std::cmp::Ordering::Less => Some("few"),
+            std::cmp::Ordering::Greater => Some("many"),
+            std::cmp::Ordering::Equal => None,
+        };
+        if let Some(count) = count {
+            let detail = format!("Final statement returns too {count} columns.");
+            return Err(mismatch(&declared_type(def, self.catalog()), detail));
+        }
+        let cast = |binder: &mut Self, targets: &mut [Target]| -> Result<()> {
+            for (target, ty) in targets.iter_mut().zip(&wanted) {
+                let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
+                target.expr = binder.assign(expr, &target.name, *ty, 0)?;
+            }
+            Ok(())
+        };
+        match kind {
+            QueryKind::Select(query) => {
+                let inner = query.clone();
+                *query = self.cast_columns_for(inner, &wanted, CastContext::Assignment, 0)?;
+                Ok(())
+            }
+            QueryKind::Insert(insert) => cast(self, &mut insert.returning),
+            QueryKind::Update(update) => cast(self, &mut update.returning),
+            QueryKind::Delete(delete) => cast(self, &mut delete.returning),
+            QueryKind::Merge(merge) => cast(self, &mut merge.returning),
+        }
+    }
+
+    /// Binds something of a routine's body inside the statement in hand; None where it cannot be done, as the call will tell.
+    fn within_body<T>(
+        &mut self,
+        def: &RoutineDef,
+        args: &[SqlType],
+        bind: impl FnOnce(&mut Self) -> Result<Option<T>>,
+    ) -> Option<T> {
+        const DEEPEST: usize = 16;
+        if self.inlining.contains(&def.oid) || self.inlining.len() >= DEEPEST {
+            return None;
+        }
+        self.inlining.push(def.oid);
+        let path = match &def.body {
+            RoutineBody::Standard { path, .. } => path.clone(),
+            RoutineBody::Text(_) => self.search_path.clone(),
+        };
+        let path = std::mem::replace(&mut self.search_path, path);
+        let user = std::mem::replace(&mut self.user, self.ctx.user);
+        let params = std::mem::replace(&mut self.params, args.to_vec());
+        let outer = self.arguments.replace(arguments(def, args));
+        let levels = std::mem::take(&mut self.levels);
+        let windows = std::mem::take(&mut self.windows);
+        let keep_untyped = std::mem::take(&mut self.keep_untyped);
+        let (clause, depth, views) = (self.clause, self.depth, self.views.len());
+        let (notices, ctes) = (self.notices.len(), self.ctes.len());
+        let seen = self.seen.len();
+        let bound = bind(self);
+        self.views.truncate(views);
+        self.depth = depth;
+        self.clause = clause;
+        self.seen.truncate(seen);
+        self.keep_untyped = keep_untyped;
+        self.windows = windows;
+        self.levels = levels;
+        self.arguments = outer;
+        self.params = params;
+        self.search_path = path;
+        self.user = user;
+        self.inlining.pop();
+        match bound {
+            Ok(Some(bound)) => Some(bound),
+            _ => {
+                self.notices.truncate(notices);
+                self.ctes.truncate(ctes);
+                None
+            }
+        }
+    }
+
+    /// The value of a call as an expression over its arguments, where the function is but that.
+    pub(super) fn inline_value(&mut self, call: &RoutineCall) -> Option<Expr> {
+        let def = call.def.clone();
+        let plain = !def.set
+            && call.columns.is_empty()
+            && call.ty.oid != oid::RECORD
+            && !def.security_definer
+            && def.settings.is_empty();
+        if !plain {
+            return None;
+        }
+        let statements = body_statements(&def).ok()?;
+        let [statement] = &statements[..] else {
+            return None;
+        };
+        let ast = match statement {
+            AtomicStatement::Return(expr) => expr,
+            AtomicStatement::Statement(parsed) => match &parsed.statement {
+                Statement::Query(query) => only_value(query)?,
+                _ => return None,
+            },
+        };
+        let args: Vec<SqlType> = call.args.iter().map(Expr::ty).collect();
+        let ty = call.ty;
+        self.within_body(&def, &args, |b| {
+            let scope = Scope::empty();
+            let expr = b.in_clause(Clause::Targets, |b| b.expr(ast, &scope))?;
+            let expr = b.settle(expr, ast.pos)?;
+            if ty.oid == oid::VOID && expr.type_oid() != oid::VOID {
+                return Ok(None);
+            }
+            let Some(expr) = b.try_coerce(expr, ty, CastContext::Assignment, ast.pos)? else {
+                return Ok(None);
+            };
+            Ok(may_stand_for(&def, args.len(), &expr).then_some(expr))
+        })
+    }
+
+    /// The rows of a call in FROM as a query over its arguments, where the function is but that.
+    pub(super) fn inline_rows(&mut self, call: &RoutineCall) -> Option<Query> {
+        let def = call.def.clone();
+        let plain = def.set
+            && def.volatility != Volatility::Volatile
+            && !def.strict
+            && !def.security_definer
+            && def.settings.is_empty()
+            && call.ty.oid != oid::VOID
+            && !(call.ty.oid == oid::RECORD && call.columns.is_empty());
+        let costly = |e: &Expr| {
+            e.any(&mut |e| matches!(e, Expr::Subquery(_)) || crate::plan::is_volatile(e))
+        };
+        if !plain || call.args.iter().any(costly) {
+            return None;
+        }
+        let statements = body_statements(&def).ok()?;
+        let [AtomicStatement::Statement(parsed)] = &statements[..] else {
+            return None;
+        };
+        let Statement::Query(ast) = &parsed.statement else {
+            return None;
+        };
+        if !ast.with.is_empty() || !ast.locks.is_empty() {
+            return None;
+        }
+        let args: Vec<SqlType> = call.args.iter().map(Expr::ty).collect();
+        let result = BodyResult::of_call(call);
+        self.within_body(&def, &args, |b| {
+            let ctes = b.ctes.len();
+            let mut kind = QueryKind::Select(b.query(ast, None)?);
+            b.cast_result(&mut kind, &def, &result)?;
+            let wanted = match &result {
+                BodyResult::Row(types) => types.clone(),
+                BodyResult::Value(ty) => vec![*ty],
+                _ => return Ok(None),
+            };
+            let QueryKind::Select(query) = kind else {
+                return Ok(None);
+            };
+            let fits = query
+                .columns()
+                .iter()
+                .map(|c| c.ty.oid)
+                .eq(wanted.iter().map(|t| t.oid));
+            Ok((fits && b.ctes.len() == ctes).then_some(query))
+        })
+    }
+}
+
+/// The one expression that a SELECT without anything else gives.
+fn only_value(query: &ast::Query) -> Option<&ast::Expr> {
+    let ast::Body::Select(select) = &query.body else {
+        return None;
+    };
+    let plain = query.with.is_empty()
+        && query.order.is_empty()
+        && query.limit.is_none()
+        && query.offset.is_none()
+        && query.locks.is_empty()
+        && select.distinct.is_none()
+        && select.from.is_empty()
+        && select.filter.is_none()
+        && select.group_by.is_empty()
+        && select.having.is_none()
+        && select.windows.is_empty();
+    match &select.targets[..] {
+        [item] if plain && !matches!(item.expr.node, Node::Star(_)) => Some(&item.expr),
+        _ => None,
+    }
+}
+
+/// Whether a body's expression gives what a call of the function would: as steady as it is declared, NULL for NULL where it is strict.
+fn may_stand_for(def: &RoutineDef, args: usize, expr: &Expr) -> bool {
+    let mut used = vec![false; args];
+    let mut good = true;
+    expr.any(&mut |e| {
+        match e {
+            Expr::Param(n, _) => used[usize::from(*n)] = true,
+            Expr::Subquery(_)
+            | Expr::SetCall { .. }
+            | Expr::SetRoutine(_)
+            | Expr::Aggregate(_)
+            | Expr::Grouping(_)
+            | Expr::Window(_)
+            | Expr::Var(_) => good = false,
+            _ => {}
+        }
+        good &= volatility(e) <= def.volatility;
+        good &= !def.strict || is_strict(e);
+        false
+    });
+    good && (!def.strict || used.iter().all(|u| *u))
+}
+
+fn volatility(e: &Expr) -> Volatility {
+    match e {
+        Expr::Call { func, .. } => func.volatility,
+        Expr::Op { op, .. } => op.volatility,
+        Expr::Routine(call) => call.def.volatility,
+        // What text says may depend on settings.
+        Expr::Cast {
+            cast: Some(cast), ..
+        } => match crate::plan::is_steady_cast(cast) {
+            true => Volatility::Immutable,
+            false => Volatility::Stable,
+        },
+        _ => Volatility::Immutable,
+    }
+}
+
+fn is_strict(e: &Expr) -> bool {
+    match e {
+        Expr::Const(..) | Expr::Param(..) | Expr::Cast { .. } | Expr::Not(_) => true,
+        Expr::Call { func, .. } => func.strict,
+        Expr::Op { op, .. } => op.strict,
+        Expr::Routine(call) => call.def.strict,
+        _ => false,
+    }
+}
+
+/// The body of a function that was read when it was made, as SQL again; what there is no writing of is shown as it was written.
+pub fn routine_body_text(
+    def: &RoutineDef,
+    catalog: &Catalog,
+    search_path: &[Oid],
+    eval: EvalContext<'_>,
+) -> Option<String> {
+    let RoutineBody::Standard { text, atomic, .. } = &def.body else {
+        return None;
+    };
+    let ctx = BindContext {
+        catalog,
+        search_path,
+        creation_schema: None,
+        temporary_schema: None,
+        user: builtin::SUPERUSER,
+        params: &[],
+        eval,
+        prepared: &|_| None,
+    };
+    let style = Style {
+        catalog,
+        search_path,
+        pretty: false,
+        eval,
+    };
+    let names: Vec<String> = def.inputs().map(|a| a.name.clone()).collect();
+    let types: Vec<SqlType> = def.input_types().into_iter().map(SqlType::plain).collect();
+    let statements = body_statements(def).ok()?;
+    let mut lines = Vec::new();
+    for statement in &statements {
+        let returns = matches!(statement, AtomicStatement::Return(_));
+        let last = BodyResult::Value(SqlType::plain(def.ret));
+        let last = (returns && def.ret != oid::VOID && def.ret != oid::RECORD).then_some(&last);
+        let bound = body_statement(&ctx, def, &types, statement, last);
+        let indent = if *atomic { 1 } else { 0 };
+        let function = (def.name.as_str(), &names[..]);
+        let shown = match (&bound.as_ref().map(|b| &b.kind), statement) {
+            (Ok(QueryKind::Select(query)), AtomicStatement::Return(_)) => {
+                let value = match &query.body {
+                    Body::Select(select) => &select.targets.first()?.expr,
+                    _ => return None,
+                };
+                let text = deparse::body(&BodyPart::Value(value), function, indent, &style);
+                let wrapped = matches!(
+                    value,
+                    Expr::Op { .. }
+                        | Expr::And(_)
+                        | Expr::Or(_)
+                        | Expr::Not(_)
+                        | Expr::IsNull(_)
+                        | Expr::IsNotNull(_)
+                );
+                match wrapped && !text.starts_with('(') {
+                    true => format!("RETURN ({text})"),
+                    false => format!("RETURN {text}"),
+                }
+            }
+            (Ok(QueryKind::Select(query)), _) => {
+                let ctes = bound.as_ref().map_or(&[][..], |b| &b.ctes[..]);
+                let text = deparse::body(&BodyPart::Query(query, ctes), function, indent, &style);
+                text.trim_start().to_owned()
+            }
+            (_, AtomicStatement::Statement(parsed)) => {
+                text[parsed.start as usize..parsed.end as usize].to_owned()
+            }
+            (_, AtomicStatement::Return(_)) => text.clone(),
+        };
+        lines.push(shown);
+    }
+    if !atomic {
+        return lines.pop();
+    }
+    let lines: String = lines.iter().map(|l| format!(" {l};\n")).collect();
+    Some(format!("BEGIN ATOMIC\n{lines}END"))
+}
+
+/// The schemas in which a body that is read when it is made seeks names afterwards.
+pub(super) fn body_path(binder: &Binder<'_>) -> Vec<Oid> {
+    let mut path = binder.search_path.clone();
+    if !path.contains(&builtin::PG_CATALOG) {
+        path.insert(0, builtin::PG_CATALOG);
+    }
+    path
+}

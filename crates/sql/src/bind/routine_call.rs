@@ -1,0 +1,395 @@
+//! Calls: which function is meant, its arguments in order, defaults filled in; and what a call of a user's function becomes.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::sqltype::{array_of, type_name};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+
+use super::call::ResolvedCall;
+use super::scope::Scope;
+use super::{Binder, Clause, at};
+use crate::catalog::{ArgDef, RoutineDef, RoutineKind, builtin};
+use crate::expr::{Expr, RoutineCall};
+use crate::func::{Callee, Filler, Function, Given, Resolved, actual_type, named, resolve_call};
+use crate::parse::ast::{self, Pos};
+use crate::query::RelColumn;
+
+/// Where the texts of defaults are bound: they name everything else with its schema.
+const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
+
+impl Binder<'_> {
+    /// Users' functions that a call by this name may mean, with their schemas' places in the path.
+    pub(super) fn routines_named(&self, name: &ast::Name) -> Vec<(usize, Arc<RoutineDef>)> {
+        let catalog = self.catalog();
+        let in_schema = |(rank, schema): (usize, Oid)| {
+            let found = catalog.routines_in(schema, name.last()).into_iter();
+            found.map(move |def| (rank, def.clone()))
+        };
+        match name.schema() {
+            Some(schema) => self
+                .schema_named(schema)
+                .into_iter()
+                .flat_map(|schema| in_schema((0, schema)))
+                .collect(),
+            None => {
+                let path = self.search_path.iter().copied().enumerate();
+                path.filter(|(_, schema)| *schema != builtin::PG_CATALOG)
+                    // Functions are never sought in the temporary schema unless it is named.
+                    .filter(|(_, schema)| Some(*schema) != self.ctx.temporary_schema)
+                    .flat_map(in_schema)
+                    .collect()
+            }
+        }
+    }
+
+    /// Binds the arguments and chooses the function; None where the name is a type's to be cast to.
+    pub(super) fn resolve_call(
+        &mut self,
+        call: &ast::Call,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<Option<ResolvedCall>> {
+        let name = call.name.last();
+        let args_clause = if call.over.is_some() && self.clause.allows_windows() {
+            Clause::WindowArgs
+        } else if call.over.is_some() || crate::func::aggregates_named(name).is_empty() {
+            self.clause
+        } else {
+            if self.clause == Clause::Aggregate {
+                self.check_aggregate_place(pos)?;
+            }
+            Clause::Aggregate
+        };
+        let args = self.in_clause(args_clause, |b| {
+            call.args
+                .iter()
+                .map(|a| Ok((b.expr(a, scope)?, a.pos)))
+                .collect::<Result<Vec<_>>>()
+        })?;
+        let types: Vec<_> = args.iter().map(|(e, _)| e.type_oid()).collect();
+        if let Some(schema) = call.name.schema() {
+            self.schema(schema).map_err(|e| at(e, pos))?;
+        }
+        let routines = self.routines_named(&call.name);
+        let given = Given {
+            name,
+            args: &types,
+            names: &call.names,
+            variadic: call.variadic,
+            routines: &routines,
+            builtin: match call.name.schema() {
+                None => self
+                    .search_path
+                    .iter()
+                    .position(|s| *s == builtin::PG_CATALOG),
+                Some("pg_catalog") => Some(0),
+                Some(_) => None,
+            },
+        };
+        let found = match resolve_call(&given) {
+            Ok(found) => found,
+            Err(_)
+                if args.len() == 1
+                    && !call.star
+                    && !call.variadic
+                    && call.names.is_empty()
+                    && self.is_type_name(&call.name) =>
+            {
+                return Ok(None);
+            }
+            Err(mut e)
+                if matches!(
+                    e.code(),
+                    state::UNDEFINED_FUNCTION | state::AMBIGUOUS_FUNCTION
+                ) =>
+            {
+                if call.name.parts.len() > 1 && !call.name.parts[0].is_empty() {
+                    let written = call.name.to_string();
+                    let message = e.message().replacen(name, &written, 1);
+                    // What the grammar makes of SQL's own forms is called by the name alone.
+                    if call.name.parts[0] != "pg_catalog" {
+                        e.fields_mut().message = message;
+                    }
+                }
+                return Err(at(e, pos));
+            }
+            // PostgreSQL tells no place for a type it cannot determine.
+            Err(e) if e.code() == state::DATATYPE_MISMATCH && !call.variadic => return Err(e),
+            Err(e) => return Err(at(e, pos)),
+        };
+        let mut args = args
+            .into_iter()
+            .zip(&found.arg_types)
+            .map(|((e, pos), ty)| self.coerce(e, SqlType::plain(*ty), pos))
+            .collect::<Result<Vec<_>>>()?;
+        if let Callee::Routine(def) = &found.callee {
+            let def = def.clone();
+            let routine = self.routine_call(def, &found, args, &types, pos)?;
+            return Ok(Some(ResolvedCall {
+                ty: routine.ty,
+                callee: found.callee,
+                args: vec![],
+                routine: Some(Box::new(routine)),
+                given: types,
+            }));
+        }
+        if name.contains("json") {
+            // What these make of a value depends on its type, which not every value tells.
+            for arg in &mut args {
+                if let Some(ty) = crate::func::json::telling_type(arg.type_oid()) {
+                    *arg = self.explicit_cast(arg.clone(), SqlType::plain(ty), pos)?;
+                }
+            }
+        }
+        if let Callee::Scalar(func) = found.callee
+            && crate::func::enums::takes_type(func)
+        {
+            let ty = found.arg_types[0].0;
+            args.push(Expr::Const(Datum::Oid(ty), SqlType::OID));
+        }
+        if let Callee::Scalar(func) | Callee::Set(func) = found.callee
+            && !found.fill.is_empty()
+        {
+            args = self.filled(func, &found.fill, args)?;
+        }
+        if call.variadic
+            && let Some(last) = args.pop()
+        {
+            args.push(Expr::Variadic(Box::new(last)));
+        }
+        let ty = SqlType::plain(found.ret);
+        Ok(Some(ResolvedCall {
+            callee: found.callee,
+            args,
+            ty,
+            routine: None,
+            given: types,
+        }))
+    }
+
+    fn is_type_name(&self, name: &ast::Name) -> bool {
+        let plain = name.schema().is_none_or(|s| s == "pg_catalog");
+        plain && throng_types::sqltype::type_by_name(name.last()).is_some()
+            || self.made_type(name).is_some()
+    }
+
+    /// The arguments of a built-in function in its own order.
+    fn filled(&mut self, func: &Function, fill: &[Filler], args: Vec<Expr>) -> Result<Vec<Expr>> {
+        fill.iter()
+            .map(|filler| match filler {
+                Filler::Given(i) => Ok(args[*i].clone()),
+                Filler::Default(place) => {
+                    let text = named::default(func.oid, *place).ok_or_else(|| {
+                        Error::unsupported(format!(
+                            "leaving out an argument of {} before others",
+                            func.name
+                        ))
+                    })?;
+                    let ty = SqlType::plain(func.args[*place]);
+                    let value = crate::io::input_text(&self.ctx.eval, text, ty)?;
+                    Ok(Expr::Const(value, ty))
+                }
+            })
+            .collect()
+    }
+
+    /// A call of a user's function: arguments gathered, defaults bound, the types of what it returns.
+    fn routine_call(
+        &mut self,
+        def: Arc<RoutineDef>,
+        found: &Resolved,
+        mut args: Vec<Expr>,
+        given: &[Oid],
+        pos: Pos,
+    ) -> Result<RoutineCall> {
+        let written: Vec<ArgDef> = def.call_args().cloned().collect();
+        let actual = |ty: Oid| actual_type(ty, &found.declared, given).unwrap_or(ty);
+        if let Some(fixed) = found.variadic_from {
+            let items = args.split_off(fixed);
+            let element = items.first().map_or(oid::TEXT, Expr::type_oid);
+            let array = array_of(element).ok_or_else(|| {
+                let message = format!(
+                    "could not find array type for data type {}",
+                    type_name(element)
+                );
+                Error::new(state::UNDEFINED_OBJECT, message).position(pos + 1)
+            })?;
+            args.push(Expr::Array(items, SqlType::plain(array)));
+        } else {
+            let given = std::mem::take(&mut args);
+            for filler in &found.fill {
+                args.push(match filler {
+                    Filler::Given(i) => given[*i].clone(),
+                    Filler::Default(place) => {
+                        let arg = written.get(*place);
+                        let text = arg.and_then(|a| a.default.as_deref()).unwrap_or("NULL");
+                        let declared = arg.map_or(oid::TEXT, |a| a.ty);
+                        self.stored_default(text, actual(declared))?
+                    }
+                });
+            }
+        }
+        // What only comes back is not handed over.
+        let mut modes = written.iter().map(|a| a.mode.is_input());
+        args.retain(|_| modes.next().unwrap_or(true));
+        let columns = self.routine_columns(&def, &actual);
+        let ty = match columns.is_empty() {
+            true => SqlType::plain(found.ret),
+            false => SqlType::RECORD,
+        };
+        let mut call = RoutineCall {
+            def,
+            args,
+            ty,
+            columns,
+            inline: None,
+        };
+        call.inline = self.inline_value(&call).map(Arc::new);
+        Ok(call)
+    }
+
+    fn stored_default(&mut self, text: &str, ty: Oid) -> Result<Expr> {
+        let ast = crate::parse::parse_expr(text)?;
+        let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
+        let arguments = self.arguments.take();
+        let bound = self.expr(&ast, &Scope::empty());
+        self.arguments = arguments;
+        self.search_path = path;
+        let ty = match crate::catalog::is_polymorphic(ty) {
+            true => bound.as_ref().map_or(oid::TEXT, |e| e.type_oid()),
+            false => ty,
+        };
+        let cast = self.coerce(bound?, SqlType::plain(ty), ast.pos);
+        cast.map_err(|mut e| {
+            e.fields_mut().position = None;
+            e
+        })
+    }
+
+    /// The columns of the rows a function returns; none where it returns values, or records of any kind.
+    pub(super) fn routine_columns(
+        &self,
+        def: &RoutineDef,
+        actual: &dyn Fn(Oid) -> Oid,
+    ) -> Vec<RelColumn> {
+        if let Some(table) = def.row_of.and_then(|oid| self.catalog().table(oid)) {
+            return table
+                .live_columns()
+                .map(|(_, c)| RelColumn {
+                    name: c.name.clone(),
+                    ty: c.ty,
+                })
+                .collect();
+        }
+        if let Some(view) = def.row_of.and_then(|oid| self.catalog().view(oid)) {
+            return super::view::view_rel_columns(view);
+        }
+        if def.ret != oid::RECORD {
+            return vec![];
+        }
+        let named = def.outputs().zip(1..).map(|(arg, n)| RelColumn {
+            name: match arg.name.as_str() {
+                "" => format!("column{n}"),
+                name => name.to_owned(),
+            },
+            ty: SqlType::plain(actual(arg.ty)),
+        });
+        named.collect()
+    }
+
+    /// CALL of a procedure.
+    pub(super) fn call_procedure(&mut self, call: &ast::Call, pos: Pos) -> Result<RoutineCall> {
+        let scope = Scope::empty();
+        let clause = Clause::Other("CALL arguments");
+        let resolved = self.in_clause(clause, |b| b.resolve_call(call, pos, &scope));
+        let resolved = resolved.map_err(|mut e| {
+            if e.code() == state::UNDEFINED_FUNCTION {
+                let fields = e.fields_mut();
+                fields.message = fields.message.replacen("function ", "procedure ", 1);
+                fields.hint = Some("No procedure matches the given name and argument types. You might need to add explicit type casts.".into());
+            }
+            e
+        })?;
+        match resolved {
+            Some(ResolvedCall {
+                routine: Some(routine),
+                ..
+            }) if routine.def.kind == RoutineKind::Procedure => Ok(*routine),
+            _ => {
+                let given = resolved.map_or(vec![], |found| found.given);
+                let types: Vec<String> = given.iter().map(|ty| type_name(*ty)).collect();
+                let message = format!("{}({}) is not a procedure", call.name, types.join(", "));
+                Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                    .hint("To call a function, use SELECT.")
+                    .position(pos + 1))
+            }
+        }
+    }
+
+    /// What a call of a user's function is in an expression.
+    pub(super) fn routine_value(
+        &mut self,
+        call: &ast::Call,
+        routine: Box<RoutineCall>,
+        given: &[Oid],
+        pos: Pos,
+    ) -> Result<Expr> {
+        self.plain_call(call, pos)?;
+        if routine.def.kind == RoutineKind::Procedure {
+            let args: Vec<String> = given.iter().map(|ty| type_name(*ty)).collect();
+            let message = format!("{}({}) is a procedure", call.name, args.join(", "));
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                .hint("To call a procedure, use CALL.")
+                .position(pos + 1));
+        }
+        if !routine.def.set {
+            return Ok(Expr::Routine(routine));
+        }
+        if !self.clause.allows_sets() {
+            let message = format!(
+                "set-returning functions are not allowed in {}",
+                self.clause.name()
+            );
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1));
+        }
+        Ok(Expr::SetRoutine(routine))
+    }
+
+    /// `(f(x)).a`, `(t).a`: a field of a row whose columns are known.
+    pub(super) fn row_field(&self, row: Expr, name: &str) -> std::result::Result<Expr, Expr> {
+        let fields = row_columns(&row);
+        match fields.iter().position(|c| c.name == name) {
+            Some(at) => Ok(Expr::Field {
+                row: Box::new(row),
+                at: at as u32,
+                ty: fields[at].ty,
+            }),
+            None => Err(row),
+        }
+    }
+}
+
+/// The columns of a row value, as far as they are known.
+pub(crate) fn row_columns(row: &Expr) -> Vec<RelColumn> {
+    match row {
+        Expr::Routine(call) | Expr::SetRoutine(call) => call.columns.clone(),
+        Expr::Row(fields, Some(names)) => fields
+            .iter()
+            .zip(names.iter())
+            .map(|(field, name)| RelColumn {
+                name: name.to_string(),
+                ty: field.ty(),
+            })
+            .collect(),
+        Expr::Row(fields, None) => fields
+            .iter()
+            .zip(1..)
+            .map(|(field, n)| RelColumn {
+                name: format!("f{n}"),
+                ty: field.ty(),
+            })
+            .collect(),
+        _ => vec![],
+    }
+}

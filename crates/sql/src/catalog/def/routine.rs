@@ -1,0 +1,150 @@
+//! Functions and procedures that users made.
+
+use serde::{Deserialize, Serialize};
+use throng_types::{Oid, oid};
+
+use super::{ViewUse, id};
+use crate::func::Volatility;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RoutineKind {
+    Function,
+    Procedure,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ArgMode {
+    In,
+    Out,
+    InOut,
+    Variadic,
+    /// A column of RETURNS TABLE.
+    Table,
+}
+
+impl ArgMode {
+    /// A call gives a value for it.
+    pub fn is_input(self) -> bool {
+        matches!(self, ArgMode::In | ArgMode::InOut | ArgMode::Variadic)
+    }
+    /// It is a part of the result.
+    pub fn is_output(self) -> bool {
+        matches!(self, ArgMode::Out | ArgMode::InOut | ArgMode::Table)
+    }
+    /// As `pg_proc.proargmodes` has it.
+    pub fn letter(self) -> u8 {
+        match self {
+            ArgMode::In => b'i',
+            ArgMode::Out => b'o',
+            ArgMode::InOut => b'b',
+            ArgMode::Variadic => b'v',
+            ArgMode::Table => b't',
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArgDef {
+    /// Empty: none.
+    pub name: String,
+    #[serde(with = "id")]
+    pub ty: Oid,
+    pub mode: ArgMode,
+    /// SQL text of the default, cast to the argument's type.
+    pub default: Option<String>,
+}
+
+/// What a routine does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum RoutineBody {
+    /// Statements that are read when it is called, under the caller's search path.
+    Text(String),
+    /// The same, read when it was made: names are sought in the schemas of then. `atomic`: written with BEGIN ATOMIC.
+    Standard {
+        text: String,
+        atomic: bool,
+        #[serde(with = "id")]
+        path: Vec<Oid>,
+    },
+}
+
+/// A function or a procedure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoutineDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    #[serde(with = "id")]
+    pub schema: Oid,
+    pub name: String,
+    #[serde(with = "id")]
+    pub owner: Oid,
+    pub kind: RoutineKind,
+    pub args: Vec<ArgDef>,
+    /// `record` where it gives rows of several columns.
+    #[serde(with = "id")]
+    pub ret: Oid,
+    /// The table whose rows it returns.
+    #[serde(with = "id")]
+    pub row_of: Option<Oid>,
+    /// SETOF or TABLE.
+    pub set: bool,
+    pub strict: bool,
+    pub volatility: Volatility,
+    pub security_definer: bool,
+    pub leakproof: bool,
+    /// `u`, `r` or `s`.
+    pub parallel: char,
+    pub cost: f64,
+    /// 0 where it returns no set.
+    pub rows: f64,
+    /// `SET name TO value`: in force while it runs.
+    pub settings: Vec<(String, String)>,
+    pub body: RoutineBody,
+    /// What its types, its defaults and a body that was read name: they cannot go while it is there.
+    pub uses: Vec<ViewUse>,
+}
+
+impl RoutineDef {
+    pub fn inputs(&self) -> impl Iterator<Item = &ArgDef> {
+        self.args.iter().filter(|a| a.mode.is_input())
+    }
+    /// The arguments a call writes down: CALL those that come back, too.
+    pub fn call_args(&self) -> impl Iterator<Item = &ArgDef> {
+        let procedure = self.kind == RoutineKind::Procedure;
+        let args = self.args.iter();
+        args.filter(move |a| a.mode.is_input() || procedure && a.mode == ArgMode::Out)
+    }
+    pub fn outputs(&self) -> impl Iterator<Item = &ArgDef> {
+        self.args.iter().filter(|a| a.mode.is_output())
+    }
+    /// The types that tell it from others of its name.
+    pub fn input_types(&self) -> Vec<Oid> {
+        self.inputs().map(|a| a.ty).collect()
+    }
+    /// How many of its last arguments may be left out.
+    pub fn defaults(&self) -> usize {
+        self.inputs().filter(|a| a.default.is_some()).count()
+    }
+    /// The last argument takes any number of values.
+    pub fn is_variadic(&self) -> bool {
+        self.args.iter().any(|a| a.mode == ArgMode::Variadic)
+    }
+    /// Some argument's type, or the result's, is decided by each call.
+    pub fn is_polymorphic(&self) -> bool {
+        self.args.iter().any(|a| is_polymorphic(a.ty)) || is_polymorphic(self.ret)
+    }
+}
+
+/// A type that stands for whatever a call gives.
+pub fn is_polymorphic(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::ANYELEMENT
+            | oid::ANYARRAY
+            | oid::ANYNONARRAY
+            | oid::ANYENUM
+            | oid::ANYCOMPATIBLE
+            | oid::ANYCOMPATIBLEARRAY
+            | oid::ANYCOMPATIBLENONARRAY
+    )
+}
