@@ -15,6 +15,7 @@ mod copy;
 mod ddl;
 mod dml;
 mod expr;
+mod grant;
 mod keyword;
 mod lexer;
 mod merge;
