@@ -59,6 +59,10 @@ impl Binder<'_> {
         for when in &ast.whens {
             actions.push(self.merge_when(when, &target, &sides, &outer)?);
         }
+        let mut written = Vec::with_capacity(actions.len());
+        for (when, action) in ast.whens.iter().zip(&actions) {
+            written.push((action.clone(), merged_columns(when, action, &target)?));
+        }
         let (row, new) = (self.new_rel(), self.new_rel());
         let mut checks = self.checks(&table, row)?;
         for mut check in target.checks {
@@ -77,13 +81,16 @@ impl Binder<'_> {
         let returning = self.returning(&ast.returning, &after, rows, &outer);
         self.merging = saved;
         let returning = returning?;
-        let mut written = Vec::with_capacity(actions.len());
-        for (when, action) in ast.whens.iter().zip(&actions) {
-            written.push((action.clone(), merged_columns(when, action, &target)?));
-        }
         let mut exprs = vec![&on];
         exprs.extend(returning.iter().map(|t| &t.expr));
-        self.merges(place, &target, &[rel, row, new], &source, &written, &exprs);
+        self.merges(
+            place,
+            (&target.links, &target.exprs),
+            &[rel, row, new],
+            &source,
+            &written,
+            &exprs,
+        );
         let joined = Joined {
             target: FromItem::of_table(&table, rel, ast.alias.as_deref()),
             visible: target.filter,

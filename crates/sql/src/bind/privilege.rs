@@ -11,7 +11,6 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Binder;
-use super::updatable::WriteTarget;
 use crate::catalog::acl::right;
 use crate::catalog::{Catalog, Relation, TableDef, ViewDef};
 use crate::expr::{Expr, RelId};
@@ -326,7 +325,7 @@ impl Binder<'_> {
     pub(super) fn merges(
         &mut self,
         place: usize,
-        target: &WriteTarget,
+        (links, view_columns): (&[Link], &[Expr]),
         rels: &[RelId],
         source: &FromItem,
         actions: &[(MergeAction, Vec<u16>)],
@@ -337,18 +336,18 @@ impl Binder<'_> {
             all.extend(&action.condition);
             match &action.write {
                 MergeWrite::Nothing => {}
-                MergeWrite::Delete => self.writes(&target.links, right::DELETE, &[]),
+                MergeWrite::Delete => self.writes(links, right::DELETE, &[]),
                 MergeWrite::Insert(values) => {
-                    self.writes(&target.links, right::INSERT, columns);
+                    self.writes(links, right::INSERT, columns);
                     all.extend(values);
                 }
                 MergeWrite::Update(set) => {
-                    self.writes(&target.links, right::UPDATE, columns);
+                    self.writes(links, right::UPDATE, columns);
                     all.extend(set.iter().map(|(_, e)| e));
                 }
             }
         }
-        self.reads_target(&target.links, rels, &target.exprs, &all);
+        self.reads_target(links, rels, view_columns, &all);
         if self.accesses.len() == place {
             return;
         }
