@@ -100,10 +100,11 @@ pub enum Ddl {
     },
     CreateIndex(CreateIndex),
     CreateView(CreateView),
-    /// Its check option, if any is left.
+    /// Its check option, if any is left, and its other storage parameters.
     AlterView {
         view: Oid,
         check: Option<CheckOption>,
+        options: Vec<(String, String)>,
     },
     CreateSequence {
         sequence: NewSequence,
@@ -156,10 +157,16 @@ pub enum Ddl {
     DropRole {
         roles: Vec<Oid>,
     },
-    GrantRole {
+    GrantRole(GrantRole),
+    Grant(Grant),
+    AlterDefaultPrivileges(AlterDefaultPrivileges),
+    ReassignOwned {
         roles: Vec<Oid>,
-        members: Vec<Oid>,
-        revoke: bool,
+        to: Oid,
+    },
+    DropOwned {
+        roles: Vec<Oid>,
+        cascade: bool,
     },
     CreateEnum {
         schema: Oid,
@@ -222,8 +229,13 @@ impl Ddl {
             Ddl::AlterRole { .. } | Ddl::AlterRoleSet { role: Some(_), .. } => "ALTER ROLE".into(),
             Ddl::AlterRoleSet { role: None, .. } => "ALTER DATABASE".into(),
             Ddl::DropRole { .. } => "DROP ROLE".into(),
-            Ddl::GrantRole { revoke: false, .. } => "GRANT ROLE".into(),
-            Ddl::GrantRole { revoke: true, .. } => "REVOKE ROLE".into(),
+            Ddl::GrantRole(grant) if grant.revoke => "REVOKE ROLE".into(),
+            Ddl::GrantRole(_) => "GRANT ROLE".into(),
+            Ddl::Grant(grant) if grant.revoke => "REVOKE".into(),
+            Ddl::Grant(_) => "GRANT".into(),
+            Ddl::AlterDefaultPrivileges(_) => "ALTER DEFAULT PRIVILEGES".into(),
+            Ddl::ReassignOwned { .. } => "REASSIGN OWNED".into(),
+            Ddl::DropOwned { .. } => "DROP OWNED".into(),
             Ddl::CreateEnum { .. } => "CREATE TYPE".into(),
             Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
             Ddl::CreateRoutine { def, .. } => match def.kind {
@@ -268,6 +280,60 @@ impl RoutineAttributes {
         }
         settings
     }
+}
+
+/// GRANT or REVOKE of roles.
+#[derive(Clone, Debug)]
+pub struct GrantRole {
+    pub roles: Vec<Oid>,
+    pub members: Vec<Oid>,
+    pub revoke: bool,
+    /// Of a GRANT: what was said of the options. Of a REVOKE: those revoked alone.
+    pub admin: Option<bool>,
+    pub inherit: Option<bool>,
+    pub set: Option<bool>,
+    pub grantor: Option<Oid>,
+    pub cascade: bool,
+}
+
+/// GRANT or REVOKE of rights on objects.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    pub revoke: bool,
+    /// WITH GRANT OPTION, GRANT OPTION FOR.
+    pub option: bool,
+    /// On whole objects; None: ALL PRIVILEGES.
+    pub rights: Option<u32>,
+    /// On columns by name; None: ALL PRIVILEGES.
+    pub columns: Vec<(Option<u32>, Vec<String>)>,
+    pub objects: Vec<Granted>,
+    /// NONE: PUBLIC.
+    pub grantees: Vec<Oid>,
+    pub cascade: bool,
+}
+
+/// What rights are granted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    pub kind: crate::catalog::acl::Kind,
+    pub oid: Oid,
+    /// It was called a table, whatever relation it is.
+    pub as_table: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct AlterDefaultPrivileges {
+    /// Whose objects.
+    pub roles: Vec<Oid>,
+    /// NONE: in every schema.
+    pub schemas: Vec<Oid>,
+    pub kind: crate::catalog::acl::Kind,
+    pub revoke: bool,
+    pub option: bool,
+    /// None: ALL PRIVILEGES.
+    pub rights: Option<u32>,
+    pub grantees: Vec<Oid>,
+    pub cascade: bool,
 }
 
 /// An object a command is about.
@@ -538,6 +604,8 @@ pub struct RoleOptions {
     pub in_roles: Vec<Oid>,
     /// Roles that join it.
     pub members: Vec<Oid>,
+    /// Roles that join it and may grant it.
+    pub admins: Vec<Oid>,
 }
 
 /// Everything that is neither a query nor a change of the catalog.
@@ -609,6 +677,8 @@ pub enum Command {
         mode: TableLock,
         nowait: bool,
     },
+    /// Nothing is left to do it to; its tag.
+    NothingTo(&'static str),
     /// No tables: all of them.
     Vacuum {
         tables: Vec<Oid>,

@@ -1,5 +1,6 @@
 //! Statements that neither read rows nor define anything: transactions, settings, cursors, maintenance.
 
+use throng_sql::catalog::builtin;
 use throng_sql::command::{Command, Discard, TransactionModes};
 use throng_sql::expr::Expr;
 use throng_sql::plan::TableLock;
@@ -177,6 +178,7 @@ impl Session {
                 self.lock_named(&tables, mode, nowait).await?;
                 "LOCK TABLE"
             }
+            Command::NothingTo(tag) => tag,
             Command::Vacuum {
                 tables,
                 full,
@@ -425,11 +427,14 @@ impl Session {
         Ok(())
     }
 
-    async fn checkpoint(&self) -> Result<()> {
-        if !self.role.superuser {
-            return Err(Error::new(
-                state::INSUFFICIENT_PRIVILEGE,
-                "permission denied to execute CHECKPOINT command",
+    async fn checkpoint(&mut self) -> Result<()> {
+        if !self
+            .catalog()
+            .acts_as(self.role.oid, builtin::PG_CHECKPOINT)
+        {
+            let message = "permission denied to execute CHECKPOINT command";
+            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).detail(
+                "Only roles with privileges of the \"pg_checkpoint\" role may execute this command.",
             ));
         }
         self.handle

@@ -69,7 +69,9 @@ impl Session {
                 "pg_execute_server_program",
             ),
         };
-        if !self.role.superuser {
+        let catalog = self.engine.catalog();
+        let needed = catalog.role_by_name(role).map_or(Oid::NONE, |r| r.oid);
+        if !catalog.acts_as(self.role.oid, needed) {
             let message = format!("permission denied to COPY {what}");
             let detail =
                 format!("Only roles with privileges of the \"{role}\" role may COPY {what}.");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use throng_buffer::Wait;
 use throng_observe::{Object, WaitEvent};
-use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, builtin};
+use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX};
 use throng_sql::func::{EvalResult, EvalStop};
 use throng_sql::settings::SERVER_VERSION;
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
@@ -242,107 +242,6 @@ impl SessionHost<'_> {
             // Everything else there is lives in pg_catalog.
             _ => true.into(),
         }
-    }
-
-    // Privileges: roles own what they make, superusers may do everything, the rest is everybody's to read.
-
-    fn role_named(&self, value: &Datum) -> Result<Oid> {
-        match value {
-            Datum::Text(name) => self.role_oid(name),
-            oid => Ok(object(oid)),
-        }
-    }
-
-    fn is_superuser(&self, role: Oid) -> bool {
-        self.catalog.role(role).is_some_and(|r| r.superuser)
-    }
-
-    /// `has_…_privilege([role,] object, …, privilege)`: the object is looked up, so that a wrong name is an error.
-    fn has_privilege(&self, what: &str, args: &[Datum]) -> EvalResult {
-        let columns = usize::from(what == "column");
-        let own_role = args.len() == 2 + columns;
-        let (role, rest) = match own_role {
-            true => (self.session.role.oid, args),
-            false => (self.role_named(&args[0])?, &args[1..]),
-        };
-        let owner = match (what, &rest[0]) {
-            ("table" | "column" | "any_column" | "sequence", Datum::Text(name)) => {
-                Some(self.owner_of(self.relation(name)?))
-            }
-            ("table" | "column" | "any_column" | "sequence", oid) => {
-                match self.catalog.relation(object(oid)) {
-                    Some(relation) => Some(self.owner_of(relation)),
-                    None => return Ok(Datum::Null),
-                }
-            }
-            ("schema", Datum::Text(name)) => match self.catalog.schema_by_name(name) {
-                Some(schema) => Some(schema.owner),
-                None => {
-                    let message = format!("schema \"{name}\" does not exist");
-                    return Err(Error::new(state::INVALID_SCHEMA_NAME, message).into());
-                }
-            },
-            ("database", Datum::Text(name)) if self.catalog.database_by_name(name).is_none() => {
-                let message = format!("database \"{name}\" does not exist");
-                return Err(Error::new(state::INVALID_CATALOG_NAME, message).into());
-            }
-            _ => None,
-        };
-        let wanted = rest
-            .last()
-            .map(text)
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        let harmless = wanted.split(',').all(|w| {
-            matches!(
-                w.trim(),
-                "select" | "usage" | "execute" | "connect" | "references"
-            )
-        });
-        Ok((self.is_superuser(role) || owner == Some(role) || harmless).into())
-    }
-
-    fn owner_of(&self, relation: Relation) -> Oid {
-        match relation {
-            Relation::Table(def) => def.owner,
-            Relation::Sequence(def) => def.owner,
-            Relation::View(def) => def.owner,
-            Relation::Index(def) => self
-                .catalog
-                .table(def.table)
-                .map_or(builtin::SUPERUSER, |t| t.owner),
-            Relation::Virtual(_) => builtin::SUPERUSER,
-        }
-    }
-
-    fn has_role(&self, args: &[Datum]) -> Result<Datum> {
-        let (member, group) = match args {
-            [member, group, _] => (self.role_named(member)?, self.role_named(group)?),
-            [group, _] => (self.session.role.oid, self.role_named(group)?),
-            _ => return Ok(Datum::Null),
-        };
-        Ok((self.is_superuser(member) || self.is_member(member, group)).into())
-    }
-
-    /// Whether `member` is `group` or in it, over any number of steps.
-    pub(super) fn is_member(&self, member: Oid, group: Oid) -> bool {
-        let mut open = vec![member];
-        let mut seen = Vec::new();
-        while let Some(role) = open.pop() {
-            if role == group {
-                return true;
-            }
-            if !seen.contains(&role) {
-                seen.push(role);
-                open.extend(
-                    self.catalog
-                        .role(role)
-                        .iter()
-                        .flat_map(|r| r.member_of.clone()),
-                );
-            }
-        }
-        false
     }
 
     // Sizes

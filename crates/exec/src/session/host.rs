@@ -69,6 +69,17 @@ impl<'a> SessionHost<'a> {
         }
     }
 
+    /// 42501 for a schema of others' that the role may not use.
+    fn may_look_into(&self, schema: Oid) -> Result<()> {
+        let own = self.session.temporary.schema(self.catalog) == Some(schema);
+        if own || self.catalog.may_look_into(self.session.role.oid, schema) {
+            return Ok(());
+        }
+        let name = self.catalog.schema(schema).map_or("", |s| &s.name);
+        let message = format!("permission denied for schema {name}");
+        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
+    }
+
     /// A relation by its name as SQL writes it.
     pub fn relation(&self, name: &str) -> Result<Relation> {
         let parsed = parse_name(name)?;
@@ -76,9 +87,13 @@ impl<'a> SessionHost<'a> {
             None => self
                 .catalog
                 .find_relation(&self.search_path(), parsed.last()),
-            Some(schema) => self
-                .schema_named(schema)
-                .and_then(|schema| self.catalog.relation_in(schema, parsed.last())),
+            Some(schema) => {
+                let schema = self.schema_named(schema);
+                if let Some(schema) = schema {
+                    self.may_look_into(schema)?;
+                }
+                schema.and_then(|schema| self.catalog.relation_in(schema, parsed.last()))
+            }
         };
         found.ok_or_else(|| {
             Error::new(
@@ -94,7 +109,8 @@ impl<'a> SessionHost<'a> {
         Some(self.catalog.display_name(&self.search_path(), &relation))
     }
 
-    fn named_type(&self, name: &str) -> Result<Oid> {
+    /// A type by its name as SQL writes it.
+    pub(super) fn type_oid(&self, name: &str) -> Result<Oid> {
         let lower = name.trim().to_lowercase();
         let lower = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
         // A modifier says nothing about which type it is.
@@ -142,7 +158,7 @@ impl<'a> SessionHost<'a> {
                 args.split(',')
                     .map(str::trim)
                     .filter(|a| !a.is_empty())
-                    .map(|a| self.named_type(a))
+                    .map(|a| self.type_oid(a))
                     .collect::<Result<_>>()?,
             ),
         };
@@ -207,7 +223,7 @@ impl<'a> SessionHost<'a> {
                 args.split(',')
                     .map(|a| match a.trim() {
                         "none" | "NONE" => Ok(Oid::NONE),
-                        a => self.named_type(a),
+                        a => self.type_oid(a),
                     })
                     .collect::<Result<_>>()?,
             ),
@@ -346,7 +362,7 @@ impl Host for SessionHost<'_> {
     fn object_oid(&self, kind: ObjectKind, name: &str) -> Result<Oid, EvalStop> {
         Ok(match kind {
             ObjectKind::Class => self.relation(name)?.oid(),
-            ObjectKind::Type => self.named_type(name)?,
+            ObjectKind::Type => self.type_oid(name)?,
             ObjectKind::Procedure | ObjectKind::ProcedureWithArguments => self.procedure(name)?,
             ObjectKind::Operator | ObjectKind::OperatorWithArguments => self.operator(name)?,
             ObjectKind::Namespace => self.schema_oid(&identifier(name)?)?,

@@ -22,6 +22,7 @@ mod notify;
 mod plans;
 mod portal;
 mod prepared;
+mod privilege;
 mod query;
 mod roles;
 mod routine;
@@ -43,6 +44,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use throng_observe::SessionWaits;
+use throng_sql::catalog::acl::right;
 use throng_sql::catalog::{Catalog, RoleDef};
 use throng_sql::command::BoundStatement;
 use throng_sql::io::FormatSettings;
@@ -155,7 +157,7 @@ fn steer_waits(entry: &SessionEntry, settings: &SessionSettings) {
 
 impl Session {
     /// # Errors
-    /// 53300 when there are too many; 28000 for a role that may not log in; what is wrong with `options`.
+    /// 53300 when there are too many; 28000 for a role that may not log in; 42501 for one that may not connect; what is wrong with `options`.
     pub fn new(engine: Arc<Engine>, login: Login) -> Result<Session> {
         let mut admission = engine.admit()?;
         let catalog = engine.catalog();
@@ -168,6 +170,11 @@ impl Session {
                 ));
             }
         };
+        if catalog.database_rights(role.oid, right::CONNECT) == 0 {
+            let message = format!("permission denied for database \"{}\"", login.database);
+            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)
+                .detail("User does not have CONNECT privilege."));
+        }
         let mut settings = SessionSettings::new(&engine.settings());
         settings.force(Id::IsSuperuser, Value::Bool(role.superuser));
         settings.force(Id::SessionAuthorization, Value::Text(login.user.clone()));

@@ -4,6 +4,7 @@
 //! login role ──SET SESSION AUTHORIZATION──▶ session role ──SET ROLE──▶ current role
 //! ```
 
+use throng_sql::catalog::Through;
 use throng_sql::settings::{Id, Value};
 use throng_types::error::state;
 use throng_types::{Error, Result};
@@ -26,10 +27,7 @@ impl Session {
             Some(name) => {
                 let role = self.role_named(name)?;
                 let catalog = self.catalog();
-                let may = self.session_role.superuser
-                    || self
-                        .host(&catalog)
-                        .is_member(self.session_role.oid, role.oid);
+                let may = catalog.in_role(self.session_role.oid, role.oid, Through::Set);
                 if !may {
                     let message = format!("permission denied to set role \"{name}\"");
                     return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));

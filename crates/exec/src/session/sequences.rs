@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use throng_access::TxContext;
 use throng_buffer::{Mtr, PoolCore, Try, retry, retry_blocking};
 use throng_sql::catalog::SequenceDef;
+use throng_sql::catalog::acl::right;
 use throng_sql::func::EvalStop;
 use throng_txn::Txn;
 use throng_types::error::state;
@@ -306,6 +307,10 @@ impl SessionHost<'_> {
 
     pub(super) fn next_value(&self, sequence: Oid) -> Result<i64, EvalStop> {
         let def = self.sequence(sequence)?;
+        // An identity column's is nobody else's to grant: who may insert takes its next value.
+        if !def.identity {
+            self.may_use(def, right::USAGE | right::UPDATE)?;
+        }
         let session: &Session = self.session;
         session.must_be_writable("nextval()")?;
         let mut used = session.sequences.borrow_mut();
@@ -338,6 +343,7 @@ impl SessionHost<'_> {
 
     pub(super) fn current_value(&self, sequence: Oid) -> Result<i64> {
         let def = self.sequence(sequence)?;
+        self.may_use(def, right::USAGE | right::SELECT)?;
         let used = self.session.sequences.borrow();
         used.by_sequence
             .get(&sequence)
@@ -350,6 +356,9 @@ impl SessionHost<'_> {
         let latest = used
             .latest
             .filter(|oid| self.catalog.sequence(*oid).is_some());
+        if let Some(def) = latest.and_then(|oid| self.catalog.sequence(oid)) {
+            self.may_use(def, right::USAGE | right::SELECT)?;
+        }
         latest
             .and_then(|oid| used.by_sequence.get(&oid))
             .map(|had| had.last)
@@ -368,6 +377,7 @@ impl SessionHost<'_> {
         called: bool,
     ) -> Result<i64, EvalStop> {
         let def = self.sequence(sequence)?;
+        self.may_use(def, right::UPDATE)?;
         let session: &Session = self.session;
         session.must_be_writable("setval()")?;
         if !(def.min..=def.max).contains(&value) {

@@ -301,10 +301,11 @@ async fn find_referenced(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
         table.name, constraint.name
     );
-    let key = super::row::key_text(table, &places(&fk.columns), row, &cx.env.eval);
+    let key = super::row::shown_key(table, &places(&fk.columns), row, cx.env);
+    let key = key.map_or_else(String::new, |key| format!(" {key}"));
     let error = Error::new(state::FOREIGN_KEY_VIOLATION, message)
         .detail(format!(
-            "Key {key} is not present in table \"{}\".",
+            "Key{key} is not present in table \"{}\".",
             referenced.name
         ))
         .constraint(&constraint.name);
@@ -599,7 +600,8 @@ fn still_referenced(
         ),
         _ => (state::FOREIGN_KEY_VIOLATION, message),
     };
-    let key = super::row::key_text(table, &places(&fk.ref_columns), old, &cx.env.eval);
+    let key = super::row::shown_key(table, &places(&fk.ref_columns), old, cx.env);
+    let key = key.map_or_else(String::new, |key| format!(" {key}"));
     let verb = if action == FkAction::Restrict {
         "is"
     } else {
@@ -607,7 +609,7 @@ fn still_referenced(
     };
     let error = Error::new(code, message)
         .detail(format!(
-            "Key {key} {verb} referenced from table \"{}\".",
+            "Key{key} {verb} referenced from table \"{}\".",
             referencing.name
         ))
         .constraint(&constraint.name);

@@ -4,6 +4,7 @@ use throng_access::Liveness;
 use throng_access::TxContext;
 use throng_access::btree::{Check, Conflict, Run};
 use throng_buffer::{Try, retry};
+use throng_sql::catalog::acl::right;
 use throng_sql::catalog::{ConstraintDef, TableDef};
 use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
@@ -29,15 +30,37 @@ fn text(value: &Datum, def: &TableDef, at: usize, ctx: &EvalContext<'_>) -> Stri
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `Failing row contains (1, null, …).`
-pub fn failing_row(def: &TableDef, row: &[Datum], ctx: &EvalContext<'_>) -> String {
-    let values: Vec<String> = def
+/// The columns that the role may read, by place; None: all of them.
+fn readable(def: &TableDef, env: Env<'_>) -> Option<Vec<usize>> {
+    let role = env.system.current_user();
+    let relation = env.catalog.relation(def.oid)?;
+    if env.catalog.relation_rights(role, &relation, right::SELECT) != 0 {
+        return None;
+    }
+    let may = |at: &usize| {
+        let column = *at as u16 + 1;
+        env.catalog
+            .column_rights(role, &relation, column, right::SELECT)
+            != 0
+    };
+    Some((0..def.columns.len()).filter(may).collect())
+}
+
+/// `Failing row contains (1, null, …).` Of the columns that the role may read, which are then named; empty where it may read none.
+pub fn failing_row(def: &TableDef, row: &[Datum], env: Env<'_>) -> String {
+    let readable = readable(def, env);
+    let shown: Vec<usize> = def
         .columns
         .iter()
         .enumerate()
         .filter(|(_, column)| !column.dropped)
-        .map(|(at, _)| {
-            let mut shown = text(&row[at], def, at, ctx);
+        .map(|(at, _)| at)
+        .filter(|at| readable.as_ref().is_none_or(|columns| columns.contains(at)))
+        .collect();
+    let values: Vec<String> = shown
+        .iter()
+        .map(|at| {
+            let mut shown = text(&row[*at], def, *at, &env.eval);
             if shown.len() > LONGEST_SHOWN {
                 shown.truncate(shown.floor_char_boundary(LONGEST_SHOWN));
                 shown.push_str("...");
@@ -45,7 +68,30 @@ pub fn failing_row(def: &TableDef, row: &[Datum], ctx: &EvalContext<'_>) -> Stri
             shown
         })
         .collect();
-    format!("Failing row contains ({}).", values.join(", "))
+    let values = values.join(", ");
+    if readable.is_none() {
+        return format!("Failing row contains ({values}).");
+    }
+    let names: Vec<&str> = shown.iter().map(|at| &*def.columns[*at].name).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("Failing row contains ({}) = ({values}).", names.join(", ")),
+    }
+}
+
+/// The error with its detail, where there is one.
+fn with_detail(error: Error, detail: String) -> Error {
+    match detail.is_empty() {
+        true => error,
+        false => error.detail(detail),
+    }
+}
+
+/// The key columns and a row's values of them, where the role may read these.
+pub fn shown_key(def: &TableDef, columns: &[usize], row: &[Datum], env: Env<'_>) -> Option<String> {
+    let readable = readable(def, env);
+    let all = readable.is_none_or(|seen| columns.iter().all(|at| seen.contains(at)));
+    all.then(|| key_text(def, columns, row, &env.eval))
 }
 
 /// The error, naming the table it is about.
@@ -62,9 +108,8 @@ pub fn check_not_null(def: &TableDef, row: &[Datum], env: Env<'_>) -> Result<()>
                 "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
                 column.name, def.name
             );
-            let error = Error::new(state::NOT_NULL_VIOLATION, message)
-                .detail(failing_row(def, row, &env.eval))
-                .column(&column.name);
+            let error = Error::new(state::NOT_NULL_VIOLATION, message).column(&column.name);
+            let error = with_detail(error, failing_row(def, row, env));
             return Err(about(error, def, env));
         }
     }
@@ -77,16 +122,15 @@ pub fn check_violation(def: &TableDef, name: &str, row: &[Datum], env: Env<'_>) 
         "new row for relation \"{}\" violates check constraint \"{name}\"",
         def.name
     );
-    let error = Error::new(state::CHECK_VIOLATION, message)
-        .detail(failing_row(def, row, &env.eval))
-        .constraint(name);
-    about(error, def, env)
+    let error = Error::new(state::CHECK_VIOLATION, message).constraint(name);
+    about(with_detail(error, failing_row(def, row, env)), def, env)
 }
 
 /// 44000: the row would not be seen through the view it was written through.
 pub fn view_violation(def: &TableDef, view: &str, row: &[Datum], env: Env<'_>) -> Error {
     let message = format!("new row violates check option for view \"{view}\"");
-    Error::new(state::WITH_CHECK_OPTION_VIOLATION, message).detail(failing_row(def, row, &env.eval))
+    let error = Error::new(state::WITH_CHECK_OPTION_VIOLATION, message);
+    with_detail(error, failing_row(def, row, env))
 }
 
 /// `(a, b)=(1, 2)`: key columns and a row's values of them.
@@ -108,10 +152,10 @@ pub fn unique_violation(target: &Target, index: &Index, row: &[Datum], env: Env<
         "duplicate key value violates unique constraint \"{}\"",
         index.def.name
     );
-    let key = key_text(target.def(), &index.columns, row, &env.eval);
-    let error = Error::new(state::UNIQUE_VIOLATION, message)
-        .detail(format!("Key {key} already exists."))
-        .constraint(&index.def.name);
+    let key = shown_key(target.def(), &index.columns, row, env);
+    let detail = key.map_or_else(String::new, |key| format!("Key {key} already exists."));
+    let error = Error::new(state::UNIQUE_VIOLATION, message).constraint(&index.def.name);
+    let error = with_detail(error, detail);
     about(error, target.def(), env)
 }
 

@@ -11,7 +11,7 @@ use super::scope::Scope;
 use super::table::{Draft, check_storable, identity, no_position};
 use super::{Binder, Clause, slots_of_row};
 use crate::catalog::{ColumnDef, ConstraintKind, Persistence, TableDef};
-use crate::command::{AlterTable, Ddl};
+use crate::command::{AlterTable, Ddl, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::{CastContext, find_cast};
 use crate::parse::ast::{self, AlterAction, Pos, TableConstraintKind as T};
@@ -297,7 +297,11 @@ impl Binder<'_> {
                 false => Persistence::Unlogged,
             })),
             AlterAction::OwnerTo(role) => {
-                out.push(AlterTable::SetOwner(self.role(role)?));
+                let owner = self.role(role)?;
+                let kind = TargetKind::Table;
+                let oid = draft.table.oid;
+                self.may_give(Target { kind, oid }, owner)?;
+                out.push(AlterTable::SetOwner(owner));
             }
             AlterAction::Inherit(name) => {
                 let parent = self.parent_to_inherit(name, &draft.table)?;

@@ -207,6 +207,12 @@ impl Binder<'_> {
                 }
             }
         }
+        for lock in &locks {
+            let of_rel = names.tables.iter().find(|t| t.rel == Some(lock.rel));
+            if let Some(table) = of_rel.and_then(|t| t.table.as_ref()) {
+                self.locks_rows_of(table);
+            }
+        }
         Ok(locks)
     }
 }

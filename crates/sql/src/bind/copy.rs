@@ -8,6 +8,7 @@ use throng_types::{Error, Result, oid};
 use super::dml::row_names;
 use super::scope::Scope;
 use super::{Binder, Clause, slots_of_row};
+use crate::catalog::acl::right;
 use crate::catalog::{Relation, TableDef};
 use crate::command::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyVerbosity,
@@ -88,7 +89,7 @@ impl Binder<'_> {
             return self.copy_table_to(name, columns);
         }
         let table = match self.copied(name)? {
-            Relation::Table(table) => self.check_access(table)?,
+            Relation::Table(table) => table,
             Relation::Sequence(s) => {
                 let message = format!("cannot copy to sequence \"{}\"", s.name);
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
@@ -100,6 +101,9 @@ impl Binder<'_> {
             }
         };
         let listed = self.copy_columns(&table, columns)?;
+        let link = self.target_link(&table);
+        self.writes(&[link], right::INSERT, &listed);
+        self.check_accesses(None)?;
         let mut defaults = Vec::with_capacity(table.columns.len());
         for (i, column) in table.columns.iter().enumerate() {
             let absent = !listed.contains(&(i as u16 + 1)) && !column.dropped;

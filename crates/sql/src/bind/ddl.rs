@@ -6,6 +6,8 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result, oid};
 
 use super::Binder;
+use super::privilege::any_right;
+use crate::catalog::acl::right;
 use crate::catalog::{Relation, TEMPORARY, TableDef, builtin};
 use crate::command::{
     BoundStatement, Ddl, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
@@ -265,72 +267,30 @@ impl Binder<'_> {
                     value: value.clone(),
                 }
             }
-            S::GrantRole {
+            S::GrantRole(grant) => self.grant_role(grant)?,
+            S::Grant(grant) => self.grant(grant)?,
+            S::AlterDefaultPrivileges {
                 roles,
-                members,
-                revoke,
-            } => {
-                let find = |names: &[String]| {
-                    names
-                        .iter()
-                        .map(|n| self.role(n))
-                        .collect::<Result<Vec<_>>>()
-                };
-                Ddl::GrantRole {
-                    roles: find(roles)?,
-                    members: find(members)?,
-                    revoke: *revoke,
-                }
-            }
+                schemas,
+                grant,
+            } => self.alter_default_privileges(roles, schemas, grant)?,
+            S::ReassignOwned { roles, to } => Ddl::ReassignOwned {
+                roles: self.roles(roles)?,
+                to: self.role(to)?,
+            },
+            S::DropOwned { roles, cascade } => Ddl::DropOwned {
+                roles: self.roles(roles)?,
+                cascade: *cascade,
+            },
             _ => return Err(Error::internal("not a definition")),
         };
         self.check_role_rights(&ddl)?;
         Ok(BoundStatement::Ddl(Box::new(ddl)))
     }
 
-    /// Roles are managed by superusers and those with CREATEROLE.
-    fn check_role_rights(&self, ddl: &Ddl) -> Result<()> {
-        let allowed = self
-            .catalog()
-            .role(self.ctx.user)
-            .is_some_and(|r| r.superuser || r.create_role);
-        let what = match ddl {
-            _ if allowed => return Ok(()),
-            Ddl::CreateRole { .. } => "create role",
-            Ddl::DropRole { .. } => "drop role",
-            Ddl::GrantRole { .. } => "grant role",
-            Ddl::AlterRole { role, changes } => {
-                let own_password = *role == self.ctx.user
-                    && *changes
-                        == RoleOptions {
-                            password: changes.password.clone(),
-                            ..RoleOptions::default()
-                        };
-                if own_password {
-                    return Ok(());
-                }
-                "alter role"
-            }
-            Ddl::AlterRoleSet { role, .. } if *role != Some(self.ctx.user) => "alter role",
-            _ => return Ok(()),
-        };
-        let message = format!("permission denied to {what}");
-        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
-    }
-
     /// Whether the current role may act as the owner.
     pub(super) fn acts_as(&self, owner: Oid) -> bool {
-        fn member(catalog: &crate::catalog::Catalog, role: Oid, of: Oid, depth: u32) -> bool {
-            role == of
-                || depth < 32
-                    && catalog.role(role).is_some_and(|r| {
-                        r.member_of
-                            .iter()
-                            .any(|m| member(catalog, *m, of, depth + 1))
-                    })
-        }
-        let superuser = self.catalog().role(self.user).is_some_and(|r| r.superuser);
-        superuser || member(self.catalog(), self.user, owner, 0)
+        self.catalog().acts_as(self.user, owner)
     }
 
     pub(super) fn must_own(&self, owner: Oid, what: &str, name: &str) -> Result<()> {
@@ -342,9 +302,17 @@ impl Binder<'_> {
     }
 
     pub(super) fn role(&self, name: &str) -> Result<Oid> {
-        if matches!(name, "current_user" | "current_role" | "session_user") {
+        if matches!(name, "current_user" | "current_role") {
             return Ok(self.ctx.user);
         }
+        let session_user;
+        let name = match name {
+            "session_user" => {
+                session_user = self.ctx.eval.host.session_user();
+                &session_user
+            }
+            name => name,
+        };
         self.catalog()
             .role_by_name(name)
             .map(|r| r.oid)
@@ -359,9 +327,10 @@ impl Binder<'_> {
     /// The schema of a new relation, and whether that is the session's temporary one: NONE while that is still to be made.
     pub(super) fn place(&self, name: &ast::Name, temporary: bool) -> Result<(Oid, bool)> {
         let own = self.ctx.temporary_schema.unwrap_or(Oid::NONE);
+        let temporary_place = || self.may_create_temporary().map(|()| (own, true));
         match name.schema() {
-            Some(TEMPORARY) => Ok((own, true)),
-            None if temporary => Ok((own, true)),
+            Some(TEMPORARY) => temporary_place(),
+            None if temporary => temporary_place(),
             Some(_) if temporary => {
                 let message = "cannot create temporary relation in non-temporary schema";
                 Err(Error::new(state::INVALID_TABLE_DEFINITION, message).position(name.pos + 1))
@@ -390,11 +359,13 @@ impl Binder<'_> {
                 .detail("System catalog modifications are currently disallowed."));
         }
         let pos = name.pos;
-        let owner = self.catalog().schema(schema).map_or(Oid::NONE, |s| s.owner);
-        if !self.acts_as(owner) {
-            let name = self.catalog().schema(schema).map_or("", |s| &s.name);
-            let message = format!("permission denied for schema {name}");
-            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).position(pos + 1));
+        let may = Some(schema) == self.ctx.temporary_schema
+            || self
+                .catalog()
+                .schema_rights(self.user, schema, right::CREATE)
+                != 0;
+        if !may {
+            return Err(self.schema_denied(schema).position(pos + 1));
         }
         Ok(schema)
     }
@@ -404,6 +375,19 @@ impl Binder<'_> {
         &mut self,
         name: &ast::Name,
         if_exists: bool,
+    ) -> Result<Option<Arc<TableDef>>> {
+        self.changed_table(name, if_exists, false)
+    }
+
+    pub(super) fn truncated_table(&mut self, name: &ast::Name) -> Result<Option<Arc<TableDef>>> {
+        self.changed_table(name, false, true)
+    }
+
+    fn changed_table(
+        &mut self,
+        name: &ast::Name,
+        if_exists: bool,
+        truncated: bool,
     ) -> Result<Option<Arc<TableDef>>> {
         let found = match self.find_relation(name)? {
             Some(found) => found,
@@ -419,7 +403,13 @@ impl Binder<'_> {
         };
         match found {
             Relation::Table(table) => {
-                self.must_own(table.owner, "table", &table.name)?;
+                match truncated {
+                    true => {
+                        let relation = Relation::Table(table.clone());
+                        any_right(self.catalog(), self.user, &relation, right::TRUNCATE)?;
+                    }
+                    false => self.must_own(table.owner, "table", &table.name)?,
+                }
                 Ok(Some(table))
             }
             Relation::Virtual(table) => {
@@ -630,14 +620,22 @@ impl Binder<'_> {
                 name: to.clone(),
                 only: false,
             },
-            ObjectChange::SetSchema(schema) => Ddl::SetSchema {
-                target,
-                schema: self.schema(schema)?,
-            },
-            ObjectChange::Owner(role) => Ddl::SetOwner {
-                target,
-                owner: self.role(role)?,
-            },
+            ObjectChange::SetSchema(schema) => {
+                let schema = self.schema(schema)?;
+                if self
+                    .catalog()
+                    .schema_rights(self.ctx.user, schema, right::CREATE)
+                    == 0
+                {
+                    return Err(self.schema_denied(schema));
+                }
+                Ddl::SetSchema { target, schema }
+            }
+            ObjectChange::Owner(role) => {
+                let owner = self.role(role)?;
+                self.may_give(target, owner)?;
+                Ddl::SetOwner { target, owner }
+            }
         })
     }
 
@@ -760,6 +758,8 @@ impl Binder<'_> {
             Some(role) => self.role(role)?,
             None => self.ctx.user,
         };
+        self.may_create_schemas()?;
+        self.may_become(owner)?;
         let name = match name {
             Some(name) => name.to_string(),
             None => self
@@ -955,6 +955,7 @@ impl Binder<'_> {
                 }
                 R::InRole(names) => options.in_roles.extend(find(names)?),
                 R::Members(names) => options.members.extend(find(names)?),
+                R::Admins(names) => options.admins.extend(find(names)?),
             }
         }
         Ok(options)

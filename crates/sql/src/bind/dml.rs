@@ -8,6 +8,7 @@ use throng_types::{Datum, Error, Result, SqlType};
 use super::scope::{NamedColumn, NamedTable, Names, Scope};
 use super::updatable::{Verb, WriteTarget};
 use super::{Binder, Clause};
+use crate::catalog::acl::right;
 use crate::catalog::{ColumnDef, ConstraintKind, Identity, Relation, TableDef};
 use crate::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
 use crate::parse::ast::{self, Node, Overriding, Pos};
@@ -50,24 +51,18 @@ pub(super) fn row_names(table: &Arc<TableDef>, alias: &str, rel: RelId) -> Names
 }
 
 impl Binder<'_> {
-    /// A table's rows are its owner's: privileges are not granted to others.
-    pub(super) fn check_access(&self, table: Arc<TableDef>) -> Result<Arc<TableDef>> {
-        if self.acts_as(table.owner) {
-            return Ok(table);
-        }
-        let message = format!("permission denied for table {}", table.name);
-        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
-    }
-
     /// The table a statement writes to.
     pub(super) fn target_table(&self, name: &ast::Name) -> Result<Arc<TableDef>> {
         let wrong = |message: String| {
             Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(name.pos + 1))
         };
         match self.relation(name)? {
-            Relation::Table(table) => self.check_access(table),
+            Relation::Table(table) => Ok(table),
             Relation::Virtual(table) => {
-                let message = format!("permission denied: \"{}\" is a system catalog", table.name);
+                let message = match self.catalog().is_superuser(self.user) {
+                    true => format!("permission denied: \"{}\" is a system catalog", table.name),
+                    false => format!("permission denied for table {}", table.name),
+                };
                 Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
             }
             Relation::View(view) => wrong(format!("\"{}\" is not a table", view.name)),
@@ -231,6 +226,18 @@ impl Binder<'_> {
         };
         let rows = (before, row_of(names)?);
         let returning = self.returning(&ast.returning, names, rows, &outer)?;
+        let inserted: Vec<u16> = columns[..given].iter().map(|(n, _)| *n).collect();
+        self.writes(&target.links, right::INSERT, &inserted);
+        let mut read: Vec<&Expr> = returning.iter().map(|t| &t.expr).collect();
+        if let Some(clause) = &on_conflict {
+            self.reads_arbiters(&target.links, &clause.arbiters);
+            if let ConflictAction::Update { set, filter, .. } = &clause.action {
+                let updated: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
+                self.writes(&target.links, right::UPDATE, &updated);
+                read.extend(set.iter().map(|(_, e)| e).chain(filter));
+            }
+        }
+        self.reads_target(&target.links, &[rel, old], &target.exprs, &read);
         checks.extend(target.checks);
         Ok(Insert {
             table,
@@ -700,15 +707,20 @@ impl Binder<'_> {
         let scope = Scope::within(&names, Some(&outer));
         let set = self.assignments(&ast.set, &target, &scope)?;
         let filter = self.filter(ast.filter.as_ref(), &scope)?;
-        let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
         let mut checks = self.checks(&table, new)?;
+        let after = renamed(&names, rel, new);
+        let rows = (row_of(&target.names)?, row_of(&after)?);
+        let returning = self.returning(&ast.returning, &after, rows, &outer)?;
+        let updated: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
+        self.writes(&target.links, right::UPDATE, &updated);
+        let read = set.iter().map(|(_, e)| e).chain(&filter);
+        let read: Vec<&Expr> = read.chain(returning.iter().map(|t| &t.expr)).collect();
+        self.reads_target(&target.links, &[rel, new], &target.exprs, &read);
+        let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
         checks.extend(target.checks.into_iter().map(|mut check| {
             of_entry(&mut check.expr, rel, new);
             check
         }));
-        let after = renamed(&names, rel, new);
-        let rows = (row_of(&target.names)?, row_of(&after)?);
-        let returning = self.returning(&ast.returning, &after, rows, &outer)?;
         Ok(Update {
             table,
             rel,
@@ -755,9 +767,13 @@ impl Binder<'_> {
         let from = self.items_beside(&ast.using, &mut names, &outer)?;
         let scope = Scope::within(&names, Some(&outer));
         let filter = self.filter(ast.filter.as_ref(), &scope)?;
-        let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
         let rows = (row_of(&names)?, nulls(row_of(&names)?));
         let returning = self.returning(&ast.returning, &names, rows, &outer)?;
+        self.writes(&target.links, right::DELETE, &[]);
+        let read = filter.iter().chain(returning.iter().map(|t| &t.expr));
+        let read: Vec<&Expr> = read.collect();
+        self.reads_target(&target.links, &[rel], &target.exprs, &read);
+        let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
         Ok(Delete {
             table,
             rel,

@@ -140,9 +140,8 @@ impl Binder<'_> {
             (None, Relation::View(view)) => self.schema_name(view.schema),
             (None, _) => name.schema().map(str::to_string),
         };
-        let (kind, columns, table) = match relation {
+        let (kind, columns, table) = match relation.clone() {
             Relation::Table(table) => {
-                let table = self.check_access(table)?;
                 let columns = table
                     .columns
                     .iter()
@@ -178,6 +177,7 @@ impl Binder<'_> {
             }
         };
         let id = self.new_rel();
+        self.reads(&relation, id);
         let mut rel = Rel {
             id,
             alias: name.last().to_string(),

@@ -89,7 +89,7 @@ impl Binder<'_> {
     ) -> Result<(Vec<Oid>, Vec<Oid>)> {
         let (mut all, mut alone) = (Vec::with_capacity(tables.len()), Vec::new());
         for (name, only) in tables {
-            let Some(table) = self.owned_table(name, false)? else {
+            let Some(table) = self.truncated_table(name)? else {
                 continue;
             };
             if *only && table.is_partitioned() {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
+use super::privilege::any_right;
 use super::table::{Draft, check_storable};
 use super::{Binder, at};
+use crate::catalog::acl::right;
 use crate::catalog::{
     ColumnDef, ConstraintKind, Lineage, Relation, SequenceDef, TableDef, builtin,
 };
@@ -38,7 +40,8 @@ impl Binder<'_> {
         };
         let (new, source) = match self.relation(name)? {
             Relation::Table(table) => {
-                let table = self.check_access(table)?;
+                let relation = Relation::Table(table.clone());
+                any_right(self.catalog(), self.user, &relation, right::SELECT)?;
                 let new: Vec<NewColumn> = table
                     .live_columns()
                     .map(|(_, column)| self.like_column(like, column))
@@ -46,10 +49,8 @@ impl Binder<'_> {
                 (new, Some(table))
             }
             Relation::View(view) => {
-                if !self.acts_as(view.owner) {
-                    let message = format!("permission denied for view {}", view.name);
-                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
-                }
+                let relation = Relation::View(view.clone());
+                any_right(self.catalog(), self.user, &relation, right::SELECT)?;
                 let columns = view.columns.iter();
                 let new = columns.map(|c| plain(ColumnDef::new(&c.name, c.ty)));
                 (new.collect(), None)

@@ -46,6 +46,7 @@ impl Binder<'_> {
             barred: None,
         };
         check_reachable(&ast.whens)?;
+        let place = self.accesses.len();
         let target = self.merge_target(ast)?;
         let (table, rel) = (target.table.clone(), target.rel);
         let (source, sides) = self.merge_source(ast, &target, &outer)?;
@@ -57,6 +58,10 @@ impl Binder<'_> {
         let mut actions = Vec::with_capacity(ast.whens.len());
         for when in &ast.whens {
             actions.push(self.merge_when(when, &target, &sides, &outer)?);
+        }
+        let mut written = Vec::with_capacity(actions.len());
+        for (when, action) in ast.whens.iter().zip(&actions) {
+            written.push((action.clone(), merged_columns(when, action, &target)?));
         }
         let (row, new) = (self.new_rel(), self.new_rel());
         let mut checks = self.checks(&table, row)?;
@@ -75,6 +80,17 @@ impl Binder<'_> {
         let saved = self.merging.replace(row);
         let returning = self.returning(&ast.returning, &after, rows, &outer);
         self.merging = saved;
+        let returning = returning?;
+        let mut exprs = vec![&on];
+        exprs.extend(returning.iter().map(|t| &t.expr));
+        self.merges(
+            place,
+            (&target.links, &target.exprs),
+            &[rel, row, new],
+            &source,
+            &written,
+            &exprs,
+        );
         let joined = Joined {
             target: FromItem::of_table(&table, rel, ast.alias.as_deref(), true),
             visible: target.filter,
@@ -91,7 +107,7 @@ impl Binder<'_> {
             visible: joined.visible,
             actions,
             checks,
-            returning: returning?,
+            returning,
             row,
             new,
         })
@@ -381,6 +397,28 @@ impl Binder<'_> {
         };
         var(rel.id, rel.columns.len() as i16, SqlType::BOOL)
     }
+}
+
+/// The columns that an action writes to.
+fn merged_columns(
+    when: &ast::MergeWhen,
+    action: &MergeAction,
+    target: &WriteTarget,
+) -> Result<Vec<u16>> {
+    let named = match (&when.action, &action.write) {
+        (_, MergeWrite::Update(set)) => return Ok(set.iter().map(|(n, _)| *n).collect()),
+        (ast::MergeAction::Insert { columns, .. }, _) if !columns.is_empty() => {
+            named_columns(columns, target)?
+        }
+        (ast::MergeAction::Insert { values, .. }, _) => {
+            let given = values.as_ref().map_or(0, Vec::len);
+            let all = target.all().take(given);
+            all.map(|name| Ok((target.column(name, 0)?, 0)))
+                .collect::<Result<Vec<_>>>()?
+        }
+        _ => vec![],
+    };
+    Ok(named.into_iter().map(|(n, _)| n).collect())
 }
 
 #[derive(Clone)]

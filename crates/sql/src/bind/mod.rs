@@ -13,6 +13,7 @@ mod ddl;
 mod dml;
 mod expr;
 mod from;
+mod grant;
 mod grouping;
 mod index;
 mod json;
@@ -26,6 +27,7 @@ mod routine;
 mod routine_body;
 mod routine_call;
 mod routine_change;
+mod privilege;
 mod scope;
 mod select;
 mod table;
@@ -237,6 +239,10 @@ struct Binder<'a> {
     arguments: Option<routine_body::Arguments>,
     /// The functions whose bodies are being bound in the place of their calls.
     inlining: Vec<Oid>,
+    /// What the role may not do with relations as a whole.
+    accesses: Vec<privilege::Access>,
+    /// A view's definition is bound: who may read it is seen when it is read.
+    definition: bool,
 }
 
 /// Attaches a place to an error that has none.
@@ -268,6 +274,8 @@ impl<'a> Binder<'a> {
             merging: None,
             arguments: None,
             inlining: vec![],
+            accesses: vec![],
+            definition: false,
         }
     }
 
@@ -358,7 +366,11 @@ impl<'a> Binder<'a> {
             | S::CreateRole { .. }
             | S::AlterRole { .. }
             | S::AlterRoleSet { .. }
-            | S::GrantRole { .. } => self.ddl(statement),
+            | S::GrantRole(_)
+            | S::Grant(_)
+            | S::AlterDefaultPrivileges { .. }
+            | S::ReassignOwned { .. }
+            | S::DropOwned { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
             _ => self
                 .utility(statement)
@@ -392,17 +404,20 @@ impl<'a> Binder<'a> {
                 format!("could not determine data type of parameter ${}", n + 1),
             ));
         }
-        Ok(BoundQuery {
+        let query = BoundQuery {
             kind,
             ctes: std::mem::take(&mut self.ctes),
             params: self.params.clone(),
             rel_count: self.next_rel,
-        })
+        };
+        self.check_accesses(Some(&query))?;
+        Ok(query)
     }
 
     /// Finds a relation by its written name; 42P01 where there is none.
     fn relation(&self, name: &ast::Name) -> Result<Relation> {
-        self.find_relation(name)?.ok_or_else(|| {
+        let found = self.find_relation(name).map_err(|e| at(e, name.pos))?;
+        found.ok_or_else(|| {
             let message = format!("relation \"{name}\" does not exist");
             Error::new(state::UNDEFINED_TABLE, message).position(name.pos + 1)
         })
@@ -416,6 +431,7 @@ impl<'a> Binder<'a> {
         let Some(schema) = self.schema_named(schema) else {
             return Ok(None);
         };
+        self.may_look_into(schema)?;
         Ok(self.catalog().relation_in(schema, name.last()))
     }
 

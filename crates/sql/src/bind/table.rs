@@ -697,6 +697,7 @@ impl Binder<'_> {
                         );
                         return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
                     }
+                    self.may_reference(&found, references)?;
                     Some(found.oid)
                 }
                 other => {

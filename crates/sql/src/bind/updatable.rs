@@ -11,6 +11,7 @@ use throng_types::{Error, Result};
 
 use super::Binder;
 use super::dml::{renamed, row_names};
+use super::privilege::Link;
 use super::scope::{NamedColumn, NamedTable, Names};
 use crate::catalog::{CheckOption, Relation, TableDef, ViewDef};
 use crate::expr::{Expr, RelId};
@@ -41,6 +42,10 @@ pub(super) struct WriteTarget {
     pub filter: Option<Expr>,
     /// What the views ask of a new row.
     pub checks: Vec<Check>,
+    /// What is written to, from what was named down to the table.
+    pub links: Vec<Link>,
+    /// A view's columns over the table's row.
+    pub exprs: Vec<Expr>,
 }
 
 /// A view that is rows and columns of one table.
@@ -146,6 +151,7 @@ impl Binder<'_> {
         for named in names.tables.iter_mut().filter(|_| alias.is_none()) {
             named.schema = self.schema_name(table.schema);
         }
+        let links = vec![self.target_link(&table)];
         let columns = table
             .live_columns()
             .map(|(attnum, c)| (c.name.clone(), Some(attnum)))
@@ -159,6 +165,8 @@ impl Binder<'_> {
             view: None,
             filter: None,
             checks: vec![],
+            links,
+            exprs: vec![],
         })
     }
 
@@ -168,11 +176,11 @@ impl Binder<'_> {
         alias: Option<&str>,
         verb: Verb,
     ) -> Result<WriteTarget> {
-        if !self.acts_as(view.owner) {
-            let message = format!("permission denied for view {}", view.name);
-            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
-        }
+        // It is written to, not read: what is read of it is noted once that is known.
+        let place = self.accesses.len();
         let query = self.view_rows(view)?;
+        let links = self.view_links(view, &query);
+        self.forget_reads(place, &links);
         let simple = simple(view, query, false)?.map_err(|why| not_updatable(view, verb, why))?;
         let columns: Vec<(String, Option<u16>)> = view
             .columns
@@ -212,6 +220,8 @@ impl Binder<'_> {
             view: Some((view.clone(), verb)),
             filter: simple.filter,
             checks: simple.checks,
+            links,
+            exprs: simple.exprs,
         })
     }
 

@@ -1,16 +1,19 @@
 //! Statements that neither read rows nor change definitions.
 
-use throng_types::error::state;
+use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result, SqlType};
 
+use super::privilege::any_right;
 use super::scope::Scope;
 use super::{Binder, Clause};
-use crate::catalog::Relation;
+use crate::catalog::acl::right;
+use crate::catalog::{Relation, builtin};
 use crate::command::{BoundStatement, Command, ExplainFormat, ExplainOptions};
 use crate::expr::Expr;
 use crate::func::CastContext;
 use crate::parse::ast::{self, Statement as S};
 use crate::parse::option_is_on;
+use crate::plan::TableLock;
 use crate::query::{Cte, CteBody, QueryKind};
 
 impl Binder<'_> {
@@ -100,6 +103,9 @@ impl Binder<'_> {
                     all.extend(self.catalog().descendants(table));
                 }
                 let tables = all;
+                for table in &tables {
+                    self.may_lock(*table, *mode)?;
+                }
                 Command::LockTable {
                     tables,
                     mode: *mode,
@@ -112,13 +118,19 @@ impl Binder<'_> {
                 analyze,
                 verbose,
             } => Command::Vacuum {
-                tables: self.plain_tables(tables)?,
+                tables: match self.maintained(tables, "vacuum")? {
+                    Some(tables) => tables,
+                    None => return Ok(Command::NothingTo("VACUUM")),
+                },
                 full: *full,
                 analyze: *analyze,
                 verbose: *verbose,
             },
             S::Analyze { tables, verbose } => Command::Analyze {
-                tables: self.plain_tables(tables)?,
+                tables: match self.maintained(tables, "analyze")? {
+                    Some(tables) => tables,
+                    None => return Ok(Command::NothingTo("ANALYZE")),
+                },
                 verbose: *verbose,
             },
             S::Reindex { kind, name } => Command::Reindex {
@@ -172,6 +184,54 @@ impl Binder<'_> {
             constraints,
             deferred,
         })
+    }
+
+    fn may_lock(&self, table: Oid, mode: TableLock) -> Result<()> {
+        let mut rights = right::MAINTAIN | right::UPDATE | right::DELETE | right::TRUNCATE;
+        if mode <= TableLock::RowExclusive {
+            rights |= right::INSERT;
+        }
+        if mode <= TableLock::AccessShare {
+            rights |= right::SELECT;
+        }
+        match self.catalog().relation(table) {
+            Some(relation) => any_right(self.catalog(), self.user, &relation, rights),
+            None => Ok(()),
+        }
+    }
+
+    /// The tables that VACUUM or ANALYZE goes over: those named, or all, that the role may maintain. None where nothing is left.
+    fn maintained(&mut self, names: &[ast::Name], verb: &str) -> Result<Option<Vec<Oid>>> {
+        let named = self.plain_tables(names)?;
+        let catalog = self.catalog();
+        if catalog.is_superuser(self.user) {
+            return Ok((names.is_empty() || !named.is_empty()).then_some(named));
+        }
+        let database = catalog.database(builtin::DATABASE);
+        if database.is_some_and(|d| catalog.acts_as(self.user, d.owner)) {
+            return Ok(Some(named));
+        }
+        let all = match names {
+            [] => catalog.tables().into_iter().map(|t| t.oid).collect(),
+            _ => named,
+        };
+        let mut allowed = Vec::with_capacity(all.len());
+        for table in all {
+            let Some(relation) = catalog.relation(table) else {
+                continue;
+            };
+            if catalog.relation_rights(self.user, &relation, right::MAINTAIN) != 0 {
+                allowed.push(table);
+                continue;
+            }
+            let message = format!(
+                "permission denied to {verb} \"{}\", skipping it",
+                relation.name()
+            );
+            let warning = Error::new(state::INSUFFICIENT_PRIVILEGE, message);
+            self.notices.push(warning.severity(Severity::Warning));
+        }
+        Ok((!allowed.is_empty()).then_some(allowed))
     }
 
     fn plain_tables(&self, names: &[ast::Name]) -> Result<Vec<Oid>> {

@@ -161,6 +161,7 @@ fn bound_text(text: &str, ctx: &BindContext<'_>) -> Result<BoundQuery> {
         _ => return Err(Error::internal("a view that is not one statement")),
     };
     let mut binder = Binder::new(ctx);
+    binder.definition = true;
     binder.data(&statement)
 }
 
@@ -172,7 +173,7 @@ impl Binder<'_> {
         };
         let columns = view_columns(ast, query)?;
         name_outputs(self, query, &columns);
-        let check = view_options(ast)?;
+        let (check, options) = view_options(ast)?;
         let mut uses = Uses::default();
         uses.statement(&bound);
         let uses = uses.found()?;
@@ -191,6 +192,7 @@ impl Binder<'_> {
             query: text,
             check,
             uses,
+            options,
         };
         if view.check.is_some() {
             self.check_option_allowed(&view)?;
@@ -227,9 +229,16 @@ impl Binder<'_> {
         let Some(view) = self.owned_view(name, if_exists)? else {
             return Ok(Ddl::Nothing { tag: "ALTER VIEW" });
         };
-        let mut check = view.check;
+        let (mut check, mut options) = (view.check, view.options.clone());
+        options.retain(|(name, _)| !reset.contains(name));
         for (option, value) in set {
-            check = set_view_option(option, value)?.or(check);
+            match set_view_option(option, value)? {
+                Some(given) => check = Some(given),
+                None => {
+                    options.retain(|(name, _)| name != option);
+                    options.push((option.clone(), value.clone()));
+                }
+            }
         }
         if reset.iter().any(|option| option == "check_option") {
             check = None;
@@ -240,6 +249,7 @@ impl Binder<'_> {
         Ok(Ddl::AlterView {
             view: view.oid,
             check,
+            options,
         })
     }
 
@@ -280,9 +290,12 @@ impl Binder<'_> {
                 return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
             }
         }
-        let statement = ast::Statement::Query(Box::new(query.clone()));
         let params = self.params.len();
-        let bound = self.data(&statement)?;
+        // Its names are found as the role finds them.
+        let bound = self.query(query, None).and_then(|query| {
+            self.accesses.clear();
+            self.bound(QueryKind::Select(query))
+        })?;
         if self.params.len() > params {
             let message = format!("there is no parameter ${}", params + 1);
             return Err(Error::new(state::UNDEFINED_PARAMETER, message));
@@ -399,10 +412,8 @@ impl Binder<'_> {
         alias: Option<&ast::Alias>,
         schema: Option<String>,
     ) -> Result<(FromItem, Names)> {
-        if !self.acts_as(view.owner) {
-            let message = format!("permission denied for view {}", view.name);
-            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
-        }
+        // The view comes before what it reads.
+        let place = self.accesses.len();
         let query = self.view_rows(view)?;
         let columns = view_rel_columns(view);
         let kind = RelKind::View {
@@ -410,10 +421,23 @@ impl Binder<'_> {
             query: Box::new(query),
         };
         let (item, mut names) = self.named_rel(kind, &view.name, columns, alias)?;
+        if let FromItem::Rel(rel) = &item {
+            let inside = self.accesses.split_off(place);
+            self.reads(&Relation::View(view.clone()), rel.id);
+            self.accesses.extend(inside);
+        }
         for table in &mut names.tables {
             table.schema.clone_from(&schema);
         }
         Ok((item, names))
+    }
+
+    /// As which role what a view reads is read.
+    pub(super) fn read_as(&self, view: &ViewDef) -> Oid {
+        match view.is_invokers() {
+            true => self.ctx.user,
+            false => view.owner,
+        }
     }
 
     /// A view's query, with a part of this statement's own names and numbers.
@@ -432,7 +456,8 @@ impl Binder<'_> {
             return Err(Error::internal("a view that is no query"));
         };
         self.views.push(view.oid);
-        let user = std::mem::replace(&mut self.user, view.owner);
+        let reader = self.read_as(view);
+        let user = std::mem::replace(&mut self.user, reader);
         let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
         let clause = self.clause;
         let keep_untyped = std::mem::take(&mut self.keep_untyped);
@@ -563,23 +588,29 @@ fn name_outputs(binder: &mut Binder<'_>, query: &mut Query, columns: &[ViewColum
     }
 }
 
-/// Storage parameters of a view.
-fn view_options(ast: &ast::CreateView) -> Result<Option<CheckOption>> {
+/// Storage parameters of a view: its check option, and the rest.
+#[allow(clippy::type_complexity)] // Two parts, taken apart at once.
+fn view_options(ast: &ast::CreateView) -> Result<(Option<CheckOption>, Vec<(String, String)>)> {
     let mut check = ast.check;
+    let mut rest: Vec<(String, String)> = Vec::new();
     for (name, value) in &ast.options {
-        match set_view_option(name, value)? {
-            Some(option) if check.is_none() => check = Some(option),
-            Some(_) => {
-                let message = "parameter \"check_option\" specified more than once";
-                return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+        let twice = match set_view_option(name, value)? {
+            Some(option) => check.replace(option).is_some(),
+            None => {
+                let twice = rest.iter().any(|(n, _)| n == name);
+                rest.push((name.clone(), value.clone()));
+                twice
             }
-            None => {}
+        };
+        if twice {
+            let message = format!("parameter \"{name}\" specified more than once");
+            return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
         }
     }
-    Ok(check)
+    Ok((check, rest))
 }
 
-/// What a storage parameter of a view says; those that ask for nothing are passed over.
+/// What a storage parameter of a view says, if it is its check option.
 pub(super) fn set_view_option(name: &str, value: &str) -> Result<Option<CheckOption>> {
     match name {
         "check_option" => match value.to_lowercase().as_str() {
@@ -592,9 +623,15 @@ pub(super) fn set_view_option(name: &str, value: &str) -> Result<Option<CheckOpt
             }
         },
         "security_barrier" | "security_invoker" => {
-            match matches!(value.to_lowercase().as_str(), "false" | "off" | "no" | "0") {
-                true => Ok(None),
-                false => Err(Error::unsupported(format!("a view's option {name}"))),
+            match crate::settings::value::parse_bool(value) {
+                None => {
+                    let message = format!("invalid value for boolean option \"{name}\": {value}");
+                    Err(Error::new(state::INVALID_PARAMETER_VALUE, message))
+                }
+                Some(true) if name == "security_barrier" => {
+                    Err(Error::unsupported("a view's option security_barrier"))
+                }
+                Some(_) => Ok(None),
             }
         }
         other => {

@@ -207,6 +207,20 @@ pub struct ViewDef {
     pub check: Option<CheckOption>,
     /// What the query names: it cannot go while the view is there.
     pub uses: Vec<ViewUse>,
+    /// Storage parameters as given, `check_option` apart.
+    #[serde(default)]
+    pub options: Vec<(String, String)>,
+}
+
+impl ViewDef {
+    /// `security_invoker`: what it reads is read with the rights of who reads it, and not of its owner.
+    pub fn is_invokers(&self) -> bool {
+        let given = self
+            .options
+            .iter()
+            .find(|(name, _)| name == "security_invoker");
+        given.is_some_and(|(_, value)| crate::settings::value::parse_bool(value) == Some(true))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -427,8 +441,6 @@ pub struct RoleDef {
     pub password: Option<String>,
     /// A timestamptz in text form.
     pub valid_until: Option<String>,
-    #[serde(with = "id")]
-    pub member_of: Vec<Oid>,
     /// `ALTER ROLE … SET`: applied when a session starts.
     pub settings: Vec<(String, String)>,
 }
@@ -506,6 +518,65 @@ pub struct CommentDef {
     pub text: String,
 }
 
+/// What was granted to one role by another: rights in the lower half, grant options in the upper (see [`super::acl`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AclItem {
+    /// NONE: everybody.
+    #[serde(with = "id")]
+    pub grantee: Oid,
+    #[serde(with = "id")]
+    pub grantor: Oid,
+    pub rights: u32,
+}
+
+/// What was granted on an object, once that is no more what it was born with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PrivilegesDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    /// As in [`CommentDef`].
+    #[serde(with = "id")]
+    pub class: Oid,
+    #[serde(with = "id")]
+    pub object: Oid,
+    pub column: u16,
+    pub items: Vec<AclItem>,
+}
+
+/// ALTER DEFAULT PRIVILEGES: what the objects that a role makes are born with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DefaultPrivilegesDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    #[serde(with = "id")]
+    pub role: Oid,
+    /// NONE: in every schema. Else these are added to what holds in every schema.
+    #[serde(with = "id")]
+    pub schema: Oid,
+    /// `r`, `S`, `f`, `T`, `n`: as in `pg_default_acl`.
+    pub kind: u8,
+    pub items: Vec<AclItem>,
+}
+
+/// A role is in another: one grant of that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MembershipDef {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    #[serde(with = "id")]
+    pub role: Oid,
+    #[serde(with = "id")]
+    pub member: Oid,
+    #[serde(with = "id")]
+    pub grantor: Oid,
+    /// The member may grant it to others.
+    pub admin: bool,
+    /// The member has the role's rights without SET ROLE.
+    pub inherit: bool,
+    /// The member may SET ROLE to it.
+    pub set: bool,
+}
+
 macro_rules! objects {
     ($($variant:ident($def:ident) = $tag:literal;)*) => {
         /// Any catalog object.
@@ -571,6 +642,9 @@ objects! {
     Comment(CommentDef) = "comment";
     Type(TypeDef) = "type";
     Routine(RoutineDef) = "routine";
+    Privileges(PrivilegesDef) = "privileges";
+    DefaultPrivileges(DefaultPrivilegesDef) = "default_privileges";
+    Membership(MembershipDef) = "membership";
 }
 
 impl TableDef {

@@ -52,6 +52,16 @@ impl Relation {
             Relation::Virtual(d) => d.schema,
         }
     }
+    /// Whose it is; an index is its table's owner's.
+    pub fn owner(&self, catalog: &Catalog) -> Oid {
+        match self {
+            Relation::Table(d) => d.owner,
+            Relation::View(d) => d.owner,
+            Relation::Sequence(d) => d.owner,
+            Relation::Index(d) => catalog.table(d.table).map_or(Oid::NONE, |t| t.owner),
+            Relation::Virtual(_) => builtin::SUPERUSER,
+        }
+    }
     /// `r`, `i`, `S`, `v`.
     pub fn relkind(&self) -> u8 {
         match self {
@@ -81,7 +91,6 @@ impl RoleDef {
             connection_limit: -1,
             password: None,
             valid_until: None,
-            member_of: vec![],
             settings: vec![],
         }
     }
@@ -127,8 +136,14 @@ impl Catalog {
         comment_def, comments, Comment, CommentDef;
         made_type, made_types, Type, TypeDef;
         routine, routines, Routine, RoutineDef;
+        privileges_def, all_privileges, Privileges, PrivilegesDef;
+        membership, memberships, Membership, MembershipDef;
     }
 
+    /// Those of ALTER DEFAULT PRIVILEGES, by age.
+    pub fn all_default_privileges(&self) -> &[Arc<DefaultPrivilegesDef>] {
+        &self.default_acls
+    }
     pub fn object(&self, oid: Oid) -> Option<&Object> {
         self.objects.get(&oid)
     }
@@ -164,10 +179,11 @@ impl Catalog {
         }
     }
 
-    /// Schemas in which unqualified names are sought: `search_path`'s, those that exist, with `pg_catalog` and before it the
-    /// session's temporary one first unless they are named. `$user` is the session's user.
+    /// Schemas in which unqualified names are sought: `search_path`'s, those that exist and that the user may look into, with
+    /// `pg_catalog` and before it the session's temporary one first unless they are named. `$user` is the session's user.
     pub fn search_path(&self, setting: &[String], user: &str, temporary: Option<Oid>) -> Vec<Oid> {
         let mut path = Vec::with_capacity(setting.len() + 2);
+        let role = self.roles.get(user).copied().unwrap_or(Oid::NONE);
         for name in setting {
             let found = match name.as_str() {
                 "$user" => self.schemas.get(user).copied(),
@@ -176,7 +192,8 @@ impl Catalog {
                 name if name.starts_with(TEMPORARY_PREFIX) => None,
                 name => self.schemas.get(name).copied(),
             };
-            if let Some(oid) = found.filter(|oid| !path.contains(oid)) {
+            let usable = |oid: &Oid| temporary == Some(*oid) || self.may_look_into(role, *oid);
+            if let Some(oid) = found.filter(|oid| !path.contains(oid)).filter(usable) {
                 path.push(oid);
             }
         }
@@ -189,9 +206,11 @@ impl Catalog {
     }
     /// Where new objects go: the first schema of the path that was asked for.
     pub fn creation_schema(&self, setting: &[String], user: &str) -> Option<Oid> {
+        let role = self.roles.get(user).copied().unwrap_or(Oid::NONE);
         setting.iter().find_map(|name| {
             let name = if name == "$user" { user } else { name };
-            self.schemas.get(name).copied()
+            let found = self.schemas.get(name).copied();
+            found.filter(|oid| self.may_look_into(role, *oid))
         })
     }
     /// The first relation of that name along the path.

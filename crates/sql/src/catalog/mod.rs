@@ -6,11 +6,13 @@
 //! Definitions of built-in things (`pg_catalog`'s relations, types, functions) are not objects:
 //! they are constants, see [`system`].
 
+pub mod acl;
 pub mod ddl;
 mod def;
 mod edit;
 mod lookup;
 pub mod partition;
+mod membership;
 pub mod system;
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,16 +22,11 @@ use foldhash::fast::FixedState;
 use throng_types::Oid;
 
 pub use def::{
-    ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
-    ConstraintKind, DatabaseDef, Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn,
-    IndexDef, Lineage, Object,
-    ObjectKind, OnCommit, Persistence, RoleDef, RoutineBody, RoutineDef,
-    RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef,
-    TypeDef, ViewColumn, ViewDef, ViewUse,
-    is_polymorphic,
+    ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef, Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Lineage, Object, ObjectKind, OnCommit, Persistence, RoleDef, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef, ViewUse, is_polymorphic, AclItem, DefaultPrivilegesDef, MembershipDef, PrivilegesDef,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
+pub use membership::Through;
 pub use system::{SystemState, VirtualTable};
 
 /// Oids PostgreSQL gives to what it is born with.
@@ -48,6 +45,42 @@ pub mod builtin {
     pub const SYSTEM_SCHEMAS: [Oid; 4] = [PG_CATALOG, INFORMATION_SCHEMA, PG_TOAST, THRONG];
     /// The role `postgres`.
     pub const SUPERUSER: Oid = Oid(10);
+    /// The roles that are there from the start, whose rights are not grants but what they are; `pg_monitor` is in the three after it.
+    pub const PREDEFINED_ROLES: [(Oid, &str); 16] = [
+        (PG_DATABASE_OWNER, "pg_database_owner"),
+        (PG_READ_ALL_DATA, "pg_read_all_data"),
+        (PG_WRITE_ALL_DATA, "pg_write_all_data"),
+        (PG_MONITOR, "pg_monitor"),
+        (PG_READ_ALL_SETTINGS, "pg_read_all_settings"),
+        (PG_READ_ALL_STATS, "pg_read_all_stats"),
+        (PG_STAT_SCAN_TABLES, "pg_stat_scan_tables"),
+        (PG_READ_SERVER_FILES, "pg_read_server_files"),
+        (PG_WRITE_SERVER_FILES, "pg_write_server_files"),
+        (Oid(4571), "pg_execute_server_program"),
+        (PG_SIGNAL_BACKEND, "pg_signal_backend"),
+        (PG_CHECKPOINT, "pg_checkpoint"),
+        (PG_MAINTAIN, "pg_maintain"),
+        (Oid(4550), "pg_use_reserved_connections"),
+        (Oid(6304), "pg_create_subscription"),
+        (Oid(6392), "pg_signal_autovacuum_worker"),
+    ];
+    /// Whether a role is there from the start and cannot go.
+    pub fn is_system_role(role: Oid) -> bool {
+        role == SUPERUSER || PREDEFINED_ROLES.iter().any(|(oid, _)| *oid == role)
+    }
+    /// The owner of the database is in it, and nobody else.
+    pub const PG_DATABASE_OWNER: Oid = Oid(6171);
+    pub const PG_READ_ALL_DATA: Oid = Oid(6181);
+    pub const PG_WRITE_ALL_DATA: Oid = Oid(6182);
+    pub const PG_MONITOR: Oid = Oid(3373);
+    pub const PG_READ_ALL_SETTINGS: Oid = Oid(3374);
+    pub const PG_READ_ALL_STATS: Oid = Oid(3375);
+    pub const PG_STAT_SCAN_TABLES: Oid = Oid(3377);
+    pub const PG_READ_SERVER_FILES: Oid = Oid(4569);
+    pub const PG_WRITE_SERVER_FILES: Oid = Oid(4570);
+    pub const PG_SIGNAL_BACKEND: Oid = Oid(4200);
+    pub const PG_CHECKPOINT: Oid = Oid(4544);
+    pub const PG_MAINTAIN: Oid = Oid(6337);
     /// The database `postgres`.
     pub const DATABASE: Oid = Oid(5);
     pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
@@ -71,8 +104,13 @@ pub mod builtin {
         pub const ATTRDEF: Oid = Oid(2604);
         pub const REWRITE: Oid = Oid(2618);
         pub const PROCEDURE: Oid = Oid(1255);
+        pub const AUTH_MEMBERS: Oid = Oid(1261);
+        pub const DEFAULT_ACL: Oid = Oid(826);
     }
 }
+
+/// The oids of what predefined roles are in. PostgreSQL gives these out at initdb, from 10000 on.
+const FIRST_PREDEFINED_MEMBERSHIP: u32 = 10_233;
 
 type Map<K, V> = Arc<HashMap<K, V, FixedState>>;
 
@@ -91,6 +129,12 @@ pub struct Catalog {
     databases: Arc<BTreeMap<String, Oid>>,
     links: Map<Oid, Arc<Links>>,
     comments: Map<(Oid, Oid, u16), Oid>,
+    /// By class and object: of the object (0) and of its columns.
+    privileges: Map<(Oid, Oid), Arc<BTreeMap<u16, Arc<PrivilegesDef>>>>,
+    /// By age.
+    default_acls: Arc<Vec<Arc<DefaultPrivilegesDef>>>,
+    /// By member.
+    memberships: Map<Oid, Arc<Vec<Arc<MembershipDef>>>>,
 }
 
 /// What belongs to or points at a table, another relation or a type.
@@ -118,7 +162,7 @@ impl Catalog {
             SchemaDef {
                 oid: builtin::PUBLIC,
                 name: "public".into(),
-                owner: builtin::SUPERUSER,
+                owner: builtin::PG_DATABASE_OWNER,
             }
             .into(),
             RoleDef {
@@ -148,6 +192,7 @@ impl Catalog {
             ..Catalog::default()
         };
         catalog.add_system_schemas();
+        catalog.add_predefined_roles();
         let mut later = Vec::new();
         for object in objects {
             match object.kind() {
@@ -178,6 +223,29 @@ impl Catalog {
                 owner: builtin::SUPERUSER,
             };
             self.insert(schema.into());
+        }
+    }
+
+    fn add_predefined_roles(&mut self) {
+        for (oid, name) in builtin::PREDEFINED_ROLES {
+            self.insert(RoleDef::new(oid, name).into());
+        }
+        let seen_by_monitors = [
+            builtin::PG_READ_ALL_SETTINGS,
+            builtin::PG_READ_ALL_STATS,
+            builtin::PG_STAT_SCAN_TABLES,
+        ];
+        for (i, role) in seen_by_monitors.into_iter().enumerate() {
+            let membership = MembershipDef {
+                oid: Oid(FIRST_PREDEFINED_MEMBERSHIP + i as u32),
+                role,
+                member: builtin::PG_MONITOR,
+                grantor: builtin::SUPERUSER,
+                admin: false,
+                inherit: true,
+                set: true,
+            };
+            self.insert(membership.into());
         }
     }
 
@@ -254,6 +322,22 @@ impl Catalog {
             Object::Comment(d) => {
                 Arc::make_mut(&mut self.comments).insert((d.class, d.object, d.column), oid);
             }
+            Object::Privileges(d) => {
+                let all = Arc::make_mut(&mut self.privileges);
+                let of_object = all.entry((d.class, d.object)).or_default();
+                Arc::make_mut(of_object).insert(d.column, d.clone());
+            }
+            Object::DefaultPrivileges(d) => {
+                let all = Arc::make_mut(&mut self.default_acls);
+                all.push(d.clone());
+                all.sort_by_key(|d| d.oid);
+            }
+            Object::Membership(d) => {
+                let all = Arc::make_mut(&mut self.memberships);
+                let of_member = Arc::make_mut(all.entry(d.member).or_default());
+                of_member.push(d.clone());
+                of_member.sort_by_key(|m| (m.role, m.grantor));
+            }
         }
         Arc::make_mut(&mut self.objects).insert(oid, object);
     }
@@ -322,6 +406,23 @@ impl Catalog {
             }
             Object::Comment(d) => {
                 Arc::make_mut(&mut self.comments).remove(&(d.class, d.object, d.column));
+            }
+            Object::Privileges(d) => {
+                let all = Arc::make_mut(&mut self.privileges);
+                if let Some(of_object) = all.get_mut(&(d.class, d.object)) {
+                    Arc::make_mut(of_object).remove(&d.column);
+                    if of_object.is_empty() {
+                        all.remove(&(d.class, d.object));
+                    }
+                }
+            }
+            Object::DefaultPrivileges(_) => {
+                Arc::make_mut(&mut self.default_acls).retain(|d| d.oid != oid);
+            }
+            Object::Membership(d) => {
+                if let Some(of_member) = Arc::make_mut(&mut self.memberships).get_mut(&d.member) {
+                    Arc::make_mut(of_member).retain(|m| m.oid != oid);
+                }
             }
         }
         Some(object)

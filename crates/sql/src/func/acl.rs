@@ -1,54 +1,158 @@
-//! What `pg_dump` asks beside the catalogs: default privileges, options as rows, a sequence's state.
+//! Lists of grants, and what else `pg_dump` asks beside the catalogs: options as rows, a sequence's state.
 
 use super::array::array;
 use super::number::int;
-use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator};
+use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, Operator, SetIterator};
+use crate::catalog::acl::{self, Kind, NamedItem, right};
+use crate::catalog::builtin;
 use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Oid, Record, Text, oid::*};
 
-/// What PUBLIC and what the owner may do with an object of a kind that nobody has granted anything on.
-fn default_privileges(kind: u8) -> Option<(&'static str, &'static str)> {
+/// The rest of `acldefault`'s kinds, which nothing here is of: what the owner may do.
+fn other_defaults(kind: u8) -> Option<u32> {
     Some(match kind {
-        b'c' => ("", ""),
-        b'r' => ("", "arwdDxtm"),
-        b's' => ("", "rwU"),
-        b'd' => ("Tc", "CTc"),
-        b'f' => ("X", "X"),
-        b'l' => ("U", "U"),
-        b'L' => ("", "rw"),
-        b'n' => ("", "UC"),
-        b't' => ("", "C"),
-        b'F' | b'S' => ("", "U"),
-        b'T' => ("U", "U"),
-        b'p' => ("", "sA"),
+        b'L' => right::SELECT | right::UPDATE,
+        b't' => right::CREATE,
+        b'F' | b'S' => right::USAGE,
+        b'p' => right::SET | right::ALTER_SYSTEM,
         _ => return None,
     })
 }
 
+/// A role's oid; 42704 where there is none of the name.
+fn role_oid(ctx: &EvalContext<'_>, name: &str) -> Result<Oid, EvalStop> {
+    ctx.host.object_oid(ObjectKind::Role, &quoted(name))
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A role's name, without quotes; its number where it is gone.
+fn role_name(ctx: &EvalContext<'_>, role: Oid) -> String {
+    if role == Oid::NONE {
+        return String::new();
+    }
+    let name = ctx.host.object_name(ObjectKind::Role, role);
+    let Some(name) = name else {
+        return role.to_string();
+    };
+    let inner = name.strip_prefix('"').and_then(|n| n.strip_suffix('"'));
+    inner.map_or_else(|| name.clone(), |inner| inner.replace("\"\"", "\""))
+}
+
+/// Reads an `aclitem`, whose roles must be there. One that does not say by whom is the bootstrap superuser's.
+pub(crate) fn read_aclitem(ctx: &EvalContext<'_>, text: &str) -> throng_types::Result<Datum> {
+    let mut item = NamedItem::parse(text)?;
+    let grantor = item.grantor.take();
+    for name in [Some(&item.grantee), grantor.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        if !name.is_empty() {
+            role_oid(ctx, name).map_err(EvalStop::into_error)?;
+        }
+    }
+    item.grantor = Some(grantor.unwrap_or_else(|| role_name(ctx, builtin::SUPERUSER)));
+    Ok(Datum::Text(Text::new(&item.text())))
+}
+
 fn acldefault(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let Datum::Char(kind) = args[0] else {
+    let Datum::Char(letter) = args[0] else {
         return Err(Error::internal("acldefault takes a \"char\"").into());
     };
-    let Some((public, owner)) = default_privileges(kind) else {
-        let message = format!(
-            "unrecognized object type abbreviation: {}",
-            char::from(kind)
-        );
-        return Err(Error::internal(message).into());
-    };
     let role = Oid(int(&args[1]) as u32);
-    let name = ctx
-        .host
-        .object_name(ObjectKind::Role, role)
-        .unwrap_or_else(|| role.0.to_string());
-    let granted = [("", public), (name.as_str(), owner)];
-    let items = granted
-        .iter()
-        .filter(|(_, privileges)| !privileges.is_empty())
-        .map(|(grantee, privileges)| format!("{grantee}={privileges}/{name}").into())
-        .collect();
+    let name = role_name(ctx, role);
+    let item = |grantee: &str, rights: u32| NamedItem {
+        grantee: grantee.to_owned(),
+        rights,
+        grantor: Some(name.clone()),
+    };
+    let items: Vec<Datum> = match (Kind::of_letter(letter), other_defaults(letter)) {
+        (Some(kind), _) => {
+            let born = kind.defaults(role).into_iter();
+            born.map(|i| item(&role_name(ctx, i.grantee), i.rights).text().into())
+                .collect()
+        }
+        (None, Some(rights)) => vec![item(&name, rights).text().into()],
+        (None, None) => {
+            let message = format!(
+                "unrecognized object type abbreviation: {}",
+                char::from(letter)
+            );
+            return Err(Error::internal(message).into());
+        }
+    };
     Ok(Datum::array(Array::from_items(ACLITEM, items)))
+}
+
+/// Each right of each item as a row.
+fn aclexplode(ctx: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
+    let types: Arc<[Oid]> = [OID, OID, TEXT, BOOL].into();
+    let names: Arc<[Text]> = ["grantor", "grantee", "privilege_type", "is_grantable"]
+        .map(Text::new)
+        .into();
+    let mut rows = Vec::new();
+    for item in acl::items_of(array(&args[0]))? {
+        let oid = |name: &str| match name {
+            "" => Ok(Oid::NONE),
+            name => role_oid(ctx, name).or_else(|e| name.parse().map(Oid).map_err(|_| e)),
+        };
+        let grantee = oid(&item.grantee)?;
+        let grantor = oid(item.grantor.as_deref().unwrap_or_default())?;
+        // In the order of the bits.
+        let mut rights = right::NAMES;
+        rights.sort_by_key(|(.., bit)| *bit);
+        for (name, _, bit) in rights {
+            if item.rights & bit == 0 {
+                continue;
+            }
+            rows.push(Datum::Record(Arc::new(Record {
+                types: Arc::clone(&types),
+                names: Some(Arc::clone(&names)),
+                values: vec![
+                    Datum::Oid(grantor.0),
+                    Datum::Oid(grantee.0),
+                    name.into(),
+                    (item.rights & right::options(bit) != 0).into(),
+                ],
+            })));
+        }
+    }
+    Ok(Box::new(rows.into_iter().map(Ok)))
+}
+
+fn makeaclitem(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let list = args[2].as_str().unwrap_or_default();
+    let bits = right::list(list).map_err(|wrong| {
+        let message = format!("unrecognized privilege type: \"{wrong}\"");
+        Error::new(state::INVALID_PARAMETER_VALUE, message)
+    })?;
+    let mut rights = bits.into_iter().fold(0, |sum, bit| sum | bit);
+    if args[3] == Datum::Bool(true) {
+        rights |= right::options(rights);
+    }
+    let item = NamedItem {
+        grantee: role_name(ctx, Oid(int(&args[0]) as u32)),
+        rights,
+        grantor: Some(role_name(ctx, Oid(int(&args[1]) as u32))),
+    };
+    Ok(item.text().into())
+}
+
+/// Whether an array has an item of the same roles with at least these rights.
+fn aclcontains(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    let wanted = NamedItem::parse(args[1].as_str().unwrap_or_default())?;
+    let found = acl::items_of(array(&args[0]))?.into_iter().any(|item| {
+        (&item.grantee, &item.grantor) == (&wanted.grantee, &wanted.grantor)
+            && wanted.rights & !item.rights == 0
+    });
+    Ok(found.into())
+}
+
+fn aclitemeq(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok((args[0] == args[1]).into())
 }
 
 /// `name=value` items as rows.
@@ -78,6 +182,31 @@ fn get_sequence_data(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 pub static FUNCTIONS: &[Function] = &[
+    Function::new(1062, "aclitemeq", &[ACLITEM, ACLITEM], BOOL, aclitemeq),
+    Function::new(
+        1037,
+        "aclcontains",
+        &[ACLITEM_ARRAY, ACLITEM],
+        BOOL,
+        aclcontains,
+    )
+    .stable(),
+    Function::new(
+        1365,
+        "makeaclitem",
+        &[OID, OID, TEXT, BOOL],
+        ACLITEM,
+        makeaclitem,
+    )
+    .stable(),
+    Function::set(1689, "aclexplode", &[ACLITEM_ARRAY], RECORD, aclexplode)
+        .stable()
+        .columns(&[
+            ("grantor", OID),
+            ("grantee", OID),
+            ("privilege_type", TEXT),
+            ("is_grantable", BOOL),
+        ]),
     Function::new(3943, "acldefault", &[CHAR, OID], ACLITEM_ARRAY, acldefault).stable(),
     Function::set(
         2289,
@@ -97,4 +226,26 @@ pub static FUNCTIONS: &[Function] = &[
     )
     .volatile()
     .columns(&[("last_value", INT8), ("is_called", BOOL)]),
+];
+
+pub static OPERATORS: &[Operator] = &[
+    Operator::new(
+        974,
+        "=",
+        ACLITEM,
+        ACLITEM,
+        BOOL,
+        (1062, "aclitemeq"),
+        aclitemeq,
+    )
+    .related(974, 0),
+    Operator::new(
+        968,
+        "@>",
+        ACLITEM_ARRAY,
+        ACLITEM,
+        BOOL,
+        (1037, "aclcontains"),
+        aclcontains,
+    ),
 ];

@@ -5,6 +5,7 @@
 //! operators call `eval` directly; analytics lifts the same function to columns.
 
 mod acl;
+pub(crate) use acl::read_aclitem;
 pub mod aggregate;
 mod aggregate_ordered;
 mod aggregate_other;
@@ -203,6 +204,7 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: acl::FUNCTIONS,
+        operators: acl::OPERATORS,
         ..Family::NONE
     },
     Family {

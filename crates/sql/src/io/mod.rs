@@ -155,8 +155,8 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
         | oid::UNKNOWN
         | oid::CSTRING
         | oid::BPCHAR
-        | oid::PG_NODE_TREE
-        | oid::ACLITEM => Datum::Text(Text::new(text)),
+        | oid::PG_NODE_TREE => Datum::Text(Text::new(text)),
+        oid::ACLITEM => crate::func::read_aclitem(ctx, text)?,
         oid::NAME => Datum::Text(Text::new(scalar::clip_name(text))),
         oid::BOOL => Datum::Bool(scalar::parse_bool(text)?),
         oid::FLOAT8 => Datum::Float8(scalar::parse_float8(text)?),

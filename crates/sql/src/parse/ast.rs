@@ -563,10 +563,21 @@ pub enum Statement {
         name: Option<String>,
         value: Option<String>,
     },
-    GrantRole {
+    GrantRole(Box<GrantRole>),
+    Grant(Box<Grant>),
+    AlterDefaultPrivileges {
+        /// Whose objects it is about; none: the current role's.
         roles: Vec<String>,
-        members: Vec<String>,
-        revoke: bool,
+        schemas: Vec<String>,
+        grant: Box<Grant>,
+    },
+    ReassignOwned {
+        roles: Vec<String>,
+        to: String,
+    },
+    DropOwned {
+        roles: Vec<String>,
+        cascade: bool,
     },
     Copy(Box<Copy>),
     Set {
@@ -655,6 +666,8 @@ pub enum Statement {
     /// Understood, not done: what to call it.
     Unsupported(&'static str),
 }
+
+pub use super::grant::{Grant, GrantKind, GrantOn, GrantRole, GrantedRight};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
@@ -939,6 +952,8 @@ pub enum RoleOption {
     ValidUntil(String),
     InRole(Vec<String>),
     Members(Vec<String>),
+    /// Members that may grant it.
+    Admins(Vec<String>),
 }
 
 #[derive(Clone, Debug, PartialEq)]

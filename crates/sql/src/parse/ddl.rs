@@ -451,7 +451,7 @@ impl Parser<'_> {
                     RoleOption::InRole(self.list(Self::role_name)?)
                 }
                 "role" | "user" => RoleOption::Members(self.list(Self::role_name)?),
-                "admin" => return Err(self.unsupported("ADMIN in CREATE ROLE", pos)),
+                "admin" => RoleOption::Admins(self.list(Self::role_name)?),
                 "sysid" => {
                     self.integer()?;
                     continue;
@@ -545,7 +545,10 @@ impl Parser<'_> {
             "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
             "type" => self.alter_type(),
             "domain" => Ok(self.skip_unsupported("ALTER DOMAIN")),
-            "default" => Ok(self.skip_unsupported("ALTER DEFAULT PRIVILEGES")),
+            "default" => {
+                self.advance();
+                self.alter_default_privileges()
+            }
             "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
             "materialized" => Ok(self.skip_unsupported("ALTER MATERIALIZED VIEW")),
             "aggregate" | "operator" | "collation" | "policy" | "publication" | "subscription"
@@ -590,11 +593,14 @@ impl Parser<'_> {
             self.advance();
             self.keyword("user")?;
             let members = self.list(Self::role_name)?;
-            return Ok(Statement::GrantRole {
+            return Ok(Statement::GrantRole(Box::new(GrantRole {
                 roles: vec![name],
                 members,
                 revoke,
-            });
+                options: vec![],
+                grantor: None,
+                cascade: false,
+            })));
         }
         if self.is("rename") {
             let change = self.object_change()?;
@@ -685,7 +691,7 @@ impl Parser<'_> {
             "extension" => ObjectKind::Other("extension"),
             "function" | "procedure" | "routine" => return self.drop_routine(&word),
             "aggregate" => return Ok(self.skip_unsupported("DROP AGGREGATE")),
-            "owned" => return Ok(self.skip_unsupported("DROP OWNED")),
+            "owned" => return self.drop_owned(),
             "trigger" | "rule" | "policy" | "operator" | "cast" | "publication"
             | "subscription" | "tablespace" | "collation" | "statistics" | "server" | "foreign"
             | "language" | "event" | "text" | "conversion" | "transform" | "access" => {
@@ -785,34 +791,5 @@ impl Parser<'_> {
             column,
             text,
         })
-    }
-
-    pub(super) fn grant(&mut self) -> Result<Statement> {
-        let revoke = self.is("revoke");
-        self.advance();
-        let start = self.at;
-        // GRANT role, … TO role, … has no ON; privileges do.
-        let names = self.list(Self::role_name);
-        if let (Ok(roles), true) = (names, self.any_of(&["to", "from"])) {
-            self.advance();
-            let members = self.list(Self::role_name)?;
-            if self.any_of(&["with", "granted"]) {
-                return Ok(self.skip_unsupported("GRANT role WITH"));
-            }
-            if revoke {
-                self.cascade();
-            }
-            return Ok(Statement::GrantRole {
-                roles,
-                members,
-                revoke,
-            });
-        }
-        self.at = start;
-        Ok(self.skip_unsupported(if revoke {
-            "REVOKE of privileges"
-        } else {
-            "GRANT of privileges"
-        }))
     }
 }

@@ -17,6 +17,7 @@ mod ddl;
 mod dml;
 mod expr;
 pub(crate) mod json;
+mod grant;
 mod keyword;
 mod lexer;
 mod merge;

@@ -102,7 +102,30 @@ fn utility_statements() {
             "AlterSequence",
         ),
         ("grant a, b to c", "GrantRole"),
-        ("grant select on t to public", "Unsupported"),
+        ("grant select on t to public", "Grant"),
+        (
+            "grant select (a, b), update on table t, s.u to public, x with grant option",
+            "Grant",
+        ),
+        (
+            "grant all privileges on all tables in schema s to x",
+            "Grant",
+        ),
+        (
+            "revoke grant option for insert on t from group x cascade",
+            "Grant",
+        ),
+        (
+            "grant a to b with admin option, set false granted by c",
+            "GrantRole",
+        ),
+        ("revoke inherit option for a from b", "GrantRole"),
+        (
+            "alter default privileges for role x in schema s grant select on tables to y",
+            "AlterDefaultPrivileges",
+        ),
+        ("reassign owned by x to y", "ReassignOwned"),
+        ("drop owned by x, y cascade", "DropOwned"),
         (
             "copy t (a, b) from '/x' csv header quote '\"' force not null a",
             "Copy",

@@ -97,7 +97,7 @@ impl Parser<'_> {
             "do" => Ok(self.skip_unsupported("DO")),
             "load" => Ok(self.skip_unsupported("LOAD")),
             "refresh" => Ok(self.skip_unsupported("REFRESH MATERIALIZED VIEW")),
-            "reassign" => Ok(self.skip_unsupported("REASSIGN OWNED")),
+            "reassign" => self.reassign_owned(),
             "import" => Ok(self.skip_unsupported("IMPORT FOREIGN SCHEMA")),
             "security" => Ok(self.skip_unsupported("SECURITY LABEL")),
             _ => {

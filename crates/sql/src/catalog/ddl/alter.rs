@@ -10,8 +10,8 @@ use super::names::rename_in_text;
 use super::rows::slots_replaced;
 use super::{Run, Work};
 use crate::catalog::{
-    ConstraintDef, ConstraintKind, IndexDef, Object, Relation, RoleDef, SchemaDef, SequenceDef,
-    TableDef, ViewDef,
+    ConstraintDef, ConstraintKind, DatabaseDef, IndexDef, Object, Relation, RoleDef, SchemaDef,
+    SequenceDef, TableDef, ViewDef, builtin,
 };
 use crate::command::{AlterTable, NewColumn, SequenceOptions, Target, TargetKind};
 use crate::expr::Expr;
@@ -598,10 +598,20 @@ impl Run<'_> {
     }
 
     pub(super) fn set_owner(&mut self, target: Target, owner: Oid) -> Result<()> {
+        let class = match target.kind {
+            TargetKind::Schema => builtin::class::NAMESPACE,
+            TargetKind::Type => builtin::class::TYPE,
+            TargetKind::Database => builtin::class::DATABASE,
+            _ => builtin::class::RELATION,
+        };
+        if let Some(old) = self.owner_of(target.oid) {
+            self.grants_change_owner(class, target.oid, old, owner);
+        }
         match self.catalog().object(target.oid).cloned() {
             Some(Object::Table(def)) => {
                 for sequence in self.catalog().sequences_of(def.oid).to_vec() {
                     if let Some(sequence) = self.catalog().sequence(sequence).cloned() {
+                        self.grants_change_owner(class, sequence.oid, sequence.owner, owner);
                         self.edit.put(SequenceDef {
                             owner,
                             ..(*sequence).clone()
@@ -639,6 +649,10 @@ impl Run<'_> {
             }),
             Some(Object::Type(def)) => self.own_type(def.oid, owner)?,
             Some(Object::Routine(def)) => self.own_routine(def.oid, owner)?,
+            Some(Object::Database(def)) => self.edit.put(DatabaseDef {
+                owner,
+                ..(*def).clone()
+            }),
             Some(Object::Index(def)) => {
                 let message = format!("cannot change owner of index \"{}\"", def.name);
                 self.notice(

@@ -7,6 +7,8 @@ use throng_types::sqltype::type_name;
 use throng_types::{Error, Oid, Result, oid};
 
 use super::{Run, Work};
+use crate::catalog::acl::Kind;
+use crate::catalog::builtin::class;
 use crate::catalog::{
     ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, Lineage, SchemaDef,
     SequenceDef, TableDef,
@@ -51,6 +53,7 @@ impl Run<'_> {
             name: name.to_string(),
             owner,
         });
+        self.grant_defaults(class::NAMESPACE, oid, owner, Oid::NONE, Kind::Schema);
         Ok(())
     }
 
@@ -91,6 +94,7 @@ impl Run<'_> {
         };
         // The table first, so that its sequences' names avoid it.
         self.put_table(table.clone());
+        self.grant_defaults(class::RELATION, oid, table.owner, schema, Kind::Relation);
         self.work(Work::CreateHeap(oid));
         for (i, column) in create.columns.iter().enumerate() {
             let Some(options) = &column.sequence else {
@@ -212,7 +216,9 @@ impl Run<'_> {
             identity,
         };
         set_sequence(&mut def, &new.options, true)?;
+        let (owner, schema) = (def.owner, def.schema);
         self.edit.put(def);
+        self.grant_defaults(class::RELATION, oid, owner, schema, Kind::Sequence);
         self.work(Work::CreateSequence(oid));
         Ok(oid)
     }

@@ -8,8 +8,11 @@ mod alter;
 mod create;
 mod drop;
 mod inherit;
+mod grant;
+mod membership;
 mod names;
 mod partition;
+mod owned;
 mod role;
 mod routine;
 mod rows;
@@ -126,6 +129,9 @@ impl Run<'_> {
     fn notice(&mut self, error: Error) {
         self.out.notices.push(error.severity(Severity::Notice));
     }
+    fn warning(&mut self, error: Error) {
+        self.out.notices.push(error.severity(Severity::Warning));
+    }
     /// The schema a new relation is bound to go to; the session's temporary one is made when it is needed first.
     fn place(&mut self, schema: Oid) -> Oid {
         if schema != Oid::NONE {
@@ -172,7 +178,11 @@ impl Run<'_> {
             Ddl::CreateTable(create) => self.create_table(create),
             Ddl::CreateIndex(create) => self.create_index(create),
             Ddl::CreateView(create) => self.create_view(create),
-            Ddl::AlterView { view, check } => self.alter_view(*view, *check),
+            Ddl::AlterView {
+                view,
+                check,
+                options,
+            } => self.alter_view(*view, *check, options),
             Ddl::CreateSequence {
                 sequence,
                 if_not_exists,
@@ -220,11 +230,11 @@ impl Run<'_> {
                 self.alter_role_set(*role, name.as_deref(), value.as_deref())
             }
             Ddl::DropRole { roles } => self.drop_roles(roles),
-            Ddl::GrantRole {
-                roles,
-                members,
-                revoke,
-            } => self.grant_role(roles, members, *revoke),
+            Ddl::GrantRole(grant) => self.grant_role(grant),
+            Ddl::Grant(grant) => self.grant(grant),
+            Ddl::AlterDefaultPrivileges(alter) => self.alter_default_privileges(alter),
+            Ddl::ReassignOwned { roles, to } => self.reassign_owned(roles, *to),
+            Ddl::DropOwned { roles, cascade } => self.drop_owned(roles, *cascade),
             Ddl::CreateEnum {
                 schema,
                 name,
@@ -278,8 +288,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Comments on an object, or on a column, that is going.
+    /// What is only about an object, or about a column, that is going: comments and grants.
     fn drop_comments(&mut self, object: Oid, column: Option<u16>) {
+        self.drop_privileges(object, column);
         let comments = self.catalog().comments();
         let gone: Vec<Oid> = comments
             .iter()

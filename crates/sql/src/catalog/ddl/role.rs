@@ -4,7 +4,7 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Run;
-use crate::catalog::{DatabaseDef, Object, RoleDef, builtin};
+use crate::catalog::{DatabaseDef, RoleDef, builtin};
 use crate::command::RoleOptions;
 
 impl Run<'_> {
@@ -15,10 +15,11 @@ impl Run<'_> {
         }
         let oid = self.host.next_oid();
         self.edit.put(RoleDef::new(oid, name));
-        self.alter_role(oid, changes)
+        self.alter_role(oid, changes)?;
+        self.join_new_role(oid, changes)
     }
 
-    fn role(&self, oid: Oid) -> Result<RoleDef> {
+    pub(super) fn role(&self, oid: Oid) -> Result<RoleDef> {
         self.catalog()
             .role(oid)
             .map(|d| (**d).clone())
@@ -59,8 +60,7 @@ impl Run<'_> {
             def.valid_until = Some(until.clone());
         }
         self.edit.put(def);
-        self.grant_role(&changes.in_roles, &[oid], false)?;
-        self.grant_role(&[oid], &changes.members, false)
+        Ok(())
     }
 
     pub(super) fn alter_role_set(
@@ -97,6 +97,7 @@ impl Run<'_> {
     }
 
     pub(super) fn drop_roles(&mut self, roles: &[Oid]) -> Result<()> {
+        let mut dropped = Vec::with_capacity(roles.len());
         for oid in roles {
             let def = self.role(*oid)?;
             if *oid == self.host.current_user() {
@@ -105,99 +106,29 @@ impl Run<'_> {
                     "current user cannot be dropped",
                 ));
             }
-            if *oid == builtin::SUPERUSER {
+            if builtin::is_system_role(*oid) {
                 let message = format!(
                     "cannot drop role {} because it is required by the database system",
                     def.name
                 );
                 return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
             }
-            let mut owned: Vec<Oid> = self
-                .catalog()
-                .objects()
-                .filter(|o| match o {
-                    Object::Table(d) => d.owner == *oid,
-                    Object::View(d) => d.owner == *oid,
-                    Object::Sequence(d) => d.owner == *oid,
-                    Object::Schema(d) => d.owner == *oid,
-                    Object::Database(d) => d.owner == *oid,
-                    _ => false,
-                })
-                .map(|o| o.oid())
-                .collect();
-            if !owned.is_empty() {
-                owned.sort_unstable();
+            self.leave_memberships(*oid);
+            dropped.push(def);
+        }
+        for def in dropped {
+            let lines = self.role_dependents(def.oid);
+            if !lines.is_empty() {
                 let message = format!(
                     "role \"{}\" cannot be dropped because some objects depend on it",
                     def.name
                 );
-                let lines: Vec<String> = owned
-                    .iter()
-                    .map(|o| format!("owner of {}", self.describe(*o)))
-                    .collect();
                 return Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                     .detail(lines.join("\n")));
             }
-            let members: Vec<RoleDef> = self
-                .catalog()
-                .roles()
-                .into_iter()
-                .filter(|r| r.member_of.contains(oid))
-                .map(|r| (**r).clone())
-                .collect();
-            for mut member in members {
-                member.member_of.retain(|r| r != oid);
-                self.edit.put(member);
-            }
-            self.drop_comments(*oid, None);
-            self.edit.delete(*oid);
+            self.drop_comments(def.oid, None);
+            self.edit.delete(def.oid);
         }
         Ok(())
-    }
-
-    pub(super) fn grant_role(
-        &mut self,
-        roles: &[Oid],
-        members: &[Oid],
-        revoke: bool,
-    ) -> Result<()> {
-        for role in roles {
-            for member in members {
-                let mut def = self.role(*member)?;
-                if revoke {
-                    def.member_of.retain(|r| r != role);
-                } else if self.is_member(*role, *member) {
-                    let message = format!(
-                        "role \"{}\" is a member of role \"{}\"",
-                        self.role(*role)?.name,
-                        def.name
-                    );
-                    return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
-                } else if !def.member_of.contains(role) {
-                    def.member_of.push(*role);
-                }
-                self.edit.put(def);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether `role` is `of`, or belongs to it over any number of steps.
-    fn is_member(&self, role: Oid, of: Oid) -> bool {
-        let mut seen = vec![role];
-        let mut next = 0;
-        while next < seen.len() {
-            if seen[next] == of {
-                return true;
-            }
-            let groups = self.catalog().role(seen[next]).map(|r| r.member_of.clone());
-            for group in groups.unwrap_or_default() {
-                if !seen.contains(&group) {
-                    seen.push(group);
-                }
-            }
-            next += 1;
-        }
-        false
     }
 }

@@ -5,7 +5,8 @@ use throng_types::{Error, Oid, Result};
 
 use super::alter::Rows;
 use super::{Run, Work};
-use crate::catalog::{IndexDef, StatsDef, TableDef};
+use crate::catalog::acl::right;
+use crate::catalog::{IndexDef, Relation, StatsDef, TableDef};
 use crate::expr::Expr;
 
 /// The expression with some of its slots replaced.
@@ -104,6 +105,16 @@ impl Run<'_> {
                             "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
                             by.name
                         )));
+                }
+                let relation = Relation::Table(by.clone());
+                let user = self.host.current_user();
+                if self
+                    .catalog()
+                    .relation_rights(user, &relation, right::TRUNCATE)
+                    == 0
+                {
+                    let message = format!("permission denied for table {}", by.name);
+                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
                 }
                 let message = format!("truncate cascades to table \"{}\"", by.name);
                 self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));

@@ -7,7 +7,8 @@ use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result};
 
 use super::Run;
-use crate::catalog::{ConstraintKind, EnumLabel, Object, TypeDef};
+use crate::catalog::acl::Kind;
+use crate::catalog::{ConstraintKind, EnumLabel, Object, TypeDef, builtin};
 use crate::command::EnumChange;
 use crate::io::scalar::NAME_LIMIT;
 
@@ -64,6 +65,7 @@ impl Run<'_> {
             owner,
             labels: made_labels,
         });
+        self.grant_defaults(builtin::class::TYPE, oid, owner, schema, Kind::Type);
         Ok(())
     }
 

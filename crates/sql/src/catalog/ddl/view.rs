@@ -7,6 +7,8 @@ use throng_types::{Error, Oid, Result};
 
 use super::Run;
 use crate::bind;
+use crate::catalog::acl::Kind;
+use crate::catalog::builtin::class;
 use crate::catalog::{Catalog, CheckOption, Relation, ViewDef};
 use crate::command::{CreateView, Target, TargetKind};
 
@@ -52,15 +54,27 @@ impl Run<'_> {
             None => {
                 self.name_is_free(view.schema, &view.name)?;
                 view.oid = self.host.next_oid();
+                let (oid, owner, schema) = (view.oid, view.owner, view.schema);
+                self.grant_defaults(class::RELATION, oid, owner, schema, Kind::Relation);
             }
         }
         self.edit.put(view);
         Ok(())
     }
 
-    pub(super) fn alter_view(&mut self, oid: Oid, check: Option<CheckOption>) -> Result<()> {
+    pub(super) fn alter_view(
+        &mut self,
+        oid: Oid,
+        check: Option<CheckOption>,
+        options: &[(String, String)],
+    ) -> Result<()> {
         let view = (*self.view(oid)?).clone();
-        self.edit.put(ViewDef { check, ..view });
+        let options = options.to_vec();
+        self.edit.put(ViewDef {
+            check,
+            options,
+            ..view
+        });
         Ok(())
     }
 

@@ -1,24 +1,23 @@
-//! `information_schema` on roles and on who may do what. Rights are owners' and cannot be granted;
-//! everybody may read the system's relations.
+//! `information_schema` on roles and on who may do what: grants that the reader made or has.
 
 use throng_types::{Datum, Oid};
 
-use super::info_relation::{catalog_name, own_tables, schema_name, yes};
-use super::role::held_roles;
+use super::info_relation::{catalog_name, schema_name, yes};
 use super::view::role_name;
-use super::{Rows, SystemState, all, role, row, types};
-use crate::catalog::{Catalog, builtin};
+use super::{Rows, SystemState, all, row, types};
+use crate::catalog::acl::{self, right};
+use crate::catalog::{AclItem, Catalog, Relation, Through, builtin};
 
-/// Memberships of the roles picked: member, role.
+/// Memberships of the roles picked: member, role, whether it may be granted on.
 fn memberships(catalog: &Catalog, members: &[Oid]) -> Rows {
-    let roles = catalog
-        .roles()
-        .into_iter()
-        .filter(|r| members.contains(&r.oid));
-    roles
-        .flat_map(|member| {
-            let groups = member.member_of.iter();
-            groups.map(|g| row![member.name.as_str(), role_name(catalog, *g), "NO"])
+    let all = catalog.memberships().into_iter();
+    all.filter(|m| members.contains(&m.member))
+        .map(|m| {
+            row![
+                role_name(catalog, m.member),
+                role_name(catalog, m.role),
+                yes(m.admin)
+            ]
         })
         .collect()
 }
@@ -26,9 +25,9 @@ fn memberships(catalog: &Catalog, members: &[Oid]) -> Rows {
 /// The roles whose rights the reader has; a superuser has everybody's.
 fn enabled(catalog: &Catalog, state: &dyn SystemState) -> Vec<Oid> {
     let reader = state.current_user();
-    match catalog.role(reader).is_some_and(|r| r.superuser) {
+    match catalog.is_superuser(reader) {
         true => catalog.roles().into_iter().map(|r| r.oid).collect(),
-        false => held_roles(catalog, reader),
+        false => catalog.held_roles(reader, Through::Inherit),
     }
 }
 
@@ -41,101 +40,124 @@ pub(super) fn enabled_roles(catalog: &Catalog, state: &dyn SystemState) -> Rows 
     roles.map(|r| vec![role_name(catalog, r)]).collect()
 }
 
-const TABLE_RIGHTS: [&str; 7] = [
-    "INSERT",
-    "SELECT",
-    "UPDATE",
-    "DELETE",
-    "TRUNCATE",
-    "REFERENCES",
-    "TRIGGER",
-];
-const COLUMN_RIGHTS: [&str; 4] = ["INSERT", "SELECT", "UPDATE", "REFERENCES"];
-
-/// A relation with the column names a grant on it covers.
-struct Relation<'a> {
-    owner: Oid,
-    schema: Oid,
-    name: &'a str,
-    columns: Vec<&'a str>,
-    public: bool,
+/// A relation with its columns by number.
+struct Columns {
+    relation: Relation,
+    columns: Vec<(u16, String)>,
 }
 
-/// The relations the reader may use.
-fn relations<'a>(catalog: &'a Catalog, state: &dyn SystemState) -> Vec<Relation<'a>> {
-    let system = all().iter().map(|t| Relation {
-        owner: builtin::SUPERUSER,
-        schema: t.schema,
-        name: t.name,
-        columns: t.columns.iter().map(|(name, _)| *name).collect(),
-        // Passwords are not for everybody.
-        public: !matches!(t.name, "pg_authid" | "pg_shadow"),
+fn relations(catalog: &Catalog) -> Vec<Columns> {
+    let numbered =
+        |names: &mut dyn Iterator<Item = String>| names.zip(1u16..).map(|(n, i)| (i, n)).collect();
+    let system = all().iter().map(|t| Columns {
+        relation: Relation::Virtual(t),
+        columns: numbered(&mut t.columns.iter().map(|(name, _)| (*name).to_owned())),
     });
-    let tables = own_tables(catalog, state).map(|t| Relation {
-        owner: t.owner,
-        schema: t.schema,
-        name: &t.name,
-        columns: t.live_columns().map(|(_, c)| c.name.as_str()).collect(),
-        public: false,
+    let tables = catalog.tables().into_iter().map(|t| Columns {
+        relation: Relation::Table(t.clone()),
+        columns: t.live_columns().map(|(n, c)| (n, c.name.clone())).collect(),
     });
-    system.chain(tables).collect()
+    let views = catalog.views().into_iter().map(|v| Columns {
+        relation: Relation::View(v.clone()),
+        columns: numbered(&mut v.columns.iter().map(|c| c.name.clone())),
+    });
+    system.chain(tables).chain(views).collect()
 }
 
-/// Grantees of a relation with their rights out of `rights`: grantee, right, may pass it on.
-fn grants(
-    catalog: &Catalog,
-    state: &dyn SystemState,
-    relation: &Relation<'_>,
-    rights: &[&'static str],
-) -> Vec<(Datum, &'static str, bool)> {
+/// A right that someone has from someone.
+struct Right {
+    grantor: Oid,
+    grantee: Oid,
+    name: &'static str,
+    grantable: bool,
+}
+
+/// The rights among `of` in a list of grants which concern one of `roles`. An owner's own count as grantable.
+fn rights(items: &[AclItem], owner: Oid, of: u32, roles: &[Oid]) -> Vec<Right> {
     let mut found = Vec::new();
-    if role::owns(catalog, state.current_user(), relation.owner) {
-        let owner = role_name(catalog, relation.owner);
-        found.extend(rights.iter().map(|right| (owner.clone(), *right, true)));
-    }
-    if relation.public {
-        found.push(("PUBLIC".into(), "SELECT", false));
+    for item in items {
+        let seen = [item.grantor, item.grantee];
+        if item.grantee != Oid::NONE && !seen.iter().any(|role| roles.contains(role)) {
+            continue;
+        }
+        for (name, _, bit) in right::NAMES {
+            if item.rights & of & bit == 0 {
+                continue;
+            }
+            found.push(Right {
+                grantor: item.grantor,
+                grantee: item.grantee,
+                name,
+                grantable: item.grantee == owner || item.rights & right::options(bit) != 0,
+            });
+        }
     }
     found
 }
 
-pub(super) fn table_privileges(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+fn grantee_name(catalog: &Catalog, grantee: Oid) -> Datum {
+    match grantee {
+        Oid::NONE => "PUBLIC".into(),
+        role => role_name(catalog, role),
+    }
+}
+
+/// Those that the standard knows.
+const TABLE_RIGHTS: u32 = right::RELATION & !right::MAINTAIN;
+
+fn table_grants(catalog: &Catalog, roles: &[Oid], public: bool) -> Rows {
     let mut rows = Rows::new();
-    for relation in relations(catalog, state) {
-        for (grantee, right, passes_on) in grants(catalog, state, &relation, &TABLE_RIGHTS) {
+    for Columns { relation, .. } in relations(catalog) {
+        let items = catalog.relation_acl(&relation);
+        for r in rights(&items, relation.owner(catalog), TABLE_RIGHTS, roles) {
+            if r.grantee == Oid::NONE && !public {
+                continue;
+            }
             rows.push(row![
-                role_name(catalog, relation.owner),
-                grantee,
+                role_name(catalog, r.grantor),
+                grantee_name(catalog, r.grantee),
                 catalog_name(catalog),
-                schema_name(catalog, relation.schema),
-                relation.name,
-                right,
-                yes(passes_on),
-                yes(right == "SELECT"),
+                schema_name(catalog, relation.schema()),
+                relation.name(),
+                r.name,
+                yes(r.grantable),
+                yes(r.name == "SELECT"),
             ]);
         }
     }
     rows
 }
 
-pub(super) fn role_table_grants(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    table_privileges(catalog, state)
+pub(super) fn table_privileges(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    table_grants(catalog, &enabled(catalog, state), true)
 }
 
-pub(super) fn column_privileges(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+pub(super) fn role_table_grants(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    table_grants(catalog, &enabled(catalog, state), false)
+}
+
+fn column_grants(catalog: &Catalog, roles: &[Oid], public: bool) -> Rows {
     let mut rows = Rows::new();
-    for relation in relations(catalog, state) {
-        for (grantee, right, passes_on) in grants(catalog, state, &relation, &COLUMN_RIGHTS) {
-            for column in &relation.columns {
+    for Columns { relation, columns } in relations(catalog) {
+        let whole = catalog.relation_acl(&relation);
+        let owner = relation.owner(catalog);
+        for (number, column) in columns {
+            let own = catalog.stored_acl(builtin::class::RELATION, relation.oid(), number);
+            let own = own.map_or(&[][..], |def| &def.items);
+            let items = acl::merged(&whole, own);
+            for r in rights(&items, owner, right::COLUMN, roles) {
+                if r.grantee == Oid::NONE && !public {
+                    continue;
+                }
                 rows.push(row![
-                    role_name(catalog, relation.owner),
-                    grantee.clone(),
+                    role_name(catalog, r.grantor),
+                    grantee_name(catalog, r.grantee),
                     catalog_name(catalog),
-                    schema_name(catalog, relation.schema),
-                    relation.name,
-                    *column,
-                    right,
-                    yes(passes_on),
+                    schema_name(catalog, relation.schema()),
+                    relation.name(),
+                    column.as_str(),
+                    r.name,
+                    yes(r.grantable),
                 ]);
             }
         }
@@ -143,13 +165,17 @@ pub(super) fn column_privileges(catalog: &Catalog, state: &dyn SystemState) -> R
     rows
 }
 
+pub(super) fn column_privileges(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    column_grants(catalog, &enabled(catalog, state), true)
+}
+
 pub(super) fn role_column_grants(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    column_privileges(catalog, state)
+    column_grants(catalog, &enabled(catalog, state), false)
 }
 
 /// Who may use sequences, and collations, which everybody may.
 pub(super) fn usage_privileges(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    let reader = state.current_user();
+    let roles = enabled(catalog, state);
     let database = catalog_name(catalog);
     let collations = types::COLLATIONS.iter().map(|(_, name)| {
         row![
@@ -163,23 +189,23 @@ pub(super) fn usage_privileges(catalog: &Catalog, state: &dyn SystemState) -> Ro
             "NO",
         ]
     });
-    let sequences = catalog
-        .sequences()
-        .into_iter()
-        .filter(|s| role::owns(catalog, reader, s.owner));
-    let sequences = sequences.map(|s| {
-        row![
-            role_name(catalog, s.owner),
-            role_name(catalog, s.owner),
-            database.clone(),
-            schema_name(catalog, s.schema),
-            s.name.as_str(),
-            "SEQUENCE",
-            "USAGE",
-            "YES",
-        ]
-    });
-    collations.chain(sequences).collect()
+    let mut rows: Rows = collations.collect();
+    for s in catalog.sequences() {
+        let items = catalog.relation_acl(&Relation::Sequence(s.clone()));
+        for r in rights(&items, s.owner, right::USAGE, &roles) {
+            rows.push(row![
+                role_name(catalog, r.grantor),
+                grantee_name(catalog, r.grantee),
+                database.clone(),
+                schema_name(catalog, s.schema),
+                s.name.as_str(),
+                "SEQUENCE",
+                r.name,
+                yes(r.grantable),
+            ]);
+        }
+    }
+    rows
 }
 
 pub(super) fn role_usage_grants(catalog: &Catalog, state: &dyn SystemState) -> Rows {

@@ -7,7 +7,7 @@ use throng_types::sqltype::{format_type, made, type_info};
 use throng_types::{Datum, Oid, SqlType, oid};
 
 use super::view::role_name;
-use super::{Rows, SystemState, VirtualTable, all, definition, find, role, row, types};
+use super::{Rows, SystemState, VirtualTable, all, definition, find, row, types};
 use crate::catalog::{
     Catalog, CheckOption, ColumnDef, Identity, Relation, TableDef, ViewDef, builtin,
 };
@@ -37,7 +37,10 @@ pub(super) fn own_tables<'a>(
 ) -> impl Iterator<Item = &'a TableDef> {
     let reader = state.current_user();
     let own = catalog.tables().into_iter().map(|t| &**t);
-    own.filter(move |t| role::owns(catalog, reader, t.owner))
+    own.filter(move |t| {
+        let relation = catalog.relation(t.oid);
+        relation.is_some_and(|r| catalog.any_right(reader, &r))
+    })
 }
 
 /// Rows of a wide relation of which only some columns are ever known.
@@ -81,7 +84,7 @@ pub(super) fn schemata(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let reader = state.current_user();
     let schemas = catalog.schemas().into_iter();
     schemas
-        .filter(|s| role::owns(catalog, reader, s.owner))
+        .filter(|s| catalog.acts_as(reader, s.owner))
         .map(|s| {
             row![
                 catalog_name(catalog),
@@ -137,7 +140,7 @@ fn own_views<'a>(
 ) -> impl Iterator<Item = &'a Arc<ViewDef>> {
     let reader = state.current_user();
     let views = catalog.views().into_iter();
-    views.filter(move |v| role::owns(catalog, reader, v.owner))
+    views.filter(move |v| catalog.any_right(reader, &Relation::View((*v).clone())))
 }
 
 pub(super) fn views(catalog: &Catalog, state: &dyn SystemState) -> Rows {
@@ -499,7 +502,7 @@ pub(super) fn sequences(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     // Those behind identity columns are the columns' own affair.
     let sequences = catalog.sequences().into_iter().filter(|s| !s.identity);
     sequences
-        .filter(|s| role::owns(catalog, reader, s.owner))
+        .filter(|s| catalog.any_right(reader, &Relation::Sequence((*s).clone())))
         .map(|s| {
             let ty = describe(SqlType::plain(s.ty));
             row![

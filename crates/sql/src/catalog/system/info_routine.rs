@@ -7,7 +7,7 @@ use throng_types::{Datum, Oid};
 
 use super::info_relation::{Sparse, catalog_name, type_name, yes};
 use super::routine::{Procedure, procedures};
-use super::{Rows, SystemState, role, row};
+use super::{Rows, SystemState, row};
 use crate::catalog::{ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind, builtin};
 use crate::func::Volatility;
 
@@ -244,7 +244,7 @@ pub(super) fn routine_privileges(catalog: &Catalog, _: &dyn SystemState) -> Rows
 }
 
 pub(super) fn role_routine_grants(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    match role::owns(catalog, state.current_user(), builtin::SUPERUSER) {
+    match catalog.acts_as(state.current_user(), builtin::SUPERUSER) {
         true => grants(catalog, &[Grantee::Owner, Grantee::Public]),
         false => grants(catalog, &[Grantee::Public]),
     }

@@ -7,6 +7,7 @@ use throng_types::sqltype::type_info;
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 
 use super::{Rows, SystemState, VirtualTable, all, definition, operator_class, row, types};
+use crate::catalog::acl;
 use crate::catalog::{
     Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SchemaDef,
     SequenceDef, TableDef, ViewDef, builtin,
@@ -245,7 +246,7 @@ fn view_class(view: &ViewDef) -> Class<'_> {
         checks: 0,
         has_triggers: false,
         options: match view.check {
-            None => &[],
+            None => &view.options,
             Some(CheckOption::Local) => &LOCAL_CHECK[..],
             Some(CheckOption::Cascaded) => &CASCADED_CHECK[..],
         },
@@ -275,7 +276,16 @@ pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
             .map(|i| index_class(catalog, i, state).row()),
     );
     rows.extend(catalog.sequences().iter().map(|s| sequence_class(s).row()));
-    rows.extend(catalog.views().iter().map(|v| view_class(v).row()));
+    rows.extend(catalog.views().into_iter().map(|v| {
+        let class = view_class(v);
+        let both = [&v.options[..], class.options].concat();
+        let options = match v.check {
+            Some(_) => &both[..],
+            None => class.options,
+        };
+        Class { options, ..class }.row()
+    }));
+    with_grants(catalog, &mut rows, "pg_class", "relacl", |_| Some(0));
     rows
 }
 
@@ -477,7 +487,35 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             );
         }
     }
+    with_grants(catalog, &mut rows, "pg_attribute", "attacl", |row| {
+        let column = row[ATTNUM].as_i64().unwrap_or_default();
+        u16::try_from(column).ok().filter(|column| *column != 0)
+    });
     rows
+}
+
+/// Where `pg_attribute.attnum` is.
+const ATTNUM: usize = 4;
+
+/// Puts into rows that begin with a relation's oid what was granted on it, or on the column that `column` gives.
+fn with_grants(
+    catalog: &Catalog,
+    rows: &mut Rows,
+    relation: &str,
+    into: &str,
+    column: impl Fn(&[Datum]) -> Option<u16>,
+) {
+    let table = super::find(builtin::PG_CATALOG, relation);
+    let place = table.and_then(|t| t.columns.iter().position(|(name, _)| *name == into));
+    let Some(place) = place.filter(|_| catalog.has_grants()) else {
+        return;
+    };
+    for row in rows {
+        let oid = Oid(row[0].as_i64().unwrap_or_default() as u32);
+        if let Some(column) = column(row) {
+            row[place] = privileges(catalog, builtin::class::RELATION, oid, column);
+        }
+    }
 }
 
 pub(super) fn pg_attrdef(catalog: &Catalog, _: &dyn SystemState) -> Rows {
@@ -566,25 +604,23 @@ pub(super) fn pg_sequence(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         .collect()
 }
 
-/// What the schemas that are born with a database grant: everybody may look into them.
+/// The grants on a schema: those it was born with are shown where everybody may look into it.
 fn schema_privileges(catalog: &Catalog, schema: &SchemaDef) -> Datum {
+    let stored = catalog.stored_acl(builtin::class::NAMESPACE, schema.oid, 0);
     let open = [
         builtin::PG_CATALOG,
         builtin::INFORMATION_SCHEMA,
         builtin::PUBLIC,
     ];
-    let Some(owner) = catalog
-        .role(schema.owner)
-        .filter(|_| open.contains(&schema.oid))
-    else {
-        return Datum::Null;
-    };
-    let owner = crate::parse::quote_ident(&owner.name);
-    let items = vec![
-        format!("{owner}=UC/{owner}").into(),
-        format!("=U/{owner}").into(),
-    ];
-    Datum::array(Array::from_items(oid::ACLITEM, items))
+    let shown = stored.is_some() || open.contains(&schema.oid);
+    let items = shown.then(|| catalog.schema_acl(schema.oid));
+    acl::datum(catalog, items.as_deref())
+}
+
+/// What was granted on an object or a column.
+pub(super) fn privileges(catalog: &Catalog, class: Oid, object: Oid, column: u16) -> Datum {
+    let stored = catalog.stored_acl(class, object, column);
+    acl::datum(catalog, stored.map(|def| &def.items[..]))
 }
 
 pub(super) fn pg_namespace(catalog: &Catalog, _: &dyn SystemState) -> Rows {

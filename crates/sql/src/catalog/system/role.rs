@@ -110,8 +110,9 @@ pub(super) fn pg_group(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let groups = roles.iter().filter(|r| !r.login);
     groups
         .map(|group| {
-            let members = roles.iter().filter(|r| r.member_of.contains(&group.oid));
-            let members = members.map(|r| r.oid.into()).collect();
+            let members = catalog.memberships().into_iter();
+            let members = members.filter(|m| m.role == group.oid);
+            let members = members.map(|m| m.member.into()).collect();
             row![
                 group.name.as_str(),
                 group.oid,
@@ -122,24 +123,13 @@ pub(super) fn pg_group(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 }
 
 pub(super) fn pg_auth_members(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let mut rows = Rows::new();
-    for member in catalog.roles() {
-        for group in &member.member_of {
-            // Memberships have no objects of their own, nor do others refer to them.
-            let number = Oid(group.0.wrapping_mul(31).wrapping_add(member.oid.0));
-            let inherit = member.inherit;
-            rows.push(row![
-                number,
-                *group,
-                member.oid,
-                builtin::SUPERUSER,
-                false,
-                inherit,
-                true,
-            ]);
-        }
-    }
-    rows
+    let all = catalog.memberships().into_iter();
+    all.map(|m| {
+        row![
+            m.oid, m.role, m.member, m.grantor, m.admin, m.inherit, m.set
+        ]
+    })
+    .collect()
 }
 
 pub(super) fn pg_database(catalog: &Catalog, _: &dyn SystemState) -> Rows {
@@ -165,7 +155,7 @@ pub(super) fn pg_database(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 Datum::Null,
                 Datum::Null,
                 Datum::Null,
-                Datum::Null,
+                super::relation::privileges(catalog, builtin::class::DATABASE, d.oid, 0),
             ]
         })
         .collect()
@@ -196,26 +186,17 @@ pub(super) fn pg_db_role_setting(catalog: &Catalog, _: &dyn SystemState) -> Rows
         .collect()
 }
 
-/// A role and every one it is a member of, directly or through others.
-pub(super) fn held_roles(catalog: &Catalog, role: Oid) -> Vec<Oid> {
-    let mut held = vec![role];
-    let mut next = 0;
-    while next < held.len() {
-        if let Some(def) = catalog.role(held[next]) {
-            let new: Vec<Oid> = def
-                .member_of
-                .iter()
-                .copied()
-                .filter(|o| !held.contains(o))
-                .collect();
-            held.extend(new);
-        }
-        next += 1;
-    }
-    held
-}
-
-/// Whether the role owns what `owner` owns: it is the owner, a member of it, or a superuser.
-pub(super) fn owns(catalog: &Catalog, role: Oid, owner: Oid) -> bool {
-    catalog.role(role).is_some_and(|r| r.superuser) || held_roles(catalog, role).contains(&owner)
+/// ALTER DEFAULT PRIVILEGES.
+pub(super) fn pg_default_acl(catalog: &Catalog, _: &dyn SystemState) -> Rows {
+    let all = catalog.all_default_privileges().iter();
+    all.map(|d| {
+        row![
+            d.oid,
+            d.role,
+            d.schema,
+            Datum::Char(d.kind),
+            crate::catalog::acl::datum(catalog, Some(&d.items)),
+        ]
+    })
+    .collect()
 }

@@ -6,7 +6,8 @@ use throng_types::{Array, FileId, SqlType, oid};
 use super::*;
 use crate::catalog::{
     ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, FkAction, ForeignKey,
-    Identity, IndexColumn, IndexDef, Persistence, RoleDef, SequenceDef, StatsDef, TableDef,
+    Identity, IndexColumn, IndexDef, MembershipDef, Persistence, RoleDef, SequenceDef, StatsDef,
+    TableDef,
 };
 
 /// One session that holds two locks, and one setting; the reader is given.
@@ -251,7 +252,6 @@ fn small() -> Catalog {
         text: "a number".into(),
     };
     let reader = RoleDef {
-        member_of: vec![builtin::SUPERUSER],
         valid_until: Some("infinity".into()),
         password: Some("SCRAM-SHA-256$".into()),
         settings: vec![("work_mem".into(), "1MB".into())],
@@ -261,6 +261,16 @@ fn small() -> Catalog {
         index: CUSTOMERS_PKEY,
     };
     let mut objects = Catalog::initial_objects();
+    let membership = MembershipDef {
+        oid: Oid(16402),
+        role: builtin::SUPERUSER,
+        member: READER,
+        grantor: builtin::SUPERUSER,
+        admin: false,
+        inherit: true,
+        set: true,
+    };
+    objects.push(membership.into());
     objects.extend([
         table(CUSTOMERS, "customers", vec![id, name]).into(),
         table(ORDERS, "orders", vec![serial, dropped, customer, kind]).into(),

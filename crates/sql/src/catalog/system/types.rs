@@ -221,7 +221,13 @@ pub(super) fn pg_type(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows: Rows = all_types().iter().map(type_row).collect();
     for def in catalog.made_types() {
         let info = type_info(def.oid);
-        rows.extend(info.map(|i| named_type_row(&i, &def.name, def.schema, def.owner)));
+        rows.extend(info.map(|i| {
+            let mut row = named_type_row(&i, &def.name, def.schema, def.owner);
+            if let Some(acl) = row.last_mut() {
+                *acl = super::relation::privileges(catalog, builtin::class::TYPE, def.oid, 0);
+            }
+            row
+        }));
         let array = type_info(made::array_oid(def.oid));
         let name = format!("_{}", def.name);
         rows.extend(array.map(|a| named_type_row(&a, &name, def.schema, def.owner)));

@@ -78,7 +78,7 @@ relations! {
         datlocale: TEXT, daticurules: TEXT, datcollversion: TEXT, datacl: ACLITEM_ARRAY,
     }
     2964 pg_db_role_setting in role { setdatabase: OID, setrole: OID, setconfig: TEXT_ARRAY }
-    826 pg_default_acl {
+    826 pg_default_acl in role {
         oid: OID, defaclrole: OID, defaclnamespace: OID, defaclobjtype: CHAR,
         defaclacl: ACLITEM_ARRAY,
     }
