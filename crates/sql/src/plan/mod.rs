@@ -10,6 +10,7 @@
 //! is attached ([`Planner::attached`]) says how the parameter is computed.
 
 mod access;
+mod alternatives;
 mod cost;
 mod fold;
 mod grouping;
@@ -70,6 +71,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         _ => Vec::new(),
     };
     pullup::pull_up(&mut query);
+    subquery::trim_exists(&mut query);
     let BoundQuery {
         kind,
         ctes,
