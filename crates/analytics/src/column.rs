@@ -10,11 +10,13 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanBuilder, LargeBinaryBuilder, LargeStringBuilder,
     PrimitiveBuilder,
 };
+use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Field, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     Schema, SchemaRef, UInt32Type,
 };
-use throng_types::row::{Phys, RowLayout, encode_row};
+use throng_types::numeric::Decimal;
+use throng_types::row::{Phys, RowLayout, encode_row, encode_stored, short_value};
 use throng_types::{Datum, Error, Result, SqlType};
 
 /// How the values of a column are carried.
@@ -114,10 +116,21 @@ enum Values {
     Oid(PrimitiveBuilder<UInt32Type>),
     Text(LargeStringBuilder),
     Packed {
+        phys: Phys,
         layout: RowLayout,
         scratch: Vec<u8>,
         builder: LargeBinaryBuilder,
     },
+}
+
+#[cold]
+fn damaged() -> Error {
+    Error::corrupted("a stored row is damaged")
+}
+
+#[inline]
+fn word<const N: usize>(stored: &[u8]) -> Result<[u8; N]> {
+    stored.try_into().map_err(|_| damaged())
 }
 
 impl ColumnBuilder {
@@ -134,6 +147,7 @@ impl ColumnBuilder {
             Kind::Oid => Values::Oid(PrimitiveBuilder::new()),
             Kind::Text => Values::Text(LargeStringBuilder::new()),
             Kind::Packed(phys) => Values::Packed {
+                phys,
                 layout: RowLayout::new(&[phys]),
                 scratch: Vec::new(),
                 builder: LargeBinaryBuilder::new(),
@@ -177,6 +191,7 @@ impl ColumnBuilder {
                     layout,
                     scratch,
                     builder,
+                    ..
                 },
                 value,
             ) => {
@@ -186,6 +201,36 @@ impl ColumnBuilder {
                 builder.append_value(&scratch[..]);
             }
             (_, value) => return Err(misplaced(self.kind, value)),
+        }
+        Ok(())
+    }
+
+    /// A value as a row keeps it ([`throng_types::row::Stored::Bytes`]).
+    #[inline]
+    pub fn push_stored(&mut self, stored: &[u8]) -> Result<()> {
+        match &mut self.values {
+            Values::Bool(b) => b.append_value(word::<1>(stored)? != [0]),
+            Values::Int2(b) => b.append_value(i16::from_le_bytes(word(stored)?)),
+            Values::Int4(b) => b.append_value(i32::from_le_bytes(word(stored)?)),
+            Values::Int8(b) => b.append_value(i64::from_le_bytes(word(stored)?)),
+            Values::Float4(b) => b.append_value(f32::from_le_bytes(word(stored)?)),
+            Values::Float8(b) => b.append_value(f64::from_le_bytes(word(stored)?)),
+            Values::Oid(b) => b.append_value(u32::from_le_bytes(word(stored)?)),
+            Values::Text(b) => {
+                self.bytes += stored.len();
+                b.append_value(std::str::from_utf8(stored).map_err(|_| damaged())?);
+            }
+            Values::Packed {
+                phys,
+                scratch,
+                builder,
+                ..
+            } => {
+                scratch.clear();
+                encode_stored(*phys, stored, scratch);
+                self.bytes += scratch.len();
+                builder.append_value(&scratch[..]);
+            }
         }
         Ok(())
     }
@@ -207,6 +252,7 @@ impl ColumnBuilder {
 }
 
 impl Values {
+    #[inline]
     fn push_null(&mut self) {
         match self {
             Values::Bool(b) => b.append_null(),
@@ -220,6 +266,34 @@ impl Values {
             Values::Packed { builder, .. } => builder.append_null(),
         }
     }
+}
+
+/// A column of numerics as 128-bit decimals, zero for NULL; None if one of them is none.
+pub fn decimals(column: &dyn Array) -> Option<Vec<Decimal>> {
+    let column = column.as_binary::<i64>();
+    let decimal = |row| match column.is_null(row) {
+        true => Some(Decimal::default()),
+        false => Decimal::read_stored(short_value(column.value(row))?),
+    };
+    (0..column.len()).map(decimal).collect()
+}
+
+/// The column of these numerics.
+pub fn of_decimals(values: impl Iterator<Item = Decimal>, nulls: Option<&NullBuffer>) -> ArrayRef {
+    let mut builder = LargeBinaryBuilder::new();
+    let (mut stored, mut packed) = (Vec::new(), Vec::new());
+    for (row, value) in values.enumerate() {
+        if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            builder.append_null();
+            continue;
+        }
+        stored.clear();
+        packed.clear();
+        value.write_stored(&mut stored);
+        encode_stored(Phys::Numeric, &stored, &mut packed);
+        builder.append_value(&packed[..]);
+    }
+    Arc::new(builder.finish())
 }
 
 #[inline]

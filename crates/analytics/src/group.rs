@@ -33,6 +33,7 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use crate::column::{ColumnBuilder, Kind, Reader};
+use crate::few::FewGroups;
 use crate::stage::{Batches, PlanRef, Step, theirs};
 use crate::table::{Accumulator, Budget, GroupPlan, Stepping, Table};
 use crate::vector::assemble;
@@ -202,6 +203,8 @@ struct Intake {
     args: Row,
     /// Of the batch in hand: the table and group of each row, or none if it is to be written to the bucket of its hash.
     places: Vec<Place>,
+    /// The same where all rows have a group, and these are few.
+    few: Option<FewGroups>,
 }
 
 enum Place {
@@ -228,6 +231,7 @@ impl Intake {
             key: Vec::new(),
             args: Row::new(),
             places: Vec::new(),
+            few: None,
         }
     }
 
@@ -265,6 +269,7 @@ impl Intake {
     /// Finds or makes the group of each row.
     fn place(&mut self, plan: &GroupPlan, readers: &[Reader<'_>], rows: usize) -> Result<()> {
         self.places.clear();
+        self.few = Some(FewGroups::default());
         for row in 0..rows {
             self.key.clear();
             for (key, reader) in plan.keys.iter().zip(readers) {
@@ -288,6 +293,14 @@ impl Intake {
                     self.tables[table].insert(plan, hash, &self.key, values, &mut self.budget)?
                 }
             };
+            if let (Some(few), Some(group)) = (&mut self.few, group) {
+                let fits = few.push((table as u32, group as u32));
+                if !fits {
+                    self.few = None;
+                }
+            } else {
+                self.few = None;
+            }
             self.places.push(match group {
                 Some(group) => Place::Group(table as u32, group as u32),
                 None => {
@@ -309,6 +322,18 @@ impl Intake {
         let filter = group.plan.aggs[agg]
             .filter
             .map(|at| batch.column(at).as_boolean());
+        if let Some(few) = &self.few
+            && let Some(parts) = few.parts(&group.plan, agg, batch, filter)
+        {
+            return group.job.with_cx(|cx| {
+                few.places.iter().zip(parts).try_for_each(|(place, part)| {
+                    let table = &mut self.tables[place.0 as usize];
+                    let merged =
+                        table.merge_part(&group.plan, place.1 as usize, agg, part, &cx.eval);
+                    merged.map_err(theirs)
+                })
+            });
+        }
         group.job.with_cx(|cx| {
             let of = Stepping {
                 plan: &group.plan,

@@ -14,10 +14,11 @@ use datafusion::arrow::compute::{and_kleene, is_not_null, is_null, not, or_kleen
 use datafusion::arrow::datatypes::{Float64Type, Int16Type, Int32Type, Int64Type};
 use throng_sql::expr::Expr;
 use throng_sql::func::{CastMethod, Operator};
+use throng_types::numeric::Decimal;
 use throng_types::row::Phys;
-use throng_types::{Datum, Oid, oid};
+use throng_types::{Array as SqlArray, Datum, Oid, oid};
 
-use crate::column::Kind;
+use crate::column::{self, Kind};
 use crate::vector::Selection;
 
 /// The values of `expr` over a batch, or None where the rows must decide.
@@ -53,6 +54,7 @@ pub fn but_false(selected: &Selection, column: &BooleanArray) -> BooleanBuffer {
 enum Vector<'a> {
     Ints(Lanes<'a, i64>),
     Floats(Lanes<'a, f64>),
+    Decimals(Lanes<'a, Decimal>),
     Bools(BooleanArray),
     Texts(ArrayRef),
     Text(&'a str),
@@ -80,6 +82,15 @@ impl<T: Copy> Lanes<'_, T> {
         Lanes {
             values: Values::Constant(value),
             nulls: None,
+        }
+    }
+    fn map<U: Copy>(self, f: impl Fn(T) -> U) -> Lanes<'static, U> {
+        Lanes {
+            values: match self.values {
+                Values::Constant(v) => Values::Constant(f(v)),
+                Values::Column(v) => Values::Column(v.iter().map(|v| f(*v)).collect()),
+            },
+            nulls: self.nulls,
         }
     }
 }
@@ -119,6 +130,13 @@ impl Vector<'_> {
                 v.into_owned().into(),
                 nulls,
             )),
+            (
+                Vector::Decimals(Lanes {
+                    values: Values::Column(v),
+                    nulls,
+                }),
+                Kind::Packed(Phys::Numeric),
+            ) => column::of_decimals(v.iter().copied(), nulls.as_ref()),
             _ => return None,
         })
     }
@@ -163,19 +181,26 @@ impl<'a> Kernel<'a> {
                         Some(Vector::Ints(ints))
                     }
                     Vector::Ints(ints) if is_int(from) && to == oid::FLOAT8 => {
-                        Some(Vector::Floats(Lanes {
-                            values: match ints.values {
-                                Values::Constant(v) => Values::Constant(v as f64),
-                                Values::Column(v) => {
-                                    Values::Column(v.iter().map(|v| *v as f64).collect())
-                                }
-                            },
-                            nulls: ints.nulls,
-                        }))
+                        Some(Vector::Floats(ints.map(|v| v as f64)))
+                    }
+                    Vector::Ints(ints) if is_int(from) && to == oid::NUMERIC => {
+                        Some(Vector::Decimals(ints.map(|v| Decimal {
+                            coefficient: v.into(),
+                            scale: 0,
+                        })))
                     }
                     _ => None,
                 }
             }
+            Expr::ArrayCompare {
+                op,
+                left,
+                array,
+                all: false,
+            } if op.name == "=" => match &**array {
+                Expr::Const(Datum::Array(items), _) => self.one_of(op, left, items, selected),
+                _ => None,
+            },
             Expr::And(parts) => self.connective(parts, selected, true),
             Expr::Or(parts) => self.connective(parts, selected, false),
             Expr::Not(arg) => Some(Vector::Bools(not(&self.bools(arg, selected)?).ok()?)),
@@ -222,8 +247,34 @@ impl<'a> Kernel<'a> {
                 nulls,
             }),
             Kind::Text => Vector::Texts(array.clone()),
+            Kind::Packed(Phys::Numeric) => Vector::Decimals(Lanes {
+                values: Values::Column(column::decimals(array)?.into()),
+                nulls,
+            }),
             _ => return None,
         })
+    }
+
+    /// `left = ANY (constants)`, of which none is NULL.
+    fn one_of(
+        &self,
+        op: &Operator,
+        left: &'a Expr,
+        items: &'a SqlArray,
+        selected: &Selection,
+    ) -> Option<Vector<'a>> {
+        let mut found: Option<BooleanArray> = None;
+        for item in &items.items {
+            let equal = self.binary(op, self.vector(left, selected)?, constant(item)?, selected)?;
+            let Vector::Bools(equal) = equal else {
+                return None;
+            };
+            found = Some(match found {
+                None => equal,
+                Some(before) => or_kleene(&before, &equal).ok()?,
+            });
+        }
+        found.map(Vector::Bools)
     }
 
     fn bools(&self, expr: &'a Expr, selected: &Selection) -> Option<BooleanArray> {
@@ -277,6 +328,15 @@ impl<'a> Kernel<'a> {
                 let test = comparison(op)?;
                 Some(compare(rows, &a, &b, |a, b| test(a.cmp(&b))))
             }
+            (Vector::Ints(a), Vector::Ints(b)) if op.ret == oid::BOOL => {
+                let (a, b) = match (op.left, op.right) {
+                    (oid::DATE, oid::TIMESTAMP) => (midnights(a)?, b),
+                    (oid::TIMESTAMP, oid::DATE) => (a, midnights(b)?),
+                    _ => return None,
+                };
+                let test = comparison(op)?;
+                Some(compare(rows, &a, &b, |a, b| test(a.cmp(&b))))
+            }
             (Vector::Ints(a), Vector::Ints(b)) if is_int(op.left) && is_int(op.right) => {
                 let (low, high) = match op.ret {
                     oid::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
@@ -321,6 +381,28 @@ impl<'a> Kernel<'a> {
                 };
                 out.map(Vector::Floats)
             }
+            (Vector::Decimals(a), Vector::Decimals(b))
+                if op.left == oid::NUMERIC && op.right == oid::NUMERIC =>
+            {
+                if let Some(test) = comparison(op) {
+                    return compare_decimals(rows, &a, &b, test);
+                }
+                let out = match op.name {
+                    "+" => compute(rows, &a, &b, selected, Decimal::add),
+                    "-" => compute(rows, &a, &b, selected, Decimal::sub),
+                    "*" => compute(rows, &a, &b, selected, Decimal::mul),
+                    _ => return None,
+                };
+                out.map(Vector::Decimals)
+            }
+            (Vector::Texts(a), Vector::Text(b)) if is_padded_equality(op) => {
+                let a = a.as_string::<i64>();
+                let (equal, b) = (op.name == "=", b.trim_end_matches(' '));
+                let bits = BooleanBuffer::collect_bool(rows, |i| {
+                    (a.value(i).trim_end_matches(' ') == b) == equal
+                });
+                Some(Vector::Bools(BooleanArray::new(bits, a.nulls().cloned())))
+            }
             (Vector::Texts(a), Vector::Text(b)) if is_text_equality(op) => {
                 let a = a.as_string::<i64>();
                 let equal = op.name == "=";
@@ -340,6 +422,7 @@ fn constant(value: &Datum) -> Option<Vector<'_>> {
             Vector::Ints(Lanes::constant(*v))
         }
         Datum::Float8(v) => Vector::Floats(Lanes::constant(*v)),
+        Datum::Numeric(v) => Vector::Decimals(Lanes::constant(Decimal::of(v)?)),
         Datum::Text(s) => Vector::Text(s),
         _ => return None,
     })
@@ -366,6 +449,23 @@ fn is_text_equality(op: &Operator) -> bool {
     plain(op.left) && plain(op.right) && matches!(op.name, "=" | "<>") && op.ret == oid::BOOL
 }
 
+/// Strings whose equality is that of their bytes but for blanks at the end.
+fn is_padded_equality(op: &Operator) -> bool {
+    op.left == oid::BPCHAR && op.right == oid::BPCHAR && matches!(op.name, "=" | "<>")
+}
+
+/// Dates as timestamps; None where one of them is too far off.
+fn midnights<'a>(dates: Lanes<'_, i64>) -> Option<Lanes<'a, i64>> {
+    const FURTHEST: i64 = 100_000_000;
+    const DAY: i64 = 86_400_000_000;
+    let near = |day: &i64| day.abs() <= FURTHEST;
+    let sure = match &dates.values {
+        Values::Constant(day) => near(day),
+        Values::Column(days) => days.iter().all(near),
+    };
+    sure.then(|| dates.map(|day| day * DAY))
+}
+
 fn comparison(op: &Operator) -> Option<fn(Ordering) -> bool> {
     Some(match op.name {
         "=" => Ordering::is_eq,
@@ -388,7 +488,7 @@ fn compare<T: Copy>(
     rows: usize,
     a: &Lanes<'_, T>,
     b: &Lanes<'_, T>,
-    test: impl Fn(T, T) -> bool,
+    mut test: impl FnMut(T, T) -> bool,
 ) -> Vector<'static> {
     let nulls = nulls_of(&a.nulls, &b.nulls);
     let bits = match (&a.values, &b.values) {
@@ -398,6 +498,24 @@ fn compare<T: Copy>(
         _ => BooleanBuffer::collect_bool(rows, |i| test(a.get(i), b.get(i))),
     };
     Vector::Bools(BooleanArray::new(bits, nulls))
+}
+
+/// None if two values are too far apart in scale to be compared in 128 bits.
+fn compare_decimals(
+    rows: usize,
+    a: &Lanes<'_, Decimal>,
+    b: &Lanes<'_, Decimal>,
+    test: fn(Ordering) -> bool,
+) -> Option<Vector<'static>> {
+    let mut sure = true;
+    let result = compare(rows, a, b, |a, b| match a.compare(b) {
+        Some(order) => test(order),
+        None => {
+            sure = false;
+            false
+        }
+    });
+    sure.then_some(result)
 }
 
 /// None if `f` is not sure of a row that counts.
@@ -434,7 +552,7 @@ mod tests {
     use throng_exec::analytics::SessionFacts;
     use throng_sql::func::{EvalContext, FAMILIES};
     use throng_sql::io::FormatSettings;
-    use throng_types::{Result, SqlType};
+    use throng_types::{Numeric, Result, SqlType};
 
     use crate::column::{ColumnBuilder, Reader, schema};
     use crate::vector::assemble;
@@ -462,6 +580,14 @@ mod tests {
             oid::TIME => Datum::Time(int.rem_euclid(86_400_000_000)),
             oid::TIMESTAMP => Datum::Timestamp(int),
             oid::TIMESTAMPTZ => Datum::TimestampTz(int),
+            oid::NUMERIC => {
+                let scale = rng.random_range(0..5);
+                Datum::Numeric(match rng.random_range(0..12) {
+                    0 => Numeric::NAN,
+                    1 => Numeric::NEG_INFINITY,
+                    _ => Numeric::new(int, scale),
+                })
+            }
             oid::BOOL => Datum::Bool(int > 0),
             oid::FLOAT8 => Datum::Float8(
                 [
@@ -481,7 +607,7 @@ mod tests {
         }
     }
 
-    const TYPES: [Oid; 12] = [
+    const TYPES: [Oid; 14] = [
         oid::INT2,
         oid::INT4,
         oid::INT8,
@@ -494,6 +620,8 @@ mod tests {
         oid::TEXT,
         oid::VARCHAR,
         oid::NAME,
+        oid::NUMERIC,
+        oid::BPCHAR,
     ];
 
     /// Whatever a fast form answers is what the operator gives for each row; it answers for most batches of tame values.
@@ -561,8 +689,8 @@ mod tests {
                 }
             }
         }
-        // Six comparisons of nine pairs of integers, four types of time and doubles; arithmetic; equality of strings.
-        assert!(answered.len() > 80, "{answered:?}");
+        // Six comparisons of nine pairs of integers, six of times, doubles and numerics; arithmetic; equality of strings.
+        assert!(answered.len() > 100, "{answered:?}");
         Ok(())
     }
 

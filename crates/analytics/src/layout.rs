@@ -2,7 +2,7 @@
 //!
 //! | ours | there |
 //! | --- | --- |
-//! | SeqScan | [`Scan`] in as many partitions as there are workers, its filter after it |
+//! | SeqScan | [`Scan`] in as many partitions as there are workers |
 //! | Filter, Project | [`ComputeStep`] |
 //! | Sort | key columns added, `SortExec` in each partition, `SortPreservingMergeExec`, key columns dropped |
 //! | HashJoin | key columns added to both sides, `HashJoinExec` built on our right side; or, if that does not fit in memory, `SortMergeJoinExec` over both sides split by key and sorted |
@@ -175,13 +175,16 @@ impl Layout {
             &scan.columns,
             kinds.to_vec(),
             schema.clone(),
+            scan.filter.as_ref(),
             self.batch_bytes,
         )?;
-        let scanned = StageExec::plan("Scan", Arc::new(step), Vec::new(), schema, self.partitions);
-        match &scan.filter {
-            Some(filter) => self.compute(scanned, &kinds, Some(filter), None),
-            None => Ok(scanned),
-        }
+        Ok(StageExec::plan(
+            "Scan",
+            Arc::new(step),
+            Vec::new(),
+            schema,
+            self.partitions,
+        ))
     }
 
     pub fn compute(

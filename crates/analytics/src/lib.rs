@@ -11,6 +11,7 @@
 
 mod accept;
 mod column;
+mod few;
 mod group;
 mod join;
 mod kernel;

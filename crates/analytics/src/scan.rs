@@ -1,9 +1,12 @@
 //! The leaf: a heap's visible rows, by ranges of blocks handed out to whoever is free.
+//!
+//! Of a chunk of rows the columns that the condition reads are taken out first; the others only of the rows for which it holds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result as DfResult;
 use datafusion::execution::TaskContext;
@@ -13,16 +16,164 @@ use throng_buffer::{Ring, retry};
 use throng_exec::analytics::Job;
 use throng_exec::large::Fetch;
 use throng_exec::table::Table;
-use throng_sql::expr::system;
-use throng_types::row::RowLayout;
+use throng_sql::expr::{Expr, system};
+use throng_types::row::{RowLayout, Stored};
 use throng_types::{BlockNo, Datum, Result, Tid};
 
-use crate::column::{ColumnBuilder, Kind};
+use crate::column::{self, ColumnBuilder, Kind};
 use crate::stage::{Batches, PlanRef, Step, theirs};
-use crate::vector::assemble;
+use crate::vector::{Program, assemble};
 
 /// Blocks taken at a time: enough for read-ahead, few enough that nobody is left with much more than the others.
 const RANGE: BlockNo = 64;
+
+/// Rows whose condition is looked at together, at the least: those of some pages.
+const CHUNK: usize = 1024;
+
+/// A condition, over the columns that it reads alone.
+struct Filter {
+    program: Program,
+    /// Their places among the scan's columns.
+    columns: Vec<usize>,
+    kinds: Vec<Kind>,
+    schema: SchemaRef,
+}
+
+impl Filter {
+    fn new(condition: &Expr, kinds: &[Kind]) -> Result<Filter> {
+        let mut columns = Vec::new();
+        condition.any(&mut |e| {
+            if let Expr::Slot(at, _) = e {
+                columns.push(*at as usize);
+            }
+            false
+        });
+        columns.sort_unstable();
+        columns.dedup();
+        let own: Vec<Kind> = columns.iter().map(|at| kinds[*at]).collect();
+        let program = Program::new(&moved(condition.clone(), &columns), &own.clone().into())?;
+        Ok(Filter {
+            program,
+            columns,
+            schema: column::schema(&own),
+            kinds: own,
+        })
+    }
+}
+
+/// The expression over a row of these columns alone.
+fn moved(mut expr: Expr, columns: &[usize]) -> Expr {
+    if let Expr::Slot(at, _) = &mut expr {
+        *at = columns.partition_point(|c| *c < *at as usize) as u32;
+    }
+    expr.for_each_child_mut(&mut |e| {
+        *e = moved(std::mem::replace(e, Expr::bool(true)), columns);
+    });
+    expr
+}
+
+/// Some of the scan's columns being filled.
+struct Columns {
+    /// As the plan names them: attribute numbers, or system columns.
+    numbers: Vec<i16>,
+    /// The attributes among them, ascending from 0, and whose they are.
+    stored: Vec<usize>,
+    owners: Vec<usize>,
+    builders: Vec<ColumnBuilder>,
+}
+
+impl Columns {
+    fn new(numbers: Vec<i16>, kinds: &[Kind]) -> Columns {
+        let mut attributes: Vec<(usize, usize)> = numbers
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| **n > 0)
+            .map(|(owner, n)| (*n as usize - 1, owner))
+            .collect();
+        attributes.sort_unstable();
+        let (stored, owners) = attributes.into_iter().unzip();
+        Columns {
+            numbers,
+            stored,
+            owners,
+            builders: ColumnBuilder::of_all(kinds),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.builders.iter().map(ColumnBuilder::bytes).sum()
+    }
+
+    fn finish(&mut self) -> Vec<ArrayRef> {
+        self.builders
+            .iter_mut()
+            .map(ColumnBuilder::finish)
+            .collect()
+    }
+
+    /// Takes a row in.
+    async fn take(
+        &mut self,
+        table: &Table,
+        tid: Tid,
+        bytes: &[u8],
+        values: &mut Vec<Datum>,
+    ) -> Result<()> {
+        if RowLayout::has_external(bytes) || table.fills_in(bytes)? {
+            return self.take_slowly(table, tid, bytes, values).await;
+        }
+        let Columns {
+            numbers,
+            stored,
+            owners,
+            builders,
+        } = self;
+        table.layout.stored(bytes, stored, |nth, value| {
+            let builder = &mut builders[owners[nth]];
+            match value {
+                Stored::Bytes(bytes) => builder.push_stored(bytes),
+                _ => builder.push(&Datum::Null),
+            }
+        })?;
+        if stored.len() < numbers.len() {
+            for (number, builder) in numbers.iter().zip(builders) {
+                push_system(*number, builder, table, tid)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A row of which a value lies elsewhere.
+    async fn take_slowly(
+        &mut self,
+        table: &Table,
+        tid: Tid,
+        bytes: &[u8],
+        values: &mut Vec<Datum>,
+    ) -> Result<()> {
+        let wanted = self.stored.last().map_or(0, |last| last + 1);
+        table.decode(bytes, wanted, values)?;
+        if RowLayout::has_external(bytes) {
+            let mut fetch = Fetch::default();
+            retry(|| table.fetch_external(values, &mut fetch)).await?;
+        }
+        for (number, builder) in self.numbers.iter().zip(&mut self.builders) {
+            match *number {
+                n if n > 0 => builder.push(&values[n as usize - 1])?,
+                n => push_system(n, builder, table, tid)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn push_system(number: i16, builder: &mut ColumnBuilder, table: &Table, tid: Tid) -> Result<()> {
+    match number {
+        n if n > 0 => Ok(()),
+        system::CTID => builder.push(&Datum::Tid(tid)),
+        _ => builder.push(&Datum::Oid(table.def.oid.0)),
+    }
+}
 
 pub struct Scan {
     job: Arc<Job>,
@@ -30,6 +181,8 @@ pub struct Scan {
     columns: Vec<i16>,
     kinds: Vec<Kind>,
     schema: SchemaRef,
+    /// The rows wanted.
+    filter: Option<Arc<Filter>>,
     /// The blocks there were when the job began: rows added later are not for this snapshot.
     end: BlockNo,
     next: Arc<AtomicU32>,
@@ -44,8 +197,10 @@ impl Scan {
         columns: &[i16],
         kinds: Vec<Kind>,
         schema: SchemaRef,
+        filter: Option<&Expr>,
         batch_bytes: usize,
     ) -> Result<Scan> {
+        let filter = filter.map(|f| Filter::new(f, &kinds)).transpose()?;
         let end = throng_buffer::retry_blocking(|| table.heap.blocks())?;
         Ok(Scan {
             job: job.clone(),
@@ -53,6 +208,7 @@ impl Scan {
             columns: columns.to_vec(),
             kinds,
             schema,
+            filter: filter.map(Arc::new),
             end,
             next: Arc::new(AtomicU32::new(0)),
             batch_bytes,
@@ -62,13 +218,15 @@ impl Scan {
 
 impl Step for Scan {
     fn run(&self, _: usize, _: &[PlanRef], cx: Arc<TaskContext>) -> DfResult<Batches> {
-        let wanted = self.columns.iter().copied().max().unwrap_or(0).max(0) as usize;
+        let filter = self.filter.as_ref().map(|filter| {
+            let numbers = filter.columns.iter().map(|at| self.columns[*at]).collect();
+            (filter.clone(), Columns::new(numbers, &filter.kinds))
+        });
         let part = Part {
             job: self.job.clone(),
             table: self.table.clone(),
-            columns: self.columns.clone(),
-            wanted,
-            builders: ColumnBuilder::of_all(&self.kinds),
+            filter,
+            columns: Columns::new(self.columns.clone(), &self.kinds),
             rows: 0,
             batch_rows: cx.session_config().batch_size(),
             batch_bytes: self.batch_bytes,
@@ -77,7 +235,7 @@ impl Step for Scan {
             next: self.next.clone(),
             range: 0..0,
             ring: Ring::for_scan(self.table.heap.pool(), self.end),
-            tuples: TupleBatch::new(),
+            pages: Vec::new(),
             values: Vec::new(),
         };
         let batches = futures::stream::try_unfold(part, async |mut part| {
@@ -92,10 +250,8 @@ impl Step for Scan {
 struct Part {
     job: Arc<Job>,
     table: Arc<Table>,
-    columns: Vec<i16>,
-    /// Columns to decode: up to the last one wanted.
-    wanted: usize,
-    builders: Vec<ColumnBuilder>,
+    filter: Option<(Arc<Filter>, Columns)>,
+    columns: Columns,
     rows: usize,
     batch_rows: usize,
     batch_bytes: usize,
@@ -104,49 +260,86 @@ struct Part {
     next: Arc<AtomicU32>,
     range: std::ops::Range<BlockNo>,
     ring: Ring,
-    tuples: TupleBatch,
+    /// The pages of the chunk in hand; kept for those of the next.
+    pages: Vec<TupleBatch>,
     values: Vec<Datum>,
 }
 
 impl Part {
     async fn batch(&mut self) -> Result<Option<RecordBatch>> {
-        // Pages that are in memory never make this wait: give way to other jobs, and to a cancel, once a batch.
-        tokio::task::yield_now().await;
-        while self.rows < self.batch_rows && self.bytes() < self.batch_bytes {
+        while self.rows < self.batch_rows && self.columns.bytes() < self.batch_bytes {
+            // Pages that are in memory never make this wait: give way to other jobs, and to a cancel, once a chunk.
+            tokio::task::yield_now().await;
+            let pages = self.read().await?;
+            if pages == 0 {
+                break;
+            }
+            let taken = std::mem::take(&mut self.pages);
+            self.take(&taken[..pages]).await?;
+            self.pages = taken;
+        }
+        if self.rows == 0 {
+            return Ok(None);
+        }
+        let columns = self.columns.finish();
+        assemble(&self.schema, columns, std::mem::take(&mut self.rows)).map(Some)
+    }
+
+    /// Reads the next chunk; how many pages it has, none after the last.
+    async fn read(&mut self) -> Result<usize> {
+        let most = CHUNK.min(self.batch_rows - self.rows);
+        let (mut pages, mut rows, mut bytes) = (0, 0, 0);
+        while rows < most && bytes < self.batch_bytes {
             let Some(block) = self.next_block() else {
                 break;
             };
+            if pages == self.pages.len() {
+                self.pages.push(TupleBatch::new());
+            }
             let Part {
-                job,
-                table,
-                ring,
-                tuples,
-                ..
+                job, table, ring, ..
             } = self;
+            let tuples = &mut self.pages[pages];
             retry(|| {
                 tuples.clear();
                 table.heap.scan_page(block, &job.snapshot, ring, tuples)
             })
             .await?;
-            let tuples = std::mem::take(&mut self.tuples);
-            for (tid, bytes) in tuples.iter() {
-                self.take(tid, bytes).await?;
-            }
-            self.tuples = tuples;
+            rows += tuples.len();
+            bytes += tuples.bytes();
+            pages += 1;
         }
-        if self.rows == 0 {
-            return Ok(None);
-        }
-        let columns = self
-            .builders
-            .iter_mut()
-            .map(ColumnBuilder::finish)
-            .collect();
-        assemble(&self.schema, columns, std::mem::take(&mut self.rows)).map(Some)
+        Ok(pages)
     }
 
-    fn bytes(&self) -> usize {
-        self.builders.iter().map(ColumnBuilder::bytes).sum()
+    /// Takes in the rows of some pages for which the condition holds.
+    async fn take(&mut self, pages: &[TupleBatch]) -> Result<()> {
+        let kept = match &mut self.filter {
+            None => None,
+            Some((filter, columns)) => {
+                let mut rows = 0;
+                for (tid, bytes) in pages.iter().flat_map(TupleBatch::iter) {
+                    columns
+                        .take(&self.table, tid, bytes, &mut self.values)
+                        .await?;
+                    rows += 1;
+                }
+                let batch = assemble(&filter.schema, columns.finish(), rows)?;
+                Some(
+                    self.job
+                        .with_cx(|cx| filter.program.holds(&batch, &None, cx))?,
+                )
+            }
+        };
+        let kept = |row: usize| kept.as_ref().is_none_or(|k: &BooleanBuffer| k.value(row));
+        let rows = pages.iter().flat_map(TupleBatch::iter).enumerate();
+        for (_, (tid, bytes)) in rows.filter(|(row, _)| kept(*row)) {
+            self.columns
+                .take(&self.table, tid, bytes, &mut self.values)
+                .await?;
+            self.rows += 1;
+        }
+        Ok(())
     }
 
     fn next_block(&mut self) -> Option<BlockNo> {
@@ -161,22 +354,5 @@ impl Part {
             self.range = start..self.end.min(start.saturating_add(RANGE));
         }
         self.range.next()
-    }
-
-    async fn take(&mut self, tid: Tid, bytes: &[u8]) -> Result<()> {
-        self.table.decode(bytes, self.wanted, &mut self.values)?;
-        if RowLayout::has_external(bytes) {
-            let mut fetch = Fetch::default();
-            retry(|| self.table.fetch_external(&mut self.values, &mut fetch)).await?;
-        }
-        for (column, builder) in self.columns.iter().zip(&mut self.builders) {
-            match *column {
-                n if n > 0 => builder.push(&self.values[n as usize - 1])?,
-                system::CTID => builder.push(&Datum::Tid(tid))?,
-                _ => builder.push(&Datum::Oid(self.table.def.oid.0))?,
-            }
-        }
-        self.rows += 1;
-        Ok(())
     }
 }

@@ -38,7 +38,7 @@ pub struct AggPlan {
 }
 
 impl AggPlan {
-    fn gathers(&self) -> bool {
+    pub fn gathers(&self) -> bool {
         self.distinct.is_some() || !self.order.is_empty()
     }
 }
@@ -334,6 +334,19 @@ impl Table {
             budget.insist(kept);
         }
         Ok(allowed)
+    }
+
+    /// Takes what some rows made of a plain aggregate into that of a group.
+    pub fn merge_part(
+        &mut self,
+        plan: &GroupPlan,
+        group: usize,
+        agg: usize,
+        part: AggState,
+        cx: &EvalContext<'_>,
+    ) -> Result<()> {
+        let state = &mut self.states[group * plan.aggs.len() + agg];
+        state.merge(&plan.aggs[agg], Accumulator::State(part), cx)
     }
 
     /// Takes in another table of the same plan.

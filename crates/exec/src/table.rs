@@ -115,6 +115,11 @@ impl Table {
         Ok(())
     }
 
+    /// Whether columns that the row does not have yet have a value all the same.
+    pub fn fills_in(&self, row: &[u8]) -> Result<bool> {
+        Ok(self.has_missing && RowLayout::attributes(row)? < self.def.columns.len())
+    }
+
     /// Fetches the values that are kept outside the row.
     pub fn fetch_external(&self, row: &mut [Datum], fetch: &mut large::Fetch) -> Try<()> {
         large::fetch(&self.heap, &self.layout, row, fetch)

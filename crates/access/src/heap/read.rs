@@ -48,6 +48,10 @@ impl TupleBatch {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+    /// Bytes of all its rows.
+    pub fn bytes(&self) -> usize {
+        self.arena.len()
+    }
     pub fn rows(&self) -> &[RowAt] {
         &self.rows
     }

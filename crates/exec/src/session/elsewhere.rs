@@ -37,7 +37,13 @@ impl Elsewhere {
 }
 
 impl Session {
-    /// Begins a big query on the analytics pool, if it is one (`analytics_above_cost`) and may run there. `work_mem` in bytes.
+    /// Whether a plan is one for the analytics pool, if it may run there.
+    pub(super) fn is_big(&self, plan: &PlannedStatement) -> bool {
+        let above = self.settings.borrow().int(Id::AnalyticsAboveCost) as f64;
+        above >= 0.0 && plan.root.cost.total > above && plan.tag == StatementTag::Select
+    }
+
+    /// Begins a big query on the analytics pool, if it may run there. `work_mem` in bytes.
     pub(super) fn start_elsewhere(
         &mut self,
         plan: &Arc<PlannedStatement>,
@@ -45,10 +51,8 @@ impl Session {
         snapshot: &Snapshot,
         work_mem: usize,
     ) -> Option<Elsewhere> {
-        let above = self.settings.borrow().int(Id::AnalyticsAboveCost) as f64;
-        let big = above >= 0.0 && plan.root.cost.total > above && plan.tag == StatementTag::Select;
         // What a serializable transaction reads is followed by the row operators.
-        if !big || snapshot.reads().is_some() {
+        if !self.is_big(plan) || snapshot.reads().is_some() {
             return None;
         }
         let analytics = self.engine.analytics()?.clone();

@@ -11,7 +11,7 @@ use throng_sql::parse::{self, ast::Statement};
 use throng_sql::plan::{
     self, PlanContext, PlannedStatement, StatementTag, Stats, TableLock, TableSize,
 };
-use throng_sql::query::{BoundQuery, LockWait};
+use throng_sql::query::{BoundQuery, LockWait, QueryKind};
 use throng_sql::settings::Id;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row};
 use throng_txn::{Isolation, LockMode, Snapshot, WaitPolicy};
@@ -32,6 +32,9 @@ use crate::run::lock::Locked;
 use crate::run::{LockRequest, Row, Stop, routine};
 use crate::store::Store;
 use crate::write;
+
+/// How much dearer than the cheapest plan one may be that the analytics pool can run: it has several cores, works on columns and spills.
+const WORTH_OF_THE_POOL: f64 = 4.0;
 
 /// Sizes for the planner, from the storage itself.
 struct StoreStats<'a> {
@@ -112,18 +115,32 @@ impl Session {
         };
         let host = self.host(catalog);
         let settings = self.settings.borrow();
-        plan::plan(
-            query,
-            &PlanContext {
-                catalog,
-                stats: &stats,
-                eval: host.eval(),
-                enable_seqscan: settings.bool(Id::EnableSeqscan),
-                enable_indexscan: settings.bool(Id::EnableIndexscan),
-                enable_hashjoin: settings.bool(Id::EnableHashjoin),
-                enable_nestloop: settings.bool(Id::EnableNestloop),
-            },
-        )
+        let mut ctx = PlanContext {
+            catalog,
+            stats: &stats,
+            eval: host.eval(),
+            enable_seqscan: settings.bool(Id::EnableSeqscan),
+            enable_indexscan: settings.bool(Id::EnableIndexscan),
+            enable_hashjoin: settings.bool(Id::EnableHashjoin),
+            enable_nestloop: settings.bool(Id::EnableNestloop),
+        };
+        let analytics = self.engine.analytics();
+        let Some(analytics) = analytics.filter(|_| matches!(query.kind, QueryKind::Select(_)))
+        else {
+            return plan::plan(query, &ctx);
+        };
+        let planned = plan::plan(query.clone(), &ctx)?;
+        if !self.is_big(&planned) || analytics.accepts(&planned) {
+            return Ok(planned);
+        }
+        // Where only the way to a few rows keeps a big query off the analytics pool, it takes another.
+        (ctx.enable_indexscan, ctx.enable_nestloop) = (false, false);
+        let by_scans = plan::plan(query, &ctx)?;
+        let near = by_scans.root.cost.total < planned.root.cost.total * WORTH_OF_THE_POOL;
+        Ok(match near && analytics.accepts(&by_scans) {
+            true => by_scans,
+            false => planned,
+        })
     }
 
     /// Binds, plans and runs a data statement of the simple protocol.

@@ -10,6 +10,7 @@ use super::aggregate_table;
 use super::number::{float, float_overflow, int, numeric};
 use super::{EvalContext, EvalResult, EvalStop};
 pub use aggregate_table::AGGREGATES;
+use throng_types::numeric::Decimal;
 use throng_types::{Datum, Error, Numeric};
 
 /// What an aggregate has gathered of a group.
@@ -62,6 +63,16 @@ pub struct NumericSums {
 }
 
 impl AggState {
+    /// What finite numerics make that add up to `sum`, `with_scale` of them with all its digits after the point.
+    pub fn of_numerics(count: i64, sum: Decimal, with_scale: i64) -> AggState {
+        AggState::Numerics(Box::new(NumericSums {
+            count,
+            sum: sum.to_numeric(),
+            scale: sum.scale.into(),
+            with_scale,
+            ..NumericSums::new(false)
+        }))
+    }
     /// Whether it grows with every row.
     pub fn gathers(&self) -> bool {
         matches!(

@@ -193,7 +193,7 @@ impl Planner<'_> {
     }
 
     /// Share of the table's rows that a condition lets through.
-    fn selectivity(&self, condition: &Expr, source: &TableRef<'_>) -> f64 {
+    pub(super) fn selectivity(&self, condition: &Expr, source: &TableRef<'_>) -> f64 {
         match comparison(condition, source.rel) {
             Some((column, Strategy::Equal, _)) if column > 0 => {
                 self.equality(source.table.oid, column as u16)

@@ -6,7 +6,7 @@ use super::access::{TableRef, Wanted, same_keys};
 use super::cost;
 use super::subquery::SemiJoin;
 use super::{Built, Columns, Cost, FunctionScan, HashJoin, NestedLoop, Node, Planner, RoutineScan};
-use super::{pushdown, with};
+use super::{alternatives, pushdown, with};
 use crate::expr::{Expr, RelId};
 use crate::func::Strategy;
 use crate::query::{FromItem, JoinKind, Rel, RelKind};
@@ -78,6 +78,9 @@ impl Planner<'_> {
         }
         let mut local = Vec::new();
         parts.iter().for_each(|part| part.rels(&mut local));
+        if parts.len() > 1 {
+            alternatives::derive(&mut conditions, &local);
+        }
         let (semi, mut conditions) = self.semi_joins(conditions, &local);
         let mut units: Vec<Unit<'_>> = parts
             .into_iter()
@@ -148,8 +151,9 @@ impl Planner<'_> {
         let mut built = self.unit(&unit, own, &Wanted::default())?;
         let mut joined = unit.rels;
         while !units.is_empty() {
-            // Next: a unit that a condition connects, the one with fewest rows; else any that can come.
-            let mut next: Option<(usize, (bool, f64))> = None;
+            // Next: a unit that an equality connects, else one that any condition does, the one with fewest rows; else any
+            // that can come.
+            let mut next: Option<(usize, (bool, bool, f64))> = None;
             for (at, unit) in units.iter().enumerate() {
                 if !unit.needs.iter().all(|rel| joined.contains(rel)) {
                     continue;
@@ -158,7 +162,14 @@ impl Planner<'_> {
                     .iter()
                     .any(|c| connects(c, &joined, &unit.rels, local))
                     || !unit.needs.is_empty();
-                let rank = (!connected, self.estimate(unit, conditions, local));
+                let by_equality = conditions
+                    .iter()
+                    .any(|c| is_equality(c) && connects(c, &joined, &unit.rels, local));
+                let rank = (
+                    !connected,
+                    !by_equality,
+                    self.estimate(unit, conditions, local),
+                );
                 if next.as_ref().is_none_or(|(_, best)| rank < *best) {
                     next = Some((at, rank));
                 }
@@ -190,7 +201,12 @@ impl Planner<'_> {
             return 1000.0;
         };
         let own = conditions.iter().filter(|c| is_about(c, &unit.rels, local));
-        let share: f64 = own.map(cost::selectivity).product();
+        let source = TableRef {
+            rel: rel.id,
+            alias: &rel.alias,
+            table,
+        };
+        let share: f64 = own.map(|c| self.selectivity(c, &source)).product();
         cost::at_least_one(self.size(rel, table).rows * share)
     }
 
@@ -474,9 +490,7 @@ impl Planner<'_> {
         let size = self.size(rel, table);
         let share: f64 = own.iter().map(cost::selectivity).product();
         let scan = f64::from(size.pages) + size.rows * (cost::TUPLE + cost::OPERATOR);
-        let hashable = on
-            .iter()
-            .any(|c| matches!(c, Expr::Op { op, .. } if op.strategy == Some(Strategy::Equal)));
+        let hashable = on.iter().any(is_equality);
         if !hashable || !self.ctx.enable_hashjoin {
             return f64::INFINITY;
         }
@@ -699,6 +713,10 @@ fn is_about(condition: &Expr, rels: &[RelId], local: &[RelId]) -> bool {
     rels_of(condition)
         .iter()
         .all(|rel| rels.contains(rel) || !local.contains(rel))
+}
+
+fn is_equality(condition: &Expr) -> bool {
+    matches!(condition, Expr::Op { op, .. } if op.strategy == Some(Strategy::Equal))
 }
 
 fn connects(condition: &Expr, joined: &[RelId], rels: &[RelId], local: &[RelId]) -> bool {

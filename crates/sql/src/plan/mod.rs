@@ -10,6 +10,7 @@
 //! is attached ([`Planner::attached`]) says how the parameter is computed.
 
 mod access;
+mod alternatives;
 mod cost;
 mod family;
 mod fold;
@@ -79,6 +80,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
     };
     inline::inline_routines(&mut query);
     pullup::pull_up(&mut query);
+    subquery::trim_exists(&mut query);
     let BoundQuery {
         kind,
         ctes,

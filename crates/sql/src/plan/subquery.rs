@@ -5,7 +5,8 @@ use throng_types::Result;
 use super::join::rels_of;
 use super::{Columns, Planner};
 use crate::expr::{Expr, RelId, SubPlanKind, SubPlanRef, Subquery, SubqueryKind, Var};
-use crate::query::{Body, Distinct, FromItem, JoinKind, Query, Select};
+use crate::query::walk::PartMut;
+use crate::query::{Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, Select};
 
 /// A condition that keeps rows with (or without) a partner in a subquery.
 pub(super) struct SemiJoin {
@@ -40,6 +41,34 @@ fn bare_select(query: &Query) -> Option<&Select> {
             .iter()
             .any(|t| t.expr.any(&mut |e| e.is_set()));
     plain.then_some(select)
+}
+
+/// Leaves of the selects that are only asked whether they have rows nothing else to compute.
+pub(super) fn trim_exists(query: &mut BoundQuery) {
+    let mut trim = |part: PartMut<'_>| {
+        if let PartMut::Expr(Expr::Subquery(sub)) = part
+            && sub.kind == SubqueryKind::Exists
+            && bare_select(&sub.query).is_some()
+            && let Body::Select(select) = &mut sub.query.body
+        {
+            select.targets.truncate(1);
+            for target in &mut select.targets {
+                target.expr = Expr::bool(true);
+            }
+            sub.query.order.clear();
+        }
+    };
+    query.kind.walk_mut(&mut trim);
+    for cte in &mut query.ctes {
+        match &mut cte.body {
+            CteBody::Query(query) => query.walk_mut(&mut trim),
+            CteBody::Recursive { init, term, .. } => {
+                init.walk_mut(&mut trim);
+                term.walk_mut(&mut trim);
+            }
+            CteBody::Write(kind) => kind.walk_mut(&mut trim),
+        }
+    }
 }
 
 impl Planner<'_> {

@@ -7,6 +7,7 @@
 //! depends on them, [`Numeric::weight`] and [`Numeric::leading_group`] say what those groups would be.
 
 mod arith;
+mod decimal;
 mod math;
 mod text;
 mod wire;
@@ -18,6 +19,7 @@ use num_traits::{Signed, ToPrimitive, Zero};
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
+pub use decimal::Decimal;
 pub use text::ParseError;
 pub use wire::{Groups, WireSign};
 

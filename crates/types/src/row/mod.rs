@@ -215,6 +215,52 @@ impl RowLayout {
         read_value(row.bytes, at, self.columns[column]).map(|(datum, _)| datum)
     }
 
+    /// Calls `f` with where each of `columns` (places in the layout, ascending) lies: its place in `columns` and its bytes.
+    pub fn stored<'a>(
+        &self,
+        row: &'a [u8],
+        columns: &[usize],
+        mut f: impl FnMut(usize, Stored<'a>) -> Result<()>,
+    ) -> Result<()> {
+        let row = Parsed::new(row)?;
+        let (mut at, mut next) = (row.start, 0);
+        for (nth, &column) in columns.iter().enumerate() {
+            if column >= row.count {
+                f(nth, Stored::Absent)?;
+                continue;
+            }
+            if row.bitmap.is_none()
+                && let Some(fixed) = self.fixed_offsets[column]
+            {
+                at = fixed as usize;
+            } else {
+                for i in next..column {
+                    if !row.is_null(i) {
+                        at = skip_value(row.bytes, at, self.columns[i])?;
+                    }
+                }
+            }
+            next = column + 1;
+            if row.is_null(column) {
+                f(nth, Stored::Null)?;
+                continue;
+            }
+            let (range, end) = match self.columns[column].width() {
+                Some(width) => (Some(at..at + width), at + width),
+                None => varying_range(row.bytes, at)?,
+            };
+            f(
+                nth,
+                match range {
+                    Some(range) => Stored::Bytes(row.bytes.get(range).ok_or_else(damaged)?),
+                    None => Stored::External,
+                },
+            )?;
+            at = end;
+        }
+        Ok(())
+    }
+
     fn offset(&self, row: &Parsed<'_>, column: usize) -> Result<usize> {
         if row.bitmap.is_none()
             && let Some(at) = self.fixed_offsets[column]
@@ -344,6 +390,37 @@ pub fn encode_row(layout: &RowLayout, values: &[Datum], out: &mut Vec<u8>) -> Re
         out[start + 1] |= (HAS_EXTERNAL >> 8) as u8;
     }
     Ok(())
+}
+
+/// Where a row keeps a column's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored<'a> {
+    Null,
+    /// The row is older than the column.
+    Absent,
+    /// A fixed-width value, or a varying one without its length.
+    Bytes(&'a [u8]),
+    /// Outside of the row.
+    External,
+}
+
+/// Appends the row of one column that holds a value of these bytes, as [`encode_row`] writes it.
+pub fn encode_stored(phys: Phys, bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&1u16.to_le_bytes());
+    if phys.width().is_none() {
+        // It came out of a row, which has no room for more.
+        write_length(bytes.len() as u32, out);
+    }
+    out.extend_from_slice(bytes);
+}
+
+/// The bytes of the value that a row of one column holds; None where it is NULL, long or outside of the row.
+#[inline]
+pub fn short_value(row: &[u8]) -> Option<&[u8]> {
+    match row {
+        [1, 0, length, value @ ..] if usize::from(*length) == value.len() => Some(value),
+        _ => None,
+    }
 }
 
 /// A row with its head read and checked.
@@ -563,13 +640,18 @@ fn write_value(value: &Datum, phys: Phys, out: &mut Vec<u8>) -> Result<()> {
 }
 
 fn write_varying(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    if bytes.len() <= MAX_SHORT {
-        out.push(bytes.len() as u8);
+    let len = u32::try_from(bytes.len()).map_err(|_| Error::internal("a value over 4 GiB"))?;
+    write_length(len, out);
+    out.extend_from_slice(bytes);
+    Ok(())
+}
+
+#[inline]
+fn write_length(len: u32, out: &mut Vec<u8>) {
+    if len as usize <= MAX_SHORT {
+        out.push(len as u8);
     } else {
-        let len = u32::try_from(bytes.len()).map_err(|_| Error::internal("a value over 4 GiB"))?;
         out.push(LONG);
         out.extend_from_slice(&len.to_le_bytes());
     }
-    out.extend_from_slice(bytes);
-    Ok(())
 }

@@ -5,6 +5,13 @@ use crate::datum::{Array, Record};
 use proptest::prelude::*;
 use std::sync::Arc;
 
+fn prop_assert_or(holds: bool) -> Result<()> {
+    match holds {
+        true => Ok(()),
+        false => Err(Error::internal("not as expected")),
+    }
+}
+
 fn column() -> BoxedStrategy<(Phys, Datum)> {
     let with = |phys: Phys, values: BoxedStrategy<Datum>| {
         prop_oneof![5 => values, 1 => Just(Datum::Null)]
@@ -108,6 +115,23 @@ proptest! {
         for (i, value) in values.iter().enumerate() {
             prop_assert_eq!(&layout.decode_column(&row, i).unwrap(), value);
         }
+        // Every second column by its bytes, which make a row of their own.
+        let some: Vec<usize> = (0..phys.len()).filter(|i| (i + row.len()) % 2 == 0).collect();
+        let mut met = 0;
+        layout.stored(&row, &some, |nth, stored| {
+            prop_assert_or(nth == met)?;
+            met += 1;
+            let column = some[nth];
+            let Stored::Bytes(bytes) = stored else {
+                return prop_assert_or(stored == Stored::Null && values[column].is_null());
+            };
+            let mut alone = Vec::new();
+            encode_stored(phys[column], bytes, &mut alone);
+            let mut same = Vec::new();
+            encode_row(&RowLayout::new(&phys[column..=column]), &values[column..=column], &mut same)?;
+            prop_assert_or(alone == same)
+        }).unwrap();
+        prop_assert_eq!(met, some.len());
         // A table that has gained columns since reads NULL in them.
         let wider = RowLayout::new(&[phys.clone(), vec![Phys::Int4]].concat());
         let mut read = Vec::new();
