@@ -115,8 +115,8 @@ pub fn leaf_or_error(
                 "new row for relation \"{}\" violates partition constraint",
                 table.name
             );
-            let error = Error::new(state::CHECK_VIOLATION, message)
-                .detail(row::failing_row(table, row, &env.eval));
+            let error = Error::new(state::CHECK_VIOLATION, message);
+            let error = row::with_detail(error, row::failing_row(table, row, env));
             Err(row::about(error, table, env))
         }
         Found::Nowhere(at, key) => {

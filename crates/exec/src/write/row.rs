@@ -80,7 +80,7 @@ pub fn failing_row(def: &TableDef, row: &[Datum], env: Env<'_>) -> String {
 }
 
 /// The error with its detail, where there is one.
-fn with_detail(error: Error, detail: String) -> Error {
+pub fn with_detail(error: Error, detail: String) -> Error {
     match detail.is_empty() {
         true => error,
         false => error.detail(detail),

@@ -16,18 +16,18 @@ mod from;
 mod grant;
 mod grouping;
 mod index;
-mod json;
-mod json_table;
 mod inherit;
+mod json;
 mod json_record;
+mod json_table;
 mod like;
 mod merge;
 mod partition;
+mod privilege;
 mod routine;
 mod routine_body;
 mod routine_call;
 mod routine_change;
-mod privilege;
 mod scope;
 mod select;
 mod table;
@@ -69,10 +69,10 @@ pub struct BindContext<'a> {
 
 pub use aggregate::written_order;
 pub(crate) use json_table::table_spec;
-pub(crate) use view::stored_context;
 pub use routine::signature as routine_signature;
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
 pub(crate) use routine_call::row_columns;
+pub(crate) use view::stored_context;
 pub use view::{rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.

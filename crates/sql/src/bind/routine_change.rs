@@ -114,6 +114,7 @@ impl Binder<'_> {
             RoutineChange::Object(ObjectChange::Rename(name)) => Ddl::Rename {
                 target,
                 name: name.clone(),
+                only: false,
             },
             RoutineChange::Object(ObjectChange::Owner(owner)) => Ddl::SetOwner {
                 target,

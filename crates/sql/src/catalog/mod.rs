@@ -11,8 +11,8 @@ pub mod ddl;
 mod def;
 mod edit;
 mod lookup;
-pub mod partition;
 mod membership;
+pub mod partition;
 pub mod system;
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,7 +22,11 @@ use foldhash::fast::FixedState;
 use throng_types::Oid;
 
 pub use def::{
-    ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef, Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Lineage, Object, ObjectKind, OnCommit, Persistence, RoleDef, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef, ViewUse, is_polymorphic, AclItem, DefaultPrivilegesDef, MembershipDef, PrivilegesDef,
+    AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
+    ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, EnumLabel, FkAction, ForeignKey,
+    Identity, IndexColumn, IndexDef, Lineage, MembershipDef, Object, ObjectKind, OnCommit,
+    Persistence, PrivilegesDef, RoleDef, RoutineBody, RoutineDef, RoutineKind, SchemaDef,
+    SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef, ViewUse, is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};

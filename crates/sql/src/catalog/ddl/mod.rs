@@ -7,12 +7,12 @@
 mod alter;
 mod create;
 mod drop;
-mod inherit;
 mod grant;
+mod inherit;
 mod membership;
 mod names;
-mod partition;
 mod owned;
+mod partition;
 mod role;
 mod routine;
 mod rows;

@@ -86,7 +86,8 @@ impl Run<'_> {
             let oid = all[next];
             next += 1;
             let mut pointing = self.catalog().referencing(oid).to_vec();
-            for ancestor in self.catalog().ancestors(&self.table(oid)?) {
+            let table = self.table(oid)?;
+            for ancestor in self.catalog().ancestors(&table) {
                 pointing.extend(self.catalog().referencing(ancestor).iter().cloned());
             }
             for fk in pointing {
