@@ -163,7 +163,12 @@ fn alone(e: &Expr) -> bool {
                 && (names_objects(arg.ty().oid) || names_objects(to.oid));
             !looks
         }
-        Expr::SetCall { .. }
+        // What users made is for the rows' own operators.
+        Expr::ToDomain(..)
+        | Expr::Field { .. }
+        | Expr::Items { .. }
+        | Expr::Replace { .. }
+        | Expr::SetCall { .. }
         | Expr::Outer(..)
         | Expr::SubPlan(_)
         | Expr::Var(_)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use throng_types::{Error, Oid, SqlType};
 
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Persistence, Relation,
-    ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, Persistence,
+    Relation, TypeDef, ViewDef,
 };
 use crate::expr::Expr;
 use crate::parse::ast;
@@ -150,6 +150,13 @@ pub enum Ddl {
         ty: Oid,
         change: EnumChange,
     },
+    /// The definition without its oids.
+    CreateDomain(TypeDef),
+    AlterDomain(AlterDomain),
+    /// The definition without its oid.
+    CreateComposite(TypeDef),
+    /// What it is now.
+    AlterComposite(TypeDef),
     Comment {
         target: Target,
         text: Option<String>,
@@ -193,6 +200,10 @@ impl Ddl {
             Ddl::GrantRole { revoke: true, .. } => "REVOKE ROLE".into(),
             Ddl::CreateEnum { .. } => "CREATE TYPE".into(),
             Ddl::AlterEnum { .. } => "ALTER TYPE".into(),
+            Ddl::CreateDomain(_) => "CREATE DOMAIN".into(),
+            Ddl::AlterDomain(_) => "ALTER DOMAIN".into(),
+            Ddl::CreateComposite(_) => "CREATE TYPE".into(),
+            Ddl::AlterComposite(_) => "ALTER TYPE".into(),
             Ddl::Comment { .. } => "COMMENT".into(),
             Ddl::Nothing { tag } => (*tag).into(),
         }
@@ -220,6 +231,7 @@ pub enum TargetKind {
     Constraint,
     Column(u16),
     Type,
+    Domain,
     View,
     ViewColumn(u16),
 }
@@ -236,6 +248,7 @@ impl TargetKind {
             TargetKind::Constraint => "CONSTRAINT",
             TargetKind::Column(_) | TargetKind::ViewColumn(_) => "COLUMN",
             TargetKind::Type => "TYPE",
+            TargetKind::Domain => "DOMAIN",
             TargetKind::View => "VIEW",
         }
     }
@@ -291,6 +304,8 @@ pub struct NewColumn {
     pub sequence: Option<SequenceOptions>,
     /// The default bound and cast to the column's type, to fill rows that are there already.
     pub default: Option<Expr>,
+    /// The expression of a generated column over the row by `Slot(attnum - 1)`.
+    pub generated: Option<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -350,11 +365,16 @@ pub enum AlterTable {
         default: Option<String>,
         sequence: Option<Oid>,
     },
-    SetNotNull(u16),
+    /// `value`: the expression of a virtual column.
+    SetNotNull {
+        attnum: u16,
+        value: Option<Expr>,
+    },
     DropNotNull(u16),
     SetType {
         attnum: u16,
         ty: SqlType,
+        domain: Option<Oid>,
         collation: Option<String>,
         /// USING, or the column cast: over the old row, `Slot(attnum - 1)`.
         using: Box<Expr>,
@@ -372,6 +392,11 @@ pub enum AlterTable {
         options: SequenceOptions,
     },
     DropIdentity {
+        attnum: u16,
+    },
+    SetExpression(SetExpression),
+    /// What was computed is kept as it is.
+    DropExpression {
         attnum: u16,
     },
     AddConstraint(NewConstraint),
@@ -395,6 +420,33 @@ pub enum AlterTable {
     SetOwner(Oid),
     /// Accepted where it changes nothing a client can see (`CLUSTER ON`, `SET STATISTICS`).
     Nothing,
+}
+
+/// ALTER DOMAIN: what it is now; new constraints have no oids yet.
+#[derive(Clone, Debug)]
+pub struct AlterDomain {
+    pub def: TypeDef,
+    /// What columns that are there must hold.
+    pub tests: Vec<DomainTest>,
+}
+
+#[derive(Clone, Debug)]
+pub struct DomainTest {
+    pub table: Oid,
+    pub attnum: u16,
+    /// Over the value, `Slot(0)`; none: NOT NULL.
+    pub condition: Option<Expr>,
+}
+
+/// ALTER COLUMN … SET EXPRESSION.
+#[derive(Clone, Debug)]
+pub struct SetExpression {
+    pub attnum: u16,
+    pub generated: Generated,
+    /// Over the row, `Slot(attnum - 1)`.
+    pub value: Expr,
+    /// Conditions on the column with their names: they may not hold any more.
+    pub checks: Vec<(String, Expr)>,
 }
 
 #[derive(Clone, Debug)]
@@ -605,6 +657,10 @@ pub enum CopySubject {
         /// For each column of the table (by attribute number): the default, where it is not in the
         /// file; Slot-free.
         defaults: Vec<Option<Expr>>,
+        /// Listed columns of domains, as the domains have them, over the row.
+        domains: Vec<(u16, Expr)>,
+        /// Columns to compute when the others are there, over the row.
+        generated: Vec<(u16, Expr)>,
         /// Over the new row.
         checks: Vec<crate::plan::CheckExpr>,
         /// WHERE, over the new row.

@@ -12,6 +12,7 @@ use throng_sql::func::Volatility;
 use throng_sql::io::binary::check_text;
 use throng_sql::io::{input_binary, input_text};
 use throng_sql::plan::CheckExpr;
+use throng_sql::query::CheckOf;
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlType};
 
@@ -24,7 +25,7 @@ use crate::client::{Client, Format};
 use crate::run::Row;
 use crate::run::context::Env;
 use crate::write::foreign::ForeignKeys;
-use crate::write::row::{check_not_null, check_violation};
+use crate::write::row::{check_not_null, violation};
 use crate::write::{Compute, Context, Target};
 
 /// `nextval` is volatile, but what it gives hangs on no table.
@@ -37,6 +38,10 @@ pub struct Load {
     pub columns: Vec<u16>,
     /// By place in the row; None where it is never wanted.
     pub defaults: Vec<Option<Expr>>,
+    /// Columns of the file as their domains have them, by attribute number.
+    pub domains: Vec<(u16, Expr)>,
+    /// Columns computed from the row, by attribute number.
+    pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<CheckExpr>,
     pub filter: Option<Expr>,
     pub options: CopyOptions,
@@ -74,7 +79,10 @@ struct Formulas {
     /// By place in the row.
     defaults: Vec<Option<Compute>>,
     filter: Option<Compute>,
-    checks: Vec<(String, Compute)>,
+    /// By place in the row.
+    domains: Vec<(usize, Compute)>,
+    generated: Vec<(usize, Compute)>,
+    checks: Vec<(CheckOf, String, Compute)>,
 }
 
 /// A load under way.
@@ -91,6 +99,14 @@ struct Loading<'a> {
     marked: Vec<usize>,
     stored: u64,
     skipped: u64,
+}
+
+/// By place in the row.
+fn placed_values(values: Vec<(u16, Expr)>) -> Vec<(usize, Compute)> {
+    let values = values.into_iter();
+    values
+        .map(|(attnum, expr)| (usize::from(attnum) - 1, Compute::new(vec![expr])))
+        .collect()
 }
 
 fn is_volatile(expr: &Expr) -> bool {
@@ -182,10 +198,12 @@ impl Load {
                 .map(|expr| expr.map(alone))
                 .collect(),
             filter: self.filter.map(alone),
+            domains: placed_values(self.domains),
+            generated: placed_values(self.generated),
             checks: self
                 .checks
                 .into_iter()
-                .map(|check| (check.name, alone(check.expr)))
+                .map(|check| (check.of, check.name, alone(check.expr)))
                 .collect(),
         };
         let plan = Plan {
@@ -458,6 +476,7 @@ impl Loading<'_> {
     async fn accept(&mut self, line: u64, text: Option<&[u8]>) -> Result<()> {
         let plan = self.plan;
         let at = text.map_or(At::Line, At::Text);
+        self.check_domains(line).await?;
         let added = self.complete(line).await;
         if !added.map_err(|e| plan.placed(e, line, at))? {
             return Ok(());
@@ -469,6 +488,23 @@ impl Loading<'_> {
         } else {
             Ok(())
         }
+    }
+
+    /// Whether the values that the file gives are such as their columns' domains allow.
+    async fn check_domains(&mut self, line: u64) -> Result<()> {
+        for (at, checked) in &mut self.formulas.domains {
+            if self.marked.contains(at) {
+                continue;
+            }
+            let name = &self.plan.table.columns[*at].name;
+            let of = match self.row[*at].is_null() {
+                true => format!("{name}: null input"),
+                false => name.clone(),
+            };
+            let checked = value(checked, &self.row, self.cx.env).await;
+            checked.map_err(|e| self.plan.placed(e, line, At::Column(&of)))?;
+        }
+        Ok(())
     }
 
     /// Defaults, condition and constraints of the row in hand, which is then added to the batch; false if it is kept out.
@@ -486,11 +522,15 @@ impl Loading<'_> {
         {
             return Ok(false);
         }
+        for (at, expr) in &mut self.formulas.generated {
+            self.row[*at] = value(expr, &self.row, env).await?;
+        }
+        let row = &self.row;
         check_not_null(&plan.table, row, env)?;
-        for (name, check) in &mut self.formulas.checks {
+        for (of, name, check) in &mut self.formulas.checks {
             // A check that is NULL is satisfied.
             if value(check, row, env).await? == Datum::Bool(false) {
-                return Err(check_violation(&plan.table, name, row, env));
+                return Err(violation(&plan.table, *of, name, row, env));
             }
         }
         self.batch.add(row, line, &self.target, self.cx).await?;

@@ -24,6 +24,7 @@ pub mod join;
 pub mod limit;
 pub mod lock;
 pub mod recursive;
+mod replace;
 pub mod scan;
 pub mod setop;
 pub mod sort;

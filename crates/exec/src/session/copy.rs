@@ -32,6 +32,8 @@ impl Session {
                 table,
                 columns,
                 defaults,
+                domains,
+                generated,
                 checks,
                 filter,
             } => {
@@ -41,6 +43,8 @@ impl Session {
                     table,
                     columns,
                     defaults,
+                    domains,
+                    generated,
                     checks,
                     filter,
                     options,

@@ -63,7 +63,10 @@ impl Binder<'_> {
                     lateral: *lateral,
                 };
                 let columns = query.columns();
-                self.named_rel(kind, "unnamed_subquery", columns, alias.as_ref())
+                let shapes = self.record_shapes(&query);
+                let named = self.named_rel(kind, "unnamed_subquery", columns, alias.as_ref())?;
+                self.note_records(&named.0, shapes);
+                Ok(named)
             }
             TableRef::Function {
                 call,
@@ -145,6 +148,10 @@ impl Binder<'_> {
             }
         };
         let id = self.new_rel();
+        if let Some(table) = &table {
+            self.note_virtual(id, table);
+            self.note_domains(id, table);
+        }
         let mut rel = Rel {
             id,
             alias: name.last().to_string(),

@@ -7,7 +7,9 @@ use throng_types::{Error, Result};
 
 use super::table::{Draft, check_storable};
 use super::{Binder, at};
-use crate::catalog::{ColumnDef, ConstraintKind, Relation, SequenceDef, TableDef, builtin};
+use crate::catalog::{
+    ColumnDef, ConstraintKind, Generated, Relation, SequenceDef, TableDef, builtin,
+};
 use crate::command::{
     Copied, CreateIndex, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
 };
@@ -81,6 +83,8 @@ impl Binder<'_> {
         let mut def = ColumnDef::new(&column.name, column.ty);
         def.not_null = column.not_null;
         def.collation = column.collation.clone();
+        def.domain = column.domain;
+        def.generated = column.generated.clone().filter(|_| like.generated);
         let mut new = plain(def);
         let behind = column.sequence.and_then(|oid| self.catalog().sequence(oid));
         match (column.identity, behind) {
@@ -124,6 +128,7 @@ impl Binder<'_> {
                 copied.push(Copied::ColumnComment { attnum, text });
             }
         }
+        self.like_generated(&source, draft)?;
         let constraints = self.catalog().constraints_of(source.oid);
         for constraint in constraints.iter().filter(|_| like.constraints) {
             if let ConstraintKind::Check { .. } = &constraint.kind
@@ -152,6 +157,28 @@ impl Binder<'_> {
             };
             let new = self.table_constraint(&check, draft)?;
             draft.constraints.push(new);
+        }
+        Ok(())
+    }
+
+    /// What generated columns use has other numbers here.
+    fn like_generated(&self, source: &TableDef, draft: &mut Draft) -> Result<()> {
+        for (_, column) in source.live_columns() {
+            let Some(attnum) = draft.table.attnum(&column.name) else {
+                continue;
+            };
+            let Some(generated) = draft.table.columns[attnum as usize - 1].generated.clone() else {
+                continue;
+            };
+            let used = generated.columns.iter();
+            let used = used.map(|n| draft.table.attnum(&source.column(*n).name));
+            let columns: Option<Vec<u16>> = used.collect();
+            let columns = columns
+                .ok_or_else(|| Error::internal("a column in use that LIKE has not copied"))?;
+            draft.table.columns[attnum as usize - 1].generated = Some(Generated {
+                columns,
+                ..generated
+            });
         }
         Ok(())
     }
@@ -234,6 +261,7 @@ fn plain(def: ColumnDef) -> NewColumn {
         def,
         sequence: None,
         default: None,
+        generated: None,
     }
 }
 

@@ -59,6 +59,9 @@ impl Binder<'_> {
             actions.push(self.merge_when(when, &target, &sides, &outer)?);
         }
         let (row, new) = (self.new_rel(), self.new_rel());
+        self.note_virtual(row, &table);
+        self.note_virtual(new, &table);
+        let generated = self.stored_columns(&table, row)?;
         let mut checks = self.checks(&table, row)?;
         for mut check in target.checks {
             of_entry(&mut check.expr, rel, row);
@@ -90,6 +93,7 @@ impl Binder<'_> {
             matched,
             visible: joined.visible,
             actions,
+            generated,
             checks,
             returning: returning?,
             row,
@@ -242,7 +246,7 @@ impl Binder<'_> {
                 all.map(|name| Ok((target.column(name, 0)?, 0)))
                     .collect::<Result<Vec<_>>>()?
             }
-            false => named_columns(names, target)?,
+            false => named_columns(names, &[], target)?,
         };
         if let Some(extra) = given.get(columns.len()) {
             let message = "INSERT has more expressions than target columns";
@@ -258,13 +262,13 @@ impl Binder<'_> {
         for (value, (attnum, _)) in given.iter().zip(&columns) {
             let column = table.column(*attnum);
             let is_default = matches!(value.node, Node::Default);
-            self.check_identity(overriding, column, is_default)?;
+            self.check_given(overriding, column, is_default)?;
             let of_system = overriding == Some(Overriding::User) && column.identity.is_some();
             if is_default || of_system {
                 continue;
             }
             let expr = self.in_clause(Clause::Values, |b| b.expr(value, scope))?;
-            let expr = self.assign(expr, &column.name, column.ty, value.pos)?;
+            let expr = self.assign_to(expr, column, value.pos)?;
             values[usize::from(*attnum) - 1] = Some(expr);
         }
         values

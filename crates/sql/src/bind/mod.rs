@@ -8,17 +8,21 @@ mod alter;
 mod call;
 mod clauses;
 mod coerce;
+mod composite;
 mod copy;
 mod ddl;
 mod dml;
+mod domain;
 mod expr;
 mod from;
+mod generated;
 mod grouping;
 mod index;
 mod json;
 mod json_table;
 mod like;
 mod merge;
+mod part;
 mod scope;
 mod select;
 mod table;
@@ -27,6 +31,8 @@ mod utility;
 mod view;
 mod window;
 mod with;
+
+use std::sync::Arc;
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType, oid};
@@ -59,6 +65,8 @@ pub struct BindContext<'a> {
 }
 
 pub use aggregate::written_order;
+pub use domain::{check_shown, shown_check};
+pub use generated::{completion, generation_shown};
 pub(crate) use json_table::table_spec;
 pub use view::{rewritten, updatable_columns, view_definition};
 
@@ -203,6 +211,14 @@ struct Binder<'a> {
     views: Vec<Oid>,
     /// The row of the MERGE whose RETURNING is being bound.
     merging: Option<RelId>,
+    /// Entries with columns that are computed when they are read.
+    computed: Vec<(RelId, Arc<TableDef>)>,
+    /// Columns of subqueries that are records.
+    records: Vec<(RelId, i16, composite::Shape)>,
+    /// Entries with columns of domains.
+    of_domains: Vec<(RelId, Arc<TableDef>)>,
+    /// What is bound is a view's definition: it keeps the columns.
+    defining: bool,
 }
 
 /// Attaches a place to an error that has none.
@@ -232,6 +248,10 @@ impl<'a> Binder<'a> {
             search_path: ctx.search_path.to_vec(),
             views: vec![],
             merging: None,
+            computed: vec![],
+            records: vec![],
+            of_domains: vec![],
+            defining: false,
         }
     }
 
@@ -309,6 +329,10 @@ impl<'a> Binder<'a> {
             | S::AlterSequence { .. }
             | S::CreateEnum { .. }
             | S::AlterEnum { .. }
+            | S::CreateDomain(_)
+            | S::CreateComposite { .. }
+            | S::AlterComposite { .. }
+            | S::AlterDomain { .. }
             | S::Drop { .. }
             | S::Truncate { .. }
             | S::Comment { .. }
@@ -349,12 +373,14 @@ impl<'a> Binder<'a> {
                 format!("could not determine data type of parameter ${}", n + 1),
             ));
         }
-        Ok(BoundQuery {
+        let mut bound = BoundQuery {
             kind,
             ctes: std::mem::take(&mut self.ctes),
             params: self.params.clone(),
             rel_count: self.next_rel,
-        })
+        };
+        self.compute_virtual(&mut bound)?;
+        Ok(bound)
     }
 
     /// Finds a relation by its written name; 42P01 where there is none.

@@ -555,6 +555,13 @@ impl Binder<'_> {
                 places.resize(targets.len(), item.expr.pos);
                 continue;
             }
+            if let Node::FieldStar(arg) = &item.expr.node {
+                for (name, expr) in self.spread(arg, scope)? {
+                    targets.push(Target { expr, name });
+                }
+                places.resize(targets.len(), item.expr.pos);
+                continue;
+            }
             let mut expr = self.expr(&item.expr, scope)?;
             if !keep_untyped {
                 expr = self.settle(expr, item.expr.pos)?;
@@ -571,7 +578,7 @@ impl Binder<'_> {
         Ok(targets)
     }
 
-    fn star(
+    pub(super) fn star(
         &mut self,
         parts: &[String],
         pos: Pos,

@@ -25,13 +25,13 @@ use crate::query::walk::{Part, PartMut};
 use crate::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, RelKind, Select};
 
 /// Where a view's text is bound: it names everything else with its schema.
-const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
+pub(super) const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
 
 /// Most range-table entries of a statement that reads views: views that each read two others grow by powers of two.
 const MAX_ENTRIES: u32 = 4096;
 
 /// How constants are written in a kept definition: such that they are read the same under any settings.
-fn stored_format() -> FormatSettings {
+pub(super) fn stored_format() -> FormatSettings {
     FormatSettings {
         interval_style: IntervalStyle::Iso8601,
         ..FormatSettings::default()
@@ -39,7 +39,7 @@ fn stored_format() -> FormatSettings {
 }
 
 /// What a kept definition is bound in.
-fn stored_context<'a>(catalog: &'a Catalog, eval: EvalContext<'a>) -> BindContext<'a> {
+pub(super) fn stored_context<'a>(catalog: &'a Catalog, eval: EvalContext<'a>) -> BindContext<'a> {
     BindContext {
         catalog,
         search_path: STORED_PATH,
@@ -118,6 +118,7 @@ fn bound_text(text: &str, ctx: &BindContext<'_>) -> Result<BoundQuery> {
         _ => return Err(Error::internal("a view that is not one statement")),
     };
     let mut binder = Binder::new(ctx);
+    binder.defining = true;
     binder.data(&statement)
 }
 
@@ -238,7 +239,10 @@ impl Binder<'_> {
         }
         let statement = ast::Statement::Query(Box::new(query.clone()));
         let params = self.params.len();
-        let bound = self.data(&statement)?;
+        self.defining = true;
+        let bound = self.data(&statement);
+        self.defining = false;
+        let bound = bound?;
         if self.params.len() > params {
             let message = format!("there is no parameter ${}", params + 1);
             return Err(Error::new(state::UNDEFINED_PARAMETER, message));
@@ -626,6 +630,9 @@ impl Uses {
                     self.made_type(*ty);
                 }
                 Part::Expr(Expr::Cast { to: ty, .. } | Expr::Array(_, ty)) => self.made_type(*ty),
+                Part::Expr(Expr::ToDomain(_, rules)) => {
+                    self.made_type(SqlType::plain(rules.domain));
+                }
                 _ => {}
             });
         }

@@ -20,9 +20,9 @@ use throng_types::Oid;
 
 pub use def::{
     CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, DatabaseDef,
-    Deferral, EnumLabel, FkAction, ForeignKey, Identity, IndexColumn, IndexDef, Object, ObjectKind,
-    OnCommit, Persistence, RoleDef, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef,
-    ViewColumn, ViewDef, ViewUse,
+    Deferral, Domain, DomainCheck, DomainNotNull, EnumLabel, FkAction, ForeignKey, Generated,
+    Identity, IndexColumn, IndexDef, Object, ObjectKind, OnCommit, Persistence, RoleDef, SchemaDef,
+    SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef, ViewUse,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};

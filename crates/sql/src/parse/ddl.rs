@@ -68,7 +68,7 @@ impl Parser<'_> {
             "procedure" => Ok(self.skip_unsupported("CREATE PROCEDURE")),
             "trigger" | "constraint" => Ok(self.skip_unsupported("CREATE TRIGGER")),
             "type" => self.create_type(),
-            "domain" => Ok(self.skip_unsupported("CREATE DOMAIN")),
+            "domain" => self.create_domain(),
             "extension" => Ok(self.skip_unsupported("CREATE EXTENSION")),
             "tablespace" => Ok(self.skip_unsupported("CREATE TABLESPACE")),
             "publication" => Ok(self.skip_unsupported("CREATE PUBLICATION")),
@@ -89,10 +89,14 @@ impl Parser<'_> {
         }
     }
 
-    /// `CREATE TYPE name AS ENUM (…)`; other kinds of type there are none of.
+    /// `CREATE TYPE name AS ENUM (…)`, `AS (…)`; other kinds of type there are none of.
     fn create_type(&mut self) -> Result<Statement> {
         self.advance();
         let name = self.any_name()?;
+        if self.is("as") && self.is_punct_at(1, '(') {
+            self.advance();
+            return self.create_composite(name);
+        }
         if !self.words(&["as", "enum"]) {
             return Ok(self.skip_unsupported("CREATE TYPE of this kind"));
         }
@@ -139,6 +143,8 @@ impl Parser<'_> {
                 if_exists: false,
                 change: self.object_change()?,
             });
+        } else if let Some(changes) = self.field_changes()? {
+            return Ok(Statement::AlterComposite { name, changes });
         } else {
             return Ok(self.skip_unsupported("this form of ALTER TYPE"));
         };
@@ -534,7 +540,7 @@ impl Parser<'_> {
             "function" => Ok(self.skip_unsupported("ALTER FUNCTION")),
             "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
             "type" => self.alter_type(),
-            "domain" => Ok(self.skip_unsupported("ALTER DOMAIN")),
+            "domain" => self.alter_domain(),
             "default" => Ok(self.skip_unsupported("ALTER DEFAULT PRIVILEGES")),
             "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
             "materialized" => Ok(self.skip_unsupported("ALTER MATERIALIZED VIEW")),
@@ -671,7 +677,7 @@ impl Parser<'_> {
             }
             "database" => ObjectKind::Database,
             "type" => ObjectKind::Type,
-            "domain" => ObjectKind::Other("type"),
+            "domain" => ObjectKind::Domain,
             "extension" => ObjectKind::Other("extension"),
             "function" | "procedure" | "routine" | "aggregate" => {
                 return Ok(self.skip_unsupported("DROP FUNCTION"));
@@ -731,7 +737,7 @@ impl Parser<'_> {
         let Some(word) = self.peek_word().map(str::to_string) else {
             return Err(self.unexpected());
         };
-        let kind = match word.as_str() {
+        let mut kind = match word.as_str() {
             "table" => ObjectKind::Table,
             "index" => ObjectKind::Index,
             "sequence" => ObjectKind::Sequence,
@@ -742,6 +748,7 @@ impl Parser<'_> {
             "column" => ObjectKind::Column,
             "constraint" => ObjectKind::Constraint,
             "type" => ObjectKind::Type,
+            "domain" => ObjectKind::Domain,
             _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
         };
         self.advance();
@@ -756,10 +763,10 @@ impl Parser<'_> {
             }
             ObjectKind::Constraint => {
                 self.keyword("on")?;
-                if self.is("domain") {
-                    return Ok(self.skip_unsupported("COMMENT ON a domain's constraint"));
-                }
                 column = Some(name.last().to_string());
+                if self.word("domain") {
+                    kind = ObjectKind::DomainConstraint;
+                }
                 name = self.any_name()?;
             }
             _ => {}

@@ -35,6 +35,7 @@ use crate::expr::{Expr, ParamId, RelId, Var};
 use crate::func::EvalContext;
 use crate::query::{BoundQuery, Cte, CteBody, QueryKind};
 
+pub(crate) use fold::is_immutable_cast;
 pub use node::*;
 
 /// What the planner is told about tables' sizes.
@@ -425,6 +426,7 @@ impl QueryKind {
             QueryKind::Select(query) => query.for_each_var(f),
             QueryKind::Insert(insert) => {
                 insert.values.iter().for_each(&mut expr);
+                insert.generated.iter().for_each(|(_, e)| expr(e));
                 insert.checks.iter().for_each(|c| expr(&c.expr));
                 insert.returning.iter().for_each(|t| expr(&t.expr));
                 if let Some(crate::query::ConflictAction::Update { set, filter, .. }) =
@@ -438,6 +440,7 @@ impl QueryKind {
             QueryKind::Update(update) => {
                 update.filter.iter().for_each(&mut expr);
                 update.set.iter().for_each(|(_, e)| expr(e));
+                update.generated.iter().for_each(|(_, e)| expr(e));
                 update.checks.iter().for_each(|c| expr(&c.expr));
                 update.returning.iter().for_each(|t| expr(&t.expr));
                 update
@@ -573,11 +576,13 @@ impl Plan {
             Node::Distinct { keys, .. } => keys.iter().for_each(f),
             Node::SetOp { .. } | Node::LockRows { .. } | Node::Materialize { .. } => {}
             Node::Insert(node) => {
+                node.generated.iter().for_each(|(_, e)| f(e));
                 node.checks.iter().for_each(|c| f(&c.expr));
                 node.returning.iter().for_each(f);
             }
             Node::Update(node) => {
                 node.set.iter().for_each(|(_, e)| f(e));
+                node.generated.iter().for_each(|(_, e)| f(e));
                 node.checks.iter().for_each(|c| f(&c.expr));
                 node.returning.iter().for_each(f);
             }

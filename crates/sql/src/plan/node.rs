@@ -376,6 +376,8 @@ pub struct CheckExpr {
 pub struct InsertNode {
     pub table: Arc<TableDef>,
     pub input: Plan,
+    /// Columns computed from the new row.
+    pub generated: Vec<(u16, Expr)>,
     pub on_conflict: Option<ConflictNode>,
     pub checks: Vec<CheckExpr>,
     pub returns_old: bool,
@@ -418,6 +420,8 @@ pub struct UpdateNode {
     pub old: Vec<u32>,
     /// Attribute numbers and new values.
     pub set: Vec<(u16, Expr)>,
+    /// Columns computed from the new row.
+    pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<CheckExpr>,
     pub returning: Vec<Expr>,
 }
@@ -453,6 +457,8 @@ pub struct MergeNode {
     pub visible: Option<Expr>,
     /// In order: the first one whose condition holds is done.
     pub actions: Vec<MergeAction>,
+    /// Columns computed from the new row.
+    pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<CheckExpr>,
     pub returning: Vec<Expr>,
 }

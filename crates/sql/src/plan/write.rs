@@ -68,6 +68,18 @@ impl Planner<'_> {
             .collect()
     }
 
+    /// Values for columns, over a row.
+    pub(super) fn assigned(
+        &mut self,
+        values: Vec<(u16, Expr)>,
+        columns: &Columns,
+    ) -> Result<Vec<(u16, Expr)>> {
+        values
+            .into_iter()
+            .map(|(attnum, expr)| Ok((attnum, self.place(expr, columns)?)))
+            .collect()
+    }
+
     /// `rels`: the entries that stand for rows of the table, first the one it goes by.
     pub(super) fn returning(
         &mut self,
@@ -95,6 +107,7 @@ impl Planner<'_> {
             old,
             source,
             values,
+            generated,
             on_conflict,
             checks,
             returning,
@@ -119,10 +132,7 @@ impl Planner<'_> {
                     } => {
                         let proposed = Columns::of(excluded, 1..=table.columns.len() as i16);
                         let both = existing.join(&proposed);
-                        let mut placed = Vec::with_capacity(set.len());
-                        for (attnum, expr) in set {
-                            placed.push((attnum, self.place(expr, &both)?));
-                        }
+                        let placed = self.assigned(set, &both)?;
                         let filter = filter.map(|f| self.place(f, &both)).transpose()?;
                         Some(ConflictUpdate {
                             set: placed,
@@ -133,6 +143,7 @@ impl Planner<'_> {
             }),
         };
         let mut new_row = new_row(&table, rel);
+        let generated = self.assigned(generated, &new_row)?;
         let checks = self.checks(checks, &new_row, &table, rel)?;
         let mut returns_old = false;
         for target in &returning {
@@ -150,6 +161,7 @@ impl Planner<'_> {
         let node = InsertNode {
             table,
             input,
+            generated,
             on_conflict,
             checks,
             returns_old,
@@ -216,17 +228,16 @@ impl Planner<'_> {
             from,
             filter,
             set,
+            generated,
             checks,
             returning,
             new,
         } = update;
         let input = self.target_rows(&table, rel, from, filter)?;
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
-        let mut placed = Vec::with_capacity(set.len());
-        for (attnum, expr) in set {
-            placed.push((attnum, self.place(expr, &input.columns)?));
-        }
+        let set = self.assigned(set, &input.columns)?;
         let new_row = new_row(&table, new);
+        let generated = self.assigned(generated, &new_row)?;
         let checks = self.checks(checks, &new_row, &table, new)?;
         let whole = new_row.join(&input.columns);
         let (returning, output) = self.returning(&returning, &whole, &table, &[new, rel])?;
@@ -238,7 +249,8 @@ impl Planner<'_> {
             input: input.plan,
             tid,
             old,
-            set: placed,
+            set,
+            generated,
             checks,
             returning,
         };

@@ -274,6 +274,10 @@ impl Names {
                 format!("({})[{}]", self.text(array), self.text(index))
             }
             Expr::Row(items, _) => format!("ROW({})", self.list(items, ", ")),
+            Expr::ToDomain(value, _) => self.text(value),
+            Expr::Field { row, index, .. } => format!("({}).f{}", self.text(row), index + 1),
+            Expr::Items { array, .. } => format!("({})[…]", self.text(array)),
+            Expr::Replace { value, .. } => self.text(value),
             Expr::SubPlan(sub) => format!("(SubPlan {})", sub.plan + 1),
             Expr::Var(_)
             | Expr::Aggregate(_)
