@@ -165,11 +165,15 @@ fn alone(e: &Expr) -> bool {
                 && (names_objects(arg.ty().oid) || names_objects(to.oid));
             !looks
         }
-        Expr::SetCall { .. }
+        // What users made is for the rows' own operators.
+        Expr::ToDomain(..)
+        | Expr::Field { .. }
+        | Expr::Items { .. }
+        | Expr::Replace { .. }
+        | Expr::SetCall { .. }
         | Expr::Routine(_)
         | Expr::SetRoutine(_)
         | Expr::Variadic(_)
-        | Expr::Field { .. }
         | Expr::Outer(..)
         | Expr::SubPlan(_)
         | Expr::Var(_)

@@ -152,7 +152,7 @@ impl FewGroups {
                 *with_scale = 0;
             }
             *count += 1;
-            *sum = sum.add(value)?;
+            *sum = sum.checked_add(value)?;
             *with_scale += i64::from(value.scale == sum.scale);
         }
         let state = |(count, sum, with_scale)| match count {

@@ -388,9 +388,9 @@ impl<'a> Kernel<'a> {
                     return compare_decimals(rows, &a, &b, test);
                 }
                 let out = match op.name {
-                    "+" => compute(rows, &a, &b, selected, Decimal::add),
-                    "-" => compute(rows, &a, &b, selected, Decimal::sub),
-                    "*" => compute(rows, &a, &b, selected, Decimal::mul),
+                    "+" => compute(rows, &a, &b, selected, Decimal::checked_add),
+                    "-" => compute(rows, &a, &b, selected, Decimal::checked_sub),
+                    "*" => compute(rows, &a, &b, selected, Decimal::checked_mul),
                     _ => return None,
                 };
                 out.map(Vector::Decimals)

@@ -7,8 +7,8 @@ use throng_types::{Error, Oid, SqlType};
 
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Identity, IndexColumn, Lineage, Persistence,
-    Relation, RoutineDef, RoutineKind, ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, Lineage,
+    Persistence, Relation, RoutineDef, RoutineKind, TypeDef, ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -187,6 +187,13 @@ pub enum Ddl {
         target: Target,
         attributes: Box<RoutineAttributes>,
     },
+    /// The definition without its oids.
+    CreateDomain(TypeDef),
+    AlterDomain(AlterDomain),
+    /// The definition without its oid.
+    CreateComposite(TypeDef),
+    /// What it is now.
+    AlterComposite(TypeDef),
     Comment {
         target: Target,
         text: Option<String>,
@@ -243,6 +250,10 @@ impl Ddl {
                 RoutineKind::Procedure => "CREATE PROCEDURE".into(),
             },
             Ddl::AlterRoutine { target, .. } => of("ALTER", target),
+            Ddl::CreateDomain(_) => "CREATE DOMAIN".into(),
+            Ddl::AlterDomain(_) => "ALTER DOMAIN".into(),
+            Ddl::CreateComposite(_) => "CREATE TYPE".into(),
+            Ddl::AlterComposite(_) => "ALTER TYPE".into(),
             Ddl::Comment { .. } => "COMMENT".into(),
             Ddl::Nothing { tag } => (*tag).into(),
         }
@@ -355,6 +366,7 @@ pub enum TargetKind {
     Constraint,
     Column(u16),
     Type,
+    Domain,
     View,
     ViewColumn(u16),
     /// As it was called.
@@ -373,6 +385,7 @@ impl TargetKind {
             TargetKind::Constraint => "CONSTRAINT",
             TargetKind::Column(_) | TargetKind::ViewColumn(_) => "COLUMN",
             TargetKind::Type => "TYPE",
+            TargetKind::Domain => "DOMAIN",
             TargetKind::View => "VIEW",
             TargetKind::Routine(RoutineWord::Function) => "FUNCTION",
             TargetKind::Routine(RoutineWord::Procedure) => "PROCEDURE",
@@ -436,6 +449,8 @@ pub struct NewColumn {
     pub sequence: Option<SequenceOptions>,
     /// The default bound and cast to the column's type, to fill rows that are there already.
     pub default: Option<Expr>,
+    /// The expression of a generated column over the row by `Slot(attnum - 1)`.
+    pub generated: Option<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -496,11 +511,16 @@ pub enum AlterTable {
         default: Option<String>,
         sequence: Option<Oid>,
     },
-    SetNotNull(u16),
+    /// `value`: the expression of a virtual column.
+    SetNotNull {
+        attnum: u16,
+        value: Option<Expr>,
+    },
     DropNotNull(u16),
     SetType {
         attnum: u16,
         ty: SqlType,
+        domain: Option<Oid>,
         collation: Option<String>,
         /// USING, or the column cast: over the old row, `Slot(attnum - 1)`.
         using: Box<Expr>,
@@ -518,6 +538,11 @@ pub enum AlterTable {
         options: SequenceOptions,
     },
     DropIdentity {
+        attnum: u16,
+    },
+    SetExpression(SetExpression),
+    /// What was computed is kept as it is.
+    DropExpression {
         attnum: u16,
     },
     AddConstraint(NewConstraint),
@@ -543,6 +568,33 @@ pub enum AlterTable {
     NoInherit(Oid),
     /// Accepted where it changes nothing a client can see (`CLUSTER ON`, `SET STATISTICS`).
     Nothing,
+}
+
+/// ALTER DOMAIN: what it is now; new constraints have no oids yet.
+#[derive(Clone, Debug)]
+pub struct AlterDomain {
+    pub def: TypeDef,
+    /// What columns that are there must hold.
+    pub tests: Vec<DomainTest>,
+}
+
+#[derive(Clone, Debug)]
+pub struct DomainTest {
+    pub table: Oid,
+    pub attnum: u16,
+    /// Over the value, `Slot(0)`; none: NOT NULL.
+    pub condition: Option<Expr>,
+}
+
+/// ALTER COLUMN … SET EXPRESSION.
+#[derive(Clone, Debug)]
+pub struct SetExpression {
+    pub attnum: u16,
+    pub generated: Generated,
+    /// Over the row, `Slot(attnum - 1)`.
+    pub value: Expr,
+    /// Conditions on the column with their names: they may not hold any more.
+    pub checks: Vec<(String, Expr)>,
 }
 
 #[derive(Clone, Debug)]
@@ -760,6 +812,10 @@ pub enum CopySubject {
         /// For each column of the table (by attribute number): the default, where it is not in the
         /// file; Slot-free.
         defaults: Vec<Option<Expr>>,
+        /// Listed columns of domains, as the domains have them, over the row.
+        domains: Vec<(u16, Expr)>,
+        /// Columns to compute when the others are there, over the row.
+        generated: Vec<(u16, Expr)>,
         /// Over the new row.
         checks: Vec<crate::plan::CheckExpr>,
         /// WHERE, over the new row.

@@ -86,12 +86,6 @@ pub enum Expr {
     SetRoutine(Box<RoutineCall>),
     /// As the last argument of a call: the items of an array as so many arguments.
     Variadic(Box<Expr>),
-    /// A field of a row, by its place.
-    Field {
-        row: Box<Expr>,
-        at: u32,
-        ty: SqlType,
-    },
     /// An operator with its one or two operands.
     Op {
         op: &'static Operator,
@@ -106,6 +100,8 @@ pub enum Expr {
         to: SqlType,
         context: CastContext,
     },
+    /// A value of a domain's base type that must be as the domain asks.
+    ToDomain(Box<Expr>, Arc<DomainRules>),
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Not(Box<Expr>),
@@ -162,6 +158,24 @@ pub enum Expr {
         index: Box<Expr>,
         ty: SqlType,
     },
+    /// A field of a row, by its place among those that exist.
+    Field {
+        row: Box<Expr>,
+        index: u16,
+        ty: SqlType,
+    },
+    /// An array's item by several subscripts, or a slice of it.
+    Items {
+        array: Box<Expr>,
+        place: Place,
+        ty: SqlType,
+    },
+    /// A value with a part of it replaced.
+    Replace {
+        base: Box<Expr>,
+        place: Place,
+        value: Box<Expr>,
+    },
     /// `ROW(…)`, or a whole row, whose fields have names.
     Row(Vec<Expr>, Option<Arc<[Text]>>),
     /// Before planning: an aggregate's result.
@@ -196,6 +210,59 @@ impl RoutineCall {
             && self.def.row_of.is_none()
             && self.def.outputs().next().is_none()
     }
+}
+
+/// A part of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// An array's item, by a subscript for each dimension.
+    Item(Vec<Expr>),
+    /// What lies between subscripts, for each dimension; none: as far as the array goes.
+    Slice {
+        lower: Vec<Option<Expr>>,
+        upper: Vec<Option<Expr>>,
+    },
+    /// A row's field, with the types and names of all.
+    Field {
+        index: u16,
+        fields: Arc<[(Oid, Text)]>,
+    },
+}
+
+impl Place {
+    fn for_each<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Place::Item(at) => at.iter().for_each(f),
+            Place::Slice { lower, upper } => lower.iter().chain(upper).flatten().for_each(f),
+            Place::Field { .. } => {}
+        }
+    }
+    fn for_each_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Place::Item(at) => at.iter_mut().for_each(f),
+            Place::Slice { lower, upper } => {
+                lower.iter_mut().chain(upper).flatten().for_each(f);
+            }
+            Place::Field { .. } => {}
+        }
+    }
+}
+
+/// What a value must be to be of a domain or an array of one. Conditions are over the value as `Slot(0)`; they are no part of
+/// the expression that the rules stand in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainRules {
+    pub domain: Oid,
+    pub not_null: bool,
+    pub checks: Vec<DomainRule>,
+    /// Those for the items of an array.
+    pub items: Option<Arc<DomainRules>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainRule {
+    pub name: String,
+    pub expr: Expr,
 }
 
 /// One aggregate in a query.
@@ -303,11 +370,13 @@ impl Expr {
             | Expr::MinMax { ty, .. }
             | Expr::Array(_, ty)
             | Expr::Field { ty, .. }
+            | Expr::Items { ty, .. }
             | Expr::Subscript { ty, .. } => *ty,
             Expr::Routine(call) | Expr::SetRoutine(call) => call.ty,
             Expr::Variadic(arg) => arg.ty(),
             Expr::Row(..) => SqlType::RECORD,
             Expr::Var(var) => var.ty,
+            Expr::ToDomain(value, _) | Expr::Replace { base: value, .. } => value.ty(),
             Expr::Aggregate(agg) => agg.ty,
             Expr::Window(call) => call.ty,
             Expr::Grouping(_) => SqlType::INT4,
@@ -373,6 +442,7 @@ impl Expr {
             Expr::Cast { arg, .. }
             | Expr::Variadic(arg)
             | Expr::Field { row: arg, .. }
+            | Expr::ToDomain(arg, _)
             | Expr::Not(arg)
             | Expr::IsNull(arg)
             | Expr::IsNotNull(arg)
@@ -401,6 +471,15 @@ impl Expr {
             Expr::Subscript { array, index, .. } => {
                 f(array);
                 f(index);
+            }
+            Expr::Items { array, place, .. } => {
+                f(array);
+                place.for_each(f);
+            }
+            Expr::Replace { base, place, value } => {
+                f(base);
+                place.for_each(f);
+                f(value);
             }
             Expr::Aggregate(agg) => {
                 agg.direct.iter().chain(&agg.args).for_each(&mut *f);
@@ -449,6 +528,7 @@ impl Expr {
             Expr::Cast { arg, .. }
             | Expr::Variadic(arg)
             | Expr::Field { row: arg, .. }
+            | Expr::ToDomain(arg, _)
             | Expr::Not(arg)
             | Expr::IsNull(arg)
             | Expr::IsNotNull(arg)
@@ -478,6 +558,15 @@ impl Expr {
                 f(array);
                 f(index);
             }
+            Expr::Items { array, place, .. } => {
+                f(array);
+                place.for_each_mut(f);
+            }
+            Expr::Replace { base, place, value } => {
+                f(base);
+                place.for_each_mut(f);
+                f(value);
+            }
             Expr::Aggregate(agg) => {
                 agg.direct.iter_mut().chain(&mut agg.args).for_each(&mut *f);
                 agg.order.iter_mut().for_each(|k| f(&mut k.expr));
@@ -505,6 +594,17 @@ impl Expr {
     /// A function that returns a set.
     pub fn is_set(&self) -> bool {
         matches!(self, Expr::SetCall { .. } | Expr::SetRoutine(_))
+    }
+
+    /// A domain's condition, over `Slot(0)`, with the value in its place.
+    pub fn over_value(mut self, value: &Expr) -> Expr {
+        if let Expr::Slot(0, _) = self {
+            return value.clone();
+        }
+        self.for_each_child_mut(&mut |e| {
+            *e = std::mem::replace(e, Expr::bool(true)).over_value(value);
+        });
+        self
     }
 
     /// Whether `test` holds for this node or any below it.

@@ -284,6 +284,8 @@ pub struct Insert {
     /// For each of the table's columns, by attribute number: its value over the source's output
     /// (variables of `source.output`); defaults filled in, dropped columns NULL.
     pub values: Vec<Expr>,
+    /// Stored columns that are computed from the new row, under `rel`, however it came about.
+    pub generated: Vec<(u16, Expr)>,
     pub on_conflict: Option<OnConflict>,
     pub checks: Vec<Check>,
     pub returning: Vec<Target>,
@@ -302,6 +304,8 @@ pub struct Check {
 pub enum CheckOf {
     /// A CHECK constraint.
     Constraint,
+    /// NOT NULL of a virtual column, which this attribute number has.
+    NotNull(u16),
     /// A view WITH CHECK OPTION.
     View,
 }
@@ -335,6 +339,8 @@ pub struct Update {
     pub filter: Option<Expr>,
     /// Attribute numbers with their new values, over the joined row.
     pub set: Vec<(u16, Expr)>,
+    /// Stored columns that are computed from the new row, under `new`.
+    pub generated: Vec<(u16, Expr)>,
     /// Over the new row, under `new`.
     pub checks: Vec<Check>,
     pub returning: Vec<Target>,
@@ -368,6 +374,8 @@ pub struct Merge {
     /// What the views that are written through show of the target.
     pub visible: Option<Expr>,
     pub actions: Vec<MergeAction>,
+    /// Stored columns that are computed from the new row, under `row`.
+    pub generated: Vec<(u16, Expr)>,
     /// Over the new row, under `row`.
     pub checks: Vec<Check>,
     pub returning: Vec<Target>,
@@ -409,6 +417,7 @@ impl Merge {
                 MergeWrite::Nothing | MergeWrite::Delete => {}
             }
         }
+        self.generated.iter().for_each(|(_, e)| f(e));
         self.checks.iter().for_each(|c| f(&c.expr));
         self.returning.iter().for_each(|t| f(&t.expr));
     }

@@ -53,7 +53,7 @@ pub struct TypeInfo {
     /// Bytes on PostgreSQL's pages: -1 varying, -2 C string.
     pub len: i16,
     pub by_value: bool,
-    /// `b` base, `e` enum, `p` pseudo.
+    /// `b` base, `c` composite, `d` domain, `e` enum, `p` pseudo.
     pub kind: u8,
     pub category: u8,
     pub preferred: bool,
@@ -215,53 +215,99 @@ pub fn type_info(oid: Oid) -> Option<TypeInfo> {
 /// Types that users make.
 ///
 /// Their oids tell what they are, so that whoever has a value's type knows how it is kept and compared without asking a
-/// catalog, which alone knows names and labels: an enum's oid is a multiple of four above [`FIRST`](made::FIRST), its array's
-/// the next one.
+/// catalog, which alone knows names, labels and fields: of an enum's, a domain's and a composite type's oid the range and the
+/// remainder by four say which it is; its array's is the next one.
 pub mod made {
     use super::TypeInfo;
     use crate::Oid;
 
     pub const FIRST: u32 = 1 << 30;
+    /// Domains and composite types are from here on, enums below.
+    const SECOND: u32 = FIRST + (1 << 29);
     const LAST: u32 = (1 << 31) - 1;
     /// Numbers a type takes.
     const STEP: u32 = 4;
-    const ENUM: u32 = 0;
-    const ENUM_ARRAY: u32 = 1;
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Family {
+        Enum,
+        Domain,
+        Composite,
+    }
 
     /// Whether a user made the type.
     pub fn is_made(oid: Oid) -> bool {
         info(oid).is_some()
     }
 
+    fn numbered(serial: Oid, from: u32, to: u32, place: u32) -> Option<Oid> {
+        let oid = serial.0.checked_mul(STEP)?.checked_add(from + place)?;
+        (oid <= to).then_some(Oid(oid))
+    }
+
     /// The oid of the enum made with this number; None where numbers have run out.
     pub fn enum_oid(serial: Oid) -> Option<Oid> {
-        let oid = serial.0.checked_mul(STEP)?.checked_add(FIRST)?;
-        (oid <= LAST).then_some(Oid(oid))
+        numbered(serial, FIRST, SECOND - 1, 0)
+    }
+
+    /// That of the domain.
+    pub fn domain_oid(serial: Oid) -> Option<Oid> {
+        numbered(serial, SECOND, LAST, 0)
+    }
+
+    /// That of the composite type; the number is its relation's oid.
+    pub fn composite_oid(serial: Oid) -> Option<Oid> {
+        numbered(serial, SECOND, LAST, 2)
     }
 
     /// The number a type of this range was made with.
     pub fn serial(oid: Oid) -> Option<Oid> {
-        kind(oid).map(|_| Oid((oid.0 - FIRST) / STEP))
+        let from = if oid.0 < SECOND { FIRST } else { SECOND };
+        kind(oid).map(|_| Oid((oid.0 - from) / STEP))
     }
 
-    /// The array of an enum.
+    /// The array of a type that a user made.
     pub fn array_oid(element: Oid) -> Oid {
-        Oid(element.0 + ENUM_ARRAY)
+        Oid(element.0 + 1)
     }
 
-    fn kind(oid: Oid) -> Option<u32> {
-        (FIRST..=LAST).contains(&oid.0).then_some(oid.0 % STEP)
+    /// What a type is, or what its elements are (true).
+    fn kind(oid: Oid) -> Option<(Family, bool)> {
+        if !(FIRST..=LAST).contains(&oid.0) {
+            return None;
+        }
+        let family = match (oid.0 < SECOND, oid.0 % STEP) {
+            (true, 0 | 1) => Family::Enum,
+            (true, _) => return None,
+            (false, 0 | 1) => Family::Domain,
+            (false, _) => Family::Composite,
+        };
+        Some((family, oid.0 % 2 == 1))
     }
 
     pub fn is_enum(oid: Oid) -> bool {
-        kind(oid) == Some(ENUM)
+        kind(oid) == Some((Family::Enum, false))
+    }
+
+    pub fn is_domain(oid: Oid) -> bool {
+        kind(oid) == Some((Family::Domain, false))
+    }
+
+    pub fn is_composite(oid: Oid) -> bool {
+        kind(oid) == Some((Family::Composite, false))
     }
 
     pub(super) fn info(oid: Oid) -> Option<TypeInfo> {
-        let (name, len, by_value, family, category, array, element) = match kind(oid)? {
-            ENUM => ("", 4, true, b'e', b'E', array_oid(oid), Oid::NONE),
-            ENUM_ARRAY => ("_", -1, false, b'b', b'A', Oid::NONE, Oid(oid.0 - 1)),
-            _ => return None,
+        let made = kind(oid)?;
+        let (len, by_value, family, category, align) = match made {
+            (_, true) => (-1, false, b'b', b'A', b'i'),
+            (Family::Enum, _) => (4, true, b'e', b'E', b'i'),
+            (Family::Domain, _) => (-1, false, b'd', b'U', b'i'),
+            (Family::Composite, _) => (-1, false, b'c', b'C', b'd'),
+        };
+        let (name, array, element) = match made.1 {
+            true => ("_", Oid::NONE, Oid(oid.0 - 1)),
+            false => ("", array_oid(oid), Oid::NONE),
         };
         Some(TypeInfo {
             oid,
@@ -273,7 +319,7 @@ pub mod made {
             preferred: false,
             array,
             element,
-            align: b'i',
+            align,
         })
     }
 
@@ -392,7 +438,7 @@ pub fn format_type(ty: SqlType) -> String {
         oid::TIMESTAMP => timed("timestamp", ty.typmod, " without time zone"),
         oid::TIMESTAMPTZ => timed("timestamp", ty.typmod, " with time zone"),
         oid::INTERVAL => interval_name(ty.typmod),
-        oid if made::is_enum(oid) => made::mark(oid),
+        oid if made::is_made(oid) => made::mark(oid),
         _ => info.name.into(),
     }
 }

@@ -12,6 +12,7 @@ use throng_sql::func::Volatility;
 use throng_sql::io::binary::check_text;
 use throng_sql::io::{input_binary, input_text};
 use throng_sql::plan::CheckExpr;
+use throng_sql::query::CheckOf;
 use throng_sql::route::Routing;
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlType};
@@ -26,7 +27,7 @@ use crate::run::Row;
 use crate::run::context::Env;
 use crate::write::foreign::ForeignKeys;
 use crate::write::partition::Router;
-use crate::write::row::{check_not_null, check_violation};
+use crate::write::row::{check_not_null, violation};
 use crate::write::{Compute, Context, Target};
 
 /// `nextval` is volatile, but what it gives hangs on no table.
@@ -42,6 +43,10 @@ pub struct Load {
     pub columns: Vec<u16>,
     /// By place in the row; None where it is never wanted.
     pub defaults: Vec<Option<Expr>>,
+    /// Columns of the file as their domains have them, by attribute number.
+    pub domains: Vec<(u16, Expr)>,
+    /// Columns computed from the row, by attribute number.
+    pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<CheckExpr>,
     pub filter: Option<Expr>,
     pub routing: Option<Box<Routing>>,
@@ -81,7 +86,10 @@ struct Formulas {
     /// By place in the row.
     defaults: Vec<Option<Compute>>,
     filter: Option<Compute>,
-    checks: Vec<(String, Compute)>,
+    /// By place in the row.
+    domains: Vec<(usize, Compute)>,
+    generated: Vec<(usize, Compute)>,
+    checks: Vec<(CheckOf, String, Compute)>,
 }
 
 /// A table that rows are stored in.
@@ -124,6 +132,14 @@ struct Loading<'a> {
     marked: Vec<usize>,
     stored: u64,
     skipped: u64,
+}
+
+/// By place in the row.
+fn placed_values(values: Vec<(u16, Expr)>) -> Vec<(usize, Compute)> {
+    let values = values.into_iter();
+    values
+        .map(|(attnum, expr)| (usize::from(attnum) - 1, Compute::new(vec![expr])))
+        .collect()
 }
 
 fn is_volatile(expr: &Expr) -> bool {
@@ -223,10 +239,12 @@ impl Load {
                 .map(|expr| expr.map(alone))
                 .collect(),
             filter: self.filter.map(alone),
+            domains: placed_values(self.domains),
+            generated: placed_values(self.generated),
             checks: self
                 .checks
                 .into_iter()
-                .map(|check| (check.name, alone(check.expr)))
+                .map(|check| (check.of, check.name, alone(check.expr)))
                 .collect(),
         };
         let plan = Plan {
@@ -500,6 +518,7 @@ impl Loading<'_> {
     async fn accept(&mut self, line: u64, text: Option<&[u8]>) -> Result<()> {
         let plan = self.plan;
         let at = text.map_or(At::Line, At::Text);
+        self.check_domains(line).await?;
         let added = self.complete(line).await;
         if !added.map_err(|e| plan.placed(e, line, at))? {
             return Ok(());
@@ -511,6 +530,23 @@ impl Loading<'_> {
         } else {
             Ok(())
         }
+    }
+
+    /// Whether the values that the file gives are such as their columns' domains allow.
+    async fn check_domains(&mut self, line: u64) -> Result<()> {
+        for (at, checked) in &mut self.formulas.domains {
+            if self.marked.contains(at) {
+                continue;
+            }
+            let name = &self.plan.table.columns[*at].name;
+            let of = match self.row[*at].is_null() {
+                true => format!("{name}: null input"),
+                false => name.clone(),
+            };
+            let checked = value(checked, &self.row, self.cx.env).await;
+            checked.map_err(|e| self.plan.placed(e, line, At::Column(&of)))?;
+        }
+        Ok(())
     }
 
     /// Defaults, condition and constraints of the row in hand, which is then added to the batch; false if it is kept out.
@@ -533,11 +569,15 @@ impl Loading<'_> {
             self.add_to(leaf, routing, line).await?;
             return Ok(true);
         }
+        for (at, expr) in &mut self.formulas.generated {
+            self.row[*at] = value(expr, &self.row, env).await?;
+        }
+        let row = &self.row;
         check_not_null(&plan.table, row, env)?;
-        for (name, check) in &mut self.formulas.checks {
+        for (of, name, check) in &mut self.formulas.checks {
             // A check that is NULL is satisfied.
             if value(check, row, env).await? == Datum::Bool(false) {
-                return Err(check_violation(&plan.table, name, row, env));
+                return Err(violation(&plan.table, *of, name, row, env));
             }
         }
         let Outlet { target, batch, .. } = &mut self.outlets[0];
@@ -567,7 +607,12 @@ impl Loading<'_> {
         check_not_null(&leaf_def.table, &row, env)?;
         for (name, check) in checks {
             if value(check, &row, env).await? == Datum::Bool(false) {
-                return Err(check_violation(&leaf_def.table, name, &row, env));
+                return Err(crate::write::row::check_violation(
+                    &leaf_def.table,
+                    name,
+                    &row,
+                    env,
+                ));
             }
         }
         batch.add(&row, line, target, self.cx).await

@@ -3,15 +3,15 @@
 //! One walk of the tree, no compilation: what a row costs here is small beside fetching it. An evaluation that stops
 //! (a subquery that waits for a page, a sequence) is simply done again from the start when its row is asked for again.
 
-use throng_sql::expr::Expr;
+use throng_sql::expr::{DomainRules, Expr, Place};
 use throng_sql::func::{Cast, CastContext, EvalResult, Function, Operator, typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
-use throng_types::sqltype::element_of;
+use throng_types::sqltype::{element_of, made};
 use throng_types::{Datum, Error, SqlType};
 
 use super::{Cx, Step};
-use super::{routine, subplan};
+use super::{replace, routine, subplan};
 
 /// Whether a condition is true of a row: NULL is not true.
 pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
@@ -41,10 +41,6 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             return call(args, row, cx, |cx, args| op.call(&cx.eval, args));
         }
         Expr::Routine(routine) => return routine::value(routine, row, cx),
-        Expr::Field { row: of, at, .. } => match eval(of, row, cx)? {
-            Datum::Record(record) => record.values.get(*at as usize).cloned().unwrap_or_default(),
-            _ => Datum::Null,
-        },
         Expr::SetCall { .. } | Expr::SetRoutine(_) | Expr::Variadic(_) => {
             return Err(Error::internal("a set-returning function as a value").into());
         }
@@ -56,6 +52,11 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
         } => {
             let value = eval(arg, row, cx)?;
             return cast(value, *how, *to, *context, cx);
+        }
+        Expr::ToDomain(arg, rules) => {
+            let value = eval(arg, row, cx)?;
+            check_domain(&value, rules, cx)?;
+            value
         }
         Expr::And(parts) => return connective(parts, row, cx, false),
         Expr::Or(parts) => return connective(parts, row, cx, true),
@@ -179,6 +180,15 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
                 _ => Datum::Null,
             }
         }
+        Expr::Field { row: of, index, .. } => match eval(of, row, cx)? {
+            Datum::Record(record) => {
+                let field = record.values.get(usize::from(*index));
+                field.cloned().unwrap_or_default()
+            }
+            _ => Datum::Null,
+        },
+        Expr::Items { array, place, .. } => return items(array, place, row, cx),
+        Expr::Replace { base, place, value } => return replaced(base, place, value, row, cx),
         Expr::Row(items, names) => {
             let mut values = Vec::with_capacity(items.len());
             for item in items {
@@ -328,6 +338,126 @@ fn cast(
     )?)
 }
 
+/// Subscripts; None where one is NULL.
+fn subscripts(at: &[Expr], row: &[Datum], cx: &mut Cx) -> Step<Option<Vec<i32>>> {
+    let mut all = Vec::with_capacity(at.len());
+    for at in at {
+        match eval(at, row, cx)? {
+            Datum::Int4(at) => all.push(at),
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(all))
+}
+
+/// An item or a slice of an array; NULL where a subscript is.
+fn items(array: &Expr, place: &Place, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    let whole = eval(array, row, cx)?;
+    let Datum::Array(whole) = whole else {
+        return Ok(Datum::Null);
+    };
+    match place {
+        Place::Item(at) => {
+            let at = subscripts(at, row, cx)?;
+            Ok(at
+                .and_then(|at| whole.get(&at).cloned())
+                .unwrap_or_default())
+        }
+        Place::Slice { lower, upper } => {
+            let mut bounds = Vec::with_capacity(lower.len());
+            for (lower, upper) in lower.iter().zip(upper) {
+                let mut bound = |at: &Option<Expr>| match at {
+                    None => Ok(Some(None)),
+                    Some(at) => match eval(at, row, cx)? {
+                        Datum::Int4(at) => Step::Ok(Some(Some(at))),
+                        _ => Ok(None),
+                    },
+                };
+                let (Some(lower), Some(upper)) = (bound(lower)?, bound(upper)?) else {
+                    return Ok(Datum::Null);
+                };
+                bounds.push((lower, upper));
+            }
+            Ok(replace::taken(&whole, &bounds))
+        }
+        Place::Field { .. } => Err(Error::internal("a field of an array").into()),
+    }
+}
+
+/// A value with a part of it replaced.
+fn replaced(base: &Expr, place: &Place, value: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    let element = element_of(base.ty().oid);
+    let element = || element.ok_or_else(|| Error::internal("an item of what is no array"));
+    let whole = eval(base, row, cx)?;
+    let value = eval(value, row, cx)?;
+    Ok(match place {
+        Place::Field { index, fields } => {
+            replace::field(&whole, usize::from(*index), fields, value)
+        }
+        Place::Item(at) => {
+            let mut subscripts = Vec::with_capacity(at.len());
+            for at in at {
+                subscripts.push(assigned_subscript(at, row, cx)?);
+            }
+            replace::item(&whole, element()?, &subscripts, value)?
+        }
+        Place::Slice { lower, upper } => {
+            let mut bounds = Vec::with_capacity(lower.len());
+            for (lower, upper) in lower.iter().zip(upper) {
+                let mut bound = |at: &Option<Expr>| match at {
+                    Some(at) => assigned_subscript(at, row, cx).map(Some),
+                    None => Ok(None),
+                };
+                bounds.push((bound(lower)?, bound(upper)?));
+            }
+            replace::slice(&whole, element()?, &bounds, &value)?
+        }
+    })
+}
+
+fn assigned_subscript(at: &Expr, row: &[Datum], cx: &mut Cx) -> Step<i32> {
+    match eval(at, row, cx)? {
+        Datum::Int4(at) => Ok(at),
+        _ => {
+            let message = "array subscript in assignment must not be null";
+            Err(Error::new(state::NULL_VALUE_NOT_ALLOWED, message).into())
+        }
+    }
+}
+
+/// 23502 and 23514 for a value that is none of the domain's.
+pub fn check_domain(value: &Datum, rules: &DomainRules, cx: &mut Cx) -> Step<()> {
+    if rules.not_null && value.is_null() {
+        let message = format!(
+            "domain {} does not allow null values",
+            made::mark(rules.domain)
+        );
+        let mut error = Error::new(state::NOT_NULL_VIOLATION, message);
+        error.fields_mut().data_type = Some(made::mark(rules.domain));
+        return Err(error.into());
+    }
+    for rule in &rules.checks {
+        let row = std::slice::from_ref(value);
+        // A check that is NULL is satisfied.
+        if eval(&rule.expr, row, cx)? == Datum::Bool(false) {
+            let message = format!(
+                "value for domain {} violates check constraint \"{}\"",
+                made::mark(rules.domain),
+                rule.name
+            );
+            let mut error = Error::new(state::CHECK_VIOLATION, message).constraint(&rule.name);
+            error.fields_mut().data_type = Some(made::mark(rules.domain));
+            return Err(error.into());
+        }
+    }
+    if let (Some(rules), Datum::Array(array)) = (&rules.items, value) {
+        for item in &array.items {
+            check_domain(item, rules, cx)?;
+        }
+    }
+    Ok(())
+}
+
 /// `left op ANY (array)` and `left op ALL (array)`, with SQL's three values.
 fn array_compare(op: &Operator, left: Datum, array: &Datum, all: bool, cx: &mut Cx) -> Step<Datum> {
     let Datum::Array(array) = array else {
@@ -367,6 +497,11 @@ fn array(items: &[Expr], ty: SqlType, row: &[Datum], cx: &mut Cx) -> Step<Datum>
             "multidimensional arrays must have array expressions with matching dimensions",
         )
     };
+    // Nothing but NULLs and empty arrays makes an empty one.
+    let is_empty = |v: &Datum| !matches!(v, Datum::Array(inner) if !inner.dims.is_empty());
+    if values.iter().all(is_empty) {
+        return Ok(Datum::array(Array::from_items(element, vec![])));
+    }
     let mut inner_dims = None;
     let mut flat = Vec::new();
     for value in &values {

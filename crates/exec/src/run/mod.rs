@@ -25,6 +25,7 @@ pub mod join;
 pub mod limit;
 pub mod lock;
 pub mod recursive;
+mod replace;
 pub mod routine;
 pub mod scan;
 pub mod setop;

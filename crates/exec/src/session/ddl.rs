@@ -15,7 +15,7 @@ use throng_access::btree::BTree;
 use throng_buffer::retry;
 use throng_sql::catalog::ddl::{self, DdlHost, Work};
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object, TableDef, builtin};
-use throng_sql::command::{AlterTable, Ddl, NewConstraintKind, Target, TargetKind};
+use throng_sql::command::{AlterTable, Ddl, DomainTest, NewConstraintKind, Target, TargetKind};
 use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
@@ -182,7 +182,8 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
 
 /// The types that users made which a definition is about, and how they are locked: whoever uses one keeps it from going.
 fn types_of(ddl: &Ddl) -> Vec<(Oid, LockMode)> {
-    let of_target = |target: &Target| (target.kind == TargetKind::Type).then_some(target.oid);
+    let is_type = |kind| matches!(kind, TargetKind::Type | TargetKind::Domain);
+    let of_target = |target: &Target| is_type(target.kind).then_some(target.oid);
     let alone = |ty: Oid| (ty, LockMode::AccessExclusive);
     let used = |columns: &mut dyn Iterator<Item = Oid>| -> Vec<(Oid, LockMode)> {
         let made = columns.filter(|ty| made::is_made(*ty));
@@ -192,15 +193,22 @@ fn types_of(ddl: &Ddl) -> Vec<(Oid, LockMode)> {
     };
     match ddl {
         Ddl::AlterEnum { ty, .. } => vec![alone(*ty)],
+        Ddl::AlterDomain(alter) => vec![alone(alter.def.oid)],
+        Ddl::AlterComposite(def) => vec![alone(def.oid)],
+        Ddl::CreateComposite(def) => {
+            let fields = def.fields.iter().flatten();
+            used(&mut fields.map(|f| f.shown_type()))
+        }
+        Ddl::CreateDomain(def) => used(&mut def.domain.iter().filter_map(|domain| domain.over)),
         Ddl::Drop { targets, .. } => targets.iter().filter_map(of_target).map(alone).collect(),
         Ddl::Rename { target, .. }
         | Ddl::SetSchema { target, .. }
         | Ddl::SetOwner { target, .. } => of_target(target).into_iter().map(alone).collect(),
         Ddl::CreateView(create) => used(&mut create.view.uses.iter().map(|used| used.object)),
-        Ddl::CreateTable(create) => used(&mut create.columns.iter().map(|c| c.def.ty.oid)),
+        Ddl::CreateTable(create) => used(&mut create.columns.iter().map(|c| c.def.shown_type())),
         Ddl::AlterTable { actions, .. } => used(&mut actions.iter().filter_map(|a| match a {
-            AlterTable::AddColumn { column, .. } => Some(column.def.ty.oid),
-            AlterTable::SetType { ty, .. } => Some(ty.oid),
+            AlterTable::AddColumn { column, .. } => Some(column.def.shown_type()),
+            AlterTable::SetType { ty, domain, .. } => Some(domain.unwrap_or(ty.oid)),
             _ => None,
         })),
         _ => Vec::new(),
@@ -371,9 +379,11 @@ impl Session {
             } => {
                 self.rewrite(table, from, &old, values, edited).await?;
             }
-            Work::CheckNotNull { table, attnum } => {
-                self.check_not_null(table, attnum, edited).await?
-            }
+            Work::CheckNotNull {
+                table,
+                attnum,
+                value,
+            } => self.check_not_null(table, attnum, value, edited).await?,
             Work::CheckRows { table, name, expr } => {
                 self.check_rows(table, &name, expr, edited).await?;
             }
@@ -385,6 +395,7 @@ impl Session {
                 self.check_partition(table, partition, default, edited)
                     .await?;
             }
+            Work::CheckDomain(test) => self.check_domain(test, edited).await?,
             Work::CheckForeignKey { constraint } => {
                 self.check_foreign_key(constraint, before, edited).await?;
             }
@@ -519,13 +530,25 @@ impl Session {
         Ok(())
     }
 
-    async fn check_not_null(&self, table: Oid, attnum: u16, catalog: &Arc<Catalog>) -> Result<()> {
+    /// `value`: the column's, where rows do not hold it.
+    async fn check_not_null(
+        &self,
+        table: Oid,
+        attnum: u16,
+        value: Option<Expr>,
+        catalog: &Arc<Catalog>,
+    ) -> Result<()> {
         let def = catalog.table(table).ok_or_else(|| gone("table"))?;
         let column = &def.columns[usize::from(attnum) - 1].name;
         let message = format!(
             "column \"{column}\" of relation \"{}\" contains null values",
             def.name
         );
+        if let Some(value) = value {
+            let is_there = Expr::IsNotNull(Box::new(value));
+            let error = Error::new(state::NOT_NULL_VIOLATION, message).column(column);
+            return self.all_hold(def, is_there, &error, catalog).await;
+        }
         self.each_row(def, catalog, |row, _| {
             if row[usize::from(attnum) - 1].is_null() {
                 return Err(Error::new(state::NOT_NULL_VIOLATION, message.clone()).column(column));
@@ -543,6 +566,45 @@ impl Session {
         catalog: &Arc<Catalog>,
     ) -> Result<()> {
         let def = catalog.table(table).ok_or_else(|| gone("table"))?;
+        let message = format!(
+            "check constraint \"{name}\" of relation \"{}\" is violated by some row",
+            def.name
+        );
+        let error = Error::new(state::CHECK_VIOLATION, message).constraint(name);
+        self.all_hold(def, expr, &error, catalog).await
+    }
+
+    /// Whether a column's values are such as its domain allows from now on.
+    async fn check_domain(&self, test: DomainTest, catalog: &Arc<Catalog>) -> Result<()> {
+        let def = catalog.table(test.table).ok_or_else(|| gone("table"))?;
+        let column = def.column(test.attnum);
+        let value = Expr::Slot(u32::from(test.attnum) - 1, column.ty);
+        let of = format!("column \"{}\" of table \"{}\"", column.name, def.name);
+        let (code, message, condition) = match test.condition {
+            Some(condition) => (
+                state::CHECK_VIOLATION,
+                format!("{of} contains values that violate the new constraint"),
+                condition.over_value(&value),
+            ),
+            None => (
+                state::NOT_NULL_VIOLATION,
+                format!("{of} contains null values"),
+                Expr::IsNotNull(Box::new(value)),
+            ),
+        };
+        let error = write::row::about(Error::new(code, message), def, catalog);
+        let error = error.column(&column.name);
+        self.all_hold(def, condition, &error, catalog).await
+    }
+
+    /// `error` where a row's condition is false.
+    async fn all_hold(
+        &self,
+        def: &Arc<TableDef>,
+        expr: Expr,
+        error: &Error,
+        catalog: &Arc<Catalog>,
+    ) -> Result<()> {
         let store = &self.engine.store;
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);
@@ -556,11 +618,7 @@ impl Session {
             let env = self.env(catalog, &host, &snapshot, &[]);
             for (_, row) in &page {
                 if compute.row(row, env).await?[0] == Datum::Bool(false) {
-                    let message = format!(
-                        "check constraint \"{name}\" of relation \"{}\" is violated by some row",
-                        def.name
-                    );
-                    return Err(Error::new(state::CHECK_VIOLATION, message).constraint(name));
+                    return Err(error.clone());
                 }
             }
         }
@@ -600,7 +658,7 @@ impl Session {
                         ),
                     };
                     let error = Error::new(state::CHECK_VIOLATION, message);
-                    return Err(write::row::about(error, def, env));
+                    return Err(write::row::about(error, def, env.catalog));
                 }
             }
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use throng_sql::bind;
-use throng_sql::catalog::system::{definition, partition, user_routine};
-use throng_sql::catalog::{Relation, ViewDef, builtin};
+use throng_sql::catalog::system::{definition, domain, partition, user_routine};
+use throng_sql::catalog::{ColumnDef, Domain, DomainCheck, Relation, ViewDef, builtin};
 use throng_sql::func::EvalResult;
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Oid, Record, Result};
@@ -36,15 +36,17 @@ impl SessionHost<'_> {
             },
             // Stored expressions are kept as SQL already.
             "pg_get_expr" => match args[0].as_str() {
-                Some(text) => definition::shown_default(text, &|name| {
-                    let sequence = self.relation(name).ok()?;
-                    self.relation_name(sequence.oid())
-                })
-                .into(),
+                Some(text) if args.get(2).is_some_and(Datum::is_true) => {
+                    self.generation(text, oid(&args[1])).into()
+                }
+                Some(text) => self.default_text(text).into(),
                 None => Datum::Null,
             },
             "pg_get_indexdef" => self.index_definition(oid(&args[0]), args.get(1), args.get(2)),
-            "pg_get_constraintdef" => self.constraint_definition(oid(&args[0])),
+            "pg_get_constraintdef" => {
+                let pretty = args.get(1).is_some_and(Datum::is_true);
+                self.constraint_definition(oid(&args[0]), pretty)
+            }
             "pg_relation_is_publishable" => self.catalog.table(oid(&args[0])).is_some().into(),
             "pg_get_serial_sequence" => self.serial_sequence(&args[0], &args[1])?.into(),
             "pg_get_replica_identity_index" => self
@@ -247,7 +249,38 @@ impl SessionHost<'_> {
         }
     }
 
-    fn constraint_definition(&self, constraint: Oid) -> Datum {
+    /// What a generated column of a table is computed by, for people to read; any other text as it is.
+    fn generation(&self, text: &str, table: Oid) -> String {
+        let shown = || {
+            let table = self.catalog.table(table)?;
+            let is = |c: &ColumnDef| c.generated.as_ref().is_some_and(|g| g.expr == text);
+            let (_, column) = table.live_columns().find(|(_, c)| is(c))?;
+            let path = self.search_path();
+            bind::generation_shown(table, column, self.catalog, &path, self.eval()).ok()
+        };
+        shown().unwrap_or_else(|| self.default_text(text))
+    }
+
+    fn default_text(&self, text: &str) -> String {
+        definition::shown_default(text, &|name| {
+            let sequence = self.relation(name).ok()?;
+            self.relation_name(sequence.oid())
+        })
+    }
+
+    fn constraint_definition(&self, constraint: Oid, pretty: bool) -> Datum {
+        let path = self.search_path();
+        let shown = |check: &DomainCheck, domain: &Domain| {
+            let plain = || bind::shown_check(&check.expr);
+            match pretty {
+                true => bind::check_shown(check, domain.base, self.catalog, &path, self.eval())
+                    .unwrap_or_else(|_| plain()),
+                false => plain(),
+            }
+        };
+        if let Some(text) = domain::constraint_definition(self.catalog, constraint, &shown) {
+            return text.into();
+        }
         if let Some(def) = self.catalog.constraint(constraint) {
             let name_of = |table: Oid| self.relation_name(table).unwrap_or_default();
             return definition::constraint_definition(self.catalog, def, &name_of).into();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use throng_buffer::Wait;
 use throng_observe::{Object, WaitEvent};
-use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX};
+use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef};
 use throng_sql::func::{EvalResult, EvalStop};
 use throng_sql::settings::SERVER_VERSION;
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
@@ -210,6 +210,12 @@ impl SessionHost<'_> {
         })))
     }
 
+    /// Whether the type's name alone finds it.
+    fn is_found(&self, def: &TypeDef) -> bool {
+        let found = self.catalog.find_type(&self.search_path(), &def.name);
+        found.is_some_and(|f| f.oid == def.oid)
+    }
+
     fn is_visible(&self, name: &str, object: Oid) -> Datum {
         match name {
             "pg_table_is_visible" => match self.catalog.relation(object) {
@@ -217,7 +223,10 @@ impl SessionHost<'_> {
                     .catalog
                     .is_visible(&self.search_path(), &relation)
                     .into(),
-                None => Datum::Null,
+                None => {
+                    let ty = made::composite_oid(object).and_then(|ty| self.catalog.made_type(ty));
+                    ty.map(|def| self.is_found(def)).into()
+                }
             },
             "pg_function_is_visible" if self.catalog.routine(object).is_some() => {
                 let path = self.search_path();
@@ -231,12 +240,13 @@ impl SessionHost<'_> {
             }
             "pg_type_is_visible" if made::is_made(object) => {
                 let element = throng_types::sqltype::element_of(object).unwrap_or(object);
+                let rows_of = made::serial(element).and_then(|oid| self.catalog.relation(oid));
+                if let Some(relation) = rows_of.filter(|_| made::is_composite(element)) {
+                    let path = self.search_path();
+                    return self.catalog.is_visible(&path, &relation).into();
+                }
                 let def = self.catalog.made_type(element);
-                def.map(|def| {
-                    let found = self.catalog.find_type(&self.search_path(), &def.name);
-                    found.is_some_and(|f| f.oid == def.oid)
-                })
-                .into()
+                def.map(|def| self.is_found(def)).into()
             }
             "pg_statistics_obj_is_visible" => Datum::Null,
             // Everything else there is lives in pg_catalog.

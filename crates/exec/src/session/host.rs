@@ -144,7 +144,12 @@ impl<'a> SessionHost<'a> {
                 self.catalog.type_in(schema, parsed.last())
             }
         };
-        found.map(|def| def.oid)
+        found.map(|def| def.oid).or_else(|| {
+            // A relation's name is its rows' type.
+            let relation = self.relation(name).ok()?;
+            let ty = made::composite_oid(relation.oid())?;
+            self.catalog.composite(ty).map(|def| def.oid)
+        })
     }
 
     fn procedure(&self, name: &str) -> Result<Oid> {
@@ -438,7 +443,8 @@ impl Host for SessionHost<'_> {
     }
 
     fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {
-        self.catalog.made_type(oid).cloned()
+        let made = self.catalog.made_type(oid).cloned();
+        made.or_else(|| self.catalog.composite(oid))
     }
 
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult {

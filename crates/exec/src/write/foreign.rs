@@ -18,8 +18,9 @@ use throng_buffer::{Ring, retry};
 use throng_sql::bind;
 use throng_sql::catalog::partition::columns_in_child;
 use throng_sql::catalog::{
-    Catalog, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
+    Catalog, ColumnDef, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
 };
+use throng_sql::expr::Expr;
 use throng_sql::func::compare::comparator;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, lock_row, too_late};
 use throng_txn::{LockMode, Snapshot, WaitPolicy};
@@ -27,7 +28,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::deferred::Due;
-use super::{Context, Target, store_update};
+use super::{Compute, Context, Target, store_update};
 use crate::large;
 use crate::run::Row;
 use crate::table::{Index, Table};
@@ -266,7 +267,7 @@ async fn find_referenced(
             let error = Error::new(state::FOREIGN_KEY_VIOLATION, message)
                 .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
                 .constraint(&constraint.name);
-            return Err(super::row::about(error, table, cx.env));
+            return Err(super::row::about(error, table, cx.env.catalog));
         }
         return Ok(());
     }
@@ -309,7 +310,7 @@ async fn find_referenced(
             referenced.name
         ))
         .constraint(&constraint.name);
-    Err(super::row::about(error, table, cx.env))
+    Err(super::row::about(error, table, cx.env.catalog))
 }
 
 /// The tables that may have a referenced key, each with its index and the key's columns in it: of a partitioned table its
@@ -492,6 +493,7 @@ fn act<'a>(
         let target = Target::of(referencing, cx)?;
         let mut rows = Matching::new(&target, fk, &key);
         let mut keys = ForeignKeys::new(referencing, cx)?;
+        let mut computed = Computed::of(referencing, cx)?;
         while let Some((at, row)) = rows.next(cx).await? {
             match action {
                 FkAction::NoAction if replaced(table, fk, &key, cx).await? => return Ok(()),
@@ -523,6 +525,7 @@ fn act<'a>(
                             _ => Datum::Null,
                         };
                     }
+                    computed.complete(&mut changed, cx).await?;
                     super::row::check_not_null(referencing, &changed, cx.env)?;
                     stays_in_partition(referencing, &changed, cx).await?;
                     let turn = &mut RowTurn::default();
@@ -613,7 +616,21 @@ fn still_referenced(
             referencing.name
         ))
         .constraint(&constraint.name);
-    super::row::about(error, referencing, cx.env)
+    super::row::about(error, referencing, cx.env.catalog)
+}
+
+/// What a table's definition is bound in.
+fn bind_context<'a>(search_path: &'a [Oid], cx: &Context<'a>) -> bind::BindContext<'a> {
+    bind::BindContext {
+        catalog: cx.env.catalog,
+        search_path,
+        creation_schema: None,
+        temporary_schema: None,
+        user: Oid::NONE,
+        params: &[],
+        eval: cx.env.eval,
+        prepared: &|_| None,
+    }
 }
 
 /// A column's default, for SET DEFAULT.
@@ -623,18 +640,45 @@ async fn default_of(def: &TableDef, at: usize, cx: &Context<'_>) -> Result<Datum
         return Ok(Datum::Null);
     };
     let search_path = cx.env.catalog.search_path(&[], "", None);
-    let bind = bind::BindContext {
-        catalog: cx.env.catalog,
-        search_path: &search_path,
-        creation_schema: None,
-        temporary_schema: None,
-        user: Oid::NONE,
-        params: &[],
-        eval: cx.env.eval,
-        prepared: &|_| None,
-    };
-    let expr = bind::row_expr(&bind, def, text, Some(column.ty))?;
+    let expr = bind::row_expr(&bind_context(&search_path, cx), def, text, Some(column.ty))?;
     super::constant(expr, cx.env).await
+}
+
+/// The columns that a row's others make.
+struct Computed {
+    /// Places in the row.
+    places: Vec<usize>,
+    values: Compute,
+}
+
+impl Computed {
+    fn of(def: &Arc<TableDef>, cx: &Context<'_>) -> Result<Computed> {
+        let is_made = |c: &ColumnDef| c.generated.is_some() || c.domain.is_some();
+        if !def.columns.iter().any(is_made) {
+            return Ok(Computed {
+                places: vec![],
+                values: Compute::new(vec![]),
+            });
+        }
+        let search_path = cx.env.catalog.search_path(&[], "", None);
+        let stored = bind::completion(&bind_context(&search_path, cx), def)?;
+        let (columns, values): (Vec<u16>, Vec<Expr>) = stored.into_iter().unzip();
+        Ok(Computed {
+            places: places(&columns),
+            values: Compute::new(values),
+        })
+    }
+
+    async fn complete(&mut self, row: &mut [Datum], cx: &Context<'_>) -> Result<()> {
+        if self.places.is_empty() {
+            return Ok(());
+        }
+        let values = self.values.row(row, cx.env).await?;
+        for (place, value) in self.places.iter().zip(values) {
+            row[*place] = value;
+        }
+        Ok(())
+    }
 }
 
 /// The rows of a table that point at a key: by an index that begins with the key's columns if there is one, else by

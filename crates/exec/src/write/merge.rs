@@ -21,7 +21,7 @@ use throng_types::{Datum, Error, Result, Text, Tid};
 
 use super::foreign::ForeignKeys;
 use super::{
-    Context, Target, check_row, check_views, evaluate, give, insert_row, row_ref, store_update,
+    Context, Target, check_views, complete_row, evaluate, give, insert_row, row_ref, store_update,
 };
 use crate::large;
 use crate::run::Row;
@@ -121,8 +121,9 @@ impl Merging<'_, '_> {
                 .collect();
             let outcome = match &node.actions[place].write {
                 MergeWrite::Update(_) => {
-                    let new = self.updated(execution, place, &old, input).await?;
-                    check_row(execution, cx, self.target.def(), &new).await?;
+                    let mut new = self.updated(execution, place, &old, input).await?;
+                    let computed = !node.generated.is_empty();
+                    complete_row(execution, cx, self.target.def(), computed, &mut new).await?;
                     let stored = store_update(&self.target, at, &old, &new, &mut turn, cx).await?;
                     match stored {
                         RowOutcome::Done(tid) => {
@@ -202,7 +203,8 @@ impl Merging<'_, '_> {
             }
         })
         .await?;
-        check_row(execution, cx, self.target.def(), &new).await?;
+        let computed = !node.generated.is_empty();
+        complete_row(execution, cx, self.target.def(), computed, &mut new).await?;
         let tid = insert_row(&self.target, &new, cx).await?;
         check_views(execution, cx, self.target.def(), &new).await?;
         self.keys.inserted(&new, tid, cx).await?;

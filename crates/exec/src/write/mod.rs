@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use throng_access::{RowLockMode, TxContext};
 use throng_buffer::{Patience, retry};
-use throng_sql::catalog::{ConstraintDef, TableDef};
+use throng_sql::catalog::{ColumnDef, ConstraintDef, TableDef};
 use throng_sql::expr::Expr;
 use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
 use throng_sql::query::CheckOf;
@@ -216,15 +216,40 @@ async fn give(
     returning.row(&out, cx.env).await
 }
 
-/// 23502 and 23514: what a row must be before it is stored.
-async fn check_row(
+/// Completes a row with what is computed from it; 23502 and 23514 where it is not what a row must be before it is stored.
+async fn complete_row(
     execution: &mut Execution,
     cx: &Context<'_>,
     def: &TableDef,
-    row: &[Datum],
+    computed: bool,
+    row: &mut [Datum],
 ) -> Result<()> {
+    if computed {
+        compute(execution, cx, row).await?;
+    }
     row::check_not_null(def, row, cx.env)?;
-    check(execution, cx, def, row, CheckOf::Constraint).await
+    check(execution, cx, def, row, false).await
+}
+
+/// Sets the columns that are computed from a row's others.
+async fn compute(execution: &mut Execution, cx: &Context<'_>, row: &mut [Datum]) -> Result<()> {
+    let generated = evaluate(execution, cx.env, |plan, cx| {
+        let generated: &'static [(u16, Expr)] = match &plan.node {
+            Node::Insert(node) => &node.generated,
+            Node::Update(node) => &node.generated,
+            Node::Merge(node) => &node.generated,
+            _ => &[],
+        };
+        generated
+            .iter()
+            .map(|(attnum, expr)| Ok((*attnum, eval(expr, row, cx)?)))
+            .collect::<Step<Vec<_>>>()
+    })
+    .await?;
+    for (attnum, value) in generated {
+        row[usize::from(attnum) - 1] = value;
+    }
+    Ok(())
 }
 
 /// 44000: what views ask of a row that was stored through them, after all that its table asks.
@@ -234,7 +259,7 @@ async fn check_views(
     def: &TableDef,
     row: &[Datum],
 ) -> Result<()> {
-    check(execution, cx, def, row, CheckOf::View).await
+    check(execution, cx, def, row, true).await
 }
 
 async fn check(
@@ -242,7 +267,7 @@ async fn check(
     cx: &Context<'_>,
     def: &TableDef,
     row: &[Datum],
-    of: CheckOf,
+    of_views: bool,
 ) -> Result<()> {
     let failed = failed_check(execution, cx, row, |plan| {
         let checks: &'static [CheckExpr] = match &plan.node {
@@ -254,18 +279,15 @@ async fn check(
         // A table's own come before those of views.
         let first_view = checks.iter().position(|check| check.of == CheckOf::View);
         let (own, views) = checks.split_at(first_view.unwrap_or(checks.len()));
-        match of {
-            CheckOf::Constraint => own,
-            CheckOf::View => views,
+        match of_views {
+            false => own,
+            true => views,
         }
     })
     .await?;
     match failed {
         None => Ok(()),
-        Some(check) => Err(match of {
-            CheckOf::Constraint => row::check_violation(def, &check.name, row, cx.env),
-            CheckOf::View => row::view_violation(def, &check.name, row, cx.env),
-        }),
+        Some(check) => Err(row::violation(def, check.of, &check.name, row, cx.env)),
     }
 }
 
@@ -296,10 +318,11 @@ async fn insert(
 ) -> Result<(u64, ForeignKeys)> {
     let target = Target::of(&node.table, cx)?;
     let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
+    let computed = !node.generated.is_empty();
     let mut row = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut row).await? {
-        check_row(execution, cx, target.def(), &row).await?;
+        complete_row(execution, cx, target.def(), computed, &mut row).await?;
         let stored = match &node.on_conflict {
             None => Some(insert_row(&target, &row, cx).await?),
             Some(conflict) => {
@@ -429,7 +452,8 @@ async fn update_conflicting(
     let Some(mut new) = new else {
         return Ok(Updated::Skipped);
     };
-    check_row(execution, cx, target.def(), &new).await?;
+    let computed = target.def().columns.iter().any(ColumnDef::is_stored);
+    complete_row(execution, cx, target.def(), computed, &mut new).await?;
     let mut turn = RowTurn::default();
     match store_update(target, at, &old, &new, &mut turn, cx).await? {
         RowOutcome::Done(tid) => {
@@ -521,6 +545,7 @@ async fn update(
 ) -> Result<(u64, ForeignKeys)> {
     let target = Target::of(&node.table, cx)?;
     let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
+    let computed = !node.generated.is_empty();
     let mut input = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut input).await? {
@@ -548,7 +573,7 @@ async fn update(
             if node.routing.is_some() {
                 partition::must_fit(execution, cx, target.def(), &new).await?;
             }
-            check_row(execution, cx, target.def(), &new).await?;
+            complete_row(execution, cx, target.def(), computed, &mut new).await?;
             match store_update(&target, at, &old, &new, &mut turn, cx).await? {
                 RowOutcome::Done(tid) => {
                     drop(turn);

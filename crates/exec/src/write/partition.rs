@@ -117,7 +117,7 @@ pub fn leaf_or_error(
             );
             let error = Error::new(state::CHECK_VIOLATION, message);
             let error = row::with_detail(error, row::failing_row(table, row, env));
-            Err(row::about(error, table, env))
+            Err(row::about(error, table, env.catalog))
         }
         Found::Nowhere(at, key) => {
             let division = &divisions[at];
@@ -129,7 +129,7 @@ pub fn leaf_or_error(
                 "Partition key of the failing row contains {}.",
                 key_text(&division.table, &key, &division.parts.types, env)
             ));
-            Err(row::about(error, &division.table, env))
+            Err(row::about(error, &division.table, env.catalog))
         }
     }
 }

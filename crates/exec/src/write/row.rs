@@ -5,9 +5,10 @@ use throng_access::TxContext;
 use throng_access::btree::{Check, Conflict, Run};
 use throng_buffer::{Try, retry};
 use throng_sql::catalog::acl::right;
-use throng_sql::catalog::{ConstraintDef, TableDef};
+use throng_sql::catalog::{Catalog, ConstraintDef, TableDef};
 use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
+use throng_sql::query::CheckOf;
 use throng_txn::rows::wait_for_unique;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
@@ -60,7 +61,10 @@ pub fn failing_row(def: &TableDef, row: &[Datum], env: Env<'_>) -> String {
     let values: Vec<String> = shown
         .iter()
         .map(|at| {
-            let mut shown = text(&row[*at], def, *at, &env.eval);
+            let mut shown = match def.columns[*at].is_virtual() {
+                true => "virtual".to_owned(),
+                false => text(&row[*at], def, *at, &env.eval),
+            };
             if shown.len() > LONGEST_SHOWN {
                 shown.truncate(shown.floor_char_boundary(LONGEST_SHOWN));
                 shown.push_str("...");
@@ -95,25 +99,43 @@ pub fn shown_key(def: &TableDef, columns: &[usize], row: &[Datum], env: Env<'_>)
 }
 
 /// The error, naming the table it is about.
-pub fn about(error: Error, def: &TableDef, env: Env<'_>) -> Error {
-    let schema = env.catalog.schema(def.schema);
+pub fn about(error: Error, def: &TableDef, catalog: &Catalog) -> Error {
+    let schema = catalog.schema(def.schema);
     error.table(schema.map_or("", |s| s.name.as_str()), &def.name)
 }
 
 /// 23502 for the first NULL that may not be.
 pub fn check_not_null(def: &TableDef, row: &[Datum], env: Env<'_>) -> Result<()> {
     for (column, value) in def.columns.iter().zip(row) {
-        if column.not_null && value.is_null() && !column.dropped {
-            let message = format!(
-                "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-                column.name, def.name
-            );
-            let error = Error::new(state::NOT_NULL_VIOLATION, message).column(&column.name);
-            let error = with_detail(error, failing_row(def, row, env));
-            return Err(about(error, def, env));
+        if column.not_null && value.is_null() && !column.dropped && !column.is_virtual() {
+            return Err(not_null_violation(def, &column.name, row, env));
         }
     }
     Ok(())
+}
+
+#[cold]
+fn not_null_violation(def: &TableDef, column: &str, row: &[Datum], env: Env<'_>) -> Error {
+    let message = format!(
+        "null value in column \"{column}\" of relation \"{}\" violates not-null constraint",
+        def.name
+    );
+    let error = Error::new(state::NOT_NULL_VIOLATION, message).column(column);
+    about(
+        with_detail(error, failing_row(def, row, env)),
+        def,
+        env.catalog,
+    )
+}
+
+/// What a row broke: the constraint, the column or the view of this name.
+#[cold]
+pub fn violation(def: &TableDef, of: CheckOf, name: &str, row: &[Datum], env: Env<'_>) -> Error {
+    match of {
+        CheckOf::Constraint => check_violation(def, name, row, env),
+        CheckOf::NotNull(_) => not_null_violation(def, name, row, env),
+        CheckOf::View => view_violation(def, name, row, env),
+    }
 }
 
 /// 23514.
@@ -123,11 +145,15 @@ pub fn check_violation(def: &TableDef, name: &str, row: &[Datum], env: Env<'_>) 
         def.name
     );
     let error = Error::new(state::CHECK_VIOLATION, message).constraint(name);
-    about(with_detail(error, failing_row(def, row, env)), def, env)
+    about(
+        with_detail(error, failing_row(def, row, env)),
+        def,
+        env.catalog,
+    )
 }
 
 /// 44000: the row would not be seen through the view it was written through.
-pub fn view_violation(def: &TableDef, view: &str, row: &[Datum], env: Env<'_>) -> Error {
+fn view_violation(def: &TableDef, view: &str, row: &[Datum], env: Env<'_>) -> Error {
     let message = format!("new row violates check option for view \"{view}\"");
     let error = Error::new(state::WITH_CHECK_OPTION_VIOLATION, message);
     with_detail(error, failing_row(def, row, env))
@@ -156,7 +182,7 @@ pub fn unique_violation(target: &Target, index: &Index, row: &[Datum], env: Env<
     let detail = key.map_or_else(String::new, |key| format!("Key {key} already exists."));
     let error = Error::new(state::UNIQUE_VIOLATION, message).constraint(&index.def.name);
     let error = with_detail(error, detail);
-    about(error, target.def(), env)
+    about(error, target.def(), env.catalog)
 }
 
 /// What the heap says of another row with the same key.

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::sqltype::type_name;
+use throng_types::sqltype::{made, type_name};
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
 use super::dml::row_names;
+use super::domain::Declared;
 use super::scope::Scope;
 use super::table::{Draft, check_storable, identity, no_position};
 use super::{Binder, Clause, slots_of_row};
-use crate::catalog::{ColumnDef, ConstraintKind, Persistence, TableDef};
-use crate::command::{AlterTable, Ddl, Target, TargetKind};
+use crate::catalog::{ColumnDef, ConstraintDef, ConstraintKind, Persistence, TableDef};
+use crate::command::{AlterTable, Ddl, SetExpression, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::{CastContext, find_cast};
 use crate::parse::ast::{self, AlterAction, Pos, TableConstraintKind as T};
@@ -71,6 +72,7 @@ impl Binder<'_> {
                     return Err(Error::new(state::DUPLICATE_COLUMN, message));
                 }
                 let mut new = self.column_def(column, &draft.table)?;
+                self.must_not_hold_itself(&draft.table, new.def.shown_type())?;
                 draft.table.columns.push(new.def.clone());
                 self.column_constraints(column, &mut new, draft)?;
                 if let Some(last) = draft.table.columns.last_mut() {
@@ -112,6 +114,14 @@ impl Binder<'_> {
             } => {
                 let attnum = column(self, draft, name)?;
                 let mut def = draft.table.column(attnum).clone();
+                if let Some(generated) = &def.generated {
+                    let what = match (default, generated.stored) {
+                        (Some(_), _) => Some("SET EXPRESSION"),
+                        (None, true) => Some("DROP EXPRESSION"),
+                        (None, false) => None,
+                    };
+                    return Err(is_generated(&draft.table, name, what));
+                }
                 if def.identity.is_some() {
                     let message = format!(
                         "column \"{name}\" of relation \"{}\" is an identity column",
@@ -137,7 +147,9 @@ impl Binder<'_> {
                 draft.table.columns[attnum as usize - 1] = def;
             }
             AlterAction::SetNotNull(name) => {
-                out.push(AlterTable::SetNotNull(column(self, draft, name)?));
+                let attnum = column(self, draft, name)?;
+                let value = self.virtual_value(&draft.table, attnum)?;
+                out.push(AlterTable::SetNotNull { attnum, value });
             }
             AlterAction::DropNotNull(name) => {
                 let attnum = column(self, draft, name)?;
@@ -166,8 +178,9 @@ impl Binder<'_> {
                     using.as_ref(),
                     *pos,
                 )?;
-                if let AlterTable::SetType { ty, .. } = &action {
-                    draft.table.columns[attnum as usize - 1].ty = *ty;
+                if let AlterTable::SetType { ty, domain, .. } = &action {
+                    let column = &mut draft.table.columns[attnum as usize - 1];
+                    (column.ty, column.domain) = (*ty, *domain);
                 }
                 out.push(action);
             }
@@ -185,7 +198,7 @@ impl Binder<'_> {
                 if def.identity.is_some() {
                     return wrong(format!("{of} is already an identity column"));
                 }
-                if def.default.is_some() || def.sequence.is_some() {
+                if def.default.is_some() || def.sequence.is_some() || def.generated.is_some() {
                     return wrong(format!("{of} already has a default value"));
                 }
                 if !def.not_null {
@@ -240,9 +253,45 @@ impl Binder<'_> {
                 }
                 out.push(AlterTable::DropIdentity { attnum });
             }
+            AlterAction::SetExpression {
+                column: name,
+                source,
+            } => {
+                let attnum = column(self, draft, name)?;
+                let action = self.set_expression(&draft.table, attnum, source)?;
+                draft.table.columns[attnum as usize - 1].generated = Some(action.generated.clone());
+                out.push(AlterTable::SetExpression(action));
+            }
+            AlterAction::DropExpression {
+                column: name,
+                if_exists,
+            } => {
+                let attnum = column(self, draft, name)?;
+                let def = draft.table.column(attnum);
+                if def.is_virtual() {
+                    let what = "ALTER TABLE / DROP EXPRESSION is not supported for virtual generated columns";
+                    return Err(on_virtual(&draft.table, name, what));
+                }
+                if def.generated.is_none() {
+                    let message = format!(
+                        "column \"{name}\" of relation \"{}\" is not a generated column",
+                        draft.table.name
+                    );
+                    if !if_exists {
+                        return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+                    }
+                    let message = message + ", skipping";
+                    self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+                    return Ok(());
+                }
+                draft.table.columns[attnum as usize - 1].generated = None;
+                out.push(AlterTable::DropExpression { attnum });
+            }
             AlterAction::AddConstraint(constraint) => {
                 if let T::NotNull(name) = &constraint.kind {
-                    out.push(AlterTable::SetNotNull(column(self, draft, name)?));
+                    let attnum = column(self, draft, name)?;
+                    let value = self.virtual_value(&draft.table, attnum)?;
+                    out.push(AlterTable::SetNotNull { attnum, value });
                     return Ok(());
                 }
                 let new = self.table_constraint(constraint, draft);
@@ -316,6 +365,54 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// A table's rows have no rows of the table in them.
+    fn must_not_hold_itself(&self, table: &TableDef, ty: Oid) -> Result<()> {
+        match made::composite_oid(table.oid) {
+            Some(row) if made::is_made(ty) => self.must_not_contain(ty, row),
+            _ => Ok(()),
+        }
+    }
+
+    fn set_expression(
+        &mut self,
+        table: &TableDef,
+        attnum: u16,
+        source: &ast::Source,
+    ) -> Result<SetExpression> {
+        let column = table.column(attnum);
+        let Some(old) = &column.generated else {
+            let message = format!(
+                "column \"{}\" of relation \"{}\" is not a generated column",
+                column.name, table.name
+            );
+            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        };
+        let constraints = self.catalog().constraints_of(table.oid).to_vec();
+        let is_check = |c: &ConstraintDef| matches!(c.kind, ConstraintKind::Check { .. });
+        if !old.stored && constraints.iter().any(|c| is_check(c)) {
+            let what = "ALTER TABLE / SET EXPRESSION is not supported for virtual generated columns in tables with check constraints";
+            return Err(on_virtual(table, &column.name, what));
+        }
+        let (generated, value) = self
+            .generation(table, column, source, old.stored)
+            .map_err(no_position)?;
+        let mut checks = Vec::new();
+        for constraint in constraints {
+            if let ConstraintKind::Check { columns, .. } = &constraint.kind
+                && columns.contains(&attnum)
+                && let Some(check) = self.stored_check(table, constraint.oid)?
+            {
+                checks.push((constraint.name.clone(), check));
+            }
+        }
+        Ok(SetExpression {
+            attnum,
+            generated,
+            value,
+            checks,
+        })
+    }
+
     /// A CHECK constraint's condition over the row; None for other constraints.
     pub(super) fn stored_check(
         &mut self,
@@ -351,9 +448,33 @@ impl Binder<'_> {
         using: Option<&ast::Expr>,
         pos: Pos,
     ) -> Result<AlterTable> {
-        let to = self.type_of(ty)?;
+        let Declared { ty: to, domain } = self.declared(ty)?;
+        self.must_not_hold_itself(table, domain.unwrap_or(to.oid))?;
         let column = table.column(attnum);
         check_storable(&column.name, to.oid)?;
+        if let Some((_, by)) = table.generated_from(attnum).next() {
+            let message = "cannot alter type of a column used by a generated column";
+            return Err(
+                Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(format!(
+                    "Column \"{}\" is used by generated column \"{}\".",
+                    column.name, by.name
+                )),
+            );
+        }
+        if let Some(generated) = &column.generated {
+            let typed = ColumnDef {
+                ty: to,
+                domain,
+                ..column.clone()
+            };
+            super::generated::check_virtual_type(&typed, generated.stored)?;
+            if using.is_some() {
+                let message = "cannot specify USING when altering type of generated column";
+                return Err(Error::new(state::INVALID_COLUMN_DEFINITION, message)
+                    .detail(format!("Column \"{}\" is a generated column.", column.name))
+                    .position(pos + 1));
+            }
+        }
         let collation = match collation {
             Some(name) => self.column_collation(name, to)?,
             None => None,
@@ -399,11 +520,18 @@ impl Binder<'_> {
             return Err(Error::new(state::DATATYPE_MISMATCH, message).hint(hint));
         };
         self.check_default_fits(column, to)?;
-        let same_bytes = using.is_none() && same_bytes(column.ty, to);
+        // Nothing of a virtual column lies in rows.
+        let same_bytes =
+            column.is_virtual() || using.is_none() && domain.is_none() && same_bytes(column.ty, to);
+        let cast = match column.is_virtual() {
+            true => Expr::null(to),
+            false => self.to_domain(cast, domain)?,
+        };
         let using = Box::new(slots_of_row(cast));
         Ok(AlterTable::SetType {
             attnum,
             ty: to,
+            domain,
             collation,
             using,
             same_bytes,
@@ -441,6 +569,29 @@ impl Binder<'_> {
             None => misfit(),
         }
     }
+}
+
+#[cold]
+fn is_generated(table: &TableDef, column: &str, instead: Option<&str>) -> Error {
+    let message = format!(
+        "column \"{column}\" of relation \"{}\" is a generated column",
+        table.name
+    );
+    let error = Error::new(state::SYNTAX_ERROR, message);
+    match instead {
+        Some(what) => error.hint(format!(
+            "Use ALTER TABLE ... ALTER COLUMN ... {what} instead."
+        )),
+        None => error,
+    }
+}
+
+#[cold]
+fn on_virtual(table: &TableDef, column: &str, what: &str) -> Error {
+    Error::new(state::FEATURE_NOT_SUPPORTED, what).detail(format!(
+        "Column \"{column}\" of relation \"{}\" is a virtual generated column.",
+        table.name
+    ))
 }
 
 /// Whether every stored value of one type is the same bytes in the other.

@@ -4,6 +4,7 @@ use throng_types::error::state;
 use throng_types::sqltype::{type_by_name, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
+use super::domain::Declared;
 use super::scope::Scope;
 use super::select::{has_aggregate, has_window};
 use super::{Binder, at};
@@ -50,7 +51,9 @@ impl Binder<'_> {
                     // A value does not know all of its type; the expression does.
                     let ty = match call.args.first().map(|a| &a.node) {
                         Some(Node::Null | Node::Text(_)) => oid::UNKNOWN,
-                        _ => resolved.args.first().map_or(oid::UNKNOWN, |a| a.type_oid()),
+                        _ => resolved.args.first().map_or(oid::UNKNOWN, |a| {
+                            self.domain_of(a).unwrap_or_else(|| a.type_oid())
+                        }),
                     };
                     let name = Expr::Const(Datum::Oid(ty.0), SqlType::plain(oid::REGTYPE));
                     return Ok(keeping(resolved.args, name));
@@ -113,23 +116,30 @@ impl Binder<'_> {
     fn type_call(&mut self, call: &ast::Call, pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
         self.plain_call(call, pos)?;
         let name = call.name.last();
-        let ty = match type_by_name(name) {
-            Some(info) => Some(info.oid),
-            None => self.made_type(&call.name).map(|def| def.oid),
+        let plain = |oid| Declared {
+            ty: SqlType::plain(oid),
+            domain: None,
         };
-        let ty = ty.map(SqlType::plain);
-        let (Some(to), [arg]) = (ty, &call.args[..]) else {
+        let ty = match type_by_name(name) {
+            Some(info) => Some(plain(info.oid)),
+            None => match self.made_type(&call.name) {
+                Some(def) if def.domain.is_some() => Some(self.of_domain(&def, false)?),
+                def => def.map(|def| plain(def.oid)),
+            },
+        };
+        let (Some(Declared { ty: to, domain }), [arg]) = (ty, &call.args[..]) else {
             return Err(Error::internal("a call that is neither function nor cast"));
         };
         let bound = self.expr(arg, scope)?;
         let from = bound.type_oid();
         let cast = self.try_coerce(bound, to, CastContext::Explicit, arg.pos)?;
-        cast.ok_or_else(|| {
+        let cast = cast.ok_or_else(|| {
             let message = format!("function {name}({}) does not exist", type_name(from));
             Error::new(state::UNDEFINED_FUNCTION, message)
                 .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
                 .position(pos + 1)
-        })
+        })?;
+        self.to_domain(cast, domain)
     }
 
     /// A function of one's own choosing applied to arguments.
@@ -220,7 +230,9 @@ fn label(node: &Node) -> Option<(String, bool)> {
     match node {
         Node::Column(parts) => parts.last().map(|n| (n.clone(), STRONG)),
         Node::Field { name, .. } => Some((name.clone(), STRONG)),
-        Node::Subscript { arg, .. } | Node::Collate { arg, .. } => label(&arg.node),
+        Node::Subscript { arg, .. } | Node::Slice { arg, .. } | Node::Collate { arg, .. } => {
+            label(&arg.node)
+        }
         Node::Call(call) => Some((
             call.label
                 .map_or(call.name.last().to_string(), str::to_string),

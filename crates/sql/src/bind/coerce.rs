@@ -1,7 +1,7 @@
 //! Making a value of one type out of another: constants read, parameters typed, casts put in.
 
 use throng_types::error::state;
-use throng_types::sqltype::{type_by_name, type_info, type_name};
+use throng_types::sqltype::{TypeInfo, type_by_name, type_info, type_name};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::{Binder, at};
@@ -57,18 +57,24 @@ impl Binder<'_> {
             return Err(Error::unsupported("SETOF here").position(pos + 1));
         }
         let foreign = name.name.schema().is_some_and(|s| s != "pg_catalog");
-        let builtin = match foreign {
-            true => None,
-            false => type_by_name(name.name.last()),
+        let builtin = self.builtin_type(&name.name);
+        let made = match builtin {
+            Some(_) => None,
+            None => self.made_type(&name.name),
         };
-        let info = builtin
-            .or_else(|| type_info(self.made_type(&name.name)?.oid))
-            .ok_or_else(|| match name.name.last() {
-                known if !foreign && NOT_YET.contains(&known) => {
-                    Error::unsupported(format!("type {known}")).position(pos + 1)
-                }
-                _ => undefined(),
-            })?;
+        if made.as_ref().is_some_and(|def| def.domain.is_some()) {
+            let what = format!("the domain {} here", name.name);
+            return Err(Error::unsupported(what).position(pos + 1));
+        }
+        let info =
+            builtin
+                .or_else(|| type_info(made?.oid))
+                .ok_or_else(|| match name.name.last() {
+                    known if !foreign && NOT_YET.contains(&known) => {
+                        Error::unsupported(format!("type {known}")).position(pos + 1)
+                    }
+                    _ => undefined(),
+                })?;
         let mut ty = SqlType::plain(info.oid);
         ty.typmod = match name.typmod {
             Some(typmod) => typmod,
@@ -80,6 +86,12 @@ impl Binder<'_> {
         Ok(ty)
     }
 
+    /// The type of that name that is built in.
+    pub(super) fn builtin_type(&self, name: &ast::Name) -> Option<TypeInfo> {
+        let foreign = name.schema().is_some_and(|s| s != "pg_catalog");
+        type_by_name(name.last()).filter(|_| !foreign)
+    }
+
     /// The type of that name that a user made.
     pub(super) fn made_type(&self, name: &ast::Name) -> Option<std::sync::Arc<TypeDef>> {
         let catalog = self.catalog();
@@ -87,7 +99,7 @@ impl Binder<'_> {
             Some(schema) => catalog.type_in(catalog.schema_by_name(schema)?.oid, name.last()),
             None => catalog.find_type(&self.search_path, name.last()),
         };
-        found.cloned()
+        found.cloned().or_else(|| self.row_type_named(name))
     }
 
     /// Casts where the context allows it; None where it does not.
@@ -115,6 +127,9 @@ impl Binder<'_> {
         }
         if is_pseudo_target(to.oid) {
             return Ok(Some(expr));
+        }
+        if let Some(row) = self.coerce_row(&expr, to, context, pos)? {
+            return Ok(Some(row));
         }
         let Some(cast) = find_cast(from.oid, to.oid, context) else {
             return Ok(None);
@@ -236,12 +251,24 @@ impl Binder<'_> {
         to: SqlType,
         pos: Pos,
     ) -> Result<Expr> {
+        self.assign_shown(expr, column, to, to.oid, pos)
+    }
+
+    /// As [`Binder::assign`]; `shown`: the type that the column is said to be of.
+    pub(super) fn assign_shown(
+        &mut self,
+        expr: Expr,
+        column: &str,
+        to: SqlType,
+        shown: Oid,
+        pos: Pos,
+    ) -> Result<Expr> {
         let from = expr.type_oid();
         self.try_coerce(expr, to, CastContext::Assignment, pos)?
             .ok_or_else(|| {
                 let message = format!(
                     "column \"{column}\" is of type {} but expression is of type {}",
-                    type_name(to.oid),
+                    type_name(shown),
                     type_name(from)
                 );
                 Error::new(state::DATATYPE_MISMATCH, message)

@@ -13,6 +13,7 @@ use crate::catalog::{Relation, TableDef};
 use crate::command::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyVerbosity,
 };
+use crate::expr::Expr;
 use crate::parse::ast::{self, CopyOption, CopyValue, Pos};
 use crate::parse::option_is_on;
 use crate::plan::CheckExpr;
@@ -106,9 +107,10 @@ impl Binder<'_> {
         self.check_accesses(None)?;
         let mut defaults = Vec::with_capacity(table.columns.len());
         for (i, column) in table.columns.iter().enumerate() {
-            let absent = !listed.contains(&(i as u16 + 1)) && !column.dropped;
+            let computed = column.dropped || column.generated.is_some();
+            let absent = !listed.contains(&(i as u16 + 1)) && !computed;
             // A listed column's default is for the DEFAULT marker.
-            let wanted = absent || (!column.dropped && has_default_marker(&ast.options));
+            let wanted = absent || (!computed && has_default_marker(&ast.options));
             defaults.push(match wanted {
                 true => Some(self.default_of(column)?),
                 false => None,
@@ -134,7 +136,8 @@ impl Binder<'_> {
                     let bound = b.expr(filter, &scope)?;
                     b.condition(bound, "WHERE", filter.pos)
                 })?;
-                if bound.any(&mut |e| matches!(e, crate::expr::Expr::Subquery(_))) {
+                not_of_generated(&bound, &table)?;
+                if bound.any(&mut |e| matches!(e, Expr::Subquery(_))) {
                     let message = "cannot use subquery in COPY FROM WHERE condition";
                     return Err(
                         Error::new(state::FEATURE_NOT_SUPPORTED, message).position(filter.pos + 1)
@@ -143,10 +146,17 @@ impl Binder<'_> {
                 Some(slots_of_row(bound))
             }
         };
+        let generated = self.stored_columns(&table, row)?.into_iter();
+        let generated = generated.map(|(attnum, value)| (attnum, slots_of_row(value)));
+        let domains = self.domain_columns(&table, &listed, row)?.into_iter();
+        let domains = domains.map(|(attnum, value)| (attnum, slots_of_row(value)));
+        let domains = domains.collect();
         let subject = CopySubject::From {
             table: table.oid,
             columns: listed.clone(),
             defaults,
+            domains,
+            generated: generated.collect(),
             checks,
             filter,
             routing: Routing::of(&table, self.catalog(), self.ctx.eval)?.map(Box::new),
@@ -253,7 +263,8 @@ impl Binder<'_> {
 
     fn copy_columns(&self, table: &TableDef, columns: &[(String, Pos)]) -> Result<Vec<u16>> {
         if columns.is_empty() {
-            return Ok(table.live_columns().map(|(n, _)| n).collect());
+            let given = table.live_columns().filter(|(_, c)| c.generated.is_none());
+            return Ok(given.map(|(n, _)| n).collect());
         }
         let mut listed = Vec::with_capacity(columns.len());
         for (name, pos) in columns {
@@ -261,6 +272,11 @@ impl Binder<'_> {
                 e.fields_mut().position = None;
                 e
             })?;
+            if table.column(attnum).generated.is_some() {
+                let message = format!("column \"{name}\" is a generated column");
+                return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message)
+                    .detail("Generated columns cannot be used in COPY."));
+            }
             if listed.contains(&attnum) {
                 let message = format!("column \"{name}\" specified more than once");
                 return Err(Error::new(state::DUPLICATE_COLUMN, message));
@@ -284,6 +300,21 @@ impl Binder<'_> {
         }
         Ok(given)
     }
+}
+
+/// The condition is asked before columns are computed.
+fn not_of_generated(condition: &Expr, table: &TableDef) -> Result<()> {
+    let mut found = None;
+    condition.for_each_var(&mut |var| {
+        if let Ok(attnum @ 1..) = u16::try_from(var.column) {
+            let column = table.column(attnum);
+            found = found.or(column.generated.as_ref().map(|_| &column.name));
+        }
+    });
+    let Some(name) = found else { return Ok(()) };
+    let message = "generated columns are not supported in COPY FROM WHERE conditions";
+    Err(Error::new(state::INVALID_COLUMN_REFERENCE, message)
+        .detail(format!("Column \"{name}\" is a generated column.")))
 }
 
 fn has_default_marker(options: &[CopyOption]) -> bool {

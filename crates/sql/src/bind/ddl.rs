@@ -194,6 +194,10 @@ impl Binder<'_> {
                 owner: self.ctx.user,
                 labels: labels.clone(),
             },
+            S::CreateDomain(create) => self.create_domain(create)?,
+            S::CreateComposite { name, fields } => self.create_composite(name, fields)?,
+            S::AlterComposite { name, changes } => self.alter_composite(name, changes)?,
+            S::AlterDomain { name, change } => self.alter_domain(name, change)?,
             S::AlterEnum { name, change } => Ddl::AlterEnum {
                 ty: self.find_object(ObjectKind::Type, name)?.oid,
                 change: change.clone(),
@@ -474,6 +478,7 @@ impl Binder<'_> {
                 })
             }
             ObjectKind::Type => self.find_type_object(name),
+            ObjectKind::Domain => self.find_domain(name),
             ObjectKind::Other(what) => {
                 let message = format!("{what} \"{name}\" does not exist");
                 Err(Error::new(state::UNDEFINED_OBJECT, message))
@@ -482,7 +487,7 @@ impl Binder<'_> {
         }
     }
 
-    fn find_type_object(&mut self, name: &ast::Name) -> Result<Target> {
+    pub(super) fn find_type_object(&mut self, name: &ast::Name) -> Result<Target> {
         let Some(def) = self.made_type(name) else {
             let missing = name.schema().filter(|s| self.schema_named(s).is_none());
             if let Some(schema) = missing {
@@ -500,11 +505,9 @@ impl Binder<'_> {
             let message = format!("type \"{name}\" does not exist");
             return Err(Error::new(state::UNDEFINED_OBJECT, message));
         };
+        self.not_a_row_type(&def)?;
         self.must_own(def.owner, "type", &def.name)?;
-        Ok(Target {
-            kind: TargetKind::Type,
-            oid: def.oid,
-        })
+        Ok(self.composite_target(&def))
     }
 
     fn find_relation_object(&mut self, kind: ObjectKind, name: &ast::Name) -> Result<Target> {
@@ -602,6 +605,7 @@ impl Binder<'_> {
                     tag: match kind {
                         ObjectKind::Index => "ALTER INDEX",
                         ObjectKind::Type => "ALTER TYPE",
+                        ObjectKind::Domain => "ALTER DOMAIN",
                         ObjectKind::Sequence => "ALTER SEQUENCE",
                         ObjectKind::View => "ALTER VIEW",
                         _ => "ALTER TABLE",
@@ -671,6 +675,7 @@ impl Binder<'_> {
                     ObjectKind::Schema => "DROP SCHEMA",
                     ObjectKind::Other("extension") => "DROP EXTENSION",
                     ObjectKind::Other("materialized view") => "DROP MATERIALIZED VIEW",
+                    ObjectKind::Domain => "DROP DOMAIN",
                     ObjectKind::Type | ObjectKind::Other(_) => "DROP TYPE",
                     _ => "DROP TABLE",
                 },
@@ -686,6 +691,7 @@ impl Binder<'_> {
         column: Option<&str>,
     ) -> Result<Target> {
         match kind {
+            ObjectKind::DomainConstraint => self.domain_constraint(name, column.unwrap_or("")),
             ObjectKind::Column if matches!(self.find_relation(name)?, Some(Relation::View(_))) => {
                 let Some(Relation::View(view)) = self.find_relation(name)? else {
                     return Err(Error::internal("a view that was found is gone"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
+use super::generated::wrong_value;
 use super::scope::{NamedColumn, NamedTable, Names, Scope};
 use super::updatable::{Verb, WriteTarget};
 use super::{Binder, Clause};
@@ -86,19 +87,20 @@ impl Binder<'_> {
 
     /// What a column gets when it is given nothing.
     pub(super) fn default_of(&mut self, column: &ColumnDef) -> Result<Expr> {
-        if column.dropped {
+        if column.dropped || column.generated.is_some() {
             return Ok(Expr::null(column.ty));
         }
         if let Some(sequence) = column.sequence {
             let regclass = SqlType::plain(throng_types::oid::REGCLASS);
             let sequence = Expr::Const(Datum::Oid(sequence.0), regclass);
             let next = self.apply("nextval", vec![sequence], 0)?;
-            return self.assign(next, &column.name, column.ty, 0);
+            return self.assign_to(next, column, 0);
         }
-        let Some(text) = &column.default else {
-            return Ok(Expr::null(column.ty));
+        let of_domain = || self.domain_default(column.domain);
+        let Some(text) = column.default.clone().or_else(of_domain) else {
+            return self.to_domain(Expr::null(column.ty), column.domain);
         };
-        let ast = crate::parse::parse_expr(text)?;
+        let ast = crate::parse::parse_expr(&text)?;
         let stored = |mut e: Error| {
             e.fields_mut().position = None;
             e
@@ -106,8 +108,7 @@ impl Binder<'_> {
         let bound = self
             .in_clause(Clause::Default, |b| b.expr(&ast, &Scope::empty()))
             .map_err(stored)?;
-        self.assign(bound, &column.name, column.ty, 0)
-            .map_err(stored)
+        self.assign_to(bound, column, 0).map_err(stored)
     }
 
     /// An expression over a table's columns, under entry 0.
@@ -122,17 +123,18 @@ impl Binder<'_> {
         let names = row_names(&table, &table.name, rel);
         let scope = Scope::within(&names, None);
         let bound = self.in_clause(Clause::Check, |b| b.expr(ast, &scope))?;
+        let bound = self.over_stored(bound, &table, rel)?;
         match to {
             Some(ty) => self.assign(bound, "value", ty, ast.pos),
             None => Ok(bound),
         }
     }
 
-    /// The table's CHECK constraints over a row.
+    /// The table's CHECK constraints over a row, and what is NOT NULL of what rows do not hold.
     pub(super) fn checks(&mut self, table: &Arc<TableDef>, rel: RelId) -> Result<Vec<Check>> {
         let names = row_names(table, &table.name, rel);
         let scope = Scope::within(&names, None);
-        let mut checks = Vec::new();
+        let mut checks = self.virtual_not_nulls(table, rel);
         for constraint in self.catalog().constraints_of(table.oid) {
             let ConstraintKind::Check { expr, .. } = &constraint.kind else {
                 continue;
@@ -147,6 +149,10 @@ impl Binder<'_> {
                 expr,
                 of: CheckOf::Constraint,
             });
+        }
+        for check in &mut checks {
+            let expr = std::mem::replace(&mut check.expr, Expr::bool(true));
+            check.expr = self.over_stored(expr, table, rel)?;
         }
         Ok(checks)
     }
@@ -195,11 +201,11 @@ impl Binder<'_> {
         let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Insert)?;
         let (table, rel, old) = (target.table.clone(), target.rel, self.new_rel());
         let columns = self.insert_columns(ast, &target)?;
-        let (source, given) = self.insert_source(ast, &table, &columns, &outer)?;
+        let (source, columns) = self.insert_source(ast, &table, &columns, &outer)?;
         let mut values = Vec::with_capacity(table.columns.len());
         for (i, column) in table.columns.iter().enumerate() {
             let attnum = i as u16 + 1;
-            let place = columns[..given].iter().position(|(n, _)| *n == attnum);
+            let place = columns.iter().position(|(n, _)| *n == attnum);
             let user_value = ast.overriding == Some(Overriding::User) && column.identity.is_some();
             values.push(match place {
                 Some(place) if !user_value => {
@@ -219,14 +225,18 @@ impl Binder<'_> {
             Some(clause) => Some(self.on_conflict(clause, &target, &outer)?),
             None => None,
         };
+        let generated = self.stored_columns(&table, rel)?;
         let mut checks = self.checks(&table, rel)?;
         let before = match on_conflict {
-            Some(_) => may_be_missing(row_of(&renamed(names, rel, old))?),
+            Some(_) => {
+                self.note_virtual(old, &table);
+                may_be_missing(row_of(&renamed(names, rel, old))?)
+            }
             None => nulls(row_of(names)?),
         };
         let rows = (before, row_of(names)?);
         let returning = self.returning(&ast.returning, names, rows, &outer)?;
-        let inserted: Vec<u16> = columns[..given].iter().map(|(n, _)| *n).collect();
+        let inserted: Vec<u16> = columns.iter().map(|(n, _)| *n).collect();
         self.writes(&target.links, right::INSERT, &inserted);
         let mut read: Vec<&Expr> = returning.iter().map(|t| &t.expr).collect();
         if let Some(clause) = &on_conflict {
@@ -245,6 +255,7 @@ impl Binder<'_> {
             old,
             source,
             values,
+            generated,
             on_conflict,
             checks,
             returning,
@@ -265,7 +276,7 @@ impl Binder<'_> {
                 .map(|name| Ok((target.column(name, ast.table.pos)?, ast.table.pos)))
                 .collect();
         }
-        named_columns(&ast.columns, target)
+        named_columns(&ast.columns, &ast.parts, target)
     }
 
     fn check_width(
@@ -287,16 +298,16 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The rows to insert, of the columns' types, and how many columns they fill.
+    /// The rows to insert, of the columns' types, and which columns they fill.
     fn insert_source(
         &mut self,
         ast: &ast::Insert,
         table: &TableDef,
         columns: &[(u16, Pos)],
         outer: &Scope<'_>,
-    ) -> Result<(Query, usize)> {
+    ) -> Result<(Query, Vec<(u16, Pos)>)> {
         let Some(source) = &ast.source else {
-            return Ok((self.rows_query(vec![vec![]], vec![]), 0));
+            return Ok((self.rows_query(vec![vec![]], vec![]), vec![]));
         };
         let plain = source.with.is_empty()
             && source.order.is_empty()
@@ -318,12 +329,13 @@ impl Binder<'_> {
         self.check_width(ast, columns, width, pos)?;
         for (i, offered) in query.columns().iter().enumerate() {
             let column = table.column(columns[i].0);
-            self.check_identity(ast.overriding, column, false)?;
+            self.check_given(ast.overriding, column, false)?;
             if let (Body::Select(select), throng_types::oid::UNKNOWN) =
                 (&mut query.body, offered.ty.oid)
+                && ast::part(&ast.parts, i).is_empty()
             {
                 let expr = std::mem::replace(&mut select.targets[i].expr, Expr::bool(true));
-                select.targets[i].expr = self.assign(expr, &column.name, column.ty, source.pos)?;
+                select.targets[i].expr = self.assign_to(expr, column, source.pos)?;
             }
         }
         let places: Vec<Pos> = match &source.body {
@@ -336,8 +348,8 @@ impl Binder<'_> {
                 .filter(|_| places.len() == width)
                 .unwrap_or(&source.pos)
         };
-        let query = self.assign_columns(query, table, columns, &place)?;
-        Ok((query, width))
+        let query = self.assign_columns(query, table, columns, ast, &place, outer)?;
+        Ok((query, written_columns(ast, &columns[..width])))
     }
 
     /// The query with its columns cast as when stored.
@@ -346,16 +358,21 @@ impl Binder<'_> {
         query: Query,
         table: &TableDef,
         columns: &[(u16, Pos)],
+        ast: &ast::Insert,
         place: &dyn Fn(usize) -> Pos,
+        outer: &Scope<'_>,
     ) -> Result<Query> {
         let offered = query.columns();
-        let fits =
-            |(i, c): (usize, &crate::query::RelColumn)| table.column(columns[i].0).ty == c.ty;
-        if offered.iter().enumerate().all(fits) {
+        let fits = |(i, c): (usize, &crate::query::RelColumn)| {
+            let column = table.column(columns[i].0);
+            column.ty == c.ty && column.domain.is_none()
+        };
+        if ast.parts.is_empty() && offered.iter().enumerate().all(fits) {
             return Ok(query);
         }
         let id = self.new_rel();
-        let mut targets = Vec::with_capacity(offered.len());
+        let distinct = written_columns(ast, &columns[..offered.len()]);
+        let mut targets: Vec<Target> = Vec::with_capacity(offered.len());
         for (i, c) in offered.iter().enumerate() {
             let column = table.column(columns[i].0);
             let var = Expr::Var(Var {
@@ -363,11 +380,29 @@ impl Binder<'_> {
                 column: i as i16 + 1,
                 ty: c.ty,
             });
-            let expr = self.assign(var, &column.name, column.ty, place(i))?;
-            targets.push(Target {
-                expr,
-                name: c.name.clone(),
-            });
+            let part = ast::part(&ast.parts, i);
+            if part.is_empty() {
+                let expr = self.assign_to(var, column, place(i))?;
+                targets.push(Target {
+                    expr,
+                    name: c.name.clone(),
+                });
+                continue;
+            }
+            let at = distinct.iter().position(|(n, _)| *n == columns[i].0);
+            let at = at.unwrap_or_default();
+            let base = match targets.get_mut(at) {
+                Some(target) => std::mem::replace(&mut target.expr, Expr::bool(true)),
+                None => Expr::null(column.ty),
+            };
+            let expr = self.with_part(base, column, (part, columns[i].1), var, outer)?;
+            match targets.get_mut(at) {
+                Some(target) => target.expr = expr,
+                None => targets.push(Target {
+                    expr,
+                    name: c.name.clone(),
+                }),
+            }
         }
         let rel = Rel {
             id,
@@ -422,8 +457,9 @@ impl Binder<'_> {
         table: &TableDef,
         columns: &[(u16, Pos)],
         outer: &Scope<'_>,
-    ) -> Result<(Query, usize)> {
+    ) -> Result<(Query, Vec<(u16, Pos)>)> {
         let width = rows[0].len();
+        let distinct = written_columns(ast, columns.get(..width).unwrap_or(columns));
         let mut bound = Vec::with_capacity(rows.len());
         for row in rows {
             if row.len() != width {
@@ -432,22 +468,39 @@ impl Binder<'_> {
             }
             let extra = row.get(columns.len()).unwrap_or(&row[0]);
             self.check_width(ast, columns, width, extra.pos)?;
-            let mut values = Vec::with_capacity(width);
-            for (value, (attnum, _)) in row.iter().zip(columns) {
+            let mut values: Vec<Expr> = Vec::with_capacity(width);
+            for (i, (value, (attnum, _))) in row.iter().zip(columns).enumerate() {
                 let column = table.column(*attnum);
                 let is_default = matches!(value.node, Node::Default);
-                self.check_identity(ast.overriding, column, is_default)?;
+                let part = ast::part(&ast.parts, i);
+                if !part.is_empty() {
+                    part_is_given(value, part, columns[i].1)?;
+                    let at = distinct.iter().position(|(n, _)| n == attnum);
+                    let at = at.unwrap_or_default();
+                    let base = match values.get_mut(at) {
+                        Some(base) => std::mem::replace(base, Expr::bool(true)),
+                        None => Expr::null(column.ty),
+                    };
+                    let expr = self.in_clause(Clause::Values, |b| b.expr(value, outer))?;
+                    let whole = self.with_part(base, column, (part, columns[i].1), expr, outer)?;
+                    match values.get_mut(at) {
+                        Some(value) => *value = whole,
+                        None => values.push(whole),
+                    }
+                    continue;
+                }
+                self.check_given(ast.overriding, column, is_default)?;
                 values.push(match is_default {
                     true => self.default_of(column)?,
                     false => {
                         let expr = self.in_clause(Clause::Values, |b| b.expr(value, outer))?;
-                        self.assign(expr, &column.name, column.ty, value.pos)?
+                        self.assign_to(expr, column, value.pos)?
                     }
                 });
             }
             bound.push(values);
         }
-        let targets = columns[..width]
+        let targets = distinct
             .iter()
             .map(|(attnum, _)| {
                 let column = table.column(*attnum);
@@ -457,15 +510,21 @@ impl Binder<'_> {
                 }
             })
             .collect();
-        Ok((self.rows_query(bound, targets), width))
+        Ok((self.rows_query(bound, targets), distinct))
     }
 
-    pub(super) fn check_identity(
+    /// Columns whose values are always the table's own take nothing but DEFAULT.
+    pub(super) fn check_given(
         &self,
         overriding: Option<Overriding>,
         column: &ColumnDef,
         default: bool,
     ) -> Result<()> {
+        if column.generated.is_some() && !default {
+            let name = &column.name;
+            let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
+            return Err(wrong_value(message, name));
+        }
         if default || overriding.is_some() || column.identity != Some(Identity::Always) {
             return Ok(());
         }
@@ -544,6 +603,7 @@ impl Binder<'_> {
             });
         };
         let excluded = self.new_rel();
+        self.note_virtual(excluded, table);
         let mut both = target.names.clone();
         both.join(target.excluded(excluded))?;
         let scope = Scope::within(&both, Some(outer));
@@ -579,6 +639,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<Vec<(u16, Expr)>> {
         let mut set: Vec<(u16, Expr)> = Vec::new();
+        let mut parts: Vec<u16> = Vec::new();
         for assignment in list {
             let columns = assignment
                 .columns
@@ -587,6 +648,36 @@ impl Binder<'_> {
                 .collect::<Result<Vec<_>>>()?;
             for (i, attnum) in columns.iter().enumerate() {
                 let column = target.table.column(*attnum);
+                let part = ast::part(&assignment.parts, i);
+                if !part.is_empty() {
+                    must_be_default(column)?;
+                    if assignment.multiple {
+                        let what = "assignment of several values to parts of columns";
+                        return Err(Error::unsupported(what));
+                    }
+                    part_is_given(&assignment.value, part, assignment.columns[i].1)?;
+                    let before = set.iter().position(|(n, _)| n == attnum);
+                    if before.is_some() && !parts.contains(attnum) {
+                        let message =
+                            format!("multiple assignments to same column \"{}\"", column.name);
+                        return Err(Error::new(state::SYNTAX_ERROR, message));
+                    }
+                    let base = match before {
+                        Some(at) => set.remove(at).1,
+                        None => Expr::Var(Var {
+                            rel: target.rel,
+                            column: *attnum as i16,
+                            ty: column.ty,
+                        }),
+                    };
+                    let value = self.in_clause(Clause::Set, |b| {
+                        let bound = b.expr(&assignment.value, scope)?;
+                        b.with_part(base, column, (part, assignment.columns[i].1), bound, scope)
+                    })?;
+                    parts.push(*attnum);
+                    set.push((*attnum, value));
+                    continue;
+                }
                 if set.iter().any(|(n, _)| n == attnum) {
                     let message =
                         format!("multiple assignments to same column \"{}\"", column.name);
@@ -627,8 +718,9 @@ impl Binder<'_> {
                 if query.columns().len() != count {
                     return mismatch();
                 }
+                must_be_default(column)?;
                 let expr = self.column_of_subquery(query, i);
-                return self.assign(expr, &column.name, column.ty, value.pos);
+                return self.assign_to(expr, column, value.pos);
             }
             _ if assignment.multiple && count > 1 => {
                 let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
@@ -641,6 +733,7 @@ impl Binder<'_> {
         if matches!(part.node, Node::Default) {
             return self.default_of(column);
         }
+        must_be_default(column)?;
         if column.identity == Some(Identity::Always) {
             let name = &column.name;
             let message = format!("column \"{name}\" can only be updated to DEFAULT");
@@ -649,7 +742,7 @@ impl Binder<'_> {
             )));
         }
         let bound = self.expr(part, scope)?;
-        self.assign(bound, &column.name, column.ty, part.pos)
+        self.assign_to(bound, column, part.pos)
     }
 
     /// One column of a subquery as a scalar.
@@ -702,6 +795,7 @@ impl Binder<'_> {
         };
         let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Update)?;
         let (table, rel, new) = (target.table.clone(), target.rel, self.new_rel());
+        self.note_virtual(new, &table);
         let mut names = target.names.clone();
         let from = self.items_beside(&ast.from, &mut names, &outer)?;
         let scope = Scope::within(&names, Some(&outer));
@@ -717,6 +811,7 @@ impl Binder<'_> {
         let read: Vec<&Expr> = read.chain(returning.iter().map(|t| &t.expr)).collect();
         self.reads_target(&target.links, &[rel, new], &target.exprs, &read);
         let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
+        let generated = self.stored_columns(&table, new)?;
         checks.extend(target.checks.into_iter().map(|mut check| {
             of_entry(&mut check.expr, rel, new);
             check
@@ -727,6 +822,7 @@ impl Binder<'_> {
             from,
             filter,
             set,
+            generated,
             checks,
             returning,
             new,
@@ -785,15 +881,22 @@ impl Binder<'_> {
     }
 }
 
-/// The columns an INSERT names.
+/// The columns an INSERT names; several parts of one may be named.
 pub(super) fn named_columns(
     names: &[(String, Pos)],
+    parts: &[Vec<ast::Part>],
     target: &WriteTarget,
 ) -> Result<Vec<(u16, Pos)>> {
     let mut columns: Vec<(u16, Pos)> = Vec::with_capacity(names.len());
-    for (name, pos) in names {
+    let mut whole: Vec<u16> = Vec::with_capacity(names.len());
+    for (i, (name, pos)) in names.iter().enumerate() {
         let attnum = target.column(name, *pos)?;
-        if columns.iter().any(|(n, _)| *n == attnum) {
+        let in_part = !ast::part(parts, i).is_empty();
+        let before = columns.iter().any(|(n, _)| *n == attnum);
+        if !in_part {
+            whole.push(attnum);
+        }
+        if before && (!in_part || whole.contains(&attnum)) {
             let message = format!("column \"{name}\" specified more than once");
             return Err(Error::new(state::DUPLICATE_COLUMN, message).position(pos + 1));
         }
@@ -831,6 +934,41 @@ fn nulls(row: NamedTable) -> NamedTable {
     }
 }
 
+/// The columns of a list, those of which several parts are written to once.
+fn written_columns(ast: &ast::Insert, columns: &[(u16, Pos)]) -> Vec<(u16, Pos)> {
+    if ast.parts.is_empty() {
+        return columns.to_vec();
+    }
+    let mut distinct: Vec<(u16, Pos)> = Vec::with_capacity(columns.len());
+    for column in columns {
+        if !distinct.iter().any(|(n, _)| *n == column.0) {
+            distinct.push(*column);
+        }
+    }
+    distinct
+}
+
+/// DEFAULT is for whole columns.
+fn part_is_given(value: &ast::Expr, part: &[ast::Part], pos: Pos) -> Result<()> {
+    if !matches!(value.node, Node::Default) {
+        return Ok(());
+    }
+    let message = match part.first() {
+        Some(ast::Part::Field(..)) => "cannot set a subfield to DEFAULT",
+        _ => "cannot set an array element to DEFAULT",
+    };
+    Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1))
+}
+
+fn must_be_default(column: &ColumnDef) -> Result<()> {
+    if column.generated.is_none() {
+        return Ok(());
+    }
+    let name = &column.name;
+    let message = format!("column \"{name}\" can only be updated to DEFAULT");
+    Err(wrong_value(message, name))
+}
+
 /// Takes the columns of one entry from another.
 pub(super) fn of_entry(expr: &mut Expr, from: RelId, to: RelId) {
     expr.walk_mut(&mut |part| {
@@ -847,7 +985,8 @@ fn written_width(source: &ast::Query) -> Option<usize> {
     match &source.body {
         ast::Body::Values(rows) => rows.first().map(Vec::len),
         ast::Body::Select(select) => {
-            let star = |t: &ast::SelectItem| matches!(t.expr.node, Node::Star(_));
+            let star =
+                |t: &ast::SelectItem| matches!(t.expr.node, Node::Star(_) | Node::FieldStar(_));
             (!select.targets.iter().any(star)).then_some(select.targets.len())
         }
         _ => None,

@@ -4,6 +4,8 @@ use throng_types::error::state;
 use throng_types::sqltype::{array_of, element_of, type_name};
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
+use super::composite::row_fields;
+use super::domain::Declared;
 use super::scope::Scope;
 use super::{Binder, at};
 use crate::expr::{Expr, Subquery, SubqueryKind};
@@ -19,6 +21,26 @@ impl Binder<'_> {
         list.iter()
             .map(|e| Ok((self.expr(e, scope)?, e.pos)))
             .collect()
+    }
+
+    /// What a row is made of, `t.*` and `(value).*` spread out.
+    fn row_items(&mut self, list: &[ast::Expr], scope: &Scope<'_>) -> Result<Vec<(Expr, Pos)>> {
+        let mut items = Vec::with_capacity(list.len());
+        for item in list {
+            match &item.node {
+                Node::Star(parts) => {
+                    let mut targets = Vec::new();
+                    self.star(parts, item.pos, scope, &mut targets)?;
+                    items.extend(targets.into_iter().map(|t| (t.expr, item.pos)));
+                }
+                Node::FieldStar(arg) => {
+                    let fields = self.spread(arg, scope)?;
+                    items.extend(fields.into_iter().map(|(_, e)| (e, item.pos)));
+                }
+                _ => items.push((self.expr(item, scope)?, item.pos)),
+            }
+        }
+        Ok(items)
     }
 
     fn boxed(&mut self, ast: &ast::Expr, scope: &Scope<'_>) -> Result<Box<Expr>> {
@@ -43,7 +65,7 @@ impl Binder<'_> {
             Node::Bits(..) => Err(Error::unsupported("type bit").position(pos + 1)),
             Node::Param(n) => self.param(*n, pos),
             Node::Column(parts) => self.column(parts, pos, scope),
-            Node::Star(_) | Node::Fields(_) => Err(Error::new(
+            Node::Star(_) => Err(Error::new(
                 state::SYNTAX_ERROR,
                 "row expansion via \"*\" is not supported here",
             )
@@ -176,8 +198,12 @@ impl Binder<'_> {
                     ty,
                 })
             }
+            Node::FieldStar(_) => {
+                let message = "row expansion via \"*\" is not supported here";
+                Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1))
+            }
             Node::Row { fields, .. } => {
-                let fields = self.exprs(fields, scope)?;
+                let fields = self.row_items(fields, scope)?;
                 let fields = fields
                     .into_iter()
                     .map(|(e, pos)| self.settle(e, pos))
@@ -199,6 +225,13 @@ impl Binder<'_> {
                     kind: SubqueryKind::Array,
                     ty,
                 })))
+            }
+            Node::Slice { .. } => self.items(ast, scope),
+            // Subscripts that follow each other are of one array's dimensions.
+            Node::Subscript { arg, .. }
+                if matches!(arg.node, Node::Subscript { .. } | Node::Slice { .. }) =>
+            {
+                self.items(ast, scope)
             }
             Node::Subscript { arg, index } => self.subscript(arg, index, pos, scope),
             Node::Field { arg, name } => self.field(arg, name, pos, scope),
@@ -299,10 +332,12 @@ impl Binder<'_> {
             true => Expr::IsNotNull(Box::new(e)),
             false => Expr::IsNull(Box::new(e)),
         };
+        if let Some((fields, _)) = row_fields(&bound)
+            && !fields.is_empty()
+        {
+            return Ok(Expr::And(fields.iter().cloned().map(test).collect()));
+        }
         match bound {
-            Expr::Row(fields, _) if !fields.is_empty() => {
-                Ok(Expr::And(fields.into_iter().map(test).collect()))
-            }
             // A parameter gets no type from this.
             bound @ Expr::Param(..) => Ok(test(bound)),
             bound => {
@@ -400,9 +435,10 @@ impl Binder<'_> {
             _ => {}
         }
         let (l, r) = (self.expr(left, scope)?, self.expr(right, scope)?);
-        if let (Expr::Row(..), Expr::Row(..)) = (&l, &r) {
+        if row_fields(&l).is_some() && row_fields(&r).is_some() {
             return self.compare_bound_rows(op, l, r);
         }
+        self.comparable(&l, &r, op.pos)?;
         self.operator_in(op, Some(l), r)
     }
 
@@ -420,9 +456,9 @@ impl Binder<'_> {
     }
 
     fn compare_bound_rows(&mut self, op: &ast::Operator, l: Expr, r: Expr) -> Result<Expr> {
-        match (l, r) {
-            (Expr::Row(l, _), Expr::Row(r, _)) => self.compare_fields(op, l, r),
-            (l, r) => self.operator_in(op, Some(l), r),
+        match (row_fields(&l), row_fields(&r)) {
+            (Some((l, _)), Some((r, _))) => self.compare_fields(op, l.to_vec(), r.to_vec()),
+            _ => self.operator_in(op, Some(l), r),
         }
     }
 
@@ -461,7 +497,11 @@ impl Binder<'_> {
             name => {
                 let message =
                     format!("could not determine interpretation of row comparison operator {name}");
-                Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(op.pos + 1))
+                Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
+                    .hint(
+                        "Row comparison operators must be associated with btree operator families.",
+                    )
+                    .position(op.pos + 1))
             }
         }
     }
@@ -522,7 +562,7 @@ impl Binder<'_> {
             .into_iter()
             .chain(items.iter().map(|(e, _)| e.ty()))
             .collect();
-        let rows = matches!(left, Expr::Row(..));
+        let rows = row_fields(&left).is_some();
         let array = match rows {
             true => None,
             false => self
@@ -555,11 +595,9 @@ impl Binder<'_> {
         }
         let tests = items
             .into_iter()
-            .map(|(item, _)| match (&left, item) {
-                (Expr::Row(..), item @ Expr::Row(..)) => {
-                    self.compare_bound_rows(&op, left.clone(), item)
-                }
-                (_, item) => self.operator(name, Some(left.clone()), item, pos),
+            .map(|(item, _)| match rows && row_fields(&item).is_some() {
+                true => self.compare_bound_rows(&op, left.clone(), item),
+                false => self.operator(name, Some(left.clone()), item, pos),
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(match (tests.len(), negated) {
@@ -767,7 +805,7 @@ impl Binder<'_> {
         pos: Pos,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
-        let to = self.type_of(ty)?;
+        let Declared { ty: to, domain } = self.declared(ty)?;
         // The target says what an array constructor's items are.
         if let (Node::Array(items), Some(element)) = (&arg.node, element_of(to.oid)) {
             let array = self.array(
@@ -776,7 +814,8 @@ impl Binder<'_> {
                 arg.pos,
                 scope,
             )?;
-            return self.explicit_cast(array, to, pos);
+            let array = self.explicit_cast(array, to, pos)?;
+            return self.to_domain(array, domain);
         }
         let bound = self.expr(arg, scope)?;
         let place = if bound.type_oid() == oid::UNKNOWN {
@@ -784,7 +823,8 @@ impl Binder<'_> {
         } else {
             pos
         };
-        self.explicit_cast(bound, to, place)
+        let cast = self.explicit_cast(bound, to, place)?;
+        self.to_domain(cast, domain)
     }
 
     fn array(
@@ -794,13 +834,25 @@ impl Binder<'_> {
         pos: Pos,
         scope: &Scope<'_>,
     ) -> Result<Expr> {
-        if items.iter().any(|i| matches!(i.node, Node::Array(_))) {
-            return Err(
-                Error::unsupported("a multidimensional ARRAY[] constructor").position(pos + 1)
-            );
+        let mut bound = Vec::with_capacity(items.len());
+        for item in items {
+            bound.push(match &item.node {
+                // What is below is of the same elements.
+                Node::Array(inner) => (self.array(inner, element, item.pos, scope)?, item.pos),
+                _ => (self.expr(item, scope)?, item.pos),
+            });
         }
-        let bound = self.exprs(items, scope)?;
+        let nested = bound.iter().any(|(e, _)| is_array(e.type_oid()));
         let (items, ty) = match element {
+            Some(ty) if nested => {
+                let array = array_of(ty.oid).ok_or_else(|| no_array(ty.oid, pos))?;
+                let ty = SqlType::new(array, ty.typmod);
+                let items = bound
+                    .into_iter()
+                    .map(|(e, pos)| self.explicit_cast(e, ty, pos))
+                    .collect::<Result<Vec<_>>>()?;
+                (items, ty)
+            }
             Some(ty) => {
                 let items = bound
                     .into_iter()
@@ -816,6 +868,9 @@ impl Binder<'_> {
             }
             None => self.unify(bound, "ARRAY")?,
         };
+        if is_array(ty.oid) {
+            return Ok(Expr::Array(items, ty));
+        }
         let array = array_of(ty.oid).ok_or_else(|| no_array(ty.oid, pos))?;
         Ok(Expr::Array(items, SqlType::new(array, ty.typmod)))
     }
@@ -868,7 +923,7 @@ impl Binder<'_> {
     }
 
     /// `value['key']`, `value[0]`: what lies at a path of one step.
-    fn jsonb_subscript(
+    pub(super) fn jsonb_subscript(
         &mut self,
         value: Expr,
         index: &ast::Expr,
@@ -894,34 +949,10 @@ impl Binder<'_> {
         let path = Expr::Array(vec![step], SqlType::plain(oid::TEXT_ARRAY));
         self.operator("#>", Some(value), path, pos)
     }
+}
 
-    /// `(t).a`: a field of a table's whole row.
-    fn field(&mut self, arg: &ast::Expr, name: &str, pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
-        if let Node::Column(parts) = &arg.node
-            && let [table] = &parts[..]
-            && self.named_table(None, table, arg.pos, scope).is_ok()
-        {
-            return self.column(&[table.clone(), name.to_string()], pos, scope);
-        }
-        let bound = self.expr(arg, scope)?;
-        let bound = match self.row_field(bound, name) {
-            Ok(field) => return Ok(field),
-            Err(bound) => bound,
-        };
-        match bound.type_oid() {
-            oid::RECORD => {
-                let message = format!("could not identify column \"{name}\" in record data type");
-                Err(Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1))
-            }
-            other => {
-                let message = format!(
-                    "column notation .{name} applied to type {}, which is not a composite type",
-                    type_name(other)
-                );
-                Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(pos + 1))
-            }
-        }
-    }
+fn is_array(ty: throng_types::Oid) -> bool {
+    throng_types::sqltype::type_info(ty).is_some_and(|t| t.is_array())
 }
 
 fn one_column_only(pos: Pos) -> Error {

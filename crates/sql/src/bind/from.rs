@@ -78,7 +78,10 @@ impl Binder<'_> {
                     lateral: *lateral,
                 };
                 let columns = query.columns();
-                self.named_rel(kind, "unnamed_subquery", columns, alias.as_ref())
+                let shapes = self.record_shapes(&query);
+                let named = self.named_rel(kind, "unnamed_subquery", columns, alias.as_ref())?;
+                self.note_records(&named.0, shapes);
+                Ok(named)
             }
             TableRef::Function {
                 call,
@@ -178,6 +181,10 @@ impl Binder<'_> {
         };
         let id = self.new_rel();
         self.reads(&relation, id);
+        if let Some(table) = &table {
+            self.note_virtual(id, table);
+            self.note_domains(id, table);
+        }
         let mut rel = Rel {
             id,
             alias: name.last().to_string(),

@@ -39,6 +39,10 @@ impl Binder<'_> {
                 let message = format!("column \"{}\" does not exist", column.name);
                 Error::new(state::UNDEFINED_COLUMN, message)
             })?;
+            if table.column(attnum).is_virtual() {
+                let message = "indexes on virtual generated columns are not supported";
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
             check_indexable(&table, attnum)?;
             columns.push(IndexColumn {
                 attnum,

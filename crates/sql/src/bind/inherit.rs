@@ -145,6 +145,11 @@ impl Binder<'_> {
         let mut all: Vec<NewColumn> = Vec::new();
         for parent in parents {
             for (_, column) in parent.live_columns() {
+                if column.generated.is_some() {
+                    return Err(Error::unsupported(
+                        "a generated column of a table with children",
+                    ));
+                }
                 let mut def = column.clone();
                 def.missing = None;
                 def.inherited = 1;
@@ -158,6 +163,7 @@ impl Binder<'_> {
                         def,
                         sequence: None,
                         default: None,
+                        generated: None,
                     });
                     continue;
                 };

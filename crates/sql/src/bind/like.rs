@@ -10,7 +10,7 @@ use super::table::{Draft, check_storable};
 use super::{Binder, at};
 use crate::catalog::acl::right;
 use crate::catalog::{
-    ColumnDef, ConstraintKind, Lineage, Relation, SequenceDef, TableDef, builtin,
+    ColumnDef, ConstraintKind, Generated, Lineage, Relation, SequenceDef, TableDef, builtin,
 };
 use crate::command::{
     Copied, CreateIndex, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
@@ -84,6 +84,8 @@ impl Binder<'_> {
         let mut def = ColumnDef::new(&column.name, column.ty);
         def.not_null = column.not_null;
         def.collation = column.collation.clone();
+        def.domain = column.domain;
+        def.generated = column.generated.clone().filter(|_| like.generated);
         let mut new = plain(def);
         let behind = column.sequence.and_then(|oid| self.catalog().sequence(oid));
         match (column.identity, behind) {
@@ -127,6 +129,7 @@ impl Binder<'_> {
                 copied.push(Copied::ColumnComment { attnum, text });
             }
         }
+        self.like_generated(&source, draft)?;
         let constraints = self.catalog().constraints_of(source.oid);
         for constraint in constraints.iter().filter(|_| like.constraints) {
             if let ConstraintKind::Check { .. } = &constraint.kind
@@ -156,6 +159,28 @@ impl Binder<'_> {
             };
             let new = self.table_constraint(&check, draft)?;
             draft.constraints.push(new);
+        }
+        Ok(())
+    }
+
+    /// What generated columns use has other numbers here.
+    fn like_generated(&self, source: &TableDef, draft: &mut Draft) -> Result<()> {
+        for (_, column) in source.live_columns() {
+            let Some(attnum) = draft.table.attnum(&column.name) else {
+                continue;
+            };
+            let Some(generated) = draft.table.columns[attnum as usize - 1].generated.clone() else {
+                continue;
+            };
+            let used = generated.columns.iter();
+            let used = used.map(|n| draft.table.attnum(&source.column(*n).name));
+            let columns: Option<Vec<u16>> = used.collect();
+            let columns = columns
+                .ok_or_else(|| Error::internal("a column in use that LIKE has not copied"))?;
+            draft.table.columns[attnum as usize - 1].generated = Some(Generated {
+                columns,
+                ..generated
+            });
         }
         Ok(())
     }
@@ -240,6 +265,7 @@ fn plain(def: ColumnDef) -> NewColumn {
         def,
         sequence: None,
         default: None,
+        generated: None,
     }
 }
 

@@ -64,6 +64,9 @@ impl Binder<'_> {
             written.push((action.clone(), merged_columns(when, action, &target)?));
         }
         let (row, new) = (self.new_rel(), self.new_rel());
+        self.note_virtual(row, &table);
+        self.note_virtual(new, &table);
+        let generated = self.stored_columns(&table, row)?;
         let mut checks = self.checks(&table, row)?;
         for mut check in target.checks {
             of_entry(&mut check.expr, rel, row);
@@ -106,6 +109,7 @@ impl Binder<'_> {
             matched,
             visible: joined.visible,
             actions,
+            generated,
             checks,
             returning,
             row,
@@ -258,7 +262,7 @@ impl Binder<'_> {
                 all.map(|name| Ok((target.column(name, 0)?, 0)))
                     .collect::<Result<Vec<_>>>()?
             }
-            false => named_columns(names, target)?,
+            false => named_columns(names, &[], target)?,
         };
         if let Some(extra) = given.get(columns.len()) {
             let message = "INSERT has more expressions than target columns";
@@ -274,13 +278,13 @@ impl Binder<'_> {
         for (value, (attnum, _)) in given.iter().zip(&columns) {
             let column = table.column(*attnum);
             let is_default = matches!(value.node, Node::Default);
-            self.check_identity(overriding, column, is_default)?;
+            self.check_given(overriding, column, is_default)?;
             let of_system = overriding == Some(Overriding::User) && column.identity.is_some();
             if is_default || of_system {
                 continue;
             }
             let expr = self.in_clause(Clause::Values, |b| b.expr(value, scope))?;
-            let expr = self.assign(expr, &column.name, column.ty, value.pos)?;
+            let expr = self.assign_to(expr, column, value.pos)?;
             values[usize::from(*attnum) - 1] = Some(expr);
         }
         values
@@ -408,7 +412,7 @@ fn merged_columns(
     let named = match (&when.action, &action.write) {
         (_, MergeWrite::Update(set)) => return Ok(set.iter().map(|(n, _)| *n).collect()),
         (ast::MergeAction::Insert { columns, .. }, _) if !columns.is_empty() => {
-            named_columns(columns, target)?
+            named_columns(columns, &[], target)?
         }
         (ast::MergeAction::Insert { values, .. }, _) => {
             let given = values.as_ref().map_or(0, Vec::len);

@@ -8,11 +8,14 @@ mod alter;
 mod call;
 mod clauses;
 mod coerce;
+mod composite;
 mod copy;
 mod ddl;
 mod dml;
+mod domain;
 mod expr;
 mod from;
+mod generated;
 mod grant;
 mod grouping;
 mod index;
@@ -22,6 +25,7 @@ mod json_record;
 mod json_table;
 mod like;
 mod merge;
+mod part;
 mod partition;
 mod privilege;
 mod routine;
@@ -36,6 +40,8 @@ mod utility;
 mod view;
 mod window;
 mod with;
+
+use std::sync::Arc;
 
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType, oid};
@@ -68,6 +74,8 @@ pub struct BindContext<'a> {
 }
 
 pub use aggregate::written_order;
+pub use domain::{check_shown, shown_check};
+pub use generated::{completion, generation_shown};
 pub(crate) use json_table::table_spec;
 pub use routine::signature as routine_signature;
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
@@ -243,6 +251,14 @@ struct Binder<'a> {
     accesses: Vec<privilege::Access>,
     /// A view's definition is bound: who may read it is seen when it is read.
     definition: bool,
+    /// Entries with columns that are computed when they are read.
+    computed: Vec<(RelId, Arc<TableDef>)>,
+    /// Columns of subqueries that are records.
+    records: Vec<(RelId, i16, composite::Shape)>,
+    /// Entries with columns of domains.
+    of_domains: Vec<(RelId, Arc<TableDef>)>,
+    /// What is bound is a view's definition: it keeps the columns.
+    defining: bool,
 }
 
 /// Attaches a place to an error that has none.
@@ -276,6 +292,10 @@ impl<'a> Binder<'a> {
             inlining: vec![],
             accesses: vec![],
             definition: false,
+            computed: vec![],
+            records: vec![],
+            of_domains: vec![],
+            defining: false,
         }
     }
 
@@ -356,6 +376,10 @@ impl<'a> Binder<'a> {
             | S::AlterSequence { .. }
             | S::CreateEnum { .. }
             | S::AlterEnum { .. }
+            | S::CreateDomain(_)
+            | S::CreateComposite { .. }
+            | S::AlterComposite { .. }
+            | S::AlterDomain { .. }
             | S::Drop { .. }
             | S::CreateRoutine(_)
             | S::AlterRoutine { .. }
@@ -404,14 +428,15 @@ impl<'a> Binder<'a> {
                 format!("could not determine data type of parameter ${}", n + 1),
             ));
         }
-        let query = BoundQuery {
+        let mut bound = BoundQuery {
             kind,
             ctes: std::mem::take(&mut self.ctes),
             params: self.params.clone(),
             rel_count: self.next_rel,
         };
-        self.check_accesses(Some(&query))?;
-        Ok(query)
+        self.check_accesses(Some(&bound))?;
+        self.compute_virtual(&mut bound)?;
+        Ok(bound)
     }
 
     /// Finds a relation by its written name; 42P01 where there is none.

@@ -355,19 +355,6 @@ impl Binder<'_> {
         }
         Ok(Expr::SetRoutine(routine))
     }
-
-    /// `(f(x)).a`, `(t).a`: a field of a row whose columns are known.
-    pub(super) fn row_field(&self, row: Expr, name: &str) -> std::result::Result<Expr, Expr> {
-        let fields = row_columns(&row);
-        match fields.iter().position(|c| c.name == name) {
-            Some(at) => Ok(Expr::Field {
-                row: Box::new(row),
-                at: at as u32,
-                ty: fields[at].ty,
-            }),
-            None => Err(row),
-        }
-    }
 }
 
 /// The columns of a row value, as far as they are known.

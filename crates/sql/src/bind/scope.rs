@@ -241,6 +241,8 @@ impl Binder<'_> {
         // A table's name alone is its whole row.
         for level in scope.levels() {
             if let Some(table) = level.names.tables.iter().find(|t| t.name == name) {
+                // As PostgreSQL numbers it.
+                self.seen.extend(table.rel.map(|rel| (rel, 0, pos)));
                 return self.whole_row(table, pos);
             }
         }
@@ -261,6 +263,10 @@ impl Binder<'_> {
             return Ok(Expr::null(SqlType::RECORD));
         }
         let row = Expr::Row(fields, Some(names));
+        let row = match &table.table {
+            Some(def) => self.as_row_type(row, def.oid),
+            None => row,
+        };
         if !table.nullable {
             return Ok(row);
         }
@@ -271,9 +277,9 @@ impl Binder<'_> {
         };
         Ok(Expr::Case {
             operand: None,
-            whens: vec![(Expr::IsNull(Box::new(place)), Expr::null(SqlType::RECORD))],
+            whens: vec![(Expr::IsNull(Box::new(place)), Expr::null(row.ty()))],
+            ty: row.ty(),
             default: Box::new(row),
-            ty: SqlType::RECORD,
         })
     }
 

@@ -567,8 +567,10 @@ impl Binder<'_> {
                 places.resize(targets.len(), item.expr.pos);
                 continue;
             }
-            if let Node::Fields(row) = &item.expr.node {
-                self.fields(row, scope, &mut targets)?;
+            if let Node::FieldStar(arg) = &item.expr.node {
+                for (name, expr) in self.spread(arg, scope)? {
+                    targets.push(Target { expr, name });
+                }
                 places.resize(targets.len(), item.expr.pos);
                 continue;
             }
@@ -588,53 +590,7 @@ impl Binder<'_> {
         Ok(targets)
     }
 
-    /// `(row).*`: each of the row's fields.
-    fn fields(
-        &mut self,
-        row: &ast::Expr,
-        scope: &Scope<'_>,
-        targets: &mut Vec<Target>,
-    ) -> Result<()> {
-        if let Node::Column(parts) = &row.node
-            && let [table] = &parts[..]
-            && self.named_table(None, table, row.pos, scope).is_ok()
-        {
-            return self.star(std::slice::from_ref(table), row.pos, scope, targets);
-        }
-        let bound = self.expr(row, scope)?;
-        let columns = super::routine_call::row_columns(&bound);
-        if columns.is_empty() {
-            let ty = throng_types::sqltype::type_name(bound.type_oid());
-            let (code, message) = match bound.type_oid() {
-                throng_types::oid::RECORD => (
-                    state::SYNTAX_ERROR,
-                    "record type has not been registered".to_owned(),
-                ),
-                _ => (
-                    state::WRONG_OBJECT_TYPE,
-                    format!("type {ty} is not composite"),
-                ),
-            };
-            return Err(Error::new(code, message).position(row.pos + 1));
-        }
-        for (column, at) in columns.into_iter().zip(0..) {
-            let expr = match &bound {
-                Expr::Row(fields, _) => fields[at as usize].clone(),
-                row => Expr::Field {
-                    row: Box::new(row.clone()),
-                    at,
-                    ty: column.ty,
-                },
-            };
-            targets.push(Target {
-                expr,
-                name: column.name,
-            });
-        }
-        Ok(())
-    }
-
-    fn star(
+    pub(super) fn star(
         &mut self,
         parts: &[String],
         pos: Pos,

@@ -7,10 +7,13 @@ use throng_types::sqltype::type_name;
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::dml::row_names;
+use super::domain::Declared;
 use super::scope::Scope;
 use super::{Binder, Clause, inherit, slots_of_row};
 use crate::catalog::partition::PartitionBound;
-use crate::catalog::{ColumnDef, Identity, Lineage, OnCommit, Persistence, Relation, TableDef};
+use crate::catalog::{
+    ColumnDef, Generated, Identity, Lineage, OnCommit, Persistence, Relation, TableDef,
+};
 use crate::command::{
     CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
 };
@@ -18,7 +21,7 @@ use crate::expr::Expr;
 use crate::func::CastContext;
 use crate::parse::ast::{self, ColumnConstraintKind as C, Pos, TableConstraintKind as T};
 use crate::parse::partition::ColumnOptions;
-use crate::query::QueryKind;
+use crate::query::{Body, QueryKind};
 
 const SYSTEM_COLUMNS: [&str; 6] = ["ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"];
 
@@ -123,6 +126,9 @@ impl Binder<'_> {
         for copy in copies {
             self.like_rest(copy, &mut draft, &mut copied)?;
         }
+        for (column, def) in columns.iter_mut().zip(&draft.table.columns) {
+            column.def.generated = def.generated.clone();
+        }
         for constraint in &ast.constraints {
             if let T::NotNull(name) = &constraint.kind {
                 let attnum = self.draft_column(&draft.table, name, constraint.pos)?;
@@ -185,6 +191,7 @@ impl Binder<'_> {
                 def: ColumnDef::new(&option.name, columns[at].def.ty),
                 sequence: None,
                 default: None,
+                generated: None,
             };
             self.constraints_of_column(
                 &option.name,
@@ -222,11 +229,16 @@ impl Binder<'_> {
                 return Err(Error::new(state::DUPLICATE_COLUMN, message));
             }
             check_storable(name, column.ty.oid)?;
-            let def = ColumnDef::new(name, column.ty);
+            let mut def = ColumnDef::new(name, column.ty);
+            def.domain = match &query.body {
+                Body::Select(select) => self.domain_of(&select.targets[i].expr),
+                _ => None,
+            };
             columns.push(NewColumn {
                 def,
                 sequence: None,
                 default: None,
+                generated: None,
             });
         }
         let bound = match ast.with_data {
@@ -303,12 +315,13 @@ impl Binder<'_> {
             let message = "array of serial is not implemented";
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
         }
-        let ty = match serial {
-            Some(ty) => ty,
-            None => self.type_of(&ast.ty)?,
+        let Declared { ty, domain } = match serial {
+            Some(ty) => Declared { ty, domain: None },
+            None => self.declared(&ast.ty)?,
         };
         check_storable(name, ty.oid)?;
         let mut def = ColumnDef::new(name, ty);
+        def.domain = domain;
         def.not_null = serial.is_some();
         def.collation = match &ast.collation {
             Some(collation) => self.column_collation(collation, ty)?,
@@ -318,10 +331,25 @@ impl Binder<'_> {
             ty: Some(ty.oid),
             ..SequenceOptions::default()
         });
+        // Expressions of other columns may not use it; its own is bound with the constraints.
+        let of = |kind: &C| match kind {
+            C::Generated { stored, .. } => Some(*stored),
+            _ => None,
+        };
+        def.generated = ast
+            .constraints
+            .iter()
+            .find_map(|c| of(&c.kind))
+            .map(|stored| Generated {
+                expr: String::new(),
+                columns: vec![],
+                stored,
+            });
         Ok(NewColumn {
             def,
             sequence,
             default: None,
+            generated: None,
         })
     }
 
@@ -376,6 +404,18 @@ impl Binder<'_> {
                     new.def.not_null |= not;
                     continue;
                 }
+                C::Default(_) if new.generated.is_some() => {
+                    let message = format!(
+                        "both default and generation expression specified for column \"{name}\" of table \"{table_name}\""
+                    );
+                    return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+                }
+                C::Identity { .. } if new.generated.is_some() => {
+                    let message = format!(
+                        "both identity and generation expression specified for column \"{name}\" of table \"{table_name}\""
+                    );
+                    return Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1));
+                }
                 C::Default(source) => {
                     if new.def.default.is_some() || new.sequence.is_some() {
                         let message = format!(
@@ -400,6 +440,34 @@ impl Binder<'_> {
                     new.sequence = Some(self.identity_options(new.def.ty, options)?);
                     new.def.identity = Some(identity(*always));
                     new.def.not_null = true;
+                    continue;
+                }
+                C::Generated { source, stored } => {
+                    let twice = |what: &str| {
+                        let message = format!(
+                            "{what} specified for column \"{name}\" of table \"{table_name}\""
+                        );
+                        Err(Error::new(state::SYNTAX_ERROR, message).position(pos + 1))
+                    };
+                    if new.generated.is_some() {
+                        return twice("multiple generation clauses");
+                    }
+                    if new.def.identity.is_some() {
+                        return twice("both identity and generation expression");
+                    }
+                    if new.def.default.is_some() || new.default.is_some() || new.sequence.is_some()
+                    {
+                        return twice("both default and generation expression");
+                    }
+                    let is_new = draft.table.oid == Oid::NONE;
+                    let (kept, value) = self
+                        .generation(&draft.table, &new.def, source, *stored)
+                        .map_err(|e| if is_new { e } else { no_position(e) })?;
+                    if let Some(attnum) = draft.table.attnum(name) {
+                        draft.table.columns[attnum as usize - 1].generated = Some(kept.clone());
+                    }
+                    new.def.generated = Some(kept);
+                    new.generated = Some(value);
                     continue;
                 }
                 C::PrimaryKey { options } => T::PrimaryKey {
@@ -430,6 +498,11 @@ impl Binder<'_> {
             };
             let bound = self.table_constraint(&constraint, draft)?;
             draft.constraints.push(bound);
+        }
+        let given = new.default.is_some() || new.sequence.is_some() || new.generated.is_some();
+        if new.def.domain.is_some() && !given && draft.table.oid != Oid::NONE {
+            // Rows that are there get what the domain says, which it must allow.
+            new.default = Some(self.default_of(&new.def)?);
         }
         Ok(())
     }
@@ -462,6 +535,8 @@ impl Binder<'_> {
             );
         }
         let from = bound.type_oid();
+        // NULL is no default, unless it stands before a domain's.
+        let nothing = column.domain.is_none();
         let sequence = sequence_of(&bound);
         let cast = self.try_coerce(bound, column.ty, CastContext::Assignment, source.expr.pos)?;
         let Some(cast) = cast else {
@@ -475,11 +550,11 @@ impl Binder<'_> {
                 .hint("You will need to rewrite or cast the expression."));
         };
         column.sequence = sequence;
-        column.default = match (sequence, cast.is_null_const()) {
+        column.default = match (sequence, nothing && cast.is_null_const()) {
             (None, false) => Some(source.text.clone()),
             _ => None,
         };
-        Ok(cast)
+        self.to_domain(cast, column.domain)
     }
 
     pub(super) fn default_expr(&mut self, ast: &ast::Expr) -> Result<Expr> {
@@ -522,6 +597,13 @@ impl Binder<'_> {
                     return Err(Error::new(state::DUPLICATE_COLUMN, message).position(ast.pos + 1));
                 }
                 names.push(name.clone());
+            }
+            let computed = |name: &String| {
+                let attnum = table.attnum(name);
+                attnum.is_some_and(|n| table.column(n).is_virtual())
+            };
+            if names.iter().any(computed) {
+                return Err(virtual_key(&ast.kind));
             }
             Ok(names)
         };
@@ -657,6 +739,7 @@ impl Binder<'_> {
                 }
             }
         });
+        let bound = self.over_stored(bound, &table, rel)?;
         Ok((slots_of_row(bound), columns))
     }
 
@@ -681,6 +764,7 @@ impl Binder<'_> {
             }
             names.push(name.clone());
         }
+        check_generated_key(&names, references, table)?;
         let this = self.refers_to_self(&references.table, table)?;
         let ref_table = match this {
             true => None,
@@ -732,12 +816,54 @@ impl Binder<'_> {
     }
 }
 
+/// A foreign key's actions cannot change what is computed.
+fn check_generated_key(
+    names: &[String],
+    references: &ast::References,
+    table: &TableDef,
+) -> Result<()> {
+    use crate::catalog::FkAction as A;
+    let columns = names.iter().filter_map(|name| table.attnum(name));
+    for column in columns.map(|attnum| table.column(attnum)) {
+        let Some(generated) = &column.generated else {
+            continue;
+        };
+        let changes = |action| matches!(action, A::SetNull | A::SetDefault);
+        let on = match (references.on_update, references.on_delete) {
+            (update, _) if changes(update) || update == A::Cascade => Some("UPDATE"),
+            (_, delete) if changes(delete) => Some("DELETE"),
+            _ => None,
+        };
+        if let Some(on) = on {
+            let message = format!(
+                "invalid ON {on} action for foreign key constraint containing generated column"
+            );
+            return Err(Error::new(state::SYNTAX_ERROR, message));
+        }
+        if !generated.stored {
+            let message = "foreign key constraints on virtual generated columns are not supported";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn identity(always: bool) -> Identity {
     if always {
         Identity::Always
     } else {
         Identity::ByDefault
     }
+}
+
+#[cold]
+fn virtual_key(kind: &T) -> Error {
+    let what = match kind {
+        T::PrimaryKey { .. } => "primary keys",
+        _ => "unique constraints",
+    };
+    let message = format!("{what} on virtual generated columns are not supported");
+    Error::new(state::FEATURE_NOT_SUPPORTED, message)
 }
 
 fn key_kind(kind: &T) -> &'static str {

@@ -25,13 +25,13 @@ use crate::query::walk::{Part, PartMut};
 use crate::query::{Body, BoundQuery, FromItem, Query, QueryKind, Rel, RelColumn, RelKind, Select};
 
 /// Where a view's text is bound: it names everything else with its schema.
-const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
+pub(super) const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
 
 /// Most range-table entries of a statement that reads views: views that each read two others grow by powers of two.
 const MAX_ENTRIES: u32 = 4096;
 
 /// How constants are written in a kept definition: such that they are read the same under any settings.
-fn stored_format() -> FormatSettings {
+pub(super) fn stored_format() -> FormatSettings {
     FormatSettings {
         interval_style: IntervalStyle::Iso8601,
         ..FormatSettings::default()
@@ -162,6 +162,7 @@ fn bound_text(text: &str, ctx: &BindContext<'_>) -> Result<BoundQuery> {
     };
     let mut binder = Binder::new(ctx);
     binder.definition = true;
+    binder.defining = true;
     binder.data(&statement)
 }
 
@@ -292,10 +293,13 @@ impl Binder<'_> {
         }
         let params = self.params.len();
         // Its names are found as the role finds them.
+        self.defining = true;
         let bound = self.query(query, None).and_then(|query| {
             self.accesses.clear();
             self.bound(QueryKind::Select(query))
-        })?;
+        });
+        self.defining = false;
+        let bound = bound?;
         if self.params.len() > params {
             let message = format!("there is no parameter ${}", params + 1);
             return Err(Error::new(state::UNDEFINED_PARAMETER, message));
@@ -724,6 +728,9 @@ impl Uses {
                 self.made_type(*ty);
             }
             Part::Expr(Expr::Cast { to: ty, .. } | Expr::Array(_, ty)) => self.made_type(*ty),
+            Part::Expr(Expr::ToDomain(_, rules)) => {
+                self.made_type(SqlType::plain(rules.domain));
+            }
             Part::Expr(Expr::Routine(call) | Expr::SetRoutine(call)) => {
                 self.objects.entry(call.def.oid).or_default();
             }

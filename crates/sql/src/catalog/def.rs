@@ -178,10 +178,27 @@ pub struct ColumnDef {
     /// It was declared in the table itself.
     #[serde(default = "yes")]
     pub local: bool,
+    /// The domain, or array of a domain, whose values these are; `ty` is what they are besides.
+    #[serde(default, with = "id")]
+    pub domain: Option<Oid>,
+    /// GENERATED ALWAYS AS (…). Then there is no default.
+    #[serde(default)]
+    pub generated: Option<Generated>,
 }
 
 fn yes() -> bool {
     true
+}
+
+/// How a column's value is made of the others of its row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Generated {
+    /// SQL text over the table's column names.
+    pub expr: String,
+    /// Attribute numbers it uses, in order.
+    pub columns: Vec<u16>,
+    /// Computed when the row is written; else whenever it is read, and rows hold NULL in its place.
+    pub stored: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -456,7 +473,7 @@ pub struct DatabaseDef {
     pub settings: Vec<(String, String)>,
 }
 
-/// A type that a user made: an enum.
+/// A type that a user made: an enum, a domain or a composite type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypeDef {
     /// See [`throng_types::sqltype::made`].
@@ -467,8 +484,47 @@ pub struct TypeDef {
     pub name: String,
     #[serde(with = "id")]
     pub owner: Oid,
-    /// In their order.
+    /// Of an enum, in their order.
     pub labels: Vec<EnumLabel>,
+    #[serde(default)]
+    pub domain: Option<Domain>,
+    /// Of a composite type; dropped ones keep their place.
+    #[serde(default)]
+    pub fields: Option<Vec<ColumnDef>>,
+}
+
+/// What a domain asks of values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Domain {
+    /// What the values are: no domain, whatever it was made over.
+    #[serde(with = "id")]
+    pub base: SqlType,
+    /// The type that a user made which it was made over: another domain, an array of one, an enum.
+    #[serde(with = "id")]
+    pub over: Option<Oid>,
+    pub not_null: Option<DomainNotNull>,
+    /// SQL text.
+    pub default: Option<String>,
+    pub collation: Option<String>,
+    pub checks: Vec<DomainCheck>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DomainNotNull {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    pub name: String,
+}
+
+/// A CHECK of a domain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DomainCheck {
+    #[serde(with = "id")]
+    pub oid: Oid,
+    pub name: String,
+    /// SQL text over `value`.
+    pub expr: String,
+    pub validated: bool,
 }
 
 /// A value of an enum.
@@ -652,6 +708,22 @@ impl TableDef {
     pub fn is_partitioned(&self) -> bool {
         self.partitioned.is_some()
     }
+    /// Columns that are no table's, to bind over.
+    pub fn of_columns(columns: Vec<ColumnDef>) -> TableDef {
+        TableDef {
+            oid: Oid::NONE,
+            schema: Oid::NONE,
+            name: String::new(),
+            owner: Oid::NONE,
+            file: FileId(0),
+            columns,
+            persistence: Persistence::Permanent,
+            options: vec![],
+            parents: vec![],
+            partitioned: None,
+            bound: None,
+        }
+    }
     /// Columns that exist, with their attribute numbers.
     pub fn live_columns(&self) -> impl Iterator<Item = (u16, &ColumnDef)> {
         self.columns
@@ -659,6 +731,18 @@ impl TableDef {
             .enumerate()
             .filter(|(_, c)| !c.dropped)
             .map(|(i, c)| (i as u16 + 1, c))
+    }
+    /// Whether some column is computed when it is read.
+    pub fn has_virtual(&self) -> bool {
+        self.live_columns().any(|(_, c)| c.is_virtual())
+    }
+    /// The columns that are computed from this one.
+    pub fn generated_from(&self, attnum: u16) -> impl Iterator<Item = (u16, &ColumnDef)> {
+        let uses = move |c: &ColumnDef| {
+            let generated = c.generated.as_ref();
+            generated.is_some_and(|g| g.columns.contains(&attnum))
+        };
+        self.live_columns().filter(move |(_, c)| uses(c))
     }
     /// A column's attribute number by name.
     pub fn attnum(&self, name: &str) -> Option<u16> {
@@ -708,6 +792,20 @@ impl ColumnDef {
             collation: None,
             inherited: 0,
             local: true,
+            domain: None,
+            generated: None,
         }
+    }
+    /// The type the column is said to be of: its domain, where it has one.
+    pub fn shown_type(&self) -> Oid {
+        self.domain.unwrap_or(self.ty.oid)
+    }
+    /// Computed when it is read.
+    pub fn is_virtual(&self) -> bool {
+        self.generated.as_ref().is_some_and(|g| !g.stored)
+    }
+    /// Computed when the row is written.
+    pub fn is_stored(&self) -> bool {
+        self.generated.as_ref().is_some_and(|g| g.stored)
     }
 }

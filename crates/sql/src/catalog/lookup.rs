@@ -224,6 +224,35 @@ impl Catalog {
             .is_some_and(|r| r.oid() == relation.oid())
     }
 
+    /// A composite type: one made as such, or that of a relation's rows.
+    pub fn composite(&self, ty: Oid) -> Option<Arc<TypeDef>> {
+        if !made::is_composite(ty) {
+            return None;
+        }
+        if let Some(def) = self.made_type(ty) {
+            return Some(def.clone());
+        }
+        let relation = self.relation(made::serial(ty)?)?;
+        let (owner, fields) = match &relation {
+            Relation::Table(table) => (table.owner, table.columns.clone()),
+            Relation::View(view) => {
+                let columns = view.columns.iter();
+                let fields = columns.map(|c| ColumnDef::new(&c.name, c.ty)).collect();
+                (view.owner, fields)
+            }
+            _ => return None,
+        };
+        Some(Arc::new(TypeDef {
+            oid: ty,
+            schema: relation.schema(),
+            name: relation.name().to_owned(),
+            owner,
+            labels: vec![],
+            domain: None,
+            fields: Some(fields),
+        }))
+    }
+
     /// The type of that name that a user made in that schema.
     pub fn type_in(&self, schema: Oid, name: &str) -> Option<&Arc<TypeDef>> {
         self.made_type(*self.types.get(&(schema, name.to_string()))?)
@@ -238,7 +267,10 @@ impl Catalog {
         if let Some(element) = throng_types::sqltype::element_of(ty).filter(|_| made::is_made(ty)) {
             return Some(self.type_display(path, element)? + "[]");
         }
-        let def = self.made_type(ty)?;
+        let Some(def) = self.made_type(ty) else {
+            let rows_of = made::serial(ty).filter(|_| made::is_composite(ty));
+            return Some(self.display_name(path, &self.relation(rows_of?)?));
+        };
         let name = quote_ident(&def.name);
         let visible = self
             .find_type(path, &def.name)
@@ -280,6 +312,12 @@ impl Catalog {
     /// Puts types' names where a message has their marks.
     pub fn spell_types(&self, path: &[Oid], error: &mut Error) {
         let fields = error.fields_mut();
+        if let Some(text) = &mut fields.data_type {
+            let name = |ty| Some(self.made_type(ty)?.name.clone());
+            if let Some(spelled) = made::spelled(text, name) {
+                *text = spelled;
+            }
+        }
         let texts = [
             Some(&mut fields.message),
             fields.detail.as_mut(),

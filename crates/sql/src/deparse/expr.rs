@@ -6,8 +6,8 @@ use super::json::is_test;
 use super::{LIST, Writer};
 use crate::bind::written_order;
 use crate::catalog::RoutineDef;
-use crate::expr::{AggCall, Expr, RoutineCall, Subquery, SubqueryKind};
-use crate::func::{Function, sqljson};
+use crate::expr::{AggCall, Expr, Place, RoutineCall, Subquery, SubqueryKind};
+use crate::func::{CastContext, Function, sqljson};
 use crate::io::output_text;
 use crate::parse::quote_ident;
 
@@ -41,7 +41,7 @@ fn shape(expr: &Expr) -> Shape {
         Expr::And(_) => Shape::And,
         Expr::Or(_) => Shape::Or,
         Expr::Not(_) => Shape::Not,
-        Expr::Cast { .. } => Shape::Cast,
+        Expr::Cast { .. } | Expr::ToDomain(..) => Shape::Cast,
         Expr::ArrayCompare { .. } => Shape::ArrayCompare,
         Expr::Call { func, args, .. } if **func == sqljson::CALL && is_test(args) => Shape::Test,
         Expr::Call { .. }
@@ -57,6 +57,7 @@ fn shape(expr: &Expr) -> Shape {
         | Expr::Window(_)
         | Expr::Grouping(_)
         | Expr::Subscript { .. }
+        | Expr::Items { .. }
         | Expr::Case { .. } => Shape::Brackets,
         _ => Shape::Simple,
     }
@@ -155,15 +156,6 @@ impl Writer<'_> {
                 self.push("VARIADIC ");
                 self.expr(arg);
             }
-            Expr::Field { row, at, .. } => {
-                let columns = crate::bind::row_columns(row);
-                self.push("(");
-                self.expr(row);
-                self.push(").");
-                if let Some(column) = columns.get(*at as usize) {
-                    self.ident(&column.name);
-                }
-            }
             Expr::Op { op, args, .. } => self.wrapped(|w| match &args[..] {
                 [arg] => {
                     w.push(op.name);
@@ -180,6 +172,14 @@ impl Writer<'_> {
                 _ => {}
             }),
             Expr::Cast { arg, to, .. } => self.cast(arg, *to, expr),
+            Expr::ToDomain(value, rules) => {
+                // The cast to the base type goes without saying.
+                let arg = match &**value {
+                    Expr::Cast { arg, context, .. } if *context == CastContext::Explicit => arg,
+                    _ => value,
+                };
+                self.cast(arg, SqlType::plain(rules.domain), expr);
+            }
             Expr::And(parts) => self.joined(parts, " AND ", expr),
             Expr::Or(parts) => self.joined(parts, " OR ", expr),
             Expr::Not(arg) => self.wrapped(|w| {
@@ -256,6 +256,24 @@ impl Writer<'_> {
                     self.push(&name);
                 }
             }
+            Expr::Field { row, index, .. } => {
+                self.push("(");
+                self.expr(row);
+                self.push(").");
+                let def = self.style.catalog.composite(row.type_oid());
+                let mut fields = def.iter().flat_map(|d| d.fields.iter().flatten());
+                let field = fields
+                    .by_ref()
+                    .filter(|f| !f.dropped)
+                    .nth(usize::from(*index));
+                let columns = crate::bind::row_columns(row);
+                let name = match columns.get(usize::from(*index)) {
+                    Some(column) => column.name.clone(),
+                    None => field.map_or("?", |f| &f.name).to_owned(),
+                };
+                self.ident(&name);
+            }
+            Expr::Items { array, place, .. } => self.items(array, place),
             Expr::Subscript { array, index, .. } => {
                 let plain = matches!(**array, Expr::Var(_) | Expr::Subscript { .. });
                 if !plain {
@@ -278,6 +296,8 @@ impl Writer<'_> {
             Expr::Window(call) => self.window_call(call),
             Expr::Grouping(args) => self.keyword_call("GROUPING", args),
             Expr::Subquery(sub) => self.subquery(sub),
+            // A part is only ever replaced in what is written to.
+            Expr::Replace { .. } => self.push("?"),
             // None of these is in a bound query outside the nodes that are written above.
             Expr::CaseOperand(_) | Expr::Slot(..) | Expr::Outer(..) | Expr::SubPlan(_) => {
                 self.push("?")
@@ -392,6 +412,32 @@ impl Writer<'_> {
             }
         }
         self.push(")");
+    }
+
+    fn items(&mut self, array: &Expr, place: &Place) {
+        let plain = matches!(array, Expr::Var(_));
+        self.push(if plain { "" } else { "(" });
+        self.expr(array);
+        self.push(if plain { "" } else { ")" });
+        match place {
+            Place::Item(at) => {
+                for at in at {
+                    self.push("[");
+                    self.expr(at);
+                    self.push("]");
+                }
+            }
+            Place::Slice { lower, upper } => {
+                for (lower, upper) in lower.iter().zip(upper) {
+                    self.push("[");
+                    lower.iter().for_each(|e| self.expr(e));
+                    self.push(":");
+                    upper.iter().for_each(|e| self.expr(e));
+                    self.push("]");
+                }
+            }
+            Place::Field { .. } => {}
+        }
     }
 
     fn cast(&mut self, arg: &Expr, to: SqlType, parent: &Expr) {

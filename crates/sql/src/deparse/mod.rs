@@ -20,7 +20,7 @@ mod window;
 use throng_types::sqltype::made;
 use throng_types::{Oid, SqlType};
 
-use crate::catalog::{Catalog, ViewDef};
+use crate::catalog::{Catalog, TableDef, ViewDef};
 use crate::expr::{Expr, RelId};
 use crate::func::EvalContext;
 use crate::parse::quote_ident;
@@ -101,6 +101,34 @@ pub fn body(
         BodyPart::Query(query, _) => writer.query(query),
         BodyPart::Value(value) => writer.expr(value),
     }
+    writer.out
+}
+
+/// An expression over a table's row, whose entry is `rel`; columns by their names alone.
+pub fn row_expr(expr: &Expr, table: &TableDef, rel: RelId, style: &Style<'_>) -> String {
+    let named = Named {
+        rel,
+        name: table.name.clone(),
+        columns: table.columns.iter().map(|c| c.name.clone()).collect(),
+    };
+    let mut writer = Writer {
+        style,
+        ctes: &[],
+        out: String::new(),
+        indent: 0,
+        scopes: vec![Scope {
+            named: vec![named],
+            qualified: false,
+            outputs: Vec::new(),
+            windows: Vec::new(),
+            output: RelId(u32::MAX),
+            lifted: Vec::new(),
+        }],
+        result: None,
+        names_shown: false,
+        function: None,
+    };
+    writer.expr(expr);
     writer.out
 }
 

@@ -99,6 +99,7 @@ pub fn can_coerce(from: Oid, to: Oid, context: CastContext) -> bool {
         oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => element_of(from).is_some(),
         oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !is_array(from),
         oid::ANYENUM => made::is_enum(from),
+        oid::RECORD if made::is_composite(from) => true,
         _ => find_cast(from, to, context).is_some(),
     }
 }

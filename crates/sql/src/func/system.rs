@@ -9,7 +9,7 @@ use crate::io;
 use crate::parse::parse_type;
 use std::sync::Arc;
 use throng_types::error::state;
-use throng_types::sqltype::{format_type as type_text, made, type_by_name};
+use throng_types::sqltype::{element_of, format_type as type_text, made, type_by_name};
 use throng_types::{Array, Datum, Error, Oid, Record, SqlType, oid::*};
 
 fn text(value: &Datum) -> &str {
@@ -130,6 +130,9 @@ fn input_of(
         ),
         None => SqlType::plain(ctx.host.object_oid(ObjectKind::Type, name)?),
     };
+    if made::is_domain(element_of(ty.oid).unwrap_or(ty.oid)) {
+        return Err(throng_types::Error::unsupported("asking this of a domain").into());
+    }
     Ok(io::input_text(ctx, text(&args[0]), ty))
 }
 

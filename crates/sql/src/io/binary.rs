@@ -300,6 +300,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         }
         oid::RECORD => read_record(ctx, r)?,
         _ if object_kind(ty).is_some() => Datum::Oid(u32::from_be_bytes(r.take()?)),
+        _ if made::is_composite(ty) => read_composite(ctx, r, ty)?,
         _ if made::is_enum(ty) => {
             let n = r.0.len();
             super::enum_value(ctx, check_text(r.bytes(n)?)?, ty)?
@@ -430,6 +431,48 @@ fn read_array(ctx: &EvalContext<'_>, r: &mut Reader<'_>, element: Oid, ty: Oid) 
         dims,
         items,
     }))
+}
+
+/// A record whose columns must be those of the type.
+fn read_composite(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
+    let Some(def) = ctx.host.made_type(ty) else {
+        return Err(Error::internal("a composite type that is not there"));
+    };
+    let Datum::Record(record) = read_record(ctx, r)? else {
+        return Err(Error::internal("a record that is none"));
+    };
+    let fields: Vec<_> = def.fields.iter().flatten().filter(|f| !f.dropped).collect();
+    if record.types.len() != fields.len() {
+        let message = format!(
+            "wrong number of columns: {}, expected {}",
+            record.types.len(),
+            fields.len()
+        );
+        return Err(Error::new(state::DATATYPE_MISMATCH, message));
+    }
+    for (i, (field, ty)) in fields.iter().zip(record.types.iter()).enumerate() {
+        if field.domain.is_some() {
+            return Err(Error::unsupported(
+                "reading a row with a column of a domain",
+            ));
+        }
+        if field.ty.oid != *ty {
+            let message = format!(
+                "binary data has type {} ({}) instead of expected {} ({}) in record column {}",
+                ty.0,
+                type_name(*ty),
+                field.ty.oid.0,
+                type_name(field.ty.oid),
+                i + 1
+            );
+            return Err(Error::new(state::DATATYPE_MISMATCH, message));
+        }
+    }
+    Ok(Datum::Record(std::sync::Arc::new(Record {
+        types: record.types.clone(),
+        names: Some(fields.iter().map(|f| Text::new(&f.name)).collect()),
+        values: record.values.clone(),
+    })))
 }
 
 fn read_record(ctx: &EvalContext<'_>, r: &mut Reader<'_>) -> Result<Datum> {

@@ -7,6 +7,7 @@ pub mod array;
 pub mod binary;
 pub mod datetime;
 pub mod json;
+pub mod record;
 pub mod scalar;
 pub mod zone;
 
@@ -192,6 +193,9 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
             }
             if made::is_enum(ty) {
                 return enum_value(ctx, text, ty);
+            }
+            if made::is_composite(ty) {
+                return record::parse(ctx, text, ty);
             }
             match element_of(ty) {
                 Some(element) => array::parse(ctx, text, element)?,

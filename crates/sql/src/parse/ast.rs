@@ -1,8 +1,10 @@
 //! What was written: statements as trees of names and constants, with byte offsets for messages.
 
 mod json;
+mod made;
 
 pub use json::*;
+pub use made::*;
 
 pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
 
@@ -67,6 +69,8 @@ pub enum Node {
     Column(Vec<String>),
     /// `*`, `t.*`
     Star(Vec<String>),
+    /// `(value).*`
+    FieldStar(Box<Expr>),
     Unary {
         op: Operator,
         arg: Box<Expr>,
@@ -154,12 +158,16 @@ pub enum Node {
         arg: Box<Expr>,
         index: Box<Expr>,
     },
+    /// `array[from:to]`
+    Slice {
+        arg: Box<Expr>,
+        from: Option<Box<Expr>>,
+        to: Option<Box<Expr>>,
+    },
     Field {
         arg: Box<Expr>,
         name: String,
     },
-    /// `(row).*`
-    Fields(Box<Expr>),
     Subquery(Box<Query>),
     Exists(Box<Query>),
     Collate {
@@ -517,6 +525,19 @@ pub enum Statement {
         restart_identity: bool,
         cascade: bool,
     },
+    CreateComposite {
+        name: Name,
+        fields: Vec<ColumnDef>,
+    },
+    AlterComposite {
+        name: Name,
+        changes: Vec<FieldChange>,
+    },
+    CreateDomain(Box<CreateDomain>),
+    AlterDomain {
+        name: Name,
+        change: DomainChange,
+    },
     CreateEnum {
         name: Name,
         labels: Vec<String>,
@@ -740,6 +761,10 @@ pub enum ColumnConstraintKind {
         always: bool,
         options: Vec<SequenceOption>,
     },
+    Generated {
+        source: Source,
+        stored: bool,
+    },
 }
 
 /// An expression and its text, which is what the catalog keeps.
@@ -831,6 +856,15 @@ pub enum AlterAction {
         column: String,
         if_exists: bool,
     },
+    /// Of a generated column.
+    SetExpression {
+        column: String,
+        source: Source,
+    },
+    DropExpression {
+        column: String,
+        if_exists: bool,
+    },
     AddConstraint(TableConstraint),
     DropConstraint {
         name: String,
@@ -862,23 +896,10 @@ pub enum ObjectKind {
     Column,
     Constraint,
     Type,
+    Domain,
+    DomainConstraint,
     /// Kinds of objects there are none of: dropped only IF EXISTS.
     Other(&'static str),
-}
-
-/// `ALTER TYPE … ADD VALUE`, `RENAME VALUE`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum EnumChange {
-    Add {
-        label: String,
-        if_not_exists: bool,
-        /// The label it comes before, or after (true).
-        neighbour: Option<(String, bool)>,
-    },
-    Rename {
-        from: String,
-        to: String,
-    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

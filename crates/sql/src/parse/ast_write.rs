@@ -18,6 +18,8 @@ pub struct Insert {
     pub table: Name,
     pub alias: Option<String>,
     pub columns: Vec<(String, Pos)>,
+    /// As in [`Assignment`].
+    pub parts: Vec<Vec<Part>>,
     pub overriding: Option<Overriding>,
     /// None: DEFAULT VALUES.
     pub source: Option<Query>,
@@ -50,6 +52,8 @@ pub enum ConflictTarget {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     pub columns: Vec<(String, Pos)>,
+    /// Which part of each column it is about; empty: of all of them the whole.
+    pub parts: Vec<Vec<Part>>,
     pub multiple: bool,
     pub value: Expr,
 }

@@ -70,7 +70,7 @@ impl Parser<'_> {
             "function" | "procedure" => self.create_routine(false),
             "trigger" | "constraint" => Ok(self.skip_unsupported("CREATE TRIGGER")),
             "type" => self.create_type(),
-            "domain" => Ok(self.skip_unsupported("CREATE DOMAIN")),
+            "domain" => self.create_domain(),
             "extension" => Ok(self.skip_unsupported("CREATE EXTENSION")),
             "tablespace" => Ok(self.skip_unsupported("CREATE TABLESPACE")),
             "publication" => Ok(self.skip_unsupported("CREATE PUBLICATION")),
@@ -91,10 +91,14 @@ impl Parser<'_> {
         }
     }
 
-    /// `CREATE TYPE name AS ENUM (…)`; other kinds of type there are none of.
+    /// `CREATE TYPE name AS ENUM (…)`, `AS (…)`; other kinds of type there are none of.
     fn create_type(&mut self) -> Result<Statement> {
         self.advance();
         let name = self.any_name()?;
+        if self.is("as") && self.is_punct_at(1, '(') {
+            self.advance();
+            return self.create_composite(name);
+        }
         if !self.words(&["as", "enum"]) {
             return Ok(self.skip_unsupported("CREATE TYPE of this kind"));
         }
@@ -141,6 +145,8 @@ impl Parser<'_> {
                 if_exists: false,
                 change: self.object_change()?,
             });
+        } else if let Some(changes) = self.field_changes()? {
+            return Ok(Statement::AlterComposite { name, changes });
         } else {
             return Ok(self.skip_unsupported("this form of ALTER TYPE"));
         };
@@ -544,7 +550,7 @@ impl Parser<'_> {
             "function" | "procedure" | "routine" => self.alter_routine(&word),
             "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
             "type" => self.alter_type(),
-            "domain" => Ok(self.skip_unsupported("ALTER DOMAIN")),
+            "domain" => self.alter_domain(),
             "default" => {
                 self.advance();
                 self.alter_default_privileges()
@@ -687,7 +693,7 @@ impl Parser<'_> {
             }
             "database" => ObjectKind::Database,
             "type" => ObjectKind::Type,
-            "domain" => ObjectKind::Other("type"),
+            "domain" => ObjectKind::Domain,
             "extension" => ObjectKind::Other("extension"),
             "function" | "procedure" | "routine" => return self.drop_routine(&word),
             "aggregate" => return Ok(self.skip_unsupported("DROP AGGREGATE")),
@@ -746,7 +752,7 @@ impl Parser<'_> {
         let Some(word) = self.peek_word().map(str::to_string) else {
             return Err(self.unexpected());
         };
-        let kind = match word.as_str() {
+        let mut kind = match word.as_str() {
             "table" => ObjectKind::Table,
             "index" => ObjectKind::Index,
             "sequence" => ObjectKind::Sequence,
@@ -758,6 +764,7 @@ impl Parser<'_> {
             "constraint" => ObjectKind::Constraint,
             "type" => ObjectKind::Type,
             "function" | "procedure" | "routine" => return self.comment_on_routine(&word),
+            "domain" => ObjectKind::Domain,
             _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
         };
         self.advance();
@@ -772,10 +779,10 @@ impl Parser<'_> {
             }
             ObjectKind::Constraint => {
                 self.keyword("on")?;
-                if self.is("domain") {
-                    return Ok(self.skip_unsupported("COMMENT ON a domain's constraint"));
-                }
                 column = Some(name.last().to_string());
+                if self.word("domain") {
+                    kind = ObjectKind::DomainConstraint;
+                }
                 name = self.any_name()?;
             }
             _ => {}

@@ -14,14 +14,14 @@ impl Parser<'_> {
             true => Some(self.name()?),
             false => None,
         };
-        let mut columns = vec![];
+        let (mut columns, mut parts) = (vec![], vec![]);
         let list = self.is_punct('(')
             && !matches!(self.kind_at(1), Kind::Punct('('))
             && !["select", "values", "table", "with"]
                 .iter()
                 .any(|w| self.is_at(1, w));
         if list {
-            columns = self.insert_column_list()?;
+            (columns, parts) = self.insert_column_list()?;
         }
         let overriding = self.overriding()?;
         let source = match columns.is_empty() && self.words(&["default", "values"]) {
@@ -36,6 +36,7 @@ impl Parser<'_> {
             table,
             alias,
             columns,
+            parts,
             overriding,
             source,
             on_conflict,
@@ -43,17 +44,10 @@ impl Parser<'_> {
         })))
     }
 
-    /// The columns an INSERT names.
-    pub(super) fn insert_column_list(&mut self) -> Result<Vec<(String, Pos)>> {
-        self.parens(|p| {
-            p.list(|p| {
-                let column = p.name_pos()?;
-                match p.is_punct('[') || p.is_punct('.') {
-                    true => Err(p.unsupported("assignment to part of a column", p.pos())),
-                    false => Ok(column),
-                }
-            })
-        })
+    /// The columns an INSERT names with the parts of them that are meant.
+    #[allow(clippy::type_complexity)] // Columns and parts, taken apart at once.
+    pub(super) fn insert_column_list(&mut self) -> Result<(Vec<(String, Pos)>, Vec<Vec<Part>>)> {
+        self.parens(|p| p.target_columns())
     }
 
     pub(super) fn overriding(&mut self) -> Result<Option<Overriding>> {
@@ -118,21 +112,70 @@ impl Parser<'_> {
         }))
     }
 
+    /// Columns to assign to with the parts of them that are meant.
+    #[allow(clippy::type_complexity)] // Columns and parts, taken apart at once.
+    fn target_columns(&mut self) -> Result<(Vec<(String, Pos)>, Vec<Vec<Part>>)> {
+        let both = self.list(Self::target_column)?;
+        let (columns, mut parts): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+        if parts.iter().all(Vec::is_empty) {
+            parts.clear();
+        }
+        Ok((columns, parts))
+    }
+
+    fn target_column(&mut self) -> Result<((String, Pos), Vec<Part>)> {
+        let column = self.name_pos()?;
+        let mut parts = Vec::new();
+        loop {
+            let pos = self.pos();
+            if self.punct('.') {
+                parts.push(Part::Field(self.label()?, pos));
+            } else if self.punct('[') {
+                parts.push(self.subscript_part(pos)?);
+            } else {
+                return Ok((column, parts));
+            }
+        }
+    }
+
+    /// After `[`.
+    fn subscript_part(&mut self, pos: Pos) -> Result<Part> {
+        let from = match self.is_punct(':') {
+            true => None,
+            false => Some(self.expr()?),
+        };
+        let part = match (self.punct(':'), from) {
+            (false, Some(index)) => Part::Index(index),
+            (true, from) => {
+                let to = match self.is_punct(']') {
+                    true => None,
+                    false => Some(self.expr()?),
+                };
+                Part::Slice(from, to, pos)
+            }
+            (false, None) => return Err(self.unexpected()),
+        };
+        self.expect(']')?;
+        Ok(part)
+    }
+
     pub(super) fn assignment(&mut self) -> Result<Assignment> {
         let multiple = self.is_punct('(');
-        let columns = match multiple {
-            true => self.parens(|p| p.list(Self::name_pos))?,
-            false => vec![self.name_pos()?],
+        let (columns, parts) = match multiple {
+            true => self.parens(|p| p.target_columns())?,
+            false => {
+                let (column, part) = self.target_column()?;
+                let parts = if part.is_empty() { vec![] } else { vec![part] };
+                (vec![column], parts)
+            }
         };
-        if self.is_punct('[') || self.is_punct('.') {
-            return Err(self.unsupported("assignment to part of a column", self.pos()));
-        }
         if !self.op("=") {
             return Err(self.unexpected());
         }
         let value = self.expr()?;
         Ok(Assignment {
             columns,
+            parts,
             multiple,
             value,
         })

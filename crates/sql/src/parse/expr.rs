@@ -234,19 +234,26 @@ impl Parser<'_> {
     fn subscript(&mut self, left: Expr) -> Result<Expr> {
         let pos = self.pos();
         self.expect('[')?;
-        if self.is_punct(':') {
-            return Err(self.unsupported("array slices", pos));
-        }
-        let index = self.expr()?;
-        if self.is_punct(':') {
-            return Err(self.unsupported("array slices", pos));
-        }
-        self.expect(']')?;
-        let node = Node::Subscript {
-            arg: Box::new(left),
-            index: Box::new(index),
+        let from = match self.is_punct(':') {
+            true => None,
+            false => Some(self.expr()?),
         };
-        Ok(Expr { node, pos })
+        let node = match (self.punct(':'), from) {
+            (false, Some(index)) => Node::Subscript {
+                arg: Box::new(left),
+                index: Box::new(index),
+            },
+            (_, from) => Node::Slice {
+                arg: Box::new(left),
+                from: from.map(Box::new),
+                to: match self.is_punct(']') {
+                    true => None,
+                    false => Some(Box::new(self.expr()?)),
+                },
+            },
+        };
+        self.expect(']')?;
+        self.indirection(Expr { node, pos })
     }
 
     fn is_test(&mut self, left: Expr) -> Result<Node> {
@@ -544,7 +551,7 @@ impl Parser<'_> {
             self.advance();
             if self.op("*") {
                 let pos = expr.pos;
-                let node = Node::Fields(Box::new(expr));
+                let node = Node::FieldStar(Box::new(expr));
                 return Ok(Expr { node, pos });
             }
             let name = self.label()?;

@@ -78,7 +78,14 @@ impl Parser<'_> {
             });
         }
         let columns = match self.is_punct('(') {
-            true => self.insert_column_list()?,
+            true => {
+                let at = self.pos();
+                let (columns, parts) = self.insert_column_list()?;
+                if !parts.is_empty() {
+                    return Err(self.unsupported("assignment to part of a column here", at));
+                }
+                columns
+            }
             false => vec![],
         };
         let overriding = self.overriding()?;

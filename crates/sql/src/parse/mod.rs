@@ -15,6 +15,7 @@ mod constraint;
 mod copy;
 mod ddl;
 mod dml;
+mod domain;
 mod expr;
 mod grant;
 pub(crate) mod json;

@@ -414,7 +414,7 @@ impl Parser<'_> {
         Ok(options)
     }
 
-    fn check_source(&mut self) -> Result<Source> {
+    pub(super) fn check_source(&mut self) -> Result<Source> {
         self.expect('(')?;
         let source = self.source(Self::expr)?;
         self.expect(')')?;
@@ -564,18 +564,20 @@ impl Parser<'_> {
             Some("references") => ColumnConstraintKind::References(self.references()?),
             Some("generated") => {
                 self.advance();
+                let when = self.pos();
                 let always = self.word("always");
                 if !always {
                     self.keywords(&["by", "default"])?;
                 }
                 self.keyword("as")?;
                 if self.is_punct('(') {
-                    return Err(self.unsupported("generated columns", pos));
-                }
-                self.keyword("identity")?;
-                ColumnConstraintKind::Identity {
-                    always,
-                    options: self.identity_options()?,
+                    self.generated(always, when)?
+                } else {
+                    self.keyword("identity")?;
+                    ColumnConstraintKind::Identity {
+                        always,
+                        options: self.identity_options()?,
+                    }
                 }
             }
             _ if name.is_some() => return Err(self.unexpected()),
@@ -599,6 +601,20 @@ impl Parser<'_> {
             no_inherit,
             pos,
         }))
+    }
+
+    /// `(expression) [VIRTUAL | STORED]`
+    fn generated(&mut self, always: bool, when: Pos) -> Result<ColumnConstraintKind> {
+        let source = self.check_source()?;
+        let stored = self.word("stored");
+        if !stored {
+            self.word("virtual");
+        }
+        if !always {
+            let message = "for a generated column, GENERATED ALWAYS must be specified";
+            return Err(self.error(message, when));
+        }
+        Ok(ColumnConstraintKind::Generated { source, stored })
     }
 
     /// DEFAULT takes a `b_expr`: `NOT NULL` after it is a constraint.
@@ -735,8 +751,8 @@ impl Parser<'_> {
                     });
                 }
                 self.word("column");
-                let column = self.name()?;
-                self.alter_column(column)
+                let (column, at) = self.name_pos()?;
+                self.alter_column(column, at)
             }
             "validate" => {
                 self.keyword("constraint")?;
@@ -770,8 +786,7 @@ impl Parser<'_> {
         }
     }
 
-    fn alter_column(&mut self, column: String) -> Result<AlterAction> {
-        let pos = self.pos();
+    fn alter_column(&mut self, column: String, pos: Pos) -> Result<AlterAction> {
         if self.words(&["set", "default"]) {
             let default = Some(self.source(Self::expr)?);
             return Ok(AlterAction::SetDefault { column, default });
@@ -790,6 +805,16 @@ impl Parser<'_> {
         }
         if self.words(&["drop", "identity"]) {
             return Ok(AlterAction::DropIdentity {
+                column,
+                if_exists: self.if_exists(),
+            });
+        }
+        if self.words(&["set", "expression", "as"]) {
+            let source = self.check_source()?;
+            return Ok(AlterAction::SetExpression { column, source });
+        }
+        if self.words(&["drop", "expression"]) {
+            return Ok(AlterAction::DropExpression {
                 column,
                 if_exists: self.if_exists(),
             });
@@ -849,7 +874,7 @@ impl Parser<'_> {
             } else if self.is("set") {
                 let pos = self.pos();
                 self.advance();
-                if self.any_of(&["storage", "compression", "expression"]) || self.is_punct('(') {
+                if self.any_of(&["storage", "compression"]) || self.is_punct('(') {
                     return Err(self.unsupported("this ALTER COLUMN ... SET", pos));
                 }
                 let found = self.sequence_options()?;

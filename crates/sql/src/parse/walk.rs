@@ -256,7 +256,7 @@ impl Expr {
             | Node::InQuery { arg, .. }
             | Node::Cast { arg, .. }
             | Node::Field { arg, .. }
-            | Node::Fields(arg)
+            | Node::FieldStar(arg)
             | Node::Collate { arg, .. } => f(arg),
             Node::Binary { left, right, .. } | Node::IsDistinct { left, right, .. } => {
                 f(left);
@@ -312,6 +312,10 @@ impl Expr {
             }
             Node::Call(call) => call.for_each_operand(f),
             Node::Json(json) => json.for_each_operand(f),
+            Node::Slice { arg, from, to } => {
+                f(arg);
+                from.iter().chain(to).for_each(|e| f(e));
+            }
             Node::Subscript { arg, index } => {
                 f(arg);
                 f(index);

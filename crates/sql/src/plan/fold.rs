@@ -37,7 +37,7 @@ pub(super) fn fold(expr: Expr, ctx: &EvalContext<'_>) -> Expr {
             to,
             context,
         } => match constant(arg) {
-            Some(value) if cast.is_none_or(|c| is_immutable(c.from, c.to)) => {
+            Some(value) if cast.is_none_or(|c| is_immutable_cast(c.from, c.to)) => {
                 let converted = match cast {
                     Some(cast) if !value.is_null() => cast.apply(ctx, value),
                     _ => Ok(value.clone()),
@@ -132,11 +132,11 @@ fn has_null_for_null(expr: &Expr) -> bool {
 
 /// Whether a cast gives the same under any settings.
 pub fn is_steady_cast(cast: &Cast) -> bool {
-    is_immutable(cast.from, cast.to)
+    is_immutable_cast(cast.from, cast.to)
 }
 
 /// Whether a conversion depends on nothing but its input: not on DateStyle, the time zone or the catalog.
-fn is_immutable(from: Oid, to: Oid) -> bool {
+pub(crate) fn is_immutable_cast(from: Oid, to: Oid) -> bool {
     let zoned = |ty| matches!(ty, oid::TIMESTAMPTZ | oid::TIMETZ);
     let text = |ty| {
         matches!(

@@ -18,6 +18,7 @@ impl Planner<'_> {
             matched,
             visible,
             actions,
+            generated,
             checks,
             returning,
             row,
@@ -44,6 +45,7 @@ impl Planner<'_> {
             .collect::<Result<_>>()?;
         only_places(&returning, &[row, new])?;
         let mut whole = row_and_tid(&table, row);
+        let generated = self.assigned(generated, &whole)?;
         let checks = self.checks(checks, &whole, &table, row)?;
         whole.push(Some((row, system::MERGE_ACTION)));
         let whole = whole.join(&row_and_tid(&table, new)).join(&input.columns);
@@ -60,6 +62,7 @@ impl Planner<'_> {
             matched,
             visible,
             actions,
+            generated,
             checks,
             returning,
         };
@@ -79,13 +82,7 @@ impl Planner<'_> {
         let condition = condition.map(|e| self.place(e, columns)).transpose()?;
         let write = match write {
             MergeWrite::Insert(values) => MergeWrite::Insert(self.place_all(values, columns)?),
-            MergeWrite::Update(set) => {
-                let mut placed = Vec::with_capacity(set.len());
-                for (attnum, expr) in set {
-                    placed.push((attnum, self.place(expr, columns)?));
-                }
-                MergeWrite::Update(placed)
-            }
+            MergeWrite::Update(set) => MergeWrite::Update(self.assigned(set, columns)?),
             other => other,
         };
         Ok(MergeAction {
@@ -117,6 +114,7 @@ impl MergeNode {
                 MergeWrite::Nothing | MergeWrite::Delete => {}
             }
         }
+        self.generated.iter().for_each(|(_, e)| f(e));
         self.checks.iter().for_each(|c| f(&c.expr));
         self.returning.iter().for_each(f);
     }

@@ -41,6 +41,7 @@ use crate::func::EvalContext;
 use crate::query::{BoundQuery, Cte, CteBody, QueryKind};
 
 pub use fold::constant_value as constant;
+pub(crate) use fold::is_immutable_cast;
 pub use fold::is_steady_cast;
 pub(crate) use fold::is_volatile;
 pub use node::*;
@@ -453,6 +454,7 @@ impl QueryKind {
             QueryKind::Select(query) => query.for_each_var(f),
             QueryKind::Insert(insert) => {
                 insert.values.iter().for_each(&mut expr);
+                insert.generated.iter().for_each(|(_, e)| expr(e));
                 insert.checks.iter().for_each(|c| expr(&c.expr));
                 insert.returning.iter().for_each(|t| expr(&t.expr));
                 if let Some(crate::query::ConflictAction::Update { set, filter, .. }) =
@@ -466,6 +468,7 @@ impl QueryKind {
             QueryKind::Update(update) => {
                 update.filter.iter().for_each(&mut expr);
                 update.set.iter().for_each(|(_, e)| expr(e));
+                update.generated.iter().for_each(|(_, e)| expr(e));
                 update.checks.iter().for_each(|c| expr(&c.expr));
                 update.returning.iter().for_each(|t| expr(&t.expr));
                 update
@@ -613,11 +616,13 @@ impl Plan {
                 .iter()
                 .for_each(|p| p.values.iter().for_each(&mut *f)),
             Node::Insert(node) => {
+                node.generated.iter().for_each(|(_, e)| f(e));
                 node.checks.iter().for_each(|c| f(&c.expr));
                 node.returning.iter().for_each(f);
             }
             Node::Update(node) => {
                 node.set.iter().for_each(|(_, e)| f(e));
+                node.generated.iter().for_each(|(_, e)| f(e));
                 node.checks.iter().for_each(|c| f(&c.expr));
                 node.returning.iter().for_each(f);
             }

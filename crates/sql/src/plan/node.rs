@@ -444,6 +444,8 @@ pub struct CheckExpr {
 pub struct InsertNode {
     pub table: Arc<TableDef>,
     pub input: Plan,
+    /// Columns computed from the new row.
+    pub generated: Vec<(u16, Expr)>,
     pub on_conflict: Option<ConflictNode>,
     pub checks: Vec<CheckExpr>,
     pub returns_old: bool,
@@ -488,6 +490,8 @@ pub struct UpdateNode {
     pub old: Vec<u32>,
     /// Attribute numbers and new values.
     pub set: Vec<(u16, Expr)>,
+    /// Columns computed from the new row.
+    pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<CheckExpr>,
     pub returning: Vec<Expr>,
     /// The table has children. Then the tableoid of the new row follows its system columns in the row of `returning`.
@@ -529,6 +533,8 @@ pub struct MergeNode {
     pub visible: Option<Expr>,
     /// In order: the first one whose condition holds is done.
     pub actions: Vec<MergeAction>,
+    /// Columns computed from the new row.
+    pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<CheckExpr>,
     pub returning: Vec<Expr>,
 }

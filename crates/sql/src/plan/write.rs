@@ -69,6 +69,18 @@ impl Planner<'_> {
             .collect()
     }
 
+    /// Values for columns, over a row.
+    pub(super) fn assigned(
+        &mut self,
+        values: Vec<(u16, Expr)>,
+        columns: &Columns,
+    ) -> Result<Vec<(u16, Expr)>> {
+        values
+            .into_iter()
+            .map(|(attnum, expr)| Ok((attnum, self.place(expr, columns)?)))
+            .collect()
+    }
+
     /// `rels`: the entries that stand for rows of the table, first the one it goes by.
     pub(super) fn returning(
         &mut self,
@@ -101,6 +113,7 @@ impl Planner<'_> {
             old,
             source,
             values,
+            generated,
             on_conflict,
             checks,
             returning,
@@ -132,10 +145,7 @@ impl Planner<'_> {
                     } => {
                         let proposed = Columns::of(excluded, 1..=table.columns.len() as i16);
                         let both = existing.join(&proposed);
-                        let mut placed = Vec::with_capacity(set.len());
-                        for (attnum, expr) in set {
-                            placed.push((attnum, self.place(expr, &both)?));
-                        }
+                        let placed = self.assigned(set, &both)?;
                         let filter = filter.map(|f| self.place(f, &both)).transpose()?;
                         Some(ConflictUpdate {
                             set: placed,
@@ -146,6 +156,7 @@ impl Planner<'_> {
             }),
         };
         let mut new_row = new_row(&table, rel);
+        let generated = self.assigned(generated, &new_row)?;
         let checks = self.checks(checks, &new_row, &table, rel)?;
         if routing.is_some() {
             // The row that it replaced was in the same table.
@@ -168,6 +179,7 @@ impl Planner<'_> {
         let node = InsertNode {
             table,
             input,
+            generated,
             on_conflict,
             checks,
             returns_old,
@@ -267,6 +279,7 @@ impl Planner<'_> {
             from,
             filter,
             set,
+            generated,
             checks,
             returning,
             new,
@@ -279,11 +292,9 @@ impl Planner<'_> {
             false => Routing::of(&table, self.ctx.catalog, self.ctx.eval)?,
         };
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
-        let mut placed = Vec::with_capacity(set.len());
-        for (attnum, expr) in set {
-            placed.push((attnum, self.place(expr, &input.columns)?));
-        }
+        let set = self.assigned(set, &input.columns)?;
         let mut new_row = new_row(&table, new);
+        let generated = self.assigned(generated, &new_row)?;
         let checks = self.checks(checks, &new_row, &table, new)?;
         if family.is_some() {
             new_row.push(Some((new, system::TABLEOID)));
@@ -298,7 +309,8 @@ impl Planner<'_> {
             input: input.plan,
             tid,
             old,
-            set: placed,
+            set,
+            generated,
             checks,
             returning,
             family,

@@ -165,6 +165,8 @@ impl QueryKind {
             QueryKind::Insert(insert) => {
                 insert.source.walk_mut(f);
                 insert.values.iter_mut().for_each(|e| e.walk_mut(f));
+                let generated = insert.generated.iter_mut();
+                generated.for_each(|(_, e)| e.walk_mut(f));
                 insert.checks.iter_mut().for_each(|c| c.expr.walk_mut(f));
                 insert.returning.iter_mut().for_each(|t| t.expr.walk_mut(f));
                 if let Some(ConflictAction::Update { set, filter, .. }) =
@@ -178,6 +180,8 @@ impl QueryKind {
                 update.from.iter_mut().for_each(|item| item.walk_mut(f));
                 update.filter.iter_mut().for_each(|e| e.walk_mut(f));
                 update.set.iter_mut().for_each(|(_, e)| e.walk_mut(f));
+                let generated = update.generated.iter_mut();
+                generated.for_each(|(_, e)| e.walk_mut(f));
                 update.checks.iter_mut().for_each(|c| c.expr.walk_mut(f));
                 update.returning.iter_mut().for_each(|t| t.expr.walk_mut(f));
             }
@@ -199,6 +203,8 @@ impl QueryKind {
                         MergeWrite::Nothing | MergeWrite::Delete => {}
                     }
                 }
+                let generated = merge.generated.iter_mut();
+                generated.for_each(|(_, e)| e.walk_mut(f));
                 merge.checks.iter_mut().for_each(|c| c.expr.walk_mut(f));
                 merge.returning.iter_mut().for_each(|t| t.expr.walk_mut(f));
             }

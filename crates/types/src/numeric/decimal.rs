@@ -99,21 +99,21 @@ impl Decimal {
     }
 
     #[inline]
-    pub fn add(self, other: Decimal) -> Option<Decimal> {
+    pub fn checked_add(self, other: Decimal) -> Option<Decimal> {
         let (a, b, scale) = self.align(other)?;
         let coefficient = a.checked_add(b)?;
         Some(Decimal { coefficient, scale })
     }
 
     #[inline]
-    pub fn sub(self, other: Decimal) -> Option<Decimal> {
+    pub fn checked_sub(self, other: Decimal) -> Option<Decimal> {
         let (a, b, scale) = self.align(other)?;
         let coefficient = a.checked_sub(b)?;
         Some(Decimal { coefficient, scale })
     }
 
     #[inline]
-    pub fn mul(self, other: Decimal) -> Option<Decimal> {
+    pub fn checked_mul(self, other: Decimal) -> Option<Decimal> {
         let scale = self.scale + other.scale;
         if i32::from(scale) > MAX_SCALE {
             return None;
@@ -157,9 +157,9 @@ mod tests {
             let same = |fast: Option<Decimal>, slow: Numeric| {
                 fast.is_none_or(|fast| fast.to_numeric().to_string() == slow.to_string())
             };
-            prop_assert!(same(x.add(y), a.add(&b).unwrap()));
-            prop_assert!(same(x.sub(y), a.sub(&b).unwrap()));
-            prop_assert!(same(x.mul(y), a.mul(&b).unwrap()));
+            prop_assert!(same(x.checked_add(y), a.add(&b).unwrap()));
+            prop_assert!(same(x.checked_sub(y), a.sub(&b).unwrap()));
+            prop_assert!(same(x.checked_mul(y), a.mul(&b).unwrap()));
             prop_assert!(x.compare(y).is_none_or(|order| order == a.compare(&b)));
         }
     }

@@ -113,6 +113,7 @@ impl Phys {
             | oid::REGROLE
             | oid::REGCOLLATION => Phys::Oid,
             _ if made::is_enum(ty) => Phys::Enum(ty),
+            _ if made::is_composite(ty) => Phys::Record,
             _ if crate::sqltype::element_of(ty).is_some() => Phys::Array,
             _ => return None,
         })

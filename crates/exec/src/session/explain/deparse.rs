@@ -201,7 +201,6 @@ impl Names {
                 format!("{}({})", call.def.name, self.list(&call.args, ", "))
             }
             Expr::Variadic(arg) => format!("VARIADIC {}", self.text(arg)),
-            Expr::Field { row, at, .. } => format!("({}).f{}", self.text(row), at + 1),
             Expr::Op { op, args, .. } => match &args[..] {
                 [arg] => format!("({} {})", op.name, self.text(arg)),
                 [left, right] => format!("({} {} {})", self.text(left), op.name, self.text(right)),
@@ -287,6 +286,10 @@ impl Names {
                 format!("({})[{}]", self.text(array), self.text(index))
             }
             Expr::Row(items, _) => format!("ROW({})", self.list(items, ", ")),
+            Expr::ToDomain(value, _) => self.text(value),
+            Expr::Field { row, index, .. } => format!("({}).f{}", self.text(row), index + 1),
+            Expr::Items { array, .. } => format!("({})[…]", self.text(array)),
+            Expr::Replace { value, .. } => self.text(value),
             Expr::SubPlan(sub) => format!("(SubPlan {})", sub.plan + 1),
             Expr::Var(_)
             | Expr::Aggregate(_)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
+use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::create::{exists, set_sequence};
@@ -10,10 +11,10 @@ use super::names::rename_in_text;
 use super::rows::slots_replaced;
 use super::{Run, Work};
 use crate::catalog::{
-    ConstraintDef, ConstraintKind, DatabaseDef, IndexDef, Object, Relation, RoleDef, SchemaDef,
-    SequenceDef, TableDef, ViewDef, builtin,
+    ConstraintDef, ConstraintKind, DatabaseDef, ForeignKey, IndexDef, Object, Relation, RoleDef,
+    SchemaDef, SequenceDef, TableDef, ViewDef, builtin,
 };
-use crate::command::{AlterTable, NewColumn, SequenceOptions, Target, TargetKind};
+use crate::command::{AlterTable, NewColumn, SequenceOptions, SetExpression, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::{CastContext, Volatility, find_cast, functions_named};
 
@@ -25,9 +26,27 @@ pub(super) struct Rows {
     pub copy: bool,
 }
 
+impl Rows {
+    /// An expression over the row as it is by now, over the old row.
+    fn over_new(&self, expr: &Expr) -> Expr {
+        slots_replaced(expr.clone(), &mut |slot| {
+            self.values.get(slot as usize).cloned()
+        })
+    }
+
+    /// An expression over the old row, and over columns that this statement added.
+    fn over_old(&self, expr: &Expr) -> Expr {
+        let known = self.old.columns.len() as u32;
+        slots_replaced(expr.clone(), &mut |slot| {
+            (slot >= known).then(|| self.values[slot as usize].clone())
+        })
+    }
+}
+
 impl Run<'_> {
     pub(super) fn alter_table(&mut self, oid: Oid, actions: &[AlterTable]) -> Result<()> {
         let old = self.table(oid)?;
+        self.rows_may_change(&old, actions)?;
         let slot = |(i, c): (usize, &crate::catalog::ColumnDef)| Expr::Slot(i as u32, c.ty);
         let values = old.columns.iter().enumerate().map(slot).collect();
         let mut rows = Rows {
@@ -67,7 +86,7 @@ impl Run<'_> {
             Work::CheckForeignKey { constraint } => {
                 self.catalog().constraint(*constraint).is_some()
             }
-            Work::CheckNotNull { table, attnum } => self
+            Work::CheckNotNull { table, attnum, .. } => self
                 .catalog()
                 .table(*table)
                 .is_some_and(|t| !t.column(*attnum).dropped),
@@ -76,6 +95,33 @@ impl Run<'_> {
         let checks: Vec<Work> = checks.into_iter().filter(alive).collect();
         self.out.work.extend(checks);
         Ok(())
+    }
+
+    /// Rows that lie in other tables' columns as values do not change with their table.
+    fn rows_may_change(&self, table: &TableDef, actions: &[AlterTable]) -> Result<()> {
+        let changes = |a: &AlterTable| match a {
+            AlterTable::SetExpression(set) => set.generated.stored,
+            a => matches!(
+                a,
+                AlterTable::AddColumn { .. }
+                    | AlterTable::DropColumn { .. }
+                    | AlterTable::SetType { .. }
+            ),
+        };
+        let row_type = made::composite_oid(table.oid);
+        let Some(ty) = row_type.filter(|_| actions.iter().any(changes)) else {
+            return Ok(());
+        };
+        match self.column_of(ty, 0) {
+            None => Ok(()),
+            Some(user) => {
+                let name = &table.name;
+                let message = format!(
+                    "cannot alter table \"{name}\" because column {user} uses its row type"
+                );
+                Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+            }
+        }
     }
 
     fn alter_action(&mut self, oid: Oid, action: &AlterTable, rows: &mut Rows) -> Result<()> {
@@ -104,13 +150,14 @@ impl Run<'_> {
                 column.default = default.clone();
                 column.sequence = *sequence;
             }
-            AlterTable::SetNotNull(attnum) => {
+            AlterTable::SetNotNull { attnum, value } => {
                 let column = &mut def.columns[index(*attnum)];
                 if !column.not_null {
                     column.not_null = true;
                     self.work(Work::CheckNotNull {
                         table: oid,
                         attnum: *attnum,
+                        value: value.clone(),
                     });
                 }
             }
@@ -129,6 +176,7 @@ impl Run<'_> {
             AlterTable::SetType {
                 attnum,
                 ty,
+                domain,
                 collation,
                 using,
                 same_bytes,
@@ -145,14 +193,10 @@ impl Run<'_> {
                 }
                 let column = &mut def.columns[index(*attnum)];
                 column.ty = *ty;
+                column.domain = *domain;
                 column.collation = collation.clone();
                 let identity = column.sequence.filter(|_| column.identity.is_some());
-                // Columns this statement added are not in the old row.
-                let known = rows.old.columns.len() as u32;
-                let added: Vec<Expr> = rows.values.clone();
-                rows.values[index(*attnum)] = slots_replaced((**using).clone(), &mut |slot| {
-                    (slot >= known).then(|| added[slot as usize].clone())
-                });
+                rows.values[index(*attnum)] = rows.over_old(using);
                 rows.copy |= !same_bytes;
                 if let Some(sequence) = identity {
                     let changes = SequenceOptions {
@@ -195,6 +239,26 @@ impl Run<'_> {
                 }
                 return Ok(());
             }
+            AlterTable::SetExpression(set) => {
+                let column = &mut def.columns[index(set.attnum)];
+                column.generated = Some(set.generated.clone());
+                let not_null = column.not_null;
+                if set.generated.stored {
+                    column.missing = None;
+                    rows.values[index(set.attnum)] = rows.over_new(&set.value);
+                    rows.copy = true;
+                } else if not_null {
+                    self.work(Work::CheckNotNull {
+                        table: oid,
+                        attnum: set.attnum,
+                        value: Some(set.value.clone()),
+                    });
+                }
+                self.put_table(def);
+                self.check_again(oid, set);
+                return Ok(());
+            }
+            AlterTable::DropExpression { attnum } => def.columns[index(*attnum)].generated = None,
             AlterTable::AddConstraint(new) => return self.add_constraint(oid, new, false),
             AlterTable::DropConstraint {
                 constraint,
@@ -248,6 +312,25 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// What must hold of a column whose values are others now.
+    fn check_again(&mut self, table: Oid, set: &SetExpression) {
+        for (name, expr) in &set.checks {
+            self.work(Work::CheckRows {
+                table,
+                name: name.clone(),
+                expr: expr.clone(),
+            });
+        }
+        for constraint in self.catalog().constraints_of(table).to_vec() {
+            let uses = |key: &ForeignKey| key.columns.contains(&set.attnum);
+            if constraint.foreign_key().is_some_and(uses) {
+                self.work(Work::CheckForeignKey {
+                    constraint: constraint.oid,
+                });
+            }
+        }
+    }
+
     /// Rows that are there get the default: as a value kept beside the table where it is the same
     /// for all of them, else by copying.
     fn add_column(&mut self, mut def: TableDef, new: &NewColumn, rows: &mut Rows) -> Result<()> {
@@ -262,13 +345,25 @@ impl Run<'_> {
             value = Some(next_value(sequence, column.ty)?);
         }
         match &value {
+            None if column.is_stored() => {
+                rows.copy = true;
+                value = new.generated.as_ref().map(|e| rows.over_new(e));
+            }
             None => {}
-            Some(expr) if is_volatile(expr) => rows.copy = true,
+            // A domain asks of rows that are there, not of those that are not.
+            Some(expr) if is_volatile(expr) || matches!(expr, Expr::ToDomain(..)) => {
+                rows.copy = true;
+            }
             Some(expr) => column.missing = self.host.evaluate(expr)?,
         }
         let empty = value.is_none() || value.as_ref().is_some_and(Expr::is_null_const);
         if column.not_null && empty {
-            self.work(Work::CheckNotNull { table: oid, attnum });
+            let value = new.generated.clone().filter(|_| column.is_virtual());
+            self.work(Work::CheckNotNull {
+                table: oid,
+                attnum,
+                value,
+            });
         }
         rows.values.push(value.unwrap_or(Expr::null(column.ty)));
         if let Some(last) = def.columns.last_mut() {
@@ -355,10 +450,11 @@ impl Run<'_> {
                 let mut def = (*self.table(target.oid)?).clone();
                 self.name_is_free(def.schema, name)?;
                 let old = std::mem::replace(&mut def.name, name.to_string());
+                rename_in_generated(&mut def, (&old, name), ("", ""));
                 self.put_table(def);
                 self.rename_in_checks(target.oid, (&old, name), ("", ""));
             }
-            TargetKind::Type => self.rename_type(target.oid, name)?,
+            TargetKind::Type | TargetKind::Domain => self.rename_type(target.oid, name)?,
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
@@ -441,6 +537,7 @@ impl Run<'_> {
                 let column = &mut def.columns[attnum as usize - 1];
                 let old = std::mem::replace(&mut column.name, name.to_string());
                 let table = def.name.clone();
+                rename_in_generated(&mut def, (&table, &table), (&old, name));
                 self.put_table(def);
                 self.rename_in_checks(target.oid, (&table, &table), (&old, name));
             }
@@ -520,7 +617,7 @@ impl Run<'_> {
     }
 
     pub(super) fn set_schema(&mut self, target: Target, schema: Oid) -> Result<()> {
-        if target.kind == TargetKind::Type {
+        if matches!(target.kind, TargetKind::Type | TargetKind::Domain) {
             return self.move_type(target.oid, schema);
         }
         if matches!(target.kind, TargetKind::Routine(_)) {
@@ -663,6 +760,15 @@ impl Run<'_> {
             _ => return Err(Error::unsupported("OWNER TO of this object")),
         }
         Ok(())
+    }
+}
+
+/// So are the expressions of generated columns.
+fn rename_in_generated(table: &mut TableDef, names: (&str, &str), columns: (&str, &str)) {
+    for column in &mut table.columns {
+        if let Some(generated) = &mut column.generated {
+            generated.expr = rename_in_text(&generated.expr, names, columns);
+        }
     }
 }
 

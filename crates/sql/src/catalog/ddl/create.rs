@@ -397,6 +397,7 @@ impl Run<'_> {
                     self.work(Work::CheckNotNull {
                         table,
                         attnum: *attnum,
+                        value: None,
                     });
                 }
             }

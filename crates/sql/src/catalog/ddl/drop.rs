@@ -28,6 +28,8 @@ struct Collector {
     dependents: Vec<(String, String)>,
     /// Which of these are views: their places, and the views.
     views: Vec<(usize, Oid)>,
+    /// What would have to change in values that lie in rows: it keeps everything.
+    kept_by: Option<String>,
     /// Those dropped by name; no complaint about them.
     named: BTreeSet<Oid>,
     queue: Vec<Oid>,
@@ -154,10 +156,12 @@ impl Run<'_> {
                     }
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
+                    self.collect_row_type(oid, found);
                 }
                 Some(Object::View(_)) => {
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
+                    self.collect_row_type(oid, found);
                 }
                 Some(Object::Routine(def)) => {
                     self.collect_callers(&def, found);
@@ -195,6 +199,7 @@ impl Run<'_> {
                     self.collect_routines(oid, found);
                 }
                 Some(Object::Type(_)) => {
+                    self.collect_parts(oid, found);
                     self.collect_columns(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
@@ -350,6 +355,37 @@ impl Run<'_> {
         }
     }
 
+    /// What depends on the type of a relation's rows.
+    fn collect_row_type(&self, relation: Oid, found: &mut Collector) {
+        if let Some(ty) = made::composite_oid(relation) {
+            self.collect_parts(ty, found);
+            self.collect_columns(ty, found);
+            self.collect_views(ty, found);
+        }
+    }
+
+    /// Domains over a type or over arrays of it, and attributes of it in other types.
+    fn collect_parts(&self, ty: Oid, found: &mut Collector) {
+        let is = |of: Oid| of == ty || of == made::array_oid(ty);
+        for def in self.catalog().made_types() {
+            if found.gone.contains(&def.oid) || found.named.contains(&def.oid) {
+                continue;
+            }
+            if def.domain.as_ref().and_then(|d| d.over).is_some_and(is) {
+                let dependent = self.describe(def.oid);
+                found.dependents.push((dependent, self.describe(ty)));
+                found.part(def.oid);
+            }
+            let fields = def.fields.iter().flatten();
+            for field in fields.filter(|f| !f.dropped && is(f.shown_type())) {
+                let name = quote_ident(&field.name);
+                let dependent = format!("column {name} of composite {}", self.describe(def.oid));
+                found.kept_by.get_or_insert_with(|| dependent.clone());
+                found.dependents.push((dependent, self.describe(ty)));
+            }
+        }
+    }
+
     /// Columns of a type, of tables that stay, and conditions that name it.
     fn collect_columns(&self, ty: Oid, found: &mut Collector) {
         for ty in [made::array_oid(ty), ty] {
@@ -405,6 +441,10 @@ impl Run<'_> {
                 .detail(lines(&|(a, b)| format!("{a} depends on {b}")))
                 .hint("Use DROP ... CASCADE to drop the dependent objects too."));
         }
+        if let Some(kept_by) = found.kept_by {
+            let what = format!("dropping the type of {kept_by}");
+            return Err(Error::unsupported(what));
+        }
         match found.dependents.as_slice() {
             [] => {}
             [(one, _)] => {
@@ -425,15 +465,21 @@ impl Run<'_> {
             self.touch(*table);
             self.put_table(def);
         }
-        for (table, attnum) in found.columns {
-            self.touch(table);
-            self.drop_column(table, attnum, true)?;
-        }
         for oid in found.gone {
             if self.catalog().table(oid).is_some() && !found.named.contains(&oid) {
                 self.touch(oid);
             }
             self.remove(oid);
+        }
+        for (table, attnum) in found.columns {
+            if self
+                .catalog()
+                .table(table)
+                .is_some_and(|t| !t.column(attnum).dropped)
+            {
+                self.touch(table);
+                self.drop_column(table, attnum, true)?;
+            }
         }
         Ok(())
     }
@@ -483,6 +529,12 @@ impl Run<'_> {
             }
         }
         let column = self.describe_column(table, attnum);
+        let def = self.table(table)?;
+        for (computed, _) in def.generated_from(attnum) {
+            let dependent = self.describe_column(table, computed);
+            found.dependents.push((dependent, column.clone()));
+            found.columns.push((table, computed));
+        }
         let views = self.views_over_column(table, attnum);
         // The column's own default goes with it; it is nothing that depends on its sequence.
         let mut def = (*self.table(table)?).clone();
@@ -504,6 +556,7 @@ impl Run<'_> {
         gap.sequence = None;
         gap.identity = None;
         gap.missing = None;
+        gap.generated = None;
         self.put_table(def);
         sequences.into_iter().for_each(|s| found.part(s));
         self.collect(&mut found);

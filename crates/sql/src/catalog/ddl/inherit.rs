@@ -183,7 +183,7 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            AlterTable::SetNotNull(_) if alone => Err(bad(
+            AlterTable::SetNotNull { .. } if alone => Err(bad(
                 "constraint must be added to child tables too".to_owned(),
             )),
             AlterTable::AddConstraint(new) => {
@@ -328,11 +328,20 @@ impl Run<'_> {
                 default: default.clone(),
                 sequence: *sequence,
             }),
-            AlterTable::SetNotNull(attnum) => place(*attnum).map(AlterTable::SetNotNull),
+            AlterTable::SetExpression(_) | AlterTable::DropExpression { .. } => {
+                return Err(Error::unsupported(
+                    "a generated column of a table with children",
+                ));
+            }
+            AlterTable::SetNotNull { attnum, value } => {
+                let value = value.as_ref().map(|value| change.over(child, value));
+                place(*attnum).map(|attnum| AlterTable::SetNotNull { attnum, value })
+            }
             AlterTable::DropNotNull(attnum) => place(*attnum).map(AlterTable::DropNotNull),
             AlterTable::SetType {
                 attnum,
                 ty,
+                domain,
                 collation,
                 using,
                 same_bytes,
@@ -348,6 +357,7 @@ impl Run<'_> {
                 Some(AlterTable::SetType {
                     attnum: at,
                     ty: *ty,
+                    domain: *domain,
                     collation: collation.clone(),
                     using: Box::new(change.over(child, using)),
                     same_bytes: *same_bytes,
@@ -414,6 +424,11 @@ impl Run<'_> {
         column: &NewColumn,
     ) -> Result<Option<AlterTable>> {
         let name = &column.def.name;
+        if column.def.generated.is_some() {
+            return Err(Error::unsupported(
+                "a generated column of a table with children",
+            ));
+        }
         if let Some(at) = child.attnum(name) {
             if child.column(at).ty != column.def.ty {
                 return Err(misfit(format!(
@@ -668,6 +683,7 @@ impl Run<'_> {
                 parent.name, def.name
             )));
         }
+        refuse_generated(&parent, &def)?;
         for (_, column) in parent.live_columns() {
             let Some(at) = def.attnum(&column.name) else {
                 return Err(misfit(format!(
@@ -771,5 +787,16 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Columns that are computed are not handed down yet.
+pub(super) fn refuse_generated(parent: &TableDef, child: &TableDef) -> Result<()> {
+    let mut columns = parent.live_columns().chain(child.live_columns());
+    match columns.any(|(_, c)| c.generated.is_some()) {
+        true => Err(Error::unsupported(
+            "a generated column of a table with children",
+        )),
+        false => Ok(()),
     }
 }

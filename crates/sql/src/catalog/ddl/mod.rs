@@ -25,7 +25,7 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, FileId, Oid, Result};
 
 use super::{Catalog, CatalogEdit, CommentDef, Object, SchemaDef, TableDef, builtin};
-use crate::command::{Ddl, Target, TargetKind};
+use crate::command::{Ddl, DomainTest, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::EvalContext;
 use crate::query::BoundQuery;
@@ -71,7 +71,12 @@ pub enum Work {
         values: Vec<Expr>,
     },
     /// Check rows that are there: 23502 for a NULL.
-    CheckNotNull { table: Oid, attnum: u16 },
+    /// `value`: the column's, over `Slot(attnum - 1)`, where rows do not hold it.
+    CheckNotNull {
+        table: Oid,
+        attnum: u16,
+        value: Option<Expr>,
+    },
     /// 23514 for a row for which `expr` (over `Slot(attnum - 1)`) is false.
     CheckRows {
         table: Oid,
@@ -85,6 +90,8 @@ pub enum Work {
         partition: Oid,
         default: bool,
     },
+    /// 23514 or 23502 for a column's value that its domain does not allow any more.
+    CheckDomain(DomainTest),
     /// 23503 for a row of the constraint's table without its referenced row.
     CheckForeignKey { constraint: Oid },
     /// CREATE TABLE AS: insert the query's rows.
@@ -241,6 +248,10 @@ impl Run<'_> {
                 owner,
                 labels,
             } => self.create_enum(*schema, name, *owner, labels),
+            Ddl::CreateDomain(def) => self.create_domain(def),
+            Ddl::AlterDomain(alter) => self.alter_domain(alter),
+            Ddl::CreateComposite(def) => self.create_composite(def),
+            Ddl::AlterComposite(def) => self.alter_composite(def),
             Ddl::AlterEnum { ty, change } => {
                 let before = self.catalog().clone();
                 self.alter_enum(*ty, change)?;
@@ -264,7 +275,7 @@ impl Run<'_> {
             TargetKind::Role => (builtin::class::ROLE, 0),
             TargetKind::Database => (builtin::class::DATABASE, 0),
             TargetKind::Constraint => (builtin::class::CONSTRAINT, 0),
-            TargetKind::Type => (builtin::class::TYPE, 0),
+            TargetKind::Type | TargetKind::Domain => (builtin::class::TYPE, 0),
             TargetKind::Routine(_) => (builtin::class::PROCEDURE, 0),
         };
         let old = self

@@ -415,6 +415,7 @@ impl Run<'_> {
                     .detail("The new partition may contain only the columns present in parent."));
             }
         }
+        super::inherit::refuse_generated(parent, child)?;
         for (_, column) in parent.live_columns() {
             let Some(own) = child.attnum(&column.name).map(|n| child.column(n)) else {
                 return misfit(format!("child table is missing column \"{}\"", column.name));

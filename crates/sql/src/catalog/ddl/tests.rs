@@ -95,6 +95,7 @@ fn work(bench: &mut Workbench, sql: &str) -> String {
         Work::DropFile(_) => "drop",
         Work::Rewrite { .. } => "rewrite",
         Work::CheckNotNull { .. } => "not-null",
+        Work::CheckDomain(_) => "domain",
         Work::CheckRows { .. } => "check",
         Work::CheckForeignKey { .. } => "fk",
         Work::Fill { .. } => "fill",

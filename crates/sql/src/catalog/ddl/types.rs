@@ -1,4 +1,4 @@
-//! Types that users make: enums.
+//! Types that users make.
 
 use std::sync::Arc;
 
@@ -6,16 +6,24 @@ use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result};
 
-use super::Run;
+use super::{Run, Work};
 use crate::catalog::acl::Kind;
 use crate::catalog::{ConstraintKind, EnumLabel, Object, TypeDef, builtin};
-use crate::command::EnumChange;
+use crate::command::{AlterDomain, EnumChange};
 use crate::io::scalar::NAME_LIMIT;
 
 #[cold]
 fn label_exists(label: &str) -> Error {
     let message = format!("enum label \"{label}\" already exists");
     Error::new(state::DUPLICATE_OBJECT, message)
+}
+
+#[cold]
+fn no_more_types() -> Error {
+    Error::new(
+        state::PROGRAM_LIMIT_EXCEEDED,
+        "no more numbers for new types are left",
+    )
 }
 
 fn check_label(label: &str) -> Result<()> {
@@ -52,21 +60,100 @@ impl Run<'_> {
                 place: f64::from(place),
             });
         }
-        let oid = made::enum_oid(self.host.next_oid()).ok_or_else(|| {
-            Error::new(
-                state::PROGRAM_LIMIT_EXCEEDED,
-                "no more numbers for new types are left",
-            )
-        })?;
+        let oid = made::enum_oid(self.host.next_oid()).ok_or_else(no_more_types)?;
         self.edit.put(TypeDef {
             oid,
             schema,
             name: name.to_string(),
             owner,
             labels: made_labels,
+            domain: None,
+            fields: None,
         });
         self.grant_defaults(builtin::class::TYPE, oid, owner, schema, Kind::Type);
         Ok(())
+    }
+
+    pub(super) fn create_domain(&mut self, def: &TypeDef) -> Result<()> {
+        self.type_name_is_free(def.schema, &def.name)?;
+        let mut def = def.clone();
+        def.oid = made::domain_oid(self.host.next_oid()).ok_or_else(no_more_types)?;
+        self.number_constraints(&mut def);
+        self.edit.put(def);
+        Ok(())
+    }
+
+    pub(super) fn alter_domain(&mut self, alter: &AlterDomain) -> Result<()> {
+        let mut def = alter.def.clone();
+        self.number_constraints(&mut def);
+        self.edit.put(def);
+        for test in &alter.tests {
+            self.touch(test.table);
+            self.work(Work::CheckDomain(test.clone()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_composite(&mut self, def: &TypeDef) -> Result<()> {
+        self.type_name_is_free(def.schema, &def.name)?;
+        let oid = made::composite_oid(self.host.next_oid()).ok_or_else(no_more_types)?;
+        self.edit.put(TypeDef { oid, ..def.clone() });
+        Ok(())
+    }
+
+    /// Values lie in rows as they were made: nothing of a type changes while there are columns of it.
+    pub(super) fn alter_composite(&mut self, def: &TypeDef) -> Result<()> {
+        if let Some(user) = self.column_of(def.oid, 0) {
+            let message = format!(
+                "cannot alter type \"{}\" because column {user} uses it",
+                def.name
+            );
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        let users = self.catalog().views_of(def.oid);
+        if let Some(view) = users.first() {
+            let what = format!("altering a type that {} uses", self.describe(*view));
+            return Err(Error::unsupported(what));
+        }
+        self.edit.put(def.clone());
+        Ok(())
+    }
+
+    /// As `"table.column"`, a column whose values have parts of the type.
+    pub(super) fn column_of(&self, ty: Oid, depth: u32) -> Option<String> {
+        const DEEPEST: u32 = 64;
+        if depth > DEEPEST {
+            return None;
+        }
+        let catalog = self.catalog();
+        for of in [ty, made::array_oid(ty)] {
+            if let Some((table, attnum)) = self.columns_of_type(of).first() {
+                let table = catalog.table(*table)?;
+                return Some(format!("\"{}.{}\"", table.name, table.column(*attnum).name));
+            }
+            for def in catalog.made_types() {
+                let over = def.domain.as_ref().and_then(|d| d.over) == Some(of);
+                let mut fields = def.fields.iter().flatten().filter(|f| !f.dropped);
+                if (over || fields.any(|f| f.shown_type() == of))
+                    && let Some(found) = self.column_of(def.oid, depth + 1)
+                {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    /// Gives a domain's new constraints their oids.
+    fn number_constraints(&mut self, def: &mut TypeDef) {
+        let Some(domain) = &mut def.domain else {
+            return;
+        };
+        let checks = domain.checks.iter_mut().map(|c| &mut c.oid);
+        let all = checks.chain(domain.not_null.iter_mut().map(|n| &mut n.oid));
+        for oid in all.filter(|oid| **oid == Oid::NONE) {
+            *oid = self.host.next_oid();
+        }
     }
 
     /// 42710 where there is a type of that name, or a table, whose rows' type it would be.
@@ -204,8 +291,10 @@ impl Run<'_> {
     pub(super) fn columns_of_type(&self, ty: Oid) -> Vec<(Oid, u16)> {
         let mut found = Vec::new();
         for table in self.catalog().tables() {
-            for (attnum, column) in table.live_columns() {
-                if column.ty.oid == ty {
+            // The order in which PostgreSQL tells of them.
+            let columns: Vec<_> = table.live_columns().collect();
+            for (attnum, column) in columns.into_iter().rev() {
+                if column.domain.unwrap_or(column.ty.oid) == ty {
                     found.push((table.oid, attnum));
                 }
             }

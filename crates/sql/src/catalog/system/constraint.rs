@@ -188,6 +188,7 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             rows.push(not_null.row(catalog));
         }
     }
+    super::domain::constraint_rows(catalog, &mut rows);
     rows
 }
 
@@ -231,8 +232,9 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     let own = relation(table.oid, 0);
     rows.push(dependency(own, (class::NAMESPACE, table.schema, 0), b'n'));
     for (attnum, column) in table.live_columns() {
-        if made::is_made(column.ty.oid) {
-            let ty = (class::TYPE, column.ty.oid, 0);
+        let shown = column.shown_type();
+        if made::is_made(shown) {
+            let ty = (class::TYPE, shown, 0);
             rows.push(dependency(relation(table.oid, attnum), ty, b'n'));
         }
         if definition::column_default(catalog, column).is_some() {
@@ -308,6 +310,14 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         rows.push(dependency(own, (class::NAMESPACE, def.schema, 0), b'n'));
         let array = (class::TYPE, made::array_oid(def.oid), 0);
         rows.push(dependency(array, own, b'i'));
+        if let Some(domain) = &def.domain {
+            if let Some(over) = domain.over {
+                rows.push(dependency(own, (class::TYPE, over, 0), b'n'));
+            }
+            for check in &domain.checks {
+                rows.push(dependency((class::CONSTRAINT, check.oid, 0), own, b'a'));
+            }
+        }
     }
     for def in catalog.routines() {
         let own = (class::PROCEDURE, def.oid, 0);

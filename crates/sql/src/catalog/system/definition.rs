@@ -74,8 +74,8 @@ pub fn qualified_name(catalog: &Catalog, schema: Oid, name: &str) -> String {
     }
 }
 
-/// The default as SQL, a sequence's next value included; none for identity columns, whose sequence
-/// is not a default.
+/// The default as SQL, a sequence's next value included, or what a generated column is computed by; none for identity
+/// columns, whose sequence is not a default.
 pub fn column_default(catalog: &Catalog, column: &ColumnDef) -> Option<String> {
     default_with(column, &|sequence| relation_name(catalog, sequence))
 }
@@ -100,6 +100,9 @@ pub fn shown_default(text: &str, shown: &dyn Fn(&str) -> Option<String>) -> Stri
 }
 
 fn default_with(column: &ColumnDef, name_of: &dyn Fn(Oid) -> String) -> Option<String> {
+    if let Some(generated) = &column.generated {
+        return Some(generated.expr.clone());
+    }
     match (&column.default, column.sequence, column.identity) {
         // A string constant is shown with the type it was read as.
         (Some(text), ..) if is_string(text) && is_string_type(column.ty.oid) => {

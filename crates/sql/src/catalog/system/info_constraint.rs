@@ -73,7 +73,7 @@ pub(super) fn table_constraints(catalog: &Catalog, state: &dyn SystemState) -> R
 }
 
 pub(super) fn check_constraints(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    each(catalog, state, |table, name, constraint| {
+    let mut rows = each(catalog, state, |table, name, constraint| {
         let clause = match constraint.map(|c| &c.kind) {
             Ok(ConstraintKind::Check { expr, .. }) => format!("({expr})"),
             Err(column) => format!("{column} IS NOT NULL"),
@@ -83,7 +83,9 @@ pub(super) fn check_constraints(catalog: &Catalog, state: &dyn SystemState) -> R
             constraint_name(catalog, table, name),
             [row![clause]],
         ))
-    })
+    });
+    super::domain::check_rows(catalog, state, &mut rows);
+    rows
 }
 
 pub(super) fn referential_constraints(catalog: &Catalog, state: &dyn SystemState) -> Rows {

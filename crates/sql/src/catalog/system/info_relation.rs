@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use throng_types::sqltype::{format_type, made, type_info};
 use throng_types::{Datum, Oid, SqlType, oid};
 
+use super::domain::domain_column;
 use super::view::role_name;
 use super::{Rows, SystemState, VirtualTable, all, definition, find, row, types};
 use crate::catalog::{
@@ -239,15 +240,15 @@ pub(super) fn view_column_usage(catalog: &Catalog, state: &dyn SystemState) -> R
 
 /// A type as the standard describes it: name, character length and bytes, precision, radix and scale,
 /// digits of a second, interval fields.
-struct Described {
-    name: String,
-    characters: Option<i32>,
-    bytes: Option<i32>,
-    precision: Option<i32>,
-    radix: Option<i32>,
-    scale: Option<i32>,
-    seconds: Option<i32>,
-    interval: Option<String>,
+pub(super) struct Described {
+    pub name: String,
+    pub characters: Option<i32>,
+    pub bytes: Option<i32>,
+    pub precision: Option<i32>,
+    pub radix: Option<i32>,
+    pub scale: Option<i32>,
+    pub seconds: Option<i32>,
+    pub interval: Option<String>,
 }
 
 /// What a type without an array's brackets is called.
@@ -259,7 +260,7 @@ pub(super) fn type_name(ty: Oid) -> String {
     }
 }
 
-fn describe(ty: SqlType) -> Described {
+pub(super) fn describe(ty: SqlType) -> Described {
     const UTF8_BYTES: i32 = 4;
     const LONGEST_STRING: i32 = 1 << 30;
     let characters = match ty.oid {
@@ -339,6 +340,9 @@ static COLUMNS: LazyLock<Sparse> = LazyLock::new(|| {
         "collation_catalog",
         "collation_schema",
         "collation_name",
+        "domain_catalog",
+        "domain_schema",
+        "domain_name",
         "udt_catalog",
         "udt_schema",
         "udt_name",
@@ -352,6 +356,7 @@ static COLUMNS: LazyLock<Sparse> = LazyLock::new(|| {
         "identity_minimum",
         "identity_cycle",
         "is_generated",
+        "generation_expression",
         "is_updatable",
     ];
     Sparse::new("columns", &known)
@@ -384,7 +389,11 @@ fn column_row(catalog: &Catalog, place: &Place<'_>, column: &ColumnDef) -> Vec<D
         Identity::Always => "ALWAYS",
         Identity::ByDefault => "BY DEFAULT",
     });
-    let udt = types::catalog_name(catalog, column.ty.oid);
+    let domain = domain_column(catalog, column);
+    // Of a domain over a type that a user made, that type.
+    let below = domain.and_then(|(_, d)| d.over);
+    let udt = types::catalog_name(catalog, below.unwrap_or(column.ty.oid));
+    let generated = column.generated.as_ref();
     let sequence = column.sequence.filter(|_| identity.is_some());
     let sequence = sequence.and_then(|oid| catalog.sequence(oid));
     let number = |value: fn(&crate::catalog::SequenceDef) -> i64| -> Datum {
@@ -396,9 +405,9 @@ fn column_row(catalog: &Catalog, place: &Place<'_>, column: &ColumnDef) -> Vec<D
         place.relation,
         column.name.as_str(),
         i32::from(place.number),
-        definition::column_default(catalog, column),
+        definition::column_default(catalog, column).filter(|_| generated.is_none()),
         yes(!column.not_null),
-        ty.name,
+        below.map_or(ty.name, type_name),
         ty.characters,
         ty.bytes,
         ty.precision,
@@ -409,6 +418,9 @@ fn column_row(catalog: &Catalog, place: &Place<'_>, column: &ColumnDef) -> Vec<D
         of_collation(database.clone()),
         of_collation("pg_catalog".into()),
         collation.map(|(_, name)| *name),
+        domain.map(|_| catalog_name(catalog)),
+        domain.map(|(def, _)| schema_name(catalog, def.schema)),
+        domain.map(|(def, _)| def.name.as_str()),
         database,
         udt.as_ref()
             .map(|(schema, _)| schema_name(catalog, *schema))
@@ -423,9 +435,33 @@ fn column_row(catalog: &Catalog, place: &Place<'_>, column: &ColumnDef) -> Vec<D
         number(|s| s.max),
         number(|s| s.min),
         yes(sequence.is_some_and(|s| s.cycle)),
-        "NEVER",
+        if generated.is_some() {
+            "ALWAYS"
+        } else {
+            "NEVER"
+        },
+        generated.map(|g| g.expr.as_str()),
         yes(place.updatable),
     ])
+}
+
+/// Columns with the generated columns that are computed from them.
+pub(super) fn column_column_usage(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let mut rows = Rows::new();
+    for table in own_tables(catalog, state) {
+        for (attnum, column) in table.live_columns() {
+            for (_, by) in table.generated_from(attnum) {
+                rows.push(row![
+                    catalog_name(catalog),
+                    schema_name(catalog, table.schema),
+                    table.name.as_str(),
+                    column.name.as_str(),
+                    by.name.as_str(),
+                ]);
+            }
+        }
+    }
+    rows
 }
 
 fn virtual_columns(catalog: &Catalog, table: &'static VirtualTable) -> Rows {

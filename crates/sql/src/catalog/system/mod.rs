@@ -8,6 +8,7 @@ mod activity;
 mod columns;
 mod constraint;
 pub mod definition;
+pub mod domain;
 mod info_constraint;
 mod info_privilege;
 mod info_relation;

@@ -3,14 +3,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use throng_types::sqltype::type_info;
+use throng_types::sqltype::{made, type_info};
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 
 use super::{Rows, SystemState, VirtualTable, all, definition, operator_class, row, types};
 use crate::catalog::acl;
 use crate::catalog::{
     Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SchemaDef,
-    SequenceDef, TableDef, ViewDef, builtin,
+    SequenceDef, TableDef, TypeDef, ViewDef, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -51,6 +51,9 @@ impl Class<'_> {
             .map(|(n, v)| format!("{n}={v}"))
             .collect();
         let shared = SHARED.contains(&self.oid.0);
+        let has_type = matches!(self.kind, b'r' | b'v' | b'c') && self.oid >= Oid::FIRST_USER;
+        let row_type = made::composite_oid(self.oid).filter(|_| has_type);
+        let row_type = row_type.unwrap_or(Oid::NONE);
         let identity = if matches!(self.kind, b'r' | b'p') {
             b'd'
         } else {
@@ -65,7 +68,7 @@ impl Class<'_> {
             self.oid,
             self.name,
             self.schema,
-            Oid::NONE,
+            row_type,
             Oid::NONE,
             self.owner,
             self.access_method,
@@ -256,6 +259,30 @@ fn view_class(view: &ViewDef) -> Class<'_> {
     }
 }
 
+/// The relation of a composite type, which has columns and no rows.
+fn composite_class(def: &TypeDef) -> Option<Class<'_>> {
+    let fields = def.fields.as_ref()?;
+    Some(Class {
+        oid: made::serial(def.oid)?,
+        name: &def.name,
+        schema: def.schema,
+        owner: def.owner,
+        access_method: Oid::NONE,
+        file: 0,
+        kind: b'c',
+        persistence: b'p',
+        size: (0, -1.0),
+        columns: fields.len(),
+        has_index: false,
+        checks: 0,
+        has_triggers: false,
+        options: &[],
+        has_children: false,
+        partition: false,
+        bound: None,
+    })
+}
+
 static LOCAL_CHECK: LazyLock<Vec<(String, String)>> =
     LazyLock::new(|| vec![("check_option".to_owned(), "local".to_owned())]);
 static CASCADED_CHECK: LazyLock<Vec<(String, String)>> =
@@ -286,6 +313,8 @@ pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
         Class { options, ..class }.row()
     }));
     with_grants(catalog, &mut rows, "pg_class", "relacl", |_| Some(0));
+    let types = catalog.made_types().into_iter();
+    rows.extend(types.filter_map(|def| Some(composite_class(def)?.row())));
     rows
 }
 
@@ -329,10 +358,14 @@ struct Attribute<'a> {
     number: i16,
     name: &'a str,
     ty: SqlType,
+    /// What `atttypid` and `atttypmod` say: a domain, where it is one's.
+    shown: SqlType,
     not_null: bool,
     has_default: bool,
     missing: Option<&'a str>,
     identity: Option<Identity>,
+    /// `attgenerated`
+    generated: u8,
     dropped: bool,
     collation: Option<&'a str>,
     local: bool,
@@ -346,10 +379,12 @@ impl<'a> Attribute<'a> {
             number,
             name,
             ty,
+            shown: ty,
             not_null: false,
             has_default: false,
             missing: None,
             identity: None,
+            generated: 0,
             dropped: false,
             collation: None,
             local: true,
@@ -372,10 +407,14 @@ impl<'a> Attribute<'a> {
         row![
             self.relation,
             self.name,
-            if self.dropped { Oid::NONE } else { self.ty.oid },
+            if self.dropped {
+                Oid::NONE
+            } else {
+                self.shown.oid
+            },
             len,
             self.number,
-            self.ty.typmod,
+            self.shown.typmod,
             i16::from(info.is_some_and(|t| t.is_array())),
             by_value,
             Datum::Char(align),
@@ -385,7 +424,7 @@ impl<'a> Attribute<'a> {
             self.has_default,
             self.missing.is_some(),
             Datum::Char(identity),
-            Datum::Char(0),
+            Datum::Char(self.generated),
             self.dropped,
             self.local,
             self.inherited as i16,
@@ -428,10 +467,16 @@ fn column_attributes(table: &TableDef, rows: &mut Rows) {
             false => &column.name,
         };
         let attribute = Attribute {
+            shown: column.domain.map_or(column.ty, SqlType::plain),
             not_null: column.not_null,
             has_default: has_default(column),
             missing: column.missing.as_deref(),
             identity: column.identity,
+            generated: match &column.generated {
+                None => 0,
+                Some(generated) if generated.stored => b's',
+                Some(_) => b'v',
+            },
             dropped: column.dropped,
             collation: column.collation.as_deref(),
             local: column.local,
@@ -451,7 +496,9 @@ fn column_attributes(table: &TableDef, rows: &mut Rows) {
 
 fn has_default(column: &ColumnDef) -> bool {
     !column.dropped
-        && (column.default.is_some() || column.sequence.is_some() && column.identity.is_none())
+        && (column.default.is_some()
+            || column.generated.is_some()
+            || column.sequence.is_some() && column.identity.is_none())
 }
 
 pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
@@ -473,6 +520,18 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     for view in catalog.views() {
         for (column, number) in view.columns.iter().zip(1..) {
             rows.push(Attribute::plain(view.oid, number, &column.name, column.ty).row());
+        }
+    }
+    for def in catalog.made_types() {
+        let fields = def.fields.iter().flatten().zip(1..);
+        let relation = made::serial(def.oid).unwrap_or(Oid::NONE);
+        for (field, number) in fields {
+            let attribute = Attribute {
+                dropped: field.dropped,
+                collation: field.collation.as_deref(),
+                ..Attribute::plain(relation, number, &field.name, field.ty)
+            };
+            rows.push(attribute.row());
         }
     }
     for sequence in catalog.sequences() {

@@ -112,6 +112,13 @@ pub(super) const ENUM_FORMS: [(u32, &str); 4] = [
     (3532, "enum_recv"),
     (3533, "enum_send"),
 ];
+/// And composite types.
+const RECORD_FORMS: [(u32, &str); 4] = [
+    (2290, "record_in"),
+    (2291, "record_out"),
+    (2402, "record_recv"),
+    (2403, "record_send"),
+];
 const ARRAY_ANALYZE: Oid = Oid(3816);
 const ARRAY_SUBSCRIPT: Oid = Oid(6179);
 const RAW_ARRAY_SUBSCRIPT: Oid = Oid(6180);
@@ -123,6 +130,7 @@ fn forms_of(ty: &TypeInfo) -> [Oid; 6] {
     let given: &[(u32, &str)] = match FORMS.iter().find(|f| f.ty == ty.oid) {
         Some(forms) => &forms.functions,
         None if made::is_enum(ty.oid) => &ENUM_FORMS,
+        None if made::is_composite(ty.oid) => &RECORD_FORMS,
         None => &ARRAY_FORMS,
     };
     for (slot, (oid, _)) in functions.iter_mut().zip(given) {
@@ -193,7 +201,9 @@ fn named_type_row(ty: &TypeInfo, name: &str, schema: Oid, owner: Oid) -> Vec<Dat
         ty.preferred,
         true,
         Datum::Char(b','),
-        Oid::NONE,
+        made::serial(ty.oid)
+            .filter(|_| made::is_composite(ty.oid))
+            .unwrap_or(Oid::NONE),
         subscript,
         element,
         ty.array,
@@ -220,7 +230,12 @@ fn named_type_row(ty: &TypeInfo, name: &str, schema: Oid, owner: Oid) -> Vec<Dat
 pub(super) fn pg_type(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows: Rows = all_types().iter().map(type_row).collect();
     for def in catalog.made_types() {
-        let info = type_info(def.oid);
+        if let Some(domain) = &def.domain {
+            let base = type_info(domain.base.oid);
+            let row = base.map(|b| named_type_row(&b, &def.name, def.schema, def.owner));
+            rows.extend(row.map(|row| super::domain::type_row(row, def, domain)));
+        }
+        let info = type_info(def.oid).filter(|_| def.domain.is_none());
         rows.extend(info.map(|i| {
             let mut row = named_type_row(&i, &def.name, def.schema, def.owner);
             if let Some(acl) = row.last_mut() {
@@ -231,6 +246,20 @@ pub(super) fn pg_type(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let array = type_info(made::array_oid(def.oid));
         let name = format!("_{}", def.name);
         rows.extend(array.map(|a| named_type_row(&a, &name, def.schema, def.owner)));
+    }
+    let tables = catalog.tables().into_iter();
+    let tables = tables.map(|t| (t.oid, t.name.as_str(), t.schema, t.owner));
+    let views = catalog.views().into_iter();
+    let views = views.map(|v| (v.oid, v.name.as_str(), v.schema, v.owner));
+    for (relation, name, schema, owner) in tables.chain(views) {
+        let Some(ty) = made::composite_oid(relation) else {
+            continue;
+        };
+        let info = type_info(ty);
+        rows.extend(info.map(|i| named_type_row(&i, name, schema, owner)));
+        let array = type_info(made::array_oid(ty));
+        let name = format!("_{name}");
+        rows.extend(array.map(|a| named_type_row(&a, &name, schema, owner)));
     }
     rows
 }
@@ -249,10 +278,16 @@ pub(super) fn catalog_name(catalog: &Catalog, ty: Oid) -> Option<(Oid, String)> 
     if !made::is_made(ty) {
         return Some((builtin::PG_CATALOG, info.name.into()));
     }
-    match catalog.made_type(ty) {
+    let named = |ty| {
+        catalog
+            .made_type(ty)
+            .cloned()
+            .or_else(|| catalog.composite(ty))
+    };
+    match named(ty) {
         Some(def) => Some((def.schema, def.name.clone())),
         None => {
-            let def = catalog.made_type(info.element)?;
+            let def = named(info.element)?;
             Some((def.schema, format!("_{}", def.name)))
         }
     }

@@ -43,7 +43,7 @@ relations! {
         collation_catalog: NAME, collation_schema: NAME, collation_name: NAME,
         pad_attribute: VARCHAR,
     }
-    12489 column_column_usage {
+    12489 column_column_usage in info_relation {
         table_catalog: NAME, table_schema: NAME, table_name: NAME, column_name: NAME,
         dependent_column: NAME,
     }
@@ -86,7 +86,7 @@ relations! {
         table_catalog: NAME, table_schema: NAME, table_name: NAME, constraint_catalog: NAME,
         constraint_schema: NAME, constraint_name: NAME,
     }
-    12524 domain_constraints {
+    12524 domain_constraints in domain {
         constraint_catalog: NAME, constraint_schema: NAME, constraint_name: NAME,
         domain_catalog: NAME, domain_schema: NAME, domain_name: NAME, is_deferrable: VARCHAR,
         initially_deferred: VARCHAR,
@@ -95,7 +95,7 @@ relations! {
         udt_catalog: NAME, udt_schema: NAME, udt_name: NAME, domain_catalog: NAME,
         domain_schema: NAME, domain_name: NAME,
     }
-    12533 domains {
+    12533 domains in domain {
         domain_catalog: NAME, domain_schema: NAME, domain_name: NAME, data_type: VARCHAR,
         character_maximum_length: INT4, character_octet_length: INT4, character_set_catalog: NAME,
         character_set_schema: NAME, character_set_name: NAME, collation_catalog: NAME,

@@ -1,0 +1,464 @@
+//! Composite types: rows become values of them, and fields are taken out again.
+//!
+//! A value of a composite type is a record whose fields are the type's that exist, in order, under their names. Operators and
+//! functions take it as a `record`.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::sqltype::{made, type_name};
+use throng_types::{Error, Oid, Result, SqlType, Text, oid};
+
+use super::domain::Declared;
+use super::routine_call::row_columns;
+use super::scope::Scope;
+use super::table::check_storable;
+use super::{Binder, at};
+use crate::catalog::{ColumnDef, Relation, TypeDef};
+use crate::command::{Ddl, Target, TargetKind};
+use crate::expr::{Expr, Var};
+use crate::func::CastContext;
+use crate::parse::ast::{self, FieldChange, Node, Pos};
+use crate::query::{Body, FromItem, Query, RelColumn};
+
+/// The fields of a row that is written out or a table's, whatever type it was given.
+pub(super) fn row_fields(expr: &Expr) -> Option<(&[Expr], Option<&Arc<[Text]>>)> {
+    match expr {
+        Expr::Row(fields, names) => Some((fields, names.as_ref())),
+        Expr::Cast {
+            arg,
+            cast: None,
+            to,
+            ..
+        } if made::is_composite(to.oid) || to.oid == oid::RECORD => row_fields(arg),
+        _ => None,
+    }
+}
+
+/// A value said to be of another type whose values look the same.
+fn relabelled(expr: Expr, to: Oid, context: CastContext) -> Expr {
+    Expr::Cast {
+        arg: Box::new(expr),
+        cast: None,
+        to: SqlType::plain(to),
+        context,
+    }
+}
+
+/// The names and types of a record's fields.
+pub(super) type Shape = Vec<(String, SqlType)>;
+
+/// A field's type and name.
+fn fields(def: &TypeDef) -> impl Iterator<Item = &ColumnDef> {
+    def.fields.iter().flatten().filter(|f| !f.dropped)
+}
+
+impl Binder<'_> {
+    /// A whole row of a table as a value of the table's row type.
+    pub(super) fn as_row_type(&self, row: Expr, table: Oid) -> Expr {
+        match made::composite_oid(table).filter(|_| table != Oid::NONE) {
+            Some(ty) => relabelled(row, ty, CastContext::Implicit),
+            None => row,
+        }
+    }
+
+    /// Rows to composite types and back; None where this is not about them, or cannot be.
+    pub(super) fn coerce_row(
+        &mut self,
+        expr: &Expr,
+        to: SqlType,
+        context: CastContext,
+        pos: Pos,
+    ) -> Result<Option<Expr>> {
+        let from = expr.type_oid();
+        if to.oid == oid::RECORD && made::is_composite(from) {
+            return Ok(Some(match row_fields(expr) {
+                Some((fields, names)) => Expr::Row(fields.to_vec(), names.cloned()),
+                None => relabelled(expr.clone(), oid::RECORD, context),
+            }));
+        }
+        if !made::is_composite(to.oid) || from != oid::RECORD {
+            return Ok(None);
+        }
+        match expr {
+            Expr::Row(given, _) => self.row_as(given, to.oid, context, pos).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn row_as(&mut self, given: &[Expr], to: Oid, context: CastContext, pos: Pos) -> Result<Expr> {
+        let wrong = |detail: String| {
+            let message = format!("cannot cast type record to {}", type_name(to));
+            Error::new(state::CANNOT_COERCE, message)
+                .detail(detail)
+                .position(pos + 1)
+        };
+        let Some(def) = self.catalog().composite(to) else {
+            return Err(Error::internal("a composite type that is not there"));
+        };
+        let wanted: Vec<&ColumnDef> = fields(&def).collect();
+        match given.len().cmp(&wanted.len()) {
+            std::cmp::Ordering::Less => return Err(wrong("Input has too few columns.".into())),
+            std::cmp::Ordering::Greater => {
+                return Err(wrong("Input has too many columns.".into()));
+            }
+            std::cmp::Ordering::Equal => {}
+        }
+        let mut values = Vec::with_capacity(given.len());
+        for (i, (value, field)) in given.iter().zip(&wanted).enumerate() {
+            let value = untyped(value);
+            let from = value.type_oid();
+            let cast = self.try_coerce(value, field.ty, context, pos)?;
+            let Some(cast) = cast else {
+                return Err(wrong(format!(
+                    "Cannot cast type {} to {} in column {}.",
+                    type_name(from),
+                    type_name(field.shown_type()),
+                    i + 1
+                )));
+            };
+            values.push(self.to_domain(cast, field.domain)?);
+        }
+        let names = wanted.iter().map(|f| Text::new(&f.name)).collect();
+        let row = Expr::Row(values, Some(names));
+        Ok(relabelled(row, to, context))
+    }
+
+    /// `(value).name`
+    pub(super) fn field(
+        &mut self,
+        arg: &ast::Expr,
+        name: &str,
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<Expr> {
+        if let Node::Column(parts) = &arg.node
+            && let [table] = &parts[..]
+            && self.is_no_column(table, arg.pos, scope)
+            && self.named_table(None, table, arg.pos, scope).is_ok()
+        {
+            return self.column(&[table.clone(), name.to_string()], pos, scope);
+        }
+        let bound = self.expr(arg, scope)?;
+        let missing = |of: &str| {
+            let message = format!("column \"{name}\" not found in data type {of}");
+            Err(Error::new(state::UNDEFINED_COLUMN, message).position(arg.pos + 1))
+        };
+        match bound.type_oid() {
+            oid::RECORD => match self.fields_of(&bound)?.into_iter().find(|(n, _)| n == name) {
+                Some((_, field)) => Ok(field),
+                None => {
+                    let message =
+                        format!("could not identify column \"{name}\" in record data type");
+                    Err(Error::new(state::UNDEFINED_COLUMN, message).position(arg.pos + 1))
+                }
+            },
+            ty if made::is_composite(ty) => {
+                let found = self.fields_of(&bound)?.into_iter().find(|(n, _)| n == name);
+                match found {
+                    Some((_, field)) => Ok(field),
+                    None => missing(&type_name(ty)),
+                }
+            }
+            other => {
+                let message = format!(
+                    "column notation .{name} applied to type {}, which is not a composite type",
+                    type_name(other)
+                );
+                Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(arg.pos + 1))
+            }
+        }
+    }
+
+    /// Whether a name alone is no column's: then it may be a table's.
+    fn is_no_column(&self, name: &str, _pos: Pos, scope: &Scope<'_>) -> bool {
+        !scope.names.columns.iter().any(|c| c.name == name)
+    }
+
+    /// The fields of a row, by name; none of a record that only running it would tell.
+    pub(super) fn fields_of(&mut self, row: &Expr) -> Result<Vec<(String, Expr)>> {
+        if let Some((values, names)) = row_fields(row) {
+            let name = |i: usize| match names {
+                Some(names) => names[i].to_string(),
+                None => format!("f{}", i + 1),
+            };
+            let named = values.iter().enumerate();
+            return Ok(named.map(|(i, v)| (name(i), v.clone())).collect());
+        }
+        let columns = row_columns(row);
+        if !columns.is_empty() {
+            let field = |(column, index): (RelColumn, u16)| {
+                let value = Expr::Field {
+                    row: Box::new(row.clone()),
+                    index,
+                    ty: column.ty,
+                };
+                (column.name, value)
+            };
+            return Ok(columns.into_iter().zip(0..).map(field).collect());
+        }
+        let known = |var: &Var| {
+            let mut records = self.records.iter();
+            records.find(|(rel, column, _)| (*rel, *column) == (var.rel, var.column))
+        };
+        if let Expr::Var(var) = row
+            && let Some((.., fields)) = known(var)
+        {
+            let fields = fields.iter().enumerate().map(|(i, (name, ty))| {
+                let value = Expr::Field {
+                    row: Box::new(row.clone()),
+                    index: i as u16,
+                    ty: *ty,
+                };
+                (name.clone(), value)
+            });
+            return Ok(fields.collect());
+        }
+        let Some(def) = self.catalog().composite(row.type_oid()) else {
+            return Ok(vec![]);
+        };
+        Ok(fields(&def)
+            .enumerate()
+            .map(|(i, field)| {
+                let value = Expr::Field {
+                    row: Box::new(row.clone()),
+                    index: i as u16,
+                    ty: field.ty,
+                };
+                (field.name.clone(), value)
+            })
+            .collect())
+    }
+
+    /// Which of a subquery's columns are records, and of what fields, where that can be seen.
+    pub(super) fn record_shapes(&self, query: &Query) -> Vec<(i16, Shape)> {
+        let Body::Select(select) = &query.body else {
+            return vec![];
+        };
+        let numbered = select.targets.iter().zip(1..);
+        let shapes = numbered.filter_map(|(target, number)| match &target.expr {
+            Expr::Row(values, names) => {
+                let name = |i: usize| match names {
+                    Some(names) => names[i].to_string(),
+                    None => format!("f{}", i + 1),
+                };
+                let fields = values.iter().enumerate();
+                Some((number, fields.map(|(i, v)| (name(i), v.ty())).collect()))
+            }
+            Expr::Var(var) => {
+                let mut records = self.records.iter();
+                let known =
+                    records.find(|(rel, column, _)| (*rel, *column) == (var.rel, var.column))?;
+                Some((number, known.2.clone()))
+            }
+            _ => None,
+        });
+        shapes.collect()
+    }
+
+    pub(super) fn note_records(&mut self, item: &FromItem, shapes: Vec<(i16, Shape)>) {
+        if let FromItem::Rel(rel) = item {
+            let shapes = shapes.into_iter();
+            self.records
+                .extend(shapes.map(|(column, shape)| (rel.id, column, shape)));
+        }
+    }
+
+    /// `(value).*`
+    pub(super) fn spread(
+        &mut self,
+        arg: &ast::Expr,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<(String, Expr)>> {
+        let bound = self.expr(arg, scope)?;
+        let ty = bound.type_oid();
+        let fields = self.fields_of(&bound)?;
+        if fields.is_empty() && !made::is_composite(ty) {
+            let message = match ty {
+                oid::RECORD => "record type has not been registered".to_owned(),
+                ty => format!("type {} is not composite", type_name(ty)),
+            };
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(arg.pos + 1));
+        }
+        Ok(fields)
+    }
+
+    fn new_field(&mut self, ast: &ast::ColumnDef) -> Result<ColumnDef> {
+        let Declared { ty, domain } = self.declared(&ast.ty)?;
+        check_storable(&ast.name, ty.oid)?;
+        if domain.is_some() {
+            let what = "an attribute of a domain type";
+            return Err(Error::unsupported(what).position(ast.ty.name.pos + 1));
+        }
+        let mut field = ColumnDef::new(&ast.name, ty);
+        if let Some(collation) = &ast.collation {
+            field.collation = self.column_collation(collation, ty)?;
+        }
+        Ok(field)
+    }
+
+    pub(super) fn create_composite(
+        &mut self,
+        name: &ast::Name,
+        columns: &[ast::ColumnDef],
+    ) -> Result<Ddl> {
+        let schema = self.creation_schema(name)?;
+        let mut made: Vec<ColumnDef> = Vec::with_capacity(columns.len());
+        for column in columns {
+            if made.iter().any(|f| f.name == column.name) {
+                let message = format!("column \"{}\" specified more than once", column.name);
+                return Err(Error::new(state::DUPLICATE_COLUMN, message));
+            }
+            made.push(self.new_field(column)?);
+        }
+        Ok(Ddl::CreateComposite(TypeDef {
+            oid: Oid::NONE,
+            schema,
+            name: name.last().to_owned(),
+            owner: self.ctx.user,
+            labels: vec![],
+            domain: None,
+            fields: Some(made),
+        }))
+    }
+
+    pub(super) fn alter_composite(
+        &mut self,
+        name: &ast::Name,
+        changes: &[FieldChange],
+    ) -> Result<Ddl> {
+        let target = self.find_type_object(name)?;
+        let def = self.catalog().made_type(target.oid).cloned();
+        let Some(def) = def.filter(|d| d.fields.is_some()) else {
+            let message = format!("\"{name}\" is not a composite type");
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+        };
+        let mut new = (*def).clone();
+        let list = new.fields.get_or_insert_default();
+        let find = |list: &[ColumnDef], field: &str| {
+            list.iter()
+                .position(|f| !f.dropped && f.name == field)
+                .ok_or_else(|| {
+                    let message = format!(
+                        "column \"{field}\" of relation \"{}\" does not exist",
+                        def.name
+                    );
+                    Error::new(state::UNDEFINED_COLUMN, message)
+                })
+        };
+        let taken = |list: &[ColumnDef], field: &str| match find(list, field) {
+            Err(_) => Ok(()),
+            Ok(_) => {
+                let message = format!(
+                    "column \"{field}\" of relation \"{}\" already exists",
+                    def.name
+                );
+                Err(Error::new(state::DUPLICATE_COLUMN, message))
+            }
+        };
+        for change in changes {
+            match change {
+                FieldChange::Add(column) => {
+                    taken(list, &column.name)?;
+                    let field = self.new_field(column)?;
+                    self.must_not_contain(field.shown_type(), def.oid)?;
+                    list.push(field);
+                }
+                FieldChange::Drop { name, if_exists } => match find(list, name) {
+                    Ok(place) => list[place].dropped = true,
+                    Err(e) if *if_exists => {
+                        let message = format!("{}, skipping", e.message());
+                        self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+                    }
+                    Err(e) => return Err(e),
+                },
+                FieldChange::SetType { name, ty } => {
+                    let place = find(list, name)?;
+                    let Declared { ty, domain } = self.declared(ty)?;
+                    if domain.is_some() {
+                        return Err(Error::unsupported("an attribute of a domain type"));
+                    }
+                    self.must_not_contain(ty.oid, def.oid)?;
+                    list[place].ty = ty;
+                }
+                FieldChange::Rename { from, to } => {
+                    let place = find(list, from)?;
+                    taken(list, to)?;
+                    list[place].name.clone_from(to);
+                }
+            }
+        }
+        Ok(Ddl::AlterComposite(new))
+    }
+
+    /// The row type that a relation's name is as a type.
+    pub(super) fn row_type_named(&self, name: &ast::Name) -> Option<Arc<TypeDef>> {
+        let relation = self.find_relation(name).ok()??;
+        match relation {
+            Relation::Table(_) | Relation::View(_) => {
+                let ty = made::composite_oid(relation.oid())?;
+                self.catalog().composite(ty)
+            }
+            _ => None,
+        }
+    }
+
+    /// 2BP01 for a type that is a relation's rows'.
+    pub(super) fn not_a_row_type(&self, def: &TypeDef) -> Result<()> {
+        if self.catalog().made_type(def.oid).is_some() {
+            return Ok(());
+        }
+        let kind = match made::serial(def.oid).and_then(|oid| self.catalog().view(oid)) {
+            Some(_) => "view",
+            None => "table",
+        };
+        let name = &def.name;
+        let message = format!("cannot drop type {name} because {kind} {name} requires it");
+        Err(Error::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+            .hint(format!("You can drop {kind} {name} instead.")))
+    }
+
+    pub(super) fn composite_target(&self, def: &TypeDef) -> Target {
+        let kind = match def.domain {
+            Some(_) => TargetKind::Domain,
+            None => TargetKind::Type,
+        };
+        Target { kind, oid: def.oid }
+    }
+
+    /// Two rows of types made by users are compared only where they are of the same type.
+    pub(super) fn comparable(&self, left: &Expr, right: &Expr, pos: Pos) -> Result<()> {
+        let (l, r) = (left.type_oid(), right.type_oid());
+        let both = made::is_composite(l) && made::is_composite(r);
+        if !both || l == r {
+            return Ok(());
+        }
+        let types = |b: &Self, ty| {
+            let def = b.catalog().composite(ty);
+            def.map(|def| fields(&def).map(|f| f.ty.oid).collect::<Vec<_>>())
+        };
+        match types(self, l) == types(self, r) {
+            true => Ok(()),
+            false => Err(at(
+                Error::unsupported("comparing rows of different types"),
+                pos,
+            )),
+        }
+    }
+}
+
+/// A constant that was made text for want of a type goes into a field as if it had none.
+fn untyped(value: &Expr) -> Expr {
+    match value {
+        Expr::Const(constant, ty)
+            if *ty == SqlType::TEXT
+                && matches!(
+                    constant,
+                    throng_types::Datum::Text(_) | throng_types::Datum::Null
+                ) =>
+        {
+            Expr::Const(constant.clone(), SqlType::UNKNOWN)
+        }
+        value => value.clone(),
+    }
+}
