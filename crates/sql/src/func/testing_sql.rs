@@ -81,7 +81,9 @@ impl Evaluator<'_> {
                     .collect();
                 Ok((rows?, ret))
             }
-            Callee::Aggregate(_) | Callee::Window(_) => panic!("{name} is no plain function"),
+            Callee::Aggregate(_) | Callee::Window(_) | Callee::Routine(_) => {
+                panic!("{name} is no plain function")
+            }
         }
     }
 

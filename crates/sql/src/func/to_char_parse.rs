@@ -56,6 +56,10 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     /// An integer of at most so many characters, its sign among them.
     pub(super) fn number(&mut self, width: usize, name: &str) -> Result<i64> {
+        self.number_like(width, width.min(32), name)
+    }
+    /// The same, where an error shows so many characters.
+    fn number_like(&mut self, width: usize, shown: usize, name: &str) -> Result<i64> {
         if !self.exact {
             self.rest = self.rest.trim_start();
         }
@@ -67,7 +71,7 @@ impl Reader<'_> {
             .count();
         let (taken, rest) = self.rest.split_at(signed + digits);
         if digits == 0 {
-            let shown: String = self.rest.chars().take(width.min(32)).collect();
+            let shown: String = self.rest.chars().take(shown).collect();
             return Err(invalid(&shown, name).detail("Value must be an integer."));
         }
         self.rest = rest;
@@ -184,7 +188,8 @@ pub(super) fn read_item(
     to: &mut Read,
 ) -> Result<()> {
     let name = field_name(item);
-    let mut number = |shown: usize| reader.number(width(item, next, shown), name);
+    let mut number =
+        |shown: usize| reader.number_like(width(item, next, shown), shown.min(32), name);
     match item.field {
         Field::Year(digits) => {
             let before = reader.rest.trim_start().len();
