@@ -2,7 +2,7 @@
 
 use throng_sql::catalog::acl::{Kind, right};
 use throng_sql::catalog::{Relation, SequenceDef, Through};
-use throng_sql::func::EvalResult;
+use throng_sql::func::{EvalResult, Host, ObjectKind};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 
@@ -106,7 +106,19 @@ impl SessionHost<'_> {
             }
             "function" => {
                 let bits = wanted(list, &[Kind::Function])?;
-                Some(self.born_with(role, Kind::Function, &bits))
+                let routine = match &rest[0] {
+                    Datum::Text(name) => {
+                        self.object_oid(ObjectKind::ProcedureWithArguments, name)?
+                    }
+                    value => oid(value),
+                };
+                Some(match catalog.routine(routine) {
+                    Some(def) => {
+                        let has = |b: &u32| catalog.routine_rights(role, def, *b) != 0;
+                        bits.iter().any(has)
+                    }
+                    None => self.born_with(role, Kind::Function, &bits),
+                })
             }
             "language" => {
                 let bits = wanted(list, &[Kind::Language])?;

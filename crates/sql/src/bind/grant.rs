@@ -88,6 +88,17 @@ impl Binder<'_> {
                 let objects = names.iter().map(|name| self.granted(*kind, name));
                 (*kind, objects.collect::<Result<Vec<_>>>()?)
             }
+            GrantOn::Routines(word, names) => {
+                let mut objects = Vec::with_capacity(names.len());
+                for name in names {
+                    objects.push(Granted {
+                        kind: Kind::Function,
+                        oid: self.find_routine(*word, name)?.oid,
+                        as_table: false,
+                    });
+                }
+                (GrantKind::Function, objects)
+            }
             GrantOn::AllIn(kind, schemas) => (*kind, self.all_in(*kind, schemas)?),
             GrantOn::Future(_) => return Err(Error::internal("a grant on nothing")),
         };
@@ -187,6 +198,10 @@ impl Binder<'_> {
                 GrantKind::Sequence => {
                     let all = catalog.sequences().into_iter();
                     all.filter(|s| s.schema == schema).map(|s| s.oid).collect()
+                }
+                GrantKind::Function => {
+                    let all = catalog.routines().into_iter();
+                    all.filter(|r| r.schema == schema).map(|r| r.oid).collect()
                 }
                 _ => {
                     let (_, what, _) = grantable(kind)?;
@@ -430,11 +445,16 @@ impl Binder<'_> {
         }
         let relation = catalog.relation(target.oid);
         let schema = relation.as_ref().map(|r| r.schema());
-        let schema = schema.or_else(|| Some(catalog.made_type(target.oid)?.schema));
+        let schema = schema
+            .or_else(|| Some(catalog.made_type(target.oid)?.schema))
+            .or_else(|| Some(catalog.routine(target.oid)?.schema));
         let old = match (&relation, catalog.schema(target.oid)) {
             (Some(relation), _) => Some(relation.owner(catalog)),
             (None, Some(schema)) => Some(schema.owner),
-            _ => catalog.made_type(target.oid).map(|t| t.owner),
+            _ => {
+                let of_type = catalog.made_type(target.oid).map(|t| t.owner);
+                of_type.or_else(|| Some(catalog.routine(target.oid)?.owner))
+            }
         };
         if old == Some(owner) {
             return Ok(());

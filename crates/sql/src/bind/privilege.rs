@@ -12,7 +12,7 @@ use throng_types::{Error, Oid, Result};
 
 use super::Binder;
 use crate::catalog::acl::right;
-use crate::catalog::{Catalog, Relation, TableDef, ViewDef};
+use crate::catalog::{Catalog, Relation, RoutineDef, RoutineKind, TableDef, ViewDef};
 use crate::expr::{Expr, RelId};
 use crate::query::walk::Part;
 use crate::query::{
@@ -411,6 +411,20 @@ impl Binder<'_> {
         accesses
             .iter()
             .try_for_each(|access| access.check(catalog, &reads))
+    }
+
+    /// A user's function is called by who runs the statement, also inside a view.
+    pub(super) fn may_execute(&self, routine: &RoutineDef) -> Result<()> {
+        let held = |user: Oid| self.catalog().routine_rights(user, routine, right::EXECUTE);
+        if self.definition || held(self.ctx.user) != 0 {
+            return Ok(());
+        }
+        let what = match routine.kind {
+            RoutineKind::Procedure => "procedure",
+            _ => "function",
+        };
+        let message = format!("permission denied for {what} {}", routine.name);
+        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
     }
 
     /// A foreign key refers to a table: to columns of it, or to its primary key.

@@ -203,6 +203,7 @@ impl Binder<'_> {
         given: &[Oid],
         pos: Pos,
     ) -> Result<RoutineCall> {
+        self.may_execute(&def)?;
         let written: Vec<ArgDef> = def.call_args().cloned().collect();
         let actual = |ty: Oid| actual_type(ty, &found.declared, given).unwrap_or(ty);
         if let Some(fixed) = found.variadic_from {

@@ -116,10 +116,11 @@ impl Binder<'_> {
                 name: name.clone(),
                 only: false,
             },
-            RoutineChange::Object(ObjectChange::Owner(owner)) => Ddl::SetOwner {
-                target,
-                owner: self.role(owner)?,
-            },
+            RoutineChange::Object(ObjectChange::Owner(owner)) => {
+                let owner = self.role(owner)?;
+                self.may_give(target, owner)?;
+                Ddl::SetOwner { target, owner }
+            }
             RoutineChange::Object(ObjectChange::SetSchema(schema)) => Ddl::SetSchema {
                 target,
                 schema: self.schema(schema)?,

@@ -4,7 +4,7 @@ use throng_types::error::state;
 use throng_types::{Error, Result};
 
 use super::Parser;
-use super::ast::{Name, Statement};
+use super::ast::{Name, RoutineName, RoutineWord, Statement};
 
 /// GRANT or REVOKE of rights on objects.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,7 @@ pub struct GrantedRight {
 #[derive(Clone, Debug, PartialEq)]
 pub enum GrantOn {
     Objects(GrantKind, Vec<Name>),
+    Routines(RoutineWord, Vec<RoutineName>),
     /// ALL TABLES IN SCHEMA and its kin.
     AllIn(GrantKind, Vec<String>),
     /// In ALTER DEFAULT PRIVILEGES: objects that are still to be made.
@@ -185,7 +186,11 @@ impl Parser<'_> {
             "database" => GrantKind::Database,
             "schema" => GrantKind::Schema,
             "type" | "domain" => GrantKind::Type,
-            "function" | "procedure" | "routine" => GrantKind::Function,
+            "function" | "procedure" | "routine" => {
+                self.advance();
+                let routines = self.list(Self::routine_with_args)?;
+                return Ok(GrantOn::Routines(Self::routine_word(&word), routines));
+            }
             "language" => GrantKind::Other("language"),
             "foreign" => GrantKind::Other("foreign object"),
             "large" => GrantKind::Other("large object"),
@@ -203,7 +208,6 @@ impl Parser<'_> {
             kind,
             match kind {
                 GrantKind::Database | GrantKind::Schema => self.list(single)?,
-                GrantKind::Function => self.list(Self::function_signature)?,
                 GrantKind::Other(_) => {
                     while !self.at_end() && !self.is_punct(';') && !self.any_of(&["to", "from"]) {
                         self.advance();
@@ -213,23 +217,6 @@ impl Parser<'_> {
                 _ => self.list(Self::any_name)?,
             },
         ))
-    }
-
-    /// A function's name; what its arguments are is skipped, as none can be granted on yet.
-    fn function_signature(&mut self) -> Result<Name> {
-        let name = self.any_name()?;
-        if self.is_punct('(') {
-            let mut depth = 0;
-            while !self.at_end() {
-                depth += i32::from(self.is_punct('('));
-                depth -= i32::from(self.is_punct(')'));
-                self.advance();
-                if depth == 0 {
-                    break;
-                }
-            }
-        }
-        Ok(name)
     }
 
     fn plural_kind(&mut self) -> Result<GrantKind> {

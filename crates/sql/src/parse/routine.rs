@@ -322,7 +322,7 @@ impl Parser<'_> {
         Ok(if minus { -value } else { value })
     }
 
-    fn routine_word(word: &str) -> RoutineWord {
+    pub(super) fn routine_word(word: &str) -> RoutineWord {
         match word {
             "procedure" => RoutineWord::Procedure,
             "routine" => RoutineWord::Routine,
@@ -332,7 +332,7 @@ impl Parser<'_> {
     }
 
     /// `f`, `f(int, OUT text)`
-    fn routine_with_args(&mut self) -> Result<RoutineName> {
+    pub(super) fn routine_with_args(&mut self) -> Result<RoutineName> {
         let name = self.routine_name()?;
         let args = match self.is_punct('(') {
             true => Some(self.routine_args()?),

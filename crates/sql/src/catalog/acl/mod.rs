@@ -15,7 +15,7 @@ pub use text::{NamedItem, item_text, items_of};
 
 use throng_types::{Datum, Oid};
 
-use super::{AclItem, Catalog, DefaultPrivilegesDef, PrivilegesDef, Relation, builtin};
+use super::{AclItem, Catalog, DefaultPrivilegesDef, PrivilegesDef, Relation, RoutineDef, builtin};
 
 /// Rights, PostgreSQL's bits.
 pub mod right {
@@ -429,6 +429,21 @@ impl Catalog {
         match self.is_superuser(role) {
             true => wanted,
             false => self.granted(role, &self.type_acl(ty, owner), owner, wanted),
+        }
+    }
+
+    /// The grants on a function that a user made.
+    pub fn routine_acl(&self, routine: &RoutineDef) -> Vec<AclItem> {
+        match self.stored_acl(builtin::class::PROCEDURE, routine.oid, 0) {
+            Some(def) => def.items.clone(),
+            None => Kind::Function.defaults(routine.owner),
+        }
+    }
+
+    pub fn routine_rights(&self, role: Oid, routine: &RoutineDef, wanted: u32) -> u32 {
+        match self.is_superuser(role) {
+            true => wanted,
+            false => self.granted(role, &self.routine_acl(routine), routine.owner, wanted),
         }
     }
 

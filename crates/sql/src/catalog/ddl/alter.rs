@@ -699,6 +699,7 @@ impl Run<'_> {
             TargetKind::Schema => builtin::class::NAMESPACE,
             TargetKind::Type => builtin::class::TYPE,
             TargetKind::Database => builtin::class::DATABASE,
+            TargetKind::Routine(_) => builtin::class::PROCEDURE,
             _ => builtin::class::RELATION,
         };
         if let Some(old) = self.owner_of(target.oid) {

@@ -29,7 +29,9 @@ impl Run<'_> {
         for object in &grant.objects {
             match object.kind {
                 Kind::Relation | Kind::Sequence => self.grant_on_relation(grant, *object)?,
-                Kind::Database | Kind::Schema | Kind::Type => self.grant_on(grant, *object)?,
+                Kind::Database | Kind::Schema | Kind::Type | Kind::Function => {
+                    self.grant_on(grant, *object)?;
+                }
                 kind => {
                     let what = format!("GRANT of privileges on a {}", kind.name());
                     return Err(Error::unsupported(what));
@@ -53,6 +55,16 @@ impl Run<'_> {
                 let items = catalog.schema_acl(def.oid);
                 (
                     builtin::class::NAMESPACE,
+                    def.name.clone(),
+                    def.owner,
+                    items,
+                )
+            }
+            Kind::Function => {
+                let def = catalog.routine(object.oid).ok_or_else(missing)?;
+                let items = catalog.routine_acl(def);
+                (
+                    builtin::class::PROCEDURE,
                     def.name.clone(),
                     def.owner,
                     items,
@@ -306,6 +318,7 @@ impl Run<'_> {
             builtin::class::RELATION,
             builtin::class::NAMESPACE,
             builtin::class::TYPE,
+            builtin::class::PROCEDURE,
         ] {
             let stored = self.catalog().stored_acls(class, object);
             let about = stored.filter(|(n, _)| column.is_none_or(|column| column == *n));

@@ -7,7 +7,7 @@ use super::Run;
 use super::grant::column_name;
 use crate::catalog::acl::{self, Revoke, Update, right};
 use crate::catalog::{AclItem, Object, builtin};
-use crate::command::{Target, TargetKind};
+use crate::command::{RoutineWord, Target, TargetKind};
 use crate::parse::quote_ident;
 
 impl Run<'_> {
@@ -24,6 +24,7 @@ impl Run<'_> {
                     Object::Schema(d) => (d.owner, TargetKind::Schema),
                     Object::Type(d) => (d.owner, TargetKind::Type),
                     Object::Database(d) => (d.owner, TargetKind::Database),
+                    Object::Routine(d) => (d.owner, TargetKind::Routine(RoutineWord::Routine)),
                     _ => return None,
                 };
                 (owner == role).then_some(Target {
@@ -111,6 +112,7 @@ impl Run<'_> {
             Some(Object::Schema(d)) => Some(d.owner),
             Some(Object::Database(d)) => Some(d.owner),
             Some(Object::Type(d)) => Some(d.owner),
+            Some(Object::Routine(d)) => Some(d.owner),
             _ => catalog.relation(object).map(|r| r.owner(catalog)),
         }
     }

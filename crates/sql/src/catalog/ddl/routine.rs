@@ -6,6 +6,8 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Run;
+use crate::catalog::acl::Kind;
+use crate::catalog::builtin::class;
 use crate::catalog::{ConstraintKind, RoutineDef};
 use crate::command::RoutineAttributes;
 
@@ -33,6 +35,8 @@ impl Run<'_> {
             None => {
                 self.routine_name_is_free(&def, def.schema, &def.name)?;
                 def.oid = self.host.next_oid();
+                let (oid, owner, schema) = (def.oid, def.owner, def.schema);
+                self.grant_defaults(class::PROCEDURE, oid, owner, schema, Kind::Function);
             }
         }
         self.edit.put(def);

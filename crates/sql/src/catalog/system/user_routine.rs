@@ -4,7 +4,7 @@ use throng_types::sqltype::{element_of, format_type, made};
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 
 use super::{Rows, row};
-use crate::catalog::{ArgDef, ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind};
+use crate::catalog::{ArgDef, ArgMode, Catalog, RoutineBody, RoutineDef, RoutineKind, builtin};
 use crate::func::Volatility;
 use crate::parse::{quote_ident, quote_literal};
 
@@ -111,7 +111,15 @@ pub(super) fn proc_rows(catalog: &Catalog) -> Rows {
     catalog
         .routines()
         .into_iter()
-        .map(|d| proc_row(d))
+        .map(|d| {
+            let mut row = proc_row(d);
+            // The last column is `proacl`.
+            if let Some(acl) = row.last_mut() {
+                let class = builtin::class::PROCEDURE;
+                *acl = super::relation::privileges(catalog, class, d.oid, 0);
+            }
+            row
+        })
         .collect()
 }
 
