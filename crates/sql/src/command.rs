@@ -498,7 +498,7 @@ pub enum NewConstraintKind {
 #[derive(Clone, Debug)]
 pub enum AlterTable {
     AddColumn {
-        column: NewColumn,
+        column: Box<NewColumn>,
         constraints: Vec<NewConstraint>,
     },
     DropColumn {

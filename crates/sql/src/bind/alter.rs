@@ -80,7 +80,7 @@ impl Binder<'_> {
                 }
                 let constraints = std::mem::take(&mut draft.constraints);
                 out.push(AlterTable::AddColumn {
-                    column: new,
+                    column: Box::new(new),
                     constraints,
                 });
             }
@@ -525,7 +525,7 @@ impl Binder<'_> {
             column.is_virtual() || using.is_none() && domain.is_none() && same_bytes(column.ty, to);
         let cast = match column.is_virtual() {
             true => Expr::null(to),
-            false => self.to_domain(cast, domain)?,
+            false => self.in_domain(cast, domain)?,
         };
         let using = Box::new(slots_of_row(cast));
         Ok(AlterTable::SetType {

@@ -139,7 +139,7 @@ impl Binder<'_> {
                 .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
                 .position(pos + 1)
         })?;
-        self.to_domain(cast, domain)
+        self.in_domain(cast, domain)
     }
 
     /// A function of one's own choosing applied to arguments.

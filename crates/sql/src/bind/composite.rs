@@ -21,8 +21,11 @@ use crate::func::CastContext;
 use crate::parse::ast::{self, FieldChange, Node, Pos};
 use crate::query::{Body, FromItem, Query, RelColumn};
 
+/// The values of a row, and their names where they have some.
+type RowParts<'a> = (&'a [Expr], Option<&'a Arc<[Text]>>);
+
 /// The fields of a row that is written out or a table's, whatever type it was given.
-pub(super) fn row_fields(expr: &Expr) -> Option<(&[Expr], Option<&Arc<[Text]>>)> {
+pub(super) fn row_fields(expr: &Expr) -> Option<RowParts<'_>> {
     match expr {
         Expr::Row(fields, names) => Some((fields, names.as_ref())),
         Expr::Cast {
@@ -117,7 +120,7 @@ impl Binder<'_> {
                     i + 1
                 )));
             };
-            values.push(self.to_domain(cast, field.domain)?);
+            values.push(self.in_domain(cast, field.domain)?);
         }
         let names = wanted.iter().map(|f| Text::new(&f.name)).collect();
         let row = Expr::Row(values, Some(names));

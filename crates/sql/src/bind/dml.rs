@@ -98,7 +98,7 @@ impl Binder<'_> {
         }
         let of_domain = || self.domain_default(column.domain);
         let Some(text) = column.default.clone().or_else(of_domain) else {
-            return self.to_domain(Expr::null(column.ty), column.domain);
+            return self.in_domain(Expr::null(column.ty), column.domain);
         };
         let ast = crate::parse::parse_expr(&text)?;
         let stored = |mut e: Error| {

@@ -175,7 +175,7 @@ impl Binder<'_> {
     }
 
     /// A value of the base type as one of the domain.
-    pub(super) fn to_domain(&mut self, value: Expr, domain: Option<Oid>) -> Result<Expr> {
+    pub(super) fn in_domain(&mut self, value: Expr, domain: Option<Oid>) -> Result<Expr> {
         match domain {
             None => Ok(value),
             Some(domain) => {
@@ -220,14 +220,15 @@ impl Binder<'_> {
 
     /// Casts a value stored into a column, and makes it its domain's.
     pub(super) fn assign_to(&mut self, expr: Expr, column: &ColumnDef, pos: Pos) -> Result<Expr> {
-        if column.domain.is_some() && self.domain_of(&expr) == column.domain {
-            if matches!(expr, Expr::ToDomain(..)) {
-                return Ok(expr);
-            }
+        if column.domain.is_some()
+            && self.domain_of(&expr) == column.domain
+            && matches!(expr, Expr::ToDomain(..))
+        {
+            return Ok(expr);
         }
         let shown = column.domain.unwrap_or(column.ty.oid);
         let value = self.assign_shown(expr, &column.name, column.ty, shown, pos)?;
-        self.to_domain(value, column.domain)
+        self.in_domain(value, column.domain)
     }
 
     /// A check over VALUE, which is `Slot(0)`.

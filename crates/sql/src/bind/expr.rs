@@ -815,7 +815,7 @@ impl Binder<'_> {
                 scope,
             )?;
             let array = self.explicit_cast(array, to, pos)?;
-            return self.to_domain(array, domain);
+            return self.in_domain(array, domain);
         }
         let bound = self.expr(arg, scope)?;
         let place = if bound.type_oid() == oid::UNKNOWN {
@@ -824,7 +824,7 @@ impl Binder<'_> {
             pos
         };
         let cast = self.explicit_cast(bound, to, place)?;
-        self.to_domain(cast, domain)
+        self.in_domain(cast, domain)
     }
 
     fn array(

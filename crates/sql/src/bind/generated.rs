@@ -158,7 +158,7 @@ impl Binder<'_> {
         bound.for_each_var(&mut |var| columns.extend(u16::try_from(var.column).ok()));
         columns.sort_unstable();
         columns.dedup();
-        let value = self.to_domain(written.clone(), column.domain)?;
+        let value = self.in_domain(written.clone(), column.domain)?;
         let mut generated = Generated {
             expr: kept_text(&written, table, rel, self.catalog(), self.ctx.eval),
             columns,
@@ -226,7 +226,7 @@ impl Binder<'_> {
                     column: attnum as i16,
                     ty: column.ty,
                 });
-                values.push((attnum, self.to_domain(var, column.domain)?));
+                values.push((attnum, self.in_domain(var, column.domain)?));
             }
         }
         Ok(values)

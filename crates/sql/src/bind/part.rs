@@ -95,7 +95,7 @@ impl Binder<'_> {
             what: What::Column,
         };
         let whole = self.part_replaced(base, &target, &steps(parts), value, scope)?;
-        self.to_domain(whole, column.domain)
+        self.in_domain(whole, column.domain)
     }
 
     fn part_replaced(
@@ -138,7 +138,7 @@ impl Binder<'_> {
                     ty: found[index].ty,
                 };
                 let value = self.part_replaced(inner, &target.field(field), rest, value, scope)?;
-                let value = self.to_domain(value, found[index].domain)?;
+                let value = self.in_domain(value, found[index].domain)?;
                 let place = Place::Field {
                     index: index as u16,
                     fields: found

@@ -554,7 +554,7 @@ impl Binder<'_> {
             (None, false) => Some(source.text.clone()),
             _ => None,
         };
-        self.to_domain(cast, column.domain)
+        self.in_domain(cast, column.domain)
     }
 
     pub(super) fn default_expr(&mut self, ast: &ast::Expr) -> Result<Expr> {

@@ -114,6 +114,9 @@ pub mod builtin {
     }
 }
 
+/// Of an object (0) and of its columns.
+type ColumnPrivileges = BTreeMap<u16, Arc<PrivilegesDef>>;
+
 /// The oids of what predefined roles are in. PostgreSQL gives these out at initdb, from 10000 on.
 const FIRST_PREDEFINED_MEMBERSHIP: u32 = 10_233;
 
@@ -135,7 +138,7 @@ pub struct Catalog {
     links: Map<Oid, Arc<Links>>,
     comments: Map<(Oid, Oid, u16), Oid>,
     /// By class and object: of the object (0) and of its columns.
-    privileges: Map<(Oid, Oid), Arc<BTreeMap<u16, Arc<PrivilegesDef>>>>,
+    privileges: Map<(Oid, Oid), Arc<ColumnPrivileges>>,
     /// By age.
     default_acls: Arc<Vec<Arc<DefaultPrivilegesDef>>>,
     /// By member.

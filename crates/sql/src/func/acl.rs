@@ -55,7 +55,7 @@ pub(crate) fn read_aclitem(ctx: &EvalContext<'_>, text: &str) -> throng_types::R
         }
     }
     item.grantor = Some(grantor.unwrap_or_else(|| role_name(ctx, builtin::SUPERUSER)));
-    Ok(Datum::Text(Text::new(&item.text())))
+    Ok(Datum::Text(Text::new(item.text())))
 }
 
 fn acldefault(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

@@ -424,8 +424,11 @@ pub struct LockTarget {
     pub strength: RowLockStrength,
     pub wait: LockWait,
     /// Of a table with children: where the input row has the oid of the row's table, and the tables with their entries.
-    pub family: Option<(u32, Vec<(RelId, Arc<TableDef>)>)>,
+    pub family: Option<(u32, Vec<TableEntry>)>,
 }
+
+/// A table under the entry that it is read by.
+pub type TableEntry = (RelId, Arc<TableDef>);
 
 /// A condition on the new row.
 #[derive(Clone, Debug, PartialEq)]

@@ -459,7 +459,7 @@ impl Run<'_> {
             }
         }
         Ok(Some(AlterTable::AddColumn {
-            column: own,
+            column: Box::new(own),
             constraints: vec![],
         }))
     }

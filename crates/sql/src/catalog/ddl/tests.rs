@@ -97,6 +97,7 @@ fn work(bench: &mut Workbench, sql: &str) -> String {
         Work::CheckNotNull { .. } => "not-null",
         Work::CheckDomain(_) => "domain",
         Work::CheckRows { .. } => "check",
+        Work::CheckPartition { .. } => "partition",
         Work::CheckForeignKey { .. } => "fk",
         Work::Fill { .. } => "fill",
     };

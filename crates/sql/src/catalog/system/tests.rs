@@ -6,8 +6,8 @@ use throng_types::{Array, FileId, SqlType, oid};
 use super::*;
 use crate::catalog::{
     ColumnDef, ColumnStats, CommentDef, ConstraintDef, ConstraintKind, FkAction, ForeignKey,
-    Identity, IndexColumn, IndexDef, MembershipDef, Persistence, RoleDef, SequenceDef, StatsDef,
-    TableDef,
+    Identity, IndexColumn, IndexDef, Lineage, MembershipDef, Persistence, RoleDef, SequenceDef,
+    StatsDef, TableDef,
 };
 
 /// One session that holds two locks, and one setting; the reader is given.
