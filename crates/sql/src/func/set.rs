@@ -284,7 +284,8 @@ pub static FUNCTIONS: &[Function] = &[
         REGCLASS,
         partition_ancestors,
     )
-    .volatile(),
+    .volatile()
+    .columns(&[("relid", REGCLASS)]),
     Function::set(
         3423,
         "pg_partition_tree",

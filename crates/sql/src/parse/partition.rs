@@ -59,10 +59,10 @@ pub enum BoundKind {
 impl Parser<'_> {
     /// After the elements of CREATE TABLE.
     pub(super) fn partition_by(&mut self) -> Result<Option<PartitionBy>> {
-        let pos = self.pos();
         if !self.words(&["partition", "by"]) {
             return Ok(None);
         }
+        let pos = self.pos();
         let strategy = self.label()?;
         let parts = self.parens(|p| p.list(Self::partition_part))?;
         Ok(Some(PartitionBy {

@@ -99,7 +99,16 @@ impl Run<'_> {
 
     /// A CHECK that goes to children has a name from the start.
     fn name_constraint(&mut self, table: &TableDef, action: &mut AlterTable) -> Result<()> {
-        let AlterTable::AddConstraint(new) = action else {
+        let unnamed = |new: &&mut NewConstraint| {
+            new.name.is_none() && matches!(new.kind, NewConstraintKind::Check { .. })
+        };
+        // A column's second one gets its number when the first has its name.
+        let new = match action {
+            AlterTable::AddConstraint(new) => Some(new),
+            AlterTable::AddColumn { constraints, .. } => constraints.iter_mut().find(unnamed),
+            _ => None,
+        };
+        let Some(new) = new else {
             return Ok(());
         };
         if let (None, NewConstraintKind::Check { columns, .. }) = (&new.name, &new.kind) {
