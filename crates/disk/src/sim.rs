@@ -318,7 +318,8 @@ impl File for SimFile {
             .and_then(|()| self.room(end))
             .map_err(self.failed(Action::Extend))?;
         let mut file = self.file.lock();
-        if file.len() < end {
+        // Nothing is allocated of no bytes, wherever they would be.
+        if len > 0 && file.len() < end {
             file.set_len(end);
         }
         Ok(())

@@ -213,7 +213,7 @@ impl Binder<'_> {
             ..name.clone()
         };
         let found = match self.type_of(&plain) {
-            Ok(ty) => {
+            Ok(ty) if !made::is_composite(ty.oid) || self.row_of(&name.name)?.is_none() => {
                 if made::is_made(ty.oid) {
                     uses.push(element_of(ty.oid).unwrap_or(ty.oid));
                 }
@@ -223,11 +223,10 @@ impl Binder<'_> {
                     setof,
                 }
             }
-            Err(e) if e.code() == state::UNDEFINED_OBJECT && !name.array => {
-                let row_of = match self.find_relation(&name.name)? {
-                    Some(Relation::Table(table)) => table.oid,
-                    Some(Relation::View(view)) => view.oid,
-                    _ => return Err(e),
+            found => {
+                let Some(row_of) = self.row_of(&name.name)?.filter(|_| !name.array) else {
+                    found?;
+                    return Err(Error::internal("a row of no relation"));
                 };
                 uses.push(row_of);
                 Resolved {
@@ -236,9 +235,17 @@ impl Binder<'_> {
                     setof,
                 }
             }
-            Err(e) => return Err(e),
         };
         Ok(found)
+    }
+
+    /// The table or view whose rows a type's name stands for.
+    fn row_of(&self, name: &ast::Name) -> Result<Option<Oid>> {
+        Ok(match self.find_relation(name)? {
+            Some(Relation::Table(table)) => Some(table.oid),
+            Some(Relation::View(view)) => Some(view.oid),
+            _ => None,
+        })
     }
 
     fn column_type(&mut self, column: &ast::Name) -> Result<SqlType> {

@@ -48,7 +48,7 @@ pub const MAX_DEPTH: u32 = 250;
 
 /// Bytes of stack that a thread needs to take statements of that depth through binding, planning
 /// and evaluation, in a build without optimisation.
-pub const STACK: usize = 8 << 20;
+pub const STACK: usize = 32 << 20;
 
 /// All statements of a text, empty ones left out.
 ///
