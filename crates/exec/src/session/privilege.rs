@@ -157,11 +157,11 @@ impl SessionHost<'_> {
         if let (Some(relation), "sequence") = (&relation, what)
             && !matches!(relation, Relation::Sequence(_))
         {
-            let message = format!("\"{}\" is not a sequence", relation.name());
-            if matches!(rest[0], Datum::Text(_)) {
-                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).into());
-            }
-            return Ok(Datum::Null);
+            let Datum::Text(written) = &rest[0] else {
+                return Ok(Datum::Null);
+            };
+            let message = format!("\"{written}\" is not a sequence");
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message).into());
         }
         let column = match (&relation, what) {
             (Some(relation), "column") => match self.column_number(relation, &rest[1])? {

@@ -239,15 +239,22 @@ impl Binder<'_> {
         let inserted: Vec<u16> = columns.iter().map(|(n, _)| *n).collect();
         self.writes(&target.links, right::INSERT, &inserted);
         let mut read: Vec<&Expr> = returning.iter().map(|t| &t.expr).collect();
+        let mut rels = vec![rel, old];
         if let Some(clause) = &on_conflict {
             self.reads_arbiters(&target.links, &clause.arbiters);
-            if let ConflictAction::Update { set, filter, .. } = &clause.action {
+            if let ConflictAction::Update {
+                excluded,
+                set,
+                filter,
+            } = &clause.action
+            {
+                rels.push(*excluded);
                 let updated: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
                 self.writes(&target.links, right::UPDATE, &updated);
                 read.extend(set.iter().map(|(_, e)| e).chain(filter));
             }
         }
-        self.reads_target(&target.links, &[rel, old], &target.exprs, &read);
+        self.reads_target(&target.links, &rels, &target.exprs, &read);
         checks.extend(target.checks);
         Ok(Insert {
             table,
