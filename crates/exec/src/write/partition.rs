@@ -312,9 +312,9 @@ fn own_arbiters(table: &TableDef, arbiters: &[Oid], cx: &Context<'_>) -> Result<
     let indexes = catalog.indexes_of(table.oid).iter().map(|i| i.oid);
     let found: Vec<Oid> = indexes.filter(|oid| is_part(*oid)).collect();
     if found.is_empty() {
-        return Err(Error::internal(
-            "a partition without the index of a conflict",
-        ));
+        let message =
+            "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+        return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message));
     }
     Ok(found)
 }

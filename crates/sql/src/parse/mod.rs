@@ -410,7 +410,8 @@ impl<'a> Parser<'a> {
     }
     /// The text from `start` to the last token taken.
     fn text_from(&self, start: Pos) -> String {
-        self.sql[start as usize..self.last_end() as usize].to_string()
+        let taken = self.sql.get(start as usize..self.last_end() as usize);
+        taken.unwrap_or_default().to_string()
     }
     fn if_not_exists(&mut self) -> bool {
         self.words(&["if", "not", "exists"])

@@ -84,7 +84,7 @@ impl Run<'_> {
         let name = self.role_called(role);
         if granting && role == builtin::PG_DATABASE_OWNER {
             let message = format!("role \"{name}\" cannot have explicit members");
-            return Err(Error::internal(message));
+            return Err(Error::new(state::INVALID_GRANT_OPERATION, message));
         }
         let verb = if granting { "grant" } else { "revoke" };
         let message = format!("permission denied to {verb} role \"{name}\"");
@@ -166,7 +166,7 @@ impl Run<'_> {
             let wrong = |message: String| Err(Error::new(state::INVALID_GRANT_OPERATION, message));
             if *member == builtin::PG_DATABASE_OWNER {
                 let message = format!("role \"{}\" cannot be a member of any role", names.1);
-                return Err(Error::internal(message));
+                return wrong(message);
             }
             if self
                 .catalog()

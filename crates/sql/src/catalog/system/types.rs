@@ -88,6 +88,7 @@ forms! {
     2950: 2952 uuid_in, 2953 uuid_out, 2961 uuid_recv, 2962 uuid_send;
     3220: 3229 pg_lsn_in, 3230 pg_lsn_out, 3238 pg_lsn_recv, 3239 pg_lsn_send;
     3802: 3806 jsonb_in, 3804 jsonb_out, 3805 jsonb_recv, 3803 jsonb_send;
+    4072: 4001 jsonpath_in, 4003 jsonpath_out, 4002 jsonpath_recv, 4004 jsonpath_send;
     3500: 3504 anyenum_in, 3505 anyenum_out;
     4089: 4084 regnamespacein, 4085 regnamespaceout, 4087 regnamespacerecv, 4088 regnamespacesend;
     4096: 4098 regrolein, 4092 regroleout, 4094 regrolerecv, 4095 regrolesend;
