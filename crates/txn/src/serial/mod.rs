@@ -21,10 +21,10 @@
 mod gaps;
 mod graph;
 mod holders;
-#[cfg(all(test, loom))]
-mod loom_tests;
 mod old;
 mod reads;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod targets;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

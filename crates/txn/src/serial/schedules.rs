@@ -1,7 +1,10 @@
 //! Whatever the order of steps, nobody slips through between a read and a write.
 
-use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use throng_sync::atomic::{AtomicU64, Ordering};
+use throng_sync::schedules::check;
+use throng_sync::thread::spawn;
 use throng_types::{FileId, Tid};
 
 use super::*;
@@ -12,11 +15,7 @@ fn tid(row: usize) -> Tid {
     Tid::new(0, row as u16 + 1)
 }
 
-fn check(body: impl Fn() + Sync + Send + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(body);
-}
+const EXECUTIONS: usize = 3000;
 
 /// Two rows, each with the id of who wrote it last, and who looks after their readers.
 struct World {
@@ -32,7 +31,7 @@ impl World {
         })
     }
 
-    fn begin(&self, xid: u64) -> std::sync::Arc<Member> {
+    fn begin(&self, xid: u64) -> Arc<Member> {
         let take = || ((), Csn(0));
         let (_, member) = self.serial.begin(1, false, Some(Xid(xid)), take);
         member.expect("a writer is followed")
@@ -66,14 +65,14 @@ impl World {
 }
 
 #[test]
-fn loom_of_two_who_write_what_the_other_has_read_one_commits() {
-    check(|| {
+fn of_two_who_write_what_the_other_has_read_one_commits() {
+    check(EXECUTIONS, || {
         let world = World::new();
         // Both begin before either ends.
         let (one, two) = (world.begin(10), world.begin(11));
         let other = {
             let world = world.clone();
-            loom::thread::spawn(move || {
+            spawn(move || {
                 let done = world.read(&two, 1).and_then(|()| world.write(&two, 11, 0));
                 world.end(&two, done)
             })
@@ -86,8 +85,8 @@ fn loom_of_two_who_write_what_the_other_has_read_one_commits() {
 }
 
 #[test]
-fn loom_a_lock_is_found_while_it_becomes_a_greater_one() {
-    check(|| {
+fn a_lock_is_found_while_it_becomes_a_greater_one() {
+    check(EXECUTIONS, || {
         let world = World::new();
         let reader = world.begin(10);
         for row in 0..2 {
@@ -97,7 +96,7 @@ fn loom_a_lock_is_found_while_it_becomes_a_greater_one() {
         let other = {
             let world = world.clone();
             // The third row of the page: its lock becomes the page's.
-            loom::thread::spawn(move || world.serial.targets.row(&reader, FILE, tid(2)))
+            spawn(move || world.serial.targets.row(&reader, FILE, tid(2)))
         };
         let found = world
             .serial
