@@ -6,14 +6,13 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
 use super::generated::wrong_value;
-use super::scope::{NamedColumn, NamedTable, Names, Scope};
+use super::scope::{NamedColumn, NamedTable, Names, Scope, of_entry, renamed};
 use super::updatable::{Verb, WriteTarget};
 use super::{Binder, Clause};
 use crate::catalog::acl::right;
 use crate::catalog::{ColumnDef, ConstraintKind, Identity, Relation, TableDef};
 use crate::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
 use crate::parse::ast::{self, Node, Overriding, Pos};
-use crate::query::walk::PartMut;
 use crate::query::{
     Body, Check, CheckOf, ConflictAction, Delete, FromItem, Insert, OnConflict, Query, Rel,
     RelKind, Select, Target, Update,
@@ -976,17 +975,6 @@ fn must_be_default(column: &ColumnDef) -> Result<()> {
     Err(wrong_value(message, name))
 }
 
-/// Takes the columns of one entry from another.
-pub(super) fn of_entry(expr: &mut Expr, from: RelId, to: RelId) {
-    expr.walk_mut(&mut |part| {
-        if let PartMut::Expr(Expr::Var(var)) = part
-            && var.rel == from
-        {
-            var.rel = to;
-        }
-    });
-}
-
 /// How many columns a source has, where that can be seen in what was written.
 fn written_width(source: &ast::Query) -> Option<usize> {
     match &source.body {
@@ -998,22 +986,4 @@ fn written_width(source: &ast::Query) -> Option<usize> {
         }
         _ => None,
     }
-}
-
-/// The same names with one entry's columns taken from another.
-pub(super) fn renamed(names: &Names, from: RelId, to: RelId) -> Names {
-    let change = |columns: &mut Vec<NamedColumn>| {
-        for column in columns {
-            of_entry(&mut column.expr, from, to);
-        }
-    };
-    let mut names = names.clone();
-    change(&mut names.columns);
-    for table in &mut names.tables {
-        change(&mut table.columns);
-        if table.rel == Some(from) {
-            table.rel = Some(to);
-        }
-    }
-    names
 }

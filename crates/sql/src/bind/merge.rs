@@ -13,8 +13,8 @@
 use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
 
-use super::dml::{may_be_missing, named_columns, of_entry, renamed, row_of};
-use super::scope::{Names, Scope};
+use super::dml::{may_be_missing, named_columns, row_of};
+use super::scope::{Names, Scope, of_entry, renamed};
 use super::updatable::{Verb, WriteTarget};
 use super::{Binder, Clause, at};
 use crate::expr::{Expr, RelId, Var, system};

@@ -9,6 +9,7 @@ use super::Binder;
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, Var, system};
 use crate::parse::ast::Pos;
+use crate::query::walk::PartMut;
 
 /// What a FROM item, or several, make visible.
 #[derive(Clone, Debug, Default)]
@@ -339,4 +340,33 @@ impl Binder<'_> {
         }
         Err(missing_table(table, scope).position(pos + 1))
     }
+}
+
+/// Takes the columns of one entry from another.
+pub(super) fn of_entry(expr: &mut Expr, from: RelId, to: RelId) {
+    expr.walk_mut(&mut |part| {
+        if let PartMut::Expr(Expr::Var(var)) = part
+            && var.rel == from
+        {
+            var.rel = to;
+        }
+    });
+}
+
+/// The same names with one entry's columns taken from another.
+pub(super) fn renamed(names: &Names, from: RelId, to: RelId) -> Names {
+    let change = |columns: &mut Vec<NamedColumn>| {
+        for column in columns {
+            of_entry(&mut column.expr, from, to);
+        }
+    };
+    let mut names = names.clone();
+    change(&mut names.columns);
+    for table in &mut names.tables {
+        change(&mut table.columns);
+        if table.rel == Some(from) {
+            table.rel = Some(to);
+        }
+    }
+    names
 }

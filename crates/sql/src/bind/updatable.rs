@@ -10,9 +10,9 @@ use throng_types::error::state;
 use throng_types::{Error, Result};
 
 use super::Binder;
-use super::dml::{renamed, row_names};
+use super::dml::row_names;
 use super::privilege::Link;
-use super::scope::{NamedColumn, NamedTable, Names};
+use super::scope::{NamedColumn, NamedTable, Names, renamed};
 use crate::catalog::{CheckOption, Relation, TableDef, ViewDef};
 use crate::expr::{Expr, RelId};
 use crate::parse::ast::{self, Pos};

@@ -1,8 +1,10 @@
 //! What was written: statements as trees of names and constants, with byte offsets for messages.
 
+mod copy;
 mod json;
 mod made;
 
+pub use copy::*;
 pub use json::*;
 pub use made::*;
 
@@ -975,37 +977,4 @@ pub enum RoleOption {
     Members(Vec<String>),
     /// Members that may grant it.
     Admins(Vec<String>),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Copy {
-    pub subject: CopySubject,
-    pub from: bool,
-    pub target: crate::command::CopyTarget,
-    pub options: Vec<CopyOption>,
-    pub filter: Option<Expr>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum CopySubject {
-    Table {
-        name: Name,
-        columns: Vec<(String, Pos)>,
-    },
-    Query(Box<Query>),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct CopyOption {
-    pub name: String,
-    pub value: CopyValue,
-    pub pos: Pos,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum CopyValue {
-    None,
-    Text(String),
-    Star,
-    List(Vec<String>),
 }

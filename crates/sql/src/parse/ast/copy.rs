@@ -1,0 +1,36 @@
+//! The syntax tree of COPY.
+
+use super::{Expr, Name, Pos, Query};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    pub subject: CopySubject,
+    pub from: bool,
+    pub target: crate::command::CopyTarget,
+    pub options: Vec<CopyOption>,
+    pub filter: Option<Expr>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopySubject {
+    Table {
+        name: Name,
+        columns: Vec<(String, Pos)>,
+    },
+    Query(Box<Query>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyOption {
+    pub name: String,
+    pub value: CopyValue,
+    pub pos: Pos,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopyValue {
+    None,
+    Text(String),
+    Star,
+    List(Vec<String>),
+}
