@@ -10,12 +10,33 @@ use throng_types::error::state;
 use throng_types::sqltype::{element_of, made};
 use throng_types::{Datum, Error, SqlType};
 
-use super::{Cx, Step};
+use super::{Cx, Row, Step};
 use super::{replace, routine, subplan};
 
 /// Whether a condition is true of a row: NULL is not true.
 pub fn holds(condition: &Expr, row: &[Datum], cx: &mut Cx) -> Step<bool> {
     Ok(eval(condition, row, cx)?.is_true())
+}
+
+/// Gives out a row that an operator has made, where it meets the operator's filter; `made` is false then, either way.
+pub fn show(
+    filter: Option<&Expr>,
+    pending: &mut Row,
+    made: &mut bool,
+    cx: &mut Cx,
+    row: &mut Row,
+) -> Step<bool> {
+    let shown = match filter {
+        Some(filter) => holds(filter, pending, cx)?,
+        None => true,
+    };
+    cx.evaluated();
+    *made = false;
+    match shown {
+        true => std::mem::swap(row, pending),
+        false => cx.tick()?,
+    }
+    Ok(shown)
 }
 
 /// The value of `expr` over `row`.

@@ -5,7 +5,7 @@ use throng_sql::func::{Body, Function, SetIterator};
 use throng_sql::plan::{FunctionScan, SetExpr};
 use throng_types::Datum;
 
-use super::eval::{eval, holds};
+use super::eval::{eval, show};
 use super::{BoxOperator, Cx, Operator, Row, Step, routine};
 
 /// What a function gives: many values, or one.
@@ -96,17 +96,10 @@ impl Operator for FunctionScanOp {
                 }
                 self.have_pending = true;
             }
-            let shown = match &self.plan.filter {
-                Some(filter) => holds(filter, &self.pending, cx)?,
-                None => true,
-            };
-            cx.evaluated();
-            self.have_pending = false;
-            if shown {
-                std::mem::swap(row, &mut self.pending);
+            let filter = self.plan.filter.as_ref();
+            if show(filter, &mut self.pending, &mut self.have_pending, cx, row)? {
                 return Ok(true);
             }
-            cx.tick()?;
         }
     }
 

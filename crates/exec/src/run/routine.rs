@@ -22,7 +22,7 @@ use throng_txn::Snapshot;
 use throng_types::datum::Record;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Text};
 
-use super::eval::{eval, holds};
+use super::eval::{eval, show};
 use super::{BoxOperator, Cx, Operator, Row, Step, Stop};
 use crate::run::context::Env;
 use crate::session::Effect;
@@ -281,17 +281,10 @@ impl Operator for RoutineScanOp {
                 }
                 self.have_pending = true;
             }
-            let shown = match &self.plan.filter {
-                Some(filter) => holds(filter, &self.pending, cx)?,
-                None => true,
-            };
-            cx.evaluated();
-            self.have_pending = false;
-            if shown {
-                std::mem::swap(row, &mut self.pending);
+            let filter = self.plan.filter.as_ref();
+            if show(filter, &mut self.pending, &mut self.have_pending, cx, row)? {
                 return Ok(true);
             }
-            cx.tick()?;
         }
     }
 

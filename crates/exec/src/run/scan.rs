@@ -11,7 +11,7 @@ use throng_sql::plan::{IndexScan, KeyMatch, SeqScan};
 use throng_types::key::{self, KeyOrder};
 use throng_types::{BlockNo, Datum, Tid};
 
-use super::eval::{eval, holds};
+use super::eval::{eval, holds, show};
 use super::{Cx, Operator, Row, Step, follow};
 use crate::large::Fetch;
 use crate::table::{Index, Table};
@@ -440,17 +440,10 @@ impl Operator for VirtualScanOp {
                 }));
                 self.have_pending = true;
             }
-            let shown = match self.filter {
-                Some(filter) => holds(filter, &self.pending, cx)?,
-                None => true,
-            };
-            cx.evaluated();
-            self.have_pending = false;
-            if shown {
-                std::mem::swap(row, &mut self.pending);
+            let filter = self.filter.as_ref();
+            if show(filter, &mut self.pending, &mut self.have_pending, cx, row)? {
                 return Ok(true);
             }
-            cx.tick()?;
         }
     }
 

@@ -13,7 +13,7 @@ use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error};
 
 use super::context::Kept;
-use super::eval::{eval as eval_expr, holds};
+use super::eval::{eval as eval_expr, show};
 use super::hashed::row_bytes;
 use super::limit::Values;
 use super::{BoxOperator, Cx, Operator, Row, Step};
@@ -242,17 +242,10 @@ impl Operator for CteScanOp {
             if !self.have_pending && !self.fetch(cx)? {
                 return Ok(false);
             }
-            let shown = match self.filter {
-                Some(filter) => holds(filter, &self.pending, cx)?,
-                None => true,
-            };
-            cx.evaluated();
-            self.have_pending = false;
-            if shown {
-                std::mem::swap(row, &mut self.pending);
+            let filter = self.filter.as_ref();
+            if show(filter, &mut self.pending, &mut self.have_pending, cx, row)? {
                 return Ok(true);
             }
-            cx.tick()?;
         }
     }
 

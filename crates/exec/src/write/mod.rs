@@ -430,25 +430,7 @@ async fn update_conflicting(
     let mut both = old.clone();
     both.push(Datum::Tid(at.tid));
     both.extend_from_slice(proposed);
-    let new = evaluate(execution, cx.env, |plan, cx| {
-        let Node::Insert(node) = &plan.node else {
-            return Ok(None);
-        };
-        let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
-            return Ok(None);
-        };
-        if let Some(filter) = &update.filter
-            && !holds(filter, &both, cx)?
-        {
-            return Ok(None);
-        }
-        let mut new = old.clone();
-        for (attnum, expr) in &update.set {
-            new[usize::from(*attnum) - 1] = eval(expr, &both, cx)?;
-        }
-        Ok(Some(new))
-    })
-    .await?;
+    let new = conflicting_set(execution, cx, &old, &both).await?;
     let Some(mut new) = new else {
         return Ok(Updated::Skipped);
     };
@@ -465,6 +447,35 @@ async fn update_conflicting(
         RowOutcome::SelfModified => Err(conflict::second_time()),
         _ => Ok(Updated::Gone),
     }
+}
+
+/// What DO UPDATE makes of the row in the way, `old`; none where its WHERE does not hold. `both`: that row, its system columns,
+/// then the proposed one.
+async fn conflicting_set(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    old: &[Datum],
+    both: &[Datum],
+) -> Result<Option<Row>> {
+    evaluate(execution, cx.env, |plan, cx| {
+        let Node::Insert(node) = &plan.node else {
+            return Ok(None);
+        };
+        let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
+            return Ok(None);
+        };
+        if let Some(filter) = &update.filter
+            && !holds(filter, both, cx)?
+        {
+            return Ok(None);
+        }
+        let mut new = old.to_vec();
+        for (attnum, expr) in &update.set {
+            new[usize::from(*attnum) - 1] = eval(expr, both, cx)?;
+        }
+        Ok(Some(new))
+    })
+    .await
 }
 
 /// Stores a new row and its index entries.

@@ -23,13 +23,13 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
 
 use super::foreign::ForeignKeys;
 use super::{
-    Compute, Context, Target, Updated, check_views, conflict, evaluate, failed_check, give,
-    insert_row, push_system, row, row_ref, store_update, wait_for,
+    Compute, Context, Target, Updated, check_views, conflict, conflicting_set, evaluate,
+    failed_check, give, insert_row, push_system, row, row_ref, store_update, wait_for,
 };
 use crate::large;
 use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
-use crate::run::eval::{eval, holds};
+use crate::run::eval::eval;
 use crate::run::{Row, Step};
 use crate::session::{Returning, next};
 
@@ -453,25 +453,7 @@ async fn update_conflicting(
     both.push(Datum::Tid(found.tid));
     both.push(Datum::Oid(leaf.table.oid.0));
     both.extend_from_slice(proposed);
-    let new = evaluate(execution, cx.env, |plan, cx| {
-        let Node::Insert(node) = &plan.node else {
-            return Ok(None);
-        };
-        let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
-            return Ok(None);
-        };
-        if let Some(filter) = &update.filter
-            && !holds(filter, &both, cx)?
-        {
-            return Ok(None);
-        }
-        let mut new = old_top.clone();
-        for (attnum, expr) in &update.set {
-            new[usize::from(*attnum) - 1] = eval(expr, &both, cx)?;
-        }
-        Ok(Some(new))
-    })
-    .await?;
+    let new = conflicting_set(execution, cx, &old_top, &both).await?;
     let Some(mut new) = new else {
         return Ok(Updated::Skipped);
     };

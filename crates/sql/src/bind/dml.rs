@@ -190,13 +190,7 @@ impl Binder<'_> {
         around: Option<&Scope<'_>>,
     ) -> Result<Insert> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, around)?;
-        let empty = Scope::empty();
-        let outer = Scope {
-            names: &super::scope::NO_NAMES,
-            outer: Some(around.unwrap_or(&empty)),
-            ctes: &ctes,
-            barred: None,
-        };
+        let outer = Scope::behind(&ctes, around);
         let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Insert)?;
         let (table, rel, old) = (target.table.clone(), target.rel, self.new_rel());
         let columns = self.insert_columns(ast, &target)?;
@@ -792,13 +786,7 @@ impl Binder<'_> {
         around: Option<&Scope<'_>>,
     ) -> Result<Update> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, around)?;
-        let empty = Scope::empty();
-        let outer = Scope {
-            names: &super::scope::NO_NAMES,
-            outer: Some(around.unwrap_or(&empty)),
-            ctes: &ctes,
-            barred: None,
-        };
+        let outer = Scope::behind(&ctes, around);
         let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Update)?;
         let (table, rel, new) = (target.table.clone(), target.rel, self.new_rel());
         self.note_virtual(new, &table);
@@ -856,13 +844,7 @@ impl Binder<'_> {
         around: Option<&Scope<'_>>,
     ) -> Result<Delete> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, around)?;
-        let empty = Scope::empty();
-        let outer = Scope {
-            names: &super::scope::NO_NAMES,
-            outer: Some(around.unwrap_or(&empty)),
-            ctes: &ctes,
-            barred: None,
-        };
+        let outer = Scope::behind(&ctes, around);
         let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Delete)?;
         let (table, rel) = (target.table.clone(), target.rel);
         let mut names = target.names.clone();

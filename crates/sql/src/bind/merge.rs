@@ -38,13 +38,7 @@ impl Binder<'_> {
             return Err(Error::new(state::SYNTAX_ERROR, message));
         }
         let ctes = self.bind_ctes(&ast.with, ast.recursive, around)?;
-        let empty = Scope::empty();
-        let outer = Scope {
-            names: &super::scope::NO_NAMES,
-            outer: Some(around.unwrap_or(&empty)),
-            ctes: &ctes,
-            barred: None,
-        };
+        let outer = Scope::behind(&ctes, around);
         check_reachable(&ast.whens)?;
         let place = self.accesses.len();
         let target = self.merge_target(ast)?;

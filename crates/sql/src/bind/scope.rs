@@ -115,6 +115,15 @@ impl<'s> Scope<'s> {
             barred: None,
         }
     }
+    /// What stands behind WITH queries sees: these, and what is around.
+    pub fn behind(ctes: &'s [CteName], outer: Option<&'s Scope<'s>>) -> Scope<'s> {
+        Scope {
+            names: &NO_NAMES,
+            outer,
+            ctes,
+            barred: None,
+        }
+    }
     fn levels(&self) -> impl Iterator<Item = &Scope<'s>> {
         std::iter::successors(Some(self), |s| s.outer)
     }

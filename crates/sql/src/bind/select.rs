@@ -3,7 +3,7 @@
 use throng_types::error::state;
 use throng_types::{Error, Result, SqlType};
 
-use super::scope::{CteReading, NO_NAMES, Names, Scope};
+use super::scope::{CteReading, Names, Scope};
 use super::{Binder, Clause, Level};
 use crate::expr::{Expr, RelId, SortKey, Var};
 use crate::func::CastContext;
@@ -32,13 +32,7 @@ impl Binder<'_> {
 
     fn query_with(&mut self, ast: &ast::Query, outer: Option<&Scope<'_>>) -> Result<Query> {
         let ctes = self.bind_ctes(&ast.with, ast.recursive, outer)?;
-        let empty = Scope::empty();
-        let scope = Scope {
-            names: &NO_NAMES,
-            outer: Some(outer.unwrap_or(&empty)),
-            ctes: &ctes,
-            barred: None,
-        };
+        let scope = Scope::behind(&ctes, outer);
         let mut query = self.query_body(ast, &scope)?;
         let own = ctes.iter().filter_map(|cte| match cte.reading {
             CteReading::Result(index) => Some(index),

@@ -5,7 +5,7 @@ use throng_types::sqltype::format_type;
 use throng_types::{Error, Result, SqlType};
 
 use super::Binder;
-use super::scope::{CteName, CteReading, NO_NAMES, Scope};
+use super::scope::{CteName, CteReading, Scope};
 use crate::parse::ast;
 use crate::parse::walk::{self, Place};
 use crate::query::{Cte, CteBody, Query, QueryKind, RelColumn, Target};
@@ -68,8 +68,7 @@ impl Binder<'_> {
         visible: &[CteName],
         outer: Option<&Scope<'_>>,
     ) -> Result<CteName> {
-        let empty = Scope::empty();
-        let scope = with_scope(visible, outer.unwrap_or(&empty));
+        let scope = Scope::behind(visible, outer);
         let (body, columns) = match &cte.statement {
             ast::Statement::Query(query) => {
                 let query = self.query(query, Some(&scope))?;
@@ -132,14 +131,13 @@ impl Binder<'_> {
         outer: Option<&Scope<'_>>,
     ) -> Result<CteName> {
         let recursion = well_formed(cte)?;
-        let empty = Scope::empty();
-        let around = with_scope(visible, outer.unwrap_or(&empty));
+        let around = Scope::behind(visible, outer);
         let inner = self.bind_ctes(
             &recursion.union.with,
             recursion.union.recursive,
             Some(&around),
         )?;
-        let scope = with_scope(&inner, &around);
+        let scope = Scope::behind(&inner, Some(&around));
         let init = self.operand(recursion.init, &scope)?;
         let types: Vec<SqlType> = init
             .columns()
@@ -164,8 +162,8 @@ impl Binder<'_> {
             columns: columns.clone(),
         }];
         // A name of the inner WITH hides the query's own.
-        let itself = with_scope(&own, &around);
-        let scope = with_scope(&inner, &itself);
+        let itself = Scope::behind(&own, Some(&around));
+        let scope = Scope::behind(&inner, Some(&itself));
         let term = self.operand(recursion.term, &scope)?;
         let term = self.term_of_types(cte, &recursion, &init, term)?;
         self.ctes[index as usize].body = CteBody::Recursive {
@@ -233,15 +231,6 @@ fn returned(targets: &[Target]) -> Vec<RelColumn> {
         ty: t.expr.ty(),
     };
     targets.iter().map(column).collect()
-}
-
-fn with_scope<'s>(ctes: &'s [CteName], outer: &'s Scope<'s>) -> Scope<'s> {
-    Scope {
-        names: &NO_NAMES,
-        outer: Some(outer),
-        ctes,
-        barred: None,
-    }
 }
 
 /// The columns under the names that are written after the WITH query's own.
