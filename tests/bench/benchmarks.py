@@ -8,10 +8,12 @@
 (fsync on, full page images or a doublewrite buffer on), and leaves DIR/PIECE.json; a piece takes up to six minutes, and
 without a name all are measured. `page` writes the page from what lies in DIR. No number on it is typed by hand.
 PostgreSQL does not run as root: pass --pguser NAME, and MariaDB runs as that user too. MariaDB is found by --mariadbd or
-in PATH, and left out where it is not; it takes part in the pieces of `select` and `tpcc`.
+in PATH, and left out where it is not; it takes part in the pieces of `select` and `tpcc`. Clients come by Unix-domain
+sockets, as pgbench does on the same machine unless it is told otherwise; with --tcp by TCP.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -70,31 +72,52 @@ PIECES = {
 }
 
 
+@contextlib.contextmanager
+def scratch_directory():
+    """Of a name that can be shown; sockets lie there, so whoever runs a server writes there."""
+    path = os.path.join(tempfile.gettempdir(), "throng-benchmarks")
+    os.mkdir(path)
+    try:
+        os.chmod(path, 0o1777)
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
 def measure(options, name):
     piece = PIECES[name]
     settings = piece.get("settings", {})
     servers, targets = {}, {}
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chmod(scratch, 0o755)
+    with scratch_directory() as scratch:
 
         def directory(server):
             path = os.path.join(scratch, server)
             os.mkdir(path)
             return path
 
+        def listens():
+            return {} if options.tcp else {"unix_socket_directories": scratch}
+
+        def url():
+            where = f"//postgres@127.0.0.1:{port}/postgres" if options.tcp else f"///postgres?host={scratch}&port={port}&user=postgres"
+            return f"postgres:{where}"
+
         try:
             port = options.port
             connections = 5000 if piece.get("alone") else 500
-            servers["Throng"] = start_throng(options.throng, directory("throng"), port, max_connections=connections, **settings)
-            targets["Throng"] = f"postgres://postgres@127.0.0.1:{port}/postgres"
+            more = listens() | settings
+            servers["Throng"] = start_throng(options.throng, directory("throng"), port, max_connections=connections, **more)
+            targets["Throng"] = url()
             if not piece.get("alone"):
                 port += 1
-                servers["PostgreSQL"] = start_postgres(options.pgbin, directory("postgres"), port, options.pguser, **settings)
-                targets["PostgreSQL"] = f"postgres://postgres@127.0.0.1:{port}/postgres"
+                servers["PostgreSQL"] = start_postgres(options.pgbin, directory("postgres"), port, options.pguser, **more)
+                targets["PostgreSQL"] = url()
             if options.mariadbd and piece["bench"][0] in SPOKEN_BY_MARIADB and not piece.get("alone"):
                 port += 1
-                servers["MariaDB"] = start_mariadb(options.mariadbd, directory("mariadb"), port, options.pguser)
-                targets["MariaDB"] = f"mysql://root@127.0.0.1:{port}/test"
+                home = directory("mariadb")
+                servers["MariaDB"] = start_mariadb(options.mariadbd, home, port, options.pguser)
+                place = f"127.0.0.1:{port}" if options.tcp else f"{home}/socket".replace("/", "%2F")
+                targets["MariaDB"] = f"mysql://root@{place}/test"
             command = ["throng", "bench", *piece["bench"], "--rounds", str(options.rounds), "--seconds", f"{options.seconds:g}"]
             for url in targets.values():
                 command += ["--target", url]
@@ -108,6 +131,7 @@ def measure(options, name):
         raise SystemExit(f"{name}: the bench failed")
     measured = {
         "command": shlex.join(command),
+        "way": "TCP" if options.tcp else "Unix-domain sockets",
         "servers": list(targets),
         "day": datetime.date.today().isoformat(),
         "found": json.loads(done.stdout),
@@ -197,6 +221,8 @@ def page(options):
           "`docs/bench.md` tells what the figures are.\n")
     print(f"- Machine: {machine['cores']} cores, {machine['processor']} ({machine['architecture']}), "
           f"Linux {machine['kernel']}; the client is on the same machine and takes its part of these cores.")
+    ways = {p.get("way", "TCP") for p in pieces.values()}
+    print(f"- Clients come by {' and '.join(sorted(ways))}.")
     print(f"- Measured on {' and '.join(dict.fromkeys([days[0], days[-1]]))}.")
     for version in sorted(versions):
         print(f"- {version}")
@@ -219,6 +245,7 @@ def main():
     parser.add_argument("--pgbin", default=os.environ.get("PGBIN"))
     parser.add_argument("--pguser")
     parser.add_argument("--mariadbd", default=shutil.which("mariadbd"))
+    parser.add_argument("--tcp", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3, help="of each turn")
     parser.add_argument("--port", type=int, default=15432, help="the first of three")

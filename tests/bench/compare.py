@@ -7,6 +7,8 @@ Starts both servers itself, on temporary directories with the same pool (512 MB)
 (fsync on, synchronous_commit on, full page images on). Every round measures both, and the next begins with the other
 one, so that whatever else the machine does falls on both. PostgreSQL does not run as root: pass --pguser NAME to
 start it as NAME. Without --pgbin it is looked for in PGBIN.
+
+With --unix pgbench comes by a Unix-domain socket, as it does by default; otherwise by TCP.
 """
 
 import argparse
@@ -97,12 +99,12 @@ def start_mariadb(mariadbd, directory, port, user):
     raise SystemExit("MariaDB did not start")
 
 
-def pgbench(port, *arguments):
-    return run(["pgbench", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", *arguments, "postgres"])
+def pgbench(host, port, *arguments):
+    return run(["pgbench", "-h", host, "-p", str(port), "-U", "postgres", *arguments, "postgres"])
 
 
-def tps(port, script, mode, clients, seconds):
-    out = pgbench(port, *script, "-n", "-M", mode, "-c", str(clients), "-j", "2", "-T", str(seconds))
+def tps(host, port, script, mode, clients, seconds):
+    out = pgbench(host, port, *script, "-n", "-M", mode, "-c", str(clients), "-j", "2", "-T", str(seconds))
     if not re.search(r"number of failed transactions: 0 ", out):
         raise SystemExit(f"failed transactions on port {port}:\n{out}")
     return float(re.search(r"^tps = ([0-9.]+)", out, re.M).group(1))
@@ -113,6 +115,7 @@ def main():
     parser.add_argument("--throng", default="target/release/throng")
     parser.add_argument("--pgbin", default=os.environ.get("PGBIN"), required="PGBIN" not in os.environ)
     parser.add_argument("--pguser")
+    parser.add_argument("--unix", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--scale", type=int, default=10)
@@ -121,16 +124,19 @@ def main():
     parser.add_argument("--scripts", default="select-only,tpcb-like")
     args = parser.parse_args()
     version = run([f"{args.pgbin}/postgres", "--version"]).strip()
-    with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
+    with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs, tempfile.TemporaryDirectory() as sockets:
         os.chmod(theirs, 0o755)
+        os.chmod(sockets, 0o777)
+        host, listen = (sockets, {"unix_socket_directories": sockets}) if args.unix else ("127.0.0.1", {})
         ports = {"throng": 15433, "postgres": 15432}
         servers = []
         try:
-            servers.append(start_throng(args.throng, ours, ports["throng"]))
-            servers.append(start_postgres(args.pgbin, theirs, ports["postgres"], args.pguser))
+            servers.append(start_throng(args.throng, ours, ports["throng"], **listen))
+            servers.append(start_postgres(args.pgbin, theirs, ports["postgres"], args.pguser, **listen))
             for port in ports.values():
-                pgbench(port, "-i", "-q", "-s", str(args.scale))
-            print(f"{version}; {os.cpu_count()} cores; pool {POOL}; fsync on; scale {args.scale}; medians (least-most) of {args.rounds} rounds of {args.seconds} s")
+                pgbench(host, port, "-i", "-q", "-s", str(args.scale))
+            way = "Unix sockets" if args.unix else "TCP"
+            print(f"{version}; {os.cpu_count()} cores; {way}; pool {POOL}; fsync on; scale {args.scale}; medians (least-most) of {args.rounds} rounds of {args.seconds} s")
             print()
             print("| workload | mode | clients | Throng TPS | PostgreSQL TPS | ratio |")
             print("| --- | --- | --- | --- | --- | --- |")
@@ -141,7 +147,7 @@ def main():
                         seen = {server: [] for server in ports}
                         for turn in range(args.rounds):
                             for server, port in sorted(ports.items(), reverse=turn % 2 == 0):
-                                seen[server].append(tps(port, script, mode, clients, args.seconds))
+                                seen[server].append(tps(host, port, script, mode, clients, args.seconds))
                         shown = {s: f"{statistics.median(v):,.0f} ({min(v):,.0f}-{max(v):,.0f})" for s, v in seen.items()}
                         ratio = statistics.median(seen["throng"]) / statistics.median(seen["postgres"])
                         print(f"| {name} | {mode} | {clients} | {shown['throng']} | {shown['postgres']} | {ratio:.2f} |", flush=True)

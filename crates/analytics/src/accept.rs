@@ -17,7 +17,8 @@ pub fn accepts(plan: &PlannedStatement) -> bool {
     plan.tag == StatementTag::Select && plan.subplans.is_empty() && node(&plan.root)
 }
 
-fn node(plan: &Plan) -> bool {
+/// Whether a plan can run here with all below it.
+pub fn node(plan: &Plan) -> bool {
     if column::kinds(&plan.types).is_none() {
         return false;
     }

@@ -35,7 +35,7 @@ use crate::group::Group;
 use crate::keys::KeyPlan;
 use crate::scan::Scan;
 use crate::stage::{PlanRef, StageExec};
-use crate::steps::{ComputeStep, KeyStep, KeyUse, UniqueStep};
+use crate::steps::{ComputeStep, CountStep, KeyStep, KeyUse, UniqueStep};
 use crate::table::{AggPlan, GroupPlan};
 use crate::vector::{Compute, Program, value};
 
@@ -66,9 +66,40 @@ pub fn kinds_of(types: &[SqlType]) -> Result<Arc<[Kind]>> {
     Ok(kinds.into())
 }
 
+/// The filter of a projection, which are one step.
+fn filter_below(plan: &Plan) -> Option<&Plan> {
+    match &plan.node {
+        Node::Project { input, .. } if matches!(input.node, Node::Filter { once: false, .. }) => {
+            Some(input)
+        }
+        _ => None,
+    }
+}
+
 impl Layout {
-    /// `fetch`: no more rows than this will be asked for.
+    /// A plan whose rows are counted. `fetch`: no more rows than this will be asked for.
     pub fn node(&self, plan: &Plan, fetch: Option<usize>) -> Result<PlanRef> {
+        let inner = self.uncounted(plan, fetch)?;
+        let mut ids = vec![plan.id];
+        if let Some(filter) = filter_below(plan) {
+            ids.push(filter.id);
+        }
+        let schema = inner.schema();
+        let partitions = inner.output_partitioning().partition_count();
+        let step = Arc::new(CountStep {
+            counts: self.job.counts.clone(),
+            ids: ids.into(),
+        });
+        Ok(StageExec::plan(
+            "Count",
+            step,
+            vec![inner],
+            schema,
+            partitions,
+        ))
+    }
+
+    fn uncounted(&self, plan: &Plan, fetch: Option<usize>) -> Result<PlanRef> {
         match &plan.node {
             Node::SeqScan(scan) => self.scan(scan, plan),
             Node::Filter {
@@ -92,12 +123,10 @@ impl Layout {
                     )?)))),
                 }
             }
-            Node::Project { input, exprs } => match &input.node {
-                Node::Filter {
-                    input,
-                    condition,
-                    once: false,
-                } => {
+            Node::Project { input, exprs } => match filter_below(plan).map(|f| &f.node) {
+                Some(Node::Filter {
+                    input, condition, ..
+                }) => {
                     let input_plan = self.node(input, None)?;
                     self.compute(
                         input_plan,

@@ -12,7 +12,7 @@ use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use throng_exec::analytics::{Analytics, Job, NextRows, RowStream};
 use throng_exec::run::Row;
-use throng_sql::plan::PlannedStatement;
+use throng_sql::plan::{Plan, PlannedStatement};
 use throng_sync::topology;
 use throng_types::{Error, Result};
 use tokio::runtime::{Builder, Runtime};
@@ -130,6 +130,10 @@ enum Message {
 impl Analytics for AnalyticsPool {
     fn accepts(&self, plan: &PlannedStatement) -> bool {
         accept::accepts(plan)
+    }
+
+    fn accepts_part(&self, part: &Plan) -> bool {
+        accept::node(part)
     }
 
     fn start(&self, job: Job) -> Box<dyn RowStream> {

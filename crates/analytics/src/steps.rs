@@ -1,6 +1,7 @@
 //! The small steps: expressions over each batch, key columns, neighbours with one key, nothing at all.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use datafusion::arrow::buffer::BooleanBuffer;
@@ -9,7 +10,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result as DfResult;
 use datafusion::execution::TaskContext;
 use futures::StreamExt;
-use throng_exec::analytics::Job;
+use throng_exec::analytics::{Job, JobCounts};
 use throng_types::Result;
 
 use crate::column::Reader;
@@ -34,6 +35,32 @@ impl Step for ComputeStep {
             std::future::ready(kept.then_some(computed))
         });
         Ok(batches.boxed())
+    }
+}
+
+/// Counts the rows of the plan's operators `ids`, which are one step here.
+pub struct CountStep {
+    pub counts: Arc<JobCounts>,
+    pub ids: Arc<[u32]>,
+}
+
+impl Step for CountStep {
+    fn run(&self, partition: usize, inputs: &[PlanRef], cx: Arc<TaskContext>) -> DfResult<Batches> {
+        let (counts, ids) = (self.counts.clone(), self.ids.clone());
+        ids.iter().for_each(|id| counts.begin(*id));
+        let count = move |rows| ids.iter().for_each(|id| counts.add(*id, rows));
+        let end = count.clone();
+        let input = inputs[0].execute(partition, cx)?;
+        let batches = input.inspect(move |batch| {
+            if let Ok(batch) = batch {
+                count(batch.num_rows() as u64);
+            }
+        });
+        let ended = futures::stream::poll_fn(move |_| {
+            end(0);
+            Poll::Ready(None)
+        });
+        Ok(batches.chain(ended).boxed())
     }
 }
 

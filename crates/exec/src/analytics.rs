@@ -10,6 +10,8 @@
 //!    └───────────── RowStream::next ◄─────────────┘ dropping the stream ends the work
 //! ```
 
+mod counts;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,9 +23,11 @@ use throng_sql::catalog::system::{
 use throng_sql::catalog::{Catalog, ViewDef};
 use throng_sql::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
 use throng_sql::io::FormatSettings;
-use throng_sql::plan::PlannedStatement;
+use throng_sql::plan::{Plan, PlannedStatement};
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::{Datum, Error, Oid, Result};
+
+pub use counts::JobCounts;
 
 use crate::run::Row;
 use crate::run::context::{Cx, Env, Memory};
@@ -34,6 +38,8 @@ use crate::store::Store;
 pub trait Analytics: Send + Sync {
     /// Whether the whole plan can run there with the same meaning.
     fn accepts(&self, plan: &PlannedStatement) -> bool;
+    /// Whether this part of a plan can run there, while the rest does not.
+    fn accepts_part(&self, part: &Plan) -> bool;
     /// Begins a plan that was accepted.
     fn start(&self, job: Job) -> Box<dyn RowStream>;
 }
@@ -57,6 +63,7 @@ pub struct Job {
     pub format: FormatSettings,
     /// Bytes.
     pub work_mem: usize,
+    pub counts: Arc<JobCounts>,
     /// Nobody raises it: a job is cancelled by dropping its stream.
     unraised: CancelFlag,
 }
@@ -97,6 +104,7 @@ impl Job {
         work_mem: usize,
     ) -> Job {
         Job {
+            counts: Arc::new(JobCounts::of(&plan.root)),
             plan,
             params,
             snapshot,

@@ -2,4 +2,5 @@
 
 mod database;
 mod limits;
+mod parts;
 mod same;

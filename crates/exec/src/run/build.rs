@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use throng_sql::expr::{Expr, RelId};
-use throng_sql::plan::{Cost, Node, Plan, PlannedStatement, StatementTag, WithWrite};
+use throng_sql::plan::{Cost, Node, Plan, PlannedStatement, WithWrite};
 use throng_types::{Datum, Error, Result, Tid};
 
 use super::aggregate::AggregateOp;
@@ -15,6 +15,7 @@ use super::function::{FunctionScanOp, ProjectSetOp};
 use super::join::{HashJoinOp, NestedLoopJoin};
 use super::limit::{Filter, Limit, Materialize, Project, Values};
 use super::lock::LockRowsOp;
+use super::part::PartOp;
 use super::recursive::{RecursiveUnionOp, WorkTableScanOp};
 use super::routine::{RoutineScanOp, RowsFromOp};
 use super::scan::{IndexScanOp, SeqScanOp, VirtualScanOp};
@@ -23,6 +24,8 @@ use super::sort::Sort;
 use super::subplan::{CteScanOp, SubPlan};
 use super::window::WindowOp;
 use super::{BoxOperator, Operator, Row, Step};
+use crate::analytics::JobCounts;
+use crate::session::Pool;
 use crate::table::{Index, Table};
 
 /// A statement under way: its plan, its operators and what they keep.
@@ -39,6 +42,8 @@ pub struct Execution {
     written: Vec<(u32, Vec<Row>)>,
     /// The subplans have their operators.
     prepared: bool,
+    /// Who runs the parts that are the analytics pool's.
+    pool: Option<Arc<Pool>>,
 }
 
 impl Execution {
@@ -52,6 +57,7 @@ impl Execution {
             stage: None,
             written: Vec::new(),
             prepared: false,
+            pool: None,
         }
     }
 
@@ -68,18 +74,7 @@ impl Execution {
             types,
             cost: Cost::default(),
         };
-        let plan = PlannedStatement {
-            tag: StatementTag::Select,
-            root,
-            subplans: Vec::new(),
-            writes: Vec::new(),
-            late_writes: Vec::new(),
-            outer_params: 0,
-            params: Vec::new(),
-            output: Vec::new(),
-            locks: Vec::new(),
-        };
-        Execution::new(Arc::new(plan), usize::MAX)
+        Execution::new(Arc::new(PlannedStatement::of_part(root)), usize::MAX)
     }
 
     pub fn plan(&self) -> &Arc<PlannedStatement> {
@@ -96,14 +91,8 @@ impl Execution {
 
     /// Counts what each operator does, from the start.
     pub fn count(&mut self) {
-        fn highest(plan: &Plan) -> u32 {
-            plan.children()
-                .into_iter()
-                .map(highest)
-                .fold(plan.id, u32::max)
-        }
         let plans = std::iter::once(&self.plan.root).chain(&self.plan.subplans);
-        let nodes = plans.map(highest).max().unwrap_or(0) as usize + 1;
+        let nodes = plans.map(Plan::highest_id).max().unwrap_or(0) as usize + 1;
         self.memory.counters = Some(vec![NodeCounters::default(); nodes]);
     }
 
@@ -216,6 +205,29 @@ impl Execution {
         self.memory.locked = Some(locked);
     }
 
+    /// Lets the analytics pool run the parts that are its; `next` asks for them by [`super::Stop::Part`].
+    pub(crate) fn share_with(&mut self, pool: Pool) {
+        self.pool = Some(Arc::new(pool));
+        self.memory.parts.clone_from(&self.plan.parts);
+    }
+
+    /// Takes over what the pool's operators did, if somebody wants to know.
+    pub fn tell(&mut self, counts: &JobCounts) {
+        if let Some(counters) = &mut self.memory.counters {
+            counts.tell(counters);
+        }
+    }
+
+    /// Has the pool run a part, and keeps its rows for who stopped for them.
+    pub async fn run_part(&mut self, part: &Plan, env: Env<'_>) -> Result<()> {
+        let pool = self.pool.clone();
+        let pool = pool.ok_or_else(|| Error::internal("a part of a plan that nobody can run"))?;
+        let (rows, counts) = pool.run(part, env).await?;
+        self.tell(&counts);
+        self.memory.part = Some((part.id, rows));
+        Ok(())
+    }
+
     /// The same input for one row of `rel` that has changed to the version `tid`.
     pub fn recheck(&self, rel: RelId, tid: Tid, work_mem: usize) -> RecheckRun {
         RecheckRun {
@@ -257,6 +269,10 @@ impl RecheckRun {
 
 /// Makes the operator of a node, its inputs included.
 pub fn operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
+    if cx.parts.contains(&plan.id) {
+        // What it did is counted where it runs.
+        return Ok(Box::new(PartOp::new(plan)));
+    }
     let plain = plain_operator(plan, cx)?;
     if cx.counters.is_none() {
         return Ok(plain);

@@ -59,6 +59,9 @@ pub struct Memory {
     /// The rows of each recursion's last step.
     pub work_tables: Vec<Vec<Row>>,
     pub locked: Option<Locked>,
+    pub part: Option<(u32, Vec<Row>)>,
+    /// Operators that the analytics pool runs, if there is somebody to ask it.
+    pub parts: Vec<u32>,
     turn: Turn,
     /// Bytes kept by sorts, hash tables and kept rows.
     used: usize,
@@ -81,6 +84,8 @@ impl Memory {
             subplans: std::iter::repeat_with(|| None).take(subplans).collect(),
             work_tables: Vec::new(),
             locked: None,
+            part: None,
+            parts: Vec::new(),
             turn: Turn {
                 ticks: TICKS,
                 began: None,
@@ -102,6 +107,10 @@ pub struct Cx<'a> {
     pub work_tables: &'a mut Vec<Vec<Row>>,
     /// The answer to [`Stop::Lock`].
     pub locked: &'a mut Option<Locked>,
+    /// The answer to [`Stop::Part`]: the rows, and which operator's they are.
+    pub part: &'a mut Option<(u32, Vec<Row>)>,
+    /// Operators that the analytics pool runs.
+    pub parts: &'a [u32],
     /// Operands of the CASE expressions being evaluated.
     pub case_operands: Vec<Datum>,
     /// One table's row that changed since the snapshot: its scan gives just this version.
@@ -122,6 +131,8 @@ impl<'a> Cx<'a> {
             subplans: &mut memory.subplans,
             work_tables: &mut memory.work_tables,
             locked: &mut memory.locked,
+            part: &mut memory.part,
+            parts: &memory.parts,
             case_operands: Vec::new(),
             recheck: None,
             used: &mut memory.used,

@@ -24,6 +24,7 @@ pub mod hashed;
 pub mod join;
 pub mod limit;
 pub mod lock;
+pub mod part;
 pub mod recursive;
 mod replace;
 pub mod routine;
@@ -53,6 +54,8 @@ pub enum Stop {
     Lock(LockRequest),
     /// A user's function must be run first; the answer is left among the effects.
     Call(Box<routine::CallRequest>),
+    /// The analytics pool must run this part of the plan first; its rows are left in [`Cx::part`].
+    Part(&'static throng_sql::plan::Plan),
     /// This statement has used its share of the core for now.
     Yield,
     Error(Error),

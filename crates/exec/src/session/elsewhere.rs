@@ -1,15 +1,17 @@
-//! Queries that run on the analytics pool: which ones, and how their rows come back.
+//! Queries that run on the analytics pool, whole or in part: which ones, and how their rows come back.
 
 use std::sync::Arc;
 
 use throng_observe::{Object, WaitEvent, waited};
-use throng_sql::plan::{PlannedStatement, StatementTag};
+use throng_sql::catalog::Catalog;
+use throng_sql::plan::{Node, Plan, PlannedStatement, StatementTag};
 use throng_sql::settings::Id;
 use throng_txn::Snapshot;
 use throng_types::{Datum, Result};
 
 use super::Session;
-use crate::analytics::{Job, RowStream};
+use super::query::KeptRows;
+use crate::analytics::{Analytics, Job, JobCounts, RowStream};
 use crate::run::Row;
 use crate::run::context::Env;
 
@@ -17,6 +19,7 @@ use crate::run::context::Env;
 pub(super) struct Elsewhere {
     stream: Box<dyn RowStream>,
     rows: std::vec::IntoIter<Row>,
+    pub counts: Arc<JobCounts>,
 }
 
 impl Elsewhere {
@@ -39,8 +42,53 @@ impl Elsewhere {
 impl Session {
     /// Whether a plan is one for the analytics pool, if it may run there.
     pub(super) fn is_big(&self, plan: &PlannedStatement) -> bool {
+        plan.tag == StatementTag::Select && self.is_dear(&plan.root)
+    }
+
+    fn is_dear(&self, plan: &Plan) -> bool {
         let above = self.settings.borrow().int(Id::AnalyticsAboveCost) as f64;
-        above >= 0.0 && plan.root.cost.total > above && plan.tag == StatementTag::Select
+        above >= 0.0 && plan.cost.total > above
+    }
+
+    /// The operators that the pool is to run where it cannot run the whole query: big aggregates, as these give few rows.
+    pub(super) fn parts_elsewhere(&self, plan: &PlannedStatement) -> Vec<u32> {
+        let mut parts = Vec::new();
+        if let (StatementTag::Select, Some(pool)) = (plan.tag, self.engine.analytics()) {
+            for top in plan.subplans.iter().chain([&plan.root]) {
+                self.find_parts(top, pool.as_ref(), &mut parts);
+            }
+        }
+        parts
+    }
+
+    fn find_parts(&self, plan: &Plan, pool: &dyn Analytics, parts: &mut Vec<u32>) {
+        if !self.is_dear(plan) {
+            return;
+        }
+        if matches!(plan.node, Node::Aggregate(_)) && pool.accepts_part(plan) {
+            parts.push(plan.id);
+            return;
+        }
+        for child in plan.children() {
+            self.find_parts(child, pool, parts);
+        }
+    }
+
+    /// What runs the parts of a plan that are the pool's, if it may.
+    pub(super) fn pool(
+        &mut self,
+        plan: &PlannedStatement,
+        snapshot: &Snapshot,
+        work_mem: usize,
+    ) -> Option<Pool> {
+        if plan.parts.is_empty() || snapshot.reads().is_some() {
+            return None;
+        }
+        Some(Pool {
+            analytics: self.engine.analytics()?.clone(),
+            catalog: self.catalog(),
+            work_mem,
+        })
     }
 
     /// Begins a big query on the analytics pool, if it may run there. `work_mem` in bytes.
@@ -61,18 +109,52 @@ impl Session {
         }
         let catalog = self.catalog();
         let host = self.host(&catalog);
-        let job = Job::new(
-            plan.clone(),
-            params.to_vec(),
-            snapshot.clone(),
-            self.engine.store.clone(),
-            catalog.clone(),
-            &host.eval(),
-            work_mem,
-        );
+        let env = self.env(&catalog, &host, snapshot, params);
+        let job = job(plan.clone(), env, &catalog, work_mem);
         Some(Elsewhere {
+            counts: job.counts.clone(),
             stream: analytics.start(job),
             rows: Vec::new().into_iter(),
         })
+    }
+}
+
+fn job(plan: Arc<PlannedStatement>, env: Env<'_>, catalog: &Arc<Catalog>, work_mem: usize) -> Job {
+    Job::new(
+        plan,
+        env.params.to_vec(),
+        env.snapshot.clone(),
+        env.store.clone(),
+        catalog.clone(),
+        &env.eval,
+        work_mem,
+    )
+}
+
+/// What a statement that runs here has to ask the pool with.
+pub(crate) struct Pool {
+    analytics: Arc<dyn Analytics>,
+    catalog: Arc<Catalog>,
+    /// Bytes.
+    work_mem: usize,
+}
+
+impl Pool {
+    /// All rows of a part of a plan, and what its operators did.
+    pub async fn run(&self, part: &Plan, env: Env<'_>) -> Result<(Vec<Row>, Arc<JobCounts>)> {
+        let statement = PlannedStatement::of_part(part.clone());
+        let job = job(Arc::new(statement), env, &self.catalog, self.work_mem);
+        let counts = job.counts.clone();
+        let mut stream = self.analytics.start(job);
+        let mut kept = KeptRows::new(self.work_mem);
+        loop {
+            let next = waited(WaitEvent::AnalyticsRun, Object::NONE, stream.next());
+            let Some(rows) = env.cancel.guard(next).await? else {
+                return Ok((kept.rows, counts));
+            };
+            for row in &rows {
+                kept.keep(row)?;
+            }
+        }
     }
 }

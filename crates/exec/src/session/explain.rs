@@ -99,7 +99,7 @@ impl Session {
                     .await?
             };
             execution = Some(started.elapsed());
-            counters = run.execution.take_counters();
+            counters = run.take_counters();
             if planned.tag != StatementTag::Select
                 && let Some(top) = counters
                     .as_mut()

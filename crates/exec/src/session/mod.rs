@@ -63,8 +63,9 @@ use shape::Shape;
 use transaction::{Block, Transaction};
 
 pub use effects::{Effect, Effects};
+pub(crate) use elsewhere::Pool;
 pub use host::format_settings;
-pub(crate) use query::{KeptRows, Returning, next, wait};
+pub(crate) use query::{KeptRows, Returning, next, not_of_an_expression, wait};
 
 /// Who wants a session.
 pub struct Login {

@@ -26,7 +26,7 @@ use super::shape::Shape;
 use super::transaction::Block;
 use crate::client::{Client, Field, Format, HIGH_WATER, RowShape};
 use crate::run::build::Execution;
-use crate::run::context::{Env, too_much_kept};
+use crate::run::context::{Env, NodeCounters, too_much_kept};
 use crate::run::hashed::row_bytes;
 use crate::run::lock::Locked;
 use crate::run::{LockRequest, Row, Stop, routine};
@@ -137,10 +137,11 @@ impl Session {
         (ctx.enable_indexscan, ctx.enable_nestloop) = (false, false);
         let by_scans = plan::plan(query, &ctx)?;
         let near = by_scans.root.cost.total < planned.root.cost.total * WORTH_OF_THE_POOL;
-        Ok(match near && analytics.accepts(&by_scans) {
-            true => by_scans,
-            false => planned,
-        })
+        if near && analytics.accepts(&by_scans) {
+            return Ok(by_scans);
+        }
+        let parts = self.parts_elsewhere(&planned);
+        Ok(PlannedStatement { parts, ..planned })
     }
 
     /// Binds, plans and runs a data statement of the simple protocol.
@@ -278,8 +279,13 @@ impl Session {
         transaction.used = true;
         let snapshot = transaction.txn.snapshot();
         let elsewhere = self.start_elsewhere(&plan, &params, &snapshot, work_mem);
+        let pool = self.pool(&plan, &snapshot, work_mem);
+        let mut execution = Execution::new(plan, work_mem);
+        if let Some(pool) = pool {
+            execution.share_with(pool);
+        }
         Ok(Run {
-            execution: Execution::new(plan, work_mem),
+            execution,
             elsewhere,
             params,
             snapshot,
@@ -389,6 +395,16 @@ pub(super) struct Run {
     row: Row,
 }
 
+impl Run {
+    /// What the operators did, if it was counted.
+    pub fn take_counters(&mut self) -> Option<Vec<NodeCounters>> {
+        if let Some(elsewhere) = &self.elsewhere {
+            self.execution.tell(&elsewhere.counts);
+        }
+        self.execution.take_counters()
+    }
+}
+
 /// How far a run came.
 pub(super) struct Ran {
     /// Rows given or, by a write, changed.
@@ -484,6 +500,7 @@ pub(crate) async fn next(
                 execution.answer(locked);
             }
             Err(Stop::Call(request)) => routine::answer(&request, env).await?,
+            Err(Stop::Part(part)) => execution.run_part(part, env).await?,
             Err(stop) => wait(stop, env, &mut patience).await?,
         }
     }
@@ -502,9 +519,14 @@ pub(crate) async fn wait(stop: Stop, env: Env<'_>, patience: &mut Patience) -> R
             tokio::task::yield_now().await;
             Ok(())
         }
-        Stop::Lock(_) => Err(Error::internal("an expression that locks rows")),
+        Stop::Lock(_) | Stop::Part(_) => Err(not_of_an_expression()),
         Stop::Error(e) => Err(e),
     }
+}
+
+/// Only operators lock rows or are the pool's.
+pub(crate) fn not_of_an_expression() -> Error {
+    Error::internal("an expression that stops for what an operator stops for")
 }
 
 async fn lock(request: LockRequest, env: Env<'_>, txn: &throng_txn::Txn) -> Result<Locked> {

@@ -33,7 +33,7 @@ use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
 use crate::run::eval::{eval, holds};
 use crate::run::{Row, Step, Stop};
-use crate::session::{KeptRows, Returning, next, wait};
+use crate::session::{KeptRows, Returning, next, not_of_an_expression, wait};
 use crate::table::{Index, Table};
 use deferred::Deferred;
 use foreign::ForeignKeys;
@@ -629,7 +629,7 @@ pub fn constant_blocking(expr: Expr, env: Env<'_>) -> Result<Datum> {
             Ok(_) => break,
             Err(Stop::Wait(wait)) => wait.block()?,
             Err(Stop::Yield) => {}
-            Err(Stop::Lock(_)) => return Err(Error::internal("an expression that locks rows")),
+            Err(Stop::Lock(_) | Stop::Part(_)) => return Err(not_of_an_expression()),
             Err(Stop::Call(request)) => {
                 let what = format!("calling the function {} here", request.def.name);
                 return Err(Error::unsupported(what));

@@ -6,11 +6,15 @@
 //! ```
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
+use socket2::{Domain, SockAddr, Socket, Type};
+
 use crate::load::reactor::{Reactor, Task};
-use crate::load::url::Target;
+use crate::load::url::{Address, Target};
 use crate::{Error, Result};
 
 /// One column, text: a name, no table, type int4.
@@ -22,18 +26,19 @@ const READY: &[u8] = b"Z\0\0\0\x05I";
 const AUTHENTICATED: &[u8] = b"R\0\0\0\x08\0\0\0\0";
 const PARSED: &[u8] = b"1\0\0\0\x04";
 const BOUND: &[u8] = b"2\0\0\0\x04";
+/// A crowd connects at once.
+const BACKLOG: i32 = 4096;
 
 /// An answerer that waits for its connections.
 pub struct Answerer {
-    address: SocketAddr,
+    address: Address,
     running: JoinHandle<std::io::Result<()>>,
 }
 
 impl Answerer {
-    /// For exactly `connections`, on `threads`; it ends when they have.
-    pub fn start(connections: usize, threads: usize) -> Result<Answerer> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let address = listener.local_addr()?;
+    /// For exactly `connections`, on `threads`; it ends when they have. They come the way that they go to `like`.
+    pub fn start(connections: usize, threads: usize, like: &Address) -> Result<Answerer> {
+        let (listener, address) = listen(like)?;
         let running = std::thread::Builder::new()
             .name("bench-answerer".to_owned())
             .spawn(move || serve(&listener, connections, threads.clamp(1, connections)))?;
@@ -41,7 +46,7 @@ impl Answerer {
     }
 
     pub fn target(&self) -> Target {
-        Target::local(self.address)
+        Target::local(self.address.clone())
     }
 
     /// Waits until all connections have ended.
@@ -54,12 +59,39 @@ impl Answerer {
     }
 }
 
-fn serve(listener: &TcpListener, connections: usize, threads: usize) -> std::io::Result<()> {
-    let mut shares: Vec<Vec<TcpStream>> = (0..threads).map(|_| Vec::new()).collect();
+/// A socket of the kind of `like`, on a port or under a name that nobody else has.
+fn listen(like: &Address) -> Result<(Socket, Address)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    Ok(match like {
+        Address::Tcp(_) => {
+            let listener = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+            listener.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
+            listener.listen(BACKLOG)?;
+            let address = listener.local_addr()?.as_socket();
+            let address =
+                address.ok_or_else(|| std::io::Error::from(ErrorKind::AddrNotAvailable))?;
+            (listener, Address::Tcp(address))
+        }
+        Address::Unix(_) => {
+            // In the abstract namespace (unix(7)): no file is left behind.
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let name = format!("\0throng-answerer-{}-{number}", std::process::id());
+            let listener = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+            listener.bind(&SockAddr::unix(&name)?)?;
+            listener.listen(BACKLOG)?;
+            (listener, Address::Unix(PathBuf::from(name)))
+        }
+    })
+}
+
+fn serve(listener: &Socket, connections: usize, threads: usize) -> std::io::Result<()> {
+    let mut shares: Vec<Vec<Socket>> = (0..threads).map(|_| Vec::new()).collect();
     for number in 0..connections {
-        let (stream, _) = listener.accept()?;
+        let (stream, from) = listener.accept()?;
         stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
+        if !from.is_unix() {
+            stream.set_tcp_nodelay(true)?;
+        }
         shares[number % threads].push(stream);
     }
     std::thread::scope(|scope| {
@@ -73,7 +105,7 @@ fn serve(listener: &TcpListener, connections: usize, threads: usize) -> std::io:
     })
 }
 
-fn answer_all(streams: &[TcpStream]) -> std::io::Result<()> {
+fn answer_all(streams: &[Socket]) -> std::io::Result<()> {
     let reactor = Reactor::new()?;
     let task = |stream| -> Task<'_> {
         let reactor = &reactor;
@@ -87,7 +119,7 @@ fn answer_all(streams: &[TcpStream]) -> std::io::Result<()> {
 }
 
 /// One connection, until its client leaves.
-async fn answer(reactor: &Reactor, mut stream: &TcpStream) -> std::io::Result<()> {
+async fn answer(reactor: &Reactor, mut stream: &Socket) -> std::io::Result<()> {
     reactor.register(stream)?;
     let mut input = Vec::new();
     let mut buffer = [0; 4096];
@@ -169,10 +201,20 @@ mod tests {
     use crate::load::sql::Mode;
     use crate::load::workload::select::Select;
 
+    fn tcp() -> Address {
+        Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+    }
+
     #[test]
     fn the_load_takes_its_answers_in_every_mode() {
-        for mode in [Mode::Simple, Mode::Extended, Mode::Prepared] {
-            let answerer = Answerer::start(5, 2).expect("started");
+        let unix = Address::Unix(PathBuf::new());
+        for (mode, like) in [
+            (Mode::Simple, tcp()),
+            (Mode::Extended, tcp()),
+            (Mode::Prepared, tcp()),
+            (Mode::Simple, unix),
+        ] {
+            let answerer = Answerer::start(5, 2, &like).expect("started");
             let plan = Plan {
                 mode,
                 ..Plan::new(5, Duration::from_millis(50))
@@ -200,7 +242,7 @@ mod tests {
 
     #[test]
     fn with_a_rate_latency_counts_from_the_intended_start() {
-        let answerer = Answerer::start(2, 1).expect("started");
+        let answerer = Answerer::start(2, 1, &tcp()).expect("started");
         let plan = Plan {
             rate: Some(1000.0),
             ..Plan::new(2, Duration::from_millis(300))

@@ -13,7 +13,7 @@ use super::waits::{self, Watch};
 use crate::findings::{Latency, Machine};
 use crate::load::dialect::Dialect;
 use crate::load::drive::{self, Measured, Plan, drive_watched};
-use crate::load::url::Target;
+use crate::load::url::{Address, Target};
 use crate::load::workload::Workload;
 use crate::load::workload::tpcc::Tpcc;
 use crate::print::number;
@@ -108,7 +108,15 @@ pub fn run(
                     "round {} of {of}, {clients} clients, constant answers",
                     round + 1
                 );
-                answers[place].push(answered(make, &plan, machine.cores, progress, &label)?);
+                let like = &wishes.targets[0].address;
+                answers[place].push(answered(
+                    make,
+                    &plan,
+                    like,
+                    machine.cores,
+                    progress,
+                    &label,
+                )?);
             }
         }
     }
@@ -192,15 +200,16 @@ impl Side {
     }
 }
 
-/// A turn on the constant answerer.
+/// A turn on the constant answerer, reached the way that `like` is.
 fn answered(
     make: &dyn Fn(Dialect) -> Result<Box<dyn Workload>>,
     plan: &Plan,
+    like: &Address,
     cores: usize,
     progress: &Progress,
     label: &str,
 ) -> Result<Turn> {
-    let answerer = Answerer::start(plan.clients, cores)?;
+    let answerer = Answerer::start(plan.clients, cores, like)?;
     let workload = make(Dialect::Postgres)?;
     let turn = watched(
         workload.as_ref(),

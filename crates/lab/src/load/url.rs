@@ -29,12 +29,18 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Address {
+        Address::Tcp(address)
+    }
+}
+
 impl Target {
     /// A server of our own: trusted, on this machine.
-    pub fn local(address: SocketAddr) -> Target {
+    pub fn local(address: impl Into<Address>) -> Target {
         Target {
             dialect: Dialect::Postgres,
-            address: Address::Tcp(address),
+            address: address.into(),
             user: "postgres".to_owned(),
             password: None,
             database: "postgres".to_owned(),

@@ -94,6 +94,7 @@ impl Planner<'_> {
             })
             .collect();
 
+        let late = self.take_late(&mut conditions, &units, !semi.is_empty(), &local);
         let single = units.len() == 1 && semi.is_empty();
         let mut built = match units.len() {
             0 => self.one_row(),
@@ -108,7 +109,33 @@ impl Planner<'_> {
         for join in semi {
             built = self.semi_join(built, join)?;
         }
+        conditions.extend(late);
         self.filter(built, conditions)
+    }
+
+    /// Takes out the conditions that run a query for each row, if joins are likely to leave fewer rows to run them for.
+    fn take_late(
+        &self,
+        conditions: &mut Vec<Expr>,
+        units: &[Unit<'_>],
+        semi: bool,
+        local: &[RelId],
+    ) -> Vec<Expr> {
+        let mut late = take(conditions, |c| runs_for_each_row(c, local));
+        if late.is_empty() || semi {
+            return late;
+        }
+        let rows: Vec<f64> = units
+            .iter()
+            .map(|unit| self.estimate(unit, conditions, local))
+            .collect();
+        let least = rows.iter().copied().fold(f64::INFINITY, f64::min);
+        let early = take(&mut late, |c| {
+            let mut own = units.iter().zip(&rows);
+            own.any(|(unit, rows)| is_about(c, &unit.rels, local) && *rows <= least)
+        });
+        conditions.extend(early);
+        late
     }
 
     /// The one row of a query without FROM.
@@ -726,6 +753,19 @@ fn connects(condition: &Expr, joined: &[RelId], rels: &[RelId], local: &[RelId])
     is_about(condition, &both, local)
         && about.iter().any(|rel| joined.contains(rel))
         && about.iter().any(|rel| rels.contains(rel))
+}
+
+/// A condition with a subquery about the relations that are joined.
+fn runs_for_each_row(condition: &Expr, local: &[RelId]) -> bool {
+    condition.any(&mut |e| match e {
+        Expr::Subquery(sub) => {
+            let mut refers = false;
+            sub.query
+                .for_each_var(&mut |var| refers |= local.contains(&var.rel));
+            refers
+        }
+        _ => false,
+    })
 }
 
 /// A condition that must not be met earlier or more often than it is written.

@@ -119,6 +119,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         subplans: planner.subplans,
         writes,
         late_writes,
+        parts: Vec::new(),
         outer_params: planner.next_param,
         params,
         output,
@@ -522,6 +523,12 @@ impl Plan {
             Node::Delete(node) => vec![&node.input],
             Node::Merge(node) => vec![&node.input],
         }
+    }
+
+    /// The highest number of this plan's operators.
+    pub fn highest_id(&self) -> u32 {
+        let below = self.children().into_iter().map(Plan::highest_id);
+        below.fold(self.id, u32::max)
     }
 
     /// Calls `f` on every expression of this plan and those below it.

@@ -39,6 +39,8 @@ pub struct PlannedStatement {
     pub writes: Vec<WithWrite>,
     /// Those that are run after it, as nothing in it reads them.
     pub late_writes: Vec<WithWrite>,
+    /// Operators, by number, that the analytics pool runs with all below them while the rest runs here.
+    pub parts: Vec<u32>,
     /// Size of the array of [`ParamId`] values.
     pub outer_params: u32,
     /// Types of `$1`, ….
@@ -47,6 +49,24 @@ pub struct PlannedStatement {
     pub output: Vec<OutputColumn>,
     /// Tables to lock before running, strongest mode each, by oid.
     pub locks: Vec<(Oid, TableLock)>,
+}
+
+impl PlannedStatement {
+    /// A SELECT that is one plan: nothing is asked of subqueries, of parameters or of whoever reads it.
+    pub fn of_part(root: Plan) -> PlannedStatement {
+        PlannedStatement {
+            tag: StatementTag::Select,
+            root,
+            subplans: Vec::new(),
+            writes: Vec::new(),
+            late_writes: Vec::new(),
+            parts: Vec::new(),
+            outer_params: 0,
+            params: Vec::new(),
+            output: Vec::new(),
+            locks: Vec::new(),
+        }
+    }
 }
 
 /// An INSERT, UPDATE, DELETE or MERGE of WITH.
