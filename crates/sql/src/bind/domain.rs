@@ -125,7 +125,7 @@ impl Binder<'_> {
     }
 
     /// What a value must be to be of the domain, or an array of it.
-    fn domain_rules(&mut self, domain: Oid) -> Result<Arc<DomainRules>> {
+    pub(super) fn domain_rules(&mut self, domain: Oid) -> Result<Arc<DomainRules>> {
         if let Some(element) = throng_types::sqltype::element_of(domain) {
             let items = Some(self.domain_rules(element)?);
             return Ok(Arc::new(DomainRules {

@@ -645,13 +645,22 @@ pub fn parse_wide(text: &str, ty: Oid) -> Result<Datum> {
         };
         Some(u64::from(part(high)?) << 32 | u64::from(part(low)?))
     });
-    parsed
-        .map(|v| Datum::Int8(v as i64))
-        .ok_or_else(|| invalid_syntax(ty, text))
+    parsed.map(lsn).ok_or_else(|| invalid_syntax(ty, text))
 }
 
-pub fn write_lsn(value: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("{:X}/{:X}", value >> 32, value as u32).as_bytes());
+/// A position in the log as a value: an integer in whose order positions are.
+pub fn lsn(position: u64) -> Datum {
+    Datum::Int8((position ^ 1 << 63) as i64)
+}
+
+/// The position that a value of `pg_lsn` is.
+pub fn lsn_position(value: i64) -> u64 {
+    value as u64 ^ 1 << 63
+}
+
+pub fn write_lsn(value: i64, out: &mut Vec<u8>) {
+    let position = lsn_position(value);
+    out.extend_from_slice(format!("{:X}/{:X}", position >> 32, position as u32).as_bytes());
 }
 
 pub fn parse_tid(text: &str) -> Result<Tid> {

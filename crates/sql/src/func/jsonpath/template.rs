@@ -110,7 +110,7 @@ fn zone(reader: &mut Reader<'_>, read: &mut Read) -> Result<()> {
     if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
         let end = text.find(|c: char| !c.is_ascii_alphabetic());
         let (name, rest) = text.split_at(end.unwrap_or(text.len()));
-        let found = Zone::abbreviation(name).and_then(Zone::fixed);
+        let found = Zone::abbreviation(name);
         read.zone = Some(found.ok_or_else(|| {
             invalid(name, "TZ").detail("Time zone abbreviation is not recognized.")
         })?);
