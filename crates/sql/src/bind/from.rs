@@ -98,6 +98,12 @@ impl Binder<'_> {
                 {
                     return self.deeper(|b| b.bind_item(&query, left, scope));
                 }
+                if definition.is_empty()
+                    && !*ordinality
+                    && let Some(query) = self.json_populated(call, alias, *pos)
+                {
+                    return self.deeper(|b| b.bind_item(&query, left, scope));
+                }
                 let inner = Scope::within(left, Some(scope));
                 self.function_item(call, *ordinality, alias, definition, *pos, &inner)
             }

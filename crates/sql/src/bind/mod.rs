@@ -22,6 +22,7 @@ mod grouping;
 mod index;
 mod inherit;
 mod json;
+mod json_populate;
 mod json_record;
 mod json_table;
 mod like;

@@ -162,6 +162,7 @@ impl Binder<'_> {
             options: table.options,
             copied,
             query,
+            of_query: ast.query.is_some(),
             parents: inherit::oids(&parents),
             partitioned,
             bound,

@@ -112,7 +112,13 @@ impl Zone {
     /// The abbreviation in use at a moment.
     pub fn abbreviation_at(&self, utc: i64) -> Option<String> {
         match self {
-            Zone::Fixed { .. } => None,
+            Zone::Fixed { name, .. } => {
+                let label = match name.strip_prefix('<') {
+                    Some(rest) => rest.split('>').next(),
+                    None => name.split(|c: char| !c.is_ascii_alphabetic()).next(),
+                };
+                label.filter(|l| !l.is_empty()).map(str::to_string)
+            }
             Zone::Abbreviated(_, name) => Some(name.to_ascii_uppercase()),
             Zone::Named(tz) => tz
                 .offset_from_utc_datetime(&naive(utc))

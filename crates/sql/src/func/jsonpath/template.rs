@@ -72,10 +72,7 @@ fn check_separators(pieces: &[Piece]) -> Result<()> {
 }
 
 fn read(text: &str, pieces: &[Piece]) -> Result<Read> {
-    let mut reader = Reader {
-        rest: text,
-        exact: false,
-    };
+    let mut reader = Reader::new(text);
     let mut read = Read::default();
     for (i, piece) in pieces.iter().enumerate() {
         if reader.rest.is_empty() {
@@ -133,12 +130,7 @@ fn zone(reader: &mut Reader<'_>, read: &mut Read) -> Result<()> {
 
 /// Seconds east that the text tells.
 fn east(read: &Read) -> Option<i32> {
-    if let Some(hour) = read.zone_hour {
-        let minutes = hour.abs() * 60 + read.zone_minute;
-        let east = if hour < 0 { -minutes } else { minutes } * 60;
-        return i32::try_from(east).ok();
-    }
-    read.zone.as_ref().map(|zone| zone.east_at(0))
+    read.zone().map(|zone| zone.east_at(0))
 }
 
 fn moment(parts: &Parts, read: &Read, days: i64, time: i64, text: &str) -> Walk<Moment> {
