@@ -272,7 +272,10 @@ impl DomainRules {
     /// 23502
     #[cold]
     pub fn refuses_null(&self) -> Error {
-        let message = format!("domain {} does not allow null values", made::mark(self.domain));
+        let message = format!(
+            "domain {} does not allow null values",
+            made::mark(self.domain)
+        );
         self.refused(state::NOT_NULL_VIOLATION, message)
     }
 
@@ -284,7 +287,8 @@ impl DomainRules {
             made::mark(self.domain),
             rule.name
         );
-        self.refused(state::CHECK_VIOLATION, message).constraint(&rule.name)
+        self.refused(state::CHECK_VIOLATION, message)
+            .constraint(&rule.name)
     }
 }
 

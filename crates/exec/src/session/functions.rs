@@ -139,9 +139,7 @@ impl SessionHost<'_> {
             "pg_current_wal_lsn" | "pg_current_wal_flush_lsn" => {
                 lsn(self.session.engine.sys.wal().flushed().0)
             }
-            "pg_current_wal_insert_lsn" => {
-                lsn(self.session.engine.sys.wal().inserted().0)
-            }
+            "pg_current_wal_insert_lsn" => lsn(self.session.engine.sys.wal().inserted().0),
             "pg_xact_status" | "txid_status" => {
                 let xid = throng_types::Xid(int(&args[0]) as u64);
                 if xid >= self.session.engine.sys.next_xid() {

@@ -73,7 +73,12 @@ fn holds(expr: &Expr, value: &Datum, eval: &EvalContext<'_>) -> Result<Option<Da
         },
         Expr::Slot(0, _) => Some(value.clone()),
         Expr::Const(value, _) => Some(value.clone()),
-        Expr::ArrayCompare { op, left, array, all } => {
+        Expr::ArrayCompare {
+            op,
+            left,
+            array,
+            all,
+        } => {
             let (left, array) = (holds(left, value, eval)?, holds(array, value, eval)?);
             let (Some(left), Some(Datum::Array(array))) = (left, array) else {
                 return Ok(None);

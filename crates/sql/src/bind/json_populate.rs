@@ -77,9 +77,8 @@ impl Binder<'_> {
         let json = self.expr(json, scope)?;
         let json = self.coerce(json, json_type, json_pos)?;
         let mut ty = base.ty();
-        let wrong = |message: String| {
-            Err(Error::new(state::DATATYPE_MISMATCH, message).position(pos + 1))
-        };
+        let wrong =
+            |message: String| Err(Error::new(state::DATATYPE_MISMATCH, message).position(pos + 1));
         match ty.oid {
             oid::UNKNOWN => {
                 let what = "polymorphic type because input has type unknown";
@@ -153,7 +152,10 @@ impl Binder<'_> {
             }),
             pos,
         };
-        let fields = at(Node::FieldStar(Box::new(at(Node::Column(vec!["v".into(), "r".into()])))));
+        let fields = at(Node::FieldStar(Box::new(at(Node::Column(vec![
+            "v".into(),
+            "r".into(),
+        ])))));
         let unnamed = Alias {
             name: written.name.last().to_owned(),
             columns: vec![],

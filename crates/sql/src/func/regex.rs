@@ -224,7 +224,12 @@ impl Plan {
     }
 
     /// Where a match that begins at `start` ends; after an end that turned out wrong, the next.
-    fn end(&self, dissection: &Dissection<'_>, start: usize, wrong: Option<usize>) -> Option<usize> {
+    fn end(
+        &self,
+        dissection: &Dissection<'_>,
+        start: usize,
+        wrong: Option<usize>,
+    ) -> Option<usize> {
         let limit = dissection.scan.text.len();
         let way = (&self.whole, self.prefer);
         dissection.end(way, (start, limit), wrong, &|_| true)
@@ -248,7 +253,9 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, text: &str, wanted: &[&str]) {
         let found = matched(pattern, text).map(|groups| {
-            let shown = groups.into_iter().map(|g| g.unwrap_or_else(|| "NULL".into()));
+            let shown = groups
+                .into_iter()
+                .map(|g| g.unwrap_or_else(|| "NULL".into()));
             shown.collect::<Vec<_>>()
         });
         assert_eq!(found.unwrap_or_default(), wanted, "{pattern} on {text}");
@@ -267,9 +274,17 @@ mod tests {
     fn the_shortest_where_that_is_preferred() {
         check("a+?", "aaa", &["a"]);
         check("^(l*){1,1}?(.*)(f*)$", "llmmmfff", &["", "llmmmfff", ""]);
-        check("^(l*){1,1}?(.*){1,1}?(f*)$", "llmmmfff", &["", "llmmm", "fff"]);
+        check(
+            "^(l*){1,1}?(.*){1,1}?(f*)$",
+            "llmmmfff",
+            &["", "llmmm", "fff"],
+        );
         check("^(l*?){1,1}(.*)(f*)$", "llmmmfff", &["ll", "mmmfff", ""]);
-        check("^([^/]+?)(?:/([^/]+?))(?:/([^/]+?))?$", "foo/bar/baz", &["foo", "bar", "baz"]);
+        check(
+            "^([^/]+?)(?:/([^/]+?))(?:/([^/]+?))?$",
+            "foo/bar/baz",
+            &["foo", "bar", "baz"],
+        );
     }
 
     #[test]

@@ -116,8 +116,7 @@ pub(super) struct Reader<'a> {
     passed: Option<char>,
 }
 
-const FILL_HINT: &str =
-    "If your source string is not fixed-width, try using the \"FM\" modifier.";
+const FILL_HINT: &str = "If your source string is not fixed-width, try using the \"FM\" modifier.";
 
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str) -> Reader<'a> {
@@ -145,7 +144,8 @@ impl<'a> Reader<'a> {
 
     /// An integer of at most so many characters, its sign among them.
     pub(super) fn number(&mut self, width: usize, name: &str) -> Result<i64> {
-        self.digits(width, width, false, name).map(|(value, _)| value)
+        self.digits(width, width, false, name)
+            .map(|(value, _)| value)
     }
 
     /// An integer of at most `most` characters, and how many it has. `len` is the field's length; `whole`: it has just that.
@@ -354,15 +354,31 @@ pub(super) fn read_item(
         Field::YearComma => {
             let thousands = reader.number(usize::MAX, name)?;
             reader.rest = reader.rest.strip_prefix(',').unwrap_or(reader.rest);
-            set(&mut to.year, thousands * 1000 + reader.number(3, name)?, name)?;
+            set(
+                &mut to.year,
+                thousands * 1000 + reader.number(3, name)?,
+                name,
+            )?;
             to.year_size = 4;
         }
         Field::Month => set(&mut to.month, value(reader, 2)?, name)?,
         Field::MonthName => set(&mut to.month, reader.name(&MONTHS, None, name)? + 1, name)?,
-        Field::MonthShort => set(&mut to.month, reader.name(&MONTHS, Some(3), name)? + 1, name)?,
-        Field::Roman => set(&mut to.month, reader.name(&ROMAN_MONTHS, None, name)? + 1, name)?,
+        Field::MonthShort => set(
+            &mut to.month,
+            reader.name(&MONTHS, Some(3), name)? + 1,
+            name,
+        )?,
+        Field::Roman => set(
+            &mut to.month,
+            reader.name(&ROMAN_MONTHS, None, name)? + 1,
+            name,
+        )?,
         Field::DayName => set(&mut to.weekday, reader.name(&DAYS, None, name)? + 1, name)?,
-        Field::DayShort => set(&mut to.weekday, reader.name(&DAYS, Some(3), name)? + 1, name)?,
+        Field::DayShort => set(
+            &mut to.weekday,
+            reader.name(&DAYS, Some(3), name)? + 1,
+            name,
+        )?,
         Field::DayNumber => set(&mut to.weekday, value(reader, 1)?, name)?,
         // From Monday, but kept as the others, from Sunday.
         Field::IsoDay => set(&mut to.weekday, value(reader, 1)? % 7 + 1, name)?,
@@ -550,7 +566,9 @@ fn time_of(read: &Read) -> Result<Option<i64>> {
     }
     let step = 10i64.pow(6 - read.digits.unwrap_or(6).min(6));
     let micros = (micros + step / 2) / step * step;
-    Ok(Some((hour * 3600 + minute * 60 + second) * MICROS_PER_SECOND + micros))
+    Ok(Some(
+        (hour * 3600 + minute * 60 + second) * MICROS_PER_SECOND + micros,
+    ))
 }
 
 /// Days since 2000 and microseconds of the day; the first of the first month of 1 BC where nothing else is said.
@@ -575,7 +593,10 @@ pub(super) fn value(read: &Read, s: &str) -> Result<(i64, i64)> {
         return Ok((first + day, time));
     }
     let of_year = of_year.or(read.week.filter(|w| *w != 0).map(|w| (w - 1) * 7 + 1));
-    let day = read.week_of_month.filter(|w| *w != 0).map(|w| (w - 1) * 7 + 1);
+    let day = read
+        .week_of_month
+        .filter(|w| *w != 0)
+        .map(|w| (w - 1) * 7 + 1);
     let (month, day) = (read.month.unwrap_or(1), day.or(read.day).unwrap_or(1));
     if let Some(of_year) = of_year.filter(|_| month <= 1 || day <= 1) {
         let days = if is_leap_year(year) { 366 } else { 365 };
@@ -584,7 +605,10 @@ pub(super) fn value(read: &Read, s: &str) -> Result<(i64, i64)> {
         }
         return Ok((days_from_date(year, 1, 1) + of_year - 1, time));
     }
-    let (month, day) = (if month == 0 { 1 } else { month }, if day == 0 { 1 } else { day });
+    let (month, day) = (
+        if month == 0 { 1 } else { month },
+        if day == 0 { 1 } else { day },
+    );
     if !(1..=12).contains(&month)
         || !(1..=i64::from(days_in_month(year, month as i32))).contains(&day)
     {

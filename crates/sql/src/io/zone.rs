@@ -173,7 +173,9 @@ fn abbreviated_east(tz: Tz, name: &str, utc: i64) -> i32 {
     const STEPS: i64 = 400;
     let at = |utc: i64| {
         let offset = tz.offset_from_utc_datetime(&naive(utc));
-        let named = offset.abbreviation().is_some_and(|a| a.eq_ignore_ascii_case(name));
+        let named = offset
+            .abbreviation()
+            .is_some_and(|a| a.eq_ignore_ascii_case(name));
         named.then(|| offset.fix().local_minus_utc())
     };
     let near = |steps: i64| at(utc.saturating_add(steps * STEP));

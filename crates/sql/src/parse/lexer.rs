@@ -521,7 +521,10 @@ impl Lexer<'_> {
                 return Err(error_at(state::INVALID_ESCAPE_SEQUENCE, message, start)
                     .hint("Unicode escapes must be \\uXXXX or \\UXXXXXXXX."));
             }
-            if let Some(c) = units.add(code).map_err(|fault| unicode_fault(fault, start))? {
+            if let Some(c) = units
+                .add(code)
+                .map_err(|fault| unicode_fault(fault, start))?
+            {
                 return Ok(c);
             }
             letter = self.peek(1);

@@ -31,7 +31,8 @@ pub(super) fn pg_timezone_names(_: &Catalog, state: &dyn SystemState) -> Rows {
 pub(super) fn pg_timezone_abbrevs(_: &Catalog, state: &dyn SystemState) -> Rows {
     let now = state.now();
     let fixed = zone::abbreviation::FIXED.iter();
-    let fixed = fixed.map(|(name, east, dst)| row![name.to_ascii_uppercase(), seconds(*east), *dst]);
+    let fixed =
+        fixed.map(|(name, east, dst)| row![name.to_ascii_uppercase(), seconds(*east), *dst]);
     let changing = zone::abbreviation::OF_ZONES.iter();
     let changing = changing.filter_map(|(name, _)| {
         let zone = Zone::abbreviation(name)?;

@@ -19,22 +19,42 @@ use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, Text, oid,
 /// The constants before the written arguments.
 const CONSTANTS: usize = 2;
 
-pub static RECORD_OF_JSON: Function =
-    Function::new(3960, "json_populate_record", &[ANYELEMENT, JSON, BOOL], ANYELEMENT, record)
-        .stable()
-        .lenient();
-pub static RECORD_OF_JSONB: Function =
-    Function::new(3209, "jsonb_populate_record", &[ANYELEMENT, JSONB], ANYELEMENT, record)
-        .stable()
-        .lenient();
-pub static SET_OF_JSON: Function =
-    Function::set(3961, "json_populate_recordset", &[ANYELEMENT, JSON, BOOL], ANYELEMENT, set)
-        .stable()
-        .lenient();
-pub static SET_OF_JSONB: Function =
-    Function::set(3475, "jsonb_populate_recordset", &[ANYELEMENT, JSONB], ANYELEMENT, set)
-        .stable()
-        .lenient();
+pub static RECORD_OF_JSON: Function = Function::new(
+    3960,
+    "json_populate_record",
+    &[ANYELEMENT, JSON, BOOL],
+    ANYELEMENT,
+    record,
+)
+.stable()
+.lenient();
+pub static RECORD_OF_JSONB: Function = Function::new(
+    3209,
+    "jsonb_populate_record",
+    &[ANYELEMENT, JSONB],
+    ANYELEMENT,
+    record,
+)
+.stable()
+.lenient();
+pub static SET_OF_JSON: Function = Function::set(
+    3961,
+    "json_populate_recordset",
+    &[ANYELEMENT, JSON, BOOL],
+    ANYELEMENT,
+    set,
+)
+.stable()
+.lenient();
+pub static SET_OF_JSONB: Function = Function::set(
+    3475,
+    "jsonb_populate_recordset",
+    &[ANYELEMENT, JSONB],
+    ANYELEMENT,
+    set,
+)
+.stable()
+.lenient();
 /// A column of `json_to_record`: after a constant NULL of the column's type, its value.
 pub static MEMBER: Function = Function::new(0, "json_member", &[ANY, ANY], ANYELEMENT, member)
     .stable()
@@ -42,7 +62,12 @@ pub static MEMBER: Function = Function::new(0, "json_member", &[ANY, ANY], ANYEL
 
 /// The function of that name.
 pub fn named(name: &str) -> Option<&'static Function> {
-    let all = [&RECORD_OF_JSON, &RECORD_OF_JSONB, &SET_OF_JSON, &SET_OF_JSONB];
+    let all = [
+        &RECORD_OF_JSON,
+        &RECORD_OF_JSONB,
+        &SET_OF_JSON,
+        &SET_OF_JSONB,
+    ];
     all.into_iter().find(|f| f.name == name)
 }
 
@@ -158,7 +183,10 @@ fn cannot_call(name: &str, shape: &Shape<'_>) -> Error {
         Shape::Object(_) => "an object",
         _ => "a scalar",
     };
-    Error::new(state::INVALID_PARAMETER_VALUE, format!("cannot call {name} on {on}"))
+    Error::new(
+        state::INVALID_PARAMETER_VALUE,
+        format!("cannot call {name} on {on}"),
+    )
 }
 
 /// One field's value, of its type and then of its domain. `old`: what is there already.
@@ -275,14 +303,18 @@ impl Items {
         for (i, element) in elements.into_iter().enumerate() {
             at.indices.push(i);
             match (element.shape()?, self.leaves) {
-                (Shape::Array(inner), None) if !matches!(self.element.oid, oid::JSON | oid::JSONB) => {
+                (Shape::Array(inner), None)
+                    if !matches!(self.element.oid, oid::JSON | oid::JSONB) =>
+                {
                     self.gather(ctx, inner, depth + 1, at)?;
                 }
                 (Shape::Array(inner), Some(leaves)) if leaves > depth => {
                     self.gather(ctx, inner, depth + 1, at)?;
                 }
                 (_, Some(leaves)) if leaves > depth => return Err(at.expected_array()),
-                (Shape::Array(_), Some(_)) if !matches!(self.element.oid, oid::JSON | oid::JSONB) => {
+                (Shape::Array(_), Some(_))
+                    if !matches!(self.element.oid, oid::JSON | oid::JSONB) =>
+                {
                     return Err(malformed());
                 }
                 _ if self.lengths.len() > depth + 1 => return Err(at.expected_array()),
@@ -299,10 +331,16 @@ impl Items {
 }
 
 /// The names, types and domains of a row type's fields.
-fn fields_of(ctx: &EvalContext<'_>, ty: Oid, base: &Datum) -> Result<Vec<(Text, SqlType, Option<Oid>)>> {
+fn fields_of(
+    ctx: &EvalContext<'_>,
+    ty: Oid,
+    base: &Datum,
+) -> Result<Vec<(Text, SqlType, Option<Oid>)>> {
     if let Some(def) = ctx.host.made_type(ty).filter(|d| d.fields.is_some()) {
         let fields = def.fields.iter().flatten().filter(|f| !f.dropped);
-        return Ok(fields.map(|f| (Text::new(&f.name), f.ty, f.domain)).collect());
+        return Ok(fields
+            .map(|f| (Text::new(&f.name), f.ty, f.domain))
+            .collect());
     }
     let Datum::Record(record) = base else {
         let message = "could not determine row type for result of json_populate_record";
@@ -315,7 +353,9 @@ fn fields_of(ctx: &EvalContext<'_>, ty: Oid, base: &Datum) -> Result<Vec<(Text, 
         None => Text::new(&format!("f{}", i + 1)),
     };
     let types = record.types.iter().enumerate();
-    Ok(types.map(|(i, ty)| (name(i), SqlType::plain(*ty), None)).collect())
+    Ok(types
+        .map(|(i, ty)| (name(i), SqlType::plain(*ty), None))
+        .collect())
 }
 
 /// A row with the members of an object in its fields; those that have none keep what `base` has.

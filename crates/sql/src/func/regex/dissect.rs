@@ -103,9 +103,12 @@ impl Part {
             },
             Node::Concat(items) => Part::Sequence(Segment::all(&Node::segments(items), budget)?),
             Node::Alternatives(items) => Part::Alternatives(Segment::all(items, budget)?),
-            Node::Repeat { inner, least, most, prefer } => {
-                Part::repeated(node, inner, (*least, *most), *prefer, budget)?
-            }
+            Node::Repeat {
+                inner,
+                least,
+                most,
+                prefer,
+            } => Part::repeated(node, inner, (*least, *most), *prefer, budget)?,
             _ => Part::Plain,
         })
     }
@@ -189,7 +192,13 @@ impl Dissection<'_> {
                 Ok(false)
             }
             Part::Sequence(segments) => self.sequence(segments, from, to, kept),
-            Part::Iterate { inner, rest, least, most, prefer } => {
+            Part::Iterate {
+                inner,
+                rest,
+                least,
+                most,
+                prefer,
+            } => {
                 let times = (*least, *most);
                 match self.refers_back {
                     false => self.iterate(inner, rest, times, *prefer, (from, to), kept),
@@ -249,16 +258,23 @@ impl Dissection<'_> {
         best
     }
 
-    fn sequence(&self, segments: &[Segment], from: usize, to: usize, kept: &mut Kept) -> Result<bool> {
+    fn sequence(
+        &self,
+        segments: &[Segment],
+        from: usize,
+        to: usize,
+        kept: &mut Kept,
+    ) -> Result<bool> {
         // Where each segment may end for the rest to match.
         let mut ends = vec![Places::only(from, to, to)];
         for segment in segments[1..].iter().rev() {
             let mut starts = Places::new(from, to);
             let behind = &ends[ends.len() - 1];
-            self.scan.starts(&segment.backward, behind, to, from, &mut |start| {
-                starts.add(start);
-                true
-            });
+            self.scan
+                .starts(&segment.backward, behind, to, from, &mut |start| {
+                    starts.add(start);
+                    true
+                });
             ends.push(starts);
         }
         ends.reverse();
@@ -310,7 +326,11 @@ impl Dissection<'_> {
         for _ in 0..rounds {
             let mut starts = Places::only(from, to, to);
             let behind = &layers[layers.len() - 1];
-            let program = if most.is_none() { rest } else { &inner.backward };
+            let program = if most.is_none() {
+                rest
+            } else {
+                &inner.backward
+            };
             self.scan.starts(program, behind, to, from, &mut |start| {
                 starts.add(start);
                 true
@@ -335,7 +355,13 @@ impl Dissection<'_> {
         }
     }
 
-    fn iterate_nothing(&self, inner: &Segment, least: u32, at: usize, kept: &mut Kept) -> Result<bool> {
+    fn iterate_nothing(
+        &self,
+        inner: &Segment,
+        least: u32,
+        at: usize,
+        kept: &mut Kept,
+    ) -> Result<bool> {
         inner.forget(kept);
         if self.scan.is_exactly(&inner.forward, at, at) && self.take(&inner.part, at, at, kept)? {
             return Ok(true);

@@ -176,7 +176,9 @@ impl Node {
         match self {
             Node::Concat(items) => {
                 let first = self.prefers();
-                items.iter().any(|i| i.mixed() || differ(first, i.prefers()))
+                items
+                    .iter()
+                    .any(|i| i.mixed() || differ(first, i.prefers()))
             }
             Node::Alternatives(items) => items
                 .iter()

@@ -247,7 +247,12 @@ impl Parser<'_> {
             }
         }
         let wrong = || invalid("invalid repetition count(s)");
-        let number = |s: &str| s.parse::<u32>().ok().filter(|&n| n <= 255).ok_or_else(wrong);
+        let number = |s: &str| {
+            s.parse::<u32>()
+                .ok()
+                .filter(|&n| n <= 255)
+                .ok_or_else(wrong)
+        };
         let Some((low, high)) = written.split_once(',') else {
             let times = number(&written)?;
             return Ok((times, Some(times), false));

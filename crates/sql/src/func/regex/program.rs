@@ -195,7 +195,9 @@ impl Places {
         let Some(bit) = place.checked_sub(self.base) else {
             return false;
         };
-        self.bits.get(bit / 64).is_some_and(|bits| bits >> (bit % 64) & 1 == 1)
+        self.bits
+            .get(bit / 64)
+            .is_some_and(|bits| bits >> (bit % 64) & 1 == 1)
     }
 }
 
