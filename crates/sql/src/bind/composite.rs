@@ -287,7 +287,7 @@ impl Binder<'_> {
     }
 
     fn new_field(&mut self, ast: &ast::ColumnDef) -> Result<ColumnDef> {
-        let Declared { ty, domain } = self.declared(&ast.ty)?;
+        let Declared { ty, domain } = self.declared_for_new(&ast.ty)?;
         check_storable(&ast.name, ty.oid)?;
         let mut field = ColumnDef::new(&ast.name, ty);
         field.domain = domain;
@@ -374,7 +374,7 @@ impl Binder<'_> {
                 },
                 FieldChange::SetType { name, ty } => {
                     let place = find(list, name)?;
-                    let Declared { ty, domain } = self.declared(ty)?;
+                    let Declared { ty, domain } = self.declared_for_new(ty)?;
                     self.must_not_contain(domain.unwrap_or(ty.oid), def.oid)?;
                     (list[place].ty, list[place].domain) = (ty, domain);
                 }

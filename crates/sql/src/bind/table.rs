@@ -327,7 +327,7 @@ impl Binder<'_> {
         }
         let Declared { ty, domain } = match serial {
             Some(ty) => Declared { ty, domain: None },
-            None => self.declared(&ast.ty)?,
+            None => self.declared_for_new(&ast.ty)?,
         };
         check_storable(name, ty.oid)?;
         let mut def = ColumnDef::new(name, ty);
