@@ -369,7 +369,14 @@ fn width_bucket_float8(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         low.partial_cmp(&high).unwrap_or(Ordering::Equal),
         below,
         above,
-        || Ok(((count as f64 * ((x - low) / (high - low))) as i64 + 1).min(count)),
+        || {
+            let width = high - low;
+            let share = match width.is_finite() {
+                true => (x - low) / width,
+                false => (x / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0),
+            };
+            Ok(((count as f64 * share) as i64 + 1).min(count))
+        },
     )
 }
 fn width_bucket_numeric(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

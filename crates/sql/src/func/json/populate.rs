@@ -253,10 +253,10 @@ fn array(ctx: &EvalContext<'_>, shape: Shape<'_>, ty: SqlType, at: &mut At<'_>) 
     let mut items = Items {
         element: SqlType::new(element, ty.typmod),
         lengths: vec![],
-        leaves: None,
+        dimensions: None,
         items: vec![],
     };
-    items.gather(ctx, elements, 0, at)?;
+    items.gather(ctx, elements, 1, at)?;
     if items.items.is_empty() {
         items.lengths.clear();
     }
@@ -273,12 +273,13 @@ struct Items {
     element: SqlType,
     /// Of the dimensions met so far.
     lengths: Vec<i32>,
-    /// At which depth the items are, once that is known.
-    leaves: Option<usize>,
+    /// How many dimensions there are, once the first item or an empty array tells.
+    dimensions: Option<usize>,
     items: Vec<Datum>,
 }
 
 impl Items {
+    /// Takes in an array that is so many arrays deep.
     fn gather(
         &mut self,
         ctx: &EvalContext<'_>,
@@ -288,41 +289,36 @@ impl Items {
     ) -> Result<()> {
         /// Dimensions that an array may have.
         const MOST: usize = 6;
-        match self.lengths.get(depth) {
+        if depth > MOST {
+            let message = format!(
+                "number of array dimensions ({depth}) exceeds the maximum allowed ({MOST})"
+            );
+            return Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        match self.lengths.get(depth - 1) {
             Some(len) if *len != elements.len() as i32 => return Err(malformed()),
             Some(_) => {}
-            None if depth >= MOST => {
-                let message = format!(
-                    "number of array dimensions ({}) exceeds the maximum allowed ({MOST})",
-                    depth + 1
-                );
-                return Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message));
-            }
             None => self.lengths.push(elements.len() as i32),
+        }
+        if self.dimensions.is_none() {
+            let first = elements.first().map(|e| e.shape()).transpose()?;
+            if !matches!(first, Some(Shape::Array(_))) {
+                self.dimensions = Some(depth);
+            }
         }
         for (i, element) in elements.into_iter().enumerate() {
             at.indices.push(i);
-            match (element.shape()?, self.leaves) {
-                (Shape::Array(inner), None)
-                    if !matches!(self.element.oid, oid::JSON | oid::JSONB) =>
-                {
-                    self.gather(ctx, inner, depth + 1, at)?;
-                }
-                (Shape::Array(inner), Some(leaves)) if leaves > depth => {
-                    self.gather(ctx, inner, depth + 1, at)?;
-                }
-                (_, Some(leaves)) if leaves > depth => return Err(at.expected_array()),
-                (Shape::Array(_), Some(_))
-                    if !matches!(self.element.oid, oid::JSON | oid::JSONB) =>
-                {
-                    return Err(malformed());
-                }
-                _ if self.lengths.len() > depth + 1 => return Err(at.expected_array()),
-                _ => {
-                    self.leaves = Some(depth);
-                    let made = plain_field(ctx, element, self.element, &Datum::Null, at)?;
-                    self.items.push(made);
-                }
+            if self
+                .dimensions
+                .is_some_and(|dimensions| depth >= dimensions)
+            {
+                let made = plain_field(ctx, element, self.element, &Datum::Null, at)?;
+                self.items.push(made);
+            } else {
+                let Shape::Array(inner) = element.shape()? else {
+                    return Err(at.expected_array());
+                };
+                self.gather(ctx, inner, depth + 1, at)?;
             }
             at.indices.pop();
         }
