@@ -6,6 +6,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 
+import differences as differing
 import isolation
 import record
 import regress
@@ -17,6 +18,7 @@ from tools import Tools
 FOLDERS = {"regress": "postgresql-18/regress", "isolation": "postgresql-18/isolation", "sqllogictest": "sqllogictest"}
 DATABASES = {"regress": "regression", "isolation": "isolation_regression", "sqllogictest": "sqllogictest"}
 SLT_GROUPS = 6
+DIFFERENCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/differences.md")
 
 
 def arguments():
@@ -109,7 +111,7 @@ def main():
 def judge(options, results, refused):
     kept = record.REFERENCE if options.server else record.BASELINE
     baseline = record.load(kept)
-    rank(options, results)
+    ranking = rank(options, results)
     problems = []
     for part, some in results.items():
         agree, of, whole, files = record.totals(record.row(r) for r in some)
@@ -120,6 +122,8 @@ def judge(options, results, refused):
             print(f"{part}: {gained} more than the baseline: run with --record to keep them")
     for text in refused:
         print(f"refused at the start: {text}")
+    if results.get("regress") and (without := differing.unexplained(differing.of_ranking(ranking))):
+        print(f"rows that differ without a reason in reasons.txt: {', '.join(without)}")
     for text in problems:
         print(f"FAILED  {text}")
     if options.record:
@@ -134,6 +138,7 @@ def rank(options, results):
         ranking.add(result)
     texts = {
         "defects": ranking.markdown() if results.get("regress") else "",
+        "differences": differing.markdown(differing.of_ranking(ranking)) if results.get("regress") else "",
         "isolation": "".join(f"## {r.name}: {r.agree} of {r.of}\n{differences(r)}\n" for r in results.get("isolation", [])
                              if not r.whole),
         "sqllogictest": "".join(f"## {r.name}: {r.agree} of {r.of}\n" + "".join(
@@ -144,6 +149,10 @@ def rank(options, results):
         if text:
             with open(os.path.join(options.out, f"{name}.md"), "w", encoding="utf8", errors="surrogateescape") as file:
                 file.write(text)
+    if options.record and results.get("regress") and not options.only and not options.server:
+        with open(DIFFERENCES, "w", encoding="utf8") as file:
+            file.write(texts["differences"])
+    return ranking
 
 
 def differences(result):

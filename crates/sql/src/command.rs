@@ -211,6 +211,7 @@ impl Ddl {
         match self {
             Ddl::CreateSchema { .. } => "CREATE SCHEMA".into(),
             Ddl::CreateTable(create) if create.query.is_some() => "SELECT".into(),
+            Ddl::CreateTable(create) if create.of_query => "CREATE TABLE AS".into(),
             Ddl::CreateTable(_) => "CREATE TABLE".into(),
             Ddl::AlterTable { .. } | Ddl::AttachPartition { .. } | Ddl::DetachPartition { .. } => {
                 "ALTER TABLE".into()
@@ -418,6 +419,8 @@ pub struct CreateTable {
     pub copied: Vec<Copied>,
     /// CREATE TABLE AS: the rows to fill it with.
     pub query: Option<Box<BoundQuery>>,
+    /// CREATE TABLE AS, also WITH NO DATA.
+    pub of_query: bool,
     /// Tables to inherit from; with `bound` the one it is a partition of.
     pub parents: Vec<Oid>,
     pub partitioned: Option<PartitionKey>,

@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use throng_types::{Datum, Oid, SqlType, Text};
+use throng_types::error::state;
+use throng_types::sqltype::made;
+use throng_types::{Datum, Error, Oid, SqlType, Text};
 
 use crate::catalog::RoutineDef;
 use crate::func::{Aggregate, Cast, CastContext, Function, Operator};
@@ -257,6 +259,37 @@ pub struct DomainRules {
     pub checks: Vec<DomainRule>,
     /// Those for the items of an array.
     pub items: Option<Arc<DomainRules>>,
+}
+
+impl DomainRules {
+    #[cold]
+    fn refused(&self, state: throng_types::error::SqlState, message: String) -> Error {
+        let mut error = Error::new(state, message);
+        error.fields_mut().data_type = Some(made::mark(self.domain));
+        error
+    }
+
+    /// 23502
+    #[cold]
+    pub fn refuses_null(&self) -> Error {
+        let message = format!(
+            "domain {} does not allow null values",
+            made::mark(self.domain)
+        );
+        self.refused(state::NOT_NULL_VIOLATION, message)
+    }
+
+    /// 23514
+    #[cold]
+    pub fn violated(&self, rule: &DomainRule) -> Error {
+        let message = format!(
+            "value for domain {} violates check constraint \"{}\"",
+            made::mark(self.domain),
+            rule.name
+        );
+        self.refused(state::CHECK_VIOLATION, message)
+            .constraint(&rule.name)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use throng_sql::expr::{DomainRules, Expr, Place};
 use throng_sql::func::{Cast, CastContext, EvalResult, Function, Operator, typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
-use throng_types::sqltype::{element_of, made};
+use throng_types::sqltype::element_of;
 use throng_types::{Datum, Error, SqlType};
 
 use super::{Cx, Row, Step};
@@ -449,26 +449,13 @@ fn assigned_subscript(at: &Expr, row: &[Datum], cx: &mut Cx) -> Step<i32> {
 /// 23502 and 23514 for a value that is none of the domain's.
 pub fn check_domain(value: &Datum, rules: &DomainRules, cx: &mut Cx) -> Step<()> {
     if rules.not_null && value.is_null() {
-        let message = format!(
-            "domain {} does not allow null values",
-            made::mark(rules.domain)
-        );
-        let mut error = Error::new(state::NOT_NULL_VIOLATION, message);
-        error.fields_mut().data_type = Some(made::mark(rules.domain));
-        return Err(error.into());
+        return Err(rules.refuses_null().into());
     }
     for rule in &rules.checks {
         let row = std::slice::from_ref(value);
         // A check that is NULL is satisfied.
         if eval(&rule.expr, row, cx)? == Datum::Bool(false) {
-            let message = format!(
-                "value for domain {} violates check constraint \"{}\"",
-                made::mark(rules.domain),
-                rule.name
-            );
-            let mut error = Error::new(state::CHECK_VIOLATION, message).constraint(&rule.name);
-            error.fields_mut().data_type = Some(made::mark(rules.domain));
-            return Err(error.into());
+            return Err(rules.violated(rule).into());
         }
     }
     if let (Some(rules), Datum::Array(array)) = (&rules.items, value) {

@@ -43,6 +43,14 @@ fn set_or_reset(text: &str) -> &'static str {
     }
 }
 
+/// Settings that a transaction begins with, and that nothing resets.
+fn is_of_transaction(name: &str) -> bool {
+    matches!(
+        name,
+        "transaction_isolation" | "transaction_read_only" | "transaction_deferrable"
+    )
+}
+
 impl Session {
     /// Runs a command to its end and says so to the client.
     pub(super) async fn run_command(
@@ -96,6 +104,10 @@ impl Session {
             Command::Set { name, value, local } => {
                 self.set(&name, value.as_deref(), local, client)?;
                 "SET"
+            }
+            Command::Reset(Some(name)) if is_of_transaction(&name) => {
+                let message = format!("parameter \"{name}\" cannot be reset");
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
             }
             Command::Reset(name) => {
                 self.reset(name.as_deref(), client)?;

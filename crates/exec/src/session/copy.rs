@@ -115,6 +115,10 @@ impl Session {
             }
         };
         self.must_be_writable("COPY FROM")?;
+        if options.freeze && table.is_partitioned() {
+            let message = "cannot perform COPY FREEZE on a partitioned table";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
         if options.freeze && !self.is_file_of_this_level(&table) {
             return Err(Error::new(
                 state::OBJECT_NOT_IN_PREREQUISITE_STATE,

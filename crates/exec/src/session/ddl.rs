@@ -73,7 +73,14 @@ impl DdlHost for Host<'_> {
     }
 
     fn password_verifier(&mut self, password: &str) -> Result<String> {
+        /// Bytes of a verifier that is given as such.
+        const LONGEST: usize = 512;
         if password.starts_with("SCRAM-SHA-256$") {
+            if password.len() > LONGEST {
+                let message = "encrypted password is too long";
+                let detail = format!("Encrypted passwords must be no longer than {LONGEST} bytes.");
+                return Err(Error::new(state::INVALID_PARAMETER_VALUE, message).detail(detail));
+            }
             return Ok(password.to_owned());
         }
         Ok((self.engine.password_verifier)(password))

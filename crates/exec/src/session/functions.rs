@@ -10,6 +10,7 @@ use throng_buffer::Wait;
 use throng_observe::{Object, WaitEvent};
 use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef};
 use throng_sql::func::{EvalResult, EvalStop};
+use throng_sql::io::scalar::lsn;
 use throng_sql::settings::SERVER_VERSION;
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
 use throng_types::error::state;
@@ -136,11 +137,9 @@ impl SessionHost<'_> {
             "pg_column_is_updatable" => self.catalog.table(object(&args[0])).is_some().into(),
 
             "pg_current_wal_lsn" | "pg_current_wal_flush_lsn" => {
-                (self.session.engine.sys.wal().flushed().0 as i64).into()
+                lsn(self.session.engine.sys.wal().flushed().0)
             }
-            "pg_current_wal_insert_lsn" => {
-                (self.session.engine.sys.wal().inserted().0 as i64).into()
-            }
+            "pg_current_wal_insert_lsn" => lsn(self.session.engine.sys.wal().inserted().0),
             "pg_xact_status" | "txid_status" => {
                 let xid = throng_types::Xid(int(&args[0]) as u64);
                 if xid >= self.session.engine.sys.next_xid() {

@@ -447,6 +447,10 @@ impl Host for SessionHost<'_> {
         made.or_else(|| self.catalog.composite(oid))
     }
 
+    fn check_in_domain(&self, domain: Oid, value: &Datum) -> Result<()> {
+        throng_sql::bind::check_in_domain(domain, value, self.catalog, self.eval())
+    }
+
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult {
         self.function(name, args)
     }

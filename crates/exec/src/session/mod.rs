@@ -100,6 +100,8 @@ pub struct Session {
     pub(crate) engine: Arc<Engine>,
     /// Ends before the registration below: dropping it rolls back.
     transaction: Option<Transaction>,
+    /// How the transaction ran that a failed block had.
+    failed_modes: throng_sql::command::TransactionModes,
     block: Block,
     handle: throng_txn::Session,
     settings: RefCell<SessionSettings>,
@@ -213,6 +215,7 @@ impl Session {
             published: catalog,
             engine,
             transaction: None,
+            failed_modes: Default::default(),
             block: Block::None,
             handle,
             settings: RefCell::new(settings),

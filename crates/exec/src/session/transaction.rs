@@ -163,6 +163,7 @@ impl Session {
                 } else {
                     self.portals.retain(Portal::outlives_rollback);
                     self.deferred.clear();
+                    self.failed_modes = self.chained_modes();
                     self.transaction = None;
                 }
             }
@@ -174,6 +175,7 @@ impl Session {
         self.portals.retain(Portal::outlives_rollback);
         self.deferred.clear();
         self.transaction = None;
+        self.failed_modes = TransactionModes::default();
         self.block = Block::None;
         self.settings.borrow_mut().rollback_to(0);
         self.rollback_roles(0);
@@ -321,11 +323,13 @@ impl Session {
 
     /// What AND CHAIN carries over.
     fn chained_modes(&self) -> TransactionModes {
-        let transaction = self.transaction.as_ref();
-        TransactionModes {
-            isolation: transaction.map(|t| t.isolation),
-            read_only: transaction.map(|t| t.read_only),
-            deferrable: transaction.map(|t| t.deferrable),
+        match &self.transaction {
+            Some(transaction) => TransactionModes {
+                isolation: Some(transaction.isolation),
+                read_only: Some(transaction.read_only),
+                deferrable: Some(transaction.deferrable),
+            },
+            None => self.failed_modes,
         }
     }
 

@@ -448,7 +448,7 @@ impl Binder<'_> {
         using: Option<&ast::Expr>,
         pos: Pos,
     ) -> Result<AlterTable> {
-        let Declared { ty: to, domain } = self.declared(ty)?;
+        let Declared { ty: to, domain } = self.declared_for_new(ty)?;
         self.must_not_hold_itself(table, domain.unwrap_or(to.oid))?;
         let column = table.column(attnum);
         check_storable(&column.name, to.oid)?;

@@ -31,6 +31,9 @@ impl Binder<'_> {
         if call.name.last() == "merge_action" && call.name.schema() == Some("pg_catalog") {
             return self.merged_how(pos);
         }
+        if let Some(value) = self.json_populate(call, pos, scope)? {
+            return Ok(value);
+        }
         if call.within_group {
             return self.ordered_set(call, pos, scope);
         }

@@ -287,13 +287,10 @@ impl Binder<'_> {
     }
 
     fn new_field(&mut self, ast: &ast::ColumnDef) -> Result<ColumnDef> {
-        let Declared { ty, domain } = self.declared(&ast.ty)?;
+        let Declared { ty, domain } = self.declared_for_new(&ast.ty)?;
         check_storable(&ast.name, ty.oid)?;
-        if domain.is_some() {
-            let what = "an attribute of a domain type";
-            return Err(Error::unsupported(what).position(ast.ty.name.pos + 1));
-        }
         let mut field = ColumnDef::new(&ast.name, ty);
+        field.domain = domain;
         if let Some(collation) = &ast.collation {
             field.collation = self.column_collation(collation, ty)?;
         }
@@ -377,12 +374,9 @@ impl Binder<'_> {
                 },
                 FieldChange::SetType { name, ty } => {
                     let place = find(list, name)?;
-                    let Declared { ty, domain } = self.declared(ty)?;
-                    if domain.is_some() {
-                        return Err(Error::unsupported("an attribute of a domain type"));
-                    }
-                    self.must_not_contain(ty.oid, def.oid)?;
-                    list[place].ty = ty;
+                    let Declared { ty, domain } = self.declared_for_new(ty)?;
+                    self.must_not_contain(domain.unwrap_or(ty.oid), def.oid)?;
+                    (list[place].ty, list[place].domain) = (ty, domain);
                 }
                 FieldChange::Rename { from, to } => {
                     let place = find(list, from)?;

@@ -103,6 +103,13 @@ impl Binder<'_> {
             .map_err(|e| super::at(e, name.name.pos))
     }
 
+    /// The same of something new, which the role must be allowed to make of that type.
+    pub(super) fn declared_for_new(&self, name: &ast::TypeName) -> Result<Declared> {
+        let declared = self.declared(name)?;
+        self.may_use_type(declared.domain.unwrap_or(declared.ty.oid))?;
+        Ok(declared)
+    }
+
     /// A domain's values, or arrays of them.
     pub(super) fn of_domain(&self, def: &TypeDef, array: bool) -> Result<Declared> {
         let Some(domain) = &def.domain else {
@@ -125,7 +132,7 @@ impl Binder<'_> {
     }
 
     /// What a value must be to be of the domain, or an array of it.
-    fn domain_rules(&mut self, domain: Oid) -> Result<Arc<DomainRules>> {
+    pub(super) fn domain_rules(&mut self, domain: Oid) -> Result<Arc<DomainRules>> {
         if let Some(element) = throng_types::sqltype::element_of(domain) {
             let items = Some(self.domain_rules(element)?);
             return Ok(Arc::new(DomainRules {
@@ -298,7 +305,7 @@ impl Binder<'_> {
     pub(super) fn create_domain(&mut self, ast: &ast::CreateDomain) -> Result<Ddl> {
         let schema = self.creation_schema(&ast.name)?;
         let name = ast.name.last().to_owned();
-        let Declared { ty: base, domain } = self.declared(&ast.ty)?;
+        let Declared { ty: base, domain } = self.declared_for_new(&ast.ty)?;
         let info = type_info(base.oid);
         if info.is_none_or(|t| t.is_pseudo()) {
             let message = format!("\"{}\" is not a valid base type for a domain", ast.ty.name);

@@ -98,6 +98,12 @@ impl Binder<'_> {
                 {
                     return self.deeper(|b| b.bind_item(&query, left, scope));
                 }
+                if definition.is_empty()
+                    && !*ordinality
+                    && let Some(query) = self.json_populated(call, alias, *pos)
+                {
+                    return self.deeper(|b| b.bind_item(&query, left, scope));
+                }
                 let inner = Scope::within(left, Some(scope));
                 self.function_item(call, *ordinality, alias, definition, *pos, &inner)
             }
@@ -722,7 +728,12 @@ impl Binder<'_> {
             let expr = match kind {
                 JoinKind::Full => Expr::Coalesce(both, ty),
                 JoinKind::Right => both.swap_remove(1),
-                _ => both.swap_remove(0),
+                JoinKind::Left => both.swap_remove(0),
+                // Either would do; one that is a column as it stands is taken first.
+                _ => {
+                    let plain = both.iter().position(|e| matches!(e, Expr::Var(_)));
+                    both.swap_remove(plain.unwrap_or(0))
+                }
             };
             merged.push(NamedColumn {
                 name: name.clone(),

@@ -5,9 +5,12 @@
 //!   ─►   LATERAL (SELECT (v.value ->> 'a')::int AS a, v.value ->> 'b' AS b FROM json_array_elements(x) v(value)) t
 //! ```
 
-use throng_types::{Error, Result, oid};
+use throng_types::sqltype::{element_of, made};
+use throng_types::{Result, oid};
 
 use super::Binder;
+use super::domain::Declared;
+use super::json_populate::json_member;
 use crate::parse::ast::{self, Alias, ColumnDefinition, Expr, Node, Pos, TableRef};
 
 /// What a call of one of them is made of.
@@ -54,18 +57,16 @@ impl Binder<'_> {
         let value = || at(Node::Column(vec!["v".into(), "value".into()]));
         let mut targets = Vec::with_capacity(definition.len());
         for column in definition {
-            let ty = self.type_of(&column.ty)?;
+            let Declared { ty, domain } = self.declared(&column.ty)?;
             let is_string = matches!(ty.oid, oid::VARCHAR | oid::BPCHAR);
-            if is_string && ty.typmod >= 0 {
-                let what = "a length in a column definition list of JSON";
-                return Err(Error::unsupported(what).position(column.ty.name.pos + 1));
-            }
-            if throng_types::sqltype::element_of(ty.oid).is_some() {
-                let what = "an array in a column definition list of JSON";
-                return Err(Error::unsupported(what).position(column.ty.name.pos + 1));
-            }
+            // What a cast of the member's text would not make of it.
+            let whole = is_string && ty.typmod >= 0
+                || domain.is_some()
+                || element_of(ty.oid).is_some()
+                || made::is_composite(ty.oid);
             let operator = match ty.oid {
                 oid::JSON | oid::JSONB => "->",
+                _ if whole => "->",
                 _ => "->>",
             };
             let member = at(Node::Binary {
@@ -77,11 +78,15 @@ impl Binder<'_> {
                 left: Box::new(value()),
                 right: Box::new(at(Node::Text(column.name.clone()))),
             });
-            targets.push(ast::SelectItem {
-                expr: at(Node::Cast {
+            let expr = match whole {
+                true => json_member(member, column, pos),
+                false => at(Node::Cast {
                     arg: Box::new(member),
                     ty: column.ty.clone(),
                 }),
+            };
+            targets.push(ast::SelectItem {
+                expr,
                 alias: Some(column.name.clone()),
             });
         }

@@ -13,6 +13,7 @@ mod copy;
 mod ddl;
 mod dml;
 mod domain;
+mod domain_value;
 mod expr;
 mod from;
 mod generated;
@@ -21,6 +22,7 @@ mod grouping;
 mod index;
 mod inherit;
 mod json;
+mod json_populate;
 mod json_record;
 mod json_table;
 mod like;
@@ -75,6 +77,7 @@ pub struct BindContext<'a> {
 
 pub use aggregate::written_order;
 pub use domain::{check_shown, shown_check};
+pub use domain_value::check_in_domain;
 pub use generated::{completion, generation_shown};
 pub(crate) use json_table::table_spec;
 pub use routine::signature as routine_signature;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use throng_types::error::state;
+use throng_types::sqltype::{element_of, type_name};
 use throng_types::{Error, Oid, Result};
 
 use super::Binder;
@@ -424,6 +425,23 @@ impl Binder<'_> {
             _ => "function",
         };
         let message = format!("permission denied for {what} {}", routine.name);
+        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
+    }
+
+    /// A type that something new is to be of.
+    pub(super) fn may_use_type(&self, ty: Oid) -> Result<()> {
+        let ty = element_of(ty).unwrap_or(ty);
+        let Some(def) = self.catalog().made_type(ty) else {
+            return Ok(());
+        };
+        let rights = |user| {
+            self.catalog()
+                .type_rights(user, ty, def.owner, right::USAGE)
+        };
+        if self.definition || rights(self.user) != 0 {
+            return Ok(());
+        }
+        let message = format!("permission denied for type {}", type_name(ty));
         Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
     }
 

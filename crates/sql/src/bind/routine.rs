@@ -287,6 +287,7 @@ impl Binder<'_> {
                 }
                 e
             })?;
+            self.may_use_type(resolved.ty)?;
             if resolved.setof {
                 let message = "functions cannot accept set arguments";
                 return Err(invalid(message).position(arg.pos + 1));
@@ -458,6 +459,7 @@ impl Binder<'_> {
                     }
                     e
                 })?;
+                self.may_use_type(resolved.ty)?;
                 if let Some(needed) = of_outputs
                     && (resolved.ty != needed || resolved.row_of.is_some())
                 {

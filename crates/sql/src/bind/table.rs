@@ -41,6 +41,15 @@ pub(super) fn no_position(mut error: Error) -> Error {
 impl Binder<'_> {
     pub(super) fn create_table(&mut self, ast: &ast::CreateTable) -> Result<Ddl> {
         let (schema, temporary) = self.place(&ast.name, ast.persistence.is_temporary())?;
+        if ast.persistence == Persistence::Unlogged && temporary {
+            let message = "only temporary relations may be created in temporary schemas";
+            let error = Error::new(state::INVALID_TABLE_DEFINITION, message);
+            return Err(error.position(ast.name.pos + 1));
+        }
+        if ast.persistence == Persistence::Unlogged && ast.partition_by.is_some() {
+            let message = "partitioned tables cannot be unlogged";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
         let persistence = match ast.persistence {
             Persistence::Permanent if temporary => Persistence::Temporary(OnCommit::PreserveRows),
             as_said => as_said,
@@ -162,6 +171,7 @@ impl Binder<'_> {
             options: table.options,
             copied,
             query,
+            of_query: ast.query.is_some(),
             parents: inherit::oids(&parents),
             partitioned,
             bound,
@@ -317,7 +327,7 @@ impl Binder<'_> {
         }
         let Declared { ty, domain } = match serial {
             Some(ty) => Declared { ty, domain: None },
-            None => self.declared(&ast.ty)?,
+            None => self.declared_for_new(&ast.ty)?,
         };
         check_storable(name, ty.oid)?;
         let mut def = ColumnDef::new(name, ty);

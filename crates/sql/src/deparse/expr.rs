@@ -7,6 +7,7 @@ use super::{LIST, Writer};
 use crate::bind::written_order;
 use crate::catalog::RoutineDef;
 use crate::expr::{AggCall, Expr, Place, RoutineCall, Subquery, SubqueryKind};
+use crate::func::json::populate;
 use crate::func::{CastContext, Function, sqljson};
 use crate::io::output_text;
 use crate::parse::quote_ident;
@@ -149,7 +150,7 @@ impl Writer<'_> {
             Expr::Param(at, _) => self.param(*at),
             Expr::Call { func, args, .. } if **func == sqljson::CALL => self.json(args, expr),
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
-                self.function(func, args);
+                self.function(func, populate::written(func, args));
             }
             Expr::Routine(call) | Expr::SetRoutine(call) => self.routine(call),
             Expr::Variadic(arg) => {

@@ -98,6 +98,11 @@ pub trait Host {
         let _ = oid;
         None
     }
+    /// Whether a value is as a domain asks: 23502 or 23514 where it is not.
+    fn check_in_domain(&self, domain: Oid, value: &Datum) -> throng_types::Result<()> {
+        let _ = (domain, value);
+        Err(Error::unsupported("values of a domain here"))
+    }
     /// Every other function that needs the catalog, the session or the server, by its `pg_proc` name.
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult;
 }

@@ -375,6 +375,7 @@ fn truncatable(name: &str, ty: Oid) -> Result<Unit> {
         | Unit::DayOfYear
         | Unit::IsoYear
         | Unit::Julian => Err(not_recognized(&name.to_ascii_lowercase(), ty)),
+        unit if unit > Unit::Millennium => Err(not_supported(name, ty)),
         unit => Ok(unit),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::string::{printed, text};
 use super::{EvalContext, EvalResult, Function};
+use crate::parse::unicode::{Fault, unescape};
 use crate::parse::{quote_ident as quoted_ident, quote_literal as quoted_literal};
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Result, oid::*};
@@ -170,53 +171,15 @@ fn format(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(out.into())
 }
 
-/// Replaces `\XXXX`, `\+XXXXXX`, `\uXXXX` and `\UXXXXXXXX`; `\\` is a backslash.
+/// Characters by their numbers: see [`unescape`].
 fn unistr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let surrogates = || Error::new(state::SYNTAX_ERROR, "invalid Unicode surrogate pair");
-    let mut out = String::new();
-    let mut rest = text(&args[0]);
-    let mut high: Option<u32> = None;
-    while let Some(c) = rest.chars().next() {
-        if c != '\\' || rest.starts_with("\\\\") {
-            if high.is_some() {
-                return Err(surrogates().into());
-            }
-            out.push(c);
-            rest = &rest[c.len_utf8() * if c == '\\' { 2 } else { 1 }..];
-            continue;
-        }
-        let (skip, len) = match rest.as_bytes().get(1) {
-            Some(b'+') => (2, 6),
-            Some(b'u') => (2, 4),
-            Some(b'U') => (2, 8),
-            _ => (1, 4),
-        };
-        let hex = rest
-            .get(skip..skip + len)
-            .filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
-        let code = hex
-            .and_then(|h| u32::from_str_radix(h, 16).ok())
-            .ok_or_else(|| {
-                Error::new(state::SYNTAX_ERROR, "invalid Unicode escape")
-                    .hint("Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.")
-            })?;
-        rest = &rest[skip + len..];
-        let code = match (high.take(), code) {
-            (None, 0xd800..=0xdbff) => {
-                high = Some(code);
-                continue;
-            }
-            (Some(high), 0xdc00..=0xdfff) => 0x1_0000 + ((high & 0x3ff) << 10) + (code & 0x3ff),
-            (Some(_), _) | (None, 0xdc00..=0xdfff) => return Err(surrogates().into()),
-            (None, code) => code,
-        };
-        let c = char::from_u32(code).filter(|&c| c != '\0');
-        out.push(c.ok_or_else(|| invalid(format!("invalid Unicode code point: {code:04X}")))?);
-    }
-    if high.is_some() {
-        return Err(surrogates().into());
-    }
-    Ok(out.into())
+    let shown = unescape(text(&args[0]), true).map_err(|(fault, _)| match fault {
+        Fault::Escape => Error::new(state::SYNTAX_ERROR, "invalid Unicode escape")
+            .hint("Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX."),
+        Fault::Pair => Error::new(state::SYNTAX_ERROR, "invalid Unicode surrogate pair"),
+        Fault::Value(code) => invalid(format!("invalid Unicode code point: {code:04X}")),
+    })?;
+    Ok(shown.into())
 }
 
 /// The parts of a qualified name; `strict` lets nothing follow.

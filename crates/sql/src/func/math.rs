@@ -284,7 +284,13 @@ numerics! {
     numeric_min_scale |x| x.is_finite().then(|| x.min_scale());
 }
 fn numeric_round(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(numeric(&args[0]).round(int(&args[1]) as i32).into())
+    let value = numeric(&args[0]);
+    let rounded = value.round(int(&args[1]) as i32);
+    if value.is_finite() && !rounded.is_finite() {
+        let message = "value overflows numeric format";
+        return Err(Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message).into());
+    }
+    Ok(rounded.into())
 }
 fn numeric_trunc(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(numeric(&args[0]).trunc(int(&args[1]) as i32).into())
@@ -363,7 +369,14 @@ fn width_bucket_float8(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         low.partial_cmp(&high).unwrap_or(Ordering::Equal),
         below,
         above,
-        || Ok(((count as f64 * ((x - low) / (high - low))) as i64 + 1).min(count)),
+        || {
+            let width = high - low;
+            let share = match width.is_finite() {
+                true => (x - low) / width,
+                false => (x / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0),
+            };
+            Ok(((count as f64 * share) as i64 + 1).min(count))
+        },
     )
 }
 fn width_bucket_numeric(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

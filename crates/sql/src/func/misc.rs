@@ -3,7 +3,7 @@
 use super::number::int;
 use super::string::text;
 use super::{EvalContext, EvalResult, Function};
-use crate::io::scalar::is_space;
+use crate::io::scalar::{self, is_space};
 use std::time::{SystemTime, UNIX_EPOCH};
 use throng_types::calendar::*;
 use throng_types::error::state;
@@ -124,9 +124,23 @@ fn uuidv7(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let mut nanos = LAST_UUID.get().saturating_add(TICK + 1).max(now);
     LAST_UUID.set(nanos);
     if let Some(Datum::Interval(span)) = args.first() {
+        let refused = |detail: &str| {
+            let message = "interval out of range for UUID version 7";
+            Error::new(state::DATETIME_FIELD_OVERFLOW, message).detail(detail)
+        };
+        if !span.is_finite() {
+            return Err(refused("UUID version 7 does not support infinite intervals.").into());
+        }
         let micros = (nanos / 1000) as i64 - UNIX_EPOCH_MICROS;
         let shifted = super::datetime::timestamp_plus(micros, *span)?;
         nanos = i128::from(shifted + UNIX_EPOCH_MICROS) * 1000 + nanos % 1000;
+        if !(0..1 << 48).contains(&nanos.div_euclid(1_000_000)) {
+            let message = "timestamp out of range for UUID version 7";
+            let detail =
+                "UUID version 7 supports timestamps from 1970-01-01 to approximately year 10889.";
+            let error = Error::new(state::DATETIME_FIELD_OVERFLOW, message);
+            return Err(error.detail(detail).into());
+        }
     }
     let mut uuid: [u8; 16] = rand::random();
     let (millis, rest) = (nanos.div_euclid(1_000_000), nanos.rem_euclid(1_000_000));
@@ -168,7 +182,7 @@ fn extract_timestamp(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 /// Bytes of log between two positions.
 fn wal_lsn_diff(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let position = |value: &Datum| i128::from(int(value) as u64);
+    let position = |value: &Datum| i128::from(scalar::lsn_position(int(value)));
     Ok(Numeric::from(position(&args[0]) - position(&args[1])).into())
 }
 

@@ -5,10 +5,9 @@
 
 use super::like::bad_escape;
 use super::number::int;
-use super::regex::{Options, compile};
+use super::regex::{Match, Options, Regex, compile};
 use super::string::text;
 use super::{EvalContext, EvalResult, EvalStop, Function, Operator, SetIterator};
-use ::regex::{Captures, Regex};
 use throng_types::error::{SqlState, state};
 use throng_types::{Array, Datum, Error, Result, oid::*};
 
@@ -68,26 +67,38 @@ fn start_byte(s: &str, start: i64) -> Option<usize> {
 }
 
 /// Every match from a byte on.
-fn matches<'s>(regex: &'s Regex, s: &'s str, from: usize) -> impl Iterator<Item = Captures<'s>> {
+fn matches<'s>(
+    regex: &'s Regex,
+    s: &'s str,
+    from: usize,
+) -> impl Iterator<Item = Result<Match>> + 's {
     let mut next = Some(from);
     std::iter::from_fn(move || {
-        let found = regex.captures_at(s, next?)?;
-        let whole = found.get(0)?;
-        next = match whole.is_empty() {
-            false => Some(whole.end()),
-            true => s[whole.end()..]
-                .chars()
-                .next()
-                .map(|c| whole.end() + c.len_utf8()),
+        let found = match regex.match_at(s, next?) {
+            Ok(found) => found?,
+            Err(error) => {
+                next = None;
+                return Some(Err(error));
+            }
         };
-        Some(found)
+        let end = found.end();
+        next = match found.start() == end {
+            false => Some(end),
+            true => s[end..].chars().next().map(|c| end + c.len_utf8()),
+        };
+        Some(Ok(found))
     })
 }
 
+/// What a group of a match kept.
+fn part<'s>(s: &'s str, found: &Match, group: usize) -> Option<&'s str> {
+    found.get(group).map(|(start, end)| &s[start..end])
+}
+
 /// The groups of a match, or all of it where the expression has none.
-fn groups(found: &Captures<'_>) -> Datum {
-    let items = found.iter().skip(usize::from(found.len() > 1));
-    let items = items.map(|g| g.map(|g| g.as_str()).into()).collect();
+fn groups(s: &str, found: &Match) -> Datum {
+    let groups = usize::from(found.groups() > 1)..found.groups();
+    let items = groups.map(|group| part(s, found, group).into()).collect();
     Datum::array(Array::from_items(TEXT, items))
 }
 
@@ -96,7 +107,7 @@ macro_rules! tests {
         fn $name(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             let options = Options { ignore_case: $ignore_case, ..Options::default() };
             let regex = compile(text(&args[1]), options)?;
-            Ok((regex.is_match(text(&args[0])) == $wanted).into())
+            Ok((regex.is_match(text(&args[0]))? == $wanted).into())
         }
     )* };
 }
@@ -109,30 +120,32 @@ tests! {
 
 fn regexp_like(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let regex = single("regexp_like", text(&args[1]), args.get(2))?;
-    Ok(regex.is_match(text(&args[0])).into())
+    Ok(regex.is_match(text(&args[0]))?.into())
 }
 fn regexp_match(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let regex = single("regexp_match", text(&args[1]), args.get(2))?;
-    Ok(regex
-        .captures(text(&args[0]))
-        .map_or(Datum::Null, |found| groups(&found)))
+    let s = text(&args[0]);
+    let found = regex.match_at(s, 0)?;
+    Ok(found.map_or(Datum::Null, |found| groups(s, &found)))
 }
 fn regexp_matches(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
     let (options, all) = parse_options(args.get(2).map_or("", text))?;
     let regex = compile(text(&args[1]), options)?;
     let count = if all { usize::MAX } else { 1 };
-    let rows: Vec<Datum> = matches(&regex, text(&args[0]), 0)
+    let s = text(&args[0]);
+    let rows: Vec<Datum> = matches(&regex, s, 0)
         .take(count)
-        .map(|found| groups(&found))
-        .collect();
+        .map(|found| Ok(groups(s, &found?)))
+        .collect::<Result<_>>()?;
     Ok(Box::new(rows.into_iter().map(Ok)))
 }
 /// `substring(text from pattern)`: the first group where there is one.
 fn textregexsubstr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let regex = compile(text(&args[1]), Options::default())?;
-    let found = regex.captures(text(&args[0]));
-    let part = found.as_ref().and_then(|f| f.get(usize::from(f.len() > 1)));
-    Ok(part.map(|p| p.as_str()).into())
+    let s = text(&args[0]);
+    let found = regex.match_at(s, 0)?;
+    let part = found.and_then(|f| part(s, &f, usize::from(f.groups() > 1)));
+    Ok(part.into())
 }
 fn substring_similar(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let pattern = similar_to_escape(ctx, &args[1..])?;
@@ -143,8 +156,14 @@ fn regexp_count(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let start = parameter("start", args.get(2), 1, 1)?;
     let regex = single("regexp_count", text(&args[1]), args.get(3))?;
     let s = text(&args[0]);
-    let count = start_byte(s, start).map_or(0, |from| matches(&regex, s, from).count());
-    Ok((count as i32).into())
+    let mut count = 0i32;
+    if let Some(from) = start_byte(s, start) {
+        for found in matches(&regex, s, from) {
+            found?;
+            count += 1;
+        }
+    }
+    Ok(count.into())
 }
 
 /// The n-th match of `(text, pattern, start, n)` and the number of the group wanted, as byte offsets.
@@ -162,9 +181,8 @@ fn nth_match(
     let Some(from) = start_byte(s, start) else {
         return Ok(None);
     };
-    let found = matches(&regex, s, from).nth(n as usize - 1);
-    let group = found.as_ref().and_then(|f| f.get(group as usize));
-    Ok(group.map(|g| (g.start(), g.end())))
+    let found = matches(&regex, s, from).nth(n as usize - 1).transpose()?;
+    Ok(found.and_then(|f| f.get(group as usize)))
 }
 fn regexp_substr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let found = nth_match("regexp_substr", args, args.get(4), args.get(5))?;
@@ -189,12 +207,12 @@ fn split(function: &str, args: &[Datum]) -> Result<Vec<Datum>> {
     let s = text(&args[0]);
     let (mut parts, mut from, mut last_end) = (Vec::new(), 0, 0);
     for found in matches(&regex, s, 0) {
-        let Some(whole) = found.get(0) else { break };
-        if whole.start() < s.len() && whole.end() > last_end {
-            parts.push(Datum::text(&s[from..whole.start()]));
-            from = whole.end();
+        let found = found?;
+        if found.start() < s.len() && found.end() > last_end {
+            parts.push(Datum::text(&s[from..found.start()]));
+            from = found.end();
         }
-        last_end = whole.end();
+        last_end = found.end();
     }
     parts.push(Datum::text(&s[from..]));
     Ok(parts)
@@ -212,14 +230,14 @@ fn regexp_split_to_table(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetItera
 }
 
 /// Appends a replacement: `\1` to `\9` are groups, `\&` is the match, `\\` a backslash.
-fn append_replacement(replacement: &str, found: &Captures<'_>, out: &mut String) {
+fn append_replacement(replacement: &str, s: &str, found: &Match, out: &mut String) {
     let mut rest = replacement.chars();
     while let Some(c) = rest.next() {
         if c != '\\' {
             out.push(c);
             continue;
         }
-        let group = |i: usize| found.get(i).map_or("", |g| g.as_str());
+        let group = |i: usize| part(s, found, i).unwrap_or_default();
         match rest.next() {
             Some('&') => out.push_str(group(0)),
             Some(digit @ '1'..='9') => out.push_str(group(digit as usize - '0' as usize)),
@@ -229,32 +247,32 @@ fn append_replacement(replacement: &str, found: &Captures<'_>, out: &mut String)
     }
 }
 /// Replaces the n-th match, or all where `n` is 0.
-fn replaced(s: &str, regex: &Regex, replacement: &str, start: i64, n: i64) -> String {
+fn replaced(s: &str, regex: &Regex, replacement: &str, start: i64, n: i64) -> Result<String> {
     let Some(from) = start_byte(s, start) else {
-        return s.into();
+        return Ok(s.into());
     };
     let mut out = String::with_capacity(s.len());
     let mut copied = 0;
     for (i, found) in (1..).zip(matches(regex, s, from)) {
+        let found = found?;
         if n != 0 && i != n {
             continue;
         }
-        let Some(whole) = found.get(0) else { break };
-        out.push_str(&s[copied..whole.start()]);
-        append_replacement(replacement, &found, &mut out);
-        copied = whole.end();
+        out.push_str(&s[copied..found.start()]);
+        append_replacement(replacement, s, &found, &mut out);
+        copied = found.end();
         if n != 0 {
             break;
         }
     }
     out.push_str(&s[copied..]);
-    out
+    Ok(out)
 }
 fn regexp_replace(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (options, all) = parse_options(args.get(3).map_or("", text))?;
     let regex = compile(text(&args[1]), options)?;
     let n = i64::from(!all);
-    Ok(replaced(text(&args[0]), &regex, text(&args[2]), 1, n).into())
+    Ok(replaced(text(&args[0]), &regex, text(&args[2]), 1, n)?.into())
 }
 fn regexp_replace_from(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let start = parameter("start", args.get(3), 1, 1)?;
@@ -262,7 +280,7 @@ fn regexp_replace_from(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (options, all) = parse_options(args.get(5).map_or("", text))?;
     let n = if all && args.len() < 5 { 0 } else { n };
     let regex = compile(text(&args[1]), options)?;
-    Ok(replaced(text(&args[0]), &regex, text(&args[2]), start, n).into())
+    Ok(replaced(text(&args[0]), &regex, text(&args[2]), start, n)?.into())
 }
 
 /// A pattern of SIMILAR TO as a regular expression. Two escaped double quotes part off what `substring` gives.

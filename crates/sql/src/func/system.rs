@@ -140,6 +140,12 @@ fn input_is_valid(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(input_of(ctx, args)?.is_ok().into())
 }
 
+/// A message with the names of types made by users.
+fn named(ctx: &EvalContext<'_>, text: &str) -> String {
+    let name = |ty| ctx.host.object_name(ObjectKind::Type, ty);
+    made::spelled(text, name).unwrap_or_else(|| text.to_owned())
+}
+
 /// What reading it says, in parts; NULLs where it reads.
 fn input_error_info(ctx: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
     let values = match input_of(ctx, args)? {
@@ -147,8 +153,8 @@ fn input_error_info(ctx: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator
         Err(e) => {
             let fields = e.fields();
             vec![
-                fields.message.as_str().into(),
-                fields.detail.clone().into(),
+                named(ctx, &fields.message).into(),
+                fields.detail.as_deref().map(|d| named(ctx, d)).into(),
                 fields.hint.clone().into(),
                 fields.code.as_str().into(),
             ]

@@ -12,7 +12,6 @@ use throng_types::{Datum, Error, Interval, Result, TimeTz, oid::*};
 /// A zone by abbreviation, name or POSIX form (`+3` counts west there, as POSIX does).
 pub fn zone_named(name: &str) -> Result<Zone> {
     Zone::abbreviation(name)
-        .and_then(Zone::fixed)
         .or_else(|| Zone::by_name(name))
         .or_else(|| Zone::fixed(-parse_displacement(name)?))
         .ok_or_else(|| {

@@ -130,6 +130,8 @@ pub struct Item {
     pub fill: bool,
     /// TH, th: an ordinal's ending.
     pub ordinal: Option<Case>,
+    /// FF1 to FF6: how many digits.
+    pub kept: Option<u32>,
 }
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,6 +198,10 @@ pub fn template(format: &str) -> Vec<Piece> {
                 case,
                 fill,
                 ordinal,
+                kept: match field {
+                    Field::Fraction(digits) if starts(body, "FF") => Some(digits),
+                    _ => None,
+                },
             }));
             continue;
         }
@@ -448,7 +454,14 @@ fn item_text(item: &Item, at: &Moment) -> Result<String> {
             Ok(month.map_or(String::new(), |m| case.apply(&MONTHS[m][..3])))
         }
         Field::Quarter => Ok(month.map_or(String::new(), |m| (m / 3 + 1).to_string())),
-        Field::Roman => month.map_or(Ok(String::new()), |m| name(ROMAN_MONTHS[m], 4)),
+        // An interval's months count back from December where there are none or fewer.
+        Field::Roman => match (at.month, at.year) {
+            (0, 0) => Ok(String::new()),
+            (0, 1..) => name(ROMAN_MONTHS[11], 4),
+            (0, _) => name(ROMAN_MONTHS[0], 4),
+            (month @ ..0, _) => name(ROMAN_MONTHS[(12 + month).max(0) as usize], 4),
+            (month, _) => name(ROMAN_MONTHS[(month as usize - 1) % 12], 4),
+        },
         Field::SecondOfDay => {
             Ok((at.hour * 3600 + at.minute * 60 + at.micros / MICROS_PER_SECOND).to_string())
         }

@@ -35,8 +35,10 @@ struct Template {
     after: usize,
     point: bool,
     fill: bool,
-    /// The first place (from 0) that shows a zero, and the one behind the last.
-    zeros: Option<(usize, usize)>,
+    /// The first place (from 0) that shows a zero; one behind the point shows its digit in any case.
+    zero_from: Option<usize>,
+    /// The place behind the last `0`.
+    zero_to: Option<usize>,
     /// S, and whether it stands behind the places.
     sign: Option<bool>,
     minus: bool,
@@ -107,8 +109,10 @@ fn read(format: &str) -> Result<Template> {
             }
             ('0', _) => {
                 place(&mut t)?;
-                let first = t.zeros.map_or(t.before + t.after - 1, |(first, _)| first);
-                t.zeros = Some((first, t.before + t.after));
+                if !t.point {
+                    t.zero_from.get_or_insert(t.before - 1);
+                }
+                t.zero_to = Some(t.before + t.after);
                 (Mark::Zero, 1)
             }
             ('.' | 'D', _) => {
@@ -201,30 +205,24 @@ struct Digits {
     before: usize,
 }
 
-fn digits(value: &Numeric, t: &Template) -> Result<Digits> {
+/// `after`: how many digits behind the point are to be told.
+fn digits(value: &Numeric, t: &Template, after: usize) -> Result<Digits> {
     let value = match t.shift {
         Some(shift) => value.mul(&Numeric::from(10i64.pow(shift.min(18) as u32)))?,
         None => value.clone(),
     };
-    let mut plain = value.round(t.after as i32).to_string();
+    let mut plain = value.round(after as i32).to_string();
     let negative = plain.starts_with('-');
     if negative {
         plain.remove(0);
     }
-    if value.is_nan() {
-        return Ok(Digits {
-            negative,
-            before: plain.len(),
-            shown: plain.into_bytes(),
-        });
-    }
     let before = plain.find('.').unwrap_or(plain.len());
-    if before > t.before || value.is_infinite() {
+    if before > t.before {
         // It does not fit: every place shows so.
         let mut shown = vec![b'#'; t.before];
         if t.point {
             shown.push(b'.');
-            shown.resize(t.before + 1 + t.after, b'#');
+            shown.resize(t.before + 1 + after, b'#');
         }
         return Ok(Digits {
             negative,
@@ -257,11 +255,19 @@ struct Layout<'a> {
     inside: bool,
     sign_behind: Option<bool>,
     brackets: bool,
+    /// The bracket behind the number is there.
+    closed: bool,
+    short: bool,
 }
 
 impl Layout<'_> {
     fn run(mut self) -> String {
         for &mark in &self.t.marks {
+            let is_place = matches!(mark, Mark::Nine | Mark::Zero | Mark::Point);
+            if is_place && self.next >= self.number.shown.len() && self.short {
+                // PostgreSQL ends where it has no digits left: a float has only so many.
+                break;
+            }
             match mark {
                 Mark::Nine | Mark::Zero | Mark::Point => self.place(mark),
                 Mark::Group if self.inside => self.out.push(','),
@@ -288,7 +294,7 @@ impl Layout<'_> {
 
     /// The zero before the point is not shown where there are places behind it.
     fn idle_zero(&self) -> bool {
-        self.t.zeros.is_none()
+        self.t.zero_from.is_none()
             && self.next == 0
             && self.number.shown.first() == Some(&b'0')
             && self.t.after != 0
@@ -300,7 +306,7 @@ impl Layout<'_> {
 
     fn place(&mut self, mark: Mark) {
         self.inside = false;
-        let zero_from = self.t.zeros.map(|(first, _)| first);
+        let zero_from = self.t.zero_from;
         let starts = self.at >= self.blank || zero_from == Some(self.at);
         if !self.signed && starts && (!self.idle_zero() || self.ends_with_point()) {
             self.leading_sign();
@@ -363,7 +369,9 @@ impl Layout<'_> {
             return;
         }
         if self.signed && self.brackets {
-            self.out.push(if self.number.negative { '>' } else { ' ' });
+            if !std::mem::replace(&mut self.closed, true) {
+                self.out.push(if self.number.negative { '>' } else { ' ' });
+            }
         } else if self.sign_behind == Some(true) && !self.signed {
             self.out.push(if self.number.negative { '-' } else { '+' });
             self.signed = true;
@@ -371,15 +379,16 @@ impl Layout<'_> {
     }
 }
 
-fn laid_out(t: &Template, number: &Digits) -> String {
+/// `short`: the number may have fewer digits than the template has places.
+fn laid_out(t: &Template, number: &Digits, short: bool) -> String {
     let blank = t.before.saturating_sub(number.before);
     let mut last = None;
-    if t.fill && t.point {
+    if t.fill && t.point && number.shown.contains(&b'.') {
         // Up to the last digit that is not zero, and all that a `0` of the template asks for.
         let relevant = number.shown.iter().rposition(|&b| b != b'0');
         let point = number.shown.iter().position(|&b| b == b'.');
         last = relevant.max(point);
-        if let (Some(end), Some((_, zeros))) = (last, t.zeros)
+        if let (Some(end), Some(zeros)) = (last, t.zero_to)
             && zeros > blank
         {
             // Counted in places, of which the point is one.
@@ -403,6 +412,8 @@ fn laid_out(t: &Template, number: &Digits) -> String {
         sign_behind: t.sign,
         // Without blanks there is nothing that stands for a bracket around a number that has none.
         brackets: t.brackets && (number.negative || !t.fill || silent_sign),
+        closed: false,
+        short,
     };
     layout.run()
 }
@@ -490,12 +501,20 @@ pub(super) fn number_to_char(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult 
         }
         .into());
     }
-    let mut number = digits(&value, &t)?;
-    // A float that is no number has no digits either.
-    if value.is_nan() && matches!(args[0], Datum::Float4(_) | Datum::Float8(_)) {
-        number = digits(&Numeric::INFINITY, &t)?;
+    // A float's digits are told as far as they mean something.
+    let told = match args[0] {
+        Datum::Float4(_) => Some(6),
+        Datum::Float8(_) => Some(15),
+        _ => None,
+    };
+    let mut after = t.after;
+    if let Some(told) = told {
+        let whole = value.trunc(0).abs().to_string().len();
+        after = after.min(usize::saturating_sub(told, whole));
     }
-    Ok(laid_out(&t, &number).into())
+    let number = digits(&value, &t, after)?;
+    let short = after < t.after || !value.is_finite();
+    Ok(laid_out(&t, &number, short).into())
 }
 
 /// The number in a text of a template's shape.
@@ -564,8 +583,8 @@ pub(super) fn to_number(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             }
             Mark::Silent => {}
             Mark::Currency | Mark::Literal(_) => {
-                // Any character stands for a decoration, a digit aside.
-                rest.next_if(|c| !c.is_ascii_digit());
+                // Any character stands for a decoration, what a number is written with aside.
+                rest.next_if(|c| !"0123456789.,+-".contains(*c));
             }
         }
     }
@@ -575,7 +594,10 @@ pub(super) fn to_number(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         .parse()
         .map_err(|_| crate::io::invalid_syntax(throng_types::oid::NUMERIC, " "))?;
     let value = match t.shift {
-        Some(shift) => value.div(&Numeric::from(10i64.pow(shift.min(18) as u32)))?,
+        Some(shift) => {
+            let shift = Numeric::from(-(shift as i64));
+            value.mul(&Numeric::from(10i64).power(&shift)?)?
+        }
         None => value,
     };
     Ok(value.into())

@@ -123,6 +123,11 @@ fn interval(value: Interval, typmod: i32) -> Result<Interval> {
         _ => {}
     }
     if precision != FULL_PRECISION {
+        let half = 10i64.pow((6 - precision.clamp(0, 6)) as u32) / 2;
+        if micros.unsigned_abs() > i64::MAX as u64 - half as u64 {
+            let message = "interval out of range";
+            return Err(Error::new(state::DATETIME_FIELD_OVERFLOW, message));
+        }
         micros = round_micros(micros, precision);
     }
     Ok(Interval {

@@ -24,6 +24,9 @@ pub fn output_binary(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match value {
+        Datum::Int8(v) if ty.oid == oid::PG_LSN => {
+            out.extend_from_slice(&super::scalar::lsn_position(*v).to_be_bytes());
+        }
         Datum::Null => {}
         Datum::Bool(v) => out.push((*v).into()),
         Datum::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
@@ -210,7 +213,8 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         oid::BOOL => Datum::Bool(r.take::<1>()?[0] != 0),
         oid::INT2 => Datum::Int2(i16::from_be_bytes(r.take()?)),
         oid::INT4 => Datum::Int4(r.i32()?),
-        oid::INT8 | oid::XID8 | oid::PG_LSN => Datum::Int8(r.i64()?),
+        oid::INT8 | oid::XID8 => Datum::Int8(r.i64()?),
+        oid::PG_LSN => super::scalar::lsn(r.i64()? as u64),
         oid::FLOAT4 => Datum::Float4(f32::from_be_bytes(r.take()?)),
         oid::FLOAT8 => Datum::Float8(f64::from_be_bytes(r.take()?)),
         oid::NUMERIC => Datum::Numeric(read_numeric(r)?),
@@ -451,11 +455,6 @@ fn read_composite(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<
         return Err(Error::new(state::DATATYPE_MISMATCH, message));
     }
     for (i, (field, ty)) in fields.iter().zip(record.types.iter()).enumerate() {
-        if field.domain.is_some() {
-            return Err(Error::unsupported(
-                "reading a row with a column of a domain",
-            ));
-        }
         if field.ty.oid != *ty {
             let message = format!(
                 "binary data has type {} ({}) instead of expected {} ({}) in record column {}",
@@ -466,6 +465,9 @@ fn read_composite(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<
                 i + 1
             );
             return Err(Error::new(state::DATATYPE_MISMATCH, message));
+        }
+        if let Some(domain) = field.domain {
+            ctx.host.check_in_domain(domain, &record.values[i])?;
         }
     }
     Ok(Datum::Record(std::sync::Arc::new(Record {

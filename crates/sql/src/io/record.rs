@@ -28,15 +28,14 @@ pub fn parse(ctx: &EvalContext<'_>, text: &str, ty: Oid) -> Result<Datum> {
                 .strip_prefix(',')
                 .ok_or_else(|| malformed(text, "Too few columns."))?;
         }
-        values.push(match item(&mut rest, text)? {
+        let value = match item(&mut rest, text)? {
             None => Datum::Null,
-            Some(_) if field.domain.is_some() => {
-                return Err(Error::unsupported(
-                    "reading a row with a column of a domain",
-                ));
-            }
             Some(item) => input_text(ctx, &item, field.ty)?,
-        });
+        };
+        if let Some(domain) = field.domain {
+            ctx.host.check_in_domain(domain, &value)?;
+        }
+        values.push(value);
         types.push(field.ty.oid);
         names.push(Text::new(&field.name));
     }

@@ -630,10 +630,29 @@ pub fn parse_oid(text: &str, ty: Oid) -> Result<u32> {
 /// `xid8` and `pg_lsn`.
 pub fn parse_wide(text: &str, ty: Oid) -> Result<Datum> {
     if ty == oid::XID8 {
-        let value: u64 = text
-            .trim_matches(is_space)
-            .parse()
-            .map_err(|_| invalid_syntax(ty, text))?;
+        // As C reads numbers: hexadecimal after 0x, octal after 0; negative ones wrap around.
+        let body = text.trim_matches(is_space);
+        let (negative, body) = match body.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, body.strip_prefix('+').unwrap_or(body)),
+        };
+        let (radix, digits) = match body.as_bytes() {
+            [b'0', b'x' | b'X', ..] => (16, &body[2..]),
+            [b'0', _, ..] => (8, &body[1..]),
+            _ => (10, body),
+        };
+        let known = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+        let value = Some(digits).filter(|_| known);
+        let value = value.and_then(|digits| u64::from_str_radix(digits, radix).ok());
+        let value = value.ok_or_else(|| match known {
+            true => out_of_range(ty, text),
+            false => invalid_syntax(ty, text),
+        })?;
+        let value = if negative {
+            value.wrapping_neg()
+        } else {
+            value
+        };
         return Ok(Datum::Int8(value as i64));
     }
     let parsed = text.split_once('/').and_then(|(high, low)| {
@@ -645,13 +664,22 @@ pub fn parse_wide(text: &str, ty: Oid) -> Result<Datum> {
         };
         Some(u64::from(part(high)?) << 32 | u64::from(part(low)?))
     });
-    parsed
-        .map(|v| Datum::Int8(v as i64))
-        .ok_or_else(|| invalid_syntax(ty, text))
+    parsed.map(lsn).ok_or_else(|| invalid_syntax(ty, text))
 }
 
-pub fn write_lsn(value: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("{:X}/{:X}", value >> 32, value as u32).as_bytes());
+/// A position in the log as a value: an integer in whose order positions are.
+pub fn lsn(position: u64) -> Datum {
+    Datum::Int8((position ^ 1 << 63) as i64)
+}
+
+/// The position that a value of `pg_lsn` is.
+pub fn lsn_position(value: i64) -> u64 {
+    value as u64 ^ 1 << 63
+}
+
+pub fn write_lsn(value: i64, out: &mut Vec<u8>) {
+    let position = lsn_position(value);
+    out.extend_from_slice(format!("{:X}/{:X}", position >> 32, position as u32).as_bytes());
 }
 
 pub fn parse_tid(text: &str) -> Result<Tid> {

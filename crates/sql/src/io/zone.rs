@@ -10,10 +10,14 @@ use throng_types::calendar::{
     is_leap_year,
 };
 
+pub(crate) mod abbreviation;
+
 /// A session's or an expression's time zone.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Zone {
     Named(Tz),
+    /// An abbreviation, which the zone's clocks give its meaning at a moment.
+    Abbreviated(Tz, &'static str),
     /// Seconds EAST of Greenwich, and the name SHOW tells.
     Fixed {
         east: i32,
@@ -23,60 +27,6 @@ pub enum Zone {
 
 /// The largest displacement: below 16 hours.
 const MAX_EAST: i32 = 16 * 3600 - 1;
-
-/// Abbreviations taken in input, with seconds east: those of PostgreSQL's default set that are in daily use.
-pub(crate) const ABBREVIATIONS: &[(&str, i32)] = &[
-    ("utc", 0),
-    ("uct", 0),
-    ("gmt", 0),
-    ("z", 0),
-    ("zulu", 0),
-    ("ut", 0),
-    ("wet", 0),
-    ("west", 3600),
-    ("bst", 3600),
-    ("cet", 3600),
-    ("met", 3600),
-    ("cest", 7200),
-    ("mest", 7200),
-    ("eet", 7200),
-    ("ist", 7200),
-    ("sast", 7200),
-    ("eest", 10800),
-    ("msk", 10800),
-    ("eat", 10800),
-    ("msd", 14400),
-    ("pkt", 18000),
-    ("cct", 28800),
-    ("hkt", 28800),
-    ("awst", 28800),
-    ("pht", 28800),
-    ("jst", 32400),
-    ("kst", 32400),
-    ("acst", 34200),
-    ("aest", 36000),
-    ("acdt", 37800),
-    ("aedt", 39600),
-    ("nzst", 43200),
-    ("nzdt", 46800),
-    ("nst", -12600),
-    ("ndt", -9000),
-    ("art", -10800),
-    ("brt", -10800),
-    ("ast", -14400),
-    ("adt", -10800),
-    ("est", -18000),
-    ("edt", -14400),
-    ("cst", -21600),
-    ("cdt", -18000),
-    ("mst", -25200),
-    ("mdt", -21600),
-    ("pst", -28800),
-    ("pdt", -25200),
-    ("akst", -32400),
-    ("akdt", -28800),
-    ("hst", -36000),
-];
 
 /// Every zone of the database by its name in lower case.
 static BY_NAME: LazyLock<HashMap<String, Tz>> = LazyLock::new(|| {
@@ -125,18 +75,23 @@ impl Zone {
         posix_zone(name)
     }
 
-    /// The displacement an abbreviation stands for, in seconds east.
-    pub fn abbreviation(name: &str) -> Option<i32> {
-        ABBREVIATIONS
-            .iter()
-            .find(|(a, _)| a.eq_ignore_ascii_case(name))
-            .map(|&(_, east)| east)
+    /// What an abbreviation stands for.
+    pub fn abbreviation(name: &str) -> Option<Zone> {
+        let mut fixed = abbreviation::FIXED.iter();
+        if let Some((_, east, _)) = fixed.find(|(a, ..)| a.eq_ignore_ascii_case(name)) {
+            return Zone::fixed(*east);
+        }
+        let mut changing = abbreviation::OF_ZONES.iter();
+        let (known, zone) = changing.find(|(a, _)| a.eq_ignore_ascii_case(name))?;
+        let tz = BY_NAME.get(&zone.to_ascii_lowercase())?;
+        Some(Zone::Abbreviated(*tz, known))
     }
 
     /// As SHOW tells it.
     pub fn name(&self) -> &str {
         match self {
             Zone::Named(tz) => tz.name(),
+            Zone::Abbreviated(_, name) => name,
             Zone::Fixed { name, .. } => name,
         }
     }
@@ -145,6 +100,7 @@ impl Zone {
     pub fn east_at(&self, utc: i64) -> i32 {
         match self {
             Zone::Fixed { east, .. } => *east,
+            Zone::Abbreviated(tz, name) => abbreviated_east(*tz, name, utc),
             Zone::Named(Tz::UTC) => 0,
             Zone::Named(tz) => tz
                 .offset_from_utc_datetime(&naive(utc))
@@ -156,7 +112,14 @@ impl Zone {
     /// The abbreviation in use at a moment.
     pub fn abbreviation_at(&self, utc: i64) -> Option<String> {
         match self {
-            Zone::Fixed { .. } => None,
+            Zone::Fixed { name, .. } => {
+                let label = match name.strip_prefix('<') {
+                    Some(rest) => rest.split('>').next(),
+                    None => name.split(|c: char| !c.is_ascii_alphabetic()).next(),
+                };
+                label.filter(|l| !l.is_empty()).map(str::to_string)
+            }
+            Zone::Abbreviated(_, name) => Some(name.to_ascii_uppercase()),
             Zone::Named(tz) => tz
                 .offset_from_utc_datetime(&naive(utc))
                 .abbreviation()
@@ -169,7 +132,7 @@ impl Zone {
         use chrono_tz::OffsetComponents;
         match self {
             Zone::Fixed { .. } => false,
-            Zone::Named(tz) => !tz
+            Zone::Named(tz) | Zone::Abbreviated(tz, _) => !tz
                 .offset_from_utc_datetime(&naive(utc))
                 .dst_offset()
                 .is_zero(),
@@ -181,6 +144,8 @@ impl Zone {
         let tz = match self {
             Zone::Fixed { east, .. } => return *east,
             Zone::Named(Tz::UTC) => return 0,
+            // The moment by the zone's own clock decides.
+            Zone::Abbreviated(tz, _) => return self.east_at(Zone::Named(*tz).to_utc(local)),
             Zone::Named(tz) => tz,
         };
         match tz.offset_from_local_datetime(&naive(local)) {
@@ -199,6 +164,25 @@ impl Zone {
     pub fn to_utc(&self, local: i64) -> i64 {
         local.saturating_sub(i64::from(self.east_of_local(local)) * MICROS_PER_SECOND)
     }
+}
+
+/// What an abbreviation last meant in a zone at a moment, else what it meant first; where the zone does not use it, what the clock says.
+fn abbreviated_east(tz: Tz, name: &str, utc: i64) -> i32 {
+    /// No time that a clock keeps is much shorter; and who looks further gives up.
+    const STEP: i64 = 20 * MICROS_PER_DAY;
+    const STEPS: i64 = 400;
+    let at = |utc: i64| {
+        let offset = tz.offset_from_utc_datetime(&naive(utc));
+        let named = offset
+            .abbreviation()
+            .is_some_and(|a| a.eq_ignore_ascii_case(name));
+        named.then(|| offset.fix().local_minus_utc())
+    };
+    let near = |steps: i64| at(utc.saturating_add(steps * STEP));
+    (0..STEPS)
+        .find_map(|back| near(-back))
+        .or_else(|| (1..STEPS).find_map(near))
+        .unwrap_or_else(|| Zone::Named(tz).east_at(utc))
 }
 
 /// As chrono counts. Its rules end with the year 2099, so a later year is replaced by one before with the same calendar: rules tell

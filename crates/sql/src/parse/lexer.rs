@@ -5,6 +5,8 @@
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
+use super::unicode::{Fault, Units, unescape};
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// An identifier or keyword, folded to lower case.
@@ -45,6 +47,19 @@ pub const MAX_NAME: usize = 63;
 /// An error at a byte offset; [`super::locate`] turns it into a character position.
 pub fn error_at(code: throng_types::SqlState, message: impl Into<String>, at: u32) -> Error {
     Error::new(code, message).position(at + 1)
+}
+
+fn unicode_fault(fault: Fault, at: u32) -> Error {
+    let message = match fault {
+        Fault::Escape => "invalid Unicode escape",
+        Fault::Pair => "invalid Unicode surrogate pair",
+        Fault::Value(_) => "invalid Unicode escape value",
+    };
+    let error = error_at(state::SYNTAX_ERROR, message, at);
+    match fault {
+        Fault::Escape => error.hint("Unicode escapes must be \\XXXX or \\+XXXXXX."),
+        _ => error,
+    }
 }
 
 /// All tokens of `sql`, an `End` last.
@@ -114,23 +129,18 @@ impl Lexer<'_> {
         })
     }
 
-    /// White space and comments. Returns whether a newline was among them.
-    fn skip_blank(&mut self) -> Result<bool> {
-        let mut newline = false;
+    /// White space and comments.
+    fn skip_blank(&mut self) -> Result<()> {
         loop {
             match self.peek(0) {
-                b'\n' | b'\r' => {
-                    newline = true;
-                    self.at += 1;
-                }
-                b' ' | b'\t' | 0x0b | 0x0c => self.at += 1,
+                b'\n' | b'\r' | b' ' | b'\t' | 0x0b | 0x0c => self.at += 1,
                 b'-' if self.peek(1) == b'-' => {
                     while !matches!(self.peek(0), b'\n' | b'\r') && self.at < self.bytes.len() {
                         self.at += 1;
                     }
                 }
                 b'/' if self.peek(1) == b'*' => self.skip_comment()?,
-                _ => return Ok(newline),
+                _ => return Ok(()),
             }
         }
     }
@@ -286,7 +296,10 @@ impl Lexer<'_> {
         if self.peek(0) == b'.' && self.peek(1) != b'.' {
             decimal = true;
             self.at += 1;
-            self.digits();
+            // An underscore stands between digits only.
+            if self.peek(0).is_ascii_digit() {
+                self.digits();
+            }
         }
         if matches!(self.peek(0), b'e' | b'E') {
             let sign = matches!(self.peek(1), b'+' | b'-') as usize;
@@ -395,6 +408,27 @@ impl Lexer<'_> {
         Ok(name)
     }
 
+    /// White space with a newline in it and comments to the end of a line, behind which a string goes on.
+    fn skip_to_piece(&mut self) -> bool {
+        let mut newline = false;
+        loop {
+            match (self.peek(0), self.peek(1)) {
+                (b'\n' | b'\r', _) => {
+                    newline = true;
+                    self.at += 1;
+                }
+                (b' ' | b'\t' | 0x0b | 0x0c, _) => self.at += 1,
+                (b'-', b'-') => {
+                    while !matches!(self.peek(0), b'\n' | b'\r') && self.at < self.bytes.len() {
+                        self.at += 1;
+                    }
+                }
+                (b'\'', _) => return newline,
+                _ => return false,
+            }
+        }
+    }
+
     /// A quoted string from its quote; pieces parted by a newline are one string.
     fn string(&mut self, start: usize, escapes: bool) -> Result<Kind> {
         let mut text = Vec::new();
@@ -402,7 +436,7 @@ impl Lexer<'_> {
             self.at += 1;
             self.string_piece(start, escapes, &mut text)?;
             let end = self.at;
-            if !(self.skip_blank()? && self.peek(0) == b'\'') {
+            if !self.skip_to_piece() {
                 self.at = end;
                 break;
             }
@@ -467,31 +501,38 @@ impl Lexer<'_> {
                 text.push(self.radix(8, 3) as u8);
             }
             b'u' | b'U' => {
-                let (at, digits) = (self.at, if b == b'u' { 4 } else { 8 });
-                let mut code = self.radix(16, digits);
-                let bad = |message: &str| error_at(state::SYNTAX_ERROR, message, at as u32 - 2);
-                if self.at - at != digits {
-                    return Err(error_at(
-                        state::INVALID_ESCAPE_SEQUENCE,
-                        "invalid Unicode escape",
-                        at as u32 - 2,
-                    )
-                    .hint("Unicode escapes must be \\uXXXX or \\UXXXXXXXX."));
-                }
-                if (0xd800..0xdc00).contains(&code) && self.bytes[self.at..].starts_with(b"\\u") {
-                    self.at += 2;
-                    let low = self.radix(16, 4);
-                    if !(0xdc00..0xe000).contains(&low) {
-                        return Err(bad("invalid Unicode surrogate pair"));
-                    }
-                    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-                }
-                let c = char::from_u32(code).ok_or_else(|| bad("invalid Unicode escape value"))?;
+                let c = self.unicode_escape(b)?;
                 text.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
             }
             b => text.push(b),
         }
         Ok(())
+    }
+
+    /// Behind `\u` or `\U`: a character's number, or the two of a surrogate pair.
+    fn unicode_escape(&mut self, mut letter: u8) -> Result<char> {
+        let mut units = Units::default();
+        loop {
+            let (at, digits) = (self.at, if letter == b'u' { 4 } else { 8 });
+            let start = at as u32 - 2;
+            let code = self.radix(16, digits);
+            if self.at - at != digits {
+                let message = "invalid Unicode escape";
+                return Err(error_at(state::INVALID_ESCAPE_SEQUENCE, message, start)
+                    .hint("Unicode escapes must be \\uXXXX or \\UXXXXXXXX."));
+            }
+            if let Some(c) = units
+                .add(code)
+                .map_err(|fault| unicode_fault(fault, start))?
+            {
+                return Ok(c);
+            }
+            letter = self.peek(1);
+            if self.peek(0) != b'\\' || !matches!(letter, b'u' | b'U') {
+                return Err(unicode_fault(Fault::Pair, self.at as u32));
+            }
+            self.at += 2;
+        }
     }
 
     /// Up to `most` digits as a number.
@@ -517,31 +558,9 @@ impl Lexer<'_> {
                 _ => String::new(),
             },
         };
-        let bad = || {
-            error_at(state::SYNTAX_ERROR, "invalid Unicode escape", start as u32)
-                .hint("Unicode escapes must be \\XXXX or \\+XXXXXX.")
-        };
-        let mut text = String::new();
-        let mut rest = raw.as_str();
-        while let Some(at) = rest.find('\\') {
-            text.push_str(&rest[..at]);
-            rest = &rest[at + 1..];
-            if let Some(after) = rest.strip_prefix('\\') {
-                text.push('\\');
-                rest = after;
-                continue;
-            }
-            let (skip, digits) = if rest.starts_with('+') {
-                (1, 6)
-            } else {
-                (0, 4)
-            };
-            let hex = rest.get(skip..skip + digits).ok_or_else(bad)?;
-            let code = u32::from_str_radix(hex, 16).map_err(|_| bad())?;
-            text.push(char::from_u32(code).ok_or_else(bad)?);
-            rest = &rest[skip + digits..];
-        }
-        text.push_str(rest);
+        // Behind the quote, where no quote was doubled before it.
+        let text = unescape(&raw, false)
+            .map_err(|(fault, at)| unicode_fault(fault, (start + 3 + at) as u32))?;
         Ok(if name {
             Kind::Quoted(truncate_name(text))
         } else {

@@ -27,6 +27,7 @@ mod query;
 mod routine;
 mod table;
 mod types;
+pub(crate) mod unicode;
 mod utility;
 mod view;
 pub(crate) mod walk;

@@ -10,7 +10,7 @@ use super::{Rows, SystemState, VirtualTable, all, definition, operator_class, ro
 use crate::catalog::acl;
 use crate::catalog::{
     Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SchemaDef,
-    SequenceDef, TableDef, TypeDef, ViewDef, builtin,
+    SequenceDef, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -211,7 +211,16 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
     }
 }
 
-fn sequence_class(sequence: &SequenceDef) -> Class<'_> {
+/// Of what has none of its own: temporary is what lies in such a schema.
+fn persistence_in(catalog: &Catalog, schema: Oid) -> u8 {
+    let schema = catalog.schema(schema);
+    match schema.is_some_and(|s| s.name.starts_with(TEMPORARY_PREFIX)) {
+        true => b't',
+        false => b'p',
+    }
+}
+
+fn sequence_class<'a>(catalog: &Catalog, sequence: &'a SequenceDef) -> Class<'a> {
     Class {
         oid: sequence.oid,
         name: &sequence.name,
@@ -220,7 +229,7 @@ fn sequence_class(sequence: &SequenceDef) -> Class<'_> {
         access_method: Oid::NONE,
         file: sequence.file.0,
         kind: b'S',
-        persistence: b'p',
+        persistence: persistence_in(catalog, sequence.schema),
         size: (1, 1.0),
         columns: SEQUENCE_COLUMNS.len(),
         has_index: false,
@@ -233,7 +242,7 @@ fn sequence_class(sequence: &SequenceDef) -> Class<'_> {
     }
 }
 
-fn view_class(view: &ViewDef) -> Class<'_> {
+fn view_class<'a>(catalog: &Catalog, view: &'a ViewDef) -> Class<'a> {
     Class {
         oid: view.oid,
         name: &view.name,
@@ -242,7 +251,7 @@ fn view_class(view: &ViewDef) -> Class<'_> {
         access_method: Oid::NONE,
         file: 0,
         kind: b'v',
-        persistence: b'p',
+        persistence: persistence_in(catalog, view.schema),
         size: (0, -1.0),
         columns: view.columns.len(),
         has_index: false,
@@ -302,9 +311,10 @@ pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
             .iter()
             .map(|i| index_class(catalog, i, state).row()),
     );
-    rows.extend(catalog.sequences().iter().map(|s| sequence_class(s).row()));
+    let sequences = catalog.sequences();
+    rows.extend(sequences.iter().map(|s| sequence_class(catalog, s).row()));
     rows.extend(catalog.views().into_iter().map(|v| {
-        let class = view_class(v);
+        let class = view_class(catalog, v);
         let both = [&v.options[..], class.options].concat();
         let options = match v.check {
             Some(_) => &both[..],

@@ -28,16 +28,16 @@ pub(super) fn pg_timezone_names(_: &Catalog, state: &dyn SystemState) -> Rows {
         .collect()
 }
 
-/// Whether an abbreviation means daylight-saving time.
-fn is_dst(abbreviation: &str) -> bool {
-    matches!(
-        abbreviation,
-        "bst" | "west" | "cest" | "mest" | "eest" | "msd"
-    ) || abbreviation.ends_with("dt")
-}
-
-pub(super) fn pg_timezone_abbrevs(_: &Catalog, _: &dyn SystemState) -> Rows {
-    let all = zone::ABBREVIATIONS.iter();
-    all.map(|&(name, east)| row![name.to_ascii_uppercase(), seconds(east), is_dst(name)])
-        .collect()
+pub(super) fn pg_timezone_abbrevs(_: &Catalog, state: &dyn SystemState) -> Rows {
+    let now = state.now();
+    let fixed = zone::abbreviation::FIXED.iter();
+    let fixed =
+        fixed.map(|(name, east, dst)| row![name.to_ascii_uppercase(), seconds(*east), *dst]);
+    let changing = zone::abbreviation::OF_ZONES.iter();
+    let changing = changing.filter_map(|(name, _)| {
+        let zone = Zone::abbreviation(name)?;
+        let upper = name.to_ascii_uppercase();
+        Some(row![upper, seconds(zone.east_at(now)), zone.is_dst_at(now)])
+    });
+    fixed.chain(changing).collect()
 }

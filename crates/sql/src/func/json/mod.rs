@@ -9,6 +9,7 @@ pub(super) mod build;
 mod cast;
 mod edit;
 mod path;
+pub mod populate;
 mod rows;
 mod table;
 mod text;

@@ -68,7 +68,11 @@ impl<'a> Walker<'a> {
             Item::LikeRegex(like) => {
                 let regex = regex::compile(&like.pattern, like.flags.options()?)?;
                 self.for_pairs(&like.subject, None, false, value, |_, subject, _| {
-                    Ok(subject.string().map(|s| regex.is_match(s)))
+                    subject
+                        .string()
+                        .map(|s| regex.is_match(s))
+                        .transpose()
+                        .map_err(Into::into)
                 })
             }
             _ => Ok(None),

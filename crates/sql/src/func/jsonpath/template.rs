@@ -72,10 +72,7 @@ fn check_separators(pieces: &[Piece]) -> Result<()> {
 }
 
 fn read(text: &str, pieces: &[Piece]) -> Result<Read> {
-    let mut reader = Reader {
-        rest: text,
-        exact: false,
-    };
+    let mut reader = Reader::new(text);
     let mut read = Read::default();
     for (i, piece) in pieces.iter().enumerate() {
         if reader.rest.is_empty() {
@@ -110,7 +107,7 @@ fn zone(reader: &mut Reader<'_>, read: &mut Read) -> Result<()> {
     if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
         let end = text.find(|c: char| !c.is_ascii_alphabetic());
         let (name, rest) = text.split_at(end.unwrap_or(text.len()));
-        let found = Zone::abbreviation(name).and_then(Zone::fixed);
+        let found = Zone::abbreviation(name);
         read.zone = Some(found.ok_or_else(|| {
             invalid(name, "TZ").detail("Time zone abbreviation is not recognized.")
         })?);
@@ -133,12 +130,7 @@ fn zone(reader: &mut Reader<'_>, read: &mut Read) -> Result<()> {
 
 /// Seconds east that the text tells.
 fn east(read: &Read) -> Option<i32> {
-    if let Some(hour) = read.zone_hour {
-        let minutes = hour.abs() * 60 + read.zone_minute;
-        let east = if hour < 0 { -minutes } else { minutes } * 60;
-        return i32::try_from(east).ok();
-    }
-    read.zone.as_ref().map(|zone| zone.east_at(0))
+    read.zone().map(|zone| zone.east_at(0))
 }
 
 fn moment(parts: &Parts, read: &Read, days: i64, time: i64, text: &str) -> Walk<Moment> {

@@ -57,7 +57,7 @@ const DAYS: [&str; 7] = [
     "saturday",
 ];
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Word {
     Month(i32),
     Weekday,
@@ -71,7 +71,7 @@ enum Word {
     Julian,
     IsoTime,
     Ignore,
-    Displacement(i32),
+    Zone(Zone),
 }
 
 fn word(text: &str) -> Option<Word> {
@@ -103,7 +103,7 @@ fn word(text: &str) -> Option<Word> {
         "j" | "jd" | "julian" => Word::Julian,
         "t" => Word::IsoTime,
         "at" | "on" => Word::Ignore,
-        _ => Word::Displacement(Zone::abbreviation(text)?),
+        _ => Word::Zone(Zone::abbreviation(text)?),
     })
 }
 
@@ -510,10 +510,7 @@ fn signed_token(fields: &mut Fields, tokens: &[Token], i: usize) -> Result<(), F
         let Zone::Fixed { east, .. } = zone else {
             return Err(Fault::Format);
         };
-        let Some(Zone::Fixed { east: base, .. }) = fields.zone else {
-            return Err(Fault::Format);
-        };
-        fields.zone = Zone::fixed(base - east);
+        fields.zone = Zone::fixed(-east);
         return Ok(());
     }
     fields.set_zone(zone)
@@ -532,6 +529,10 @@ fn word_token(
         return fields.set_zone(zone);
     };
     match found {
+        // These say all of a date: nothing else may.
+        Word::Now | Word::Day(_) | Word::Epoch | Word::Infinity if fields.has_any_date() => {
+            return Err(Fault::Format);
+        }
         Word::Month(m) => {
             if let Some(taken) = fields.month {
                 if fields.text_month || fields.day.is_some() || !(1..=31).contains(&taken) {
@@ -592,6 +593,7 @@ fn word_token(
             fields.set_time(0, 0)?;
             fields.zone = Zone::fixed(0);
         }
+        Word::Julian if fields.julian_next || fields.has_any_date() => return Err(Fault::Format),
         Word::Julian => fields.julian_next = true,
         Word::IsoTime => {
             let next_is_time = tokens
@@ -602,9 +604,7 @@ fn word_token(
             }
             fields.time_next = true;
         }
-        Word::Displacement(east) => {
-            fields.set_zone(Zone::fixed(east).ok_or(Fault::ZoneOverflow)?)?
-        }
+        Word::Zone(zone) => fields.set_zone(zone)?,
     }
     Ok(())
 }

@@ -256,12 +256,8 @@ fn decode(text: &str, style: IntervalStyle, typmod: i32) -> Result<Interval, Fau
                 }
                 match token.text.as_str() {
                     "ago" if i + 1 == tokens.len() && i > 0 => ago = true,
-                    "infinity" | "inf" if i == 0 && !any => {
-                        return Ok(if ago {
-                            Interval::NEG_INFINITY
-                        } else {
-                            Interval::INFINITY
-                        });
+                    "infinity" | "inf" if i == 0 && !any && !ago => {
+                        return Ok(Interval::INFINITY);
                     }
                     word => {
                         next = Some(unit(word).ok_or(Fault::Format)?);
