@@ -174,6 +174,8 @@ class Connection:
         """Parse, Bind, Describe, Execute and Sync, in whatever numbers the caller gives. Parameters are bytes or None."""
         self.until = time.monotonic() + patience
         self.must_be_idle()
+        if "stdin" in sql.lower():  # what follows Execute would be an error within COPY, and its Sync this one's
+            name, limit = "", 0
         data = message(b"P", text(name) + text(sql) + struct.pack("!H", len(types)) + b"".join(struct.pack("!I", t) for t in types))
         body = text("") + text(name) + struct.pack("!H", len(formats)) + b"".join(struct.pack("!H", f) for f in formats)
         body += struct.pack("!H", len(parameters))
@@ -184,7 +186,7 @@ class Connection:
         if describe:
             data += message(b"D", b"P" + text(""))
         data += message(b"E", text("") + struct.pack("!I", limit))
-        if limit and "stdin" not in sql.lower():  # within COPY it would be an error, whose Sync is this one's
+        if limit:
             data += message(b"E", text("") + struct.pack("!I", limit))
         if name:
             data += message(b"C", b"S" + text(name))

@@ -373,6 +373,9 @@ impl Binder<'_> {
                 }
             }
         }
+        if !has_default {
+            of.default = self.domain_default(of.over);
+        }
         Ok(Ddl::CreateDomain(TypeDef {
             oid: Oid::NONE,
             schema,

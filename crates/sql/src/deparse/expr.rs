@@ -447,6 +447,8 @@ impl Writer<'_> {
                 let text = self.bare_constant(value, *ty);
                 self.push(&text);
             }
+            // A row that becomes a composite type's value is written as one.
+            Expr::Row(..) if made::is_composite(to.oid) => self.expr(arg),
             _ => {
                 self.wrapped(|w| w.operand_of(arg, parent));
             }
