@@ -17,7 +17,7 @@ FLOATS = {"real", "double precision"}
 # Built by the parser: no row of pg_proc tells of them.
 SPECIAL = {
     "text": ["overlay({text} placing {text} from {integer} for 2)", "trim(both {text} from {text})", "substring({text} from {integer} for 3)", "substring({text} similar {text} escape '#')",
-             "json_serialize({jsonb})", "({text} collate \"C\")"],
+             "json_serialize({json})", "({text} collate \"C\")"],
     "integer": ["position({text} in {text})", "json_value({jsonb}, '$.a' returning integer null on error)"],
     "numeric": ["extract(epoch from {interval})", "extract(year from {date})", "extract(microseconds from {time without time zone})"],
     "boolean": ["({text} like {text})", "({text} ilike {text})", "({text} similar to {text})", "({jsonb} is json object)", "(({date}, {date}) overlaps ({date}, {interval}))",

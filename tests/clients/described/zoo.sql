@@ -59,7 +59,7 @@ create unlogged table fast (i integer) with (fillfactor = 70);
 create table base (i integer, t text default 'b' check (t <> ''), constraint i_pos check (i > 0));
 create table derived (d date, t text default 'd') inherits (base);
 create table derived_more (i integer not null, x integer) inherits (derived);
-create table typed_like (like parent including all);
+create table typed_like (like parent including all excluding identity);
 
 -- Partitions
 create table by_range (id integer not null, at date not null, t text default 'r', primary key (id, at), check (id > 0)) partition by range (at, id);

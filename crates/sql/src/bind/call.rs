@@ -233,9 +233,7 @@ fn label(node: &Node) -> Option<(String, bool)> {
         Node::Subscript { arg, .. }
         | Node::Slice { arg, .. }
         | Node::Parenthesised(arg)
-        | Node::Collate { arg, .. } => {
-            label(&arg.node)
-        }
+        | Node::Collate { arg, .. } => label(&arg.node),
         Node::Call(call) => Some((
             call.label
                 .map_or(call.name.last().to_string(), str::to_string),

@@ -1,5 +1,6 @@
 //! Expressions, with PostgreSQL's parentheses.
 
+use throng_types::sqltype::made;
 use throng_types::{Datum, Oid, SqlType, oid};
 
 use super::json::is_test;

@@ -575,7 +575,10 @@ pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<Res
     let operator = candidates[index].item;
     let mut types = candidates[index].args.clone();
     let ret = actualize(&mut types, &operands, operator.ret).ok_or_else(undefined)?;
-    if matches!(operator.name, "=" | "<>" | "<" | "<=" | ">" | ">=" | "@>" | "<@" | "&&") {
+    if matches!(
+        operator.name,
+        "=" | "<>" | "<" | "<=" | ">" | ">=" | "@>" | "<@" | "&&"
+    ) {
         must_be_ordered(&candidates[index].args, &types)?;
     }
     let right = types[types.len() - 1];

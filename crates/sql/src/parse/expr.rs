@@ -819,7 +819,9 @@ impl Parser<'_> {
 fn parenthesised(mut fields: Vec<Expr>, pos: Pos) -> Expr {
     match fields.len() {
         1 => match fields.remove(0) {
-            subscripts if matches!(subscripts.node, Node::Subscript { .. } | Node::Slice { .. }) => {
+            subscripts
+                if matches!(subscripts.node, Node::Subscript { .. } | Node::Slice { .. }) =>
+            {
                 Expr {
                     pos: subscripts.pos,
                     node: Node::Parenthesised(Box::new(subscripts)),

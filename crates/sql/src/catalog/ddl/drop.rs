@@ -503,7 +503,10 @@ impl Run<'_> {
         self.drop_comments(oid, None);
         // A schema takes the default privileges in it along.
         let defaults = self.catalog().all_default_privileges().iter();
-        let within: Vec<Oid> = defaults.filter(|d| d.schema == oid).map(|d| d.oid).collect();
+        let within: Vec<Oid> = defaults
+            .filter(|d| d.schema == oid)
+            .map(|d| d.oid)
+            .collect();
         within.into_iter().for_each(|d| self.edit.delete(d));
         self.edit.delete(oid);
     }

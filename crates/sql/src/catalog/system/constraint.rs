@@ -193,14 +193,14 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 }
 
 /// An object or a part of it: catalog, oid, column or 0.
-type Address = (Oid, Oid, u16);
+pub(super) type Address = (Oid, Oid, u16);
 
 fn relation(oid: Oid, column: u16) -> Address {
     (class::RELATION, oid, column)
 }
 
 /// How a dependency came to be: `n` plain, `a` goes with the other, `i` is a part of the other.
-fn dependency(from: Address, to: Address, how: u8) -> Vec<Datum> {
+pub(super) fn dependency(from: Address, to: Address, how: u8) -> Vec<Datum> {
     row![
         from.0,
         from.1,
@@ -320,7 +320,11 @@ fn field_dependencies(def: &TypeDef, rows: &mut Rows) {
     let (Some(fields), Some(serial)) = (&def.fields, made::serial(def.oid)) else {
         return;
     };
-    rows.push(dependency(relation(serial, 0), (class::TYPE, def.oid, 0), b'i'));
+    rows.push(dependency(
+        relation(serial, 0),
+        (class::TYPE, def.oid, 0),
+        b'i',
+    ));
     for (field, attnum) in fields.iter().zip(1..) {
         if made::is_made(field.ty.oid) {
             let ty = (class::TYPE, field.ty.oid, 0);
@@ -330,7 +334,7 @@ fn field_dependencies(def: &TypeDef, rows: &mut Rows) {
 }
 
 pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let mut rows = Rows::new();
+    let mut rows = super::extension::members();
     for table in catalog.tables() {
         table_dependencies(catalog, table, &mut rows);
     }
