@@ -430,7 +430,7 @@ pub fn resolve_call(given: &Given<'_>) -> Result<Resolved> {
         return Err(unknown_polymorphic());
     }
     if COMPARES_ITEMS.contains(&name) {
-        must_be_ordered(&declared, &arg_types)?;
+        must_be_ordered(name, &declared, &arg_types)?;
     }
     Ok(Resolved {
         callee: chosen.item,
@@ -465,15 +465,17 @@ const COMPARES_ITEMS: &[&str] = &[
 ];
 
 /// 42883 where arrays of any type were asked for, and given are arrays of items that nothing compares.
-fn must_be_ordered(declared: &[Oid], given: &[Oid]) -> Result<()> {
+fn must_be_ordered(name: &str, declared: &[Oid], given: &[Oid]) -> Result<()> {
     for (declared, given) in declared.iter().zip(given) {
         let any_array = matches!(*declared, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY);
         let items = element_of(*given).filter(|_| any_array);
         if let Some(items @ (oid::JSON | oid::JSONPATH)) = items {
-            let message = format!(
-                "could not identify a comparison function for type {}",
-                type_name(items)
-            );
+            let sorts = ["<", "<=", ">", ">=", "max", "min", "width_bucket"].contains(&name);
+            let what = match sorts || name.ends_with("sort") || name.ends_with("cmp") {
+                true => "a comparison function",
+                false => "an equality operator",
+            };
+            let message = format!("could not identify {what} for type {}", type_name(items));
             return Err(Error::new(state::UNDEFINED_FUNCTION, message));
         }
     }
@@ -579,7 +581,7 @@ pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<Res
         operator.name,
         "=" | "<>" | "<" | "<=" | ">" | ">=" | "@>" | "<@" | "&&"
     ) {
-        must_be_ordered(&candidates[index].args, &types)?;
+        must_be_ordered(operator.name, &candidates[index].args, &types)?;
     }
     let right = types[types.len() - 1];
     let left = if types.len() == 2 {
