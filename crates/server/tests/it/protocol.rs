@@ -495,7 +495,10 @@ fn copied_lines_need_no_last_line_break() {
         ] {
             let answer = client.copy_in(&format!("copy t from stdin{options}"), data);
             let answer = answer.expect("an answer");
-            assert_eq!(answer.parts.last(), Some(&Part::Complete(copied.to_owned())));
+            assert_eq!(
+                answer.parts.last(),
+                Some(&Part::Complete(copied.to_owned()))
+            );
         }
         assert_eq!(client.run("select sum(v) from t").value(), "10");
     });
