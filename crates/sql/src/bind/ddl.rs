@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use throng_types::error::{Severity, state};
-use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result, oid};
 
 use super::Binder;
@@ -758,29 +757,6 @@ impl Binder<'_> {
                 found => found,
             },
         }
-    }
-
-    /// A column of a composite type, as one of the relation that the type has.
-    fn composite_column(&mut self, name: &ast::Name, column: &str) -> Result<Target> {
-        let def = self.made_type(name);
-        let found = def.and_then(|def| Some((made::serial(def.oid)?, def.fields.clone()?, def)));
-        let Some((relation, fields, def)) = found else {
-            let message = format!("relation \"{name}\" does not exist");
-            return Err(Error::new(state::UNDEFINED_TABLE, message));
-        };
-        self.must_own(def.owner, "type", &def.name)?;
-        let place = fields.iter().position(|c| c.name == column && !c.dropped);
-        let Some(place) = place else {
-            let message = format!(
-                "column \"{column}\" of relation \"{}\" does not exist",
-                def.name
-            );
-            return Err(Error::new(state::UNDEFINED_COLUMN, message));
-        };
-        Ok(Target {
-            kind: TargetKind::ViewColumn(place as u16 + 1),
-            oid: relation,
-        })
     }
 
     fn create_schema(
