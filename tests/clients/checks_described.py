@@ -67,9 +67,9 @@ def session(server):
     return re.sub(r"(?m)^.* \(every .*\n", "", told)  # \watch tells the time
 
 
-def dumped(server, *options):
-    """A dump of the schema shop without what differs each time."""
-    text = asked(server, "-n", "shop", *options, program="pg_dump", code=0)
+def dumped(server, *options, schema="shop"):
+    """A dump of a schema without what differs each time."""
+    text = asked(server, "-n", schema, *options, program="pg_dump", code=0)
     return re.sub(r"(?m)^\\(un)?restrict .*\n|^-- Dumped .*\n", "", text)
 
 
@@ -77,8 +77,34 @@ def set_up(server):
     server.run("psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-c", "drop schema if exists shop cascade", "-f", str(HERE / "setup.sql"))
 
 
+def set_up_zoo(server):
+    """A schema with one of each object."""
+    server.sql("drop schema if exists zoo cascade")
+    for role in ("zoo_reader", "zoo_writer"):
+        if not server.sql(f"select 1 from pg_roles where rolname = '{role}'"):
+            server.sql(f"create role {role}")
+    asked(server, "-Xq", "-v", "ON_ERROR_STOP=1", "-f", str(HERE / "zoo.sql"), code=0)
+
+
+def zoo(server):
+    agree(dumped(server, schema="zoo"), (HERE / "zoo.out").read_text(encoding="utf8"))
+
+
+def zoo_again(server):
+    """What was dumped goes into a server without it, and its dump is the same."""
+    first = dumped(server, schema="zoo")
+    server.sql("drop schema zoo cascade")
+    told = asked(server, "-Xq", "-v", "ON_ERROR_STOP=1", "-f", "-", text=first, code=0)
+    assert "ERROR" not in told, told
+    agree(dumped(server, schema="zoo"), first)
+
+
 def accept(server):
     """Writes what PostgreSQL says."""
+    set_up_zoo(server)
+    (HERE / "zoo.out").write_text(dumped(server, schema="zoo"), encoding="utf8")
+    zoo_again(server)
+    server.sql("drop schema zoo cascade; drop owned by zoo_reader, zoo_writer; drop role zoo_reader, zoo_writer")
     set_up(server)
     (HERE / "commands.out").write_text("".join(f"== {command}\n{answer}" for command, answer in described(server).items()), encoding="utf8")
     (HERE / "dump.sql").write_text(dumped(server), encoding="utf8")
@@ -191,6 +217,9 @@ def checks():
     yield "pg_dump 18: a schema, line by line", dump()
     yield "pg_dump 18: other forms of the whole database", other_dumps
     yield "pg_dump 18: PostgreSQL's dump restored", restored
+    yield "pg_dump 18: one of each object: set up", set_up_zoo
+    yield "pg_dump 18: one of each object, line by line", zoo
+    yield "pg_dump 18: one of each object, restored and dumped again", zoo_again
 
 
 def expects_error(command):

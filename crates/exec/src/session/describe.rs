@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use throng_sql::bind;
 use throng_sql::catalog::system::{definition, domain, partition, user_routine};
-use throng_sql::catalog::{ColumnDef, Domain, DomainCheck, Relation, ViewDef, builtin};
+use throng_sql::catalog::{
+    ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, Relation, ViewDef, builtin,
+};
 use throng_sql::func::EvalResult;
 use throng_types::error::state;
 use throng_types::{Array, Datum, Error, Oid, Record, Result};
@@ -36,10 +38,10 @@ impl SessionHost<'_> {
             },
             // Stored expressions are kept as SQL already.
             "pg_get_expr" => match args[0].as_str() {
-                Some(text) if args.get(2).is_some_and(Datum::is_true) => {
-                    self.generation(text, oid(&args[1])).into()
+                Some(text) => {
+                    let pretty = args.get(2).is_some_and(Datum::is_true);
+                    self.column_text(text, oid(&args[1]), pretty).into()
                 }
-                Some(text) => self.default_text(text).into(),
                 None => Datum::Null,
             },
             "pg_get_indexdef" => self.index_definition(oid(&args[0]), args.get(1), args.get(2)),
@@ -249,16 +251,35 @@ impl SessionHost<'_> {
         }
     }
 
-    /// What a generated column of a table is computed by, for people to read; any other text as it is.
-    fn generation(&self, text: &str, table: Oid) -> String {
+    /// What a column of a table is computed by, or gets by default, as the session would write it; any other text as it is.
+    fn column_text(&self, text: &str, table: Oid, pretty: bool) -> String {
         let shown = || {
             let table = self.catalog.table(table)?;
+            let (catalog, path) = (self.catalog, self.search_path());
             let is = |c: &ColumnDef| c.generated.as_ref().is_some_and(|g| g.expr == text);
+            if let Some((_, column)) = table.live_columns().find(|(_, c)| is(c)) {
+                let shown = |c| bind::generation_shown(table, c, catalog, &path, self.eval());
+                return pretty.then(|| shown(column).ok()).flatten();
+            }
+            let is = |c: &ColumnDef| c.default.as_deref() == Some(text);
             let (_, column) = table.live_columns().find(|(_, c)| is(c))?;
-            let path = self.search_path();
-            bind::generation_shown(table, column, self.catalog, &path, self.eval()).ok()
+            let kept = (text, bind::Kept::Default(column));
+            bind::kept_shown(kept, table, catalog, &path, pretty, self.eval()).ok()
         };
         shown().unwrap_or_else(|| self.default_text(text))
+    }
+
+    /// A constraint with its condition as the session would write it.
+    fn shown_constraint(&self, def: &ConstraintDef, pretty: bool) -> ConstraintDef {
+        let mut shown = def.clone();
+        if let (ConstraintKind::Check { expr, .. }, Some(table)) =
+            (&mut shown.kind, self.catalog.table(def.table))
+        {
+            let (kept, path) = ((&**expr, bind::Kept::Check), self.search_path());
+            let text = bind::kept_shown(kept, table, self.catalog, &path, pretty, self.eval());
+            *expr = text.unwrap_or_else(|_| expr.clone());
+        }
+        shown
     }
 
     fn default_text(&self, text: &str) -> String {
@@ -283,7 +304,8 @@ impl SessionHost<'_> {
         }
         if let Some(def) = self.catalog.constraint(constraint) {
             let name_of = |table: Oid| self.relation_name(table).unwrap_or_default();
-            return definition::constraint_definition(self.catalog, def, &name_of).into();
+            let def = self.shown_constraint(def, pretty);
+            return definition::constraint_definition(self.catalog, &def, &name_of).into();
         }
         definition::not_null_column(self.catalog, constraint)
             .map(|(table, attnum)| definition::not_null_definition(table, attnum))

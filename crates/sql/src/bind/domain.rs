@@ -289,7 +289,7 @@ impl Binder<'_> {
         let cast = self.try_coerce(bound, base, CastContext::Assignment, source.expr.pos)?;
         match cast {
             Some(value) if value.is_null_const() => Ok(None),
-            Some(_) => Ok(Some(source.text.clone())),
+            Some(value) => Ok(Some(self.text_of_default(&value, base, source))),
             None => {
                 let message = format!(
                     "column \"\" is of type {} but default expression is of type {}",
@@ -379,6 +379,9 @@ impl Binder<'_> {
                     return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1));
                 }
             }
+        }
+        if !has_default {
+            of.default = self.domain_default(of.over);
         }
         Ok(Ddl::CreateDomain(TypeDef {
             oid: Oid::NONE,

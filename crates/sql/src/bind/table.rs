@@ -561,7 +561,7 @@ impl Binder<'_> {
         };
         column.sequence = sequence;
         column.default = match (sequence, nothing && cast.is_null_const()) {
-            (None, false) => Some(source.text.clone()),
+            (None, false) => Some(self.text_of_default(&cast, column.ty, source)),
             _ => None,
         };
         self.in_domain(cast, column.domain)
@@ -658,9 +658,9 @@ impl Binder<'_> {
                 }
             }
             T::Check(source) => {
-                let (bound, columns) = self.check_source(source, table)?;
+                let (expr, bound, columns) = self.check_source(source, table)?;
                 NewConstraintKind::Check {
-                    expr: source.text.clone(),
+                    expr,
                     columns,
                     bound,
                 }
@@ -720,12 +720,12 @@ impl Binder<'_> {
         Ok(list.to_vec())
     }
 
-    /// A CHECK's condition over the table's row, and the columns it uses.
+    /// A CHECK's text, its condition over the table's row, and the columns it uses.
     fn check_source(
         &mut self,
         source: &ast::Source,
         table: &TableDef,
-    ) -> Result<(Expr, Vec<String>)> {
+    ) -> Result<(String, Expr, Vec<String>)> {
         let table = Arc::new(table.clone());
         let rel = self.new_rel();
         let names = row_names(&table, &table.name, rel);
@@ -749,8 +749,9 @@ impl Binder<'_> {
                 }
             }
         });
+        let text = self.check_text(&bound, &table, rel, source);
         let bound = self.over_stored(bound, &table, rel)?;
-        Ok((slots_of_row(bound), columns))
+        Ok((text, slots_of_row(bound), columns))
     }
 
     fn foreign_key(

@@ -9,6 +9,7 @@ mod create;
 mod drop;
 mod grant;
 mod inherit;
+mod kept;
 mod membership;
 mod names;
 mod owned;
@@ -25,7 +26,7 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, FileId, Oid, Result};
 
 use super::{Catalog, CatalogEdit, CommentDef, Object, SchemaDef, TableDef, builtin};
-use crate::command::{Ddl, DomainTest, Target, TargetKind};
+use crate::command::{Ddl, DomainTest, EnumChange, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::EvalContext;
 use crate::query::BoundQuery;
@@ -216,11 +217,13 @@ impl Run<'_> {
             Ddl::Rename { target, name, only } => {
                 let (before, views) = (self.catalog().clone(), self.views_naming(*target));
                 self.rename_family(*target, name, *only)?;
+                self.rewrite_kept(&before, target.oid)?;
                 self.rewrite_views(&before, views)
             }
             Ddl::SetSchema { target, schema } => {
                 let (before, views) = (self.catalog().clone(), self.views_naming(*target));
                 self.set_schema(*target, *schema)?;
+                self.rewrite_kept(&before, target.oid)?;
                 self.rewrite_views(&before, views)
             }
             Ddl::SetOwner { target, owner } => self.set_owner(*target, *owner),
@@ -255,6 +258,9 @@ impl Run<'_> {
             Ddl::AlterEnum { ty, change } => {
                 let before = self.catalog().clone();
                 self.alter_enum(*ty, change)?;
+                if let EnumChange::Rename { from, .. } = change {
+                    self.rewrite_naming(&before, from)?;
+                }
                 self.rewrite_views(&before, before.views_of(*ty).to_vec())
             }
             Ddl::CreateRoutine { def, old } => self.create_routine(def, old.as_ref()),

@@ -217,8 +217,6 @@ impl Run<'_> {
                 if def.labels.iter().any(|l| l.name == *to) {
                     return Err(label_exists(to));
                 }
-                // Stored expressions name labels; they would not follow.
-                self.must_not_be_mentioned(&def, &|symbol| symbol == format!("'{from}'"), "value")?;
                 def.labels[at].name = to.clone();
             }
         }
@@ -229,8 +227,6 @@ impl Run<'_> {
     pub(super) fn rename_type(&mut self, ty: Oid, name: &str) -> Result<()> {
         let mut def = (*self.made_type(ty)?).clone();
         self.type_name_is_free(def.schema, name)?;
-        let old = def.name.clone();
-        self.must_not_be_mentioned(&def, &|symbol| named(symbol, &old), "type")?;
         def.name = name.to_string();
         self.edit.put(def);
         Ok(())
@@ -242,8 +238,6 @@ impl Run<'_> {
             return Ok(());
         }
         self.type_name_is_free(schema, &def.name)?;
-        let old = def.name.clone();
-        self.must_not_be_mentioned(&def, &|symbol| named(symbol, &old), "type")?;
         def.schema = schema;
         self.edit.put(def);
         Ok(())
@@ -253,37 +247,6 @@ impl Run<'_> {
         let mut def = (*self.made_type(ty)?).clone();
         def.owner = owner;
         self.edit.put(def);
-        Ok(())
-    }
-
-    /// Defaults and CHECKs are kept as text, in which names are not followed when they change.
-    fn must_not_be_mentioned(
-        &self,
-        def: &TypeDef,
-        is: &dyn Fn(&str) -> bool,
-        what: &str,
-    ) -> Result<()> {
-        let mentions = |text: &str| {
-            crate::parse::symbols(text).is_ok_and(|symbols| symbols.iter().any(|s| is(s.text)))
-        };
-        let uses_type = |ty: Oid| ty == def.oid || ty == made::array_oid(def.oid);
-        for table in self.catalog().tables() {
-            let relevant = table.live_columns().any(|(_, c)| uses_type(c.ty.oid));
-            let defaults = table
-                .live_columns()
-                .filter_map(|(_, c)| c.default.as_deref());
-            let constraints = self.catalog().constraints_of(table.oid).iter();
-            let checks = constraints.filter_map(|c| match &c.kind {
-                ConstraintKind::Check { expr, .. } => Some(expr.as_str()),
-                _ => None,
-            });
-            if (relevant || what == "type") && defaults.chain(checks).any(mentions) {
-                return Err(Error::unsupported(format!(
-                    "renaming a {what} of an enum that a default or a check constraint of {} names",
-                    self.describe(table.oid)
-                )));
-            }
-        }
         Ok(())
     }
 

@@ -1,0 +1,124 @@
+//! Defaults and CHECKs as definitions keep them: SQL written from what was bound, so that it means the same on any search path
+//! and under any settings. A text that would be read as something else is kept as it was written.
+
+use std::sync::Arc;
+
+use throng_types::{Error, Oid, Result, SqlType};
+
+use super::dml::row_names;
+use super::generated::kept_text;
+use super::scope::Scope;
+use super::view::{STORED_PATH, stored_context, stored_expr};
+use super::{Binder, Clause};
+use crate::catalog::{Catalog, ColumnDef, TableDef};
+use crate::deparse::{self, Style};
+use crate::expr::{Expr, RelId};
+use crate::func::{CastContext, EvalContext};
+use crate::parse::{self, ast};
+
+/// What a text is kept for.
+#[derive(Clone, Copy)]
+pub enum Kept<'a> {
+    /// What this column gets when it is given nothing.
+    Default(&'a ColumnDef),
+    /// A condition over the table's row.
+    Check,
+}
+
+/// A kept text as a session with this search path would write it.
+pub fn kept_shown(
+    (text, of): (&str, Kept<'_>),
+    table: &Arc<TableDef>,
+    catalog: &Catalog,
+    search_path: &[Oid],
+    pretty: bool,
+    eval: EvalContext<'_>,
+) -> Result<String> {
+    let (bound, rel) = Binder::new(&stored_context(catalog, eval)).kept(text, of, table)?;
+    let style = Style {
+        catalog,
+        search_path,
+        pretty,
+        eval,
+    };
+    Ok(deparse::row_expr(&bound, table, rel, &style))
+}
+
+/// A kept text as it has to be after something it names got another name in `renamed`.
+pub fn kept_again(
+    (text, of): (&str, Kept<'_>),
+    table: &Arc<TableDef>,
+    catalog: &Catalog,
+    renamed: &Catalog,
+    eval: EvalContext<'_>,
+) -> Result<String> {
+    let (bound, rel) = Binder::new(&stored_context(catalog, eval)).kept(text, of, table)?;
+    Ok(kept_text(&bound, table, rel, renamed, eval))
+}
+
+impl Binder<'_> {
+    /// The text to keep of a default, which is cast already to the type that it is for.
+    pub(super) fn text_of_default(
+        &mut self,
+        value: &Expr,
+        ty: SqlType,
+        source: &ast::Source,
+    ) -> String {
+        let Ok((text, _)) = stored_expr(self.ctx, value) else {
+            return source.text.clone();
+        };
+        let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
+        let again = self.kept_default(&text, ty);
+        self.search_path = path;
+        match again {
+            Ok(again) if again == *value => text,
+            _ => source.text.clone(),
+        }
+    }
+
+    /// The text to keep of a CHECK over the row of an entry.
+    pub(super) fn check_text(
+        &mut self,
+        bound: &Expr,
+        table: &Arc<TableDef>,
+        rel: RelId,
+        source: &ast::Source,
+    ) -> String {
+        let text = kept_text(bound, table, rel, self.catalog(), self.ctx.eval);
+        let seen = std::mem::take(&mut self.seen);
+        let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
+        let again = self.kept_check(&text, table, rel);
+        self.search_path = path;
+        self.seen = seen;
+        match again {
+            Ok(again) if again == *bound => text,
+            _ => source.text.clone(),
+        }
+    }
+
+    fn kept(&mut self, text: &str, of: Kept<'_>, table: &Arc<TableDef>) -> Result<(Expr, RelId)> {
+        let rel = self.new_rel();
+        let bound = match of {
+            Kept::Default(column) => self.kept_default(text, column.ty)?,
+            Kept::Check => self.kept_check(text, table, rel)?,
+        };
+        Ok((bound, rel))
+    }
+
+    fn kept_default(&mut self, text: &str, ty: SqlType) -> Result<Expr> {
+        let ast = parse::parse_expr(text)?;
+        let bound = self.default_expr(&ast)?;
+        self.try_coerce(bound, ty, CastContext::Assignment, ast.pos)?
+            .ok_or_else(|| Error::internal("a default of another type than its column"))
+    }
+
+    fn kept_check(&mut self, text: &str, table: &Arc<TableDef>, rel: RelId) -> Result<Expr> {
+        let ast = parse::parse_expr(text)?;
+        let names = row_names(table, &table.name, rel);
+        let scope = Scope::within(&names, None);
+        self.in_clause(Clause::Check, |b| {
+            let bound = b.expr(&ast, &scope)?;
+            b.condition(bound, "CHECK", ast.pos)
+        })
+    }
+}
