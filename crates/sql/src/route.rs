@@ -199,6 +199,18 @@ impl Leaf {
         })
     }
 
+    /// The attribute number of the column at a place of the table at the top.
+    pub fn attnum_of_top(&self, place: usize) -> Option<u16> {
+        let at = match self.columns.is_empty() {
+            true => place,
+            false => {
+                let is_it = |c: &Option<u32>| c.is_some_and(|at| at as usize == place);
+                self.columns.iter().position(is_it)?
+            }
+        };
+        Some(at as u16 + 1)
+    }
+
     /// The table's row of a row of the table at the top.
     pub fn row(&self, top: &[Datum]) -> Vec<Datum> {
         if self.columns.is_empty() {
@@ -232,6 +244,13 @@ impl Level {
     ) -> Result<Vec<Level>> {
         let mut levels = Vec::new();
         let mut below = table.oid;
+        let attached;
+        let mut catalog = catalog;
+        if catalog.detaching().contains(&table.oid) {
+            // Until it has gone it takes what it took.
+            attached = Arc::new(catalog.clone()).with_attached(&[table.oid]);
+            catalog = &attached;
+        }
         for ancestor in catalog.ancestors(table) {
             let Some(def) = catalog.table(ancestor) else {
                 break;

@@ -17,14 +17,14 @@ use throng_sql::plan::{
     CheckExpr, ConflictNode, DeleteNode, Family, InsertNode, Node, Plan, UpdateNode,
 };
 use throng_sql::route::{Division, Level, Next, Routing};
-use throng_txn::rows::{RowOutcome, RowTurn, delete_row};
+use throng_txn::rows::{RowOutcome, RowTurn, delete_row, take_out_row};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
 
 use super::foreign::ForeignKeys;
 use super::{
     Compute, Context, Target, Updated, check_views, conflict, conflicting_set, evaluate,
-    failed_check, give, insert_row, push_system, row, row_ref, store_update, wait_for,
+    failed_check, give, insert_row, newest_of, push_system, row, row_ref, set_by, store_update, wait_for,
 };
 use crate::large;
 use crate::run::build::Execution;
@@ -166,12 +166,17 @@ impl Fit {
     }
 
     pub async fn takes(&mut self, row: &[Datum], env: Env<'_>) -> Result<bool> {
-        for (level, key) in &mut self.levels {
+        Ok(self.refusing(row, env).await?.is_none())
+    }
+
+    /// How far above the row's table the partitioned table is that would not send it here.
+    async fn refusing(&mut self, row: &[Datum], env: Env<'_>) -> Result<Option<usize>> {
+        for (at, (level, key)) in self.levels.iter_mut().enumerate() {
             if !level.takes(&key.row(row, env).await?)? {
-                return Ok(false);
+                return Ok(Some(at));
             }
         }
-        Ok(true)
+        Ok(None)
     }
 }
 
@@ -249,6 +254,33 @@ pub async fn must_fit(
 ) -> Result<()> {
     let found = place_of(execution, cx, row).await?;
     leaf_or_error(found, table, &[], row, cx.env).map(drop)
+}
+
+/// 23514 for a row that was routed to a leaf by partitions as they were when their table was locked, where another one takes it by
+/// now.
+async fn still_takes(leaf: &std::sync::Arc<TableDef>, row: &[Datum], cx: &Context<'_>) -> Result<()> {
+    let Some(now) = cx.env.catalog.base() else {
+        return Ok(());
+    };
+    let Some(leaf) = now.table(leaf.oid) else {
+        return Ok(());
+    };
+    let mut fit = Fit::of(leaf, leaf.oid, now, cx.env.eval)?;
+    let Some(level) = fit.refusing(row, cx.env).await? else {
+        return Ok(());
+    };
+    // The partition, not what is below it.
+    let mut path = vec![leaf.oid];
+    path.extend(now.ancestors(leaf));
+    let partition = path.get(level).and_then(|oid| now.table(*oid));
+    let partition = partition.unwrap_or(leaf);
+    let message = format!(
+        "new row for relation \"{}\" violates partition constraint",
+        partition.name
+    );
+    let error = Error::new(state::CHECK_VIOLATION, message);
+    let error = row::with_detail(error, row::failing_row(leaf, row, cx.env));
+    Err(row::about(error, partition, now))
 }
 
 /// A table that rows are written to.
@@ -357,6 +389,7 @@ pub(super) async fn insert(
         let at = leaf_or_error(found, &routing.table, &routing.divisions, &row, cx.env)?;
         let leaf = &routing.leaves[at];
         let own = leaf.row(&row);
+        still_takes(&leaf.table, &own, cx).await?;
         check_leaf(execution, cx, &leaf.table, &own, |plan| {
             checks_of_leaf(plan, at)
         })
@@ -444,7 +477,8 @@ async fn update_conflicting(
         return Ok(Updated::Skipped);
     };
     let leaf = &routing.leaves[at];
-    let Some((found, old)) = conflict::lock(&place.target, existing, cx).await? else {
+    let set = set_by(node).filter_map(|n| leaf.attnum_of_top(usize::from(n) - 1));
+    let Some((found, old)) = conflict::lock(&place.target, existing, set, cx).await? else {
         return Ok(Updated::Gone);
     };
     let width = routing.table.columns.len();
@@ -579,7 +613,7 @@ pub(super) async fn update(
                     checks_of_member(plan, goes_to)
                 })
                 .await?;
-                match delete_row(cx.txn, &target.table.heap, found, &mut turn).await? {
+                match take_out_row(cx.txn, &target.table.heap, found, &mut turn).await? {
                     RowOutcome::Done(()) => {
                         let to = places.get(goes_to, &next.leaf.table, &[], alone, cx)?;
                         let tid = insert_row(&to.target, &moved, cx).await?;
@@ -601,7 +635,7 @@ pub(super) async fn update(
                         true => {
                             keys.updated((&old, found.tid), (&own, tid), cx).await?;
                         }
-                        false => keys.moved(&old, &own)?,
+                        false => keys.departs((&old, found.tid), &own, cx)?,
                     }
                     count += 1;
                     push_system(&mut top, tid, false, cx);
@@ -610,15 +644,11 @@ pub(super) async fn update(
                     give(execution, cx, &top, returning).await?;
                     break;
                 }
-                RowOutcome::Updated(newest) => {
-                    // Others were first: does the newest version still qualify?
-                    let mut recheck = execution.recheck(member.rel, newest.tid, cx.work_mem);
-                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
-                        break;
-                    }
+                others => {
+                    let newest = newest_of(others, execution, member.rel, cx, &mut input).await?;
+                    let Some(newest) = newest else { break };
                     found = newest;
                 }
-                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
             }
         }
     }
@@ -710,14 +740,11 @@ pub(super) async fn delete(
                     give(execution, cx, &input, returning).await?;
                     break;
                 }
-                RowOutcome::Updated(newest) => {
-                    let mut recheck = execution.recheck(member.rel, newest.tid, cx.work_mem);
-                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
-                        break;
-                    }
+                others => {
+                    let newest = newest_of(others, execution, member.rel, cx, &mut input).await?;
+                    let Some(newest) = newest else { break };
                     found = newest;
                 }
-                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
             }
         }
     }

@@ -58,6 +58,7 @@ impl Binder<'_> {
             parents: vec![],
             partitioned: None,
             bound: None,
+            detaching: None,
         };
         let mut draft = Draft {
             table,

@@ -64,6 +64,8 @@ pub struct PlanContext<'a> {
     pub stats: &'a dyn Stats,
     /// For folding constants.
     pub eval: EvalContext<'a>,
+    /// The session's own: temporary tables of others have no rows for it.
+    pub temporary_schema: Option<Oid>,
     pub enable_seqscan: bool,
     pub enable_indexscan: bool,
     pub enable_hashjoin: bool,

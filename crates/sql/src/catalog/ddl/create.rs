@@ -91,6 +91,7 @@ impl Run<'_> {
             parents: create.parents.clone(),
             partitioned: create.partitioned.clone(),
             bound: create.bound.clone(),
+            detaching: None,
         };
         // The table first, so that its sequences' names avoid it.
         self.put_table(table.clone());
@@ -423,7 +424,6 @@ impl Run<'_> {
             false => (names.join("_"), "key", "UNIQUE"),
         };
         self.key_covers_partitions(table, key, what)?;
-        self.checked_at_once(&[table.oid], new.deferral)?;
         let name = match &new.name {
             Some(name) => name.clone(),
             None => self.free_relation_name(table.schema, &table.name, &part, label),
@@ -557,7 +557,6 @@ impl Run<'_> {
             Some(oid) => self.table(*oid)?,
             None => self.table(table.oid)?,
         };
-        self.checked_at_once(&[table.oid, target.oid], new.deferral)?;
         let (ref_columns, ref_index) = self.referenced_key(&target, ref_columns, key.len())?;
         if self.catalog().is_deferrable(ref_index) {
             let message = format!(

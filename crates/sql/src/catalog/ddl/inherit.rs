@@ -58,6 +58,14 @@ impl Run<'_> {
     ) -> Result<()> {
         let children = self.catalog().children_of(oid).to_vec();
         let old = self.table(oid)?;
+        if old.detaching.is_some() {
+            let message = format!(
+                "cannot alter partition \"{}\" with an incomplete detach",
+                old.name
+            );
+            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                .hint(super::partition::FINALIZE));
+        }
         if children.is_empty() && old.parents.is_empty() && !old.is_partitioned() {
             for action in actions {
                 match action {
