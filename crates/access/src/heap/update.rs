@@ -71,7 +71,9 @@ fn ending(header: &TupleHeader, ctx: &dyn TxContext) -> Standing {
             }
         }
         Ended::Done if header.next == Tid::MOVED => Standing::Moved,
-        Ended::Done => header.successor().map_or(Standing::Deleted, Standing::Updated),
+        Ended::Done => header
+            .successor()
+            .map_or(Standing::Deleted, Standing::Updated),
     }
 }
 
@@ -342,7 +344,9 @@ impl Heap {
             if let Some(holder) = ctx.row_lock_acquire(self.file(), at, mode) {
                 return Ok(Change::Busy(holder));
             }
-            let Some(next) = header.successor().filter(|_| !matches!(standing, Standing::Free))
+            let Some(next) = header
+                .successor()
+                .filter(|_| !matches!(standing, Standing::Free))
             else {
                 return Ok(Change::Done(()));
             };

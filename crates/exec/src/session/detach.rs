@@ -68,13 +68,18 @@ impl Session {
     async fn detach_concurrently(&mut self, table: Oid, partition: Oid) -> Result<()> {
         self.must_be_outside_block("ALTER TABLE ... DETACH CONCURRENTLY")?;
         let catalog = self.definitions();
-        let name = |oid: Oid| catalog.table(oid).map_or_else(String::new, |t| t.name.clone());
+        let name = |oid: Oid| {
+            catalog
+                .table(oid)
+                .map_or_else(String::new, |t| t.name.clone())
+        };
         let xid = self.transaction()?.txn.assign_top_xid();
         self.detach(table, partition, Detach::Begin(xid)).await?;
         self.commit().await?;
         self.begin_if_idle();
         let txn = &self.transaction()?.txn;
-        txn.wait_for_holders(table, LockMode::AccessExclusive).await?;
+        txn.wait_for_holders(table, LockMode::AccessExclusive)
+            .await?;
         let (of_table, of_partition) = strengths(Detach::Finish);
         txn.lock_relation(table, of_table).await?;
         txn.lock_relation(partition, of_partition).await?;

@@ -43,11 +43,7 @@ impl Families {
 impl Session {
     /// Takes the locks of a plan: those of tables that are named before those of their children, each in order of oid so that plans
     /// do not deadlock on them.
-    pub(super) async fn lock_families(
-        &self,
-        txn: &Txn,
-        locks: &[(Oid, TableLock)],
-    ) -> Result<()> {
+    pub(super) async fn lock_families(&self, txn: &Txn, locks: &[(Oid, TableLock)]) -> Result<()> {
         if let [(table, mode)] = locks {
             return txn.lock_relation(*table, lock_mode(*mode)).await;
         }
@@ -69,7 +65,9 @@ impl Session {
         if any && version == found_at && self.engine.catalog_version() != found_at {
             let parents = locks.iter().map(|(oid, _)| *oid);
             let family = |oid: Oid| (oid, catalog.children_of(oid).to_vec());
-            let families = parents.map(family).filter(|(_, children)| !children.is_empty());
+            let families = parents
+                .map(family)
+                .filter(|(_, children)| !children.is_empty());
             *self.families.found.borrow_mut() = families.collect();
         }
         Ok(())

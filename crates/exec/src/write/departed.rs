@@ -171,11 +171,7 @@ impl Departed<'_> {
                 "violates RESTRICT setting of foreign",
                 "is",
             ),
-            _ => (
-                state::FOREIGN_KEY_VIOLATION,
-                "violates foreign",
-                "is still",
-            ),
+            _ => (state::FOREIGN_KEY_VIOLATION, "violates foreign", "is still"),
         };
         let message = format!(
             "update or delete on table \"{}\" {violates} key constraint \"{name}\" on table \"{by}\"",

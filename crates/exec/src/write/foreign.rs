@@ -279,7 +279,10 @@ pub async fn points_into(
         let mut bytes = Vec::new();
         index.key(&values, &mut bytes)?;
         let snapshot = cx.txn.latest_snapshot();
-        if find_by_key(&target, &index, &bytes, &snapshot).await?.is_some() {
+        if find_by_key(&target, &index, &bytes, &snapshot)
+            .await?
+            .is_some()
+        {
             return Ok(true);
         }
     }
@@ -328,9 +331,11 @@ pub fn named<'c>(
         whole = above;
     }
     let of = catalog.table(whole.table);
-    let number = whole
-        .foreign_key()
-        .and_then(|fk| parts_below(fk.ref_table, catalog).iter().position(|p| *p == leaf));
+    let number = whole.foreign_key().and_then(|fk| {
+        parts_below(fk.ref_table, catalog)
+            .iter()
+            .position(|p| *p == leaf)
+    });
     match number {
         Some(at) => (format!("{}_{}", whole.name, at + 1), of),
         None => (whole.name.clone(), of),
@@ -592,4 +597,3 @@ async fn lock_by_key(
         cx.env.cancel.check()?;
     }
 }
-

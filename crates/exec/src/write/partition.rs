@@ -24,7 +24,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
 use super::foreign::ForeignKeys;
 use super::{
     Compute, Context, Target, Updated, check_views, conflict, conflicting_set, evaluate,
-    failed_check, give, insert_row, newest_of, push_system, row, row_ref, set_by, store_update, wait_for,
+    failed_check, give, insert_row, newest_of, push_system, row, row_ref, set_by, store_update,
 };
 use crate::large;
 use crate::run::build::Execution;
@@ -258,7 +258,11 @@ pub async fn must_fit(
 
 /// 23514 for a row that was routed to a leaf by partitions as they were when their table was locked, where another one takes it by
 /// now.
-async fn still_takes(leaf: &std::sync::Arc<TableDef>, row: &[Datum], cx: &Context<'_>) -> Result<()> {
+async fn still_takes(
+    leaf: &std::sync::Arc<TableDef>,
+    row: &[Datum],
+    cx: &Context<'_>,
+) -> Result<()> {
     let Some(now) = cx.env.catalog.base() else {
         return Ok(());
     };

@@ -305,7 +305,10 @@ impl Planner<'_> {
 fn must_still_fit(parent: &TableDef, child: &TableDef) -> Result<()> {
     for (_, column) in parent.live_columns() {
         let own = child.attnum(&column.name).map(|n| child.column(n));
-        let what = format!("attribute \"{}\" of relation \"{}\"", column.name, child.name);
+        let what = format!(
+            "attribute \"{}\" of relation \"{}\"",
+            column.name, child.name
+        );
         match own {
             None => {
                 let message = format!("could not find inherited {what}");

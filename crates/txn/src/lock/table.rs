@@ -151,7 +151,9 @@ impl LockState {
         let mut watchers = std::mem::take(&mut self.watchers);
         watchers.retain_mut(|watcher| {
             let conflicts = watcher.node.mode.conflict_mask();
-            watcher.pids.retain(|pid| self.held_by(*pid) & conflicts != 0);
+            watcher
+                .pids
+                .retain(|pid| self.held_by(*pid) & conflicts != 0);
             let waits = !watcher.pids.is_empty();
             if !waits {
                 watcher.node.grant();
@@ -219,7 +221,12 @@ impl LockTable {
         let mut partition = self.partition(&tag).lock();
         let state = partition.get_mut(&tag)?;
         let in_the_way = |h: &&Holder| h.pid != pid && h.modes & mode.conflict_mask() != 0;
-        let pids: Vec<u32> = state.holders.iter().filter(in_the_way).map(|h| h.pid).collect();
+        let pids: Vec<u32> = state
+            .holders
+            .iter()
+            .filter(in_the_way)
+            .map(|h| h.pid)
+            .collect();
         if pids.is_empty() {
             return None;
         }

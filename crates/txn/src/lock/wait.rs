@@ -86,9 +86,9 @@ pub(crate) enum WaitOn {
 impl WaitOn {
     pub(crate) fn node(&self) -> &std::sync::Arc<WaitNode> {
         match self {
-            WaitOn::Lock { node, .. }
-            | WaitOn::Holders { node, .. }
-            | WaitOn::Xid { node, .. } => node,
+            WaitOn::Lock { node, .. } | WaitOn::Holders { node, .. } | WaitOn::Xid { node, .. } => {
+                node
+            }
         }
     }
 

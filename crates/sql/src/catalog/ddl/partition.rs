@@ -14,7 +14,8 @@ use crate::catalog::{
 use crate::command::Detach;
 
 /// What helps where a DETACH CONCURRENTLY has not been completed.
-pub(super) const FINALIZE: &str = "Use ALTER TABLE ... DETACH PARTITION ... FINALIZE to complete the pending detach operation.";
+pub(super) const FINALIZE: &str =
+    "Use ALTER TABLE ... DETACH PARTITION ... FINALIZE to complete the pending detach operation.";
 
 fn unsupported(message: impl Into<String>) -> Error {
     Error::new(state::FEATURE_NOT_SUPPORTED, message)
@@ -464,20 +465,15 @@ impl Run<'_> {
     }
 
     /// ALTER TABLE … DETACH PARTITION.
-    pub(super) fn detach_partition(
-        &mut self,
-        parent: Oid,
-        child: Oid,
-        step: Detach,
-    ) -> Result<()> {
+    pub(super) fn detach_partition(&mut self, parent: Oid, child: Oid, step: Detach) -> Result<()> {
         let def = self.table(child)?;
-        let refused = |message: String| {
-            Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-        };
+        let refused =
+            |message: String| Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
         match step {
             Detach::AtOnce if def.detaching.is_some() => {
                 let message = format!("cannot detach partition \"{}\"", def.name);
-                let detail = "The partition is being detached concurrently or has an unfinished detach.";
+                let detail =
+                    "The partition is being detached concurrently or has an unfinished detach.";
                 return Err(refused(message).detail(detail).hint(FINALIZE));
             }
             Detach::Finish if def.detaching.is_none() => {
