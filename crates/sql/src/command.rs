@@ -476,6 +476,13 @@ pub struct NewConstraint {
     pub lineage: Lineage,
 }
 
+impl NewConstraint {
+    /// Whether rows that are there are to meet it.
+    pub fn is_checked(&self) -> bool {
+        !self.not_valid && self.deferral.is_enforced()
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum NewConstraintKind {
     /// Column names, of the table being made or changed.

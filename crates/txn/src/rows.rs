@@ -48,6 +48,19 @@ pub enum RowOutcome<T> {
     Busy,
 }
 
+impl<T> RowOutcome<T> {
+    /// The same with what was done put in another way.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> RowOutcome<U> {
+        match self {
+            RowOutcome::Done(done) => RowOutcome::Done(f(done)),
+            RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
+            RowOutcome::Deleted => RowOutcome::Deleted,
+            RowOutcome::SelfModified => RowOutcome::SelfModified,
+            RowOutcome::Busy => RowOutcome::Busy,
+        }
+    }
+}
+
 /// A place in a row's queue, kept by the caller from call to call until it is through with the row.
 #[derive(Default)]
 pub struct RowTurn(Option<(LockTag, QueuePlace)>);

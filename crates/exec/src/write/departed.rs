@@ -61,7 +61,13 @@ pub(super) fn act<'a>(
             env: Env { catalog, ..cx.env },
             ..*cx
         };
-        for oid in catalog.descendants(constraint.table) {
+        // What is being detached has the key as a part of its table's until it has gone.
+        let going = catalog
+            .detaching()
+            .iter()
+            .flat_map(|p| catalog.descendants(*p));
+        let below = catalog.descendants(constraint.table).into_iter();
+        for oid in below.chain(going) {
             let Some(leaf) = catalog.table(oid).filter(|t| !t.is_partitioned()) else {
                 continue;
             };

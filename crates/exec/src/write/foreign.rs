@@ -72,7 +72,7 @@ impl ForeignKeys {
         let outgoing = catalog
             .constraints_of(table.oid)
             .iter()
-            .filter(|c| c.foreign_key().is_some())
+            .filter(|c| c.foreign_key().is_some() && c.deferral.is_enforced())
             .cloned()
             .collect();
         Ok(ForeignKeys {
@@ -487,7 +487,7 @@ fn mapped(columns: &[u16], table: &TableDef, leaf: &TableDef) -> Vec<u16> {
 /// one partition only, so that nobody else can have one that it had.
 pub(super) fn incoming(table: &TableDef, catalog: &Catalog) -> Vec<Arc<ConstraintDef>> {
     // Keys of partitions are looked at with those of their tables.
-    let whole = |c: &&Arc<ConstraintDef>| c.lineage.parent.is_none();
+    let whole = |c: &&Arc<ConstraintDef>| c.lineage.parent.is_none() && c.deferral.is_enforced();
     let mut found: Vec<_> = catalog
         .referencing(table.oid)
         .iter()

@@ -169,7 +169,7 @@ async fn run_one(
             Some(family) => partition::delete(execution, node, family, cx, returning).await?,
             None => one(delete(execution, node, cx, returning).await?),
         },
-        Node::Merge(node) => one(merge::run(execution, node, cx, returning).await?),
+        Node::Merge(node) => merge::run(execution, node, cx, returning).await?,
         _ => return Err(Error::internal("a statement that writes nothing")),
     };
     waiting.extend(keys);

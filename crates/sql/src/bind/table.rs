@@ -73,7 +73,8 @@ impl Binder<'_> {
             query = bound;
         }
         let parents = self.parents(ast, persistence)?;
-        let is_default = |c: &ast::ColumnConstraint| matches!(c.kind, C::Default(_));
+        let is_default =
+            |c: &ast::ColumnConstraint| matches!(c.kind, C::Default(_) | C::Generated { .. });
         let with_default = |c: &&ast::ColumnDef| c.constraints.iter().any(is_default);
         let own_defaults: Vec<String> = ast
             .columns
@@ -106,7 +107,7 @@ impl Binder<'_> {
             self.column_constraints(column, &mut new, &mut draft)?;
             match columns[at].def.inherited {
                 0 => columns[at] = new,
-                _ => inherit::refine(&mut columns[at], new),
+                _ => inherit::refine(&mut columns[at], new)?,
             }
             draft.table.columns[at] = columns[at].def.clone();
         }
@@ -205,7 +206,7 @@ impl Binder<'_> {
                 let message = "identity columns are not supported on partitions";
                 return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
             }
-            inherit::refine(&mut columns[at], own);
+            inherit::refine(&mut columns[at], own)?;
             draft.table.columns[at] = columns[at].def.clone();
         }
         Ok(())

@@ -362,11 +362,19 @@ pub enum Deferral {
     InitiallyImmediate,
     /// At the transaction's end, unless `SET CONSTRAINTS` says otherwise.
     InitiallyDeferred,
+    /// Never: NOT ENFORCED.
+    Never,
 }
 
 impl Deferral {
     pub fn is_deferrable(self) -> bool {
-        self != Deferral::NotDeferrable
+        matches!(
+            self,
+            Deferral::InitiallyImmediate | Deferral::InitiallyDeferred
+        )
+    }
+    pub fn is_enforced(self) -> bool {
+        self != Deferral::Never
     }
     pub fn is_deferred(self) -> bool {
         self == Deferral::InitiallyDeferred
@@ -377,6 +385,7 @@ impl Deferral {
             Deferral::NotDeferrable => "",
             Deferral::InitiallyImmediate => " DEFERRABLE",
             Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
+            Deferral::Never => " NOT ENFORCED",
         }
     }
 }

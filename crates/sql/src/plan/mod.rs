@@ -274,7 +274,7 @@ impl Planner<'_> {
         let whole = kinds.into_iter().filter_map(|kind| match kind {
             QueryKind::Update(update) => Some((update.rel, &update.table, update.only)),
             QueryKind::Delete(delete) => Some((delete.rel, &delete.table, delete.only)),
-            QueryKind::Merge(merge) => Some((merge.rel, &merge.table, true)),
+            QueryKind::Merge(merge) => Some((merge.rel, &merge.table, merge.only)),
             QueryKind::Select(_) | QueryKind::Insert(_) => None,
         });
         for (rel, table, only) in whole {

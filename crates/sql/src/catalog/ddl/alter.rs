@@ -369,6 +369,10 @@ impl Run<'_> {
         let Some(constraint) = self.catalog().constraint(oid).cloned() else {
             return Ok(());
         };
+        if !constraint.deferral.is_enforced() {
+            let message = "cannot validate NOT ENFORCED constraint";
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+        }
         if constraint.validated {
             return Ok(());
         }

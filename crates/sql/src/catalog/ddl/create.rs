@@ -333,10 +333,10 @@ impl Run<'_> {
                     table,
                     name.clone(),
                     kind,
-                    !new.not_valid,
+                    new.is_checked(),
                     (new.deferral, new.lineage),
                 );
-                if !fresh && !new.not_valid {
+                if !fresh && new.is_checked() {
                     self.work(Work::CheckRows {
                         table,
                         name,
@@ -599,10 +599,10 @@ impl Run<'_> {
             on_delete: *on_delete,
             match_full: *match_full,
         });
-        let valid = fresh || !new.not_valid;
+        let valid = (fresh || !new.not_valid) && new.deferral.is_enforced();
         let how = (new.deferral, new.lineage);
         let constraint = self.put_constraint(table.oid, name, kind, valid, how);
-        if !fresh && !new.not_valid {
+        if !fresh && new.is_checked() {
             self.work(Work::CheckForeignKey { constraint });
         }
         self.spread_foreign_key(constraint, fresh)

@@ -7,7 +7,8 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::catalog::partition::check::check_bound;
-use crate::catalog::partition::{PartitionBound, Partitions, columns_in_child};
+use crate::catalog::partition::{PartitionBound, PartitionStrategy, Partitions, columns_in_child};
+use crate::catalog::system::partition::constraint_definition;
 use crate::catalog::{
     ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, Lineage, TableDef,
 };
@@ -214,8 +215,14 @@ impl Run<'_> {
                 let own = self.catalog().constraints_of(*child).iter();
                 next.extend(own.filter(|c| c.lineage.parent == Some(oid)).map(|c| c.oid));
             }
+            // What has not been looked after meanwhile is looked at.
+            let again = deferral.is_enforced() && !found.deferral.is_enforced();
+            if again {
+                self.work(Work::CheckForeignKey { constraint: oid });
+            }
             self.edit.put(ConstraintDef {
                 deferral,
+                validated: (found.validated || again) && deferral.is_enforced(),
                 ..(*found).clone()
             });
         }
@@ -443,7 +450,6 @@ impl Run<'_> {
                     .detail("The new partition may contain only the columns present in parent."));
             }
         }
-        super::inherit::refuse_generated(parent, child)?;
         for (_, column) in parent.live_columns() {
             let Some(own) = child.attnum(&column.name).map(|n| child.column(n)) else {
                 return misfit(format!("child table is missing column \"{}\"", column.name));
@@ -460,6 +466,7 @@ impl Run<'_> {
                     column.name, child.name
                 ));
             }
+            super::inherit::same_generation(column, own)?;
         }
         Ok(())
     }
@@ -500,6 +507,7 @@ impl Run<'_> {
         }
         match step {
             Detach::Begin(xid) => {
+                self.keep_bound(&def)?;
                 self.put_table(TableDef {
                     detaching: Some(xid),
                     ..(*def).clone()
@@ -510,12 +518,51 @@ impl Run<'_> {
         }
     }
 
+    /// What a partition takes becomes a constraint of its own, so that it can come back without its rows being looked at.
+    fn keep_bound(&mut self, part: &TableDef) -> Result<()> {
+        let parent = part
+            .parents
+            .first()
+            .and_then(|oid| self.catalog().table(*oid));
+        let Some(key) = parent.and_then(|p| Some((p.clone(), p.partitioned.clone()?))) else {
+            return Ok(());
+        };
+        let (parent, key) = key;
+        if key.strategy == PartitionStrategy::Hash {
+            return Ok(());
+        }
+        let Some(expr) = constraint_definition(self.catalog(), part) else {
+            return Ok(());
+        };
+        let places = columns_in_child(&parent, part);
+        let used = key
+            .parts
+            .iter()
+            .flat_map(|p| p.uses.iter().chain([&p.attnum]));
+        let mut columns: Vec<u16> = used
+            .filter(|n| **n > 0)
+            .map(|n| places[usize::from(*n) - 1])
+            .collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let named = match &columns[..] {
+            [one] => part.column(*one).name.clone(),
+            _ => String::new(),
+        };
+        let name = self.free_constraint_name(part.schema, &part.name, &named, "check");
+        let kind = ConstraintKind::Check { expr, columns };
+        let lineage = Lineage::default();
+        self.put_constraint(part.oid, name, kind, true, (Deferral::default(), lineage));
+        Ok(())
+    }
+
     /// What others point at must not be in a partition that goes.
     fn nobody_points_into(&mut self, parent: Oid, child: Oid) -> Result<()> {
         let mut referenced = vec![parent];
         referenced.extend(self.catalog().ancestors(&*self.table(parent)?));
         for table in referenced {
-            for constraint in self.catalog().referencing(table).to_vec() {
+            let constraints = self.catalog().referencing(table).to_vec().into_iter();
+            for constraint in constraints.filter(|c| c.deferral.is_enforced()) {
                 self.touch(constraint.table);
                 self.work(Work::CheckPointsElsewhere {
                     constraint: constraint.oid,
