@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use throng_types::{Error, Oid, SqlType};
+use throng_types::{Error, Oid, SqlType, Xid};
 
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
@@ -69,6 +69,18 @@ pub enum ExplainFormat {
     Json,
 }
 
+/// What of DETACH PARTITION is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detach {
+    AtOnce,
+    /// CONCURRENTLY: the session makes [`Detach::Begin`] of it, and later [`Detach::Finish`].
+    Concurrently,
+    /// The partition is hidden from whoever sees this transaction.
+    Begin(Xid),
+    /// Nobody uses it as a partition any more.
+    Finish,
+}
+
 /// Changes of the catalog; [`crate::catalog::ddl::apply`] carries them out on a
 /// [`crate::catalog::CatalogEdit`].
 #[derive(Clone, Debug)]
@@ -93,6 +105,7 @@ pub enum Ddl {
     DetachPartition {
         table: Oid,
         partition: Oid,
+        step: Detach,
     },
     AttachIndex {
         index: Oid,
@@ -464,6 +477,13 @@ pub struct NewConstraint {
     pub not_valid: bool,
     pub deferral: Deferral,
     pub lineage: Lineage,
+}
+
+impl NewConstraint {
+    /// Whether rows that are there are to meet it.
+    pub fn is_checked(&self) -> bool {
+        !self.not_valid && self.deferral.is_enforced()
+    }
 }
 
 #[derive(Clone, Debug)]

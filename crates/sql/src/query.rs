@@ -384,6 +384,8 @@ pub struct Merge {
     pub row: RelId,
     /// The new row in `returning`, of a DELETE NULLs.
     pub new: RelId,
+    /// Not its children.
+    pub only: bool,
 }
 
 /// WHEN … THEN.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use throng_types::{Datum, Result};
 
-use crate::bind::{row_expr, stored_checks, stored_context};
+use crate::bind::{row_expr, stored_checks, stored_context, stored_values};
 use crate::catalog::partition::{Partitions, columns_in_parent};
 use crate::catalog::{Catalog, TableDef};
 use crate::expr::Expr;
@@ -57,6 +57,8 @@ pub struct Leaf {
     pub table: Arc<TableDef>,
     /// For each of its columns the place in the row of the table at the top; empty: the row as it is.
     pub columns: Vec<Option<u32>>,
+    /// The columns that are computed from the others, over its own row.
+    pub generated: Vec<(u16, Expr)>,
     /// Over its own row.
     pub checks: Vec<CheckExpr>,
 }
@@ -195,8 +197,21 @@ impl Leaf {
         Ok(Leaf {
             table: table.clone(),
             columns: if same { Vec::new() } else { columns },
+            generated: stored_values(table, catalog, eval)?,
             checks: stored_checks(table, catalog, eval)?,
         })
+    }
+
+    /// The attribute number of the column at a place of the table at the top.
+    pub fn attnum_of_top(&self, place: usize) -> Option<u16> {
+        let at = match self.columns.is_empty() {
+            true => place,
+            false => {
+                let is_it = |c: &Option<u32>| c.is_some_and(|at| at as usize == place);
+                self.columns.iter().position(is_it)?
+            }
+        };
+        Some(at as u16 + 1)
     }
 
     /// The table's row of a row of the table at the top.
@@ -206,6 +221,20 @@ impl Leaf {
         }
         let place = |place: &Option<u32>| place.map_or(Datum::Null, |at| top[at as usize].clone());
         self.columns.iter().map(place).collect()
+    }
+
+    /// Puts what was computed in the table's row into that of the table at the top.
+    pub fn give_computed(&self, own: &[Datum], top: &mut [Datum]) {
+        for (attnum, _) in &self.generated {
+            let at = usize::from(*attnum) - 1;
+            let place = match self.columns.get(at) {
+                Some(place) => *place,
+                None => Some(at as u32),
+            };
+            if let Some(place) = place {
+                top[place as usize] = own[at].clone();
+            }
+        }
     }
 
     /// The row of the table at the top, `width` columns wide, of a row of this one.
@@ -232,6 +261,16 @@ impl Level {
     ) -> Result<Vec<Level>> {
         let mut levels = Vec::new();
         let mut below = table.oid;
+        let attached;
+        let mut catalog = catalog;
+        if !catalog.detaching().is_empty() {
+            // Until it has gone it takes what it took.
+            let mut parts = catalog.ancestors(table);
+            parts.push(table.oid);
+            parts.retain(|oid| catalog.detaching().contains(oid));
+            attached = Arc::new(catalog.clone()).with_attached(&parts);
+            catalog = &attached;
+        }
         for ancestor in catalog.ancestors(table) {
             let Some(def) = catalog.table(ancestor) else {
                 break;

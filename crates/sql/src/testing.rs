@@ -192,6 +192,7 @@ impl Workbench {
                 host: &host,
                 format: &self.format,
             },
+            temporary_schema: None,
             enable_seqscan: true,
             enable_indexscan: true,
             enable_hashjoin: true,

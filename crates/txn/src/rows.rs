@@ -4,7 +4,8 @@
 //!   attempt ──► Done ─────────────────────────────────────────────► Done
 //!      ▲ │ ├──► Busy(xid) ──► a place in the row's queue ──► wait for xid to end ──► attempt again
 //!      │ │ ├──► Updated(next) ──► lock the newest version the same way ──► Updated: check it, then come again
-//!      │ │ └──► Deleted ───────────────────────────────────────────► Deleted
+//!      │ │ ├──► Deleted ───────────────────────────────────────────► Deleted
+//!      │ │ └──► Moved: 40001, for what it has become is in another relation
 //!      └─┘ (a page was not there)                                   REPEATABLE READ and SERIALIZABLE: 40001 for the last two
 //! ```
 //!
@@ -45,6 +46,19 @@ pub enum RowOutcome<T> {
     SelfModified,
     /// Another holds the row, and the policy is not to wait.
     Busy,
+}
+
+impl<T> RowOutcome<T> {
+    /// The same with what was done put in another way.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> RowOutcome<U> {
+        match self {
+            RowOutcome::Done(done) => RowOutcome::Done(f(done)),
+            RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
+            RowOutcome::Deleted => RowOutcome::Deleted,
+            RowOutcome::SelfModified => RowOutcome::SelfModified,
+            RowOutcome::Busy => RowOutcome::Busy,
+        }
+    }
 }
 
 /// A place in a row's queue, kept by the caller from call to call until it is through with the row.
@@ -115,10 +129,27 @@ pub async fn delete_row(
     report(txn, heap, row, outcome)
 }
 
+/// Takes a row out of its relation, for it goes on in another one. Errors as for [`update_row`].
+pub async fn take_out_row(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    turn: &mut RowTurn,
+) -> Result<RowOutcome<()>> {
+    let (mode, policy) = (RowLockMode::Update, WaitPolicy::Block);
+    let outcome = change(txn, heap, row, mode, policy, turn, |tid| {
+        heap.take_out(txn, tid)
+    })
+    .await?;
+    report(txn, heap, row, outcome)
+}
+
 /// Serializable transactions learn of what was written, after it was.
 fn report<T>(txn: &Txn, heap: &Heap, row: RowRef, outcome: RowOutcome<T>) -> Result<RowOutcome<T>> {
-    if let RowOutcome::Done(_) = outcome {
-        txn.wrote_row(heap.file(), row.tid)?;
+    match outcome {
+        RowOutcome::Done(_) => txn.wrote_row(heap.file(), row.tid)?,
+        RowOutcome::Deleted if txn.isolation().keeps_snapshot() => return Err(too_late("delete")),
+        _ => {}
     }
     Ok(outcome)
 }
@@ -133,10 +164,15 @@ pub async fn lock_row(
     policy: WaitPolicy,
     turn: &mut RowTurn,
 ) -> Result<RowOutcome<()>> {
-    change(txn, heap, row, mode, policy, turn, |tid| {
+    let outcome = change(txn, heap, row, mode, policy, turn, |tid| {
         heap.lock(txn, tid, mode)
     })
-    .await
+    .await?;
+    match outcome {
+        // A row that is gone is no other to who only wants to lock it than one that has changed, as in PostgreSQL.
+        RowOutcome::Deleted if txn.isolation().keeps_snapshot() => Err(too_late("update")),
+        outcome => Ok(outcome),
+    }
 }
 
 async fn change<T>(
@@ -190,12 +226,10 @@ async fn settle<T>(
                     continue;
                 }
             }
-            Change::Updated(_) if txn.isolation().keeps_snapshot() => {
+            Change::Updated(_) | Change::Moved if txn.isolation().keeps_snapshot() => {
                 return Err(too_late("update"));
             }
-            Change::Deleted if txn.isolation().keeps_snapshot() => {
-                return Err(too_late("delete"));
-            }
+            Change::Moved => return Err(moved_away()),
             Change::Updated(next) => {
                 return Ok(Settled::Replaced(successor(heap, row, next).await?));
             }
@@ -247,6 +281,13 @@ pub fn too_late(what: &str) -> Error {
         state::SERIALIZATION_FAILURE,
         format!("could not serialize access due to concurrent {what}"),
     )
+}
+
+/// 40001: a newer version of the row is where none of this relation is looked for.
+fn moved_away() -> Error {
+    let message =
+        "tuple to be locked was already moved to another partition due to concurrent update";
+    Error::new(state::SERIALIZATION_FAILURE, message)
 }
 
 /// A unique check found a row that hangs on how `holder` ends: waits for that. The check is to be made again.

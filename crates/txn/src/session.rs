@@ -312,7 +312,7 @@ impl SessionEntry {
     pub(crate) fn waits_for_xid(&self) -> Option<(Xid, i64)> {
         match self.waiting()?.1 {
             WaitOn::Xid { xid, node, .. } => Some((xid, node.since)),
-            WaitOn::Lock { .. } => None,
+            WaitOn::Lock { .. } | WaitOn::Holders { .. } => None,
         }
     }
 

@@ -189,6 +189,32 @@ impl Txn {
         )
     }
 
+    /// Whether the transaction always sees a moment before `xid`, which has ended by now, committed.
+    pub fn overlooks(&self, xid: Xid) -> bool {
+        let fixed = self.fixed.lock();
+        fixed.as_ref().is_some_and(|seen| !seen.sees(xid, Cid(0)))
+    }
+
+    /// Waits until no other session holds a snapshot from before `xid`, which has ended by now, committed.
+    pub async fn wait_for_older_snapshots(&self, xid: Xid) -> Result<()> {
+        const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+        let Standing::Committed(csn) = self.core().status.standing(xid) else {
+            return Ok(());
+        };
+        let is_older = |session: &SessionEntry| {
+            let oldest = session.snapshots.lock().oldest();
+            session.pid() != self.session.pid() && oldest.is_some_and(|held| held < csn)
+        };
+        while self.core().registry.count_up_to(1, is_older) > 0 {
+            let pause = async {
+                crate::timer::sleep(PAUSE).await;
+                Ok(())
+            };
+            self.session.cancel_flag().guard(pause).await?;
+        }
+        Ok(())
+    }
+
     /// What was written so far is seen from here on. To be called between commands.
     pub fn next_command(&self) -> Result<()> {
         let cid = self.cid.load(Ordering::Relaxed);
@@ -495,6 +521,12 @@ impl Txn {
             true => Ok(()),
             false => Err(not_available(&format!("relation \"{name}\""))),
         }
+    }
+
+    /// Waits until all who have locked a relation in a mode that `mode` excludes have ended, without keeping others from it.
+    pub async fn wait_for_holders(&self, relation: Oid, mode: LockMode) -> Result<()> {
+        let tag = LockTag::Relation(relation);
+        Box::pin(self.session.wait_for_holders(tag, mode)).await
     }
 
     /// Waits until another transaction (or subtransaction) has ended.

@@ -119,6 +119,11 @@ impl Tid {
         block: u32::MAX,
         slot: 0,
     };
+    /// The `next` of a version whose row went on in another relation: nothing here follows it.
+    pub const MOVED: Tid = Tid {
+        block: u32::MAX,
+        slot: 1,
+    };
     pub const fn new(block: BlockNo, slot: u16) -> Tid {
         Tid { block, slot }
     }

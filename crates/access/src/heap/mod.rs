@@ -42,6 +42,8 @@ pub enum Change<T> {
     Busy(Xid),
     /// A committed transaction replaced the version; the next one is here.
     Updated(Tid),
+    /// A committed transaction took the row to another relation.
+    Moved,
     /// A committed transaction deleted the row.
     Deleted,
     /// My own running command (or a later one) has changed this version already.

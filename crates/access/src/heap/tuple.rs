@@ -6,8 +6,9 @@
 //! ```
 //! * `xmin`, `cmin`: the transaction and command that made the version.
 //! * `xmax`, `cmax`: the ones that deleted or replaced it; `xmax` 0 means nobody did. An aborted `xmax` counts as none.
-//! * `next`: the version that replaced it; [`Tid::NONE`] when it was deleted. It means something only while `xmax`
-//!   counts, and the tuple it names is the next version only if its `xmin` equals this `xmax`.
+//! * `next`: the version that replaced it; [`Tid::NONE`] when it was deleted, [`Tid::MOVED`] when the row went to another
+//!   relation. It means something only while `xmax` counts, and the tuple it names is the next version only if its `xmin`
+//!   equals this `xmax`.
 //!
 //! Little endian. A tuple starts at a multiple of 8, so that a header is four aligned words.
 //! Versions on one page that share an index entry form a chain (HOT); the entry names the chain's root slot:
@@ -111,6 +112,11 @@ impl TupleHeader {
     #[inline]
     pub fn keeps_key(&self) -> bool {
         self.flags & KEEPS_KEY != 0
+    }
+    /// The version that replaced this one in the same relation, as far as the header itself says.
+    #[inline]
+    pub fn successor(&self) -> Option<Tid> {
+        (!self.next.is_none() && self.next != Tid::MOVED).then_some(self.next)
     }
     /// The hint that everyone sees `xmin` as committed.
     #[inline]

@@ -27,6 +27,7 @@ enum Standing {
     /// `xmax` is this transaction and runs.
     Held(Xid),
     Updated(Tid),
+    Moved,
     Deleted,
     SelfModified,
     Invisible,
@@ -39,6 +40,7 @@ impl Standing {
             Standing::Free => None,
             Standing::Held(xid) => Some(Change::Busy(xid)),
             Standing::Updated(tid) => Some(Change::Updated(tid)),
+            Standing::Moved => Some(Change::Moved),
             Standing::Deleted => Some(Change::Deleted),
             Standing::SelfModified => Some(Change::SelfModified),
             Standing::Invisible => Some(Change::Invisible),
@@ -68,8 +70,10 @@ fn ending(header: &TupleHeader, ctx: &dyn TxContext) -> Standing {
                 Standing::Invisible
             }
         }
-        Ended::Done if header.next.is_none() => Standing::Deleted,
-        Ended::Done => Standing::Updated(header.next),
+        Ended::Done if header.next == Tid::MOVED => Standing::Moved,
+        Ended::Done => header
+            .successor()
+            .map_or(Standing::Deleted, Standing::Updated),
     }
 }
 
@@ -257,6 +261,15 @@ impl Heap {
 
     /// Ends the version `tid` with nothing after it.
     pub fn delete(&self, ctx: &dyn TxContext, tid: Tid) -> Try<Change<()>> {
+        self.end(ctx, tid, Tid::NONE)
+    }
+
+    /// Ends the version `tid` of a row that goes on in another relation: who waits for it learns that.
+    pub fn take_out(&self, ctx: &dyn TxContext, tid: Tid) -> Try<Change<()>> {
+        self.end(ctx, tid, Tid::MOVED)
+    }
+
+    fn end(&self, ctx: &dyn TxContext, tid: Tid, next: Tid) -> Try<Change<()>> {
         admit_write(&self.pool)?;
         let xid = ctx.xid();
         let guard = self.pool.exclusive(self.page_id(tid.block))?;
@@ -269,7 +282,7 @@ impl Heap {
         End {
             xmax: xid,
             cmax: ctx.cid(),
-            next: Tid::NONE,
+            next,
             flags: 0,
         }
         .write(&mut mtr, i, at, &old);
@@ -331,10 +344,13 @@ impl Heap {
             if let Some(holder) = ctx.row_lock_acquire(self.file(), at, mode) {
                 return Ok(Change::Busy(holder));
             }
-            if matches!(standing, Standing::Free) || header.next.is_none() {
+            let Some(next) = header
+                .successor()
+                .filter(|_| !matches!(standing, Standing::Free))
+            else {
                 return Ok(Change::Done(()));
-            }
-            (at, made_by) = (header.next, Some(header.xmax));
+            };
+            (at, made_by) = (next, Some(header.xmax));
         }
     }
 }

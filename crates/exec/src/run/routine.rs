@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use throng_sql::bind::BodyResult;
-use throng_sql::catalog::RoutineDef;
+use throng_sql::catalog::{Catalog, RoutineDef};
 use throng_sql::expr::RoutineCall;
 use throng_sql::plan::RoutineScan;
 use throng_sql::query::RelColumn;
@@ -46,6 +46,9 @@ pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<CallResult>> + 'a>>
 
 /// Who runs users' functions: the session.
 pub trait Routines {
+    /// What is defined now, whatever was when the statement began.
+    fn definitions(&self) -> Arc<Catalog>;
+
     /// `snapshot`: what the calling statement sees.
     fn call<'a>(&'a self, request: &'a CallRequest, snapshot: &'a Snapshot) -> CallFuture<'a>;
 }

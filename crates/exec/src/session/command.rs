@@ -130,7 +130,7 @@ impl Session {
                 types,
                 statement,
             } => {
-                self.prepare_named(name, types, statement, text)?;
+                self.prepare_named(name, types, statement, text).await?;
                 "PREPARE"
             }
             Command::Execute { name, args } => {

@@ -16,11 +16,13 @@ impl Session {
         constraints: Option<&Vec<Oid>>,
         deferred: bool,
     ) -> Result<()> {
-        self.deferred.set(constraints.map(Vec::as_slice), deferred);
+        let catalog = self.definitions();
+        let all = constraints.map(|named| with_parts(named, &catalog));
+        self.deferred.set(all.as_deref(), deferred);
         if deferred {
             return Ok(());
         }
-        self.check_deferred(constraints.map(Vec::as_slice)).await
+        self.check_deferred(all.as_deref()).await
     }
 
     /// Checks what waits, of these constraints or of all.
@@ -75,4 +77,22 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Constraints, and those of partitions that are parts of them.
+fn with_parts(named: &[Oid], catalog: &Catalog) -> Vec<Oid> {
+    let mut all = named.to_vec();
+    let mut next = 0;
+    while let Some(oid) = all.get(next).copied() {
+        next += 1;
+        let Some(constraint) = catalog.constraint(oid) else {
+            continue;
+        };
+        for child in catalog.children_of(constraint.table) {
+            let own = catalog.constraints_of(*child).iter();
+            let parts = own.filter(|c| c.lineage.parent == Some(oid));
+            all.extend(parts.map(|c| c.oid));
+        }
+    }
+    all
 }

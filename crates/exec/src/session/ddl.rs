@@ -26,7 +26,7 @@ use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
 
-use super::{Session, sequences};
+use super::{Session, detach, sequences};
 use crate::client::Client;
 use crate::engine::Engine;
 use crate::rows::PageRows;
@@ -117,6 +117,8 @@ fn strength(ddl: &Ddl) -> LockMode {
     };
     match ddl {
         Ddl::AlterTable { actions, .. } => actions.iter().map(of).max(),
+        // Whose rows are looked at: nobody writes them meanwhile.
+        Ddl::DetachPartition { .. } => Some(LockMode::Share),
         _ => None,
     }
     .unwrap_or(LockMode::AccessExclusive)
@@ -158,8 +160,20 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
         }
         Ddl::AttachPartition {
             table, partition, ..
+        } => {
+            return vec![
+                (*table, LockMode::ShareUpdateExclusive),
+                (*partition, LockMode::AccessExclusive),
+            ];
         }
-        | Ddl::DetachPartition { table, partition } => vec![*table, *partition],
+        Ddl::DetachPartition {
+            table,
+            partition,
+            step,
+        } => {
+            let (of_table, of_partition) = detach::strengths(*step);
+            return vec![(*table, of_table), (*partition, of_partition)];
+        }
         Ddl::AttachIndex { index, partition } => [index, partition]
             .into_iter()
             .filter_map(|oid| catalog.index(*oid))
@@ -170,7 +184,12 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
         Ddl::Truncate { tables, .. } => tables.clone(),
         Ddl::Drop { targets, .. } => targets
             .iter()
-            .filter_map(|t| of_target(t.kind, t.oid))
+            .filter_map(|t| Some((t.kind, of_target(t.kind, t.oid)?)))
+            // An index of a partitioned table goes with those of its partitions.
+            .flat_map(|(kind, oid)| match kind {
+                TargetKind::Index => catalog.descendants(oid),
+                _ => vec![oid],
+            })
             // Whoever uses a partitioned table must not find a partition gone.
             .flat_map(|oid| {
                 let table = catalog.table(oid).filter(|t| t.bound.is_some());
@@ -255,6 +274,14 @@ fn relation_name(object: &Object) -> Option<(Oid, &str)> {
 impl Session {
     pub(super) async fn run_ddl(&mut self, ddl: Ddl, client: &mut dyn Client) -> Result<()> {
         self.must_be_writable(&ddl.tag())?;
+        if let Ddl::DetachPartition {
+            table,
+            partition,
+            step,
+        } = ddl
+        {
+            return self.run_detach(table, partition, step, client).await;
+        }
         let (rows, notices) = self.define(&ddl).await?;
         self.command_values.clear();
         self.notices(notices, client);
@@ -269,7 +296,7 @@ impl Session {
     /// Carries out a definition; the rows of CREATE TABLE AS, and notices.
     pub(super) async fn define(&mut self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
         loop {
-            let catalog = self.catalog();
+            let catalog = self.definitions();
             let seen = self.engine.catalog_version();
             let transaction = self.transaction_mut()?;
             transaction.used = true;
@@ -405,6 +432,13 @@ impl Session {
             Work::CheckDomain(test) => self.check_domain(test, edited).await?,
             Work::CheckForeignKey { constraint } => {
                 self.check_foreign_key(constraint, before, edited).await?;
+            }
+            Work::CheckPointsElsewhere {
+                constraint,
+                partition,
+            } => {
+                self.check_points_elsewhere(constraint, partition, before)
+                    .await?;
             }
             Work::Fill { table, query } => return self.fill(table, *query, edited).await.map(Some),
         }

@@ -143,7 +143,9 @@ impl SessionHost<'_> {
         if let Some(table) = self.catalog.table(relation) {
             if table.is_partitioned() || table.bound.is_some() {
                 found.push(relation);
-                found.extend(self.catalog.ancestors(table));
+                if table.detaching.is_none() {
+                    found.extend(self.catalog.ancestors(table));
+                }
             }
         } else if let Some(index) = self.catalog.index(relation) {
             let of_partitioned = self

@@ -13,9 +13,11 @@ mod constraints;
 mod copy;
 mod ddl;
 mod describe;
+mod detach;
 mod effects;
 mod elsewhere;
 mod explain;
+mod families;
 mod functions;
 mod host;
 mod notify;
@@ -122,6 +124,8 @@ pub struct Session {
     shape: Shape,
     name: String,
     portals: Portals,
+    /// What the statement takes for tables' children, where that is not what the definitions say.
+    families: families::Families,
     /// Constraints still to be checked.
     deferred: write::deferred::Deferred,
     sequences: RefCell<sequences::Used>,
@@ -228,6 +232,7 @@ impl Session {
             shape: Shape::default(),
             name: String::new(),
             portals: Portals::default(),
+            families: families::Families::default(),
             deferred: write::deferred::Deferred::default(),
             sequences: RefCell::default(),
             effects: Effects::default(),
@@ -369,6 +374,7 @@ impl Session {
         for parsed in statements {
             self.refuse_if_failed(&parsed.statement)?;
             self.begin_if_idle();
+            self.families.forget();
             if is_data(&parsed.statement) {
                 self.run_data(&parsed.statement, sql, client).await?;
                 continue;
@@ -409,6 +415,7 @@ impl Session {
     fn statement_began(&mut self, text: &str) {
         self.statement_time = now();
         self.effects.clear();
+        self.families.forget();
         self.acting.set(None);
         // A cancel that came while nothing ran was for the statement before.
         self.handle.cancel_flag().statement_ended();

@@ -62,7 +62,8 @@ impl Session {
         let own = self
             .transaction
             .as_ref()
-            .is_some_and(|t| t.catalog.is_some());
+            .is_some_and(|t| t.catalog.is_some())
+            || catalog.base().is_some();
         PlanKey {
             engine: self.engine.number,
             catalog: catalog.version(),
@@ -274,7 +275,7 @@ impl Session {
     }
 
     /// PREPARE.
-    pub(super) fn prepare_named(
+    pub(super) async fn prepare_named(
         &mut self,
         name: String,
         types: Vec<SqlType>,
@@ -288,6 +289,15 @@ impl Session {
             ));
         }
         let known = Rc::new(self.understand(sql, Some(statement), &types)?);
+        if let Some(plan) = &known.plan {
+            // What was understood stays as it is while the transaction lasts, and its snapshot is of now.
+            self.lock_tables(&plan.locks).await?;
+            let transaction = self.transaction_mut()?;
+            transaction.used = true;
+            if transaction.txn.isolation().keeps_snapshot() {
+                drop(transaction.txn.snapshot());
+            }
+        }
         let prepared = Prepared {
             declared: types,
             known: RefCell::new((self.plan_key(), known)),

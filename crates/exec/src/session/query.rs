@@ -119,6 +119,7 @@ impl Session {
             catalog,
             stats: &stats,
             eval: host.eval(),
+            temporary_schema: self.temporary.schema(catalog),
             enable_seqscan: settings.bool(Id::EnableSeqscan),
             enable_indexscan: settings.bool(Id::EnableIndexscan),
             enable_hashjoin: settings.bool(Id::EnableHashjoin),
@@ -247,8 +248,7 @@ impl Session {
         known
     }
 
-    /// Takes the locks a plan needs, weakest first by oid order so that plans do not deadlock on them. A deferrable transaction
-    /// first waits for its snapshot.
+    /// Takes the locks a plan needs. A deferrable transaction first waits for its snapshot.
     pub(super) async fn lock_tables(&self, locks: &[(Oid, TableLock)]) -> Result<()> {
         let transaction = self.transaction()?;
         let txn = &transaction.txn;
@@ -256,10 +256,7 @@ impl Session {
         if transaction.deferrable && only_reads {
             txn.take_safe_snapshot().await?;
         }
-        for (table, mode) in locks {
-            txn.lock_relation(*table, lock_mode(*mode)).await?;
-        }
-        Ok(())
+        self.lock_families(txn, locks).await
     }
 
     /// A statement about to run: it sees what is committed now.

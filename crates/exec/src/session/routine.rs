@@ -95,6 +95,10 @@ fn within(mut error: Error, line: String) -> Error {
 }
 
 impl Routines for SessionHost<'_> {
+    fn definitions(&self) -> Arc<Catalog> {
+        self.session.definitions_now()
+    }
+
     fn call<'a>(&'a self, request: &'a CallRequest, snapshot: &'a Snapshot) -> CallFuture<'a> {
         Box::pin(self.session.run_routine(request, snapshot))
     }

@@ -411,8 +411,19 @@ impl Session {
         self.outbox.get_mut().rollback_to(outbox_mark);
     }
 
-    /// The catalog as the running statement sees it: what is published, with this transaction's own changes.
+    /// The catalog as the running statement sees it.
     pub(super) fn catalog(&mut self) -> Arc<Catalog> {
+        let definitions = self.definitions();
+        self.as_taken(definitions)
+    }
+
+    /// As [`Session::catalog`], while a statement runs.
+    pub(super) fn catalog_now(&self) -> Arc<Catalog> {
+        self.as_taken(self.definitions_now())
+    }
+
+    /// What is published, with this transaction's own changes.
+    pub(super) fn definitions(&mut self) -> Arc<Catalog> {
         let stale = self.published.version() != self.engine.catalog_version();
         if stale {
             self.published = self.engine.catalog();
@@ -435,8 +446,8 @@ impl Session {
         }
     }
 
-    /// As [`Session::catalog`], while a statement runs.
-    pub(super) fn catalog_now(&self) -> Arc<Catalog> {
+    /// As [`Session::definitions`], while a statement runs.
+    pub(super) fn definitions_now(&self) -> Arc<Catalog> {
         let stale = self.published.version() != self.engine.catalog_version();
         let published = match stale {
             true => self.engine.catalog(),

@@ -66,7 +66,19 @@ impl Session {
 
     /// Gathers statistics about tables; no table is all of them.
     pub(super) async fn analyze(&mut self, tables: Vec<Oid>) -> Result<()> {
-        for table in self.all_if_none(tables) {
+        let mut all = self.all_if_none(tables);
+        let catalog = self.definitions();
+        let mut next = 0;
+        while next < all.len() {
+            // Of a partitioned table the rows are its partitions'.
+            if catalog.table(all[next]).is_some_and(|t| t.is_partitioned()) {
+                let parts = catalog.children_of(all[next]).iter();
+                let new: Vec<Oid> = parts.filter(|p| !all.contains(p)).copied().collect();
+                all.splice(next + 1..next + 1, new);
+            }
+            next += 1;
+        }
+        for table in all {
             self.analyze_table(table).await?;
         }
         Ok(())
@@ -83,7 +95,7 @@ impl Session {
         let txn = &self.transaction()?.txn;
         txn.lock_relation(table, LockMode::ShareUpdateExclusive)
             .await?;
-        let catalog = self.catalog();
+        let catalog = self.definitions();
         let Some(def) = catalog.table(table) else {
             return Ok(());
         };

@@ -156,10 +156,12 @@ pub fn second_time() -> Error {
     )
 }
 
-/// Locks the newest version of the row in the way and reads it; `None` if it is gone.
+/// Locks the newest version of the row in the way and reads it; `None` if it is gone. `columns`: those that DO UPDATE sets, a key's
+/// among them as if it came to be another.
 pub async fn lock(
     target: &Target,
     existing: Tid,
+    mut columns: impl Iterator<Item = u16>,
     cx: &Context<'_>,
 ) -> Result<Option<(RowRef, Row)>> {
     let heap = &target.table.heap;
@@ -173,8 +175,11 @@ pub async fn lock(
     if header.is_some_and(|h| cx.txn.is_mine(h.xmin) && h.cmin >= cx.txn.cid()) {
         return Err(second_time());
     }
+    let mode = match columns.any(|attnum| target.is_key(attnum)) {
+        true => RowLockMode::Update,
+        false => RowLockMode::NoKeyUpdate,
+    };
     loop {
-        let mode = RowLockMode::NoKeyUpdate;
         match lock_row(cx.txn, heap, at, mode, WaitPolicy::Block, &mut turn).await? {
             RowOutcome::Done(()) => break,
             RowOutcome::Updated(newest) => at = newest,

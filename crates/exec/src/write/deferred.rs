@@ -259,10 +259,10 @@ async fn newest(table: &Table, tid: Tid, cx: &Context<'_>) -> Result<Option<Row>
         if header.xmax_is_void() || !cx.txn.is_mine(header.xmax) {
             return Ok(Some(decoded(table, &bytes).await?));
         }
-        if header.next.is_none() {
+        let Some(next) = header.successor() else {
             return Ok(None);
-        }
-        at = header.next;
+        };
+        at = next;
     }
 }
 

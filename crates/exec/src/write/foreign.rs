@@ -9,27 +9,22 @@
 //! statement's end, so that one statement may bring a row and what it points at, or take both away. At REPEATABLE READ and SERIALIZABLE a row that
 //! is pointed at must be in the transaction's snapshot besides: what the transaction cannot see it cannot point at.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_access::btree::{Cursor, Direction, KeyRange};
-use throng_access::{RowLockMode, TupleBatch};
-use throng_buffer::{Ring, retry};
-use throng_sql::bind;
+use throng_access::RowLockMode;
+use throng_buffer::retry;
 use throng_sql::catalog::partition::columns_in_child;
 use throng_sql::catalog::{
-    Catalog, ColumnDef, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
+    Catalog, ConstraintDef, ConstraintKind, FkAction, ForeignKey, IndexDef, TableDef,
 };
-use throng_sql::expr::Expr;
-use throng_sql::func::compare::comparator;
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, lock_row, too_late};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, too_late};
 use throng_txn::{LockMode, Snapshot, WaitPolicy};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
+use super::Context;
 use super::deferred::Due;
-use super::{Compute, Context, Target, store_update};
-use crate::large;
+use super::departed::act;
 use crate::run::Row;
 use crate::table::{Index, Table};
 
@@ -51,21 +46,21 @@ pub struct ForeignKeys {
     departed: Vec<(usize, Row, Option<Row>)>,
 }
 
-fn places(columns: &[u16]) -> Vec<usize> {
+pub(super) fn places(columns: &[u16]) -> Vec<usize> {
     columns
         .iter()
         .map(|attnum| usize::from(*attnum) - 1)
         .collect()
 }
 
-fn key_of(row: &[Datum], columns: &[u16]) -> Row {
+pub(super) fn key_of(row: &[Datum], columns: &[u16]) -> Row {
     places(columns)
         .into_iter()
         .map(|at| row[at].clone())
         .collect()
 }
 
-fn foreign(constraint: &ConstraintDef) -> Result<&ForeignKey> {
+pub(super) fn foreign(constraint: &ConstraintDef) -> Result<&ForeignKey> {
     constraint
         .foreign_key()
         .ok_or_else(|| Error::internal("a constraint that is no foreign key"))
@@ -77,7 +72,7 @@ impl ForeignKeys {
         let outgoing = catalog
             .constraints_of(table.oid)
             .iter()
-            .filter(|c| c.foreign_key().is_some())
+            .filter(|c| c.foreign_key().is_some() && c.deferral.is_enforced())
             .cloned()
             .collect();
         Ok(ForeignKeys {
@@ -145,6 +140,17 @@ impl ForeignKeys {
                 self.note(at, new, new_tid, cx).await?;
             }
         }
+        self.departs((old, old_tid), new, cx)
+    }
+
+    /// A row has another key, or is in another partition now, which to those who pointed at it is the same: as it was, where it
+    /// was, and as it is or would be here.
+    pub fn departs(
+        &mut self,
+        (old, old_tid): (&[Datum], Tid),
+        new: &[Datum],
+        cx: &Context<'_>,
+    ) -> Result<()> {
         for (at, constraint) in self.incoming.iter().enumerate() {
             let columns = &foreign(constraint)?.ref_columns;
             if key_of(old, columns) == key_of(new, columns) {
@@ -153,17 +159,6 @@ impl ForeignKeys {
             match waits_for_nobody(constraint, Due::Updated, cx)? {
                 true => cx.deferred.add(constraint, old_tid, Due::Updated),
                 false => self.departed.push((at, old.to_vec(), Some(new.to_vec()))),
-            }
-        }
-        Ok(())
-    }
-
-    /// A row that is in another partition now, as it was and as it would be here: to those who pointed at it, it was updated.
-    pub fn moved(&mut self, old: &[Datum], new: &[Datum]) -> Result<()> {
-        for (at, constraint) in self.incoming.iter().enumerate() {
-            let columns = &foreign(constraint)?.ref_columns;
-            if key_of(old, columns) != key_of(new, columns) {
-                self.departed.push((at, old.to_vec(), Some(new.to_vec())));
             }
         }
         Ok(())
@@ -220,7 +215,12 @@ pub async fn check_departed(
     is_update: bool,
     cx: &Context<'_>,
 ) -> Result<()> {
-    act(table, constraint, old, is_update.then_some(old), cx).await
+    // As a key that points at this table, which may be a partition of what the constraint names.
+    let incoming = incoming(table, cx.env.catalog);
+    match incoming.iter().find(|c| c.oid == constraint.oid) {
+        Some(own) => act(table, own, old, is_update.then_some(old), cx).await,
+        None => Ok(()),
+    }
 }
 
 /// The values by which a row points at another.
@@ -246,6 +246,117 @@ pub async fn check(
     cx: &Context<'_>,
 ) -> Result<()> {
     find_referenced(table, constraint, row, true, cx).await
+}
+
+/// Whether a row points at one of these leaves of what its constraint names.
+pub async fn points_into(
+    constraint: &ConstraintDef,
+    row: &[Datum],
+    leaves: &[Oid],
+    cx: &Context<'_>,
+) -> Result<bool> {
+    let fk = foreign(constraint)?;
+    let key = key_of(row, &fk.columns);
+    let catalog = cx.env.catalog;
+    let (Some(referenced), Some(index)) =
+        (catalog.table(fk.ref_table), catalog.index(fk.ref_index))
+    else {
+        return Ok(false);
+    };
+    if key.iter().any(Datum::is_null) {
+        return Ok(false);
+    }
+    for (leaf, index, ref_columns) in places_of_key(referenced, index, fk, catalog) {
+        if !leaves.contains(&leaf.oid) {
+            continue;
+        }
+        let target = Table::of(leaf, cx.env.store, &cx.env.eval)?;
+        let index = Index::of(index, leaf, cx.env.store);
+        let mut values = vec![Datum::Null; leaf.columns.len()];
+        for (value, attnum) in key.iter().zip(&ref_columns) {
+            values[usize::from(*attnum) - 1] = value.clone();
+        }
+        let mut bytes = Vec::new();
+        index.key(&values, &mut bytes)?;
+        let snapshot = cx.txn.latest_snapshot();
+        if find_by_key(&target, &index, &bytes, &snapshot)
+            .await?
+            .is_some()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// 23503: a partition cannot go that a row points into.
+pub fn partition_goes(
+    partition: &TableDef,
+    constraint: &ConstraintDef,
+    row: &[Datum],
+    cx: &Context<'_>,
+) -> Result<Error> {
+    let catalog = cx.env.catalog;
+    let fk = foreign(constraint)?;
+    let (name, by) = named(constraint, partition.oid, catalog);
+    let gone = || Error::internal("a foreign key of a table that is gone");
+    let (by, referencing) = (
+        by.ok_or_else(gone)?,
+        catalog.table(constraint.table).ok_or_else(gone)?,
+    );
+    let message = format!(
+        "removing partition \"{}\" violates foreign key constraint \"{name}\"",
+        partition.name
+    );
+    let key = super::row::shown_key(referencing, &places(&fk.columns), row, cx.env);
+    let key = key.map_or_else(String::new, |key| format!(" {key}"));
+    let error = Error::new(state::FOREIGN_KEY_VIOLATION, message)
+        .detail(format!(
+            "Key{key} is still referenced from table \"{}\".",
+            by.name
+        ))
+        .constraint(&name);
+    Ok(super::row::about(error, by, catalog))
+}
+
+/// A constraint as messages about a referenced row name it, and the table it is of: a partition of what it points at counts as
+/// pointed at by a constraint of its own, which PostgreSQL names by number.
+pub fn named<'c>(
+    constraint: &'c ConstraintDef,
+    leaf: Oid,
+    catalog: &'c Catalog,
+) -> (String, Option<&'c Arc<TableDef>>) {
+    let mut whole = catalog.constraint(constraint.oid).map_or(constraint, |c| c);
+    while let Some(above) = whole.lineage.parent.and_then(|oid| catalog.constraint(oid)) {
+        whole = above;
+    }
+    let of = catalog.table(whole.table);
+    let number = whole.foreign_key().and_then(|fk| {
+        parts_below(fk.ref_table, catalog)
+            .iter()
+            .position(|p| *p == leaf)
+    });
+    match number {
+        Some(at) => (format!("{}_{}", whole.name, at + 1), of),
+        None => (whole.name.clone(), of),
+    }
+}
+
+/// The partitions below a table, each followed by its own.
+fn parts_below(table: Oid, catalog: &Catalog) -> Vec<Oid> {
+    let mut found = Vec::new();
+    if catalog.table(table).is_some_and(|t| t.is_partitioned()) {
+        let detaching = catalog.detaching_of(table).map(|t| t.oid);
+        let children = catalog.children_of(table).iter().copied();
+        let mut children: Vec<Oid> = children.chain(detaching).collect();
+        children.sort();
+        children.dedup();
+        for child in children {
+            found.push(child);
+            found.extend(parts_below(child, catalog));
+        }
+    }
+    found
 }
 
 async fn find_referenced(
@@ -294,7 +405,12 @@ async fn find_referenced(
         }
         let mut bytes = Vec::new();
         index.key(&values, &mut bytes)?;
-        if lock_by_key(&target, &index, &bytes, &values, lock, cx).await? {
+        let how = Lookup {
+            lock,
+            // PostgreSQL finds a partition's rows by what is committed, whatever the transaction sees.
+            fixed: leaf.oid == referenced.oid && cx.txn.isolation().keeps_snapshot(),
+        };
+        if lock_by_key(&target, &index, &bytes, &values, how, cx).await? {
             return Ok(());
         }
     }
@@ -329,6 +445,12 @@ fn places_of_key<'c>(
         let Some(leaf) = catalog.table(oid).filter(|t| !t.is_partitioned()) else {
             continue;
         };
+        // What is being detached is nobody's to point at, even for whom it is still a partition.
+        let mut above = catalog.ancestors(leaf);
+        above.push(oid);
+        if above.iter().any(|oid| catalog.detaching().contains(oid)) {
+            continue;
+        }
         if let Some(part) = part_of_index(leaf, index.oid, catalog) {
             let columns = mapped(&fk.ref_columns, referenced, leaf);
             found.push((leaf, part, columns));
@@ -363,13 +485,20 @@ fn mapped(columns: &[u16], table: &TableDef, leaf: &TableDef) -> Vec<u16> {
 
 /// The foreign keys that point at a table or at partitioned tables it is a partition of, as keys that point at it. A key goes to
 /// one partition only, so that nobody else can have one that it had.
-fn incoming(table: &TableDef, catalog: &Catalog) -> Vec<Arc<ConstraintDef>> {
-    let mut found = catalog.referencing(table.oid).to_vec();
+pub(super) fn incoming(table: &TableDef, catalog: &Catalog) -> Vec<Arc<ConstraintDef>> {
+    // Keys of partitions are looked at with those of their tables.
+    let whole = |c: &&Arc<ConstraintDef>| c.lineage.parent.is_none() && c.deferral.is_enforced();
+    let mut found: Vec<_> = catalog
+        .referencing(table.oid)
+        .iter()
+        .filter(whole)
+        .cloned()
+        .collect();
     for ancestor in catalog.ancestors(table) {
         let Some(above) = catalog.table(ancestor) else {
             continue;
         };
-        for constraint in catalog.referencing(ancestor) {
+        for constraint in catalog.referencing(ancestor).iter().filter(whole) {
             let Some(fk) = constraint.foreign_key() else {
                 continue;
             };
@@ -391,7 +520,7 @@ fn incoming(table: &TableDef, catalog: &Catalog) -> Vec<Arc<ConstraintDef>> {
 }
 
 /// The row with this key that the snapshot shows.
-async fn find_by_key(
+pub(super) async fn find_by_key(
     table: &Table,
     index: &Index,
     key: &[u8],
@@ -408,16 +537,24 @@ async fn find_by_key(
     Ok(None)
 }
 
-/// Finds the row with this key and, with `lock`, locks it FOR KEY SHARE; false if there is none.
+/// How a referenced row is looked for.
+#[derive(Clone, Copy)]
+struct Lookup {
+    /// It is locked FOR KEY SHARE.
+    lock: bool,
+    /// It must be in the transaction's snapshot.
+    fixed: bool,
+}
+
+/// Finds, and perhaps locks, the row with this key; false if there is none.
 async fn lock_by_key(
     table: &Table,
     index: &Index,
     key: &[u8],
     values: &[Datum],
-    lock: bool,
+    Lookup { lock, fixed }: Lookup,
     cx: &Context<'_>,
 ) -> Result<bool> {
-    let fixed = cx.txn.isolation().keeps_snapshot();
     if fixed
         && find_by_key(table, index, key, &cx.txn.snapshot())
             .await?
@@ -430,7 +567,7 @@ async fn lock_by_key(
         let snapshot = cx.txn.latest_snapshot();
         let Some(at) = find_by_key(table, index, key, &snapshot).await? else {
             if fixed {
-                return Err(too_late("delete"));
+                return Err(too_late("update"));
             }
             return Ok(false);
         };
@@ -458,345 +595,5 @@ async fn lock_by_key(
             RowOutcome::Deleted | RowOutcome::Busy => {}
         }
         cx.env.cancel.check()?;
-    }
-}
-
-/// What a referenced row's departure does to the rows that point at it.
-fn act<'a>(
-    table: &'a Arc<TableDef>,
-    constraint: &'a Arc<ConstraintDef>,
-    old: &'a [Datum],
-    new: Option<&'a [Datum]>,
-    cx: &'a Context<'_>,
-) -> std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
-    // Boxed: a cascade leads back here.
-    Box::pin(async move {
-        let fk = foreign(constraint)?;
-        let key = key_of(old, &fk.ref_columns);
-        if key.iter().any(Datum::is_null) {
-            return Ok(());
-        }
-        // The key may have come back in another row: then nobody is left pointing at nothing.
-        let action = if new.is_some() {
-            fk.on_update
-        } else {
-            fk.on_delete
-        };
-        let referencing = cx
-            .env
-            .catalog
-            .table(constraint.table)
-            .ok_or_else(|| Error::internal("a foreign key of a table that is gone"))?;
-        cx.txn
-            .lock_relation(referencing.oid, LockMode::RowExclusive)
-            .await?;
-        let target = Target::of(referencing, cx)?;
-        let mut rows = Matching::new(&target, fk, &key);
-        let mut keys = ForeignKeys::new(referencing, cx)?;
-        let mut computed = Computed::of(referencing, cx)?;
-        while let Some((at, row)) = rows.next(cx).await? {
-            match action {
-                FkAction::NoAction if replaced(table, fk, &key, cx).await? => return Ok(()),
-                FkAction::NoAction | FkAction::Restrict => {
-                    return Err(still_referenced(
-                        table,
-                        constraint,
-                        referencing,
-                        fk,
-                        old,
-                        action,
-                        cx,
-                    ));
-                }
-                FkAction::Cascade if new.is_none() => {
-                    let turn = &mut RowTurn::default();
-                    match delete_row(cx.txn, &target.table.heap, at, turn).await? {
-                        RowOutcome::Done(()) => keys.deleted(&row, at.tid, cx).await?,
-                        RowOutcome::Updated(_) => rows.again(),
-                        _ => {}
-                    }
-                }
-                FkAction::Cascade | FkAction::SetNull | FkAction::SetDefault => {
-                    let mut changed = row.clone();
-                    for (place, attnum) in places(&fk.columns).into_iter().zip(&fk.ref_columns) {
-                        changed[place] = match (action, new) {
-                            (FkAction::Cascade, Some(new)) => new[usize::from(*attnum) - 1].clone(),
-                            (FkAction::SetDefault, _) => default_of(referencing, place, cx).await?,
-                            _ => Datum::Null,
-                        };
-                    }
-                    computed.complete(&mut changed, cx).await?;
-                    super::row::check_not_null(referencing, &changed, cx.env)?;
-                    stays_in_partition(referencing, &changed, cx).await?;
-                    let turn = &mut RowTurn::default();
-                    match store_update(&target, at, &row, &changed, turn, cx).await? {
-                        RowOutcome::Done(tid) => {
-                            keys.updated((&row, at.tid), (&changed, tid), cx).await?;
-                        }
-                        RowOutcome::Updated(_) => rows.again(),
-                        _ => {}
-                    }
-                }
-            }
-        }
-        keys.finish(cx).await
-    })
-}
-
-/// 0A000 for a row that a foreign key's action would take to another partition.
-async fn stays_in_partition(table: &Arc<TableDef>, row: &[Datum], cx: &Context<'_>) -> Result<()> {
-    if table.bound.is_none() {
-        return Ok(());
-    }
-    let mut fit = super::partition::Fit::of(table, table.oid, cx.env.catalog, cx.env.eval)?;
-    if fit.takes(row, cx.env).await? {
-        return Ok(());
-    }
-    Err(Error::unsupported(
-        "a foreign key's action that moves a row to another partition",
-    ))
-}
-
-/// Whether another row of the referenced table has the key now.
-async fn replaced(
-    table: &Arc<TableDef>,
-    fk: &ForeignKey,
-    key: &[Datum],
-    cx: &Context<'_>,
-) -> Result<bool> {
-    let Some(index) = cx.env.catalog.index(fk.ref_index) else {
-        return Ok(false);
-    };
-    let target = Table::of(table, cx.env.store, &cx.env.eval)?;
-    let index = Index::of(index, table, cx.env.store);
-    let mut values = vec![Datum::Null; table.columns.len()];
-    for (value, attnum) in key.iter().zip(&fk.ref_columns) {
-        values[usize::from(*attnum) - 1] = value.clone();
-    }
-    let mut bytes = Vec::new();
-    index.key(&values, &mut bytes)?;
-    let found = find_by_key(&target, &index, &bytes, &cx.txn.latest_snapshot()).await?;
-    Ok(found.is_some())
-}
-
-fn still_referenced(
-    table: &TableDef,
-    constraint: &ConstraintDef,
-    referencing: &TableDef,
-    fk: &ForeignKey,
-    old: &[Datum],
-    action: FkAction,
-    cx: &Context<'_>,
-) -> Error {
-    let message = format!(
-        "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
-        table.name, constraint.name, referencing.name
-    );
-    let (code, message) = match action {
-        FkAction::Restrict => (
-            state::RESTRICT_VIOLATION,
-            message.replacen(
-                "violates foreign",
-                "violates RESTRICT setting of foreign",
-                1,
-            ),
-        ),
-        _ => (state::FOREIGN_KEY_VIOLATION, message),
-    };
-    let key = super::row::shown_key(table, &places(&fk.ref_columns), old, cx.env);
-    let key = key.map_or_else(String::new, |key| format!(" {key}"));
-    let verb = if action == FkAction::Restrict {
-        "is"
-    } else {
-        "is still"
-    };
-    let error = Error::new(code, message)
-        .detail(format!(
-            "Key{key} {verb} referenced from table \"{}\".",
-            referencing.name
-        ))
-        .constraint(&constraint.name);
-    super::row::about(error, referencing, cx.env.catalog)
-}
-
-/// What a table's definition is bound in.
-fn bind_context<'a>(search_path: &'a [Oid], cx: &Context<'a>) -> bind::BindContext<'a> {
-    bind::BindContext {
-        catalog: cx.env.catalog,
-        search_path,
-        creation_schema: None,
-        temporary_schema: None,
-        user: Oid::NONE,
-        params: &[],
-        eval: cx.env.eval,
-        prepared: &|_| None,
-    }
-}
-
-/// A column's default, for SET DEFAULT.
-async fn default_of(def: &TableDef, at: usize, cx: &Context<'_>) -> Result<Datum> {
-    let column = &def.columns[at];
-    let Some(text) = &column.default else {
-        return Ok(Datum::Null);
-    };
-    let search_path = cx.env.catalog.search_path(&[], "", None);
-    let expr = bind::row_expr(&bind_context(&search_path, cx), def, text, Some(column.ty))?;
-    super::constant(expr, cx.env).await
-}
-
-/// The columns that a row's others make.
-struct Computed {
-    /// Places in the row.
-    places: Vec<usize>,
-    values: Compute,
-}
-
-impl Computed {
-    fn of(def: &Arc<TableDef>, cx: &Context<'_>) -> Result<Computed> {
-        let is_made = |c: &ColumnDef| c.generated.is_some() || c.domain.is_some();
-        if !def.columns.iter().any(is_made) {
-            return Ok(Computed {
-                places: vec![],
-                values: Compute::new(vec![]),
-            });
-        }
-        let search_path = cx.env.catalog.search_path(&[], "", None);
-        let stored = bind::completion(&bind_context(&search_path, cx), def)?;
-        let (columns, values): (Vec<u16>, Vec<Expr>) = stored.into_iter().unzip();
-        Ok(Computed {
-            places: places(&columns),
-            values: Compute::new(values),
-        })
-    }
-
-    async fn complete(&mut self, row: &mut [Datum], cx: &Context<'_>) -> Result<()> {
-        if self.places.is_empty() {
-            return Ok(());
-        }
-        let values = self.values.row(row, cx.env).await?;
-        for (place, value) in self.places.iter().zip(values) {
-            row[*place] = value;
-        }
-        Ok(())
-    }
-}
-
-/// The rows of a table that point at a key: by an index that begins with the key's columns if there is one, else by
-/// reading all.
-struct Matching<'t> {
-    target: &'t Target,
-    columns: Vec<usize>,
-    key: Row,
-    by_index: Option<(Rc<Index>, Vec<u8>)>,
-    /// How far the index has been read: a leaf at a time, however many rows there are.
-    cursor: Option<Cursor>,
-    snapshot: Option<Snapshot>,
-    block: u32,
-    found: Vec<(RowRef, Row)>,
-}
-
-impl<'t> Matching<'t> {
-    fn new(target: &'t Target, fk: &ForeignKey, key: &[Datum]) -> Matching<'t> {
-        let columns = places(&fk.columns);
-        let by_index = target.indexes.iter().find_map(|index| {
-            let lead = index.columns.get(..columns.len())?;
-            if !columns.iter().all(|c| lead.contains(c)) {
-                return None;
-            }
-            let mut bytes = Vec::new();
-            for (at, order) in lead.iter().zip(&index.orders) {
-                let place = columns.iter().position(|c| c == at)?;
-                throng_types::key::encode_one(&key[place], *order, &mut bytes).ok()?;
-            }
-            Some((index.clone(), bytes))
-        });
-        Matching {
-            target,
-            columns,
-            key: key.to_vec(),
-            by_index,
-            cursor: None,
-            snapshot: None,
-            block: 0,
-            found: Vec::new(),
-        }
-    }
-
-    /// A row changed under us: look again from the beginning, in what is committed by then.
-    fn again(&mut self) {
-        self.cursor = None;
-        self.snapshot = None;
-        self.block = 0;
-        self.found.clear();
-    }
-
-    fn take(&mut self, at: RowRef, bytes: &[u8]) -> Result<bool> {
-        let mut row = Row::new();
-        self.target
-            .table
-            .decode(bytes, self.target.def().columns.len(), &mut row)?;
-        let matches = self.columns.iter().zip(&self.key).all(|(c, k)| {
-            let compare = comparator(self.target.table.column_type(*c).oid);
-            !row[*c].is_null() && compare(&row[*c], k).is_eq()
-        });
-        if matches {
-            self.found.push((at, row));
-        }
-        Ok(matches)
-    }
-
-    async fn next(&mut self, cx: &Context<'_>) -> Result<Option<(RowRef, Row)>> {
-        let heap = &self.target.table.heap;
-        loop {
-            if let Some((at, mut row)) = self.found.pop() {
-                let mut fetch = large::Fetch::default();
-                retry(|| self.target.table.fetch_external(&mut row, &mut fetch)).await?;
-                return Ok(Some((at, row)));
-            }
-            let snapshot = match &self.snapshot {
-                Some(snapshot) => snapshot.clone(),
-                None => self.snapshot.insert(cx.txn.latest_snapshot()).clone(),
-            };
-            if let Some((index, key)) = &self.by_index {
-                let cursor = self.cursor.get_or_insert_with(|| {
-                    let range = KeyRange::prefix(key);
-                    index.tree.cursor(range, Direction::Forward)
-                });
-                let mut tids = Vec::new();
-                if !retry(|| cursor.next(&mut tids)).await? {
-                    return Ok(None);
-                }
-                let mut bytes = Vec::new();
-                for root in tids {
-                    if let Some(tid) = retry(|| heap.fetch(root, &snapshot, &mut bytes)).await? {
-                        self.take(RowRef { tid, root }, &bytes)?;
-                    }
-                }
-                cx.env.cancel.check()?;
-                continue;
-            }
-            if self.block >= retry(|| heap.blocks()).await? {
-                return Ok(None);
-            }
-            let mut batch = TupleBatch::new();
-            let block = self.block;
-            let mut ring = Ring::for_scan(heap.pool(), block);
-            retry(|| {
-                batch.clear();
-                heap.scan_page(block, &snapshot, &mut ring, &mut batch)
-            })
-            .await?;
-            self.block += 1;
-            for i in 0..batch.len() {
-                self.take(
-                    RowRef {
-                        tid: batch.tid(i),
-                        root: batch.root(i),
-                    },
-                    batch.row(i),
-                )?;
-            }
-            cx.env.cancel.check()?;
-        }
     }
 }

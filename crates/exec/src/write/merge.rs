@@ -12,21 +12,27 @@
 //! At READ COMMITTED a row that others have changed is looked at again, beside the same row of the source: the join's
 //! condition and those of the clauses are evaluated over its newest version.
 
-use throng_buffer::retry;
+use std::sync::Arc;
+
+use throng_sql::catalog::TableDef;
+use throng_sql::expr::Expr;
 use throng_sql::plan::{MergeNode, Node};
 use throng_sql::query::{MergeMatch, MergeWrite};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row};
 use throng_types::error::state;
-use throng_types::{Datum, Error, Result, Text, Tid};
+use throng_types::{Datum, Error, Oid, Result, Text, Tid};
 
 use super::foreign::ForeignKeys;
-use super::{
-    Context, Target, check_views, complete_row, evaluate, give, insert_row, row_ref, store_update,
+use super::partition::{
+    Change, Goal, Place, Places, complete_leaf, leaf_of, leaf_or_error, member_of, must_fit,
+    place_of, put, read_row, top_row,
 };
-use crate::large;
-use crate::run::Row;
+use super::{
+    Context, check_views, complete_row, evaluate, give, insert_row, row_ref, store_update,
+};
 use crate::run::build::Execution;
 use crate::run::eval::{eval, holds};
+use crate::run::{Row, Step};
 use crate::session::{Returning, next};
 
 /// What a row of the target turned out to be, once nothing more is to be done to it.
@@ -40,10 +46,26 @@ enum Met {
 /// A MERGE under way.
 struct Merging<'a, 'b> {
     node: &'a MergeNode,
-    target: Target,
-    keys: ForeignKeys,
+    /// By the place of a table in the family; without one the target is the first.
+    places: Places,
+    alone: bool,
     cx: &'a Context<'b>,
     count: u64,
+}
+
+/// A row of the target.
+#[derive(Clone, Copy)]
+struct Existing {
+    /// Which of the family's tables has it.
+    of: usize,
+    at: RowRef,
+}
+
+/// A row that was written, as the table has it that the statement names.
+struct Written {
+    row: Row,
+    tid: Tid,
+    table: Oid,
 }
 
 pub(super) async fn run(
@@ -51,29 +73,29 @@ pub(super) async fn run(
     node: &MergeNode,
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
-) -> Result<(u64, ForeignKeys)> {
+) -> Result<(u64, Vec<ForeignKeys>)> {
     let mut merging = Merging {
         node,
-        target: Target::of(&node.table, cx)?,
-        keys: ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once()),
+        places: Places::default(),
+        alone: execution.writes_once(),
         cx,
         count: 0,
     };
     let mut input = Row::new();
     while next(execution, cx.env, cx.txn, &mut input).await? {
-        let met = match row_ref(&merging.target, &input[node.tid as usize]).await? {
-            Some(at) => {
+        let met = match merging.found(&input).await? {
+            Some(found) => {
                 merging
-                    .existing(execution, at, &mut input, returning)
+                    .existing(execution, found, &mut input, returning)
                     .await?
             }
             None => Met::Parted,
         };
         if matches!(met, Met::Parted) {
-            merging.alone(execution, &mut input, returning).await?;
+            merging.unpaired(execution, &mut input, returning).await?;
         }
     }
-    Ok((merging.count, merging.keys))
+    Ok((merging.count, merging.places.keys()))
 }
 
 /// 21000: two rows of the source belong to one of the target.
@@ -86,15 +108,42 @@ fn second_time() -> Error {
 }
 
 impl Merging<'_, '_> {
+    fn table(&self, of: usize) -> &Arc<TableDef> {
+        let node = self.node;
+        let leaf = match (&node.family, &node.routing) {
+            (Some(family), _) => family.members.get(of).map(|member| &member.leaf),
+            (None, Some(routing)) => routing.leaves.get(of),
+            (None, None) => None,
+        };
+        leaf.map_or(&node.table, |leaf| &leaf.table)
+    }
+
+    fn place(&mut self, of: usize) -> Result<&mut Place> {
+        let table = self.table(of).clone();
+        self.places.get(of, &table, &[], self.alone, self.cx)
+    }
+
+    /// The target's row in a row of the join.
+    async fn found(&mut self, input: &Row) -> Result<Option<Existing>> {
+        let of = match &self.node.family {
+            None => Some(0),
+            Some(family) => member_of(family, input),
+        };
+        let Some(of) = of else { return Ok(None) };
+        let target = self.place(of)?.target.clone();
+        let at = row_ref(&target, &input[self.node.tid as usize]).await?;
+        Ok(at.map(|at| Existing { of, at }))
+    }
+
     /// A row of the target.
     async fn existing(
         &mut self,
         execution: &mut Execution,
-        mut at: RowRef,
+        mut found: Existing,
         input: &mut Row,
         returning: &mut Returning<'_>,
     ) -> Result<Met> {
-        let (node, cx) = (self.node, self.cx);
+        let node = self.node;
         let mut turn = RowTurn::default();
         let mut paired = false;
         loop {
@@ -114,50 +163,27 @@ impl Merging<'_, '_> {
             let Some(place) = self.chosen(execution, of, input).await? else {
                 return Ok(met);
             };
-            let old: Row = node
-                .old
-                .iter()
-                .map(|slot| input[*slot as usize].clone())
-                .collect();
             let outcome = match &node.actions[place].write {
                 MergeWrite::Update(_) => {
-                    let mut new = self.updated(execution, place, &old, input).await?;
-                    let computed = !node.generated.is_empty();
-                    complete_row(execution, cx, self.target.def(), computed, &mut new).await?;
-                    let stored = store_update(&self.target, at, &old, &new, &mut turn, cx).await?;
-                    match stored {
-                        RowOutcome::Done(tid) => {
-                            drop(turn);
-                            check_views(execution, cx, self.target.def(), &new).await?;
-                            self.keys.updated((&old, at.tid), (&new, tid), cx).await?;
-                            let row = self.returned("UPDATE", new, tid, true, input);
-                            give(execution, cx, &row, returning).await?;
-                            self.count += 1;
-                            return Ok(met);
-                        }
-                        RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
-                        RowOutcome::Deleted => RowOutcome::Deleted,
-                        RowOutcome::SelfModified => RowOutcome::SelfModified,
-                        RowOutcome::Busy => RowOutcome::Busy,
-                    }
+                    let changed = self.change(execution, place, found, input, &mut turn);
+                    Box::pin(changed).await?
                 }
-                MergeWrite::Delete => {
-                    delete_row(cx.txn, &self.target.table.heap, at, &mut turn).await?
-                }
+                MergeWrite::Delete => self.remove(found, input, &mut turn).await?,
                 MergeWrite::Nothing | MergeWrite::Insert(_) => return Ok(met),
             };
             match outcome {
-                RowOutcome::Done(()) => {
+                RowOutcome::Done(written) => {
                     drop(turn);
-                    self.keys.deleted(&old, at.tid, cx).await?;
-                    let row = self.returned("DELETE", old, at.tid, false, input);
-                    give(execution, cx, &row, returning).await?;
+                    let is_update = matches!(node.actions[place].write, MergeWrite::Update(_));
+                    let action = if is_update { "UPDATE" } else { "DELETE" };
+                    let row = self.returned(action, &written, is_update, input);
+                    give(execution, self.cx, &row, returning).await?;
                     self.count += 1;
                     return Ok(met);
                 }
                 RowOutcome::Updated(newest) => {
-                    at = newest;
-                    if !self.look_again(at, input).await? {
+                    found.at = newest;
+                    if !self.look_again(found, input).await? {
                         return Ok(Met::Settled);
                     }
                 }
@@ -172,8 +198,101 @@ impl Merging<'_, '_> {
         }
     }
 
+    /// The row that is there, as the statement's table has it.
+    fn old(&self, input: &Row) -> Row {
+        let slots = self.node.old.iter();
+        slots.map(|slot| input[*slot as usize].clone()).collect()
+    }
+
+    async fn change(
+        &mut self,
+        execution: &mut Execution,
+        place: usize,
+        found: Existing,
+        input: &Row,
+        turn: &mut RowTurn,
+    ) -> Result<RowOutcome<Written>> {
+        let (node, cx) = (self.node, self.cx);
+        let set = self.updated(execution, place, input).await?;
+        let target = self.place(found.of)?.target.clone();
+        if let Some(family) = node.family.as_deref() {
+            let Some(old) = read_row(&target, found.at.tid).await? else {
+                return Ok(RowOutcome::Deleted);
+            };
+            let mut own = old.clone();
+            for (attnum, value) in set {
+                let column = family.members[found.of].columns[usize::from(attnum) - 1];
+                own[usize::from(column) - 1] = value;
+            }
+            let goal = Goal {
+                table: &node.table,
+                family,
+                routing: node.routing.as_deref(),
+                alone: self.alone,
+            };
+            let change = Change {
+                at: found.of,
+                found: found.at,
+                old: &old,
+                own,
+            };
+            let stored = put(execution, cx, &mut self.places, &goal, change, turn).await?;
+            return Ok(stored.map(|stored| Written {
+                row: stored.top,
+                tid: stored.tid,
+                table: stored.table,
+            }));
+        }
+        let old = self.old(input);
+        let mut new = old.clone();
+        for (attnum, value) in set {
+            new[usize::from(attnum) - 1] = value;
+        }
+        if node.routing.is_some() {
+            must_fit(execution, cx, &node.table, &new).await?;
+        }
+        let computed = !node.generated.is_empty();
+        complete_row(execution, cx, &node.table, computed, &mut new).await?;
+        let stored = store_update(&target, found.at, &old, &new, turn, cx).await?;
+        if let RowOutcome::Done(tid) = stored {
+            check_views(execution, cx, &node.table, &new).await?;
+            let keys = &mut self.place(found.of)?.keys;
+            keys.updated((&old, found.at.tid), (&new, tid), cx).await?;
+        }
+        Ok(stored.map(|tid| Written {
+            row: new,
+            tid,
+            table: node.table.oid,
+        }))
+    }
+
+    async fn remove(
+        &mut self,
+        found: Existing,
+        input: &Row,
+        turn: &mut RowTurn,
+    ) -> Result<RowOutcome<Written>> {
+        let (cx, top) = (self.cx, self.old(input));
+        let target = self.place(found.of)?.target.clone();
+        let own = match self.node.family.is_some() {
+            true => read_row(&target, found.at.tid).await?,
+            false => Some(top.clone()),
+        };
+        let gone = delete_row(cx.txn, &target.table.heap, found.at, turn).await?;
+        let table = target.def().oid;
+        if let (RowOutcome::Done(()), Some(own)) = (gone, own) {
+            let keys = &mut self.place(found.of)?.keys;
+            keys.deleted(&own, found.at.tid, cx).await?;
+        }
+        Ok(gone.map(|()| Written {
+            row: top,
+            tid: found.at.tid,
+            table,
+        }))
+    }
+
     /// A row of the source without partner.
-    async fn alone(
+    async fn unpaired(
         &mut self,
         execution: &mut Execution,
         input: &mut Row,
@@ -203,15 +322,43 @@ impl Merging<'_, '_> {
             }
         })
         .await?;
-        let computed = !node.generated.is_empty();
-        complete_row(execution, cx, self.target.def(), computed, &mut new).await?;
-        let tid = insert_row(&self.target, &new, cx).await?;
-        check_views(execution, cx, self.target.def(), &new).await?;
-        self.keys.inserted(&new, tid, cx).await?;
-        let row = self.returned("INSERT", new, tid, true, input);
+        let written = Box::pin(self.add(execution, new)).await?;
+        let row = self.returned("INSERT", &written, true, input);
         give(execution, cx, &row, returning).await?;
         self.count += 1;
         Ok(())
+    }
+
+    /// Stores a new row.
+    async fn add(&mut self, execution: &mut Execution, mut new: Row) -> Result<Written> {
+        let (node, cx) = (self.node, self.cx);
+        let mut of = 0;
+        let own = match node.routing.as_deref() {
+            Some(routing) => {
+                let found = place_of(execution, cx, &new).await?;
+                of = leaf_or_error(found, &routing.table, &routing.divisions, &new, cx.env)?;
+                let leaf = &routing.leaves[of];
+                let mut own = leaf.row(&new);
+                let of_plan = |plan| leaf_of(plan, of);
+                complete_leaf(execution, cx, &leaf.table, &mut own, of_plan).await?;
+                leaf.give_computed(&own, &mut new);
+                own
+            }
+            None => {
+                let computed = !node.generated.is_empty();
+                complete_row(execution, cx, &node.table, computed, &mut new).await?;
+                new.clone()
+            }
+        };
+        let target = self.place(of)?.target.clone();
+        let tid = insert_row(&target, &own, cx).await?;
+        check_views(execution, cx, &node.table, &new).await?;
+        self.place(of)?.keys.inserted(&own, tid, cx).await?;
+        Ok(Written {
+            row: new,
+            tid,
+            table: target.def().oid,
+        })
     }
 
     /// Whether the target's row belongs to the source's.
@@ -260,59 +407,62 @@ impl Merging<'_, '_> {
         .await
     }
 
-    /// The new row of an UPDATE.
+    /// The columns that an UPDATE sets.
     async fn updated(
         &self,
         execution: &mut Execution,
         place: usize,
-        old: &Row,
         input: &Row,
-    ) -> Result<Row> {
-        let mut new = old.clone();
+    ) -> Result<Vec<(u16, Datum)>> {
         evaluate(execution, self.cx.env, |plan, cx| {
-            if let Node::Merge(node) = &plan.node
-                && let MergeWrite::Update(set) = &node.actions[place].write
-            {
-                for (attnum, expr) in set {
-                    new[usize::from(*attnum) - 1] = eval(expr, input, cx)?;
-                }
-            }
-            Ok(())
+            let Node::Merge(node) = &plan.node else {
+                return Ok(Vec::new());
+            };
+            let MergeWrite::Update(set) = &node.actions[place].write else {
+                return Ok(Vec::new());
+            };
+            let value =
+                |(attnum, expr): &'static (u16, Expr)| Ok((*attnum, eval(expr, input, cx)?));
+            set.iter().map(value).collect::<Step<Vec<_>>>()
         })
-        .await?;
-        Ok(new)
+        .await
     }
 
     /// Puts the target's newest version into the joined row; false if it is gone.
-    async fn look_again(&self, at: RowRef, input: &mut Row) -> Result<bool> {
-        let table = &self.target.table;
-        let mut bytes = Vec::new();
-        let header = retry(|| table.heap.read_version(at.tid, &mut bytes)).await?;
-        if header.is_none() {
+    async fn look_again(&mut self, found: Existing, input: &mut Row) -> Result<bool> {
+        let target = self.place(found.of)?.target.clone();
+        let Some(own) = read_row(&target, found.at.tid).await? else {
             return Ok(false);
-        }
-        let mut row = Row::new();
-        table.decode(&bytes, self.node.old.len(), &mut row)?;
-        let mut fetch = large::Fetch::default();
-        retry(|| table.fetch_external(&mut row, &mut fetch)).await?;
+        };
+        let row = match self.node.family.as_deref() {
+            Some(family) => top_row(&family.members[found.of], &own, self.node.old.len()),
+            None => own,
+        };
         for (slot, value) in self.node.old.iter().zip(row) {
             input[*slot as usize] = value;
         }
-        input[self.node.tid as usize] = Datum::Tid(at.tid);
+        input[self.node.tid as usize] = Datum::Tid(found.at.tid);
         Ok(true)
     }
 
     /// What RETURNING is evaluated over; see [`MergeNode`].
-    fn returned(&self, action: &str, row: Row, tid: Tid, is_new: bool, input: &Row) -> Row {
-        let mut out = row.clone();
-        out.push(Datum::Tid(tid));
+    fn returned(&self, action: &str, written: &Written, is_new: bool, input: &Row) -> Row {
+        let in_family = self.node.family.is_some();
+        let table = || in_family.then_some(Datum::Oid(written.table.0));
+        let mut out = written.row.clone();
+        out.push(Datum::Tid(written.tid));
         out.push(Datum::Text(Text::new(action)));
+        out.extend(table());
         match is_new {
             true => {
-                out.extend(row);
-                out.push(Datum::Tid(tid));
+                out.extend_from_slice(&written.row);
+                out.push(Datum::Tid(written.tid));
+                out.extend(table());
             }
-            false => out.extend(std::iter::repeat_n(Datum::Null, row.len() + 1)),
+            false => {
+                let width = written.row.len() + 1 + usize::from(in_family);
+                out.extend(std::iter::repeat_n(Datum::Null, width));
+            }
         }
         out.extend_from_slice(input);
         out

@@ -10,6 +10,7 @@
 
 pub mod conflict;
 pub mod deferred;
+mod departed;
 pub mod foreign;
 mod merge;
 pub mod partition;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use throng_access::{RowLockMode, TxContext};
 use throng_buffer::{Patience, retry};
 use throng_sql::catalog::{ColumnDef, ConstraintDef, TableDef};
-use throng_sql::expr::Expr;
+use throng_sql::expr::{Expr, RelId};
 use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
 use throng_sql::query::CheckOf;
 use throng_txn::Txn;
@@ -98,6 +99,11 @@ impl Target {
     pub fn def(&self) -> &TableDef {
         &self.table.def
     }
+
+    /// Whether a foreign key may point at the column.
+    pub fn is_key(&self, attnum: u16) -> bool {
+        self.key[usize::from(attnum) - 1]
+    }
 }
 
 /// Runs a write to its end; the number of rows changed.
@@ -163,7 +169,7 @@ async fn run_one(
             Some(family) => partition::delete(execution, node, family, cx, returning).await?,
             None => one(delete(execution, node, cx, returning).await?),
         },
-        Node::Merge(node) => one(merge::run(execution, node, cx, returning).await?),
+        Node::Merge(node) => merge::run(execution, node, cx, returning).await?,
         _ => return Err(Error::internal("a statement that writes nothing")),
     };
     waiting.extend(keys);
@@ -414,6 +420,13 @@ enum Updated {
     Gone,
 }
 
+/// The columns that DO UPDATE sets, of the table that the statement names.
+fn set_by(node: &InsertNode) -> impl Iterator<Item = u16> {
+    let update = node.on_conflict.as_ref().and_then(|c| c.update.as_ref());
+    let set = update.map_or(&[][..], |update| &update.set);
+    set.iter().map(|(attnum, _)| *attnum)
+}
+
 /// ON CONFLICT DO UPDATE: locks the row that is in the way, whatever our snapshot says of it, and updates it.
 async fn update_conflicting(
     execution: &mut Execution,
@@ -424,7 +437,7 @@ async fn update_conflicting(
     keys: &mut ForeignKeys,
     cx: &Context<'_>,
 ) -> Result<Updated> {
-    let Some((at, old)) = conflict::lock(target, existing, cx).await? else {
+    let Some((at, old)) = conflict::lock(target, existing, set_by(node), cx).await? else {
         return Ok(Updated::Gone);
     };
     let mut both = old.clone();
@@ -596,19 +609,31 @@ async fn update(
                     give(execution, cx, &new, returning).await?;
                     break;
                 }
-                RowOutcome::Updated(newest) => {
-                    // Others were first: does the newest version still qualify?
-                    let mut recheck = execution.recheck(node.rel, newest.tid, cx.work_mem);
-                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
-                        break;
-                    }
+                others => {
+                    let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
+                    let Some(newest) = newest else { break };
                     at = newest;
                 }
-                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
             }
         }
     }
     Ok((count, keys))
+}
+
+/// A row that others have changed first, in its newest version, if that still qualifies: then `input` is of it.
+async fn newest_of<T>(
+    outcome: RowOutcome<T>,
+    execution: &mut Execution,
+    rel: RelId,
+    cx: &Context<'_>,
+    input: &mut Row,
+) -> Result<Option<RowRef>> {
+    let RowOutcome::Updated(newest) = outcome else {
+        return Ok(None);
+    };
+    let mut recheck = execution.recheck(rel, newest.tid, cx.work_mem);
+    let qualifies = wait_for(cx.env, || recheck.next(cx.env, input)).await?;
+    Ok(qualifies.then_some(newest))
 }
 
 /// The value of an expression without input row.
@@ -711,14 +736,11 @@ async fn delete(
                     give(execution, cx, &input, returning).await?;
                     break;
                 }
-                RowOutcome::Updated(newest) => {
-                    let mut recheck = execution.recheck(node.rel, newest.tid, cx.work_mem);
-                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
-                        break;
-                    }
+                others => {
+                    let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
+                    let Some(newest) = newest else { break };
                     at = newest;
                 }
-                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
             }
         }
     }

@@ -13,18 +13,16 @@ use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
 use throng_sql::parse::quote_ident;
-use throng_sql::plan::{
-    CheckExpr, ConflictNode, DeleteNode, Family, InsertNode, Node, Plan, UpdateNode,
-};
-use throng_sql::route::{Division, Level, Next, Routing};
-use throng_txn::rows::{RowOutcome, RowTurn, delete_row};
+use throng_sql::plan::{ConflictNode, DeleteNode, Family, InsertNode, Node, Plan, UpdateNode};
+use throng_sql::route::{Division, Leaf, Level, Next, Routing};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, take_out_row};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
 
 use super::foreign::ForeignKeys;
 use super::{
     Compute, Context, Target, Updated, check_views, conflict, conflicting_set, evaluate,
-    failed_check, give, insert_row, push_system, row, row_ref, store_update, wait_for,
+    failed_check, give, insert_row, newest_of, push_system, row, row_ref, set_by, store_update,
 };
 use crate::large;
 use crate::run::build::Execution;
@@ -80,12 +78,17 @@ fn routing_of(plan: &'static Plan) -> Option<&'static Routing> {
     match &plan.node {
         Node::Insert(node) => node.routing.as_deref(),
         Node::Update(node) => node.routing.as_deref(),
+        Node::Merge(node) => node.routing.as_deref(),
         _ => None,
     }
 }
 
 /// Where a row of the table that the statement names belongs.
-async fn place_of(execution: &mut Execution, cx: &Context<'_>, row: &[Datum]) -> Result<Found> {
+pub(super) async fn place_of(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    row: &[Datum],
+) -> Result<Found> {
     evaluate(execution, cx.env, |plan, cx| {
         let Some(routing) = routing_of(plan) else {
             return Ok(Found::Leaf(0));
@@ -166,12 +169,17 @@ impl Fit {
     }
 
     pub async fn takes(&mut self, row: &[Datum], env: Env<'_>) -> Result<bool> {
-        for (level, key) in &mut self.levels {
+        Ok(self.refusing(row, env).await?.is_none())
+    }
+
+    /// How far above the row's table the partitioned table is that would not send it here.
+    async fn refusing(&mut self, row: &[Datum], env: Env<'_>) -> Result<Option<usize>> {
+        for (at, (level, key)) in self.levels.iter_mut().enumerate() {
             if !level.takes(&key.row(row, env).await?)? {
-                return Ok(false);
+                return Ok(Some(at));
             }
         }
-        Ok(true)
+        Ok(None)
     }
 }
 
@@ -251,20 +259,51 @@ pub async fn must_fit(
     leaf_or_error(found, table, &[], row, cx.env).map(drop)
 }
 
+/// 23514 for a row that was routed to a leaf by partitions as they were when their table was locked, where another one takes it by
+/// now.
+async fn still_takes(
+    leaf: &std::sync::Arc<TableDef>,
+    row: &[Datum],
+    cx: &Context<'_>,
+) -> Result<()> {
+    let Some(now) = cx.env.catalog.base() else {
+        return Ok(());
+    };
+    let Some(leaf) = now.table(leaf.oid) else {
+        return Ok(());
+    };
+    let mut fit = Fit::of(leaf, leaf.oid, now, cx.env.eval)?;
+    let Some(level) = fit.refusing(row, cx.env).await? else {
+        return Ok(());
+    };
+    // The partition, not what is below it.
+    let mut path = vec![leaf.oid];
+    path.extend(now.ancestors(leaf));
+    let partition = path.get(level).and_then(|oid| now.table(*oid));
+    let partition = partition.unwrap_or(leaf);
+    let message = format!(
+        "new row for relation \"{}\" violates partition constraint",
+        partition.name
+    );
+    let error = Error::new(state::CHECK_VIOLATION, message);
+    let error = row::with_detail(error, row::failing_row(leaf, row, cx.env));
+    Err(row::about(error, partition, now))
+}
+
 /// A table that rows are written to.
-struct Place {
-    target: Rc<Target>,
-    keys: ForeignKeys,
+pub(super) struct Place {
+    pub target: Rc<Target>,
+    pub keys: ForeignKeys,
     /// Which of its indexes decide about a conflict.
     arbiters: Vec<Oid>,
 }
 
 /// Those in use, by their place among the leaves or members.
 #[derive(Default)]
-struct Places(Vec<Option<Place>>);
+pub(super) struct Places(Vec<Option<Place>>);
 
 impl Places {
-    fn get(
+    pub fn get(
         &mut self,
         at: usize,
         table: &std::sync::Arc<TableDef>,
@@ -288,7 +327,7 @@ impl Places {
             .ok_or_else(|| Error::internal("a table to write to that is none"))
     }
 
-    fn keys(self) -> Vec<ForeignKeys> {
+    pub fn keys(self) -> Vec<ForeignKeys> {
         self.0.into_iter().flatten().map(|p| p.keys).collect()
     }
 }
@@ -319,25 +358,34 @@ fn own_arbiters(table: &TableDef, arbiters: &[Oid], cx: &Context<'_>) -> Result<
     Ok(found)
 }
 
-/// What a leaf asks of its rows.
-async fn check_leaf(
+/// Computes what a leaf's row has of its other columns, and sees that it is what the leaf asks of its rows.
+pub(super) async fn complete_leaf(
     execution: &mut Execution,
     cx: &Context<'_>,
     def: &TableDef,
-    own: &[Datum],
-    checks: impl Fn(&'static Plan) -> &'static [CheckExpr],
+    own: &mut [Datum],
+    leaf: impl Fn(&'static Plan) -> Option<&'static Leaf>,
 ) -> Result<()> {
+    let computed = evaluate(execution, cx.env, |plan, cx| {
+        let generated = leaf(plan).map_or(&[][..], |leaf| &leaf.generated);
+        let value = |(attnum, expr): &'static (u16, Expr)| Ok((*attnum, eval(expr, own, cx)?));
+        generated.iter().map(value).collect::<Step<Vec<_>>>()
+    })
+    .await?;
+    for (attnum, value) in computed {
+        own[usize::from(attnum) - 1] = value;
+    }
     row::check_not_null(def, own, cx.env)?;
+    let checks = |plan| leaf(plan).map_or(&[][..], |leaf| &leaf.checks);
     match failed_check(execution, cx, own, checks).await? {
         None => Ok(()),
         Some(check) => Err(row::check_violation(def, &check.name, own, cx.env)),
     }
 }
 
-/// The checks of a leaf that rows are routed to.
-fn checks_of_leaf(plan: &'static Plan, at: usize) -> &'static [CheckExpr] {
-    let leaf = routing_of(plan).and_then(|routing| routing.leaves.get(at));
-    leaf.map_or(&[], |leaf| &leaf.checks)
+/// A leaf that rows are routed to.
+pub(super) fn leaf_of(plan: &'static Plan, at: usize) -> Option<&'static Leaf> {
+    routing_of(plan).and_then(|routing| routing.leaves.get(at))
 }
 
 pub(super) async fn insert(
@@ -356,11 +404,11 @@ pub(super) async fn insert(
         let found = place_of(execution, cx, &row).await?;
         let at = leaf_or_error(found, &routing.table, &routing.divisions, &row, cx.env)?;
         let leaf = &routing.leaves[at];
-        let own = leaf.row(&row);
-        check_leaf(execution, cx, &leaf.table, &own, |plan| {
-            checks_of_leaf(plan, at)
-        })
-        .await?;
+        let mut own = leaf.row(&row);
+        still_takes(&leaf.table, &own, cx).await?;
+        let of_plan = |plan| leaf_of(plan, at);
+        complete_leaf(execution, cx, &leaf.table, &mut own, of_plan).await?;
+        leaf.give_computed(&own, &mut row);
         let place = places.get(at, &leaf.table, arbiters, alone, cx)?;
         let mut stored = None;
         match &node.on_conflict {
@@ -444,7 +492,8 @@ async fn update_conflicting(
         return Ok(Updated::Skipped);
     };
     let leaf = &routing.leaves[at];
-    let Some((found, old)) = conflict::lock(&place.target, existing, cx).await? else {
+    let set = set_by(node).filter_map(|n| leaf.attnum_of_top(usize::from(n) - 1));
+    let Some((found, old)) = conflict::lock(&place.target, existing, set, cx).await? else {
         return Ok(Updated::Gone);
     };
     let width = routing.table.columns.len();
@@ -467,11 +516,10 @@ async fn update_conflicting(
             "The result tuple would appear in a different partition than the original tuple.",
         ));
     }
-    let own = leaf.row(&new);
-    check_leaf(execution, cx, &leaf.table, &own, |plan| {
-        checks_of_leaf(plan, at)
-    })
-    .await?;
+    let mut own = leaf.row(&new);
+    let of_plan = |plan| leaf_of(plan, at);
+    complete_leaf(execution, cx, &leaf.table, &mut own, of_plan).await?;
+    leaf.give_computed(&own, &mut new);
     let mut turn = RowTurn::default();
     match store_update(&place.target, found, &old, &own, &mut turn, cx).await? {
         RowOutcome::Done(tid) => {
@@ -490,7 +538,7 @@ async fn update_conflicting(
 }
 
 /// Which member a row of the input is of; none where an outer join has no row here.
-fn member_of(family: &Family, input: &[Datum]) -> Option<usize> {
+pub(super) fn member_of(family: &Family, input: &[Datum]) -> Option<usize> {
     let Datum::Oid(oid) = input[family.tableoid as usize] else {
         return None;
     };
@@ -501,7 +549,7 @@ fn member_of(family: &Family, input: &[Datum]) -> Option<usize> {
 }
 
 /// A whole row of a table; none if it is gone.
-async fn read_row(target: &Target, tid: Tid) -> Result<Option<Row>> {
+pub(super) async fn read_row(target: &Target, tid: Tid) -> Result<Option<Row>> {
     let mut bytes = Vec::new();
     let heap = &target.table.heap;
     if retry(|| heap.read_version(tid, &mut bytes))
@@ -527,7 +575,12 @@ pub(super) async fn update(
     returning: &mut Returning<'_>,
 ) -> Result<(u64, Vec<ForeignKeys>)> {
     let alone = execution.writes_once();
-    let width = node.table.columns.len();
+    let goal = Goal {
+        table: &node.table,
+        family,
+        routing: node.routing.as_deref(),
+        alone,
+    };
     let mut places = Places::default();
     let mut input = Row::new();
     let mut count = 0;
@@ -558,75 +611,140 @@ pub(super) async fn update(
                 Ok(())
             })
             .await?;
-            let mut top = top_row(member, &own, width);
-            let mut goes_to = at;
-            if let Some(routing) = node.routing.as_deref() {
-                let leaf = place_of(execution, cx, &top).await?;
-                goes_to = leaf_or_error(leaf, &node.table, &routing.divisions, &top, cx.env)?;
-            }
-            let leaf_oid = family.members[goes_to].leaf.table.oid;
-            let outcome = if goes_to == at {
-                check_leaf(execution, cx, target.def(), &own, |plan| {
-                    checks_of_member(plan, at)
-                })
-                .await?;
-                store_update(&target, found, &old, &own, &mut turn, cx).await?
-            } else {
-                may_leave(target.def(), cx)?;
-                let next = &family.members[goes_to];
-                let moved = next.leaf.row(&top);
-                check_leaf(execution, cx, &next.leaf.table, &moved, |plan| {
-                    checks_of_member(plan, goes_to)
-                })
-                .await?;
-                match delete_row(cx.txn, &target.table.heap, found, &mut turn).await? {
-                    RowOutcome::Done(()) => {
-                        let to = places.get(goes_to, &next.leaf.table, &[], alone, cx)?;
-                        let tid = insert_row(&to.target, &moved, cx).await?;
-                        to.keys.inserted(&moved, tid, cx).await?;
-                        RowOutcome::Done(tid)
-                    }
-                    RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
-                    RowOutcome::Deleted => RowOutcome::Deleted,
-                    RowOutcome::SelfModified => RowOutcome::SelfModified,
-                    RowOutcome::Busy => RowOutcome::Busy,
-                }
+            let change = Change {
+                at,
+                found,
+                old: &old,
+                own,
             };
-            match outcome {
-                RowOutcome::Done(tid) => {
+            match put(execution, cx, &mut places, &goal, change, &mut turn).await? {
+                RowOutcome::Done(stored) => {
                     drop(turn);
-                    check_views(execution, cx, &node.table, &top).await?;
-                    let keys = &mut places.get(at, &member.leaf.table, &[], alone, cx)?.keys;
-                    match goes_to == at {
-                        true => {
-                            keys.updated((&old, found.tid), (&own, tid), cx).await?;
-                        }
-                        false => keys.moved(&old, &own)?,
-                    }
                     count += 1;
-                    push_system(&mut top, tid, false, cx);
-                    top.push(Datum::Oid(leaf_oid.0));
+                    let mut top = stored.top;
+                    push_system(&mut top, stored.tid, false, cx);
+                    top.push(Datum::Oid(stored.table.0));
                     top.extend_from_slice(&input);
                     give(execution, cx, &top, returning).await?;
                     break;
                 }
-                RowOutcome::Updated(newest) => {
-                    // Others were first: does the newest version still qualify?
-                    let mut recheck = execution.recheck(member.rel, newest.tid, cx.work_mem);
-                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
-                        break;
-                    }
+                others => {
+                    let newest = newest_of(others, execution, member.rel, cx, &mut input).await?;
+                    let Some(newest) = newest else { break };
                     found = newest;
                 }
-                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
             }
         }
     }
     Ok((count, places.keys()))
 }
 
+/// What a statement writes to.
+pub(super) struct Goal<'a> {
+    pub table: &'a std::sync::Arc<TableDef>,
+    pub family: &'a Family,
+    pub routing: Option<&'a Routing>,
+    /// And to nothing else.
+    pub alone: bool,
+}
+
+/// A row of a family's member that is to be another.
+pub(super) struct Change<'a> {
+    pub at: usize,
+    pub found: RowRef,
+    /// As its table has it.
+    pub old: &'a Row,
+    pub own: Row,
+}
+
+/// Where a changed row is now.
+pub(super) struct Stored {
+    pub tid: Tid,
+    pub table: Oid,
+    /// As the table has it that the statement names.
+    pub top: Row,
+}
+
+/// Puts a changed row where it belongs, which may be another partition; foreign keys learn of it.
+pub(super) async fn put(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    places: &mut Places,
+    goal: &Goal<'_>,
+    change: Change<'_>,
+    turn: &mut RowTurn,
+) -> Result<RowOutcome<Stored>> {
+    let Change {
+        at,
+        found,
+        old,
+        mut own,
+    } = change;
+    let Goal {
+        table,
+        family,
+        routing,
+        alone,
+    } = *goal;
+    let member = &family.members[at];
+    let width = table.columns.len();
+    let mut top = top_row(member, &own, width);
+    let mut goes_to = at;
+    if let Some(routing) = routing {
+        let leaf = place_of(execution, cx, &top).await?;
+        goes_to = leaf_or_error(leaf, table, &routing.divisions, &top, cx.env)?;
+    }
+    let next = &family.members[goes_to].leaf;
+    let of_plan = |plan| leaf_of_member(plan, goes_to);
+    let outcome = if goes_to == at {
+        complete_leaf(execution, cx, &next.table, &mut own, of_plan).await?;
+        next.give_computed(&own, &mut top);
+        let target = places.get(at, &next.table, &[], alone, cx)?.target.clone();
+        store_update(&target, found, old, &own, turn, cx).await?
+    } else {
+        may_leave(&member.leaf.table, cx)?;
+        let mut moved = next.row(&top);
+        complete_leaf(execution, cx, &next.table, &mut moved, of_plan).await?;
+        next.give_computed(&moved, &mut top);
+        let from = places
+            .get(at, &member.leaf.table, &[], alone, cx)?
+            .target
+            .clone();
+        match take_out_row(cx.txn, &from.table.heap, found, turn).await? {
+            RowOutcome::Done(()) => {
+                let to = places.get(goes_to, &next.table, &[], alone, cx)?;
+                let tid = insert_row(&to.target, &moved, cx).await?;
+                to.keys.inserted(&moved, tid, cx).await?;
+                RowOutcome::Done(tid)
+            }
+            RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
+            RowOutcome::Deleted => RowOutcome::Deleted,
+            RowOutcome::SelfModified => RowOutcome::SelfModified,
+            RowOutcome::Busy => RowOutcome::Busy,
+        }
+    };
+    let tid = match outcome {
+        RowOutcome::Done(tid) => tid,
+        RowOutcome::Updated(newest) => return Ok(RowOutcome::Updated(newest)),
+        RowOutcome::Deleted => return Ok(RowOutcome::Deleted),
+        RowOutcome::SelfModified => return Ok(RowOutcome::SelfModified),
+        RowOutcome::Busy => return Ok(RowOutcome::Busy),
+    };
+    check_views(execution, cx, table, &top).await?;
+    let keys = &mut places.get(at, &member.leaf.table, &[], alone, cx)?.keys;
+    match goes_to == at {
+        true => keys.updated((old, found.tid), (&own, tid), cx).await?,
+        false => keys.departs((old, found.tid), &own, cx)?,
+    }
+    Ok(RowOutcome::Done(Stored {
+        tid,
+        table: next.table.oid,
+        top,
+    }))
+}
+
 /// A member's row as one of the table that the statement names.
-fn top_row(member: &throng_sql::plan::Member, own: &[Datum], width: usize) -> Row {
+pub(super) fn top_row(member: &throng_sql::plan::Member, own: &[Datum], width: usize) -> Row {
     let mut top = vec![Datum::Null; width];
     for (value, column) in top.iter_mut().zip(&member.columns) {
         if *column > 0 {
@@ -663,15 +781,14 @@ fn may_leave(leaf: &TableDef, cx: &Context<'_>) -> Result<()> {
     }
 }
 
-/// The checks of a member of an UPDATE's family.
-fn checks_of_member(plan: &'static Plan, at: usize) -> &'static [CheckExpr] {
-    match &plan.node {
-        Node::Update(node) => {
-            let member = node.family.as_ref().and_then(|f| f.members.get(at));
-            member.map_or(&[], |member| &member.leaf.checks)
-        }
-        _ => &[],
-    }
+/// A member of the family that is written to.
+fn leaf_of_member(plan: &'static Plan, at: usize) -> Option<&'static Leaf> {
+    let family = match &plan.node {
+        Node::Update(node) => node.family.as_deref(),
+        Node::Merge(node) => node.family.as_deref(),
+        _ => None,
+    };
+    Some(&family?.members.get(at)?.leaf)
 }
 
 pub(super) async fn delete(
@@ -710,14 +827,11 @@ pub(super) async fn delete(
                     give(execution, cx, &input, returning).await?;
                     break;
                 }
-                RowOutcome::Updated(newest) => {
-                    let mut recheck = execution.recheck(member.rel, newest.tid, cx.work_mem);
-                    if !wait_for(cx.env, || recheck.next(cx.env, &mut input)).await? {
-                        break;
-                    }
+                others => {
+                    let newest = newest_of(others, execution, member.rel, cx, &mut input).await?;
+                    let Some(newest) = newest else { break };
                     found = newest;
                 }
-                RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => break,
             }
         }
     }

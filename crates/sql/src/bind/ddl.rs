@@ -10,7 +10,7 @@ use super::privilege::any_right;
 use crate::catalog::acl::right;
 use crate::catalog::{Relation, TEMPORARY, TableDef, builtin};
 use crate::command::{
-    BoundStatement, Ddl, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
+    BoundStatement, Ddl, Detach, NewSequence, RoleOptions, SequenceOptions, Target, TargetKind,
 };
 use crate::parse::ast::{self, ObjectChange, ObjectKind, SequenceOption as O, Statement as S};
 
@@ -41,10 +41,12 @@ impl Binder<'_> {
                 concurrently,
                 finalize,
             } => {
-                if *finalize {
-                    return Err(Error::unsupported("DETACH PARTITION FINALIZE"));
-                }
-                self.detach_partition(table, *if_exists, partition, *concurrently)?
+                let step = match (*concurrently, *finalize) {
+                    (true, _) => Detach::Concurrently,
+                    (_, true) => Detach::Finish,
+                    _ => Detach::AtOnce,
+                };
+                self.detach_partition(table, *if_exists, partition, step)?
             }
             S::AttachIndex { index, partition } => self.attach_index(index, partition)?,
             S::AlterObject {

@@ -138,6 +138,9 @@ impl Binder<'_> {
             let ConstraintKind::Check { expr, .. } = &constraint.kind else {
                 continue;
             };
+            if !constraint.deferral.is_enforced() {
+                continue;
+            }
             let ast = crate::parse::parse_expr(expr)?;
             let expr = self.in_clause(Clause::Check, |b| {
                 let bound = b.expr(&ast, &scope)?;

@@ -38,6 +38,37 @@ pub fn completion(ctx: &BindContext<'_>, table: &Arc<TableDef>) -> Result<Vec<(u
     Ok(values.into_iter().map(slots).collect())
 }
 
+/// The columns that a table's own rows compute when they are written, over them by `Slot(attnum - 1)`.
+pub(crate) fn stored_values(
+    table: &Arc<TableDef>,
+    catalog: &Catalog,
+    eval: EvalContext<'_>,
+) -> Result<Vec<(u16, Expr)>> {
+    if !table.live_columns().any(|(_, c)| c.is_stored()) {
+        return Ok(Vec::new());
+    }
+    let ctx = stored_context(catalog, eval);
+    let mut binder = Binder::new(&ctx);
+    let rel = binder.new_rel();
+    let values = binder.stored_columns(table, rel)?;
+    let slots = |(attnum, value)| (attnum, slots_of_row(value));
+    Ok(values.into_iter().map(slots).collect())
+}
+
+/// 42611 for a child's column that is stored where its parent's is not, or the other way round.
+pub(crate) fn other_kind(column: &str, parent: &Generated, child: &Generated) -> Error {
+    let kind = |generated: &Generated| match generated.stored {
+        true => "STORED",
+        false => "VIRTUAL",
+    };
+    let message = format!("column \"{column}\" inherits from generated column of different kind");
+    Error::new(state::INVALID_COLUMN_DEFINITION, message).detail(format!(
+        "Parent column is {}, child column is {}.",
+        kind(parent),
+        kind(child)
+    ))
+}
+
 /// A generation expression as a session with this search path would write it, without needless parentheses.
 pub fn generation_shown(
     table: &Arc<TableDef>,

@@ -7,8 +7,8 @@ use throng_types::sqltype::format_type;
 use throng_types::{Error, Oid, Result};
 
 use super::table::{Draft, no_position};
-use super::{Binder, slots_of_row};
-use crate::catalog::{ConstraintKind, Lineage, Persistence, Relation, TableDef};
+use super::{Binder, other_kind, slots_of_row};
+use crate::catalog::{ColumnDef, ConstraintKind, Lineage, Persistence, Relation, TableDef};
 use crate::command::{NewColumn, NewConstraint, NewConstraintKind};
 use crate::parse::ast;
 
@@ -145,11 +145,6 @@ impl Binder<'_> {
         let mut all: Vec<NewColumn> = Vec::new();
         for parent in parents {
             for (_, column) in parent.live_columns() {
-                if column.generated.is_some() {
-                    return Err(Error::unsupported(
-                        "a generated column of a table with children",
-                    ));
-                }
                 let mut def = column.clone();
                 def.missing = None;
                 def.inherited = 1;
@@ -187,7 +182,25 @@ impl Binder<'_> {
                         )),
                     );
                 }
-                let has_default = |c: &crate::catalog::ColumnDef| (c.default.clone(), c.sequence);
+                let stored = |c: &ColumnDef| c.generated.as_ref().map(|g| g.stored);
+                if stored(&known.def) != stored(&def) {
+                    let message = format!(
+                        "inherited column \"{}\" has a generation conflict",
+                        def.name
+                    );
+                    return Err(Error::new(state::DATATYPE_MISMATCH, message));
+                }
+                let text = |c: &ColumnDef| c.generated.as_ref().map(|g| g.expr.clone());
+                if text(&known.def) != text(&def) && !own_defaults.contains(&def.name) {
+                    let message = format!(
+                        "column \"{}\" inherits conflicting generation expressions",
+                        def.name
+                    );
+                    return Err(Error::new(state::INVALID_COLUMN_DEFINITION, message).hint(
+                        "To resolve the conflict, specify a generation expression explicitly.",
+                    ));
+                }
+                let has_default = |c: &ColumnDef| (c.default.clone(), c.sequence);
                 let none = (None, None);
                 let (old, new) = (has_default(&known.def), has_default(&def));
                 known.def.inherited += 1;
@@ -204,7 +217,24 @@ impl Binder<'_> {
                 }
             }
         }
+        self.renumber(parents, &mut all);
         Ok(all)
+    }
+
+    /// What inherited columns are computed from has other numbers in the child.
+    fn renumber(&self, parents: &[Arc<TableDef>], all: &mut [NewColumn]) {
+        let names: Vec<String> = all.iter().map(|c| c.def.name.clone()).collect();
+        let number = |name: &str| names.iter().position(|n| n == name).map(|at| at as u16 + 1);
+        for column in all {
+            let def = &mut column.def;
+            let of = parents.iter().find(|p| p.attnum(&def.name).is_some());
+            let (Some(generated), Some(parent)) = (&mut def.generated, of) else {
+                continue;
+            };
+            let used = generated.columns.iter().map(|n| &parent.column(*n).name);
+            generated.columns = used.filter_map(|name| number(name)).collect();
+            generated.columns.sort_unstable();
+        }
     }
 
     /// Puts the table's own columns among those of its parents.
@@ -341,10 +371,38 @@ fn is_check(constraint: &NewConstraint, text: &str) -> bool {
 }
 
 /// What was written of a column that parents have too, put into what comes from them.
-pub(super) fn refine(inherited: &mut NewColumn, own: NewColumn) {
+pub(super) fn refine(inherited: &mut NewColumn, own: NewColumn) -> Result<()> {
     let def = &mut inherited.def;
+    let refused = |what: String| Error::new(state::INVALID_COLUMN_DEFINITION, what);
+    let name = &def.name;
+    let by_default = own.def.default.is_some() || own.def.sequence.is_some();
+    match (&def.generated, &own.def.generated) {
+        (Some(_), _) if own.def.identity.is_some() => {
+            return Err(refused(format!(
+                "column \"{name}\" inherits from generated column but specifies identity"
+            )));
+        }
+        (Some(_), None) if by_default || own.default.is_some() => {
+            return Err(refused(format!(
+                "column \"{name}\" inherits from generated column but specifies default"
+            )));
+        }
+        (Some(parent), Some(child)) if parent.stored != child.stored => {
+            return Err(other_kind(name, parent, child));
+        }
+        (None, Some(_)) => {
+            let message = format!("child column \"{name}\" specifies generation expression");
+            return Err(refused(message)
+                .hint("A child table column cannot be generated unless its parent column is."));
+        }
+        _ => {}
+    }
+    if own.def.generated.is_some() {
+        def.generated = own.def.generated;
+        inherited.generated = own.generated;
+    }
     def.not_null |= own.def.not_null;
-    if own.def.default.is_some() || own.def.sequence.is_some() || own.default.is_some() {
+    if by_default || own.default.is_some() {
         def.default = own.def.default;
         def.sequence = own.def.sequence;
     }
@@ -355,6 +413,7 @@ pub(super) fn refine(inherited: &mut NewColumn, own: NewColumn) {
         inherited.sequence = own.sequence;
     }
     inherited.default = own.default;
+    Ok(())
 }
 
 /// Nothing but the parents' oids.

@@ -43,6 +43,7 @@ impl Binder<'_> {
         let place = self.accesses.len();
         let target = self.merge_target(ast)?;
         let (table, rel) = (target.table.clone(), target.rel);
+        let only = ast.only || target.only;
         let (source, sides) = self.merge_source(ast, &target, &outer)?;
         let scope = Scope::within(&sides.both, Some(&outer));
         let on = self.in_clause(Clause::On, |b| {
@@ -89,7 +90,7 @@ impl Binder<'_> {
             &exprs,
         );
         let joined = Joined {
-            target: FromItem::of_table(&table, rel, ast.alias.as_deref(), true),
+            target: FromItem::of_table(&table, rel, ast.alias.as_deref(), only),
             visible: target.filter,
             source,
             on,
@@ -108,6 +109,7 @@ impl Binder<'_> {
             returning,
             row,
             new,
+            only,
         })
     }
 

@@ -11,7 +11,7 @@ use crate::catalog::partition::{
     KeyPart, PartitionBound, PartitionKey, PartitionStrategy, RangeEnd, bound_text,
 };
 use crate::catalog::{Relation, TableDef};
-use crate::command::Ddl;
+use crate::command::{Ddl, Detach};
 use crate::expr::Expr;
 use crate::func::{CastContext, Volatility};
 use crate::parse::ast::{self, Node, Pos};
@@ -460,7 +460,7 @@ impl Binder<'_> {
         table: &ast::Name,
         if_exists: bool,
         partition: &ast::Name,
-        concurrently: bool,
+        step: Detach,
     ) -> Result<Ddl> {
         let Some(found) = self.owned_table(table, if_exists)? else {
             return Ok(Ddl::Nothing { tag: "ALTER TABLE" });
@@ -483,7 +483,7 @@ impl Binder<'_> {
             );
             return Err(Error::new(state::UNDEFINED_TABLE, message));
         }
-        if concurrently {
+        if step == Detach::Concurrently {
             let default = self.catalog().children_of(parent.oid).iter().any(|c| {
                 let child = self.catalog().table(*c);
                 child.is_some_and(|c| c.bound == Some(PartitionBound::Default))
@@ -497,6 +497,7 @@ impl Binder<'_> {
         Ok(Ddl::DetachPartition {
             table: parent.oid,
             partition: child.oid(),
+            step,
         })
     }
 

@@ -67,6 +67,7 @@ impl Binder<'_> {
             parents: vec![],
             partitioned: None,
             bound: None,
+            detaching: None,
         };
         let mut draft = Draft {
             table,
@@ -81,7 +82,8 @@ impl Binder<'_> {
             query = bound;
         }
         let parents = self.parents(ast, persistence)?;
-        let is_default = |c: &ast::ColumnConstraint| matches!(c.kind, C::Default(_));
+        let is_default =
+            |c: &ast::ColumnConstraint| matches!(c.kind, C::Default(_) | C::Generated { .. });
         let with_default = |c: &&ast::ColumnDef| c.constraints.iter().any(is_default);
         let own_defaults: Vec<String> = ast
             .columns
@@ -114,7 +116,7 @@ impl Binder<'_> {
             self.column_constraints(column, &mut new, &mut draft)?;
             match columns[at].def.inherited {
                 0 => columns[at] = new,
-                _ => inherit::refine(&mut columns[at], new),
+                _ => inherit::refine(&mut columns[at], new)?,
             }
             draft.table.columns[at] = columns[at].def.clone();
         }
@@ -214,7 +216,7 @@ impl Binder<'_> {
                 let message = "identity columns are not supported on partitions";
                 return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
             }
-            inherit::refine(&mut columns[at], own);
+            inherit::refine(&mut columns[at], own)?;
             draft.table.columns[at] = columns[at].def.clone();
         }
         Ok(())

@@ -100,12 +100,11 @@ impl Binder<'_> {
             } => {
                 let mut all = Vec::new();
                 for table in self.plain_tables(tables)? {
+                    // Who may lock a table may lock its children by it.
+                    self.may_lock(table, *mode)?;
                     all.extend(self.catalog().descendants(table));
                 }
                 let tables = all;
-                for table in &tables {
-                    self.may_lock(*table, *mode)?;
-                }
                 Command::LockTable {
                     tables,
                     mode: *mode,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use throng_types::{Error, FileId, Oid, Result, SqlType};
+use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 
 mod routine;
 
@@ -17,7 +17,7 @@ use super::partition::{PartitionBound, PartitionKey};
 /// Ids in JSON are plain numbers.
 pub(super) mod id {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use throng_types::{FileId, Oid, SqlType};
+    use throng_types::{FileId, Oid, SqlType, Xid};
 
     pub trait Raw: Sized {
         type As: Serialize + for<'a> Deserialize<'a>;
@@ -40,6 +40,15 @@ pub(super) mod id {
         }
         fn from_raw(raw: u32) -> FileId {
             FileId(raw)
+        }
+    }
+    impl Raw for Xid {
+        type As = u64;
+        fn raw(&self) -> u64 {
+            self.0
+        }
+        fn from_raw(raw: u64) -> Xid {
+            Xid(raw)
         }
     }
     impl Raw for SqlType {
@@ -151,6 +160,9 @@ pub struct TableDef {
     /// It is a partition, with these rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<PartitionBound>,
+    /// DETACH CONCURRENTLY of it has begun, in this transaction, and not ended: who sees that transaction sees no partition.
+    #[serde(default, with = "id", skip_serializing_if = "Option::is_none")]
+    pub detaching: Option<Xid>,
 }
 
 /// A table's column.
@@ -350,11 +362,19 @@ pub enum Deferral {
     InitiallyImmediate,
     /// At the transaction's end, unless `SET CONSTRAINTS` says otherwise.
     InitiallyDeferred,
+    /// Never: NOT ENFORCED.
+    Never,
 }
 
 impl Deferral {
     pub fn is_deferrable(self) -> bool {
-        self != Deferral::NotDeferrable
+        matches!(
+            self,
+            Deferral::InitiallyImmediate | Deferral::InitiallyDeferred
+        )
+    }
+    pub fn is_enforced(self) -> bool {
+        self != Deferral::Never
     }
     pub fn is_deferred(self) -> bool {
         self == Deferral::InitiallyDeferred
@@ -365,6 +385,7 @@ impl Deferral {
             Deferral::NotDeferrable => "",
             Deferral::InitiallyImmediate => " DEFERRABLE",
             Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
+            Deferral::Never => " NOT ENFORCED",
         }
     }
 }
@@ -722,6 +743,7 @@ impl TableDef {
             parents: vec![],
             partitioned: None,
             bound: None,
+            detaching: None,
         }
     }
     /// Columns that exist, with their attribute numbers.

@@ -363,6 +363,47 @@ impl Catalog {
     pub fn children_of(&self, table: Oid) -> &[Oid] {
         self.links.get(&table).map_or(&[], |l| &l.children)
     }
+    /// Partitions that are being detached.
+    pub fn detaching(&self) -> &[Oid] {
+        &self.detaching
+    }
+    /// The table's partition that is being detached.
+    pub fn detaching_of(&self, table: Oid) -> Option<&Arc<TableDef>> {
+        let mut found = self.detaching.iter().filter_map(|oid| self.table(*oid));
+        found.find(|part| part.parents.first() == Some(&table))
+    }
+    /// The same definitions with these tables' children taken to be others, as far as those exist.
+    pub fn with_families(self: &Arc<Catalog>, families: &[FamilyOf]) -> Catalog {
+        let mut catalog = (**self).clone();
+        for (table, children) in families {
+            let there = children.iter().filter(|oid| self.table(**oid).is_some());
+            catalog.links_mut(*table).children = there.copied().collect();
+        }
+        catalog.base.get_or_insert_with(|| self.clone());
+        catalog
+    }
+    /// With partitions that are being detached as if they were not.
+    pub fn with_attached(self: &Arc<Catalog>, parts: &[Oid]) -> Catalog {
+        self.with_families(&self.families_with(parts))
+    }
+    /// The families of these partitions as if they were not being detached.
+    pub fn families_with(&self, parts: &[Oid]) -> Vec<FamilyOf> {
+        let mut families: Vec<FamilyOf> = Vec::new();
+        for part in parts.iter().filter_map(|oid| self.table(*oid)) {
+            for parent in &part.parents {
+                let mut children = self.children_of(*parent).to_vec();
+                children.push(part.oid);
+                children.sort();
+                children.dedup();
+                families.push((*parent, children));
+            }
+        }
+        families
+    }
+    /// The definitions as they are, where this is a catalog with other families.
+    pub fn base(&self) -> Option<&Arc<Catalog>> {
+        self.base.as_ref()
+    }
     /// Sequences owned by the table's columns.
     pub fn sequences_of(&self, table: Oid) -> &[Oid] {
         self.links.get(&table).map_or(&[], |l| &l.sequences)

@@ -143,7 +143,14 @@ pub struct Catalog {
     default_acls: Arc<Vec<Arc<DefaultPrivilegesDef>>>,
     /// By member.
     memberships: Map<Oid, Arc<Vec<Arc<MembershipDef>>>>,
+    /// Partitions that DETACH CONCURRENTLY has taken from their tables' children, and is not through with.
+    detaching: Arc<Vec<Oid>>,
+    /// The catalog that this one differs from by what it takes for tables' children: see [`Catalog::with_families`].
+    base: Option<Arc<Catalog>>,
 }
+
+/// A table, and its children as they are to be taken.
+pub type FamilyOf = (Oid, Vec<Oid>);
 
 /// What belongs to or points at a table, another relation or a type.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -273,7 +280,10 @@ impl Catalog {
             }
             Object::Table(d) => {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
-                for parent in &d.parents {
+                if d.detaching.is_some() {
+                    Arc::make_mut(&mut self.detaching).push(oid);
+                }
+                for parent in d.parents.iter().filter(|_| d.detaching.is_none()) {
                     let children = &mut self.links_mut(*parent).children;
                     children.push(oid);
                     children.sort();
@@ -367,6 +377,9 @@ impl Catalog {
             }
             Object::Table(d) => {
                 self.forget_name(d.schema, &d.name, oid);
+                if d.detaching.is_some() {
+                    Arc::make_mut(&mut self.detaching).retain(|t| *t != oid);
+                }
                 for parent in &d.parents {
                     self.links_mut(*parent).children.retain(|c| *c != oid);
                 }

@@ -90,6 +90,8 @@ pub struct Merge {
     pub with: Vec<Cte>,
     pub recursive: bool,
     pub table: Name,
+    /// Not its children.
+    pub only: bool,
     pub alias: Option<String>,
     pub source: TableRef,
     pub on: Expr,

@@ -1,4 +1,4 @@
-//! What may stand behind a constraint: `DEFERRABLE`, `INITIALLY DEFERRED`, `NOT VALID`.
+//! What may stand behind a constraint: `DEFERRABLE`, `INITIALLY DEFERRED`, `NOT VALID`, `NOT ENFORCED`.
 
 use throng_types::error::state;
 use throng_types::{Error, Result};
@@ -37,10 +37,16 @@ impl Parser<'_> {
                 continue;
             }
             if self.words(&["not", "enforced"]) {
-                return Err(self.unsupported("NOT ENFORCED constraints", pos));
+                found.enforce(false, pos)?;
+                continue;
             }
             if self.word("enforced") {
+                found.enforce(true, pos)?;
                 continue;
+            }
+            let may_wait = found.deferrable == Some(true) || found.deferred == Some(true);
+            if found.enforced == Some(false) && may_wait {
+                return Err(self.unsupported("a deferrable constraint that is NOT ENFORCED", pos));
             }
             return Ok(found);
         }
@@ -55,6 +61,9 @@ pub(super) struct Attributes {
     pub not_valid: bool,
     deferrable: Option<bool>,
     deferred: Option<bool>,
+    pub enforced: Option<bool>,
+    /// Where it is said to be enforced or not.
+    pub enforced_at: Option<(Pos, &'static str)>,
     /// Where it is said to be deferrable, or deferred.
     pub deferrable_at: Option<Pos>,
     first: Option<(Pos, &'static str)>,
@@ -96,12 +105,28 @@ impl Attributes {
         Ok(())
     }
 
+    /// ENFORCED or NOT ENFORCED, said at `at`.
+    fn enforce(&mut self, enforced: bool, at: Pos) -> Result<()> {
+        let word = if enforced { "ENFORCED" } else { "NOT ENFORCED" };
+        self.enforced_at.get_or_insert((at, word));
+        let message = match self.enforced {
+            Some(_) if self.of_column => "multiple ENFORCED/NOT ENFORCED clauses not allowed",
+            Some(before) if before != enforced => "conflicting constraint properties",
+            _ => {
+                self.enforced = Some(enforced);
+                return Ok(());
+            }
+        };
+        Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1))
+    }
+
     pub fn misplaced(&self) -> Option<(Pos, &'static str)> {
         self.first
     }
 
     pub fn deferral(&self) -> Deferral {
         match (self.deferrable, self.deferred) {
+            _ if self.enforced == Some(false) => Deferral::Never,
             (_, Some(true)) => Deferral::InitiallyDeferred,
             (Some(true), _) => Deferral::InitiallyImmediate,
             _ => Deferral::NotDeferrable,

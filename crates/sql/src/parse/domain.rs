@@ -163,6 +163,9 @@ impl Parser<'_> {
             let what = "a deferrable constraint of a domain";
             return Err(self.unsupported(what, at));
         }
+        if let Some((at, _)) = attributes.enforced_at {
+            return Err(self.unsupported("a constraint of a domain that may be NOT ENFORCED", at));
+        }
         let not_valid = attributes.not_valid;
         Ok(DomainChange::AddCheck {
             name,

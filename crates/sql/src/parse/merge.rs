@@ -8,7 +8,7 @@ use super::ast::*;
 impl Parser<'_> {
     pub(super) fn merge(&mut self, with: Vec<Cte>, recursive: bool) -> Result<Statement> {
         self.keywords(&["merge", "into"])?;
-        let table = self.table_name()?;
+        let (table, only) = self.table_name_only()?;
         let alias = self.target_alias()?;
         self.keyword("using")?;
         let source = self.table_ref()?;
@@ -23,6 +23,7 @@ impl Parser<'_> {
             with,
             recursive,
             table,
+            only,
             alias,
             source,
             on,

@@ -364,6 +364,18 @@ impl Parser<'_> {
             let message = format!("{what} constraints cannot be marked DEFERRABLE");
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(at + 1));
         }
+        let what = match &kind {
+            TableConstraintKind::Check(_) | TableConstraintKind::ForeignKey { .. } => None,
+            TableConstraintKind::PrimaryKey { .. } => Some("PRIMARY KEY"),
+            TableConstraintKind::NotNull(_) => Some("NOT NULL"),
+            _ => Some("UNIQUE"),
+        };
+        if let (Some(what), Some(false), Some((at, _))) =
+            (what, attributes.enforced, attributes.enforced_at)
+        {
+            let message = format!("{what} constraints cannot be marked NOT ENFORCED");
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(at + 1));
+        }
         Ok(TableConstraint {
             name,
             kind,
@@ -591,6 +603,14 @@ impl Parser<'_> {
         );
         let attributes = self.constraint_attributes(true)?;
         if let Some((at, word)) = attributes.misplaced().filter(|_| !may_be_deferred) {
+            let message = format!("misplaced {word} clause");
+            return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
+        }
+        let may_be_ignored = matches!(
+            kind,
+            ColumnConstraintKind::Check(_) | ColumnConstraintKind::References(_)
+        );
+        if let Some((at, word)) = attributes.enforced_at.filter(|_| !may_be_ignored) {
             let message = format!("misplaced {word} clause");
             return Err(Error::new(state::SYNTAX_ERROR, message).position(at + 1));
         }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use throng_types::{Result, SqlType};
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result, SqlType};
 
 use super::access::{TableRef, Wanted};
 use super::{
@@ -61,7 +62,16 @@ fn for_child(expr: &Expr, parent: RelId, kin: &Kin) -> Expr {
 impl Planner<'_> {
     /// Whether reading the table is reading others, too.
     pub(super) fn has_kin(&self, table: &TableDef) -> bool {
-        table.is_partitioned() || !self.ctx.catalog.children_of(table.oid).is_empty()
+        let children = self.ctx.catalog.children_of(table.oid);
+        table.is_partitioned() || children.iter().any(|child| !self.is_elsewhere(*child))
+    }
+
+    /// Whether it is another session's temporary table.
+    fn is_elsewhere(&self, table: Oid) -> bool {
+        let table = self.ctx.catalog.table(table);
+        table.is_some_and(|t| {
+            t.persistence.is_temporary() && Some(t.schema) != self.ctx.temporary_schema
+        })
     }
 
     /// The tables behind an entry, the same each time.
@@ -80,11 +90,15 @@ impl Planner<'_> {
             }
             false => {
                 let all = catalog.descendants(table.oid).into_iter();
-                all.filter_map(|oid| catalog.table(oid).cloned()).collect()
+                let here = all.filter(|oid| *oid == table.oid || !self.is_elsewhere(*oid));
+                here.filter_map(|oid| catalog.table(oid).cloned()).collect()
             }
         };
         let mut members = Vec::with_capacity(tables.len());
         for child in tables {
+            if catalog.base().is_some() {
+                must_still_fit(table, &child)?;
+            }
             members.push(Kin {
                 rel: self.new_rel(),
                 columns: columns_in_child(table, &child),
@@ -285,6 +299,29 @@ impl Planner<'_> {
         });
         expr
     }
+}
+
+/// XX000 or 42611 for a child that is none any more and has become another since it was one.
+fn must_still_fit(parent: &TableDef, child: &TableDef) -> Result<()> {
+    for (_, column) in parent.live_columns() {
+        let own = child.attnum(&column.name).map(|n| child.column(n));
+        let what = format!(
+            "attribute \"{}\" of relation \"{}\"",
+            column.name, child.name
+        );
+        match own {
+            None => {
+                let message = format!("could not find inherited {what}");
+                return Err(Error::new(state::INTERNAL_ERROR, message));
+            }
+            Some(own) if own.ty != column.ty => {
+                let message = format!("{what} does not match parent's type");
+                return Err(Error::new(state::INVALID_COLUMN_DEFINITION, message));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
 }
 
 fn wanted_of(wanted: &Wanted, parent: RelId, kin: &Kin) -> Wanted {

@@ -1,12 +1,13 @@
 //! MERGE: a join of the source with the target, and what is computed from its rows.
 
-use throng_types::{Error, Result};
+use throng_types::Result;
 
 use super::access::Wanted;
 use super::write::{Planned, only_places, row_and_tid, write_cost};
 use super::{Columns, MergeNode, Node, Planner, StatementTag, TableLock};
 use crate::expr::{Expr, system};
 use crate::query::{FromItem, Merge, MergeAction, MergeWrite};
+use crate::route::Routing;
 
 impl Planner<'_> {
     pub(super) fn merge(&mut self, merge: Merge) -> Result<Planned> {
@@ -23,19 +24,21 @@ impl Planner<'_> {
             returning,
             row,
             new,
+            only,
         } = merge;
-        if self.has_kin(&table) || table.bound.is_some() {
-            return Err(Error::unsupported(
-                "MERGE into a table with children or a partition",
-            ));
-        }
         self.lock(table.oid, TableLock::RowExclusive);
+        self.target = Some(rel);
         let mut conditions = Vec::new();
         if let Some(filter) = filter {
             filter.conjuncts(&mut conditions);
         }
         let alias = from.iter().find_map(|item| alias_of(item, rel));
         let input = self.from(&from, conditions, &Wanted::default())?;
+        let family = self.target_family(&table, rel, only, &input.columns)?;
+        let routing = Routing::of(&table, self.ctx.catalog, self.ctx.eval)?;
+        for leaf in routing.iter().flat_map(|routing| &routing.leaves) {
+            self.lock(leaf.table.oid, TableLock::RowExclusive);
+        }
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
         let matched = self.place(matched, &input.columns)?;
         let visible = visible.map(|e| self.place(e, &input.columns)).transpose()?;
@@ -48,7 +51,12 @@ impl Planner<'_> {
         let generated = self.assigned(generated, &whole)?;
         let checks = self.checks(checks, &whole, &table, row)?;
         whole.push(Some((row, system::MERGE_ACTION)));
-        let whole = whole.join(&row_and_tid(&table, new)).join(&input.columns);
+        let mut after = row_and_tid(&table, new);
+        if family.is_some() {
+            whole.push(Some((row, system::TABLEOID)));
+            after.push(Some((new, system::TABLEOID)));
+        }
+        let whole = whole.join(&after).join(&input.columns);
         let (returning, output) = self.returning(&returning, &whole, &table, &[row, new, rel])?;
         let types = returning.iter().map(Expr::ty).collect();
         let cost = write_cost(&input.plan.cost);
@@ -65,6 +73,8 @@ impl Planner<'_> {
             generated,
             checks,
             returning,
+            family,
+            routing: routing.map(Box::new),
         };
         Ok((
             StatementTag::Merge,

@@ -64,6 +64,8 @@ pub struct PlanContext<'a> {
     pub stats: &'a dyn Stats,
     /// For folding constants.
     pub eval: EvalContext<'a>,
+    /// The session's own: temporary tables of others have no rows for it.
+    pub temporary_schema: Option<Oid>,
     pub enable_seqscan: bool,
     pub enable_indexscan: bool,
     pub enable_hashjoin: bool,
@@ -273,7 +275,7 @@ impl Planner<'_> {
         let whole = kinds.into_iter().filter_map(|kind| match kind {
             QueryKind::Update(update) => Some((update.rel, &update.table, update.only)),
             QueryKind::Delete(delete) => Some((delete.rel, &delete.table, delete.only)),
-            QueryKind::Merge(merge) => Some((merge.rel, &merge.table, true)),
+            QueryKind::Merge(merge) => Some((merge.rel, &merge.table, merge.only)),
             QueryKind::Select(_) | QueryKind::Insert(_) => None,
         });
         for (rel, table, only) in whole {

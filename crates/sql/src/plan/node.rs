@@ -538,7 +538,8 @@ pub struct DeleteNode {
 }
 
 /// Row of `matched`, `visible` and `actions`: the input row. Row of `checks`: the new row. Row of `returning`: the target's
-/// row (of a DELETE the old one), its ctid, what was done; the new row (of a DELETE NULLs), its ctid; then the input row.
+/// row (of a DELETE the old one), its ctid, what was done; the new row (of a DELETE NULLs), its ctid; then the input row. In a
+/// family, each of the two has its table at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergeNode {
     pub rel: RelId,
@@ -560,4 +561,8 @@ pub struct MergeNode {
     pub generated: Vec<(u16, Expr)>,
     pub checks: Vec<CheckExpr>,
     pub returning: Vec<Expr>,
+    /// The target is this table and those below it.
+    pub family: Option<Box<Family>>,
+    /// Where new rows go, if the target is partitioned or a partition.
+    pub routing: Option<Box<Routing>>,
 }

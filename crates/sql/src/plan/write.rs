@@ -229,7 +229,7 @@ impl Planner<'_> {
     }
 
     /// The tables behind the target, where it has children and they are meant.
-    fn target_family(
+    pub(super) fn target_family(
         &mut self,
         table: &Arc<TableDef>,
         rel: RelId,

@@ -107,7 +107,7 @@ fn report(core: &Core, circle: &[Edge]) -> Error {
 
 pub(super) fn wanted(on: &WaitOn) -> (LockMode, LockTag) {
     match on {
-        WaitOn::Lock { tag, node } => (node.mode, *tag),
+        WaitOn::Lock { tag, node } | WaitOn::Holders { tag, node } => (node.mode, *tag),
         WaitOn::Xid { xid, .. } => (LockMode::Share, LockTag::Transaction(*xid)),
     }
 }
@@ -126,6 +126,7 @@ fn owners(core: &Core) -> HashMap<Xid, u32> {
 fn blockers(core: &Core, owners: &HashMap<Xid, u32>, on: &WaitOn) -> Vec<Blocker> {
     match on {
         WaitOn::Lock { tag, node } => core.locks.blockers(*tag, node),
+        WaitOn::Holders { tag, node } => core.locks.watched(*tag, node),
         WaitOn::Xid { xid, node, .. } => holder_of(core, owners, *xid, node).into_iter().collect(),
     }
 }

@@ -148,6 +148,7 @@ impl<'a> Ticket<'a> {
                     core.locks.release(node.pid, *tag, node.mode.bit());
                 }
             }
+            WaitOn::Holders { tag, node } => core.locks.unwatch(*tag, node),
             WaitOn::Xid { xid, node, .. } => core.xids.remove(*xid, node),
         }
         self.session.note_not_waiting();
@@ -293,6 +294,22 @@ impl SessionEntry {
             self.wait_in_queue(WaitOn::Lock { tag, node }).await?;
         }
         strong.keep();
+        Ok(())
+    }
+
+    /// Waits until those who hold a mode that `mode` excludes have given it up; who comes after them is not waited for, and nobody
+    /// waits for us.
+    pub(crate) async fn wait_for_holders(
+        self: &Arc<Self>,
+        tag: LockTag,
+        mode: LockMode,
+    ) -> Result<()> {
+        let core = self.core();
+        // While it lives, locks are given back in the table, where we are seen.
+        let _strong = Strong::raise(core, tag, mode);
+        if let Some(node) = core.locks.watch(self.pid(), tag, mode) {
+            self.wait_in_queue(WaitOn::Holders { tag, node }).await?;
+        }
         Ok(())
     }
 

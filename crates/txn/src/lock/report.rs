@@ -96,7 +96,7 @@ impl<'a> WaitLog<'a> {
 /// Who holds the lock and who waits for it.
 fn queue(core: &Core, on: &WaitOn) -> String {
     let (holders, waiters) = match on {
-        WaitOn::Lock { tag, .. } => core.locks.queue(*tag),
+        WaitOn::Lock { tag, .. } | WaitOn::Holders { tag, .. } => core.locks.queue(*tag),
         WaitOn::Xid { xid, node, .. } => {
             let holder = super::deadlock::holder(core, *xid, node);
             (holder.into_iter().collect(), core.xids.queue(*xid))

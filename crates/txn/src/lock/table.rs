@@ -4,6 +4,8 @@
 //! holds it or waits for it. Waiters are served in order of arrival, with PostgreSQL's one exception: who already holds the
 //! lock in a mode that an earlier waiter has to wait for goes before that waiter (there would be a deadlock otherwise).
 //! Whoever releases grants: a waiter wakes up holding the lock, and nobody can take it from under its nose.
+//!
+//! A watcher wants nothing but to see those go who held a lock when it came ([`LockTable::watch`]): it stands in nobody's way.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -36,6 +38,13 @@ struct LockState {
     /// How many hold each mode.
     counts: [u32; 9],
     queue: VecDeque<Arc<WaitNode>>,
+    watchers: Vec<Watcher>,
+}
+
+/// Waits until these sessions have let go of what its mode excludes.
+struct Watcher {
+    node: Arc<WaitNode>,
+    pids: Vec<u32>,
 }
 
 struct Holder {
@@ -137,8 +146,26 @@ impl LockState {
         }
     }
 
+    /// Lets the watchers go who have nobody left to wait for.
+    fn relieve(&mut self, woken: &mut Vec<Arc<WaitNode>>) {
+        let mut watchers = std::mem::take(&mut self.watchers);
+        watchers.retain_mut(|watcher| {
+            let conflicts = watcher.node.mode.conflict_mask();
+            watcher
+                .pids
+                .retain(|pid| self.held_by(*pid) & conflicts != 0);
+            let waits = !watcher.pids.is_empty();
+            if !waits {
+                watcher.node.grant();
+                woken.push(watcher.node.clone());
+            }
+            waits
+        });
+        self.watchers = watchers;
+    }
+
     fn is_unused(&self) -> bool {
-        self.holders.is_empty() && self.queue.is_empty()
+        self.holders.is_empty() && self.queue.is_empty() && self.watchers.is_empty()
     }
 }
 
@@ -189,6 +216,55 @@ impl LockTable {
         Some(node)
     }
 
+    /// Waits for nothing but that everybody else who holds a mode that `mode` excludes gives it up. `None`: nobody does.
+    pub(crate) fn watch(&self, pid: u32, tag: LockTag, mode: LockMode) -> Option<Arc<WaitNode>> {
+        let mut partition = self.partition(&tag).lock();
+        let state = partition.get_mut(&tag)?;
+        let in_the_way = |h: &&Holder| h.pid != pid && h.modes & mode.conflict_mask() != 0;
+        let pids: Vec<u32> = state
+            .holders
+            .iter()
+            .filter(in_the_way)
+            .map(|h| h.pid)
+            .collect();
+        if pids.is_empty() {
+            return None;
+        }
+        let node = Arc::new(WaitNode::new(pid, mode));
+        let watcher = Watcher {
+            node: node.clone(),
+            pids,
+        };
+        state.watchers.push(watcher);
+        Some(node)
+    }
+
+    /// Takes a watcher back, if it still waits.
+    pub(crate) fn unwatch(&self, tag: LockTag, node: &Arc<WaitNode>) {
+        let mut partition = self.partition(&tag).lock();
+        let Entry::Occupied(mut entry) = partition.entry(tag) else {
+            return;
+        };
+        let watchers = &mut entry.get_mut().watchers;
+        watchers.retain(|w| !Arc::ptr_eq(&w.node, node));
+        if entry.get().is_unused() {
+            entry.remove();
+        }
+    }
+
+    /// Whom a watcher waits for.
+    pub(crate) fn watched(&self, tag: LockTag, node: &Arc<WaitNode>) -> Vec<Blocker> {
+        let partition = self.partition(&tag).lock();
+        let watchers = partition.get(&tag).map_or(&[][..], |state| &state.watchers);
+        let found = watchers.iter().find(|w| Arc::ptr_eq(&w.node, node));
+        let pids = found.map_or(&[][..], |watcher| &watcher.pids);
+        let blocker = |pid: &u32| Blocker {
+            pid: *pid,
+            queued: false,
+        };
+        pids.iter().map(blocker).collect()
+    }
+
     /// Gives modes back and serves the queue.
     pub(crate) fn release(&self, pid: u32, tag: LockTag, mask: ModeMask) {
         self.change(tag, |state| state.ungrant(pid, mask));
@@ -227,6 +303,7 @@ impl LockTable {
             };
             let result = change(entry.get_mut());
             entry.get_mut().serve(&mut woken);
+            entry.get_mut().relieve(&mut woken);
             if entry.get().is_unused() {
                 entry.remove();
             }

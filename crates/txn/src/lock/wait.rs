@@ -70,6 +70,11 @@ pub(crate) enum WaitOn {
         tag: LockTag,
         node: std::sync::Arc<WaitNode>,
     },
+    /// That those who hold it let go, not the lock itself.
+    Holders {
+        tag: LockTag,
+        node: std::sync::Arc<WaitNode>,
+    },
     Xid {
         xid: Xid,
         node: std::sync::Arc<WaitNode>,
@@ -81,14 +86,16 @@ pub(crate) enum WaitOn {
 impl WaitOn {
     pub(crate) fn node(&self) -> &std::sync::Arc<WaitNode> {
         match self {
-            WaitOn::Lock { node, .. } | WaitOn::Xid { node, .. } => node,
+            WaitOn::Lock { node, .. } | WaitOn::Holders { node, .. } | WaitOn::Xid { node, .. } => {
+                node
+            }
         }
     }
 
     /// A transaction is waited for because of a row: that is what it is counted under, where it is known.
     pub(crate) fn event(&self) -> (WaitEvent, Object) {
         match *self {
-            WaitOn::Lock { tag, .. } => match tag {
+            WaitOn::Lock { tag, .. } | WaitOn::Holders { tag, .. } => match tag {
                 LockTag::Relation(oid) => (WaitEvent::LockRelation, Object::relation(oid.0)),
                 LockTag::Object { class, object } => {
                     (WaitEvent::LockObject, Object::catalog(class.0, object.0))

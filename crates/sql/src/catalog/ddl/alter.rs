@@ -277,15 +277,7 @@ impl Run<'_> {
                 constraint,
                 deferral,
             } => {
-                if let Some(found) = self.catalog().constraint(*constraint).cloned() {
-                    let referenced = found.foreign_key().map_or(found.table, |k| k.ref_table);
-                    self.checked_at_once(&[found.table, referenced], *deferral)?;
-                    self.edit.put(ConstraintDef {
-                        deferral: *deferral,
-                        ..(*found).clone()
-                    });
-                }
-                return Ok(());
+                return self.alter_deferral(*constraint, *deferral);
             }
             AlterTable::SetOptions(options) => {
                 for (name, value) in options {
@@ -377,6 +369,10 @@ impl Run<'_> {
         let Some(constraint) = self.catalog().constraint(oid).cloned() else {
             return Ok(());
         };
+        if !constraint.deferral.is_enforced() {
+            let message = "cannot validate NOT ENFORCED constraint";
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+        }
         if constraint.validated {
             return Ok(());
         }

@@ -91,6 +91,7 @@ impl Run<'_> {
             parents: create.parents.clone(),
             partitioned: create.partitioned.clone(),
             bound: create.bound.clone(),
+            detaching: None,
         };
         // The table first, so that its sequences' names avoid it.
         self.put_table(table.clone());
@@ -332,10 +333,10 @@ impl Run<'_> {
                     table,
                     name.clone(),
                     kind,
-                    fresh || !new.not_valid,
+                    fresh || new.is_checked(),
                     (new.deferral, new.lineage),
                 );
-                if !fresh && !new.not_valid {
+                if !fresh && new.is_checked() {
                     self.work(Work::CheckRows {
                         table,
                         name,
@@ -423,7 +424,6 @@ impl Run<'_> {
             false => (names.join("_"), "key", "UNIQUE"),
         };
         self.key_covers_partitions(table, key, what)?;
-        self.checked_at_once(&[table.oid], new.deferral)?;
         let name = match &new.name {
             Some(name) => name.clone(),
             None => self.free_relation_name(table.schema, &table.name, &part, label),
@@ -557,7 +557,6 @@ impl Run<'_> {
             Some(oid) => self.table(*oid)?,
             None => self.table(table.oid)?,
         };
-        self.checked_at_once(&[table.oid, target.oid], new.deferral)?;
         let (ref_columns, ref_index) = self.referenced_key(&target, ref_columns, key.len())?;
         if self.catalog().is_deferrable(ref_index) {
             let message = format!(
@@ -600,10 +599,10 @@ impl Run<'_> {
             on_delete: *on_delete,
             match_full: *match_full,
         });
-        let valid = fresh || !new.not_valid;
+        let valid = (fresh || !new.not_valid) && new.deferral.is_enforced();
         let how = (new.deferral, new.lineage);
         let constraint = self.put_constraint(table.oid, name, kind, valid, how);
-        if !fresh && !new.not_valid {
+        if !fresh && new.is_checked() {
             self.work(Work::CheckForeignKey { constraint });
         }
         self.spread_foreign_key(constraint, fresh)

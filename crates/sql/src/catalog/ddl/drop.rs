@@ -211,7 +211,8 @@ impl Run<'_> {
 
     /// Partitions are parts of their table; other children depend on it.
     fn collect_children(&self, table: Oid, found: &mut Collector) {
-        for child in self.catalog().children_of(table) {
+        let detaching = self.catalog().detaching_of(table).map(|t| t.oid);
+        for child in self.catalog().children_of(table).iter().chain(&detaching) {
             let partition = self
                 .catalog()
                 .table(*child)

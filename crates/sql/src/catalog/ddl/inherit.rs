@@ -9,8 +9,13 @@ use super::Run;
 use super::alter::next_value;
 use super::names::rename_in_text;
 use super::rows::slots_replaced;
-use crate::catalog::{Catalog, ConstraintDef, ConstraintKind, Lineage, TableDef};
-use crate::command::{AlterTable, NewColumn, NewConstraint, NewConstraintKind, Target, TargetKind};
+use crate::bind::other_kind;
+use crate::catalog::{
+    Catalog, ColumnDef, ConstraintDef, ConstraintKind, Generated, Lineage, TableDef,
+};
+use crate::command::{
+    AlterTable, NewColumn, NewConstraint, NewConstraintKind, SetExpression, Target, TargetKind,
+};
 use crate::expr::Expr;
 
 fn bad(message: String) -> Error {
@@ -38,6 +43,17 @@ impl Change<'_> {
         self.before.constraint(oid).map(|c| c.name.as_str())
     }
 
+    /// How a column is computed, where it is the child's.
+    fn generated_in(&self, child: &TableDef, generated: &Generated) -> Generated {
+        let names = generated.columns.iter().map(|n| self.column_name(*n));
+        let mut columns: Vec<u16> = names.filter_map(|name| child.attnum(name)).collect();
+        columns.sort_unstable();
+        Generated {
+            columns,
+            ..generated.clone()
+        }
+    }
+
     /// An expression over the parent's row, over the child's.
     fn over(&self, child: &TableDef, expr: &Expr) -> Expr {
         slots_replaced(expr.clone(), &mut |slot| {
@@ -58,6 +74,14 @@ impl Run<'_> {
     ) -> Result<()> {
         let children = self.catalog().children_of(oid).to_vec();
         let old = self.table(oid)?;
+        if old.detaching.is_some() {
+            let message = format!(
+                "cannot alter partition \"{}\" with an incomplete detach",
+                old.name
+            );
+            return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                .hint(super::partition::FINALIZE));
+        }
         if children.is_empty() && old.parents.is_empty() && !old.is_partitioned() {
             for action in actions {
                 match action {
@@ -191,6 +215,19 @@ impl Run<'_> {
                     return Err(bad(message.to_owned()).hint("Do not specify the ONLY keyword."));
                 }
                 Ok(())
+            }
+            AlterTable::DropExpression { attnum } => {
+                if alone {
+                    let message =
+                        "ALTER TABLE / DROP EXPRESSION must be applied to child tables too";
+                    return Err(bad(message.to_owned()));
+                }
+                match known(*attnum).is_some_and(|column| column.inherited > 0) {
+                    true => Err(bad(
+                        "cannot drop generation expression from inherited column".to_owned(),
+                    )),
+                    false => Ok(()),
+                }
             }
             AlterTable::SetNotNull { .. } if alone => Err(bad(
                 "constraint must be added to child tables too".to_owned(),
@@ -337,10 +374,18 @@ impl Run<'_> {
                 default: default.clone(),
                 sequence: *sequence,
             }),
-            AlterTable::SetExpression(_) | AlterTable::DropExpression { .. } => {
-                return Err(Error::unsupported(
-                    "a generated column of a table with children",
-                ));
+            AlterTable::SetExpression(set) => Some(AlterTable::SetExpression(SetExpression {
+                attnum: place(set.attnum).ok_or_else(|| missing(set.attnum))?,
+                generated: change.generated_in(child, &set.generated),
+                value: change.over(child, &set.value),
+                checks: set
+                    .checks
+                    .iter()
+                    .map(|(name, check)| (name.clone(), change.over(child, check)))
+                    .collect(),
+            })),
+            AlterTable::DropExpression { attnum } => {
+                place(*attnum).map(|attnum| AlterTable::DropExpression { attnum })
             }
             AlterTable::SetNotNull { attnum, value } => {
                 let value = value.as_ref().map(|value| change.over(child, value));
@@ -433,11 +478,6 @@ impl Run<'_> {
         column: &NewColumn,
     ) -> Result<Option<AlterTable>> {
         let name = &column.def.name;
-        if column.def.generated.is_some() {
-            return Err(Error::unsupported(
-                "a generated column of a table with children",
-            ));
-        }
         if let Some(at) = child.attnum(name) {
             if child.column(at).ty != column.def.ty {
                 return Err(misfit(format!(
@@ -445,6 +485,7 @@ impl Run<'_> {
                     child.name
                 )));
             }
+            same_generation(&column.def, child.column(at))?;
             self.with_column(child, at, |c| c.inherited += 1);
             let message = format!(
                 "merging definition of column \"{name}\" for child \"{}\"",
@@ -456,6 +497,10 @@ impl Run<'_> {
         let mut own = column.clone();
         own.def.inherited = 1;
         own.def.local = false;
+        if let Some(generated) = &column.def.generated {
+            own.def.generated = Some(change.generated_in(child, generated));
+            own.generated = column.generated.as_ref().map(|e| change.over(child, e));
+        }
         if own.sequence.take().is_some()
             && let Some(made) = change.new.attnum(name).map(|n| change.new.column(n))
         {
@@ -692,7 +737,6 @@ impl Run<'_> {
                 parent.name, def.name
             )));
         }
-        refuse_generated(&parent, &def)?;
         for (_, column) in parent.live_columns() {
             let Some(at) = def.attnum(&column.name) else {
                 return Err(misfit(format!(
@@ -714,6 +758,7 @@ impl Run<'_> {
                     column.name
                 )));
             }
+            same_generation(column, own)?;
             own.inherited += 1;
         }
         def.parents.push(parent.oid);
@@ -752,6 +797,13 @@ impl Run<'_> {
             if own.lineage.no_inherit {
                 let message = format!(
                     "constraint \"{}\" conflicts with non-inherited constraint on child table \"{name}\"",
+                    constraint.name
+                );
+                return Err(Error::new(state::INVALID_OBJECT_DEFINITION, message));
+            }
+            if constraint.deferral.is_enforced() && !own.deferral.is_enforced() {
+                let message = format!(
+                    "constraint \"{}\" conflicts with NOT ENFORCED constraint on child table \"{name}\"",
                     constraint.name
                 );
                 return Err(Error::new(state::INVALID_OBJECT_DEFINITION, message));
@@ -799,13 +851,19 @@ impl Run<'_> {
     }
 }
 
-/// Columns that are computed are not handed down yet.
-pub(super) fn refuse_generated(parent: &TableDef, child: &TableDef) -> Result<()> {
-    let mut columns = parent.live_columns().chain(child.live_columns());
-    match columns.any(|(_, c)| c.generated.is_some()) {
-        true => Err(Error::unsupported(
-            "a generated column of a table with children",
-        )),
-        false => Ok(()),
+/// A child's columns are computed where its parent's are, in the same way though perhaps from something else.
+pub(super) fn same_generation(parent: &ColumnDef, child: &ColumnDef) -> Result<()> {
+    let name = &child.name;
+    match (&parent.generated, &child.generated) {
+        (Some(_), None) => Err(misfit(format!(
+            "column \"{name}\" in child table must be a generated column"
+        ))),
+        (None, Some(_)) => Err(misfit(format!(
+            "column \"{name}\" in child table must not be a generated column"
+        ))),
+        (Some(of_parent), Some(own)) if of_parent.stored != own.stored => {
+            Err(other_kind(name, of_parent, own))
+        }
+        _ => Ok(()),
     }
 }

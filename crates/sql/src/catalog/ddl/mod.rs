@@ -95,6 +95,8 @@ pub enum Work {
     CheckDomain(DomainTest),
     /// 23503 for a row of the constraint's table without its referenced row.
     CheckForeignKey { constraint: Oid },
+    /// 23503 for a row of the constraint's table that points at a row of a partition that goes.
+    CheckPointsElsewhere { constraint: Oid, partition: Oid },
     /// CREATE TABLE AS: insert the query's rows.
     Fill { table: Oid, query: Box<BoundQuery> },
 }
@@ -210,7 +212,11 @@ impl Run<'_> {
                 partition,
                 bound,
             } => self.attach_partition(*table, *partition, bound),
-            Ddl::DetachPartition { table, partition } => self.detach_partition(*table, *partition),
+            Ddl::DetachPartition {
+                table,
+                partition,
+                step,
+            } => self.detach_partition(*table, *partition, *step),
             Ddl::AttachIndex { index, partition } => {
                 self.attach_index_partition(*index, *partition)
             }

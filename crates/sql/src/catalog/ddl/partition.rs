@@ -7,10 +7,16 @@ use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
 use crate::catalog::partition::check::check_bound;
-use crate::catalog::partition::{PartitionBound, Partitions, columns_in_child};
+use crate::catalog::partition::{PartitionBound, PartitionStrategy, Partitions, columns_in_child};
+use crate::catalog::system::partition::constraint_definition;
 use crate::catalog::{
     ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, Lineage, TableDef,
 };
+use crate::command::Detach;
+
+/// What helps where a DETACH CONCURRENTLY has not been completed.
+pub(super) const FINALIZE: &str =
+    "Use ALTER TABLE ... DETACH PARTITION ... FINALIZE to complete the pending detach operation.";
 
 fn unsupported(message: impl Into<String>) -> Error {
     Error::new(state::FEATURE_NOT_SUPPORTED, message)
@@ -105,7 +111,7 @@ impl Run<'_> {
                 && i.nulls_not_distinct == index.nulls_not_distinct
                 && i.primary == index.primary
                 && (index.constraint.is_none() || i.constraint.is_some())
-                && !self.is_deferrable(i.constraint)
+                && self.deferral_of(i.constraint) == self.deferral_of(index.constraint)
         };
         let found = self.catalog().indexes_of(child).iter().find(fits).cloned();
         if let Some(found) = found {
@@ -151,7 +157,7 @@ impl Run<'_> {
                     name.clone(),
                     kind,
                     true,
-                    (Deferral::default(), lineage),
+                    (self.deferral_of(index.constraint), lineage),
                 ))
             }
         };
@@ -174,22 +180,51 @@ impl Run<'_> {
         self.spread_index(oid, fresh)
     }
 
-    fn is_deferrable(&self, constraint: Option<Oid>) -> bool {
+    fn deferral_of(&self, constraint: Option<Oid>) -> Deferral {
         let found = constraint.and_then(|c| self.catalog().constraint(c));
-        found.is_some_and(|c| c.deferral.is_deferrable())
+        found.map_or(Deferral::default(), |c| c.deferral)
     }
 
-    /// 0A000 for a constraint of a partitioned table, or that points at one, that is checked later than at once.
-    pub(super) fn checked_at_once(&self, tables: &[Oid], deferral: Deferral) -> Result<()> {
-        let partitioned = |oid: &Oid| {
-            self.catalog()
-                .table(*oid)
-                .is_some_and(|t| t.is_partitioned())
-        };
-        if deferral.is_deferrable() && tables.iter().any(partitioned) {
-            return Err(Error::unsupported(
-                "a deferrable constraint of or to a partitioned table",
-            ));
+    /// ALTER CONSTRAINT, of a partitioned table for its partitions too.
+    pub(super) fn alter_deferral(&mut self, constraint: Oid, deferral: Deferral) -> Result<()> {
+        let found = self.catalog().constraint(constraint).cloned();
+        if let Some((found, parent)) = found.as_ref().and_then(|c| Some((c, c.lineage.parent?))) {
+            let (table, of) = (self.table(found.table)?, self.catalog().constraint(parent));
+            let of = of.cloned().unwrap_or_else(|| found.clone());
+            let message = format!(
+                "cannot alter constraint \"{}\" on relation \"{}\"",
+                found.name, table.name
+            );
+            let detail = format!(
+                "Constraint \"{}\" is derived from constraint \"{}\" of relation \"{}\".",
+                found.name,
+                of.name,
+                self.table(of.table)?.name
+            );
+            return Err(unsupported(message)
+                .detail(detail)
+                .hint("You may alter the constraint it derives from instead."));
+        }
+        let mut next = vec![constraint];
+        while let Some(oid) = next.pop() {
+            let Some(found) = self.catalog().constraint(oid).cloned() else {
+                continue;
+            };
+            self.touch(found.table);
+            for child in self.catalog().children_of(found.table) {
+                let own = self.catalog().constraints_of(*child).iter();
+                next.extend(own.filter(|c| c.lineage.parent == Some(oid)).map(|c| c.oid));
+            }
+            // What has not been looked after meanwhile is looked at.
+            let again = deferral.is_enforced() && !found.deferral.is_enforced();
+            if again {
+                self.work(Work::CheckForeignKey { constraint: oid });
+            }
+            self.edit.put(ConstraintDef {
+                deferral,
+                validated: (found.validated || again) && deferral.is_enforced(),
+                ..(*found).clone()
+            });
         }
         Ok(())
     }
@@ -239,7 +274,7 @@ impl Run<'_> {
             c.lineage.parent.is_none()
                 && c.foreign_key() == Some(&own)
                 && c.validated
-                && !c.deferral.is_deferrable()
+                && c.deferral == constraint.deferral
         };
         let lineage = Lineage {
             inherited: 1,
@@ -286,7 +321,7 @@ impl Run<'_> {
                     name,
                     kind,
                     constraint.validated,
-                    (Deferral::default(), lineage),
+                    (constraint.deferral, lineage),
                 );
                 if !fresh && constraint.validated {
                     self.work(Work::CheckForeignKey { constraint: oid });
@@ -415,7 +450,6 @@ impl Run<'_> {
                     .detail("The new partition may contain only the columns present in parent."));
             }
         }
-        super::inherit::refuse_generated(parent, child)?;
         for (_, column) in parent.live_columns() {
             let Some(own) = child.attnum(&column.name).map(|n| child.column(n)) else {
                 return misfit(format!("child table is missing column \"{}\"", column.name));
@@ -432,15 +466,119 @@ impl Run<'_> {
                     column.name, child.name
                 ));
             }
+            super::inherit::same_generation(column, own)?;
         }
         Ok(())
     }
 
     /// ALTER TABLE … DETACH PARTITION.
-    pub(super) fn detach_partition(&mut self, parent: Oid, child: Oid) -> Result<()> {
+    pub(super) fn detach_partition(&mut self, parent: Oid, child: Oid, step: Detach) -> Result<()> {
+        let def = self.table(child)?;
+        let refused =
+            |message: String| Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+        match step {
+            Detach::AtOnce if def.detaching.is_some() => {
+                let message = format!("cannot detach partition \"{}\"", def.name);
+                let detail =
+                    "The partition is being detached concurrently or has an unfinished detach.";
+                return Err(refused(message).detail(detail).hint(FINALIZE));
+            }
+            Detach::Finish if def.detaching.is_none() => {
+                let message = format!("cannot complete detaching partition \"{}\"", def.name);
+                return Err(refused(message).detail("There's no pending concurrent detach."));
+            }
+            Detach::Begin(_) | Detach::Concurrently => {
+                if let Some(other) = self.catalog().detaching_of(parent) {
+                    let above = self.table(parent)?;
+                    let schema = self.catalog().schema(above.schema);
+                    let message = format!(
+                        "partition \"{}\" already pending detach in partitioned table \"{}.{}\"",
+                        other.name,
+                        schema.map_or("", |s| s.name.as_str()),
+                        above.name
+                    );
+                    return Err(refused(message).hint(FINALIZE));
+                }
+            }
+            _ => {}
+        }
+        if step != Detach::Finish {
+            self.nobody_points_into(parent, child)?;
+        }
+        match step {
+            Detach::Begin(xid) => {
+                self.keep_bound(&def)?;
+                self.put_table(TableDef {
+                    detaching: Some(xid),
+                    ..(*def).clone()
+                });
+                Ok(())
+            }
+            _ => self.part(parent, child),
+        }
+    }
+
+    /// What a partition takes becomes a constraint of its own, so that it can come back without its rows being looked at.
+    fn keep_bound(&mut self, part: &TableDef) -> Result<()> {
+        let parent = part
+            .parents
+            .first()
+            .and_then(|oid| self.catalog().table(*oid));
+        let Some(key) = parent.and_then(|p| Some((p.clone(), p.partitioned.clone()?))) else {
+            return Ok(());
+        };
+        let (parent, key) = key;
+        if key.strategy == PartitionStrategy::Hash {
+            return Ok(());
+        }
+        let Some(expr) = constraint_definition(self.catalog(), part) else {
+            return Ok(());
+        };
+        let places = columns_in_child(&parent, part);
+        let used = key
+            .parts
+            .iter()
+            .flat_map(|p| p.uses.iter().chain([&p.attnum]));
+        let mut columns: Vec<u16> = used
+            .filter(|n| **n > 0)
+            .map(|n| places[usize::from(*n) - 1])
+            .collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let named = match &columns[..] {
+            [one] => part.column(*one).name.clone(),
+            _ => String::new(),
+        };
+        let name = self.free_constraint_name(part.schema, &part.name, &named, "check");
+        let kind = ConstraintKind::Check { expr, columns };
+        let lineage = Lineage::default();
+        self.put_constraint(part.oid, name, kind, true, (Deferral::default(), lineage));
+        Ok(())
+    }
+
+    /// What others point at must not be in a partition that goes.
+    fn nobody_points_into(&mut self, parent: Oid, child: Oid) -> Result<()> {
+        let mut referenced = vec![parent];
+        referenced.extend(self.catalog().ancestors(&*self.table(parent)?));
+        for table in referenced {
+            let constraints = self.catalog().referencing(table).to_vec().into_iter();
+            for constraint in constraints.filter(|c| c.deferral.is_enforced()) {
+                self.touch(constraint.table);
+                self.work(Work::CheckPointsElsewhere {
+                    constraint: constraint.oid,
+                    partition: child,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A partition becomes a table of its own.
+    fn part(&mut self, parent: Oid, child: Oid) -> Result<()> {
         let mut def = (*self.table(child)?).clone();
         def.parents.retain(|p| *p != parent);
         def.bound = None;
+        def.detaching = None;
         let above = self.table(parent)?;
         for column in def.columns.iter_mut().filter(|c| c.inherited > 0) {
             column.inherited -= 1;
@@ -461,17 +599,6 @@ impl Run<'_> {
                 self.edit.put(IndexDef {
                     parent: None,
                     ..(*index).clone()
-                });
-            }
-        }
-        // What is left must have all that others point at.
-        let mut referenced = vec![parent];
-        referenced.extend(self.catalog().ancestors(&above));
-        for table in referenced {
-            for constraint in self.catalog().referencing(table).to_vec() {
-                self.touch(constraint.table);
-                self.work(Work::CheckForeignKey {
-                    constraint: constraint.oid,
                 });
             }
         }

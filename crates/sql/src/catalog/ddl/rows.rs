@@ -74,7 +74,7 @@ impl Run<'_> {
             next += 1;
             if !only.contains(&oid) {
                 for child in self.catalog().children_of(oid).to_vec() {
-                    if !all.contains(&child) {
+                    if !all.contains(&child) && !self.is_elsewhere(child) {
                         self.touch(child);
                         all.push(child);
                     }
@@ -127,6 +127,16 @@ impl Run<'_> {
             self.truncate_one(oid, restart_identity)?;
         }
         Ok(())
+    }
+
+    /// Whether it is another session's temporary table.
+    fn is_elsewhere(&self, table: Oid) -> bool {
+        let own = self.host.temporary_schema();
+        let temporary = self.catalog().table(table);
+        temporary
+            .filter(|t| t.persistence.is_temporary())
+            .and_then(|t| self.catalog().schema(t.schema))
+            .is_some_and(|schema| schema.name != own)
     }
 
     /// New, empty files for the table and its indexes.

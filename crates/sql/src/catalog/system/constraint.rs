@@ -94,7 +94,7 @@ impl Constraint<'_> {
             Datum::Char(self.kind),
             self.deferral.is_deferrable(),
             self.deferral.is_deferred(),
-            true,
+            self.deferral.is_enforced(),
             self.validated,
             self.table.oid,
             Oid::NONE,

@@ -235,7 +235,7 @@ pub fn constraint_definition(
         ConstraintKind::ForeignKey(key) => foreign_key(catalog, table, key, name_of),
     };
     text += constraint.deferral.sql();
-    if !constraint.validated {
+    if !constraint.validated && constraint.deferral.is_enforced() {
         text += " NOT VALID";
     }
     text

@@ -66,7 +66,13 @@ pub(super) fn table_constraints(catalog: &Catalog, state: &dyn SystemState) -> R
         };
         let deferral = constraint.map_or(Deferral::NotDeferrable, |c| c.deferral);
         let (deferrable, deferred) = (deferral.is_deferrable(), deferral.is_deferred());
-        let rest = row![kind, yes(deferrable), yes(deferred), "YES", nulls_distinct];
+        let rest = row![
+            kind,
+            yes(deferrable),
+            yes(deferred),
+            yes(deferral.is_enforced()),
+            nulls_distinct
+        ];
         let name = constraint_name(catalog, table, name);
         Some(joined(name, [table_name(catalog, table), rest]))
     })

@@ -12,7 +12,8 @@ pub(super) fn pg_inherits(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = Rows::new();
     for table in catalog.tables() {
         for (parent, number) in table.parents.iter().zip(1..) {
-            rows.push(row![table.oid, *parent, number, false]);
+            let detaching = table.detaching.is_some();
+            rows.push(row![table.oid, *parent, number, detaching]);
         }
     }
     for index in catalog.indexes() {

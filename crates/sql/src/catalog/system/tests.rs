@@ -139,6 +139,7 @@ fn table(oid: Oid, name: &str, columns: Vec<ColumnDef>) -> TableDef {
         parents: vec![],
         partitioned: None,
         bound: None,
+        detaching: None,
     }
 }
 

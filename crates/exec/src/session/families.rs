@@ -1,0 +1,118 @@
+//! Which tables a statement takes for the children of others, where that is not what the definitions say.
+//!
+//! | when | a table's children are |
+//! | --- | --- |
+//! | a lock on a child was waited for | those that it had when its own lock was had |
+//! | DETACH CONCURRENTLY has begun after the transaction's snapshot was taken | also the partition that it is about |
+//!
+//! Both are PostgreSQL's: children are found once, when their parent is locked, and locked then.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use throng_sql::catalog::{Catalog, FamilyOf};
+use throng_sql::plan::TableLock;
+use throng_txn::Txn;
+use throng_types::{Oid, Result};
+
+use super::Session;
+use super::query::lock_mode;
+
+/// What a statement takes for children.
+#[derive(Default)]
+pub(super) struct Families {
+    /// As they were when their parents were locked.
+    found: RefCell<Vec<FamilyOf>>,
+    made: RefCell<Option<Made>>,
+}
+
+/// A catalog with other families, and of what it was made.
+struct Made {
+    from: Arc<Catalog>,
+    families: Vec<FamilyOf>,
+    catalog: Arc<Catalog>,
+}
+
+impl Families {
+    /// A statement begins.
+    pub fn forget(&mut self) {
+        self.found.get_mut().clear();
+    }
+}
+
+impl Session {
+    /// Takes the locks of a plan: those of tables that are named before those of their children, each in order of oid so that plans
+    /// do not deadlock on them.
+    pub(super) async fn lock_families(&self, txn: &Txn, locks: &[(Oid, TableLock)]) -> Result<()> {
+        if let [(table, mode)] = locks {
+            return txn.lock_relation(*table, lock_mode(*mode)).await;
+        }
+        let catalog = self.catalog_now();
+        let is_child = |oid: Oid| {
+            let parents = catalog.table(oid).map_or(&[][..], |t| &t.parents);
+            parents.iter().any(|p| locks.iter().any(|(l, _)| l == p))
+        };
+        let version = self.engine.catalog_version();
+        for (table, mode) in locks.iter().filter(|(oid, _)| !is_child(*oid)) {
+            txn.lock_relation(*table, lock_mode(*mode)).await?;
+        }
+        let found_at = self.engine.catalog_version();
+        let mut any = false;
+        for (table, mode) in locks.iter().filter(|(oid, _)| is_child(*oid)) {
+            txn.lock_relation(*table, lock_mode(*mode)).await?;
+            any = true;
+        }
+        if any && version == found_at && self.engine.catalog_version() != found_at {
+            let parents = locks.iter().map(|(oid, _)| *oid);
+            let family = |oid: Oid| (oid, catalog.children_of(oid).to_vec());
+            let families = parents
+                .map(family)
+                .filter(|(_, children)| !children.is_empty());
+            *self.families.found.borrow_mut() = families.collect();
+        }
+        Ok(())
+    }
+
+    /// The definitions with the families that the statement goes by.
+    pub(super) fn as_taken(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
+        let found = self.families.found.borrow();
+        if found.is_empty() && catalog.detaching().is_empty() {
+            return catalog;
+        }
+        let mut families = found.clone();
+        for family in catalog.families_with(&self.still_attached(&catalog)) {
+            if families.iter().all(|(table, _)| *table != family.0) {
+                families.push(family);
+            }
+        }
+        if families.is_empty() {
+            return catalog;
+        }
+        let mut made = self.families.made.borrow_mut();
+        if let Some(made) = &*made
+            && Arc::ptr_eq(&made.from, &catalog)
+            && made.families == families
+        {
+            return made.catalog.clone();
+        }
+        let with = Arc::new(catalog.with_families(&families));
+        *made = Some(Made {
+            from: catalog,
+            families,
+            catalog: with.clone(),
+        });
+        with
+    }
+
+    /// Partitions that are being detached, which the transaction's snapshot does not show yet.
+    fn still_attached(&self, catalog: &Catalog) -> Vec<Oid> {
+        let Some(transaction) = &self.transaction else {
+            return Vec::new();
+        };
+        let unseen = |oid: &&Oid| {
+            let by = catalog.table(**oid).and_then(|t| t.detaching);
+            by.is_some_and(|xid| transaction.txn.overlooks(xid))
+        };
+        catalog.detaching().iter().filter(unseen).copied().collect()
+    }
+}

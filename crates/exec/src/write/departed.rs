@@ -1,0 +1,428 @@
+//! What happens to rows that point at one that goes or changes its key.
+//!
+//! ```text
+//!   row of a table, or of a partition ─► each foreign key that points at it ─► its table's rows, or those of its partitions
+//!                                                                              as they are once the table is locked
+//! ```
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use throng_access::TupleBatch;
+use throng_access::btree::{Cursor, Direction, KeyRange};
+use throng_buffer::{Ring, retry};
+use throng_sql::bind;
+use throng_sql::catalog::{Catalog, ColumnDef, ConstraintDef, FkAction, ForeignKey, TableDef};
+use throng_sql::expr::Expr;
+use throng_sql::func::compare::comparator;
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, too_late};
+use throng_txn::{LockMode, Snapshot};
+use throng_types::error::state;
+use throng_types::{Datum, Error, Oid, Result};
+
+use super::foreign::{ForeignKeys, find_by_key, foreign, key_of, named, places};
+use super::{Compute, Context, Target, store_update};
+use crate::large;
+use crate::run::Row;
+use crate::run::context::Env;
+use crate::table::{Index, Table};
+
+/// What a referenced row's departure does to the rows that point at it. `constraint`: as one that points at `table`.
+pub(super) fn act<'a>(
+    table: &'a Arc<TableDef>,
+    constraint: &'a Arc<ConstraintDef>,
+    old: &'a [Datum],
+    new: Option<&'a [Datum]>,
+    cx: &'a Context<'_>,
+) -> std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+    // Boxed: a cascade leads back here.
+    Box::pin(async move {
+        let fk = foreign(constraint)?;
+        if key_of(old, &fk.ref_columns).iter().any(Datum::is_null) {
+            return Ok(());
+        }
+        let departed = Departed {
+            table,
+            constraint,
+            old,
+            new,
+        };
+        let lock = |oid: Oid| cx.txn.lock_relation(oid, LockMode::RowExclusive);
+        lock(constraint.table).await?;
+        let gone = || Error::internal("a foreign key of a table that is gone");
+        let referencing = cx.env.catalog.table(constraint.table).ok_or_else(gone)?;
+        if !referencing.is_partitioned() {
+            return departed.act_on(referencing, fk, cx).await;
+        }
+        // Others may have made it another partition while the lock was waited for.
+        let now = cx.env.routines.map(|session| session.definitions());
+        let catalog = now.as_deref().unwrap_or(cx.env.catalog);
+        let cx = Context {
+            env: Env { catalog, ..cx.env },
+            ..*cx
+        };
+        // What is being detached has the key as a part of its table's until it has gone.
+        let going = catalog
+            .detaching()
+            .iter()
+            .flat_map(|p| catalog.descendants(*p));
+        let below = catalog.descendants(constraint.table).into_iter();
+        for oid in below.chain(going) {
+            let Some(leaf) = catalog.table(oid).filter(|t| !t.is_partitioned()) else {
+                continue;
+            };
+            let Some(own) = part_of_key(leaf, constraint.oid, catalog) else {
+                continue;
+            };
+            lock(leaf.oid).await?;
+            let fk = ForeignKey {
+                columns: foreign(own)?.columns.clone(),
+                ..fk.clone()
+            };
+            departed.act_on(leaf, &fk, &cx).await?;
+        }
+        Ok(())
+    })
+}
+
+/// A leaf's part of a foreign key of a partitioned table above it.
+fn part_of_key<'c>(
+    leaf: &TableDef,
+    whole: Oid,
+    catalog: &'c Catalog,
+) -> Option<&'c Arc<ConstraintDef>> {
+    catalog.constraints_of(leaf.oid).iter().find(|constraint| {
+        let mut at = Some(constraint.oid);
+        while let Some(oid) = at.filter(|oid| *oid != whole) {
+            at = catalog.constraint(oid).and_then(|c| c.lineage.parent);
+        }
+        at.is_some()
+    })
+}
+
+/// A row that goes or has another key.
+struct Departed<'a> {
+    table: &'a Arc<TableDef>,
+    constraint: &'a Arc<ConstraintDef>,
+    old: &'a [Datum],
+    new: Option<&'a [Datum]>,
+}
+
+impl Departed<'_> {
+    /// The action on the rows of one table that has rows; `fk`: the key as that table has it.
+    async fn act_on(
+        &self,
+        referencing: &Arc<TableDef>,
+        fk: &ForeignKey,
+        cx: &Context<'_>,
+    ) -> Result<()> {
+        let key = key_of(self.old, &fk.ref_columns);
+        let action = match self.new {
+            Some(_) => fk.on_update,
+            None => fk.on_delete,
+        };
+        let target = Target::of(referencing, cx)?;
+        let mut rows = Matching::new(&target, fk, &key);
+        let mut keys = ForeignKeys::new(referencing, cx)?;
+        let mut computed = Computed::of(referencing, cx)?;
+        while let Some((at, row)) = rows.next(cx).await? {
+            match action {
+                // The key may have come back in another row: then nobody is left pointing at nothing.
+                FkAction::NoAction if replaced(self.table, fk, &key, cx).await? => return Ok(()),
+                FkAction::NoAction | FkAction::Restrict => {
+                    return Err(self.still_referenced(fk, action, cx));
+                }
+                FkAction::Cascade if self.new.is_none() => {
+                    must_be_seen(&target, at, cx).await?;
+                    let turn = &mut RowTurn::default();
+                    match delete_row(cx.txn, &target.table.heap, at, turn).await? {
+                        RowOutcome::Done(()) => keys.deleted(&row, at.tid, cx).await?,
+                        RowOutcome::Updated(_) => rows.again(),
+                        _ => {}
+                    }
+                }
+                FkAction::Cascade | FkAction::SetNull | FkAction::SetDefault => {
+                    must_be_seen(&target, at, cx).await?;
+                    let mut changed = row.clone();
+                    for (place, attnum) in places(&fk.columns).into_iter().zip(&fk.ref_columns) {
+                        changed[place] = match (action, self.new) {
+                            (FkAction::Cascade, Some(new)) => new[usize::from(*attnum) - 1].clone(),
+                            (FkAction::SetDefault, _) => default_of(referencing, place, cx).await?,
+                            _ => Datum::Null,
+                        };
+                    }
+                    computed.complete(&mut changed, cx).await?;
+                    super::row::check_not_null(referencing, &changed, cx.env)?;
+                    stays_in_partition(referencing, &changed, cx).await?;
+                    let turn = &mut RowTurn::default();
+                    match store_update(&target, at, &row, &changed, turn, cx).await? {
+                        RowOutcome::Done(tid) => {
+                            keys.updated((&row, at.tid), (&changed, tid), cx).await?;
+                        }
+                        RowOutcome::Updated(_) => rows.again(),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        keys.finish(cx).await
+    }
+
+    fn still_referenced(&self, fk: &ForeignKey, action: FkAction, cx: &Context<'_>) -> Error {
+        let (name, referencing) = named(self.constraint, self.table.oid, cx.env.catalog);
+        let by = referencing.map_or("", |t| t.name.as_str());
+        let (code, violates, verb) = match action {
+            FkAction::Restrict => (
+                state::RESTRICT_VIOLATION,
+                "violates RESTRICT setting of foreign",
+                "is",
+            ),
+            _ => (state::FOREIGN_KEY_VIOLATION, "violates foreign", "is still"),
+        };
+        let message = format!(
+            "update or delete on table \"{}\" {violates} key constraint \"{name}\" on table \"{by}\"",
+            self.table.name
+        );
+        let key = super::row::shown_key(self.table, &places(&fk.ref_columns), self.old, cx.env);
+        let key = key.map_or_else(String::new, |key| format!(" {key}"));
+        let error = Error::new(code, message)
+            .detail(format!("Key{key} {verb} referenced from table \"{by}\"."))
+            .constraint(&name);
+        match referencing {
+            Some(table) => super::row::about(error, table, cx.env.catalog),
+            None => error,
+        }
+    }
+}
+
+/// REPEATABLE READ and SERIALIZABLE: 40001 for a row that an action would change, but the transaction does not see.
+async fn must_be_seen(target: &Target, at: RowRef, cx: &Context<'_>) -> Result<()> {
+    if !cx.txn.isolation().keeps_snapshot() {
+        return Ok(());
+    }
+    let snapshot = cx.txn.snapshot();
+    let heap = &target.table.heap;
+    let mut bytes = Vec::new();
+    match retry(|| heap.fetch_version(at.tid, &snapshot, &mut bytes)).await? {
+        true => Ok(()),
+        false => Err(too_late("update")),
+    }
+}
+
+/// 0A000 for a row that a foreign key's action would take to another partition.
+async fn stays_in_partition(table: &Arc<TableDef>, row: &[Datum], cx: &Context<'_>) -> Result<()> {
+    if table.bound.is_none() {
+        return Ok(());
+    }
+    let mut fit = super::partition::Fit::of(table, table.oid, cx.env.catalog, cx.env.eval)?;
+    if fit.takes(row, cx.env).await? {
+        return Ok(());
+    }
+    Err(Error::unsupported(
+        "a foreign key's action that moves a row to another partition",
+    ))
+}
+
+/// Whether another row of the referenced table has the key now.
+async fn replaced(
+    table: &Arc<TableDef>,
+    fk: &ForeignKey,
+    key: &[Datum],
+    cx: &Context<'_>,
+) -> Result<bool> {
+    let Some(index) = cx.env.catalog.index(fk.ref_index) else {
+        return Ok(false);
+    };
+    let target = Table::of(table, cx.env.store, &cx.env.eval)?;
+    let index = Index::of(index, table, cx.env.store);
+    let mut values = vec![Datum::Null; table.columns.len()];
+    for (value, attnum) in key.iter().zip(&fk.ref_columns) {
+        values[usize::from(*attnum) - 1] = value.clone();
+    }
+    let mut bytes = Vec::new();
+    index.key(&values, &mut bytes)?;
+    let found = find_by_key(&target, &index, &bytes, &cx.txn.latest_snapshot()).await?;
+    Ok(found.is_some())
+}
+
+/// What a table's definition is bound in.
+fn bind_context<'a>(search_path: &'a [Oid], cx: &Context<'a>) -> bind::BindContext<'a> {
+    bind::BindContext {
+        catalog: cx.env.catalog,
+        search_path,
+        creation_schema: None,
+        temporary_schema: None,
+        user: Oid::NONE,
+        params: &[],
+        eval: cx.env.eval,
+        prepared: &|_| None,
+    }
+}
+
+/// A column's default, for SET DEFAULT.
+async fn default_of(def: &TableDef, at: usize, cx: &Context<'_>) -> Result<Datum> {
+    let column = &def.columns[at];
+    let Some(text) = &column.default else {
+        return Ok(Datum::Null);
+    };
+    let search_path = cx.env.catalog.search_path(&[], "", None);
+    let expr = bind::row_expr(&bind_context(&search_path, cx), def, text, Some(column.ty))?;
+    super::constant(expr, cx.env).await
+}
+
+/// The columns that a row's others make.
+struct Computed {
+    /// Places in the row.
+    places: Vec<usize>,
+    values: Compute,
+}
+
+impl Computed {
+    fn of(def: &Arc<TableDef>, cx: &Context<'_>) -> Result<Computed> {
+        let is_made = |c: &ColumnDef| c.generated.is_some() || c.domain.is_some();
+        if !def.columns.iter().any(is_made) {
+            return Ok(Computed {
+                places: vec![],
+                values: Compute::new(vec![]),
+            });
+        }
+        let search_path = cx.env.catalog.search_path(&[], "", None);
+        let stored = bind::completion(&bind_context(&search_path, cx), def)?;
+        let (columns, values): (Vec<u16>, Vec<Expr>) = stored.into_iter().unzip();
+        Ok(Computed {
+            places: places(&columns),
+            values: Compute::new(values),
+        })
+    }
+
+    async fn complete(&mut self, row: &mut [Datum], cx: &Context<'_>) -> Result<()> {
+        if self.places.is_empty() {
+            return Ok(());
+        }
+        let values = self.values.row(row, cx.env).await?;
+        for (place, value) in self.places.iter().zip(values) {
+            row[*place] = value;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a table that point at a key: by an index that begins with the key's columns if there is one, else by
+/// reading all.
+struct Matching<'t> {
+    target: &'t Target,
+    columns: Vec<usize>,
+    key: Row,
+    by_index: Option<(Rc<Index>, Vec<u8>)>,
+    /// How far the index has been read: a leaf at a time, however many rows there are.
+    cursor: Option<Cursor>,
+    snapshot: Option<Snapshot>,
+    block: u32,
+    found: Vec<(RowRef, Row)>,
+}
+
+impl<'t> Matching<'t> {
+    fn new(target: &'t Target, fk: &ForeignKey, key: &[Datum]) -> Matching<'t> {
+        let columns = places(&fk.columns);
+        let by_index = target.indexes.iter().find_map(|index| {
+            let lead = index.columns.get(..columns.len())?;
+            if !columns.iter().all(|c| lead.contains(c)) {
+                return None;
+            }
+            let mut bytes = Vec::new();
+            for (at, order) in lead.iter().zip(&index.orders) {
+                let place = columns.iter().position(|c| c == at)?;
+                throng_types::key::encode_one(&key[place], *order, &mut bytes).ok()?;
+            }
+            Some((index.clone(), bytes))
+        });
+        Matching {
+            target,
+            columns,
+            key: key.to_vec(),
+            by_index,
+            cursor: None,
+            snapshot: None,
+            block: 0,
+            found: Vec::new(),
+        }
+    }
+
+    /// A row changed under us: look again from the beginning, in what is committed by then.
+    fn again(&mut self) {
+        self.cursor = None;
+        self.snapshot = None;
+        self.block = 0;
+        self.found.clear();
+    }
+
+    fn take(&mut self, at: RowRef, bytes: &[u8]) -> Result<bool> {
+        let mut row = Row::new();
+        self.target
+            .table
+            .decode(bytes, self.target.def().columns.len(), &mut row)?;
+        let matches = self.columns.iter().zip(&self.key).all(|(c, k)| {
+            let compare = comparator(self.target.table.column_type(*c).oid);
+            !row[*c].is_null() && compare(&row[*c], k).is_eq()
+        });
+        if matches {
+            self.found.push((at, row));
+        }
+        Ok(matches)
+    }
+
+    async fn next(&mut self, cx: &Context<'_>) -> Result<Option<(RowRef, Row)>> {
+        let heap = &self.target.table.heap;
+        loop {
+            if let Some((at, mut row)) = self.found.pop() {
+                let mut fetch = large::Fetch::default();
+                retry(|| self.target.table.fetch_external(&mut row, &mut fetch)).await?;
+                return Ok(Some((at, row)));
+            }
+            let snapshot = match &self.snapshot {
+                Some(snapshot) => snapshot.clone(),
+                None => self.snapshot.insert(cx.txn.latest_snapshot()).clone(),
+            };
+            if let Some((index, key)) = &self.by_index {
+                let cursor = self.cursor.get_or_insert_with(|| {
+                    let range = KeyRange::prefix(key);
+                    index.tree.cursor(range, Direction::Forward)
+                });
+                let mut tids = Vec::new();
+                if !retry(|| cursor.next(&mut tids)).await? {
+                    return Ok(None);
+                }
+                let mut bytes = Vec::new();
+                for root in tids {
+                    if let Some(tid) = retry(|| heap.fetch(root, &snapshot, &mut bytes)).await? {
+                        self.take(RowRef { tid, root }, &bytes)?;
+                    }
+                }
+                cx.env.cancel.check()?;
+                continue;
+            }
+            if self.block >= retry(|| heap.blocks()).await? {
+                return Ok(None);
+            }
+            let mut batch = TupleBatch::new();
+            let block = self.block;
+            let mut ring = Ring::for_scan(heap.pool(), block);
+            retry(|| {
+                batch.clear();
+                heap.scan_page(block, &snapshot, &mut ring, &mut batch)
+            })
+            .await?;
+            self.block += 1;
+            for i in 0..batch.len() {
+                self.take(
+                    RowRef {
+                        tid: batch.tid(i),
+                        root: batch.root(i),
+                    },
+                    batch.row(i),
+                )?;
+            }
+            cx.env.cancel.check()?;
+        }
+    }
+}
