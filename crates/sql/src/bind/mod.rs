@@ -24,6 +24,7 @@ mod json;
 mod json_record;
 mod json_table;
 mod like;
+mod maintain;
 mod merge;
 mod part;
 mod partition;
@@ -396,6 +397,7 @@ impl<'a> Binder<'a> {
             | S::ReassignOwned { .. }
             | S::DropOwned { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
+            S::CreateTrigger { .. } => Err(Error::unsupported("CREATE TRIGGER")),
             _ => self
                 .utility(statement)
                 .map(|c| BoundStatement::Command(Box::new(c))),

@@ -256,6 +256,18 @@ pub const ROMAN_MONTHS: [&str; 12] = [
     "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",
 ];
 
+/// The place of a month among [`ROMAN_MONTHS`]: an interval's months may be none, with years left over, or be counted back.
+fn roman_month(month: i64, year: i64) -> Option<usize> {
+    let place = match month {
+        0 if year == 0 => return None,
+        0 if year > 0 => 11,
+        0 => 0,
+        1.. => month - 1,
+        _ => 12 + month,
+    };
+    usize::try_from(place).ok().filter(|place| *place < 12)
+}
+
 /// The ending of an ordinal number.
 pub fn ordinal(digits: &str, case: Case) -> String {
     let tail = digits.as_bytes();
@@ -448,7 +460,10 @@ fn item_text(item: &Item, at: &Moment) -> Result<String> {
             Ok(month.map_or(String::new(), |m| case.apply(&MONTHS[m][..3])))
         }
         Field::Quarter => Ok(month.map_or(String::new(), |m| (m / 3 + 1).to_string())),
-        Field::Roman => month.map_or(Ok(String::new()), |m| name(ROMAN_MONTHS[m], 4)),
+        Field::Roman => match roman_month(at.month, at.year) {
+            Some(m) => name(ROMAN_MONTHS[m], 4),
+            None => Ok(String::new()),
+        },
         Field::SecondOfDay => {
             Ok((at.hour * 3600 + at.minute * 60 + at.micros / MICROS_PER_SECOND).to_string())
         }

@@ -444,17 +444,22 @@ fn scientific(value: &Numeric, t: &Template) -> Result<String> {
     if value.is_zero() {
         exponent = 0;
     }
-    let scaled = |exponent: i64| -> Result<Numeric> {
-        let shift = format!("1e{}", -exponent);
-        let shift: Numeric = shift
-            .parse()
-            .map_err(|_| Error::internal("no power of ten"))?;
-        Ok(value.mul(&shift)?.round(t.after as i32))
+    // The digits decide, not a quotient: a power of ten may be further out than any number.
+    let text = value.abs().to_string();
+    let digits = text.chars().filter(char::is_ascii_digit);
+    let mut digits = digits.skip_while(|digit| *digit == '0').take(t.after + 2);
+    let rounded = |text: &str| -> Result<Numeric> {
+        let number: Numeric = text.parse().map_err(|_| Error::internal("no digits"))?;
+        Ok(number.round(t.after as i32))
     };
-    let mut mantissa = scaled(exponent)?;
-    if mantissa.abs().compare(&Numeric::from(10i64)).is_ge() {
+    let first = digits.next().unwrap_or('0');
+    let mut mantissa = rounded(&format!("{first}.{}", digits.collect::<String>()))?;
+    if mantissa.compare(&Numeric::from(10i64)).is_ge() {
         exponent += 1;
-        mantissa = scaled(exponent)?;
+        mantissa = rounded("1")?;
+    }
+    if value.signum() < 0 {
+        mantissa = mantissa.neg();
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     let lead = if value.signum() < 0 { "" } else { " " };
