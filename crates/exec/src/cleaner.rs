@@ -1,8 +1,8 @@
 //! The background cleaner: takes away what updates and deletes leave behind, before anybody asks for it.
 //!
 //! It looks at every table's counters each `autovacuum_naptime` and cleans those that PostgreSQL's rule says are worth it
-//! (`autovacuum_vacuum_threshold`, `autovacuum_vacuum_scale_factor`), pausing by `vacuum_cost_delay` and
-//! `vacuum_cost_limit`. A table that somebody redefines is left for the next round.
+//! (`autovacuum_vacuum_threshold`, `autovacuum_vacuum_scale_factor`), pausing by `autovacuum_vacuum_cost_delay`
+//! and `autovacuum_vacuum_cost_limit`. A table that somebody redefines is left for the next round.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -81,8 +81,15 @@ fn round(shared: &Shared, engine: &Engine) -> Result<()> {
     let settings = engine.settings();
     let threshold = settings.int(Id::AutovacuumVacuumThreshold) as u64;
     let scale = settings.real(Id::AutovacuumVacuumScaleFactor);
-    let limit = settings.int(Id::VacuumCostLimit) as u32;
-    let delay = Duration::from_secs_f64(settings.real(Id::VacuumCostDelay) / 1000.0);
+    let limit = match settings.int(Id::AutovacuumVacuumCostLimit) {
+        limit @ 1.. => limit,
+        _ => settings.int(Id::VacuumCostLimit),
+    } as u32;
+    let delay = match settings.real(Id::AutovacuumVacuumCostDelay) {
+        delay @ 0.0.. => delay,
+        _ => settings.real(Id::VacuumCostDelay),
+    };
+    let delay = Duration::from_secs_f64(delay / 1000.0);
     let catalog = engine.catalog();
     for table in catalog.tables() {
         let counts = engine.store.relations.rel(table.file).counts();

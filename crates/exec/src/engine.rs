@@ -39,8 +39,16 @@ pub struct EngineConfig {
     pub pool_bytes: usize,
     /// Server-wide values of settings, later ones winning.
     pub settings: Vec<(String, String)>,
-    /// Makes what is kept of a password.
-    pub password_verifier: fn(&str) -> String,
+    pub passwords: Passwords,
+}
+
+/// What is kept of passwords.
+#[derive(Clone, Copy)]
+pub struct Passwords {
+    /// The SCRAM secret of a password, with so many iterations.
+    pub of_password: fn(&str, u32) -> String,
+    /// Whether a SCRAM secret is that of a password; None for what is no such secret.
+    pub opens: fn(&str, &str) -> Option<bool>,
 }
 
 /// What authentication must know of a role.
@@ -61,7 +69,7 @@ pub struct Engine {
     pub(crate) number: u32,
     pub(crate) sys: Arc<TxnSystem>,
     pub(crate) store: Store,
-    pub(crate) password_verifier: fn(&str) -> String,
+    pub(crate) passwords: Passwords,
     /// When the server started, and when the configuration was last read: microseconds since 2000-01-01 UTC.
     pub(crate) started: i64,
     loaded: AtomicI64,
@@ -220,7 +228,7 @@ impl Engine {
             catalog: RwLock::new(catalog),
             sys,
             store,
-            password_verifier: config.password_verifier,
+            passwords: config.passwords,
             started: now(),
             loaded: AtomicI64::new(now()),
             settings: RwLock::new(settings),

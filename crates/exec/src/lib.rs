@@ -17,6 +17,6 @@ pub mod store;
 pub mod table;
 pub mod write;
 
-pub use engine::{Engine, EngineConfig, RoleLogin};
+pub use engine::{Engine, EngineConfig, Passwords, RoleLogin};
 pub use placement::Placement;
 pub use session::{Login, Session, drop_leftovers};

@@ -1,6 +1,6 @@
 //! Reading a whole table outside a plan: to build an index, to rewrite, to check what is there.
 
-use throng_access::TupleBatch;
+use throng_access::{TupleBatch, Visibility};
 use throng_buffer::{Ring, retry};
 use throng_txn::rows::RowRef;
 use throng_types::{BlockNo, Datum, Result};
@@ -12,7 +12,7 @@ use crate::table::Table;
 /// A table's rows, page by page, as a snapshot shows them.
 pub struct PageRows<'a> {
     table: &'a Table,
-    snapshot: throng_txn::Snapshot,
+    snapshot: Box<dyn Visibility + 'a>,
     block: BlockNo,
     end: BlockNo,
     /// Blocks from one page read to the next.
@@ -23,12 +23,12 @@ pub struct PageRows<'a> {
 }
 
 impl<'a> PageRows<'a> {
-    pub async fn new(table: &'a Table, snapshot: throng_txn::Snapshot) -> Result<PageRows<'a>> {
+    pub async fn new(table: &'a Table, snapshot: impl Visibility + 'a) -> Result<PageRows<'a>> {
         let end = retry(|| table.heap.blocks()).await?;
         let ring = Ring::for_scan(table.heap.pool(), end);
         Ok(PageRows {
             table,
-            snapshot,
+            snapshot: Box::new(snapshot),
             block: 0,
             end,
             step: 1,
@@ -71,7 +71,7 @@ impl<'a> PageRows<'a> {
         } = self;
         retry(|| {
             batch.clear();
-            table.heap.scan_page(*block, &*snapshot, ring, batch)
+            table.heap.scan_page(*block, &**snapshot, ring, batch)
         })
         .await?;
         self.block += self.step;

@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 
 use throng_analytics::{AnalyticsPool, LEAST_MEMORY, PoolConfig};
-use throng_exec::{Engine, EngineConfig, Placement};
+use throng_exec::{Engine, EngineConfig, Passwords, Placement};
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
@@ -26,7 +26,12 @@ pub fn run(config: Config) -> Result<()> {
         cores: config.cores.clone(),
         pool_bytes: config.pool_bytes,
         settings: config.settings.clone(),
-        password_verifier: |password| Verifier::of_password(password).to_string(),
+        passwords: Passwords {
+            of_password: |password, iterations| {
+                Verifier::of_password(password, iterations).to_string()
+            },
+            opens: |secret, password| Some(Verifier::parse(secret)?.is_of(password)),
+        },
     })?;
     let served = start_analytics(&config, &placement, &engine)
         .and_then(|()| listen(&config, &placement, &engine));

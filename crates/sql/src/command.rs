@@ -153,6 +153,11 @@ pub enum Ddl {
         restart_identity: bool,
         cascade: bool,
     },
+    /// All versions of a table's rows into a new heap: CLUSTER, in an index's order, or VACUUM FULL.
+    Repack {
+        table: Oid,
+        order: Option<Oid>,
+    },
     CreateRole {
         name: String,
         changes: RoleOptions,
@@ -246,6 +251,8 @@ impl Ddl {
                 .first()
                 .map_or("DROP TABLE".into(), |t| of("DROP", t)),
             Ddl::Truncate { .. } => "TRUNCATE TABLE".into(),
+            Ddl::Repack { order: Some(_), .. } => "CLUSTER".into(),
+            Ddl::Repack { order: None, .. } => "VACUUM".into(),
             Ddl::CreateRole { .. } => "CREATE ROLE".into(),
             Ddl::AlterRole { .. } | Ddl::AlterRoleSet { role: Some(_), .. } => "ALTER ROLE".into(),
             Ddl::AlterRoleSet { role: None, .. } => "ALTER DATABASE".into(),
@@ -305,6 +312,30 @@ impl RoutineAttributes {
         }
         settings
     }
+}
+
+/// A table that VACUUM or ANALYZE goes over.
+#[derive(Clone, Debug)]
+pub struct Maintained {
+    pub table: Oid,
+    /// As it was named; a table that was not named is skipped without a word.
+    pub name: Option<String>,
+    /// The one that was named, of which this is a child.
+    pub child_of: Option<Oid>,
+}
+
+/// What was said of a VACUUM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VacuumOptions {
+    /// Pack the rows anew.
+    pub full: bool,
+    pub analyze: bool,
+    /// Pass over what others have locked.
+    pub skip_locked: bool,
+    /// Not the tables themselves: nothing is left to do, values outside rows being in the same file.
+    pub skip_main: bool,
+    /// Whether to cut empty pages off a table's end, if it was said.
+    pub truncate: Option<bool>,
 }
 
 /// GRANT or REVOKE of roles.
@@ -589,7 +620,9 @@ pub enum AlterTable {
     SetOwner(Oid),
     Inherit(Oid),
     NoInherit(Oid),
-    /// Accepted where it changes nothing a client can see (`CLUSTER ON`, `SET STATISTICS`).
+    /// The index to cluster by from now on, or none.
+    ClusterOn(Option<Oid>),
+    /// Accepted where it changes nothing a client can see (`SET STATISTICS`).
     Nothing,
 }
 
@@ -754,17 +787,21 @@ pub enum Command {
     },
     /// Nothing is left to do it to; its tag.
     NothingTo(&'static str),
-    /// No tables: all of them.
     Vacuum {
-        tables: Vec<Oid>,
-        full: bool,
-        analyze: bool,
-        verbose: bool,
+        tables: Vec<Maintained>,
+        options: VacuumOptions,
     },
     Analyze {
-        tables: Vec<Oid>,
-        verbose: bool,
+        tables: Vec<Maintained>,
+        skip_locked: bool,
     },
+    /// A table by one of its indexes. A partitioned one: each of its partitions by the index's part.
+    Cluster {
+        table: Oid,
+        index: Oid,
+    },
+    /// All tables that were clustered before, each by the index of that time.
+    ClusterAll,
     /// Indexes to build anew.
     Reindex {
         indexes: Vec<Oid>,

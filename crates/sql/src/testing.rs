@@ -119,6 +119,9 @@ impl DdlHost for Ids {
     fn password_verifier(&mut self, password: &str) -> Result<String> {
         Ok(format!("verifier of {password}"))
     }
+    fn opens(&self, secret: &str, password: &str) -> Option<bool> {
+        Some(secret.strip_prefix("verifier of ")? == password)
+    }
     fn search_path(&self) -> &[Oid] {
         &PATH
     }

@@ -182,7 +182,7 @@ pub mod state {
     use super::SqlState;
     macro_rules! states { ($($name:ident = $code:literal;)*) => { $(pub const $name: SqlState = SqlState::new($code);)* } }
     states! {
-        SUCCESSFUL_COMPLETION = "00000"; WARNING = "01000"; PRIVILEGE_NOT_REVOKED = "01006"; PRIVILEGE_NOT_GRANTED = "01007";
+        SUCCESSFUL_COMPLETION = "00000"; WARNING = "01000"; WARNING_DEPRECATED_FEATURE = "01P01"; PRIVILEGE_NOT_REVOKED = "01006"; PRIVILEGE_NOT_GRANTED = "01007";
         CONNECTION_FAILURE = "08006"; PROTOCOL_VIOLATION = "08P01";
         FEATURE_NOT_SUPPORTED = "0A000"; INVALID_GRANT_OPERATION = "0LP01";
         CARDINALITY_VIOLATION = "21000";

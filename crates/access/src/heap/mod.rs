@@ -8,8 +8,10 @@
 //! * Whoever changes a version holds its page exclusively and has, under that latch, looked at `xmax` and at the row locks.
 //! * Two pages are latched at once only by an update that leaves its page, and the second is only ever tried.
 //!
-//! [`tuple`] and [`page`] give the bytes, [`prune`] and [`vacuum`] take dead versions away, [`large`] keeps what no row can hold.
+//! [`tuple`] and [`page`] give the bytes, [`prune`] and [`vacuum`] take dead versions away, [`large`] keeps what no row can hold,
+//! [`copy`] takes versions to another heap.
 
+mod copy;
 pub mod large;
 pub mod page;
 mod prune;
@@ -30,6 +32,7 @@ use throng_types::{BlockNo, FileId, PageId, Tid, Xid};
 
 use crate::relation::RelState;
 
+pub use copy::Kept;
 pub use prune::Pruned;
 pub use read::{RowAt, TupleBatch};
 pub use vacuum::PageVacuumed;

@@ -120,11 +120,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Cuts empty pages off the file's end; returns how many blocks stay.
-    ///
-    /// The caller holds the relation locked against everybody (`AccessExclusive`), and owns its thread: this waits for
-    /// the log.
-    pub fn truncate_tail(&self) -> Try<BlockNo> {
+    /// How many blocks there are, and how many of them stay when empty pages are cut off the file's end.
+    pub fn kept_blocks(&self) -> Try<(BlockNo, BlockNo)> {
         let blocks = self.pool.blocks(self.file())?;
         let mut keep = blocks;
         while keep > 0 {
@@ -136,6 +133,15 @@ impl Heap {
             }
             keep -= 1;
         }
+        Ok((blocks, keep))
+    }
+
+    /// Cuts empty pages off the file's end; returns how many blocks stay.
+    ///
+    /// The caller holds the relation locked against everybody (`AccessExclusive`), and owns its thread: this waits for
+    /// the log.
+    pub fn truncate_tail(&self) -> Try<BlockNo> {
+        let (blocks, keep) = self.kept_blocks()?;
         if keep < blocks {
             truncate(&self.pool, &self.rel, self.file(), keep)?;
         }

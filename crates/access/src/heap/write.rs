@@ -137,7 +137,7 @@ impl Heap {
     }
 
     /// A latched page with room for an insert of `size` bytes. Grows the file if need be.
-    fn page_with_room<'p>(
+    pub(super) fn page_with_room<'p>(
         &'p self,
         ctx: &dyn TxContext,
         size: usize,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use throng_analytics::{AnalyticsPool, PoolConfig};
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
-use throng_exec::{Engine, EngineConfig, Login, Session};
+use throng_exec::{Engine, EngineConfig, Login, Passwords, Session};
 use throng_sql::func::EvalContext;
 use throng_types::{Datum, Error, Result};
 
@@ -25,7 +25,10 @@ impl Database {
             cores: vec![0],
             pool_bytes: 16 << 20,
             settings: vec![("fsync".into(), "off".into())],
-            password_verifier: |password| password.to_owned(),
+            passwords: Passwords {
+                of_password: |password, _| password.to_owned(),
+                opens: |_, _| None,
+            },
         })
         .expect("an engine");
         let pool = AnalyticsPool::start(PoolConfig {

@@ -191,18 +191,24 @@ impl Session {
                 "LOCK TABLE"
             }
             Command::NothingTo(tag) => tag,
-            Command::Vacuum {
-                tables,
-                full,
-                analyze,
-                verbose: _,
-            } => {
-                self.vacuum(tables, full, analyze).await?;
+            Command::Vacuum { tables, options } => {
+                self.vacuum(tables, options, client).await?;
                 "VACUUM"
             }
-            Command::Analyze { tables, verbose: _ } => {
-                self.analyze(tables).await?;
+            Command::Analyze {
+                tables,
+                skip_locked,
+            } => {
+                self.analyze(tables, skip_locked, client).await?;
                 "ANALYZE"
+            }
+            Command::Cluster { table, index } => {
+                self.cluster(table, index, client).await?;
+                "CLUSTER"
+            }
+            Command::ClusterAll => {
+                self.cluster_all(client).await?;
+                "CLUSTER"
             }
             Command::Reindex { indexes: _ } => {
                 return Err(Error::unsupported("REINDEX")

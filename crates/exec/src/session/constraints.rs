@@ -60,6 +60,10 @@ impl Session {
         };
         let tables: Vec<(&str, Oid)> = match ddl {
             Ddl::AlterTable { table, .. } => vec![("ALTER TABLE", *table)],
+            Ddl::Repack { table, order } => {
+                let what = order.map_or("VACUUM", |_| "CLUSTER");
+                vec![(what, *table)]
+            }
             Ddl::Truncate { tables, .. } => tables.iter().map(|t| ("TRUNCATE", *t)).collect(),
             Ddl::Drop { targets, .. } => {
                 let targets = targets.iter();

@@ -26,6 +26,7 @@ use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
 
+use super::repack::EveryVersion;
 use super::{Session, detach, sequences};
 use crate::client::Client;
 use crate::engine::Engine;
@@ -43,6 +44,9 @@ struct Host<'a> {
     search_path: &'a [Oid],
     user: Oid,
     temporary: &'a str,
+    /// `password_encryption` asks for MD5.
+    md5: bool,
+    scram_iterations: u32,
     /// The first error in making a file; the definition fails with it.
     failed: Option<Error>,
 }
@@ -75,15 +79,20 @@ impl DdlHost for Host<'_> {
     fn password_verifier(&mut self, password: &str) -> Result<String> {
         /// Bytes of a verifier that is given as such.
         const LONGEST: usize = 512;
-        if password.starts_with("SCRAM-SHA-256$") {
+        if self.md5 {
             if password.len() > LONGEST {
                 let message = "encrypted password is too long";
                 let detail = format!("Encrypted passwords must be no longer than {LONGEST} bytes.");
                 return Err(Error::new(state::INVALID_PARAMETER_VALUE, message).detail(detail));
             }
-            return Ok(password.to_owned());
+            let message = "password encryption failed: unsupported";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
         }
-        Ok((self.engine.password_verifier)(password))
+        Ok((self.engine.passwords.of_password)(password, self.scram_iterations))
+    }
+
+    fn opens(&self, secret: &str, password: &str) -> Option<bool> {
+        (self.engine.passwords.opens)(secret, password)
     }
 
     fn search_path(&self) -> &[Oid] {
@@ -130,7 +139,8 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
         TargetKind::Table
         | TargetKind::Column(_)
         | TargetKind::View
-        | TargetKind::ViewColumn(_) => Some(oid),
+        | TargetKind::ViewColumn(_)
+        | TargetKind::Sequence => Some(oid),
         TargetKind::Index => catalog.index(oid).map(|index| index.table),
         TargetKind::Constraint => catalog.constraint(oid).map(|constraint| constraint.table),
         _ => None,
@@ -179,8 +189,12 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
             .filter_map(|oid| catalog.index(*oid))
             .map(|index| index.table)
             .collect(),
+        // Who takes values goes on beside who looks, and not beside who alters.
+        Ddl::AlterSequence { sequence, .. } => {
+            return vec![(*sequence, LockMode::ShareRowExclusive)];
+        }
         Ddl::AlterView { view, .. } => vec![*view],
-        Ddl::AlterTable { table, .. } => vec![*table],
+        Ddl::AlterTable { table, .. } | Ddl::Repack { table, .. } => vec![*table],
         Ddl::Truncate { tables, .. } => tables.clone(),
         Ddl::Drop { targets, .. } => targets
             .iter()
@@ -257,6 +271,34 @@ fn name_lock(schema: Oid, name: &str) -> LockTag {
     }
 }
 
+/// The locks that stand for rows of catalogs which have no lock of their kind's: two that change one come one after the other,
+/// as they would wait for each other's row in PostgreSQL. All rights on an object are its row's.
+fn row_locks(changes: &[Change], before: &Catalog, edited: &Catalog) -> Vec<LockTag> {
+    use builtin::class;
+    let row = |class, object| Some(LockTag::Object { class, object });
+    let mut tags: Vec<LockTag> = changes
+        .iter()
+        .filter_map(|change| {
+            let (Change::Put { oid, .. } | Change::Delete { oid, .. }) = change;
+            match (before.object(*oid), edited.object(*oid)) {
+                (_, Some(Object::Privileges(def))) | (Some(Object::Privileges(def)), _) => {
+                    row(def.class, def.object)
+                }
+                (Some(Object::Membership(_)), _) => row(class::AUTH_MEMBERS, *oid),
+                (Some(Object::DefaultPrivileges(_)), _) => row(class::DEFAULT_ACL, *oid),
+                (Some(Object::Role(_)), _) => row(class::ROLE, *oid),
+                (Some(Object::Schema(_)), _) => row(class::NAMESPACE, *oid),
+                (Some(Object::Database(_)), _) => row(class::DATABASE, *oid),
+                (Some(Object::Routine(_)), _) => row(class::PROCEDURE, *oid),
+                _ => None,
+            }
+        })
+        .collect();
+    tags.sort_unstable();
+    tags.dedup();
+    tags
+}
+
 fn relation_name(object: &Object) -> Option<(Oid, &str)> {
     match object {
         Object::Table(def) => Some((def.schema, &def.name)),
@@ -330,6 +372,10 @@ impl Session {
                     .await?;
                 }
             }
+            for tag in row_locks(&changes, &catalog, &edited) {
+                txn.lock(tag, LockMode::Exclusive, WaitPolicy::Block)
+                    .await?;
+            }
             // What others published while we waited for a lock may be about the same things.
             if self.engine.catalog_version() != seen {
                 continue;
@@ -337,7 +383,10 @@ impl Session {
             let edited = Arc::new(edited);
             let mut filled = None;
             for work in outcome.work {
-                let writes = matches!(work, Work::Rewrite { .. } | Work::Fill { .. });
+                let writes = matches!(
+                    work,
+                    Work::Rewrite { .. } | Work::Repack { .. } | Work::Fill { .. }
+                );
                 if let Some(rows) = self.work(work, &catalog, &edited).await? {
                     filled = Some(rows);
                 }
@@ -372,6 +421,8 @@ impl Session {
             search_path: &search_path,
             user: self.role.oid,
             temporary: &self.temporary.name,
+            md5: self.settings.borrow().text(Id::PasswordEncryption) == "md5",
+            scram_iterations: self.settings.borrow().int(Id::ScramIterations) as u32,
             failed: None,
         };
         let outcome = ddl::apply(edit, ddl, &mut host)?;
@@ -391,11 +442,25 @@ impl Session {
         match work {
             // The file was made with its number.
             Work::CreateHeap(_) => {}
-            Work::CreateIndex { index, build } => self.create_index(index, build, edited).await?,
+            Work::CreateIndex { index, build } => {
+                let build = match build {
+                    true => Build::Rows,
+                    false => Build::Nothing,
+                };
+                self.create_index(index, build, edited).await?;
+            }
+            Work::IndexVersions(index) => {
+                self.create_index(index, Build::Versions, edited).await?;
+            }
+            Work::Repack { table, from, order } => {
+                self.repack(table, from, order, before, edited).await?;
+            }
             Work::CreateSequence(oid) => {
                 let def = edited.sequence(oid).ok_or_else(|| gone("sequence"))?;
-                sequences::create(&self.engine.store, &self.transaction()?.txn, def.file, def)
-                    .await?;
+                let txn = &self.transaction()?.txn;
+                sequences::create(&self.engine.store, txn, def.file, def).await?;
+                let (store, file) = (self.engine.store.clone(), def.file);
+                txn.on_abort(move || sequences::forget(&store, file));
             }
             Work::RestartSequence { sequence, value } => {
                 let def = edited.sequence(sequence).ok_or_else(|| gone("sequence"))?;
@@ -474,7 +539,7 @@ impl Session {
         Ok(())
     }
 
-    async fn create_index(&self, index: Oid, build: bool, catalog: &Arc<Catalog>) -> Result<()> {
+    async fn create_index(&self, index: Oid, build: Build, catalog: &Arc<Catalog>) -> Result<()> {
         let def = catalog.index(index).ok_or_else(|| gone("index"))?;
         let table_def = catalog.table(def.table).ok_or_else(|| gone("table"))?;
         let store = &self.engine.store;
@@ -482,7 +547,7 @@ impl Session {
         let xid = txn.assign_top_xid();
         retry(|| admit_write(&store.pool)).await?;
         retry(|| BTree::create(store.pool.clone(), def.file, xid)).await?;
-        if !build {
+        if build == Build::Nothing {
             return Ok(());
         }
         let host = self.host(catalog);
@@ -490,7 +555,10 @@ impl Session {
         let table = Table::of(table_def, store, &ctx)?;
         let index = Index::of(def, table_def, store);
         let mut keys = Keys::default();
-        let mut scan = PageRows::new(&table, txn.latest_snapshot()).await?;
+        let mut scan = match build {
+            Build::Versions => PageRows::new(&table, EveryVersion).await?,
+            _ => PageRows::new(&table, txn.latest_snapshot()).await?,
+        };
         let mut page: Vec<(RowRef, Row)> = Vec::new();
         let mut key = Vec::new();
         while scan.next(&mut page).await? {
@@ -504,7 +572,9 @@ impl Session {
         let keys = tokio::task::spawn_blocking(move || keys.sorted())
             .await
             .map_err(|e| Error::internal(format!("sorting keys: {e}")))?;
+        // A row's past may have a key that another row has now.
         if def.unique
+            && build != Build::Versions
             && let Some(root) = keys.first_duplicate(def.nulls_not_distinct)
         {
             let mut bytes = Vec::new();
@@ -794,13 +864,23 @@ impl Session {
     }
 }
 
-fn gone(what: &str) -> Error {
+pub(super) fn gone(what: &str) -> Error {
     Error::internal(format!("a {what} that was just defined is gone"))
+}
+
+/// What a new index is filled from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Build {
+    Nothing,
+    /// The rows there are.
+    Rows,
+    /// Every version in the heap, each of which is a root: one that was just repacked.
+    Versions,
 }
 
 /// Index keys gathered for sorting: their bytes in one arena.
 #[derive(Default)]
-struct Keys {
+pub(super) struct Keys {
     arena: Vec<u8>,
     entries: Vec<KeyAt>,
 }
@@ -814,7 +894,7 @@ struct KeyAt {
 }
 
 impl Keys {
-    fn push(&mut self, key: &[u8], tid: Tid, any_null: bool) {
+    pub(super) fn push(&mut self, key: &[u8], tid: Tid, any_null: bool) {
         let start = self.arena.len() as u64;
         self.arena.extend_from_slice(key);
         self.entries.push(KeyAt {
@@ -829,7 +909,7 @@ impl Keys {
         &self.arena[at.start as usize..][..at.len.into()]
     }
 
-    fn sorted(mut self) -> Keys {
+    pub(super) fn sorted(mut self) -> Keys {
         let mut entries = std::mem::take(&mut self.entries);
         entries.sort_unstable_by(|a, b| (self.key(a), a.tid).cmp(&(self.key(b), b.tid)));
         self.entries = entries;
@@ -844,7 +924,7 @@ impl Keys {
         self.entries.windows(2).find(same).map(|pair| pair[1].tid)
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&[u8], Tid)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], Tid)> {
         self.entries.iter().map(|at| (self.key(at), at.tid))
     }
 }

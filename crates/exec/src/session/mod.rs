@@ -26,6 +26,7 @@ mod portal;
 mod prepared;
 mod privilege;
 mod query;
+mod repack;
 mod roles;
 mod routine;
 pub(crate) mod sequences;
@@ -48,7 +49,7 @@ use std::time::Duration;
 use throng_observe::SessionWaits;
 use throng_sql::catalog::acl::right;
 use throng_sql::catalog::{Catalog, RoleDef};
-use throng_sql::command::BoundStatement;
+use throng_sql::command::{BoundStatement, Command};
 use throng_sql::io::FormatSettings;
 use throng_sql::parse;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
@@ -617,7 +618,14 @@ impl Session {
                 self.create_schema(*schema, &elements, sql, client).await
             }
             BoundStatement::Ddl(ddl) => self.run_ddl(*ddl, client).await,
-            BoundStatement::Command(command) => self.run_command(*command, text, client).await,
+            BoundStatement::Command(command) => {
+                // A prepared statement is shown with all that came with it.
+                let text = match *command {
+                    Command::Prepare { .. } => sql,
+                    _ => text,
+                };
+                self.run_command(*command, text, client).await
+            }
         }
     }
 }

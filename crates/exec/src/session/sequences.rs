@@ -15,11 +15,12 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use throng_access::TxContext;
-use throng_buffer::{Mtr, PoolCore, Try, retry, retry_blocking};
-use throng_sql::catalog::SequenceDef;
+use throng_buffer::{Mtr, PoolCore, Try, Wait, retry, retry_blocking};
+use throng_observe::{Object, WaitEvent};
+use throng_sql::catalog::{Catalog, SequenceDef};
 use throng_sql::catalog::acl::right;
 use throng_sql::func::EvalStop;
-use throng_txn::Txn;
+use throng_txn::{LockMode, LockScope, LockTag, Txn, WaitPolicy};
 use throng_types::error::state;
 use throng_types::page::{HEADER, KIND_SEQUENCE};
 use throng_types::{Error, FileId, Lsn, Oid, PageId, Result, Xid};
@@ -305,7 +306,43 @@ impl SessionHost<'_> {
         })
     }
 
+    /// Locks a sequence as one is whose values are taken: who alters it waits for this transaction's end, and is waited for.
+    fn lock_sequence(&self, sequence: Oid) -> Result<(), EvalStop> {
+        let entry = self.session.handle.entry();
+        let (tag, mode) = (LockTag::Relation(sequence), LockMode::RowExclusive);
+        if entry.try_lock(tag, mode, LockScope::Transaction) {
+            return Ok(());
+        }
+        let entry = entry.clone();
+        let wait = Wait::for_recorded(WaitEvent::LockRelation, Object::NONE, async move {
+            let policy = WaitPolicy::Block;
+            entry.lock(tag, mode, LockScope::Transaction, policy).await?;
+            Ok(())
+        });
+        Err(Stop::Wait(wait).into())
+    }
+
+    /// The catalog in which a sequence that was just locked is as it is now; the statement's own may be older.
+    fn current_catalog<'c>(&'c self, newer: &'c mut Option<Arc<Catalog>>) -> &'c Catalog {
+        let session: &Session = self.session;
+        match session.published.version() == session.engine.catalog_version() {
+            true => self.catalog,
+            false => newer.insert(session.catalog_now()),
+        }
+    }
+
     pub(super) fn next_value(&self, sequence: Oid) -> Result<i64, EvalStop> {
+        self.sequence(sequence)?;
+        self.lock_sequence(sequence)?;
+        let mut newer = None;
+        let host = SessionHost {
+            session: self.session,
+            catalog: self.current_catalog(&mut newer),
+        };
+        host.next_value_locked(sequence)
+    }
+
+    fn next_value_locked(&self, sequence: Oid) -> Result<i64, EvalStop> {
         let def = self.sequence(sequence)?;
         // An identity column's is nobody else's to grant: who may insert takes its next value.
         if !def.identity {
@@ -371,6 +408,22 @@ impl SessionHost<'_> {
     }
 
     pub(super) fn set_value(
+        &self,
+        sequence: Oid,
+        value: i64,
+        called: bool,
+    ) -> Result<i64, EvalStop> {
+        self.sequence(sequence)?;
+        self.lock_sequence(sequence)?;
+        let mut newer = None;
+        let host = SessionHost {
+            session: self.session,
+            catalog: self.current_catalog(&mut newer),
+        };
+        host.set_value_locked(sequence, value, called)
+    }
+
+    fn set_value_locked(
         &self,
         sequence: Oid,
         value: i64,

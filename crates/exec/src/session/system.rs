@@ -11,7 +11,7 @@ use throng_sql::catalog::system::{
 use throng_sql::catalog::{Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
 use throng_sql::settings::Id;
-use throng_sql::settings::value::{Kind, raw};
+use throng_sql::settings::value::{Kind, Unit, raw};
 use throng_txn::{LockMode, LockTag, ReadLock, ReadTarget, SessionStatus};
 use throng_types::{FileId, Oid};
 
@@ -79,6 +79,10 @@ impl SystemState for SessionHost<'_> {
                         let unit = unit.name().map(str::to_owned);
                         (unit, Some(min.to_string()), Some(max.to_string()), None)
                     }
+                    Kind::Pause { min, max } => {
+                        let unit = Unit::Milliseconds.name().map(str::to_owned);
+                        (unit, Some(min.to_string()), Some(max.to_string()), None)
+                    }
                     Kind::Real { min, max } => {
                         (None, Some(min.to_string()), Some(max.to_string()), None)
                     }
@@ -121,6 +125,10 @@ impl SystemState for SessionHost<'_> {
                 statement: prepared.known().sql.to_string(),
                 prepare_time: prepared.made_at,
                 parameter_types: prepared.known().params.iter().map(|t| t.oid).collect(),
+                result_types: prepared.known().columns.as_ref().map(|shape| {
+                    let fields = shape.fields.iter();
+                    fields.map(|field| field.ty.oid).collect()
+                }),
                 from_sql: prepared.from_sql,
             })
             .collect();

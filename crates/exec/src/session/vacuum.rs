@@ -5,14 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
+use throng_access::Heap;
+use throng_buffer::{retry, retry_blocking};
 use throng_sql::catalog::{CatalogEdit, ColumnStats, Object, StatsDef, TableDef};
-use throng_txn::LockMode;
+use throng_sql::command::{Ddl, Maintained, VacuumOptions};
+use throng_sql::settings::Id;
+use throng_sql::settings::value::parse_bool;
 use throng_txn::clean::CostDelay;
+use throng_txn::{LockMode, LockTag};
+use throng_types::error::{Severity, state};
 use throng_types::key::{self, KeyOrder};
 use throng_types::{Datum, Error, Oid, Result};
 
 use super::Session;
+use super::transaction::Block;
 use crate::cleaner;
+use crate::client::Client;
 use crate::rows::PageRows;
 use crate::table::Table;
 
@@ -20,86 +28,211 @@ use crate::table::Table;
 const SAMPLE: f64 = 30_000.0;
 
 impl Session {
-    /// Cleans tables, each in a transaction of its own so that its lock is short; no table is all of them.
+    /// Cleans tables, each in a transaction of its own so that its lock is short.
     pub(super) async fn vacuum(
         &mut self,
-        tables: Vec<Oid>,
-        full: bool,
-        analyze: bool,
+        tables: Vec<Maintained>,
+        options: VacuumOptions,
+        client: &mut dyn Client,
     ) -> Result<()> {
         self.must_be_outside_block("VACUUM")?;
-        if full {
-            return Err(Error::unsupported("VACUUM FULL")
-                .hint("VACUUM makes the room of dead rows free for new ones."));
-        }
-        for table in self.all_if_none(tables) {
-            self.begin_if_idle();
-            let txn = &self.transaction()?.txn;
-            txn.lock_relation(table, LockMode::ShareUpdateExclusive)
-                .await?;
-            let catalog = self.catalog();
-            if let Some(def) = catalog.table(table).cloned() {
-                let engine = self.engine.clone();
-                let flag = self.handle.entry().clone();
-                // Cleaning waits for pages and the log: it has a thread to itself.
-                let cleaned = tokio::task::spawn_blocking(move || {
-                    let stop = || flag.cancel_flag().check().is_err();
-                    let mut pacing = CostDelay::new(u32::MAX, Duration::ZERO, stop);
-                    cleaner::clean(&engine, &catalog, &def, &mut pacing)
-                })
-                .await
-                .map_err(|e| Error::internal(format!("VACUUM: {e}")))??;
-                if cleaned.stopped {
-                    self.handle.cancel_flag().check()?;
-                }
-            }
+        let tables = match options.skip_locked {
+            true => self.not_locked(tables, "vacuum", client)?,
+            false => tables,
+        };
+        for one in tables {
+            // What was looked at for the table before is nothing to this one.
             self.commit().await?;
-            if analyze {
-                self.begin_if_idle();
-                self.analyze_table(table).await?;
+            self.begin_if_idle();
+            let mode = match options.full {
+                true => LockMode::AccessExclusive,
+                false => LockMode::ShareUpdateExclusive,
+            };
+            let skip = options.skip_locked;
+            if !self.lock_one(&one, "vacuum", mode, skip, client).await? {
+                continue;
+            }
+            if !options.skip_main {
+                self.vacuum_table(one.table, &options, client).await?;
+            }
+            if options.analyze {
                 self.commit().await?;
+                self.begin_if_idle();
+                self.analyze_one(&one, skip, client).await?;
             }
         }
+        self.commit().await?;
         self.begin_if_idle();
         Ok(())
     }
 
-    /// Gathers statistics about tables; no table is all of them.
-    pub(super) async fn analyze(&mut self, tables: Vec<Oid>) -> Result<()> {
-        let mut all = self.all_if_none(tables);
-        let catalog = self.definitions();
-        let mut next = 0;
-        while next < all.len() {
-            // Of a partitioned table the rows are its partitions'.
-            if catalog.table(all[next]).is_some_and(|t| t.is_partitioned()) {
-                let parts = catalog.children_of(all[next]).iter();
-                let new: Vec<Oid> = parts.filter(|p| !all.contains(p)).copied().collect();
-                all.splice(next + 1..next + 1, new);
-            }
-            next += 1;
+    async fn vacuum_table(
+        &mut self,
+        table: Oid,
+        options: &VacuumOptions,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(def) = catalog.table(table).filter(|t| !t.is_partitioned()) else {
+            return Ok(());
+        };
+        if options.full {
+            return self.vacuum_full(def.oid, client).await;
         }
-        for table in all {
-            self.analyze_table(table).await?;
+        let def = def.clone();
+        let settings = self.settings.borrow();
+        let limit = settings.int(Id::VacuumCostLimit) as u32;
+        let delay = settings.real(Id::VacuumCostDelay) / 1000.0;
+        let of_table = def.options.iter().find(|(n, _)| n == "vacuum_truncate");
+        let truncate = options
+            .truncate
+            .or_else(|| parse_bool(&of_table?.1))
+            .unwrap_or_else(|| settings.bool(Id::VacuumTruncate));
+        drop(settings);
+        let engine = self.engine.clone();
+        let heap = engine.store.relations.heap(def.file);
+        let flag = self.handle.entry().clone();
+        // Cleaning waits for pages and the log: it has a thread to itself.
+        let cleaned = tokio::task::spawn_blocking(move || {
+            let stop = || flag.cancel_flag().check().is_err();
+            let mut pacing = CostDelay::new(limit, Duration::from_secs_f64(delay), stop);
+            cleaner::clean(&engine, &catalog, &def, &mut pacing)
+        })
+        .await
+        .map_err(|e| Error::internal(format!("VACUUM: {e}")))??;
+        if cleaned.stopped {
+            self.handle.cancel_flag().check()?;
+        }
+        match truncate {
+            true => self.truncate_tail(table, heap).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Cuts empty pages off a table's end, if it is worth it and nobody uses the table.
+    async fn truncate_tail(&mut self, table: Oid, heap: Heap) -> Result<()> {
+        /// PostgreSQL's measures of what is worth it: so many pages, or such a part of them.
+        const PAGES: u32 = 1000;
+        const PART: u32 = 16;
+        let (blocks, keep) = retry(|| heap.kept_blocks()).await?;
+        let gain = blocks - keep;
+        let worth = gain > 0 && (gain >= PAGES || gain >= blocks / PART);
+        let tag = LockTag::Relation(table);
+        let txn = &self.transaction()?.txn;
+        if worth && txn.try_lock(tag, LockMode::AccessExclusive) {
+            tokio::task::spawn_blocking(move || retry_blocking(|| heap.truncate_tail()))
+                .await
+                .map_err(|e| Error::internal(format!("VACUUM: {e}")))??;
         }
         Ok(())
     }
 
-    fn all_if_none(&mut self, tables: Vec<Oid>) -> Vec<Oid> {
-        if !tables.is_empty() {
-            return tables;
+    async fn vacuum_full(&mut self, table: Oid, client: &mut dyn Client) -> Result<()> {
+        let engine = self.engine.clone();
+        // Else what was deleted a moment ago would be taken along for transactions that are gone.
+        tokio::task::spawn_blocking(move || engine.sys.advance_horizon(true))
+            .await
+            .map_err(|e| Error::internal(format!("VACUUM: {e}")))??;
+        let order = None;
+        let (_, notices) = self.define(&Ddl::Repack { table, order }).await?;
+        self.notices(notices, client);
+        Ok(())
+    }
+
+    /// Gathers statistics about tables; outside a block, each in a transaction of its own.
+    pub(super) async fn analyze(
+        &mut self,
+        tables: Vec<Maintained>,
+        skip_locked: bool,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let tables = match skip_locked {
+            true => self.not_locked(tables, "analyze", client)?,
+            false => tables,
+        };
+        for one in tables {
+            if self.block == Block::None {
+                self.commit().await?;
+                self.begin_if_idle();
+            }
+            self.analyze_one(&one, skip_locked, client).await?;
         }
-        self.catalog().tables().iter().map(|def| def.oid).collect()
+        Ok(())
+    }
+
+    /// Without the tables whose names lead to their children, and that others have locked against being looked at.
+    fn not_locked(
+        &mut self,
+        tables: Vec<Maintained>,
+        verb: &str,
+        client: &mut dyn Client,
+    ) -> Result<Vec<Maintained>> {
+        let txn = &self.transaction()?.txn;
+        let is_parent = |one: &Maintained| tables.iter().any(|t| t.child_of == Some(one.table));
+        let free = |table| txn.try_lock(LockTag::Relation(table), LockMode::AccessShare);
+        let named = tables.iter().filter(|one| one.name.is_some());
+        let (mut locked, mut warnings) = (Vec::new(), Vec::new());
+        for one in named.filter(|one| is_parent(one) && !free(one.table)) {
+            locked.push(one.table);
+            warnings.extend(skipping(one, verb, true));
+        }
+        self.notices(warnings, client);
+        let left = |one: &Maintained| {
+            !locked.contains(&one.table) && one.child_of.is_none_or(|t| !locked.contains(&t))
+        };
+        Ok(tables.into_iter().filter(left).collect())
+    }
+
+    /// Locks a table; false where it is locked by others, or gone, which is told of one that was named.
+    async fn lock_one(
+        &mut self,
+        one: &Maintained,
+        verb: &str,
+        mode: LockMode,
+        skip_locked: bool,
+        client: &mut dyn Client,
+    ) -> Result<bool> {
+        let txn = &self.transaction()?.txn;
+        let locked = if skip_locked {
+            txn.try_lock(LockTag::Relation(one.table), mode)
+        } else {
+            txn.lock_relation(one.table, mode).await?;
+            true
+        };
+        if locked && self.catalog().table(one.table).is_some() {
+            return Ok(true);
+        }
+        let warning = skipping(one, verb, !locked);
+        self.notices(warning.into_iter().collect(), client);
+        Ok(false)
+    }
+
+    async fn analyze_one(
+        &mut self,
+        one: &Maintained,
+        skip_locked: bool,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let mode = LockMode::ShareUpdateExclusive;
+        match self
+            .lock_one(one, "analyze", mode, skip_locked, client)
+            .await?
+        {
+            true => self.analyze_table(one.table).await,
+            false => Ok(()),
+        }
     }
 
     async fn analyze_table(&mut self, table: Oid) -> Result<()> {
-        let txn = &self.transaction()?.txn;
-        txn.lock_relation(table, LockMode::ShareUpdateExclusive)
-            .await?;
         let catalog = self.definitions();
         let Some(def) = catalog.table(table) else {
             return Ok(());
         };
-        let mut stats = self.sample(def).await?;
+        let mut stats = match def.is_partitioned() {
+            true => self.sum_of_parts(def).await?,
+            false => self.sample(def).await?,
+        };
+        let catalog = self.catalog();
         let known = catalog.stats_of(table);
         stats.oid = known.map_or_else(|| self.engine.sys.new_oid(), |s| s.oid);
         let mut edit = CatalogEdit::new(&catalog);
@@ -109,6 +242,26 @@ impl Session {
         transaction.changes.extend(changes);
         transaction.catalog = Some(Arc::new(edited));
         transaction.txn.next_command()
+    }
+
+    /// What is known of a partitioned table: how many rows its partitions have, each of which is looked at.
+    async fn sum_of_parts(&mut self, def: &Arc<TableDef>) -> Result<StatsDef> {
+        let mut rows = 0.0;
+        for part in self.catalog().descendants(def.oid) {
+            let txn = &self.transaction()?.txn;
+            txn.lock_relation(part, LockMode::AccessShare).await?;
+            let catalog = self.catalog();
+            if let Some(part) = catalog.table(part).filter(|t| !t.is_partitioned()) {
+                rows += self.sample(part).await?.rows;
+            }
+        }
+        Ok(StatsDef {
+            oid: Oid::NONE,
+            table: def.oid,
+            rows,
+            pages: 0,
+            columns: Vec::new(),
+        })
     }
 
     async fn sample(&self, def: &Arc<TableDef>) -> Result<StatsDef> {
@@ -152,6 +305,17 @@ impl Session {
                 .collect(),
         })
     }
+}
+
+/// The warning about a table that was named and is passed over.
+fn skipping(one: &Maintained, verb: &str, locked: bool) -> Option<Error> {
+    let name = one.name.as_ref()?;
+    let (code, why) = match locked {
+        true => (state::LOCK_NOT_AVAILABLE, "lock not available"),
+        false => (state::UNDEFINED_TABLE, "relation no longer exists"),
+    };
+    let message = format!("skipping {verb} of \"{name}\" --- {why}");
+    Some(Error::new(code, message).severity(Severity::Warning))
 }
 
 /// What is seen of one column's values.

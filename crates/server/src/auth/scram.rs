@@ -29,10 +29,18 @@ fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
 
 impl Verifier {
     /// Salts and hashes a password; RFC 4013's preparation is applied where the password allows it.
-    pub fn of_password(password: &str) -> Verifier {
+    pub fn of_password(password: &str, iterations: u32) -> Verifier {
         let mut salt = vec![0; SALT];
         rand::rng().fill_bytes(&mut salt);
-        Verifier::derive(password, salt, ITERATIONS)
+        Verifier::derive(password, salt, iterations)
+    }
+
+    /// Whether it was made of this password, as far as that is cheap to say.
+    pub fn is_of(&self, password: &str) -> bool {
+        // Whoever sends a secret chooses how long it takes to look.
+        const MOST: u32 = 100_000;
+        self.iterations <= MOST
+            && Verifier::derive(password, self.salt.clone(), self.iterations) == *self
     }
 
     fn derive(password: &str, salt: Vec<u8>, iterations: u32) -> Verifier {
@@ -204,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_verifier_survives_its_text() {
-        let verifier = Verifier::of_password("secret");
+        let verifier = Verifier::of_password("secret", ITERATIONS);
         assert!(Verifier::parse(&verifier.to_string()) == Some(verifier));
         assert!(Verifier::parse("md5abc").is_none());
     }

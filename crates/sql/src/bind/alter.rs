@@ -360,6 +360,11 @@ impl Binder<'_> {
                 let parent = self.relation(name).map_err(no_position)?;
                 out.push(AlterTable::NoInherit(parent.oid()));
             }
+            AlterAction::ClusterOn(None) => out.push(AlterTable::ClusterOn(None)),
+            AlterAction::ClusterOn(Some(name)) => {
+                let index = self.index_to_cluster(&draft.table, Some(name))?;
+                out.push(AlterTable::ClusterOn(Some(index)));
+            }
             AlterAction::Nothing => out.push(AlterTable::Nothing),
         }
         Ok(())

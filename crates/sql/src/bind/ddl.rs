@@ -818,6 +818,7 @@ impl Binder<'_> {
                 }
                 S::CreateView(create) => (2, (!create.temporary).then_some(&mut create.name)),
                 S::CreateIndex(create) => (3, Some(&mut create.table)),
+                S::CreateTrigger { table } => (3, Some(table)),
                 _ => (4, None),
             };
             if let (_, Some(made)) = place {

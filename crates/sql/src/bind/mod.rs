@@ -27,6 +27,7 @@ mod json_record;
 mod json_table;
 mod kept;
 mod like;
+mod maintain;
 mod merge;
 mod part;
 mod partition;
@@ -402,6 +403,7 @@ impl<'a> Binder<'a> {
             | S::ReassignOwned { .. }
             | S::DropOwned { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
+            S::CreateTrigger { .. } => Err(Error::unsupported("CREATE TRIGGER")),
             _ => self
                 .utility(statement)
                 .map(|c| BoundStatement::Command(Box::new(c))),

@@ -116,6 +116,11 @@ impl Binder<'_> {
             }
             // PostgreSQL tells no place for a type it cannot determine.
             Err(e) if e.code() == state::DATATYPE_MISMATCH && !call.variadic => return Err(e),
+            // It is about the array.
+            Err(e) if e.code() == state::DATATYPE_MISMATCH => {
+                let pos = args.last().map_or(pos, |(_, pos)| *pos);
+                return Err(at(e, pos));
+            }
             Err(e) => return Err(at(e, pos)),
         };
         let mut args = args

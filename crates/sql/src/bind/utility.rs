@@ -1,13 +1,13 @@
 //! Statements that neither read rows nor change definitions.
 
-use throng_types::error::{Severity, state};
+use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType};
 
 use super::privilege::any_right;
 use super::scope::Scope;
 use super::{Binder, Clause};
 use crate::catalog::acl::right;
-use crate::catalog::{Relation, builtin};
+use crate::catalog::Relation;
 use crate::command::{BoundStatement, Command, ExplainFormat, ExplainOptions};
 use crate::expr::Expr;
 use crate::func::CastContext;
@@ -111,27 +111,24 @@ impl Binder<'_> {
                     nowait: *nowait,
                 }
             }
-            S::Vacuum {
+            S::Vacuum { tables, options } => match self.maintained(tables, "vacuum")? {
+                Some(tables) => Command::Vacuum {
+                    tables,
+                    options: *options,
+                },
+                None => Command::NothingTo("VACUUM"),
+            },
+            S::Analyze {
                 tables,
-                full,
-                analyze,
-                verbose,
-            } => Command::Vacuum {
-                tables: match self.maintained(tables, "vacuum")? {
-                    Some(tables) => tables,
-                    None => return Ok(Command::NothingTo("VACUUM")),
+                skip_locked,
+            } => match self.maintained(tables, "analyze")? {
+                Some(tables) => Command::Analyze {
+                    tables,
+                    skip_locked: *skip_locked,
                 },
-                full: *full,
-                analyze: *analyze,
-                verbose: *verbose,
+                None => Command::NothingTo("ANALYZE"),
             },
-            S::Analyze { tables, verbose } => Command::Analyze {
-                tables: match self.maintained(tables, "analyze")? {
-                    Some(tables) => tables,
-                    None => return Ok(Command::NothingTo("ANALYZE")),
-                },
-                verbose: *verbose,
-            },
+            S::Cluster { table, index } => self.cluster(table.as_ref(), index.as_deref())?,
             S::Reindex { kind, name } => Command::Reindex {
                 indexes: self.reindex(*kind, name)?,
             },
@@ -197,40 +194,6 @@ impl Binder<'_> {
             Some(relation) => any_right(self.catalog(), self.user, &relation, rights),
             None => Ok(()),
         }
-    }
-
-    /// The tables that VACUUM or ANALYZE goes over: those named, or all, that the role may maintain. None where nothing is left.
-    fn maintained(&mut self, names: &[ast::Name], verb: &str) -> Result<Option<Vec<Oid>>> {
-        let named = self.plain_tables(names)?;
-        let catalog = self.catalog();
-        if catalog.is_superuser(self.user) {
-            return Ok((names.is_empty() || !named.is_empty()).then_some(named));
-        }
-        let database = catalog.database(builtin::DATABASE);
-        if database.is_some_and(|d| catalog.acts_as(self.user, d.owner)) {
-            return Ok(Some(named));
-        }
-        let all = match names {
-            [] => catalog.tables().into_iter().map(|t| t.oid).collect(),
-            _ => named,
-        };
-        let mut allowed = Vec::with_capacity(all.len());
-        for table in all {
-            let Some(relation) = catalog.relation(table) else {
-                continue;
-            };
-            if catalog.relation_rights(self.user, &relation, right::MAINTAIN) != 0 {
-                allowed.push(table);
-                continue;
-            }
-            let message = format!(
-                "permission denied to {verb} \"{}\", skipping it",
-                relation.name()
-            );
-            let warning = Error::new(state::INSUFFICIENT_PRIVILEGE, message);
-            self.notices.push(warning.severity(Severity::Warning));
-        }
-        Ok((!allowed.is_empty()).then_some(allowed))
     }
 
     fn plain_tables(&self, names: &[ast::Name]) -> Result<Vec<Oid>> {

@@ -299,6 +299,9 @@ pub struct IndexDef {
     /// The index of the partitioned table that it is a part of.
     #[serde(default, with = "id")]
     pub parent: Option<Oid>,
+    /// The table was put into its order last, or is to be: what CLUSTER without an index goes by.
+    #[serde(default)]
+    pub clustered: bool,
 }
 
 /// One key column of an index.

@@ -383,6 +383,7 @@ fn timestamp_trunc(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (name, t) = (text(&args[0]), moment(&args[1]));
     let unit = truncatable(name, TIMESTAMP)?;
     if is_infinite(t) {
+        truncate_local(name, unit, 0, TIMESTAMP)?;
         return Ok(args[1].clone());
     }
     Ok(Datum::Timestamp(truncate_local(name, unit, t, TIMESTAMP)?))
@@ -391,6 +392,7 @@ fn truncate_zoned(args: &[Datum], zone: &Zone) -> EvalResult {
     let (name, t) = (text(&args[0]), moment(&args[1]));
     let unit = truncatable(name, TIMESTAMPTZ)?;
     if is_infinite(t) {
+        truncate_local(name, unit, 0, TIMESTAMPTZ)?;
         return Ok(args[1].clone());
     }
     let local = zone.to_local(t);

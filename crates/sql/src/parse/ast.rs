@@ -662,14 +662,17 @@ pub enum Statement {
         nowait: bool,
     },
     Vacuum {
-        tables: Vec<Name>,
-        full: bool,
-        analyze: bool,
-        verbose: bool,
+        tables: Vec<Maintained>,
+        options: crate::command::VacuumOptions,
     },
     Analyze {
-        tables: Vec<Name>,
-        verbose: bool,
+        tables: Vec<Maintained>,
+        skip_locked: bool,
+    },
+    /// No table: all that were clustered before.
+    Cluster {
+        table: Option<Name>,
+        index: Option<String>,
     },
     Reindex {
         kind: ObjectKind,
@@ -688,6 +691,10 @@ pub enum Statement {
         payload: String,
     },
     Unlisten(Option<String>),
+    /// An element of CREATE SCHEMA; not done.
+    CreateTrigger {
+        table: Name,
+    },
     /// Understood, not done: what to call it.
     Unsupported(&'static str),
 }
@@ -884,8 +891,19 @@ pub enum AlterAction {
     ResetOptions(Vec<String>),
     SetLogged(bool),
     OwnerTo(String),
+    /// An index's name; none: `SET WITHOUT CLUSTER`.
+    ClusterOn(Option<String>),
     /// Changes nothing that can be seen.
     Nothing,
+}
+
+/// A table that VACUUM or ANALYZE names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Maintained {
+    pub name: Name,
+    /// Its children are not meant.
+    pub only: bool,
+    pub columns: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -286,7 +286,12 @@ impl Lexer<'_> {
             self.no_junk(start)?;
             let value = u128::from_str_radix(&digits, radix).map_err(|_| {
                 let text = &self.sql[start..self.at];
-                let message = format!("invalid integer at or near \"{text}\"");
+                let kind = match radix {
+                    16 => "hexadecimal",
+                    8 => "octal",
+                    _ => "binary",
+                };
+                let message = format!("invalid {kind} integer at or near \"{text}\"");
                 error_at(state::SYNTAX_ERROR, message, start as u32)
             })?;
             return Ok(Kind::Integer(value.to_string()));
@@ -298,6 +303,7 @@ impl Lexer<'_> {
             self.at += 1;
             // An underscore stands between digits only.
             if self.peek(0).is_ascii_digit() {
+                if self.peek(0) != b'_' {
                 self.digits();
             }
         }
@@ -307,6 +313,10 @@ impl Lexer<'_> {
                 decimal = true;
                 self.at += 1 + sign;
                 self.digits();
+            } else if sign == 1 {
+                // An exponent that was begun and has no digits.
+                self.at += 2;
+                return Err(self.junk(start));
             }
         }
         let text = self.sql[start..self.at].replace('_', "");
@@ -333,9 +343,13 @@ impl Lexer<'_> {
         while is_ident(self.peek(0)) {
             self.at += 1;
         }
+        Err(self.junk(start))
+    }
+
+    fn junk(&self, start: usize) -> Error {
         let text = &self.sql[start..self.at];
         let message = format!("trailing junk after numeric literal at or near \"{text}\"");
-        Err(error_at(state::SYNTAX_ERROR, message, start as u32))
+        error_at(state::SYNTAX_ERROR, message, start as u32)
     }
 
     /// `$1`, or `$tag$ … $tag$`.

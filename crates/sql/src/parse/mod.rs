@@ -21,6 +21,7 @@ mod grant;
 pub(crate) mod json;
 mod keyword;
 mod lexer;
+mod maintain;
 mod merge;
 pub mod partition;
 mod query;

@@ -189,6 +189,11 @@ impl Parser<'_> {
                 let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
                 Err(throng_types::Error::new(code, message))
             }
+            Statement::Copy(_) => {
+                let message = "COPY (SELECT INTO) is not supported";
+                let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
+                Err(throng_types::Error::new(code, message))
+            }
             _ => Err(self.no_into(pos)),
         }
     }
@@ -785,14 +790,13 @@ impl Parser<'_> {
             "set" if self.is_punct('(') => Ok(AlterAction::SetOptions(self.options()?)),
             "set" if self.word("logged") => Ok(AlterAction::SetLogged(true)),
             "set" if self.word("unlogged") => Ok(AlterAction::SetLogged(false)),
-            "set" if self.words(&["without", "cluster"]) => Ok(AlterAction::Nothing),
+            "set" if self.words(&["without", "cluster"]) => Ok(AlterAction::ClusterOn(None)),
             "reset" => Ok(AlterAction::ResetOptions(
                 self.parens(|p| p.list(Self::label))?,
             )),
             "cluster" => {
                 self.keyword("on")?;
-                self.name()?;
-                Err(self.unsupported("CLUSTER ON", pos))
+                Ok(AlterAction::ClusterOn(Some(self.name()?)))
             }
             "inherit" => Ok(AlterAction::Inherit(self.any_name()?)),
             "no" if self.word("inherit") => Ok(AlterAction::NoInherit(self.any_name()?)),

@@ -93,7 +93,7 @@ impl Parser<'_> {
                 };
                 Ok(Statement::Notify { channel, payload })
             }
-            "cluster" => Ok(self.skip_unsupported("CLUSTER")),
+            "cluster" => self.cluster(),
             "do" => Ok(self.skip_unsupported("DO")),
             "load" => Ok(self.skip_unsupported("LOAD")),
             "refresh" => Ok(self.skip_unsupported("REFRESH MATERIALIZED VIEW")),
@@ -542,85 +542,6 @@ impl Parser<'_> {
                 };
                 Ok((name, value))
             })
-        })
-    }
-
-    fn maintained_tables(&mut self) -> Result<Vec<Name>> {
-        if self.at_end() || self.is_punct(';') {
-            return Ok(vec![]);
-        }
-        self.list(|p| {
-            let name = p.table_name()?;
-            if p.is_punct('(') {
-                p.name_list()?;
-            }
-            Ok(name)
-        })
-    }
-
-    fn vacuum(&mut self) -> Result<Statement> {
-        let (mut full, mut analyze, mut verbose) = (false, false, false);
-        if self.is_punct('(') {
-            let pos = self.pos();
-            for (name, value) in self.utility_options()? {
-                let on = option_is_on(value.as_deref());
-                match name.as_str() {
-                    "full" => full = on,
-                    "analyze" | "analyse" => analyze = on,
-                    "verbose" => verbose = on,
-                    // Hints about how to go about it.
-                    "freeze"
-                    | "disable_page_skipping"
-                    | "skip_locked"
-                    | "index_cleanup"
-                    | "process_main"
-                    | "process_toast"
-                    | "truncate"
-                    | "parallel"
-                    | "skip_database_stats"
-                    | "only_database_stats"
-                    | "buffer_usage_limit" => {}
-                    _ => {
-                        let message = format!("unrecognized VACUUM option \"{name}\"");
-                        return Err(self.error(message, pos));
-                    }
-                }
-            }
-        } else {
-            full = self.word("full");
-            self.word("freeze");
-            verbose = self.word("verbose");
-            analyze = self.word("analyze") || self.word("analyse");
-        }
-        let tables = self.maintained_tables()?;
-        Ok(Statement::Vacuum {
-            tables,
-            full,
-            analyze,
-            verbose,
-        })
-    }
-
-    fn analyze(&mut self) -> Result<Statement> {
-        let mut verbose = false;
-        if self.is_punct('(') {
-            let pos = self.pos();
-            for (name, value) in self.utility_options()? {
-                match name.as_str() {
-                    "verbose" => verbose = option_is_on(value.as_deref()),
-                    "skip_locked" | "buffer_usage_limit" => {}
-                    _ => {
-                        let message = format!("unrecognized ANALYZE option \"{name}\"");
-                        return Err(self.error(message, pos));
-                    }
-                }
-            }
-        } else {
-            verbose = self.word("verbose");
-        }
-        Ok(Statement::Analyze {
-            tables: self.maintained_tables()?,
-            verbose,
         })
     }
 

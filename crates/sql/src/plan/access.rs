@@ -86,7 +86,7 @@ fn is_fixed(expr: &Expr, rel: RelId) -> bool {
 }
 
 /// `column op value`, whichever side the column is on.
-fn comparison(condition: &Expr, rel: RelId) -> Option<(i16, Strategy, &Expr)> {
+pub(super) fn comparison(condition: &Expr, rel: RelId) -> Option<(i16, Strategy, &Expr)> {
     let Expr::Op { op, args, .. } = condition else {
         return None;
     };

@@ -2,14 +2,17 @@
 
 use throng_types::{Error, Result};
 
-use super::access::{TableRef, Wanted, same_keys};
+use super::access::{TableRef, Wanted, comparison, same_keys};
 use super::cost;
 use super::subquery::SemiJoin;
 use super::{Built, Columns, Cost, FunctionScan, HashJoin, NestedLoop, Node, Planner, RoutineScan};
 use super::{alternatives, pushdown, with};
 use crate::expr::{Expr, RelId};
-use crate::func::Strategy;
+use crate::func::{Operator, Strategy};
 use crate::query::{FromItem, JoinKind, Rel, RelKind};
+
+/// Pairs of rows that a join which need not be looked at one by one may look at where `enable_hashjoin` is off.
+const MOST_PAIRS: f64 = 1e7;
 
 /// A member of a list of inner joins.
 struct Unit<'q> {
@@ -477,7 +480,7 @@ impl Planner<'_> {
         if is_table && kind != JoinKind::Full && self.ctx.enable_nestloop && !on.is_empty() {
             // The inner side by key: conditions on both sides become conditions on it, the left's columns parameters.
             let mut all = own.clone();
-            all.extend(on.iter().cloned());
+            all.extend(on.iter().map(|c| as_any(c, &unit.rels).unwrap_or_else(|| c.clone())));
             let before = (self.next_plan, self.next_param, self.subplans.len());
             let shared = self.shared.clone();
             let (right, free) = self.attached(|p| p.unit(unit, all, &Wanted::default()))?;
@@ -534,7 +537,10 @@ impl Planner<'_> {
     ) -> Result<Built> {
         let (mut left, mut right) = (left, right);
         let (keys, rest) = hash_keys(on, &left.columns, &right.columns);
-        if keys.is_empty() || !(self.ctx.enable_hashjoin || kind == JoinKind::Full) {
+        // There is no merge join: without hashing, rows beyond count would be met one by one.
+        let few = left.rows() * right.rows() <= MOST_PAIRS;
+        let may_hash = self.ctx.enable_hashjoin || kind == JoinKind::Full || !few;
+        if keys.is_empty() || !may_hash {
             if kind == JoinKind::Full {
                 return Err(Error::unsupported(
                     "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",
@@ -765,6 +771,38 @@ fn runs_for_each_row(condition: &Expr, local: &[RelId]) -> bool {
             refers
         }
         _ => false,
+    })
+}
+
+/// `column = a OR column = b` as `column = ANY (ARRAY[a, b])`, which an index on a column of the one relation in `rels` serves.
+fn as_any(condition: &Expr, rels: &[RelId]) -> Option<Expr> {
+    let (Expr::Or(arms), [rel]) = (condition, rels) else {
+        return None;
+    };
+    let mut items = Vec::with_capacity(arms.len());
+    let mut first: Option<(&'static Operator, Expr)> = None;
+    for arm in arms {
+        let Expr::Op { op, args, .. } = arm else {
+            return None;
+        };
+        let (column, Strategy::Equal, value) = comparison(arm, *rel)? else {
+            return None;
+        };
+        let left = args.first().filter(|left| column > 0 && *left != value)?;
+        match &first {
+            None => first = Some((*op, left.clone())),
+            Some((same, column)) if same.oid == op.oid && column == left => {}
+            Some(_) => return None,
+        }
+        items.push(value.clone());
+    }
+    let (op, left) = first?;
+    let array = throng_types::sqltype::array_of(op.right)?;
+    Some(Expr::ArrayCompare {
+        op,
+        left: Box::new(left),
+        array: Box::new(Expr::Array(items, throng_types::SqlType::plain(array))),
+        all: false,
     })
 }
 

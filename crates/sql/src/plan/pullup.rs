@@ -6,15 +6,17 @@
 //!   ─►   SELECT t.a + t.b FROM t WHERE t.c AND t.a = 1
 //! ```
 //! A variable of the query that is gone becomes the expression it stood for, wherever in the statement it is. On a side of
-//! an outer join that may be missing that holds only for plain columns: an expression would have to become NULL, too. Nor is
-//! anything taken into a query with grouping sets, which tells apart two columns even where they stand for one expression.
+//! an outer join that may be missing that holds only for plain columns: an expression would have to become NULL, too, which is
+//! made so only for LATERAL queries. Nor is anything taken into a query with grouping sets, which tells apart two columns even where they stand for one expression.
 
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
+use throng_types::{Datum, SqlType, oid};
+
 use super::with::is_steady;
-use crate::expr::{Expr, RelId};
+use crate::expr::{Expr, RelId, Var, system};
 use crate::query::walk::PartMut;
 use crate::query::{
     Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, QueryKind, RelKind, Select,
@@ -143,23 +145,28 @@ impl PullUp {
                 }
             }
             FromItem::Rel(rel) => {
-                // What a lateral query takes from beside it may only be taken where it stands.
                 let lateral = matches!(rel.kind, RelKind::Subquery { lateral: true, .. });
                 let (RelKind::Subquery { query, .. } | RelKind::View { query, .. }) = &mut rel.kind
                 else {
                     return;
                 };
                 self.query(query);
-                if lateral || !is_simple(query, place.nullable, place.sink.is_some()) {
+                // What a lateral query computes over what is beside it would else be computed for each pair of rows.
+                let nullable = place.nullable && !lateral;
+                if !is_simple(query, nullable, place.sink.is_some()) {
                     return;
                 }
                 let id = rel.id;
                 let Body::Select(select) = &mut query.body else {
                     return;
                 };
-                let targets = std::mem::take(&mut select.targets);
-                self.replaced
-                    .insert(id, targets.into_iter().map(|t| t.expr).collect());
+                let mut targets: Vec<Expr> =
+                    select.targets.iter().map(|t| t.expr.clone()).collect();
+                if lateral && place.nullable && !vanish_with_row(&mut targets, select) {
+                    return;
+                }
+                select.targets.clear();
+                self.replaced.insert(id, targets);
                 if let (Some(filter), Some(sink)) = (select.filter.take(), place.sink) {
                     sink.push(filter);
                 }
@@ -214,6 +221,47 @@ fn has_volatile(e: &Expr) -> bool {
     e.any(&mut |e| {
         super::fold::is_volatile(e) || matches!(e, Expr::Subquery(sub) if !is_steady(&sub.query))
     })
+}
+
+/// Makes what is computed NULL where the query's row is missing, as its own columns are; false where nothing tells that it is.
+fn vanish_with_row(targets: &mut [Expr], select: &Select) -> bool {
+    if targets.iter().all(|e| is_own_column(e, select)) {
+        return true;
+    }
+    let Some(rel) = select.from.iter().find_map(always_there) else {
+        return false;
+    };
+    let witness = Expr::Var(Var {
+        rel,
+        column: system::TABLEOID,
+        ty: SqlType::plain(oid::OID),
+    });
+    for target in targets.iter_mut().filter(|e| !is_own_column(e, select)) {
+        let ty = target.ty();
+        let value = std::mem::replace(target, Expr::bool(true));
+        *target = Expr::Case {
+            operand: None,
+            whens: vec![(Expr::IsNotNull(Box::new(witness.clone())), value)],
+            default: Box::new(Expr::Const(Datum::Null, ty)),
+            ty,
+        };
+    }
+    true
+}
+
+/// A table without which the item has no row.
+fn always_there(item: &FromItem) -> Option<RelId> {
+    match item {
+        FromItem::Rel(rel) => matches!(rel.kind, RelKind::Table(_)).then_some(rel.id),
+        FromItem::Join {
+            kind, left, right, ..
+        } => match kind {
+            JoinKind::Left => always_there(left),
+            JoinKind::Right => always_there(right),
+            JoinKind::Inner => always_there(left).or_else(|| always_there(right)),
+            _ => None,
+        },
+    }
 }
 
 /// A column of the query's own tables, which is NULL where their rows are missing.

@@ -207,6 +207,12 @@ impl SessionSettings {
             other => unreachable!("{} is no integer: {other:?}", id.definition().name),
         }
     }
+    pub fn real(&self, id: Id) -> f64 {
+        match self.get(id) {
+            Value::Real(n) => *n,
+            other => unreachable!("{} is no number: {other:?}", id.definition().name),
+        }
+    }
     pub fn bool(&self, id: Id) -> bool {
         match self.get(id) {
             Value::Bool(b) => *b,

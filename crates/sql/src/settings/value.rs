@@ -18,6 +18,11 @@ pub enum Kind {
         min: f64,
         max: f64,
     },
+    /// Milliseconds with a fraction.
+    Pause {
+        min: f64,
+        max: f64,
+    },
     Enum(&'static [&'static str]),
     /// Any text that the function accepts, in the form it gives. An error is the reason, as DETAIL.
     Text(fn(&str) -> Result<String, String>),
@@ -162,6 +167,21 @@ impl Kind {
                 }
                 Ok(Value::Real(value))
             }
+            Kind::Pause { min, max } => {
+                let value = parse_quantity(text, Unit::Milliseconds).map_err(|hint| {
+                    let e = invalid(name, text);
+                    if hint.is_empty() { e } else { e.hint(hint) }
+                })?;
+                if !(min..=max).contains(&value) {
+                    return Err(Error::new(
+                        state::INVALID_PARAMETER_VALUE,
+                        format!(
+                            "{value} ms is outside the valid range for parameter \"{name}\" ({min} ms .. {max} ms)"
+                        ),
+                    ));
+                }
+                Ok(Value::Real(value))
+            }
             Kind::Enum(words) => words
                 .iter()
                 .find(|w| w.eq_ignore_ascii_case(text.trim()))
@@ -190,7 +210,7 @@ impl Kind {
         match self {
             Kind::Bool => "bool",
             Kind::Int { .. } => "integer",
-            Kind::Real { .. } => "real",
+            Kind::Real { .. } | Kind::Pause { .. } => "real",
             Kind::Enum(_) => "enum",
             Kind::Text(_) | Kind::Parts(_) => "string",
         }
@@ -209,6 +229,16 @@ impl Kind {
                 }
                 n.to_string()
             }
+            (Kind::Pause { .. }, Value::Real(ms)) if *ms > 0.0 => {
+                let (family, base) = Unit::Milliseconds.family();
+                // As far as a quotient of decimal fractions can tell whole numbers.
+                let whole = |n: f64| (n - n.round()).abs() < 1e-8 * n.abs();
+                let fits = family.iter().find(|(_, size)| whole(ms * base / size));
+                match fits {
+                    Some((name, size)) => format!("{}{name}", (ms * base / size).round()),
+                    None => format!("{}us", ms * base),
+                }
+            }
             _ => raw(value),
         }
     }
@@ -225,7 +255,7 @@ pub fn raw(value: &Value) -> String {
 }
 
 /// A number, perhaps with a unit, in `unit`. The error is a hint, empty if there is none to give.
-fn parse_quantity(text: &str, unit: Unit) -> Result<f64, String> {
+pub(crate) fn parse_quantity(text: &str, unit: Unit) -> Result<f64, String> {
     let text = text.trim();
     if let Some(hex) = text.strip_prefix("0x") {
         return i64::from_str_radix(hex, 16)

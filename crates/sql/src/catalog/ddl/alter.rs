@@ -8,6 +8,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::create::{exists, set_sequence};
 use super::names::rename_in_text;
+use super::password::is_md5;
 use super::rows::slots_replaced;
 use super::{Run, Work};
 use crate::catalog::{
@@ -298,6 +299,7 @@ impl Run<'_> {
                     *owner,
                 );
             }
+            AlterTable::ClusterOn(index) => return self.cluster_on(&def, *index),
             AlterTable::Inherit(_) | AlterTable::NoInherit(_) | AlterTable::Nothing => {}
         }
         self.put_table(def);
@@ -423,13 +425,21 @@ impl Run<'_> {
         set_sequence(&mut def, changes, false)?;
         if let Some(restart) = changes.restart {
             let value = restart.unwrap_or(def.start);
-            self.work(Work::RestartSequence {
-                sequence: oid,
-                value,
-            });
+            self.restart_sequence(def, value);
+            return Ok(());
         }
         self.edit.put(def);
         Ok(())
+    }
+
+    /// A new file for a sequence: who rolls back has the old one with its counter.
+    pub(super) fn restart_sequence(&mut self, def: SequenceDef, value: i64) {
+        let (sequence, old) = (def.oid, def.file);
+        let file = self.host.next_file();
+        self.edit.put(SequenceDef { file, ..def });
+        self.work(Work::DropFile(old));
+        self.work(Work::CreateSequence(sequence));
+        self.work(Work::RestartSequence { sequence, value });
     }
 
     pub(super) fn name_is_free(&self, schema: Oid, name: &str) -> Result<()> {
@@ -515,10 +525,17 @@ impl Run<'_> {
                     let message = format!("role \"{name}\" already exists");
                     return Err(Error::new(state::DUPLICATE_OBJECT, message));
                 }
-                self.edit.put(RoleDef {
+                let mut def = RoleDef {
                     name: name.to_string(),
                     ..(*def).clone()
-                });
+                };
+                // The name is part of what was hashed.
+                if def.password.as_deref().is_some_and(is_md5) {
+                    let message = "MD5 password cleared because of role rename";
+                    self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
+                    def.password = None;
+                }
+                self.edit.put(def);
             }
             TargetKind::Constraint => self.rename_constraint(target.oid, name)?,
             TargetKind::Column(attnum) => {

@@ -256,6 +256,7 @@ impl Run<'_> {
             constraint: None,
             options: create.options.clone(),
             parent: None,
+            clustered: false,
         });
         self.work(Work::CreateIndex {
             index: oid,
@@ -468,6 +469,7 @@ impl Run<'_> {
             constraint: Some(constraint),
             options: options.to_vec(),
             parent: None,
+            clustered: false,
         });
         self.work(Work::CreateIndex {
             index,

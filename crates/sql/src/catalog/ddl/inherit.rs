@@ -467,6 +467,7 @@ impl Run<'_> {
             | AlterTable::SetOwner(_)
             | AlterTable::Inherit(_)
             | AlterTable::NoInherit(_)
+            | AlterTable::ClusterOn(_)
             | AlterTable::Nothing => None,
         })
     }

@@ -14,6 +14,8 @@ mod membership;
 mod names;
 mod owned;
 mod partition;
+mod password;
+mod repack;
 mod role;
 mod routine;
 mod rows;
@@ -38,8 +40,10 @@ pub trait DdlHost {
     /// Evaluates an expression without input row and gives its text form (None: NULL): the
     /// default of a column added to rows that are already there.
     fn evaluate(&mut self, expr: &Expr) -> Result<Option<String>>;
-    /// A password's stored form (a SCRAM verifier). One that is a verifier already stays.
+    /// A plain password's stored form.
     fn password_verifier(&mut self, password: &str) -> Result<String>;
+    /// Whether a SCRAM secret is that of a password; None for what is no such secret.
+    fn opens(&self, secret: &str, password: &str) -> Option<bool>;
     /// The session's schemas, for names in messages.
     fn search_path(&self) -> &[Oid];
     fn current_user(&self) -> Oid;
@@ -71,6 +75,15 @@ pub enum Work {
         old: Arc<TableDef>,
         values: Vec<Expr>,
     },
+    /// Copy all versions of rows from the file `from` into the table's heap (made by the `CreateHeap` before), in the order
+    /// of an index if one is given. Indexes follow as `IndexVersions`.
+    Repack {
+        table: Oid,
+        from: FileId,
+        order: Option<Oid>,
+    },
+    /// Make an index's file and fill it from every version in the table's heap, which `Repack` has filled.
+    IndexVersions(Oid),
     /// Check rows that are there: 23502 for a NULL.
     /// `value`: the column's, over `Slot(attnum - 1)`, where rows do not hold it.
     CheckNotNull {
@@ -240,6 +253,7 @@ impl Run<'_> {
                 restart_identity,
                 cascade,
             } => self.truncate(tables, only, *restart_identity, *cascade),
+            Ddl::Repack { table, order } => self.repack(*table, *order),
             Ddl::CreateRole { name, changes } => self.create_role(name, changes),
             Ddl::AlterRole { role, changes } => self.alter_role(*role, changes),
             Ddl::AlterRoleSet { role, name, value } => {

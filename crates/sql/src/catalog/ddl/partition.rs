@@ -171,6 +171,7 @@ impl Run<'_> {
             columns,
             constraint,
             parent: Some(index.oid),
+            clustered: false,
             ..(**index).clone()
         });
         self.work(Work::CreateIndex {

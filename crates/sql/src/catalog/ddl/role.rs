@@ -49,12 +49,7 @@ impl Run<'_> {
         match &changes.password {
             None => {}
             Some(None) => def.password = None,
-            Some(Some(password)) if password.is_empty() => {
-                let message = "empty string is not a valid password, clearing password";
-                self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
-                def.password = None;
-            }
-            Some(Some(password)) => def.password = Some(self.host.password_verifier(password)?),
+            Some(Some(password)) => def.password = self.secret(password)?,
         }
         if let Some(until) = &changes.valid_until {
             def.valid_until = Some(until.clone());

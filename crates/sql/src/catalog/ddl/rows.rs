@@ -170,11 +170,12 @@ impl Run<'_> {
         }
         if restart_identity {
             for sequence in self.catalog().sequences_of(oid).to_vec() {
-                let Some(def) = self.catalog().sequence(sequence) else {
+                let Some(def) = self.catalog().sequence(sequence).cloned() else {
                     continue;
                 };
+                self.touch(sequence);
                 let value = def.start;
-                self.work(Work::RestartSequence { sequence, value });
+                self.restart_sequence((*def).clone(), value);
             }
         }
         Ok(())

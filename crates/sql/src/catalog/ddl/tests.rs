@@ -94,6 +94,8 @@ fn work(bench: &mut Workbench, sql: &str) -> String {
         Work::RestartSequence { .. } => "restart",
         Work::DropFile(_) => "drop",
         Work::Rewrite { .. } => "rewrite",
+        Work::Repack { .. } => "repack",
+        Work::IndexVersions(_) => "index versions",
         Work::CheckNotNull { .. } => "not-null",
         Work::CheckDomain(_) => "domain",
         Work::CheckRows { .. } => "check",

@@ -116,7 +116,7 @@ pub(super) fn pg_prepared_statements(_: &Catalog, state: &dyn SystemState) -> Ro
                 p.statement,
                 Datum::TimestampTz(p.prepare_time),
                 oids(&p.parameter_types),
-                Datum::Null,
+                p.result_types.map_or(Datum::Null, |types| oids(&types)),
                 p.from_sql,
                 Datum::Null,
                 Datum::Null,

@@ -176,6 +176,8 @@ pub struct PreparedInfo {
     pub statement: String,
     pub prepare_time: i64,
     pub parameter_types: Vec<Oid>,
+    /// None where it gives no rows.
+    pub result_types: Option<Vec<Oid>>,
     pub from_sql: bool,
 }
 

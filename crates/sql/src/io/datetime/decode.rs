@@ -205,6 +205,12 @@ fn iso(text: &[u8]) -> Option<Moment> {
     })
 }
 
+/// The name in a text that no zone has: its field of this number.
+pub(super) fn unknown_zone(text: &str, field: usize) -> String {
+    let tokens = tokenize(text, |w| word(w).is_some()).unwrap_or_default();
+    tokens.get(field).map_or("", |t| &t.text).to_owned()
+}
+
 fn decode_tokens(ctx: &EvalContext<'_>, text: &str, ty: Oid) -> Result<Decoded, Fault> {
     let tokens = tokenize(text, |w| word(w).is_some())?;
     if tokens.is_empty() {
@@ -218,7 +224,12 @@ fn decode_tokens(ctx: &EvalContext<'_>, text: &str, ty: Oid) -> Result<Decoded, 
             return Err(Fault::Format);
         }
         match token.kind {
-            Kind::Date => date_token(&mut fields, token, order, time_only)?,
+            Kind::Date => {
+                date_token(&mut fields, token, order, time_only).map_err(|fault| match fault {
+                    Fault::UnknownZone(_) => Fault::UnknownZone(i),
+                    other => other,
+                })?;
+            }
             Kind::Time => {
                 let (time, hour) = clock(&token.text)?;
                 fields.set_time(time, hour)?;
@@ -266,7 +277,7 @@ fn date_token(
             fields.set_zone(displacement(zone_text)?)?;
             return run_together_time(fields, clock_text);
         }
-        let zone = Zone::by_name(&token.text).ok_or(Fault::Format)?;
+        let zone = Zone::by_name(&token.text).ok_or(Fault::UnknownZone(0))?;
         return fields.set_zone(zone);
     }
     if !starts_with_digit {

@@ -25,6 +25,8 @@ pub enum Fault {
     /// Each field fits, their sum does not.
     IntervalRange,
     ZoneOverflow,
+    /// The field of this number names a zone that there is not.
+    UnknownZone(usize),
 }
 
 impl Fault {
@@ -58,6 +60,11 @@ impl Fault {
             ),
             Fault::IntervalRange => {
                 Error::new(state::DATETIME_FIELD_OVERFLOW, "interval out of range")
+            }
+            Fault::UnknownZone(field) => {
+                let name = decode::unknown_zone(text, field);
+                let message = format!("time zone \"{name}\" not recognized");
+                Error::new(state::INVALID_PARAMETER_VALUE, message)
             }
             Fault::ZoneOverflow => Error::new(
                 state::INVALID_TIME_ZONE_DISPLACEMENT,
