@@ -7,8 +7,8 @@ use throng_types::{Error, Oid, SqlType};
 
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, Lineage,
-    Persistence, Relation, RoutineDef, RoutineKind, TypeDef, ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
+    Lineage, Persistence, Relation, RoutineDef, RoutineKind, TypeDef, ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -133,6 +133,13 @@ pub enum Ddl {
         targets: Vec<Target>,
         cascade: bool,
     },
+    /// DROP INDEX CONCURRENTLY, which lets others use the table until it is its turn.
+    DropIndexConcurrently(Target),
+    /// Makes indexes anew.
+    Reindex {
+        indexes: Vec<Oid>,
+        concurrently: bool,
+    },
     Truncate {
         tables: Vec<Oid>,
         /// Those of them whose children are not meant.
@@ -205,12 +212,25 @@ pub enum Ddl {
 }
 
 impl Ddl {
+    /// What it is called, where it lets others use a table until it is its turn. Such a one cannot be part of a transaction.
+    pub fn concurrently(&self) -> Option<&'static str> {
+        match self {
+            Ddl::CreateIndex(create) if create.concurrently => Some("CREATE INDEX CONCURRENTLY"),
+            Ddl::DropIndexConcurrently(_) => Some("DROP INDEX CONCURRENTLY"),
+            Ddl::Reindex {
+                concurrently: true, ..
+            } => Some("REINDEX CONCURRENTLY"),
+            _ => None,
+        }
+    }
+
     /// What CommandComplete says.
     pub fn tag(&self) -> String {
         let of = |verb: &str, target: &Target| format!("{verb} {}", target.kind.keyword());
         match self {
             Ddl::CreateSchema { .. } => "CREATE SCHEMA".into(),
             Ddl::CreateTable(create) if create.query.is_some() => "SELECT".into(),
+            Ddl::CreateTable(create) if create.as_query => "CREATE TABLE AS".into(),
             Ddl::CreateTable(_) => "CREATE TABLE".into(),
             Ddl::AlterTable { .. } | Ddl::AttachPartition { .. } | Ddl::DetachPartition { .. } => {
                 "ALTER TABLE".into()
@@ -231,6 +251,8 @@ impl Ddl {
             Ddl::Drop { targets, .. } => targets
                 .first()
                 .map_or("DROP TABLE".into(), |t| of("DROP", t)),
+            Ddl::DropIndexConcurrently(_) => "DROP INDEX".into(),
+            Ddl::Reindex { .. } => "REINDEX".into(),
             Ddl::Truncate { .. } => "TRUNCATE TABLE".into(),
             Ddl::CreateRole { .. } => "CREATE ROLE".into(),
             Ddl::AlterRole { .. } | Ddl::AlterRoleSet { role: Some(_), .. } => "ALTER ROLE".into(),
@@ -416,7 +438,9 @@ pub struct CreateTable {
     pub options: Vec<(String, String)>,
     /// What LIKE copies once the table is there, in this order.
     pub copied: Vec<Copied>,
-    /// CREATE TABLE AS: the rows to fill it with.
+    /// CREATE TABLE AS.
+    pub as_query: bool,
+    /// Then the rows to fill it with, unless it stays empty.
     pub query: Option<Box<BoundQuery>>,
     /// Tables to inherit from; with `bound` the one it is a partition of.
     pub parents: Vec<Oid>,
@@ -468,10 +492,12 @@ pub enum NewConstraintKind {
     /// Column names, of the table being made or changed.
     PrimaryKey {
         columns: Vec<String>,
+        include: Vec<String>,
         options: Vec<(String, String)>,
     },
     Unique {
         columns: Vec<String>,
+        include: Vec<String>,
         nulls_not_distinct: bool,
         options: Vec<(String, String)>,
     },
@@ -610,6 +636,7 @@ pub struct CreateIndex {
     pub if_not_exists: bool,
     pub concurrently: bool,
     pub options: Vec<(String, String)>,
+    pub terms: IndexTerms,
 }
 
 #[derive(Clone, Debug)]
@@ -658,6 +685,16 @@ pub struct RoleOptions {
     pub members: Vec<Oid>,
     /// Roles that join it and may grant it.
     pub admins: Vec<Oid>,
+}
+
+/// What DECLARE says of a cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CursorOptions {
+    /// None: as the plan allows.
+    pub scroll: Option<bool>,
+    pub insensitive: bool,
+    pub hold: bool,
+    pub binary: bool,
 }
 
 /// Everything that is neither a query nor a change of the catalog.
@@ -713,8 +750,7 @@ pub enum Command {
     Declare {
         name: String,
         query: Box<BoundQuery>,
-        scroll: bool,
-        hold: bool,
+        options: CursorOptions,
     },
     Fetch {
         name: String,
@@ -745,6 +781,9 @@ pub enum Command {
     /// Indexes to build anew.
     Reindex {
         indexes: Vec<Oid>,
+        concurrently: bool,
+        /// Named where it cannot be run in a transaction block.
+        alone: Option<&'static str>,
     },
     Checkpoint,
     Call(Box<RoutineCall>),

@@ -78,6 +78,7 @@ impl Execution {
             params: Vec::new(),
             output: Vec::new(),
             locks: Vec::new(),
+            cursor: None,
         };
         Execution::new(Arc::new(plan), usize::MAX)
     }

@@ -11,6 +11,7 @@ mod command;
 mod compound;
 mod constraints;
 mod copy;
+mod cursor;
 mod ddl;
 mod describe;
 mod effects;
@@ -24,6 +25,7 @@ mod portal;
 mod prepared;
 mod privilege;
 mod query;
+mod reindex;
 mod roles;
 mod routine;
 pub(crate) mod sequences;
@@ -119,6 +121,8 @@ pub struct Session {
     shape: Shape,
     name: String,
     portals: Portals,
+    /// Where the cursor of a WHERE CURRENT OF stands.
+    position: RefCell<cursor::Position>,
     /// Constraints still to be checked.
     deferred: write::deferred::Deferred,
     sequences: RefCell<sequences::Used>,
@@ -224,6 +228,7 @@ impl Session {
             shape: Shape::default(),
             name: String::new(),
             portals: Portals::default(),
+            position: RefCell::default(),
             deferred: write::deferred::Deferred::default(),
             sequences: RefCell::default(),
             effects: Effects::default(),

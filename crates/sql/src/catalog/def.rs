@@ -264,7 +264,7 @@ pub struct ViewUse {
     pub columns: Vec<u16>,
 }
 
-/// An index: a B-tree over columns.
+/// An index: a B-tree over columns and expressions, of all rows or those that meet a condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexDef {
     #[serde(with = "id")]
@@ -287,12 +287,60 @@ pub struct IndexDef {
     /// The index of the partitioned table that it is a part of.
     #[serde(default, with = "id")]
     pub parent: Option<Oid>,
+    #[serde(default)]
+    pub terms: IndexTerms,
+}
+
+/// What of an index are no plain key columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct IndexTerms {
+    /// Of the key columns with attribute number 0, in their order.
+    pub exprs: Vec<IndexExpr>,
+    /// Rows for which it does not hold have no entry: SQL text over the table's columns.
+    pub predicate: Option<String>,
+    /// Attribute numbers that the expressions and the condition use.
+    pub uses: Vec<u16>,
+    /// INCLUDE: columns that the index is said to carry. What is read of them is read from the table.
+    pub include: Vec<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IndexExpr {
+    /// SQL text over the table's columns.
+    pub text: String,
+    /// What the index's column is called.
+    pub name: String,
+    #[serde(with = "id")]
+    pub ty: SqlType,
+}
+
+impl IndexDef {
+    /// Whether it is on plain columns of all rows.
+    pub fn is_plain(&self) -> bool {
+        self.terms.exprs.is_empty() && self.terms.predicate.is_none()
+    }
+
+    /// Whether it has to do with a column.
+    pub fn names(&self, attnum: u16) -> bool {
+        self.columns.iter().any(|c| c.attnum == attnum)
+            || self.terms.uses.contains(&attnum)
+            || self.terms.include.contains(&attnum)
+    }
+
+    /// The key columns with their expressions, where they are ones.
+    pub fn keys(&self) -> impl Iterator<Item = (&IndexColumn, Option<&IndexExpr>)> {
+        let mut exprs = self.terms.exprs.iter();
+        self.columns.iter().map(move |column| match column.attnum {
+            0 => (column, exprs.next()),
+            _ => (column, None),
+        })
+    }
 }
 
 /// One key column of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexColumn {
-    /// Attribute number in the table, from 1.
+    /// Attribute number in the table, from 1; 0: an expression.
     pub attnum: u16,
     pub descending: bool,
     pub nulls_first: bool,

@@ -10,8 +10,8 @@ use super::{Run, Work};
 use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
 use crate::catalog::{
-    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, Lineage, SchemaDef,
-    SequenceDef, TableDef,
+    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexTerms,
+    Lineage, SchemaDef, SequenceDef, TableDef,
 };
 use crate::command::{
     Copied, CreateIndex, CreateTable, NewConstraint, NewConstraintKind, NewSequence,
@@ -225,10 +225,14 @@ impl Run<'_> {
 
     pub(super) fn create_index(&mut self, create: &CreateIndex) -> Result<()> {
         let table = self.table(create.table)?;
+        let mut exprs = create.terms.exprs.iter();
         let columns: Vec<&str> = create
             .columns
             .iter()
-            .map(|c| table.column(c.attnum).name.as_str())
+            .map(|c| match c.attnum {
+                0 => exprs.next().map_or("expr", |e| e.name.as_str()),
+                attnum => table.column(attnum).name.as_str(),
+            })
             .collect();
         let name = match &create.name {
             Some(name) => name.clone(),
@@ -255,6 +259,7 @@ impl Run<'_> {
             constraint: None,
             options: create.options.clone(),
             parent: None,
+            terms: create.terms.clone(),
         });
         self.work(Work::CreateIndex {
             index: oid,
@@ -293,18 +298,26 @@ impl Run<'_> {
             return Err(Error::new(state::DUPLICATE_OBJECT, message));
         }
         match &new.kind {
-            NewConstraintKind::PrimaryKey { columns, options } => {
+            NewConstraintKind::PrimaryKey {
+                columns,
+                include,
+                options,
+            } => {
                 let key = self.key_columns(&def, columns)?;
                 self.columns_not_null(table, &key, fresh)?;
-                self.key_constraint(&def, new, &key, true, false, options, fresh)
+                let include = self.key_columns(&def, include)?;
+                self.key_constraint(&def, new, (&key, include), true, false, options, fresh)
             }
             NewConstraintKind::Unique {
                 columns,
+                include,
                 nulls_not_distinct,
                 options,
             } => {
                 let key = self.key_columns(&def, columns)?;
-                self.key_constraint(&def, new, &key, false, *nulls_not_distinct, options, fresh)
+                let include = self.key_columns(&def, include)?;
+                let distinct = *nulls_not_distinct;
+                self.key_constraint(&def, new, (&key, include), false, distinct, options, fresh)
             }
             NewConstraintKind::UsingIndex { index, primary } => {
                 self.constraint_from_index(&def, new, *index, *primary)
@@ -411,7 +424,7 @@ impl Run<'_> {
         &mut self,
         table: &TableDef,
         new: &NewConstraint,
-        key: &[u16],
+        (key, include): (&[u16], Vec<u16>),
         primary: bool,
         nulls_not_distinct: bool,
         options: &[(String, String)],
@@ -468,6 +481,10 @@ impl Run<'_> {
             constraint: Some(constraint),
             options: options.to_vec(),
             parent: None,
+            terms: IndexTerms {
+                include,
+                ..IndexTerms::default()
+            },
         });
         self.work(Work::CreateIndex {
             index,
@@ -497,6 +514,17 @@ impl Run<'_> {
         }
         if !def.unique {
             return wrong(format!("\"{}\" is not a unique index", def.name));
+        }
+        for (is_so, message) in [
+            (!def.terms.exprs.is_empty(), "contains expressions"),
+            (def.terms.predicate.is_some(), "is a partial index"),
+        ] {
+            if is_so {
+                let message = format!("index \"{}\" {message}", def.name);
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).detail(
+                    "Cannot create a primary key or unique constraint using such an index.",
+                ));
+            }
         }
         if def.columns.iter().any(|c| c.descending || c.nulls_first) {
             let message = format!(
@@ -651,7 +679,7 @@ impl Run<'_> {
         let found = self.catalog().indexes_of(target.oid).iter().find(|index| {
             let mut key: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
             key.sort_unstable();
-            index.unique && key == sorted
+            index.unique && index.is_plain() && key == sorted
         });
         match found {
             Some(index) => Ok((columns, index.oid)),

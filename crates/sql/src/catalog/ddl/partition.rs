@@ -9,7 +9,8 @@ use super::{Run, Work};
 use crate::catalog::partition::check::check_bound;
 use crate::catalog::partition::{PartitionBound, Partitions, columns_in_child};
 use crate::catalog::{
-    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, Lineage, TableDef,
+    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexTerms,
+    Lineage, TableDef,
 };
 
 fn unsupported(message: impl Into<String>) -> Error {
@@ -94,13 +95,15 @@ impl Run<'_> {
             .columns
             .iter()
             .map(|c| IndexColumn {
-                attnum: places[usize::from(c.attnum) - 1],
+                attnum: place_in_child(&places, c.attnum),
                 ..*c
             })
             .collect();
+        let terms = terms_in_child(&index.terms, &places);
         let fits = |i: &&Arc<IndexDef>| {
             i.parent.is_none()
                 && i.columns == columns
+                && i.terms == terms
                 && i.unique == index.unique
                 && i.nulls_not_distinct == index.nulls_not_distinct
                 && i.primary == index.primary
@@ -118,9 +121,13 @@ impl Run<'_> {
             );
             return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
         }
+        let mut exprs = terms.exprs.iter();
         let names: Vec<&str> = columns
             .iter()
-            .map(|c| table.column(c.attnum).name.as_str())
+            .map(|c| match c.attnum {
+                0 => exprs.next().map_or("expr", |e| e.name.as_str()),
+                attnum => table.column(attnum).name.as_str(),
+            })
             .collect();
         let (part, label) = match (index.primary, index.constraint.is_some()) {
             (true, _) => (String::new(), "pkey"),
@@ -165,6 +172,7 @@ impl Run<'_> {
             columns,
             constraint,
             parent: Some(index.oid),
+            terms: terms.clone(),
             ..(**index).clone()
         });
         self.work(Work::CreateIndex {
@@ -522,11 +530,12 @@ impl Run<'_> {
         let places = columns_in_child(&parent, &table);
         let same = whole.columns.len() == part.columns.len()
             && whole.columns.iter().zip(&part.columns).all(|(a, b)| {
-                places[usize::from(a.attnum) - 1] == b.attnum
+                place_in_child(&places, a.attnum) == b.attnum
                     && a.descending == b.descending
                     && a.nulls_first == b.nulls_first
             })
-            && whole.unique == part.unique;
+            && whole.unique == part.unique
+            && terms_in_child(&whole.terms, &places) == part.terms;
         if !same {
             return cannot("The index definitions do not match.".to_owned());
         }
@@ -549,4 +558,20 @@ impl Run<'_> {
         }
         self.attach_index(&part, &whole)
     }
+}
+
+/// A key column's number in the child; an expression has none.
+fn place_in_child(places: &[u16], attnum: u16) -> u16 {
+    match attnum {
+        0 => 0,
+        attnum => places[usize::from(attnum) - 1],
+    }
+}
+
+fn terms_in_child(terms: &IndexTerms, places: &[u16]) -> IndexTerms {
+    let mut terms = terms.clone();
+    for attnum in terms.uses.iter_mut().chain(&mut terms.include) {
+        *attnum = place_in_child(places, *attnum);
+    }
+    terms
 }
