@@ -194,14 +194,6 @@ impl Binder<'_> {
             unnamed if unnamed == "?column?" => "expr".to_owned(),
             named => named,
         };
-        let taken = |name: &str| terms.exprs.iter().any(|e| e.name == name);
-        let name = match taken(&name) {
-            false => name,
-            true => (1..)
-                .map(|n| format!("{name}{n}"))
-                .find(|name| !taken(name))
-                .unwrap_or(name),
-        };
         let text = self.term_text(&bound, table, rel, KEY)?;
         note_uses(&bound, terms);
         terms.exprs.push(IndexExpr {

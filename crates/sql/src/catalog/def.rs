@@ -314,6 +314,32 @@ pub struct IndexExpr {
     pub ty: SqlType,
 }
 
+/// What an index's own columns are called: by the table's, and numbered where a name comes again.
+pub fn index_column_names(
+    columns: &[IndexColumn],
+    terms: &IndexTerms,
+    table: &TableDef,
+) -> Vec<String> {
+    let mut exprs = terms.exprs.iter();
+    let keys = columns.iter().map(|c| match c.attnum {
+        0 => exprs.next().map_or("expr", |e| e.name.as_str()),
+        attnum => table.column(attnum).name.as_str(),
+    });
+    let included = terms.include.iter();
+    let included = included.map(|attnum| table.column(*attnum).name.as_str());
+    let mut names: Vec<String> = Vec::with_capacity(columns.len() + terms.include.len());
+    for name in keys.chain(included) {
+        let mut own = name.to_owned();
+        let mut number = 1;
+        while names.contains(&own) {
+            own = format!("{name}{number}");
+            number += 1;
+        }
+        names.push(own);
+    }
+    names
+}
+
 impl IndexDef {
     /// Whether it is on plain columns of all rows.
     pub fn is_plain(&self) -> bool {
@@ -325,6 +351,11 @@ impl IndexDef {
         self.columns.iter().any(|c| c.attnum == attnum)
             || self.terms.uses.contains(&attnum)
             || self.terms.include.contains(&attnum)
+    }
+
+    /// What the index's own columns are called.
+    pub fn column_names(&self, table: &TableDef) -> Vec<String> {
+        index_column_names(&self.columns, &self.terms, table)
     }
 
     /// The key columns with their expressions, where they are ones.

@@ -27,7 +27,7 @@ pub use def::{
     DomainNotNull, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn, IndexDef,
     IndexExpr, IndexTerms, Lineage, MembershipDef, Object, ObjectKind, OnCommit, Persistence,
     PrivilegesDef, RoleDef, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef,
-    TableDef, TypeDef, ViewColumn, ViewDef, ViewUse, is_polymorphic,
+    TableDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names, is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};

@@ -11,7 +11,7 @@ use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
 use crate::catalog::{
     ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexTerms,
-    Lineage, SchemaDef, SequenceDef, TableDef,
+    Lineage, SchemaDef, SequenceDef, TableDef, index_column_names,
 };
 use crate::command::{
     Copied, CreateIndex, CreateTable, NewConstraint, NewConstraintKind, NewSequence,
@@ -225,15 +225,7 @@ impl Run<'_> {
 
     pub(super) fn create_index(&mut self, create: &CreateIndex) -> Result<()> {
         let table = self.table(create.table)?;
-        let mut exprs = create.terms.exprs.iter();
-        let columns: Vec<&str> = create
-            .columns
-            .iter()
-            .map(|c| match c.attnum {
-                0 => exprs.next().map_or("expr", |e| e.name.as_str()),
-                attnum => table.column(attnum).name.as_str(),
-            })
-            .collect();
+        let columns = index_column_names(&create.columns, &create.terms, &table);
         let name = match &create.name {
             Some(name) => name.clone(),
             None => self.free_relation_name(table.schema, &table.name, &columns.join("_"), "idx"),
@@ -430,7 +422,19 @@ impl Run<'_> {
         options: &[(String, String)],
         fresh: bool,
     ) -> Result<()> {
-        let names: Vec<&str> = key.iter().map(|n| table.column(*n).name.as_str()).collect();
+        let columns: Vec<IndexColumn> = key
+            .iter()
+            .map(|attnum| IndexColumn {
+                attnum: *attnum,
+                descending: false,
+                nulls_first: false,
+            })
+            .collect();
+        let terms = IndexTerms {
+            include,
+            ..IndexTerms::default()
+        };
+        let names = index_column_names(&columns, &terms, table);
         let (part, label, what) = match primary {
             true => (String::new(), "pkey", "PRIMARY KEY"),
             false => (names.join("_"), "key", "UNIQUE"),
@@ -463,28 +467,20 @@ impl Run<'_> {
             true,
             (new.deferral, new.lineage),
         );
-        let column = |attnum: &u16| IndexColumn {
-            attnum: *attnum,
-            descending: false,
-            nulls_first: false,
-        };
         self.edit.put(IndexDef {
             oid: index,
             schema: table.schema,
             name,
             table: table.oid,
             file: self.host.next_file(),
-            columns: key.iter().map(column).collect(),
+            columns,
             unique: true,
             primary,
             nulls_not_distinct,
             constraint: Some(constraint),
             options: options.to_vec(),
             parent: None,
-            terms: IndexTerms {
-                include,
-                ..IndexTerms::default()
-            },
+            terms,
         });
         self.work(Work::CreateIndex {
             index,

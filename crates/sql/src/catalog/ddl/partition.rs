@@ -10,7 +10,7 @@ use crate::catalog::partition::check::check_bound;
 use crate::catalog::partition::{PartitionBound, Partitions, columns_in_child};
 use crate::catalog::{
     ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexTerms,
-    Lineage, TableDef,
+    Lineage, TableDef, index_column_names,
 };
 
 fn unsupported(message: impl Into<String>) -> Error {
@@ -121,14 +121,7 @@ impl Run<'_> {
             );
             return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
         }
-        let mut exprs = terms.exprs.iter();
-        let names: Vec<&str> = columns
-            .iter()
-            .map(|c| match c.attnum {
-                0 => exprs.next().map_or("expr", |e| e.name.as_str()),
-                attnum => table.column(attnum).name.as_str(),
-            })
-            .collect();
+        let names = index_column_names(&columns, &terms, &table);
         let (part, label) = match (index.primary, index.constraint.is_some()) {
             (true, _) => (String::new(), "pkey"),
             (_, true) => (names.join("_"), "key"),

@@ -514,14 +514,15 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         };
         let included = index.terms.include.iter().map(|attnum| (*attnum, None));
         let keys = index.keys().map(|(key, expr)| (key.attnum, expr));
-        for ((attnum, expr), number) in keys.chain(included).zip(1..) {
+        let names = index.column_names(table);
+        for (((attnum, expr), name), number) in keys.chain(included).zip(&names).zip(1..) {
             if let Some(expr) = expr {
-                rows.push(Attribute::plain(index.oid, number, &expr.name, expr.ty).row());
+                rows.push(Attribute::plain(index.oid, number, name, expr.ty).row());
                 continue;
             }
             let column = table.column(attnum);
             let collation = column.collation.as_deref();
-            let plain = Attribute::plain(index.oid, number, &column.name, column.ty);
+            let plain = Attribute::plain(index.oid, number, name, column.ty);
             rows.push(Attribute { collation, ..plain }.row());
         }
     }
