@@ -35,10 +35,13 @@ pub struct Table {
 pub struct Index {
     pub def: Arc<IndexDef>,
     pub tree: BTree,
-    /// Places of the key columns in the table's row, from 0.
+    /// Places of the key columns in the table's row, from 0; from [`COMPUTED`] on, in the index's expressions.
     pub columns: Vec<usize>,
     pub orders: Vec<KeyOrder>,
 }
+
+/// The place of an index's first expression among [`Index::columns`]: no table has so many columns.
+pub const COMPUTED: usize = 1 << 16;
 
 #[derive(Default)]
 struct Cache {
@@ -146,17 +149,23 @@ impl Index {
         if let Some(index) = found.filter(|i| Arc::ptr_eq(&i.def, def)) {
             return index;
         }
-        let columns: Vec<usize> = def
-            .columns
-            .iter()
-            .map(|c| usize::from(c.attnum) - 1)
-            .collect();
-        let orders = def
-            .columns
-            .iter()
-            .zip(&columns)
-            .map(|(c, at)| KeyOrder::new(table.columns[*at].ty.oid, c.descending, c.nulls_first))
-            .collect();
+        let mut columns = Vec::with_capacity(def.columns.len());
+        let mut orders = Vec::with_capacity(def.columns.len());
+        let mut computed = 0;
+        for (key, expr) in def.keys() {
+            let (place, ty) = match expr {
+                Some(expr) => {
+                    computed += 1;
+                    (COMPUTED + computed - 1, expr.ty)
+                }
+                None => {
+                    let place = usize::from(key.attnum) - 1;
+                    (place, table.columns[place].ty)
+                }
+            };
+            columns.push(place);
+            orders.push(KeyOrder::new(ty.oid, key.descending, key.nulls_first));
+        }
         let tree = BTree::open(store.pool.clone(), def.file);
         let index = Rc::new(Index {
             def: def.clone(),
@@ -173,19 +182,28 @@ impl Index {
         index
     }
 
-    /// Replaces `key` by the key of a whole row; true if one of its columns is NULL.
+    /// Replaces `key` by the key of a whole row, in an index without expressions; true if one of its columns is NULL.
     pub fn key(&self, row: &[Datum], key: &mut Vec<u8>) -> Result<bool> {
         key.clear();
-        self.append_key(row, key)
+        self.append_key(row, &[], key)
     }
 
-    /// Appends the key of a whole row to `keys`; true if one of its columns is NULL.
-    pub fn append_key(&self, row: &[Datum], keys: &mut Vec<u8>) -> Result<bool> {
+    /// Appends the key of a whole row, for which the expressions have these values, to `keys`; true if a part is NULL.
+    pub fn append_key(
+        &self,
+        row: &[Datum],
+        computed: &[Datum],
+        keys: &mut Vec<u8>,
+    ) -> Result<bool> {
         let start = keys.len();
         let mut any_null = false;
         for (at, order) in self.columns.iter().zip(&self.orders) {
-            any_null |= row[*at].is_null();
-            key::encode_one(&row[*at], *order, keys)?;
+            let value = match at.checked_sub(COMPUTED) {
+                Some(at) => &computed[at],
+                None => &row[*at],
+            };
+            any_null |= value.is_null();
+            key::encode_one(value, *order, keys)?;
         }
         let length = keys.len() - start;
         if length > key::MAX_KEY {

@@ -7,8 +7,8 @@ use throng_types::{Error, Oid, SqlType, Xid};
 
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, Lineage,
-    Persistence, Relation, RoutineDef, RoutineKind, TypeDef, ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
+    Lineage, Persistence, Relation, RoutineDef, RoutineKind, TypeDef, ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -146,6 +146,13 @@ pub enum Ddl {
         targets: Vec<Target>,
         cascade: bool,
     },
+    /// DROP INDEX CONCURRENTLY, which lets others use the table until it is its turn.
+    DropIndexConcurrently(Target),
+    /// Makes indexes anew.
+    Reindex {
+        indexes: Vec<Oid>,
+        concurrently: bool,
+    },
     Truncate {
         tables: Vec<Oid>,
         /// Those of them whose children are not meant.
@@ -223,6 +230,18 @@ pub enum Ddl {
 }
 
 impl Ddl {
+    /// What it is called, where it lets others use a table until it is its turn. Such a one cannot be part of a transaction.
+    pub fn concurrently(&self) -> Option<&'static str> {
+        match self {
+            Ddl::CreateIndex(create) if create.concurrently => Some("CREATE INDEX CONCURRENTLY"),
+            Ddl::DropIndexConcurrently(_) => Some("DROP INDEX CONCURRENTLY"),
+            Ddl::Reindex {
+                concurrently: true, ..
+            } => Some("REINDEX CONCURRENTLY"),
+            _ => None,
+        }
+    }
+
     /// What CommandComplete says.
     pub fn tag(&self) -> String {
         let of = |verb: &str, target: &Target| format!("{verb} {}", target.kind.keyword());
@@ -230,6 +249,7 @@ impl Ddl {
             Ddl::CreateSchema { .. } => "CREATE SCHEMA".into(),
             Ddl::CreateTable(create) if create.query.is_some() => "SELECT".into(),
             Ddl::CreateTable(create) if create.of_query => "CREATE TABLE AS".into(),
+            Ddl::CreateTable(create) if create.as_query => "CREATE TABLE AS".into(),
             Ddl::CreateTable(_) => "CREATE TABLE".into(),
             Ddl::AlterTable { .. } | Ddl::AttachPartition { .. } | Ddl::DetachPartition { .. } => {
                 "ALTER TABLE".into()
@@ -250,6 +270,8 @@ impl Ddl {
             Ddl::Drop { targets, .. } => targets
                 .first()
                 .map_or("DROP TABLE".into(), |t| of("DROP", t)),
+            Ddl::DropIndexConcurrently(_) => "DROP INDEX".into(),
+            Ddl::Reindex { .. } => "REINDEX".into(),
             Ddl::Truncate { .. } => "TRUNCATE TABLE".into(),
             Ddl::Repack { order: Some(_), .. } => "CLUSTER".into(),
             Ddl::Repack { order: None, .. } => "VACUUM".into(),
@@ -461,7 +483,9 @@ pub struct CreateTable {
     pub options: Vec<(String, String)>,
     /// What LIKE copies once the table is there, in this order.
     pub copied: Vec<Copied>,
-    /// CREATE TABLE AS: the rows to fill it with.
+    /// CREATE TABLE AS.
+    pub as_query: bool,
+    /// Then the rows to fill it with, unless it stays empty.
     pub query: Option<Box<BoundQuery>>,
     /// CREATE TABLE AS, also WITH NO DATA.
     pub of_query: bool,
@@ -522,10 +546,12 @@ pub enum NewConstraintKind {
     /// Column names, of the table being made or changed.
     PrimaryKey {
         columns: Vec<String>,
+        include: Vec<String>,
         options: Vec<(String, String)>,
     },
     Unique {
         columns: Vec<String>,
+        include: Vec<String>,
         nulls_not_distinct: bool,
         options: Vec<(String, String)>,
     },
@@ -666,6 +692,7 @@ pub struct CreateIndex {
     pub if_not_exists: bool,
     pub concurrently: bool,
     pub options: Vec<(String, String)>,
+    pub terms: IndexTerms,
 }
 
 #[derive(Clone, Debug)]
@@ -714,6 +741,16 @@ pub struct RoleOptions {
     pub members: Vec<Oid>,
     /// Roles that join it and may grant it.
     pub admins: Vec<Oid>,
+}
+
+/// What DECLARE says of a cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CursorOptions {
+    /// None: as the plan allows.
+    pub scroll: Option<bool>,
+    pub insensitive: bool,
+    pub hold: bool,
+    pub binary: bool,
 }
 
 /// Everything that is neither a query nor a change of the catalog.
@@ -769,8 +806,7 @@ pub enum Command {
     Declare {
         name: String,
         query: Box<BoundQuery>,
-        scroll: bool,
-        hold: bool,
+        options: CursorOptions,
     },
     Fetch {
         name: String,
@@ -805,6 +841,9 @@ pub enum Command {
     /// Indexes to build anew.
     Reindex {
         indexes: Vec<Oid>,
+        concurrently: bool,
+        /// Named where it cannot be run in a transaction block.
+        alone: Option<&'static str>,
     },
     Checkpoint,
     Call(Box<RoutineCall>),

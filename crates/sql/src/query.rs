@@ -346,6 +346,8 @@ pub struct Update {
     pub returning: Vec<Target>,
     /// Stands for the new row in `checks` and `returning`.
     pub new: RelId,
+    /// WHERE CURRENT OF this cursor, which `filter` asks for by itself.
+    pub current_of: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -358,6 +360,8 @@ pub struct Delete {
     pub from: Vec<FromItem>,
     pub filter: Option<Expr>,
     pub returning: Vec<Target>,
+    /// As [`Update::current_of`].
+    pub current_of: Option<String>,
 }
 
 /// MERGE.

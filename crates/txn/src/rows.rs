@@ -165,7 +165,11 @@ pub async fn lock_row(
     turn: &mut RowTurn,
 ) -> Result<RowOutcome<()>> {
     let outcome = change(txn, heap, row, mode, policy, turn, |tid| {
-        heap.lock(txn, tid, mode)
+        // A cursor sees what was there when it was declared, also where a later command of the transaction has changed it.
+        Ok(match heap.lock(txn, tid, mode)? {
+            Change::Invisible => Change::SelfModified,
+            other => other,
+        })
     })
     .await?;
     match outcome {

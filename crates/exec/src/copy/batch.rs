@@ -65,9 +65,10 @@ struct Key {
 }
 
 impl Keys {
-    fn add(&mut self, index: &Index, row: usize, values: &[Datum]) {
+    /// `computed`: the values of the index's expressions.
+    fn add(&mut self, index: &Index, row: usize, values: &[Datum], computed: &[Datum]) {
         let start = self.bytes.len();
-        match index.append_key(values, &mut self.bytes) {
+        match index.append_key(values, computed, &mut self.bytes) {
             Ok(any_null) => self.entries.push(Key {
                 start,
                 length: self.bytes.len() - start,
@@ -135,8 +136,10 @@ impl Batch {
             self.bytes.extend_from_slice(&bytes);
         }
         let at = self.lines.len();
-        for (index, keys) in target.indexes.iter().zip(&mut self.keys) {
-            keys.add(index, at, row);
+        for (number, keys) in self.keys.iter_mut().enumerate() {
+            if let Some(computed) = target.computed(number, row, cx).await? {
+                keys.add(&target.indexes[number], at, row, &computed);
+            }
         }
         if !self.known.is_empty() {
             if at == self.rows.len() {
@@ -293,7 +296,9 @@ impl Batch {
                 Run::Added(count) => count,
                 _ => {
                     let row = self.row(at, target).await.map_err(refused(at))?;
-                    let error = unique_violation(target, index, &row, cx.env);
+                    let computed = target.computed(number, &row, cx).await;
+                    let computed = computed.map_err(refused(at))?.unwrap_or_default();
+                    let error = unique_violation(target, index, &row, &computed, cx.env);
                     *first_refused = Some((at, error));
                     1
                 }

@@ -132,6 +132,8 @@ pub struct SeqScanOp {
     end: Option<BlockNo>,
     /// A big scan passes through few frames, so that it does not push everything else out.
     ring: Option<Ring>,
+    /// The place of the only row to give.
+    place: Option<Tid>,
     recheck: Recheck,
 }
 
@@ -145,7 +147,46 @@ impl SeqScanOp {
             block: 0,
             end: None,
             ring: None,
+            place: None,
             recheck: Recheck::default(),
+        }
+    }
+
+    /// The blocks to read, found out when the first is due.
+    fn end(&mut self, cx: &mut Cx) -> Step<BlockNo> {
+        if let Some(end) = self.end {
+            return Ok(end);
+        }
+        let mut only = None;
+        if let Some(place) = &self.plan.place {
+            let Datum::Tid(tid) = eval(&place.value, &[], cx)? else {
+                return Ok(*self.end.insert(0));
+            };
+            only = Some(tid);
+        }
+        let heap = &self.decoder.table.heap;
+        if let Some(reads) = cx.env.snapshot.reads() {
+            reads.relation(heap.file());
+        }
+        let blocks = heap.blocks()?;
+        let end = match only {
+            None => blocks,
+            Some(tid) => {
+                self.block = tid.block;
+                blocks.min(tid.block.saturating_add(1))
+            }
+        };
+        self.place = only;
+        Ok(*self.end.insert(end))
+    }
+
+    /// Whether a newer version is still the row that is meant.
+    fn is_meant(&mut self, tid: Tid, cx: &mut Cx) -> Step<bool> {
+        match &self.plan.place {
+            Some(place) if place.cursor.is_none() => {
+                Ok(eval(&place.value, &[], cx)? == Datum::Tid(tid))
+            }
+            _ => Ok(true),
         }
     }
 }
@@ -153,11 +194,18 @@ impl SeqScanOp {
 impl Operator for SeqScanOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
         if let Some((_, tid)) = cx.recheck.filter(|(rel, _)| *rel == self.plan.rel) {
-            return self.recheck.next(tid, &mut self.decoder, None, cx, row);
+            return match self.is_meant(tid, cx)? {
+                true => self.recheck.next(tid, &mut self.decoder, None, cx, row),
+                false => Ok(false),
+            };
         }
         loop {
             while self.at < self.batch.len() {
                 let tid = self.batch.tid(self.at);
+                if self.place.is_some_and(|place| place != tid) {
+                    self.at += 1;
+                    continue;
+                }
                 let shown = self.decoder.take(tid, self.batch.row(self.at), cx, row)?;
                 self.at += 1;
                 if shown {
@@ -165,16 +213,8 @@ impl Operator for SeqScanOp {
                 }
                 cx.tick()?;
             }
+            let end = self.end(cx)?;
             let heap = &self.decoder.table.heap;
-            let end = match self.end {
-                Some(end) => end,
-                None => {
-                    if let Some(reads) = cx.env.snapshot.reads() {
-                        reads.relation(heap.file());
-                    }
-                    *self.end.insert(heap.blocks()?)
-                }
-            };
             if self.block >= end {
                 return Ok(false);
             }
@@ -194,6 +234,7 @@ impl Operator for SeqScanOp {
         self.at = 0;
         self.block = 0;
         self.end = None;
+        self.place = None;
         self.recheck = Recheck::default();
     }
 }

@@ -9,7 +9,6 @@ use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
-use super::portal::CursorKind;
 use super::query::{as_text, field, lock_mode};
 use super::transaction::{Block, isolation_name, parse_isolation};
 use crate::client::{Client, Field};
@@ -148,15 +147,9 @@ impl Session {
             Command::Declare {
                 name,
                 query,
-                scroll,
-                hold,
+                options,
             } => {
-                let kind = CursorKind {
-                    scroll,
-                    hold,
-                    is_cursor: true,
-                };
-                self.declare(name, *query, kind, text, client).await?;
+                self.declare(name, *query, options, text, client).await?;
                 "DECLARE CURSOR"
             }
             Command::Fetch {
@@ -210,9 +203,13 @@ impl Session {
                 self.cluster_all(client).await?;
                 "CLUSTER"
             }
-            Command::Reindex { indexes: _ } => {
-                return Err(Error::unsupported("REINDEX")
-                    .hint("DROP INDEX and CREATE INDEX make an index anew."));
+            Command::Reindex {
+                indexes,
+                concurrently,
+                alone,
+            } => {
+                self.reindex(indexes, concurrently, alone, client).await?;
+                "REINDEX"
             }
             Command::Call(call) => {
                 self.call_procedure(*call, client).await?;

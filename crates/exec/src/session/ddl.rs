@@ -35,6 +35,7 @@ use crate::run::Row;
 use crate::run::context::Env;
 use crate::table::{Index, Table};
 use crate::write;
+use crate::write::term::Terms;
 
 /// What carrying out a definition asks of the engine.
 struct Host<'a> {
@@ -195,6 +196,14 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
         }
         Ddl::AlterView { view, .. } => vec![*view],
         Ddl::AlterTable { table, .. } | Ddl::Repack { table, .. } => vec![*table],
+        Ddl::DropIndexConcurrently(index) => of_target(index.kind, index.oid).into_iter().collect(),
+        Ddl::Reindex { indexes, .. } => {
+            let table = |oid: &Oid| catalog.index(*oid).map(|index| index.table);
+            let mut tables: Vec<Oid> = indexes.iter().filter_map(table).collect();
+            tables.sort_unstable();
+            tables.dedup();
+            tables
+        }
         Ddl::Truncate { tables, .. } => tables.clone(),
         Ddl::Drop { targets, .. } => targets
             .iter()
@@ -324,6 +333,9 @@ impl Session {
         {
             return self.run_detach(table, partition, step, client).await;
         }
+        if let Some(what) = ddl.concurrently() {
+            self.must_be_outside_block(what)?;
+        }
         let (rows, notices) = self.define(&ddl).await?;
         self.command_values.clear();
         self.notices(notices, client);
@@ -344,7 +356,14 @@ impl Session {
             transaction.used = true;
             let txn = &self.transaction()?.txn;
             for (relation, mode) in tables_of(ddl, &catalog) {
-                txn.lock_relation(relation, mode).await?;
+                let mut policy = WaitPolicy::Block;
+                if ddl.concurrently().is_some() {
+                    // One of these at a time, and nobody else waits for it while it waits.
+                    txn.lock_relation(relation, LockMode::ShareUpdateExclusive)
+                        .await?;
+                    policy = WaitPolicy::LetPast;
+                }
+                txn.lock(LockTag::Relation(relation), mode, policy).await?;
             }
             self.must_have_nothing_due(ddl, &catalog)?;
             for (ty, mode) in types_of(ddl) {
@@ -554,6 +573,9 @@ impl Session {
         let ctx = host.eval();
         let table = Table::of(table_def, store, &ctx)?;
         let index = Index::of(def, table_def, store);
+        let snapshot = txn.latest_snapshot();
+        let env = self.env(catalog, &host, &snapshot, &[]);
+        let terms = Terms::of(def, table_def, env)?;
         let mut keys = Keys::default();
         let mut scan = match build {
             Build::Versions => PageRows::new(&table, EveryVersion).await?,
@@ -564,7 +586,15 @@ impl Session {
         while scan.next(&mut page).await? {
             self.handle.cancel_flag().check()?;
             for (at, row) in &page {
-                let any_null = index.key(row, &mut key)?;
+                let computed = match &terms {
+                    None => Row::new(),
+                    Some(terms) => match terms.of_row(row, env).await? {
+                        Some(computed) => computed,
+                        None => continue,
+                    },
+                };
+                key.clear();
+                let any_null = index.append_key(row, &computed, &mut key)?;
                 keys.push(&key, at.root, any_null);
             }
         }
@@ -587,7 +617,11 @@ impl Session {
                 table.decode(&bytes, table.def.columns.len(), &mut row)?;
             }
             let message = format!("could not create unique index \"{}\"", def.name);
-            let key = write::row::key_text(table_def, &index.columns, &row, &ctx);
+            let computed = match &terms {
+                Some(terms) => terms.of_row(&row, env).await?.unwrap_or_default(),
+                None => Row::new(),
+            };
+            let key = write::row::index_key_text(table_def, &index, &row, &computed, &ctx);
             return Err(Error::new(state::UNIQUE_VIOLATION, message)
                 .detail(format!("Key {key} is duplicated."))
                 .constraint(&def.name));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use throng_sql::command::{ExplainFormat, ExplainOptions};
 use throng_sql::expr::RelId;
+use throng_sql::parse::quote_ident;
 use throng_sql::plan::{Family, Node, Plan, PlannedStatement, StatementTag};
 use throng_sql::query::{BoundQuery, JoinKind, SetOp};
 use throng_types::{Datum, Oid, Result, SqlType};
@@ -215,8 +216,21 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         }
         Node::SeqScan(scan) => {
             let names = Names::of_columns(&scan.table, &scan.columns);
+            let verb = match &scan.place {
+                None => "Seq Scan",
+                Some(place) => {
+                    details.push((
+                        "TID Cond",
+                        match &place.cursor {
+                            Some(cursor) => format!("CURRENT OF {}", quote_ident(cursor)),
+                            None => format!("(ctid = {})", names.text(&place.value)),
+                        },
+                    ));
+                    "Tid Scan"
+                }
+            };
             details.extend(names.condition("Filter", scan.filter.as_ref()));
-            (on_table("Seq Scan", &scan.table.name, &scan.alias), names)
+            (on_table(verb, &scan.table.name, &scan.alias), names)
         }
         Node::IndexScan(scan) => {
             let names = Names::of_columns(&scan.table, &scan.columns);

@@ -53,6 +53,7 @@ impl SessionHost<'_> {
             return Ok(self.is_visible(name, object(&args[0])));
         }
         Ok(match name {
+            "cursor_row" | "cursor_table" => return self.position(name, &args[0]),
             "version" => format!("PostgreSQL {SERVER_VERSION}").into(),
             "system_user" => Datum::Null,
             "inet_client_addr" => self.own_info(|info| info.client_addr.clone()).into(),

@@ -11,6 +11,7 @@ mod command;
 mod compound;
 mod constraints;
 mod copy;
+mod cursor;
 mod ddl;
 mod describe;
 mod detach;
@@ -27,6 +28,7 @@ mod prepared;
 mod privilege;
 mod query;
 mod repack;
+mod reindex;
 mod roles;
 mod routine;
 pub(crate) mod sequences;
@@ -127,6 +129,8 @@ pub struct Session {
     portals: Portals,
     /// What the statement takes for tables' children, where that is not what the definitions say.
     families: families::Families,
+    /// Where the cursor of a WHERE CURRENT OF stands.
+    position: RefCell<cursor::Position>,
     /// Constraints still to be checked.
     deferred: write::deferred::Deferred,
     sequences: RefCell<sequences::Used>,
@@ -234,6 +238,7 @@ impl Session {
             name: String::new(),
             portals: Portals::default(),
             families: families::Families::default(),
+            position: RefCell::default(),
             deferred: write::deferred::Deferred::default(),
             sequences: RefCell::default(),
             effects: Effects::default(),

@@ -4,14 +4,17 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::command::FetchDirection;
+use throng_sql::command::{CursorOptions, FetchDirection};
 use throng_sql::func::EvalContext;
 use throng_sql::plan::{PlannedStatement, StatementTag};
 use throng_sql::query::BoundQuery;
+use throng_sql::settings::Id;
+use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
 
 use super::Session;
+use super::cursor::{self, Places};
 use super::prepared::{Prepared, is_data};
 use super::query::{Run, as_text, columns, tag};
 use super::transaction::Block;
@@ -19,7 +22,7 @@ use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
 use crate::run::Row;
 
-/// A statement with its parameters, run as far as was asked.
+/// A statement with its parameters, run as far as was options.
 pub(crate) struct Portal {
     pub sql: Rc<str>,
     /// None: a cursor, whose plan is in `state` from the start.
@@ -32,6 +35,20 @@ pub(crate) struct Portal {
     given: u64,
     /// WITH HOLD, and the transaction that made it has committed.
     outlives: bool,
+    /// What gives the same rows again: of a cursor that may be read backwards though its rows are not kept.
+    again: Option<Box<Again>>,
+    /// Where a cursor's rows come from, told by columns that no client sees.
+    pub places: Option<Places>,
+    /// The row that was given last, where it tells its place; empty before the first and after the last.
+    last: Row,
+    /// When it was declared.
+    pub made_at: i64,
+}
+
+struct Again {
+    plan: Arc<PlannedStatement>,
+    params: Vec<Datum>,
+    snapshot: Snapshot,
 }
 
 /// What DECLARE said; the protocol's portals are none of these.
@@ -39,6 +56,7 @@ pub(crate) struct Portal {
 pub(crate) struct CursorKind {
     pub scroll: bool,
     pub hold: bool,
+    pub binary: bool,
     pub is_cursor: bool,
 }
 
@@ -61,6 +79,17 @@ impl Portal {
     /// It was made by a transaction that has committed, so that a rollback does not concern it.
     pub fn outlives_rollback(&self) -> bool {
         self.outlives
+    }
+
+    /// The row it stands on, with its places.
+    pub(super) fn current(&self) -> Option<&[Datum]> {
+        match &self.state {
+            State::Stored(stored) => stored
+                .rows
+                .get(stored.at.checked_sub(1)?)
+                .map(Vec::as_slice),
+            _ => Some(&self.last[..]).filter(|row| !row.is_empty()),
+        }
     }
 
     /// Whether the whole result is there already.
@@ -117,6 +146,17 @@ impl Portals {
     pub fn clear(&mut self) {
         *self = Portals::default();
     }
+
+    /// Those that DECLARE made, by name.
+    pub fn cursors(&self) -> Vec<(&str, &Portal)> {
+        let declared = self
+            .named
+            .iter()
+            .filter(|(_, portal)| portal.kind.is_cursor);
+        let mut found: Vec<_> = declared.map(|(name, p)| (name.as_str(), p)).collect();
+        found.sort_by_key(|(name, _)| *name);
+        found
+    }
 }
 
 fn forward_only() -> Error {
@@ -145,6 +185,10 @@ impl Session {
             state: State::Ready,
             given: 0,
             outlives: false,
+            again: None,
+            places: None,
+            last: Row::new(),
+            made_at: self.statement_time,
         })
     }
 
@@ -179,6 +223,8 @@ impl Session {
             }
             let plan = self.plan_of(&prepared).await?;
             let run = self.start(plan, std::mem::take(&mut portal.values))?;
+            self.find_position(run.execution.plan(), &run.snapshot)
+                .await?;
             portal.state = State::Running(Box::new(run));
             let writes = self.tag_of(portal) != StatementTag::Select;
             if writes && limit != u64::MAX && portal.shape.is_some() {
@@ -211,11 +257,20 @@ impl Session {
             State::Ready | State::Done => Ok(Advance::Complete(tag(StatementTag::Select, 0))),
             State::Running(run) => {
                 let statement = run.execution.plan().tag;
-                let ran = self
-                    .run_to(run, portal.shape.as_deref(), limit, client)
-                    .await?;
+                let shape = portal.shape.as_deref();
+                let ran = match portal.places {
+                    None => self.run_to(run, shape, limit, client).await?,
+                    Some(_) => {
+                        let mut client = WithoutPlaces { inner: client };
+                        self.run_to(run, shape, limit, &mut client).await?
+                    }
+                };
                 portal.given += ran.rows;
+                portal.last.clear();
                 if !ran.complete {
+                    if portal.places.is_some() {
+                        portal.last.clone_from(run.last());
+                    }
                     return Ok(Advance::Suspended);
                 }
                 portal.state = State::Done;
@@ -251,7 +306,7 @@ impl Session {
         let catalog = self.catalog();
         for row in rows {
             let host = self.host(&catalog);
-            client.row(row, shape, &host.eval())?;
+            client.row(cursor::shown(row, shape.fields.len()), shape, &host.eval())?;
             if client.backlog() > crate::client::HIGH_WATER {
                 client.flush().await?;
             }
@@ -285,12 +340,12 @@ impl Session {
     pub(super) async fn declare(
         &mut self,
         name: String,
-        query: BoundQuery,
-        kind: CursorKind,
+        mut query: BoundQuery,
+        options: CursorOptions,
         sql: &str,
         client: &mut dyn Client,
     ) -> Result<()> {
-        if self.block == Block::None && !kind.hold {
+        if self.block == Block::None && !options.hold {
             return Err(Error::new(
                 state::NO_ACTIVE_SQL_TRANSACTION,
                 "DECLARE CURSOR can only be used in transaction blocks",
@@ -302,25 +357,50 @@ impl Session {
                 format!("cursor \"{name}\" already exists"),
             ));
         }
-        let plan: Arc<PlannedStatement> = Arc::new(self.plan(query)?);
+        let mut places = cursor::with_places(&mut query, &self.catalog());
+        let mut plan = self.plan(query)?;
+        if let Some(places) = &mut places {
+            plan.output.truncate(places.width());
+            places.learn(&plan);
+        }
+        let plan = Arc::new(plan);
         self.lock_tables(&plan.locks).await?;
-        let shape = columns(&plan);
+        let mut shape = columns(&plan);
+        if let Some(told) = shape.as_ref().filter(|_| options.binary) {
+            let (fields, formats) = (told.fields.clone(), vec![Format::Binary; told.fields.len()]);
+            shape = Some(Arc::new(RowShape { fields, formats }));
+        }
         let values = std::mem::take(&mut self.command_values);
-        let run = self.start(plan, values)?;
+        let backwards = options.scroll.unwrap_or_else(|| plan.reads_backwards());
+        let run = self.start(plan.clone(), values.clone())?;
+        let kept = options.scroll == Some(true) || options.hold;
+        let again = (backwards && !kept).then(|| {
+            Box::new(Again {
+                plan,
+                params: values,
+                snapshot: run.snapshot.clone(),
+            })
+        });
         let mut portal = Portal {
             sql: sql.into(),
             prepared: None,
             shape,
             kind: CursorKind {
+                scroll: backwards,
+                hold: options.hold,
+                binary: options.binary,
                 is_cursor: true,
-                ..kind
             },
             values: Vec::new(),
             state: State::Running(Box::new(run)),
             given: 0,
             outlives: false,
+            again,
+            places,
+            last: Row::new(),
+            made_at: self.statement_time,
         };
-        if kind.scroll || kind.hold {
+        if kept {
             self.store_rows(&mut portal, client).await?;
         }
         self.portals.insert(&name, portal);
@@ -343,7 +423,10 @@ impl Session {
         };
         let mut portal = self.portals.remove(name).ok_or_else(no_cursor)?;
         if let (Some(shape), false) = (&portal.shape, moving) {
-            client.row_description(&as_text(shape.fields.clone()));
+            match portal.kind.binary {
+                true => client.row_description(shape),
+                false => client.row_description(&as_text(shape.fields.clone())),
+            }
         }
         let fetched = self
             .fetch_from(&mut portal, direction, moving, client)
@@ -363,15 +446,21 @@ impl Session {
             return self.fetch_stored(portal, direction, moving, client).await;
         }
         // Rows to pass over, then rows to give.
-        let (skip, give) = match direction {
-            FetchDirection::Forward(n) if n > 0 => (0, n as u64),
-            FetchDirection::Backward(n) if n < 0 => (0, n.unsigned_abs()),
-            FetchDirection::Relative(n) if n > 0 => (n as u64 - 1, 1),
+        let onwards = match direction {
+            FetchDirection::Forward(n) if n > 0 => Some((0, n as u64)),
+            FetchDirection::Backward(n) if n < 0 => Some((0, n.unsigned_abs())),
+            FetchDirection::Relative(n) if n > 0 => Some((n as u64 - 1, 1)),
             FetchDirection::Absolute(n) if n > 0 && n as u64 > portal.given => {
-                (n as u64 - portal.given - 1, 1)
+                Some((n as u64 - portal.given - 1, 1))
             }
-            FetchDirection::Absolute(0) if portal.given == 0 => (0, 0),
-            _ => return Err(forward_only()),
+            FetchDirection::Absolute(0) if portal.given == 0 => Some((0, 0)),
+            _ => None,
+        };
+        let Some((skip, give)) = onwards else {
+            if !self.store_again(portal, client).await? {
+                return Err(forward_only());
+            }
+            return self.fetch_stored(portal, direction, moving, client).await;
         };
         let limit_of = |n: u64| if n >= i64::MAX as u64 { u64::MAX } else { n };
         let mut dropped = Collect {
@@ -389,6 +478,24 @@ impl Session {
                 .await;
         }
         self.advance_counted(portal, limit_of(give), client).await
+    }
+
+    /// Has all rows of a cursor there, and it where it is among them, so that it can be read backwards; false where its
+    /// plan does not allow that.
+    async fn store_again(&mut self, portal: &mut Portal, client: &mut dyn Client) -> Result<bool> {
+        let Some(again) = portal.again.take() else {
+            return Ok(false);
+        };
+        let ended = matches!(portal.state, State::Done);
+        let given = usize::try_from(portal.given).unwrap_or(usize::MAX - 1);
+        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let run = Run::again(again.plan, again.params, again.snapshot, work_mem);
+        portal.state = State::Running(Box::new(run));
+        self.store_rows(portal, client).await?;
+        if let State::Stored(stored) = &mut portal.state {
+            stored.at = given + usize::from(ended);
+        }
+        Ok(true)
     }
 
     /// As [`Session::advance`]; the number of rows.
@@ -417,11 +524,12 @@ impl Session {
         let State::Stored(stored) = &mut portal.state else {
             return Ok(0);
         };
-        let backward = matches!(
-            direction,
-            FetchDirection::Backward(_) | FetchDirection::Absolute(_)
-        ) || matches!(direction, FetchDirection::Forward(n) | FetchDirection::Relative(n) if n <= 0);
-        if backward && !portal.kind.scroll && direction != FetchDirection::Absolute(0) {
+        let backward = match direction {
+            FetchDirection::Forward(n) | FetchDirection::Relative(n) => n <= 0,
+            FetchDirection::Backward(n) => n >= 0,
+            FetchDirection::Absolute(n) => n < 0 || n > 0 && n as u64 <= stored.at as u64,
+        };
+        if backward && !portal.kind.scroll {
             return Err(forward_only());
         }
         let rows = stored.picked(direction);
@@ -564,6 +672,22 @@ impl Client for Collect<'_> {
     fn row(&mut self, row: &[Datum], _: &RowShape, _: &EvalContext<'_>) -> Result<()> {
         self.rows.push(row.to_vec());
         Ok(())
+    }
+    pass_on!();
+}
+
+/// A client that is not to see the places of a cursor's rows.
+struct WithoutPlaces<'a> {
+    inner: &'a mut dyn Client,
+}
+
+impl Client for WithoutPlaces<'_> {
+    fn row_description(&mut self, shape: &RowShape) {
+        self.inner.row_description(shape);
+    }
+    fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()> {
+        self.inner
+            .row(cursor::shown(row, shape.fields.len()), shape, ctx)
     }
     pass_on!();
 }

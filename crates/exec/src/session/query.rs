@@ -180,6 +180,8 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<()> {
         let mut run = self.start(planned, values)?;
+        self.find_position(run.execution.plan(), &run.snapshot)
+            .await?;
         if let Some(shape) = shape {
             client.row_description(shape);
         }
@@ -243,9 +245,18 @@ impl Session {
             .filter(|p| parsed.is_empty() && is_data(&p.statement))?
             .statement;
         let known = self.understand(&shape.text, Some(Arc::new(statement)), &shape.types);
-        let known = known.ok().filter(|k| k.params == shape.types).map(Rc::new);
+        let known = known.ok().filter(|k| k.params == shape.types);
+        let known = known.filter(|k| !self.asks_for_constants(k)).map(Rc::new);
         plans::keep(key, &shape.name, known.clone());
         known
+    }
+
+    /// Whether the constants of a statement may decide which indexes serve it: those on expressions and of a part of the rows.
+    fn asks_for_constants(&mut self, known: &Known) -> bool {
+        let catalog = self.catalog();
+        let of = |table: Oid| catalog.indexes_of(table).iter().any(|i| !i.is_plain());
+        let mut locks = known.plan.iter().flat_map(|plan| &plan.locks);
+        locks.any(|(table, _)| of(*table))
     }
 
     /// Takes the locks a plan needs. A deferrable transaction first waits for its snapshot.
@@ -390,6 +401,29 @@ pub(super) struct Run {
     pub params: Vec<Datum>,
     pub snapshot: Snapshot,
     row: Row,
+}
+
+impl Run {
+    /// The row that was given last.
+    pub fn last(&self) -> &Row {
+        &self.row
+    }
+
+    /// From the start, over what was there then.
+    pub fn again(
+        plan: Arc<PlannedStatement>,
+        params: Vec<Datum>,
+        snapshot: Snapshot,
+        work_mem: usize,
+    ) -> Run {
+        Run {
+            execution: Execution::new(plan, work_mem),
+            elsewhere: None,
+            params,
+            snapshot,
+            row: Row::new(),
+        }
+    }
 }
 
 impl Run {

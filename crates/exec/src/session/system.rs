@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use throng_sql::bind;
 use throng_sql::catalog::system::{
-    LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState, TableActivity,
-    WaitInfo, WaitingInfo,
+    CursorInfo, LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState,
+    TableActivity, WaitInfo, WaitingInfo,
 };
 use throng_sql::catalog::{Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
@@ -134,6 +134,20 @@ impl SystemState for SessionHost<'_> {
             .collect();
         rows.sort_by(|a, b| a.name.cmp(&b.name));
         rows
+    }
+
+    fn cursors(&self) -> Vec<CursorInfo> {
+        let declared = self.session.portals.cursors().into_iter();
+        declared
+            .map(|(name, portal)| CursorInfo {
+                name: name.to_owned(),
+                statement: portal.sql.to_string(),
+                holdable: portal.kind.hold,
+                binary: portal.kind.binary,
+                scrollable: portal.kind.scroll,
+                creation_time: portal.made_at,
+            })
+            .collect()
     }
 
     fn relation_size(&self, oid: Oid) -> (u32, f64) {

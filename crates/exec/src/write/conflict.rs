@@ -9,8 +9,6 @@
 //!        ▼ Inserted
 //! ```
 
-use std::rc::Rc;
-
 use throng_access::RowLockMode;
 use throng_access::btree::Conflict;
 use throng_access::{TxContext, Visibility};
@@ -33,12 +31,13 @@ pub enum Outcome {
     Conflict(Tid),
 }
 
-fn arbiters<'t>(target: &'t Target, node: &ConflictNode) -> Result<Vec<&'t Rc<Index>>> {
+fn arbiters(target: &Target, node: &ConflictNode) -> Result<Vec<usize>> {
     let is_arbiter = |index: &Index| {
         index.def.unique && (node.arbiters.is_empty() || node.arbiters.contains(&index.def.oid))
     };
     let mut found = Vec::new();
-    for (index, deferrable) in target.indexes.iter().zip(&target.deferrable) {
+    let indexes = target.indexes.iter().zip(&target.deferrable);
+    for (number, (index, deferrable)) in indexes.enumerate() {
         if !is_arbiter(index) {
             continue;
         }
@@ -46,7 +45,7 @@ fn arbiters<'t>(target: &'t Target, node: &ConflictNode) -> Result<Vec<&'t Rc<In
             let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
             return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
-        found.push(index);
+        found.push(number);
     }
     Ok(found)
 }
@@ -85,14 +84,19 @@ pub async fn insert(
 /// A live row that has the key in one of the indexes; waits for those that may come to have it.
 async fn find(
     target: &Target,
-    arbiters: &[&Rc<Index>],
+    arbiters: &[usize],
     row: &[Datum],
     cx: &Context<'_>,
 ) -> Result<Option<Tid>> {
     let mut key = Vec::new();
     let mut tids = Vec::new();
-    for index in arbiters {
-        let any_null = index.key(row, &mut key)?;
+    for &number in arbiters {
+        let index = &target.indexes[number];
+        let Some(computed) = target.computed(number, row, cx).await? else {
+            continue;
+        };
+        key.clear();
+        let any_null = index.append_key(row, &computed, &mut key)?;
         if !is_unique_for(index, any_null) {
             continue;
         }
@@ -135,12 +139,17 @@ async fn must_be_seen(target: &Target, existing: Tid, cx: &Context<'_>) -> Resul
 /// Inserts the row; `None` if another got its key in first. What was written is then to be rolled back.
 async fn insert_unless(
     target: &Target,
-    arbiters: &[&Rc<Index>],
+    arbiters: &[usize],
     row: &[Datum],
     cx: &Context<'_>,
 ) -> Result<Option<Tid>> {
     let tid = store_row(target, row, cx).await?;
-    let is_arbiter = |index: &Index| arbiters.iter().any(|a| a.def.oid == index.def.oid);
+    let is_arbiter = |index: &Index| {
+        let mut own = arbiters
+            .iter()
+            .map(|number| target.indexes[*number].def.oid);
+        own.any(|oid| oid == index.def.oid)
+    };
     let entered = enter_unless(target, row, tid, is_arbiter, cx).await?;
     Ok(entered.then_some(tid))
 }
@@ -156,7 +165,7 @@ pub fn second_time() -> Error {
     )
 }
 
-/// Locks the newest version of the row in the way and reads it; `None` if it is gone. `columns`: those that DO UPDATE sets, a key's
+/// Locks the row in the way and reads it; `None` if it is gone or has changed, so that the key is to be looked for again. `columns`: those that DO UPDATE sets, a key's
 /// among them as if it came to be another.
 pub async fn lock(
     target: &Target,
@@ -165,7 +174,7 @@ pub async fn lock(
     cx: &Context<'_>,
 ) -> Result<Option<(RowRef, Row)>> {
     let heap = &target.table.heap;
-    let mut at = RowRef {
+    let at = RowRef {
         tid: existing,
         root: retry(|| heap.root_of(existing)).await?,
     };
@@ -179,13 +188,10 @@ pub async fn lock(
         true => RowLockMode::Update,
         false => RowLockMode::NoKeyUpdate,
     };
-    loop {
-        match lock_row(cx.txn, heap, at, mode, WaitPolicy::Block, &mut turn).await? {
-            RowOutcome::Done(()) => break,
-            RowOutcome::Updated(newest) => at = newest,
-            RowOutcome::SelfModified => break,
-            RowOutcome::Deleted | RowOutcome::Busy => return Ok(None),
-        }
+    match lock_row(cx.txn, heap, at, mode, WaitPolicy::Block, &mut turn).await? {
+        RowOutcome::Done(()) | RowOutcome::SelfModified => {}
+        // What it has become need not have the key any more. It is ours now, if it has.
+        RowOutcome::Updated(_) | RowOutcome::Deleted | RowOutcome::Busy => return Ok(None),
     }
     if retry(|| heap.read_version(at.tid, &mut bytes))
         .await?

@@ -15,6 +15,7 @@ pub mod foreign;
 mod merge;
 pub mod partition;
 pub mod row;
+pub mod term;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,9 +36,10 @@ use crate::run::context::{Cx, Env};
 use crate::run::eval::{eval, holds};
 use crate::run::{Row, Step, Stop};
 use crate::session::{KeptRows, Returning, next, not_of_an_expression, wait};
-use crate::table::{Index, Table};
+use crate::table::{COMPUTED, Index, Table};
 use deferred::Deferred;
 use foreign::ForeignKeys;
+use term::Terms;
 
 /// What a write works in.
 #[derive(Clone, Copy)]
@@ -55,6 +57,8 @@ pub struct Target {
     pub indexes: Vec<Rc<Index>>,
     /// Of each index the constraint, if that need not hold row by row.
     pub deferrable: Vec<Option<Arc<ConstraintDef>>>,
+    /// For each of them, where it is not on plain columns of all rows.
+    pub terms: Vec<Option<Terms>>,
     /// Whether the column, by place, is in some index.
     indexed: Vec<bool>,
     /// Whether it is in a unique one: a foreign key may point at it.
@@ -82,15 +86,21 @@ impl Target {
         let mut indexed = vec![false; def.columns.len()];
         let mut key = vec![false; def.columns.len()];
         for index in &indexes {
-            for &at in &index.columns {
+            for &at in index.columns.iter().filter(|at| **at < COMPUTED) {
                 indexed[at] = true;
-                key[at] |= index.def.unique;
+                key[at] |= index.def.unique && index.def.is_plain();
+            }
+            for used in &index.def.terms.uses {
+                indexed[usize::from(*used) - 1] = true;
             }
         }
+        let terms = indexes.iter().map(|index| Terms::of(&index.def, def, *env));
+        let terms = terms.collect::<Result<_>>()?;
         Ok(Target {
             table,
             indexes,
             deferrable,
+            terms,
             indexed,
             key,
         })
@@ -103,6 +113,19 @@ impl Target {
     /// Whether a foreign key may point at the column.
     pub fn is_key(&self, attnum: u16) -> bool {
         self.key[usize::from(attnum) - 1]
+    }
+
+    /// The values of an index's expressions over a row, the index by its number; none where it does not have the row.
+    pub async fn computed(
+        &self,
+        number: usize,
+        row: &[Datum],
+        cx: &Context<'_>,
+    ) -> Result<Option<Row>> {
+        match &self.terms[number] {
+            None => Ok(Some(Row::new())),
+            Some(terms) => terms.of_row(row, cx.env).await,
+        }
     }
 }
 

@@ -11,23 +11,27 @@ use throng_sql::io::output_text;
 use throng_sql::query::CheckOf;
 use throng_txn::rows::wait_for_unique;
 use throng_types::error::state;
-use throng_types::{Datum, Error, Result, Tid};
+use throng_types::{Datum, Error, Result, SqlType, Tid};
 
 use super::deferred::Due;
 use super::{Context, Target};
 use crate::large;
 use crate::run::context::Env;
-use crate::table::{Index, Table};
+use crate::table::{COMPUTED, Index, Table};
 
 /// Values longer than this are cut in error details, as in PostgreSQL.
 const LONGEST_SHOWN: usize = 64;
 
 fn text(value: &Datum, def: &TableDef, at: usize, ctx: &EvalContext<'_>) -> String {
+    value_text(value, def.columns[at].ty, ctx)
+}
+
+fn value_text(value: &Datum, ty: SqlType, ctx: &EvalContext<'_>) -> String {
     if value.is_null() {
         return "null".to_owned();
     }
     let mut bytes = Vec::new();
-    output_text(ctx, value, def.columns[at].ty, &mut bytes);
+    output_text(ctx, value, ty, &mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -172,13 +176,62 @@ pub fn key_text(def: &TableDef, columns: &[usize], row: &[Datum], ctx: &EvalCont
     format!("({})=({})", names.join(", "), values.join(", "))
 }
 
+/// As [`key_text`], of an index for whose expressions the row has these values.
+pub fn index_key_text(
+    def: &TableDef,
+    index: &Index,
+    row: &[Datum],
+    computed: &[Datum],
+    ctx: &EvalContext<'_>,
+) -> String {
+    if computed.is_empty() {
+        return key_text(def, &index.columns, row, ctx);
+    }
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for ((_, expr), at) in index.def.keys().zip(&index.columns) {
+        match (expr, at.checked_sub(COMPUTED)) {
+            (Some(expr), Some(at)) => {
+                names.push(expr.text.as_str());
+                values.push(value_text(&computed[at], expr.ty, ctx));
+            }
+            _ => {
+                names.push(def.columns[*at].name.as_str());
+                values.push(text(&row[*at], def, *at, ctx));
+            }
+        }
+    }
+    format!("({})=({})", names.join(", "), values.join(", "))
+}
+
+/// As [`shown_key`], of an index for whose expressions the row has these values.
+fn shown_index_key(
+    def: &TableDef,
+    index: &Index,
+    row: &[Datum],
+    computed: &[Datum],
+    env: Env<'_>,
+) -> Option<String> {
+    match computed.is_empty() {
+        true => shown_key(def, &index.columns, row, env),
+        false => readable(def, env)
+            .is_none()
+            .then(|| index_key_text(def, index, row, computed, &env.eval)),
+    }
+}
+
 /// 23505.
-pub fn unique_violation(target: &Target, index: &Index, row: &[Datum], env: Env<'_>) -> Error {
+pub fn unique_violation(
+    target: &Target,
+    index: &Index,
+    row: &[Datum],
+    computed: &[Datum],
+    env: Env<'_>,
+) -> Error {
     let message = format!(
         "duplicate key value violates unique constraint \"{}\"",
         index.def.name
     );
-    let key = shown_key(target.def(), &index.columns, row, env);
+    let key = shown_index_key(target.def(), index, row, computed, env);
     let detail = key.map_or_else(String::new, |key| format!("Key {key} already exists."));
     let error = Error::new(state::UNIQUE_VIOLATION, message).constraint(&index.def.name);
     let error = with_detail(error, detail);
@@ -221,8 +274,13 @@ pub async fn enter_unless(
     cx: &Context<'_>,
 ) -> Result<bool> {
     let mut key = Vec::new();
-    for (index, deferrable) in target.indexes.iter().zip(&target.deferrable) {
-        let any_null = index.key(row, &mut key)?;
+    let indexes = target.indexes.iter().zip(&target.deferrable);
+    for (number, (index, deferrable)) in indexes.enumerate() {
+        let Some(computed) = target.computed(number, row, cx).await? else {
+            continue;
+        };
+        key.clear();
+        let any_null = index.append_key(row, &computed, &mut key)?;
         let unique = is_unique_for(index, any_null);
         if let Some(constraint) = deferrable.as_ref().filter(|_| unique) {
             enter_unchecked(index, &key, tid, constraint, target, cx).await?;
@@ -231,7 +289,7 @@ pub async fn enter_unless(
         match enter_run(target, index, &[(&key, tid)], unique, cx).await? {
             Run::Added(_) => {}
             _ if gives_way(index) => return Ok(false),
-            _ => return Err(unique_violation(target, index, row, cx.env)),
+            _ => return Err(unique_violation(target, index, row, &computed, cx.env)),
         }
     }
     Ok(true)
@@ -290,7 +348,9 @@ pub async fn check_unique(
         retry(|| index.tree.get(&key, &mut tids)).await?;
         for &other in &tids {
             match retry(|| conflict_with(&target.table, other, Some(root), cx.txn)).await? {
-                Conflict::Live(_) => return Err(unique_violation(target, index, &row, cx.env)),
+                Conflict::Live(_) => {
+                    return Err(unique_violation(target, index, &row, &[], cx.env));
+                }
                 Conflict::Busy(holder) => {
                     wait_for_unique(cx.txn, holder).await?;
                     continue 'again;

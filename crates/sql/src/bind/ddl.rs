@@ -209,7 +209,14 @@ impl Binder<'_> {
                 names,
                 if_exists,
                 cascade,
-            } => self.drop_objects(*kind, names, *if_exists, *cascade)?,
+                concurrently,
+            } => {
+                let ddl = self.drop_objects(*kind, names, *if_exists, *cascade)?;
+                match (concurrently, ddl) {
+                    (true, Ddl::Drop { targets, .. }) => self.drop_index(&targets, *cascade)?,
+                    (_, ddl) => ddl,
+                }
+            }
             S::Truncate {
                 tables,
                 restart_identity,

@@ -556,29 +556,8 @@ impl Binder<'_> {
                     .position(ast.pos + 1));
             }
             ast::ConflictTarget::None => vec![],
-            ast::ConflictTarget::Columns(columns) => {
-                let mut wanted = Vec::new();
-                for (name, pos) in columns {
-                    let attnum = target.stored(name).ok_or_else(|| {
-                        let message = format!("column \"{name}\" does not exist");
-                        Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1)
-                    })?;
-                    // No index is on what a view computes.
-                    wanted.push(attnum.unwrap_or(0));
-                }
-                wanted.sort_unstable();
-                wanted.dedup();
-                let matching = self.catalog().indexes_of(table.oid).iter().filter(|index| {
-                    let mut key: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
-                    key.sort_unstable();
-                    index.unique && key == wanted
-                });
-                let found: Vec<_> = matching.map(|i| i.oid).collect();
-                if found.is_empty() {
-                    let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-                    return Err(Error::new(state::INVALID_COLUMN_REFERENCE, message));
-                }
-                found
+            ast::ConflictTarget::Keys { keys, predicate } => {
+                self.inferred(keys, predicate.as_ref(), target)?
             }
             ast::ConflictTarget::Constraint(name) => {
                 let constraint = self.catalog().constraint_by_name(table.oid, name);
@@ -797,14 +776,18 @@ impl Binder<'_> {
         let from = self.items_beside(&ast.from, &mut names, &outer)?;
         let scope = Scope::within(&names, Some(&outer));
         let set = self.assignments(&ast.set, &target, &scope)?;
-        let filter = self.filter(ast.filter.as_ref(), &scope)?;
+        let filter = match &ast.current_of {
+            Some(cursor) => Some(self.current_of(cursor, &target)?),
+            None => self.filter(ast.filter.as_ref(), &scope)?,
+        };
         let mut checks = self.checks(&table, new)?;
         let after = renamed(&names, rel, new);
         let rows = (row_of(&target.names)?, row_of(&after)?);
         let returning = self.returning(&ast.returning, &after, rows, &outer)?;
         let updated: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
         self.writes(&target.links, right::UPDATE, &updated);
-        let read = set.iter().map(|(_, e)| e).chain(&filter);
+        let asked = filter.iter().filter(|_| ast.current_of.is_none());
+        let read = set.iter().map(|(_, e)| e).chain(asked);
         let read: Vec<&Expr> = read.chain(returning.iter().map(|t| &t.expr)).collect();
         self.reads_target(&target.links, &[rel, new], &target.exprs, &read);
         let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
@@ -824,6 +807,7 @@ impl Binder<'_> {
             returning,
             new,
             only: ast.only || target.only,
+            current_of: ast.current_of.clone(),
         })
     }
 
@@ -853,11 +837,15 @@ impl Binder<'_> {
         let mut names = target.names.clone();
         let from = self.items_beside(&ast.using, &mut names, &outer)?;
         let scope = Scope::within(&names, Some(&outer));
-        let filter = self.filter(ast.filter.as_ref(), &scope)?;
+        let filter = match &ast.current_of {
+            Some(cursor) => Some(self.current_of(cursor, &target)?),
+            None => self.filter(ast.filter.as_ref(), &scope)?,
+        };
         let rows = (row_of(&names)?, nulls(row_of(&names)?));
         let returning = self.returning(&ast.returning, &names, rows, &outer)?;
         self.writes(&target.links, right::DELETE, &[]);
-        let read = filter.iter().chain(returning.iter().map(|t| &t.expr));
+        let asked = filter.iter().filter(|_| ast.current_of.is_none());
+        let read = asked.chain(returning.iter().map(|t| &t.expr));
         let read: Vec<&Expr> = read.collect();
         self.reads_target(&target.links, &[rel], &target.exprs, &read);
         let filter = Expr::all_of(target.filter.into_iter().chain(filter).collect());
@@ -868,6 +856,7 @@ impl Binder<'_> {
             filter,
             returning,
             only: ast.only || target.only,
+            current_of: ast.current_of.clone(),
         })
     }
 }

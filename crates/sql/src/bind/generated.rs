@@ -537,10 +537,13 @@ pub(super) fn check_virtual_type(column: &ColumnDef, stored: bool) -> Result<()>
 }
 
 /// Whether this node by itself may give another value at another time.
-fn is_mutable(expr: &Expr) -> bool {
+pub(super) fn is_mutable(expr: &Expr) -> bool {
     match expr {
         Expr::Call { func, .. } | Expr::SetCall { func, .. } => {
             func.volatility != Volatility::Immutable
+        }
+        Expr::Routine(call) | Expr::SetRoutine(call) => {
+            call.def.volatility != Volatility::Immutable
         }
         // Joining text to something else is writing that as text.
         Expr::Op { op, args, .. } if op.name == "||" && op.volatility == Volatility::Stable => {

@@ -196,13 +196,22 @@ impl Binder<'_> {
         indexes.sort_by_key(|index| index.oid);
         for index in indexes {
             let mut columns = index.columns.clone();
-            for column in &mut columns {
-                let name = &source.column(column.attnum).name;
-                column.attnum = draft
-                    .table
-                    .attnum(name)
-                    .ok_or_else(|| Error::internal("an index's column that LIKE has not copied"))?;
+            let moved = |old: u16| {
+                let name = &source.column(old).name;
+                let gone = || Error::internal("an index's column that LIKE has not copied");
+                draft.table.attnum(name).ok_or_else(gone)
+            };
+            for column in columns.iter_mut().filter(|column| column.attnum > 0) {
+                column.attnum = moved(column.attnum)?;
             }
+            let mut terms = index.terms.clone();
+            for attnum in terms.uses.iter_mut().chain(&mut terms.include) {
+                *attnum = moved(*attnum)?;
+            }
+            let included = || {
+                let name = |n: &u16| draft.table.column(*n).name.clone();
+                terms.include.iter().map(name).collect()
+            };
             let names = || {
                 let name =
                     |c: &crate::catalog::IndexColumn| draft.table.column(c.attnum).name.clone();
@@ -210,7 +219,7 @@ impl Binder<'_> {
             };
             let own = index.constraint.and_then(|c| self.catalog().constraint(c));
             let deferral = own.map_or(Default::default(), |c| c.deferral);
-            let key = |kind| {
+            let key = |kind| -> Copied {
                 Copied::Key(NewConstraint {
                     name: None,
                     kind,
@@ -232,11 +241,13 @@ impl Binder<'_> {
                     draft.has_key = true;
                     key(NewConstraintKind::PrimaryKey {
                         columns: names(),
+                        include: included(),
                         options,
                     })
                 }
                 (false, Some(_)) => key(NewConstraintKind::Unique {
                     columns: names(),
+                    include: included(),
                     nulls_not_distinct: index.nulls_not_distinct,
                     options,
                 }),
@@ -250,6 +261,7 @@ impl Binder<'_> {
                     if_not_exists: false,
                     concurrently: false,
                     options,
+                    terms,
                 }),
             });
             if let Some(text) = comments(builtin::class::RELATION, index.oid, 0) {

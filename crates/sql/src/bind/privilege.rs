@@ -375,7 +375,9 @@ impl Binder<'_> {
         let mut columns = Vec::new();
         for arbiter in arbiters {
             if let Some(index) = self.catalog().index(*arbiter) {
-                columns.extend(index.columns.iter().map(|c| c.attnum));
+                let keys = index.columns.iter().map(|c| c.attnum);
+                columns.extend(keys.filter(|attnum| *attnum > 0));
+                columns.extend(&index.terms.uses);
             }
         }
         if !columns.is_empty() {

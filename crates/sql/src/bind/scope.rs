@@ -173,6 +173,10 @@ fn missing_table(table: &str, scope: &Scope<'_>) -> Error {
             .tables
             .iter()
             .find(|t| t.table.as_ref().is_some_and(|def| def.name == table));
+        if aliased.is_some_and(|found| found.name == table) {
+            // It is there, but of another schema than was written.
+            return Error::new(state::UNDEFINED_TABLE, invalid).detail(format!("There is an entry for table \"{table}\", but it cannot be referenced from this part of the query."));
+        }
         if let Some(found) = aliased {
             return Error::new(state::UNDEFINED_TABLE, invalid).hint(format!(
                 "Perhaps you meant to reference the table alias \"{}\".",

@@ -172,6 +172,7 @@ impl Binder<'_> {
             constraints,
             options: table.options,
             copied,
+            as_query: ast.query.is_some(),
             query,
             of_query: ast.query.is_some(),
             parents: inherit::oids(&parents),
@@ -484,6 +485,7 @@ impl Binder<'_> {
                 }
                 C::PrimaryKey { options } => T::PrimaryKey {
                     columns: column(),
+                    include: vec![],
                     options: options.clone(),
                 },
                 C::Unique {
@@ -491,6 +493,7 @@ impl Binder<'_> {
                     options,
                 } => T::Unique {
                     columns: column(),
+                    include: vec![],
                     nulls_not_distinct: *nulls_not_distinct,
                     options: options.clone(),
                 },
@@ -619,6 +622,16 @@ impl Binder<'_> {
             }
             Ok(names)
         };
+        let included = |include: &[(String, Pos)]| -> Result<Vec<String>> {
+            let name = |(name, _): &(String, Pos)| match table.attnum(name) {
+                Some(_) => Ok(name.clone()),
+                None => {
+                    let message = format!("column \"{name}\" named in key does not exist");
+                    Err(Error::new(state::UNDEFINED_COLUMN, message).position(ast.pos + 1))
+                }
+            };
+            include.iter().map(name).collect()
+        };
         let is_key = matches!(
             ast.kind,
             T::PrimaryKey { .. } | T::UsingIndex { primary: true, .. }
@@ -631,16 +644,23 @@ impl Binder<'_> {
             return Err(Error::new(state::INVALID_TABLE_DEFINITION, message).position(ast.pos + 1));
         }
         let kind = match &ast.kind {
-            T::PrimaryKey { columns, options } => NewConstraintKind::PrimaryKey {
+            T::PrimaryKey {
+                columns,
+                include,
+                options,
+            } => NewConstraintKind::PrimaryKey {
                 columns: key_columns(columns)?,
+                include: included(include)?,
                 options: self.index_options(options)?,
             },
             T::Unique {
                 columns,
+                include,
                 nulls_not_distinct,
                 options,
             } => NewConstraintKind::Unique {
                 columns: key_columns(columns)?,
+                include: included(include)?,
                 nulls_not_distinct: *nulls_not_distinct,
                 options: self.index_options(options)?,
             },

@@ -8,13 +8,13 @@ use super::scope::Scope;
 use super::{Binder, Clause};
 use crate::catalog::acl::right;
 use crate::catalog::Relation;
-use crate::command::{BoundStatement, Command, ExplainFormat, ExplainOptions};
+use crate::command::{BoundStatement, Command, CursorOptions, ExplainFormat, ExplainOptions};
 use crate::expr::Expr;
 use crate::func::CastContext;
 use crate::parse::ast::{self, Statement as S};
 use crate::parse::option_is_on;
 use crate::plan::TableLock;
-use crate::query::{Cte, CteBody, QueryKind};
+use crate::query::{Cte, CteBody, QueryKind, RowLockStrength};
 
 impl Binder<'_> {
     pub(super) fn utility(&mut self, statement: &ast::Statement) -> Result<Command> {
@@ -63,8 +63,7 @@ impl Binder<'_> {
             S::Deallocate(name) => Command::Deallocate(name.clone()),
             S::Declare {
                 name,
-                scroll,
-                hold,
+                options,
                 query,
             } => {
                 let query = self.query(query, None)?;
@@ -75,11 +74,15 @@ impl Binder<'_> {
                         "DECLARE CURSOR must not contain data-modifying statements in WITH";
                     return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
                 }
+                if let QueryKind::Select(query) = &query.kind
+                    && let Some(lock) = query.locks.first()
+                {
+                    must_be_read_only(options, lock.strength)?;
+                }
                 Command::Declare {
                     name: name.clone(),
                     query,
-                    scroll: *scroll,
-                    hold: *hold,
+                    options: *options,
                 }
             }
             S::Fetch {
@@ -129,9 +132,11 @@ impl Binder<'_> {
                 None => Command::NothingTo("ANALYZE"),
             },
             S::Cluster { table, index } => self.cluster(table.as_ref(), index.as_deref())?,
-            S::Reindex { kind, name } => Command::Reindex {
-                indexes: self.reindex(*kind, name)?,
-            },
+            S::Reindex {
+                kind,
+                name,
+                concurrently,
+            } => self.reindex(*kind, name, *concurrently)?,
             S::Checkpoint => Command::Checkpoint,
             S::Call(call, pos) => Command::Call(Box::new(self.call_procedure(call, *pos)?)),
             S::Discard(what) => Command::Discard(*what),
@@ -214,41 +219,6 @@ impl Binder<'_> {
                     .filter(|o| crate::catalog::system::by_oid(*o).is_none())
                     .collect()
             })
-    }
-
-    fn reindex(&self, kind: ast::ObjectKind, name: &ast::Name) -> Result<Vec<Oid>> {
-        let catalog = self.catalog();
-        let of_table = |oid| {
-            catalog
-                .indexes_of(oid)
-                .iter()
-                .map(|i| i.oid)
-                .collect::<Vec<_>>()
-        };
-        match kind {
-            ast::ObjectKind::Index => match self.relation(name)? {
-                Relation::Index(index) => Ok(vec![index.oid]),
-                _ => {
-                    let message = format!("\"{}\" is not an index", name.last());
-                    Err(Error::new(state::WRONG_OBJECT_TYPE, message))
-                }
-            },
-            ast::ObjectKind::Table => match self.relation(name)? {
-                Relation::Table(table) => Ok(of_table(table.oid)),
-                _ => {
-                    let message =
-                        format!("\"{}\" is not a table or materialized view", name.last());
-                    Err(Error::new(state::WRONG_OBJECT_TYPE, message))
-                }
-            },
-            ast::ObjectKind::Schema => {
-                let schema = self.schema(name.last())?;
-                let tables = catalog.tables();
-                let within = tables.iter().filter(|t| t.schema == schema);
-                Ok(within.flat_map(|t| of_table(t.oid)).collect())
-            }
-            _ => Ok(catalog.indexes().iter().map(|i| i.oid).collect()),
-        }
     }
 
     pub(super) fn execute(&mut self, name: &str, args: &[ast::Expr]) -> Result<Command> {
@@ -381,4 +351,32 @@ impl Binder<'_> {
         options.summary = summary.unwrap_or(options.analyze);
         Ok(options)
     }
+}
+
+/// What a cursor that locks its rows cannot be.
+fn must_be_read_only(options: &CursorOptions, lock: RowLockStrength) -> Result<()> {
+    let lock = match lock {
+        RowLockStrength::KeyShare => "FOR KEY SHARE",
+        RowLockStrength::Share => "FOR SHARE",
+        RowLockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+        RowLockStrength::Update => "FOR UPDATE",
+    };
+    let refused = |message: String, what: &str| {
+        let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
+        Err(error.detail(format!("{what} cursors must be READ ONLY.")))
+    };
+    if options.hold {
+        let message = format!("DECLARE CURSOR WITH HOLD ... {lock} is not supported");
+        return refused(message, "Holdable");
+    }
+    if options.scroll == Some(true) {
+        let message = format!("DECLARE SCROLL CURSOR ... {lock} is not supported");
+        return refused(message, "Scrollable");
+    }
+    if options.insensitive {
+        let message = format!("DECLARE INSENSITIVE CURSOR ... {lock} is not valid");
+        let error = Error::new(state::INVALID_CURSOR_DEFINITION, message);
+        return Err(error.detail("Insensitive cursors must be READ ONLY."));
+    }
+    Ok(())
 }

@@ -212,12 +212,15 @@ impl Binder<'_> {
             schema.is_some_and(|schema| schema.name.starts_with(TEMPORARY_PREFIX))
         };
         let becomes = !ast.temporary && uses.iter().any(is_temporary);
-        let said = self.place(&ast.name, ast.temporary || becomes)?;
-        if becomes && ast.name.schema().is_none() {
+        if becomes {
             let message = format!("view \"{}\" will be a temporary view", ast.name.last());
             self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
         }
-        Ok(said)
+        let temporary = ast.temporary || becomes;
+        self.place(&ast.name, temporary).map_err(|mut e| {
+            e.fields_mut().position = e.fields().position.filter(|_| !temporary);
+            e
+        })
     }
 
     pub(super) fn alter_view(

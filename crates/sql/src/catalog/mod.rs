@@ -25,9 +25,9 @@ pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, Domain, DomainCheck,
     DomainNotNull, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn, IndexDef,
-    Lineage, MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef,
-    RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef,
-    ViewColumn, ViewDef, ViewUse, is_polymorphic,
+    IndexExpr, IndexTerms, Lineage, MembershipDef, Object, ObjectKind, OnCommit, Persistence,
+    PrivilegesDef, RoleDef, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef,
+    TableDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names, is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};

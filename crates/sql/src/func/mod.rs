@@ -19,6 +19,7 @@ pub mod compare;
 mod compare_table;
 pub mod context;
 pub mod conversion;
+pub mod cursor;
 mod datetime;
 mod datetime_make;
 mod digest;
@@ -51,6 +52,7 @@ mod to_char;
 mod to_char_number;
 mod to_char_parse;
 pub mod typmod;
+mod unicode;
 mod window;
 
 pub use cast::{Cast, CastContext, CastMethod, find_cast};
@@ -114,6 +116,10 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         operators: datetime::OPERATORS,
+        ..Family::NONE
+    },
+    Family {
+        functions: unicode::FUNCTIONS,
         ..Family::NONE
     },
     Family {

@@ -522,6 +522,7 @@ pub enum Statement {
         names: Vec<Name>,
         if_exists: bool,
         cascade: bool,
+        concurrently: bool,
     },
     Truncate {
         /// Whether ONLY was written.
@@ -646,8 +647,7 @@ pub enum Statement {
     Deallocate(Option<String>),
     Declare {
         name: String,
-        scroll: bool,
-        hold: bool,
+        options: crate::command::CursorOptions,
         query: Box<Query>,
     },
     Fetch {
@@ -677,6 +677,7 @@ pub enum Statement {
     Reindex {
         kind: ObjectKind,
         name: Name,
+        concurrently: bool,
     },
     Checkpoint,
     Discard(crate::command::Discard),
@@ -808,10 +809,12 @@ pub struct TableConstraint {
 pub enum TableConstraintKind {
     PrimaryKey {
         columns: Vec<(String, Pos)>,
+        include: Vec<(String, Pos)>,
         options: Vec<(String, String)>,
     },
     Unique {
         columns: Vec<(String, Pos)>,
+        include: Vec<(String, Pos)>,
         nulls_not_distinct: bool,
         options: Vec<(String, String)>,
     },
@@ -956,11 +959,14 @@ pub struct CreateIndex {
     pub if_not_exists: bool,
     pub concurrently: bool,
     pub options: Vec<(String, String)>,
+    pub include: Vec<(String, Pos)>,
+    pub predicate: Option<Expr>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexColumn {
-    pub name: String,
+    /// A column is one by its name alone.
+    pub key: Expr,
     pub descending: bool,
     pub nulls_first: Option<bool>,
     pub pos: Pos,

@@ -44,7 +44,11 @@ pub struct OnConflict {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConflictTarget {
     None,
-    Columns(Vec<(String, Pos)>),
+    /// Key columns and expressions, and the condition of a partial index.
+    Keys {
+        keys: Vec<Expr>,
+        predicate: Option<Expr>,
+    },
     Constraint(String),
 }
 
@@ -69,6 +73,8 @@ pub struct Update {
     pub set: Vec<Assignment>,
     pub from: Vec<TableRef>,
     pub filter: Option<Expr>,
+    /// WHERE CURRENT OF, instead of a filter.
+    pub current_of: Option<String>,
     pub returning: Returning,
 }
 
@@ -82,6 +88,8 @@ pub struct Delete {
     pub alias: Option<String>,
     pub using: Vec<TableRef>,
     pub filter: Option<Expr>,
+    /// WHERE CURRENT OF, instead of a filter.
+    pub current_of: Option<String>,
     pub returning: Returning,
 }
 

@@ -18,7 +18,8 @@ impl Parser<'_> {
             if self.any_of(&["insert", "update", "delete"]) {
                 return Err(self.unsupported("COPY of a data-modifying statement", at));
             }
-            let query = self.query()?;
+            let refused = Self::refused_into("COPY (SELECT INTO) is not supported");
+            let query = self.query().map_err(refused)?;
             self.expect(')')?;
             CopySubject::Query(Box::new(query))
         } else {

@@ -1,6 +1,7 @@
 //! CREATE, ALTER and DROP of everything but tables' insides (see `table`).
 
-use throng_types::Result;
+use throng_types::error::state;
+use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::*;
@@ -181,15 +182,11 @@ impl Parser<'_> {
             }
         }
         let columns = self.parens(|p| p.list(Self::index_column))?;
-        if self.is("include") {
-            return Err(self.unsupported("INCLUDE in an index", self.pos()));
-        }
+        let include = self.include()?;
         let nulls_not_distinct = self.nulls_distinct()?;
         let options = self.with_options()?;
         self.tablespace()?;
-        if self.is("where") {
-            return Err(self.unsupported("a partial index", self.pos()));
-        }
+        let predicate = self.where_clause()?;
         Ok(Statement::CreateIndex(Box::new(CreateIndex {
             name,
             table,
@@ -200,7 +197,44 @@ impl Parser<'_> {
             if_not_exists,
             concurrently,
             options,
+            include,
+            predicate,
         })))
+    }
+
+    /// `INCLUDE (…)`.
+    pub(super) fn include(&mut self) -> Result<Vec<(String, Pos)>> {
+        match self.word("include") {
+            true => self.parens(|p| {
+                p.list(|p| match p.is_punct('(') {
+                    true => {
+                        let message = "expressions are not supported in included columns";
+                        Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+                    }
+                    false => p.name_pos(),
+                })
+            }),
+            false => Ok(vec![]),
+        }
+    }
+
+    /// A column, a call or an expression in parentheses.
+    pub(super) fn index_key(&mut self) -> Result<Expr> {
+        let pos = self.pos();
+        if self.is_punct('(') {
+            return self.parens(Self::expr);
+        }
+        if self.is_punct_at(1, '(') || self.is_punct_at(1, '.') {
+            let key = self.expr()?;
+            return match &key.node {
+                Node::Call(_) | Node::Coalesce(_) | Node::MinMax { .. } | Node::NullIf(..) => {
+                    Ok(key)
+                }
+                _ => Err(self.error("syntax error", pos)),
+            };
+        }
+        let node = Node::Column(vec![self.name()?]);
+        Ok(Expr { node, pos })
     }
 
     /// `NULLS [NOT] DISTINCT`; whether NOT.
@@ -215,10 +249,7 @@ impl Parser<'_> {
 
     fn index_column(&mut self) -> Result<IndexColumn> {
         let pos = self.pos();
-        if self.is_punct('(') || self.is_punct_at(1, '(') {
-            return Err(self.unsupported("an index on an expression", pos));
-        }
-        let name = self.name()?;
+        let key = self.index_key()?;
         if self.word("collate") {
             let collation = self.any_name()?;
             if !["default", "C", "POSIX"].contains(&collation.last()) {
@@ -244,7 +275,7 @@ impl Parser<'_> {
         }
         let nulls_first = self.nulls_order()?;
         Ok(IndexColumn {
-            name,
+            key,
             descending,
             nulls_first,
             pos,
@@ -308,8 +339,8 @@ impl Parser<'_> {
         }
         if !elements.is_empty() && if_not_exists {
             let message = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements";
-            let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
-            return Err(super::error_at(code, message.to_owned(), pos));
+            let code = state::FEATURE_NOT_SUPPORTED;
+            return Err(super::error_at(code, message, pos));
         }
         Ok(Statement::CreateSchema {
             name,
@@ -719,9 +750,7 @@ impl Parser<'_> {
                 return Err(self.unexpected());
             }
         };
-        if kind == ObjectKind::Index && self.is("concurrently") {
-            self.advance();
-        }
+        let concurrently = kind == ObjectKind::Index && self.word("concurrently");
         let if_exists = self.if_exists();
         let names = match kind {
             ObjectKind::Role => self.list(|p| {
@@ -739,6 +768,7 @@ impl Parser<'_> {
             names,
             if_exists,
             cascade,
+            concurrently,
         })
     }
 

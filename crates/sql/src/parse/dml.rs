@@ -71,24 +71,19 @@ impl Parser<'_> {
             return Ok(None);
         }
         let target = if self.is_punct('(') {
-            let columns = self.parens(|p| {
+            let keys = self.parens(|p| {
                 p.list(|p| {
-                    if p.is_punct('(') || p.is_punct_at(1, '(') {
-                        return Err(p.unsupported("an expression in ON CONFLICT", p.pos()));
-                    }
-                    let column = p.name_pos()?;
+                    let key = p.index_key()?;
                     match p.is("collate") || p.is_name() {
                         true => Err(
                             p.unsupported("a collation or operator class in ON CONFLICT", p.pos())
                         ),
-                        false => Ok(column),
+                        false => Ok(key),
                     }
                 })
             })?;
-            if self.is("where") {
-                return Err(self.unsupported("a partial index in ON CONFLICT", self.pos()));
-            }
-            ConflictTarget::Columns(columns)
+            let predicate = self.where_clause()?;
+            ConflictTarget::Keys { keys, predicate }
         } else if self.words(&["on", "constraint"]) {
             ConflictTarget::Constraint(self.name()?)
         } else {
@@ -191,7 +186,7 @@ impl Parser<'_> {
             true => self.list(Self::table_ref)?,
             false => vec![],
         };
-        let filter = self.dml_where()?;
+        let (filter, current_of) = self.dml_where()?;
         let returning = self.returning()?;
         Ok(Statement::Update(Box::new(Update {
             with,
@@ -202,6 +197,7 @@ impl Parser<'_> {
             set,
             from,
             filter,
+            current_of,
             returning,
         })))
     }
@@ -214,7 +210,7 @@ impl Parser<'_> {
             true => self.list(Self::table_ref)?,
             false => vec![],
         };
-        let filter = self.dml_where()?;
+        let (filter, current_of) = self.dml_where()?;
         let returning = self.returning()?;
         Ok(Statement::Delete(Box::new(Delete {
             with,
@@ -224,6 +220,7 @@ impl Parser<'_> {
             alias,
             using,
             filter,
+            current_of,
             returning,
         })))
     }
@@ -239,11 +236,12 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn dml_where(&mut self) -> Result<Option<Expr>> {
-        if self.is("where") && self.is_at(1, "current") && self.is_at(2, "of") {
-            return Err(self.unsupported("WHERE CURRENT OF", self.pos()));
+    /// WHERE with its condition or its cursor.
+    fn dml_where(&mut self) -> Result<(Option<Expr>, Option<String>)> {
+        match self.words(&["where", "current", "of"]) {
+            true => Ok((None, Some(self.name()?))),
+            false => Ok((self.where_clause()?, None)),
         }
-        self.where_clause()
     }
 
     pub(super) fn returning(&mut self) -> Result<Returning> {

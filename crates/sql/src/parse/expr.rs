@@ -307,13 +307,34 @@ impl Parser<'_> {
                     false => test,
                 });
             }
-            "document" | "normalized" | "nfc" | "nfd" | "nfkc" | "nfkd" => {
+            "normalized" | "nfc" | "nfd" | "nfkc" | "nfkd" => {
+                let form = self.normal_form();
+                self.keyword("normalized")?;
+                let args = std::iter::once(*arg).chain(form).collect();
+                let node = function("is_normalized", args, pos);
+                return Ok(match negated {
+                    true => Node::Not(Box::new(Expr { node, pos })),
+                    false => node,
+                });
+            }
+            "document" => {
                 return Err(self.unsupported(&format!("IS {}", word.to_uppercase()), pos));
             }
             _ => return Err(self.unexpected()),
         };
         self.advance();
         Ok(test)
+    }
+
+    /// One of Unicode's normal forms, as the text that functions take.
+    fn normal_form(&mut self) -> Option<Expr> {
+        let pos = self.pos();
+        let form = self
+            .peek_word()
+            .filter(|word| ["nfc", "nfd", "nfkc", "nfkd"].contains(word));
+        let node = Node::Text(form?.to_ascii_uppercase());
+        self.advance();
+        Some(Expr { node, pos })
     }
 
     /// `[NOT] BETWEEN, IN, LIKE, ILIKE, SIMILAR TO`.
@@ -615,6 +636,19 @@ impl Parser<'_> {
                 let right = self.expr()?;
                 self.expect(')')?;
                 Node::NullIf(Box::new(left), Box::new(right))
+            }
+            "normalize" if called => {
+                self.advance();
+                self.expect('(')?;
+                let mut args = vec![self.expr()?];
+                if self.punct(',') {
+                    let Some(form) = self.normal_form() else {
+                        return Err(self.unexpected());
+                    };
+                    args.push(form);
+                }
+                self.expect(')')?;
+                function(word, args, pos)
             }
             "merge_action" if called => {
                 self.advance();

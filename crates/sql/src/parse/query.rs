@@ -281,13 +281,16 @@ impl Parser<'_> {
     pub(super) fn order_by_list(&mut self) -> Result<Vec<OrderBy>> {
         self.list(|p| {
             let expr = p.expr()?;
-            if p.is("using") {
-                return Err(p.unsupported("ORDER BY USING", p.pos()));
-            }
-            let descending = p.word("desc");
-            if !descending {
-                p.word("asc");
-            }
+            let descending = match p.word("using") {
+                true => p.ordering_operator()?,
+                false => {
+                    let descending = p.word("desc");
+                    if !descending {
+                        p.word("asc");
+                    }
+                    descending
+                }
+            };
             let nulls_first = p.nulls_order()?;
             Ok(OrderBy {
                 expr,
@@ -295,6 +298,26 @@ impl Parser<'_> {
                 nulls_first,
             })
         })
+    }
+
+    /// The operator after USING: whether it orders downwards.
+    fn ordering_operator(&mut self) -> Result<bool> {
+        let pos = self.pos();
+        let Kind::Op(op) = self.kind().clone() else {
+            return Err(self.unsupported("an operator with a schema in ORDER BY USING", pos));
+        };
+        self.advance();
+        match op.as_str() {
+            "<" => Ok(false),
+            ">" => Ok(true),
+            _ => {
+                let message = format!("operator {op} is not a valid ordering operator");
+                let code = throng_types::error::state::WRONG_OBJECT_TYPE;
+                Err(super::error_at(code, message, pos).hint(
+                    "Ordering operators must be \"<\" or \">\" members of btree operator families.",
+                ))
+            }
+        }
     }
 
     pub(super) fn nulls_order(&mut self) -> Result<Option<bool>> {

@@ -8,6 +8,8 @@ use super::ast::*;
 use super::lexer::Kind;
 use crate::catalog::{FkAction, OnCommit, Persistence};
 
+const NO_INTO: &str = "SELECT ... INTO is not allowed here";
+
 impl Parser<'_> {
     fn on_commit(&mut self, persistence: &mut Persistence) -> Result<()> {
         let action = if self.words(&["delete", "rows"]) {
@@ -157,7 +159,19 @@ impl Parser<'_> {
     }
 
     fn no_into(&self, pos: Pos) -> throng_types::Error {
-        self.error("SELECT ... INTO is not allowed here", pos)
+        self.error(NO_INTO, pos)
+    }
+
+    /// What a statement says instead of its query having an INTO.
+    pub(super) fn refused_into(
+        message: &'static str,
+    ) -> impl Fn(throng_types::Error) -> throng_types::Error {
+        move |e| match e.message() == NO_INTO {
+            true => {
+                throng_types::Error::new(throng_types::error::state::FEATURE_NOT_SUPPORTED, message)
+            }
+            false => e,
+        }
     }
 
     /// The statement, where it is SELECT INTO as the CREATE TABLE AS that it means.
@@ -178,16 +192,6 @@ impl Parser<'_> {
                 self.into = Some((table, pos));
                 let statement = Box::new(self.with_into(*statement)?);
                 Ok(Statement::Explain { options, statement })
-            }
-            Statement::Copy(_) => {
-                let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
-                let message = "COPY (SELECT INTO) is not supported";
-                Err(throng_types::Error::new(code, message))
-            }
-            Statement::CreateView(_) => {
-                let message = "views must not contain SELECT INTO";
-                let code = throng_types::error::state::FEATURE_NOT_SUPPORTED;
-                Err(throng_types::Error::new(code, message))
             }
             Statement::Copy(_) => {
                 let message = "COPY (SELECT INTO) is not supported";
@@ -408,14 +412,17 @@ impl Parser<'_> {
                 }
             })
         })?;
-        if self.is("include") {
-            return Err(self.unsupported("INCLUDE in a constraint", self.pos()));
-        }
+        let include = self.include()?;
         let options = self.index_options()?;
         Ok(match primary {
-            true => TableConstraintKind::PrimaryKey { columns, options },
+            true => TableConstraintKind::PrimaryKey {
+                columns,
+                include,
+                options,
+            },
             false => TableConstraintKind::Unique {
                 columns,
+                include,
                 nulls_not_distinct,
                 options,
             },

@@ -7,7 +7,7 @@ use throng_types::Result;
 use super::Parser;
 use super::ast::*;
 use super::lexer::Kind;
-use crate::command::{Discard, FetchDirection, Isolation, TransactionModes};
+use crate::command::{CursorOptions, Discard, FetchDirection, Isolation, TransactionModes};
 use crate::plan::TableLock;
 
 impl Parser<'_> {
@@ -415,29 +415,30 @@ impl Parser<'_> {
 
     fn declare(&mut self) -> Result<Statement> {
         let name = self.name()?;
-        let mut scroll = false;
+        let mut options = CursorOptions::default();
         loop {
             if self.words(&["no", "scroll"]) {
-                scroll = false;
+                options.scroll = Some(false);
             } else if self.word("scroll") {
-                scroll = true;
-            } else if self.is("binary") {
-                return Err(self.unsupported("DECLARE BINARY", self.pos()));
-            } else if !(self.word("insensitive") || self.word("asensitive")) {
+                options.scroll = Some(true);
+            } else if self.word("binary") {
+                options.binary = true;
+            } else if self.word("insensitive") {
+                options.insensitive = true;
+            } else if !self.word("asensitive") {
                 break;
             }
         }
         self.keyword("cursor")?;
-        let hold = self.words(&["with", "hold"]);
-        if !hold {
+        options.hold = self.words(&["with", "hold"]);
+        if !options.hold {
             self.words(&["without", "hold"]);
         }
         self.keyword("for")?;
         let query = Box::new(self.query()?);
         Ok(Statement::Declare {
             name,
-            scroll,
-            hold,
+            options,
             query,
         })
     }
@@ -546,8 +547,20 @@ impl Parser<'_> {
     }
 
     fn reindex(&mut self) -> Result<Statement> {
+        let mut option = false;
         if self.is_punct('(') {
-            self.utility_options()?;
+            let pos = self.pos();
+            for (name, value) in self.utility_options()? {
+                match name.as_str() {
+                    "verbose" => {}
+                    "concurrently" => option = option_is_on(value.as_deref()),
+                    "tablespace" => return Err(self.unsupported("TABLESPACE", pos)),
+                    _ => {
+                        let message = format!("unrecognized REINDEX option \"{name}\"");
+                        return Err(self.error(message, pos));
+                    }
+                }
+            }
         }
         let kind = match self.peek_word() {
             Some("index") => ObjectKind::Index,
@@ -557,7 +570,7 @@ impl Parser<'_> {
             _ => return Err(self.unexpected()),
         };
         self.advance();
-        self.word("concurrently");
+        let concurrently = self.word("concurrently") || option;
         let pos = self.pos();
         let name = match kind {
             ObjectKind::Database if self.at_end() || self.is_punct(';') => {
@@ -565,7 +578,11 @@ impl Parser<'_> {
             }
             _ => self.any_name()?,
         };
-        Ok(Statement::Reindex { kind, name })
+        Ok(Statement::Reindex {
+            kind,
+            name,
+            concurrently,
+        })
     }
 
     pub(super) fn explain(&mut self) -> Result<Statement> {

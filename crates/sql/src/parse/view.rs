@@ -18,7 +18,8 @@ impl Parser<'_> {
         let options = self.with_options()?;
         self.keyword("as")?;
         let start = self.pos();
-        let mut query = self.query()?;
+        let refused = Self::refused_into("views must not contain SELECT INTO");
+        let mut query = self.query().map_err(refused)?;
         if recursive {
             query = recursive_view(&name, &columns, query, start);
         }

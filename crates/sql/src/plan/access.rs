@@ -9,6 +9,7 @@ use super::{
     Built, Columns, Cost, IndexScan, KeyBound, KeyMatch, Node, OrderedBy, Planner, SeqScan,
     TableLock,
 };
+use crate::bind::same_term;
 use crate::catalog::{IndexDef, TableDef};
 use crate::expr::{Expr, RelId, system};
 use crate::func::Strategy;
@@ -20,6 +21,9 @@ pub(super) struct Wanted {
     /// Rows after which the reader stops.
     pub limit: Option<f64>,
 }
+
+/// Share of a table's rows that a partial index is taken to have.
+const PARTIAL: f64 = 0.1;
 
 /// A table to read.
 pub(super) struct TableRef<'q> {
@@ -47,6 +51,45 @@ enum Match {
     Eq(Expr),
     Any(Expr),
     IsNull,
+}
+
+/// A key column of an index, over the entry that is read.
+#[derive(Clone, Copy)]
+enum Key<'k> {
+    Column(i16),
+    Expr(&'k Expr),
+}
+
+impl Key<'_> {
+    /// Whether an expression is this key, or a conversion of it that leaves its encoding as it is.
+    fn is(self, expr: &Expr, rel: RelId) -> bool {
+        match self {
+            Key::Column(column) => column_of(expr, rel) == Some(column),
+            Key::Expr(key) => {
+                same_term(expr, key)
+                    || matches!(expr, Expr::Cast { arg, to, .. }
+                        if to.typmod < 0 && same_keys(arg.ty(), *to) && self.is(arg, rel))
+            }
+        }
+    }
+
+    /// `key op value`, whichever side the key is on.
+    fn compared(self, condition: &Expr, rel: RelId) -> Option<(Strategy, &Expr)> {
+        let Expr::Op { op, args, .. } = condition else {
+            return None;
+        };
+        let strategy = op.strategy?;
+        let [left, right] = &args[..] else {
+            return None;
+        };
+        if !same_keys(left.ty(), right.ty()) {
+            return None;
+        }
+        if self.is(left, rel) && is_fixed(right, rel) {
+            return Some((strategy, right));
+        }
+        (self.is(right, rel) && is_fixed(left, rel)).then(|| (strategy.commuted(), left))
+    }
 }
 
 /// Values that one key encoding serves.
@@ -110,6 +153,9 @@ impl Planner<'_> {
         wanted: &Wanted,
     ) -> Result<Built> {
         self.lock(source.table.oid, TableLock::AccessShare);
+        if let Some(at) = super::tid::told_by(&conditions, source) {
+            return self.row_at(source, conditions, at);
+        }
         let size = self.ctx.stats.table_size(source.table.oid);
         let selectivity: f64 = conditions
             .iter()
@@ -160,6 +206,7 @@ impl Planner<'_> {
                     table: source.table.clone(),
                     columns,
                     filter: Expr::all_of(placed),
+                    place: None,
                 };
                 let cost = Cost {
                     startup: 0.0,
@@ -205,7 +252,10 @@ impl Planner<'_> {
     /// Share of rows that have one value of a column.
     fn equality(&self, table: Oid, attnum: u16) -> f64 {
         let unique = self.ctx.catalog.indexes_of(table).iter().any(|index| {
-            index.unique && index.columns.len() == 1 && index.columns[0].attnum == attnum
+            index.unique
+                && index.is_plain()
+                && index.columns.len() == 1
+                && index.columns[0].attnum == attnum
         });
         let rows = self.ctx.stats.table_size(table).rows.max(1.0);
         if unique {
@@ -227,17 +277,34 @@ impl Planner<'_> {
         wanted: &Wanted,
         table_rows: f64,
     ) -> Vec<Path> {
+        let Some(terms) = self.terms(source, index, conditions) else {
+            return Vec::new();
+        };
+        let mut exprs = terms.iter();
+        let keys: Vec<Key<'_>> = index
+            .columns
+            .iter()
+            .map(|key| match key.attnum {
+                0 => exprs.next().map_or(Key::Column(0), Key::Expr),
+                attnum => Key::Column(attnum as i16),
+            })
+            .collect();
         let mut used = Vec::new();
         let mut prefix = Vec::new();
         let mut rows = table_rows;
+        if index.terms.predicate.is_some() {
+            rows *= PARTIAL;
+        }
         let mut ranges = 1.0;
         let mut equalities = 0;
-        for key in &index.columns {
-            let column = key.attnum as i16;
-            let Some((at, matching)) = find_match(conditions, source.rel, column) else {
+        for key in &keys {
+            let Some((at, matching)) = find_match(conditions, source.rel, *key) else {
                 break;
             };
-            let share = self.equality(source.table.oid, key.attnum);
+            let share = match key {
+                Key::Column(attnum) => self.equality(source.table.oid, *attnum as u16),
+                Key::Expr(_) => (1.0 / 200.0_f64).max(1.0 / table_rows.max(1.0)),
+            };
             match &matching {
                 Match::Eq(_) => rows *= share,
                 Match::Any(array) => {
@@ -260,12 +327,12 @@ impl Planner<'_> {
             rows = ranges;
         }
         let (mut lower, mut upper) = (None, None);
-        if let Some(key) = index.columns.get(equalities) {
+        if let Some(key) = keys.get(equalities) {
             for (at, condition) in conditions.iter().enumerate() {
-                let Some((column, strategy, value)) = comparison(condition, source.rel) else {
+                let Some((strategy, value)) = key.compared(condition, source.rel) else {
                     continue;
                 };
-                if column != key.attnum as i16 || used.contains(&at) {
+                if used.contains(&at) {
                     continue;
                 }
                 let (end, inclusive) = match strategy {
@@ -293,7 +360,7 @@ impl Planner<'_> {
         } else {
             None
         };
-        if used.is_empty() && order.is_none() {
+        if used.is_empty() && order.is_none() && index.terms.predicate.is_none() {
             return Vec::new();
         }
         let rows = rows.max(ranges.min(table_rows.max(1.0)));
@@ -425,14 +492,12 @@ impl Planner<'_> {
 }
 
 /// The condition that fixes a column, and how.
-fn find_match(conditions: &[Expr], rel: RelId, column: i16) -> Option<(usize, Match)> {
+fn find_match(conditions: &[Expr], rel: RelId, key: Key<'_>) -> Option<(usize, Match)> {
     let mut found = None;
     for (at, condition) in conditions.iter().enumerate() {
         match condition {
             Expr::Op { .. } => {
-                if let Some((c, Strategy::Equal, value)) = comparison(condition, rel)
-                    && c == column
-                {
+                if let Some((Strategy::Equal, value)) = key.compared(condition, rel) {
                     return Some((at, Match::Eq(value.clone())));
                 }
             }
@@ -443,7 +508,7 @@ fn find_match(conditions: &[Expr], rel: RelId, column: i16) -> Option<(usize, Ma
                 all: false,
             } => {
                 let fits = op.strategy == Some(Strategy::Equal)
-                    && column_of(left, rel) == Some(column)
+                    && key.is(left, rel)
                     && is_fixed(array, rel)
                     && throng_types::sqltype::element_of(array.type_oid())
                         .is_some_and(|e| same_keys(SqlType::plain(e), left.ty()));
@@ -451,7 +516,7 @@ fn find_match(conditions: &[Expr], rel: RelId, column: i16) -> Option<(usize, Ma
                     found = Some((at, Match::Any((**array).clone())));
                 }
             }
-            Expr::IsNull(arg) if found.is_none() && column_of(arg, rel) == Some(column) => {
+            Expr::IsNull(arg) if found.is_none() && key.is(arg, rel) => {
                 found = Some((at, Match::IsNull));
             }
             _ => {}

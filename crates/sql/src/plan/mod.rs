@@ -19,12 +19,15 @@ mod inline;
 mod join;
 mod merge;
 mod node;
+mod order;
 pub mod prune;
 mod pullup;
 mod pushdown;
 mod select;
 mod sets;
 mod subquery;
+mod term;
+mod tid;
 mod window;
 mod with;
 mod write;
@@ -45,6 +48,7 @@ pub(crate) use fold::is_immutable_cast;
 pub use fold::is_steady_cast;
 pub(crate) use fold::is_volatile;
 pub use node::*;
+pub use term::implied;
 
 /// What the planner is told about tables' sizes.
 pub trait Stats {
@@ -105,6 +109,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         locks: BTreeMap::new(),
         kindred: HashMap::default(),
         target: None,
+        cursor: None,
     };
     planner.note_needed(&kind);
     let (writes, late_writes) = planner.writes(&kind)?;
@@ -126,6 +131,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         params,
         output,
         locks: planner.locks.into_iter().collect(),
+        cursor: planner.cursor,
     })
 }
 
@@ -230,6 +236,8 @@ pub(super) struct Planner<'a> {
     kindred: Map<RelId, Arc<family::Kindred>>,
     /// The entry that rows are written to.
     target: Option<RelId>,
+    /// WHERE CURRENT OF.
+    cursor: Option<CursorUse>,
 }
 
 impl Planner<'_> {
@@ -492,6 +500,34 @@ impl QueryKind {
     }
 }
 
+impl PlannedStatement {
+    /// Whether a cursor over it may be read backwards without having been told so: what PostgreSQL's operators can do.
+    pub fn reads_backwards(&self) -> bool {
+        fn goes(plan: &Plan) -> bool {
+            match &plan.node {
+                Node::Values { .. }
+                | Node::SeqScan(_)
+                | Node::IndexScan(_)
+                | Node::VirtualScan { .. }
+                | Node::FunctionScan(_)
+                | Node::CteScan { .. }
+                | Node::Filter { .. }
+                | Node::Project { .. }
+                | Node::Limit { .. }
+                | Node::Materialize { .. } => plan.children().into_iter().all(goes),
+                Node::Sort { .. } => true,
+                _ => false,
+            }
+        }
+        // It is run again for that, and has to give the same.
+        let mut changes = false;
+        for plan in self.subplans.iter().chain([&self.root]) {
+            plan.for_each_expr(&mut |e| changes |= e.any(&mut fold::is_volatile));
+        }
+        self.tag == StatementTag::Select && self.writes.is_empty() && !changes && goes(&self.root)
+    }
+}
+
 impl Plan {
     /// The plans below this one, subplans of expressions not included.
     pub fn children(&self) -> Vec<&Plan> {
@@ -544,7 +580,10 @@ impl Plan {
     fn own_exprs<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match &self.node {
             Node::Values { rows } => rows.iter().flatten().for_each(f),
-            Node::SeqScan(scan) => scan.filter.iter().for_each(f),
+            Node::SeqScan(scan) => {
+                scan.filter.iter().for_each(&mut *f);
+                scan.place.iter().for_each(|place| f(&place.value));
+            }
             Node::IndexScan(scan) => {
                 for matching in &scan.prefix {
                     match matching {

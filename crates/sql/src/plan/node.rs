@@ -49,6 +49,15 @@ pub struct PlannedStatement {
     pub output: Vec<OutputColumn>,
     /// Tables to lock before running, strongest mode each, by oid.
     pub locks: Vec<(Oid, TableLock)>,
+    /// WHERE CURRENT OF: whose place is to be known before it is run.
+    pub cursor: Option<CursorUse>,
+}
+
+/// The cursor of WHERE CURRENT OF, and the table that is written to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CursorUse {
+    pub name: String,
+    pub table: Oid,
 }
 
 impl PlannedStatement {
@@ -61,6 +70,7 @@ impl PlannedStatement {
             writes: Vec::new(),
             late_writes: Vec::new(),
             parts: Vec::new(),
+            cursor: None,
             outer_params: 0,
             params: Vec::new(),
             output: Vec::new(),
@@ -281,6 +291,17 @@ pub struct SeqScan {
     pub table: Arc<TableDef>,
     pub columns: Vec<i16>,
     pub filter: Option<Expr>,
+    /// Only the row at this place.
+    pub place: Option<TidPlace>,
+}
+
+/// `ctid = value`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TidPlace {
+    /// No input row.
+    pub value: Expr,
+    /// The cursor that tells it: what a row has become since is meant, too.
+    pub cursor: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -108,11 +108,11 @@ impl Planner<'_> {
         if let Some(filter) = &select.filter {
             filter.clone().conjuncts(&mut conditions);
         }
-        let wanted = self.wanted(query, select);
+        let mut order = super::order::deciding(&query.order, &conditions);
+        let wanted = self.wanted(query, select, &order);
         let mut built = self.from(&select.from, conditions, &wanted)?;
 
         let mut targets: Vec<Expr> = select.targets.iter().map(|t| t.expr.clone()).collect();
-        let mut order = query.order.clone();
         let mut distinct_on = match &select.distinct {
             Distinct::On(exprs) => exprs.clone(),
             _ => Vec::new(),
@@ -271,7 +271,7 @@ impl Planner<'_> {
     }
 
     /// The order that would spare a sort: of plain columns of a single table.
-    fn wanted(&self, query: &Query, select: &Select) -> Wanted {
+    fn wanted(&self, query: &Query, select: &Select, keys: &[SortKey]) -> Wanted {
         let plain = !select.grouped && select.windows.is_empty() && select.distinct == Distinct::No;
         let limit = match &query.limit {
             Some(Expr::Const(value, _)) => value.as_i64().map(|n| n.max(1) as f64),
@@ -279,7 +279,7 @@ impl Planner<'_> {
             None => None,
         };
         let mut order = Vec::new();
-        for key in &query.order {
+        for key in keys {
             let Expr::Var(var) = &key.expr else {
                 return Wanted::default();
             };

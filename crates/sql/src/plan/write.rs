@@ -7,8 +7,9 @@ use throng_types::{Error, Result};
 use super::access::{TableRef, Wanted};
 use super::select::output_column;
 use super::{
-    CheckExpr, Columns, ConflictNode, ConflictUpdate, Cost, DeleteNode, Family, InsertNode, Member,
-    NEW_SYSTEM, Node, OutputColumn, Plan, Planner, StatementTag, TableLock, UpdateNode,
+    CheckExpr, Columns, ConflictNode, ConflictUpdate, Cost, CursorUse, DeleteNode, Family,
+    InsertNode, Member, NEW_SYSTEM, Node, OutputColumn, Plan, Planner, StatementTag, TableLock,
+    UpdateNode,
 };
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, system};
@@ -255,6 +256,17 @@ impl Planner<'_> {
         Ok(Some(Box::new(Family { tableoid, members })))
     }
 
+    /// Notes the cursor of WHERE CURRENT OF.
+    fn stand_on(&mut self, cursor: Option<String>, table: &TableDef) -> Result<()> {
+        let Some(name) = cursor else { return Ok(()) };
+        if self.cursor.is_some() {
+            return Err(Error::unsupported("WHERE CURRENT OF twice in a statement"));
+        }
+        let table = table.oid;
+        self.cursor = Some(CursorUse { name, table });
+        Ok(())
+    }
+
     /// Where the target's ctid and columns are in the rows.
     pub(super) fn target_slots(
         table: &TableDef,
@@ -284,7 +296,9 @@ impl Planner<'_> {
             returning,
             new,
             only,
+            current_of,
         } = update;
+        self.stand_on(current_of, &table)?;
         let input = self.target_rows(&table, rel, only, from, filter)?;
         let family = self.target_family(&table, rel, only, &input.columns)?;
         let routing = match only && table.is_partitioned() {
@@ -331,7 +345,9 @@ impl Planner<'_> {
             filter,
             returning,
             only,
+            current_of,
         } = delete;
+        self.stand_on(current_of, &table)?;
         let input = self.target_rows(&table, rel, only, from, filter)?;
         let family = self.target_family(&table, rel, only, &input.columns)?;
         let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;

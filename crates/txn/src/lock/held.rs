@@ -217,7 +217,8 @@ impl SessionEntry {
             return Ok(self.try_lock(tag, mode, scope));
         }
         if !self.lock_short_way(tag, mode, scope) {
-            Box::pin(self.lock_in_table(tag, mode)).await?;
+            let lets_past = policy == WaitPolicy::LetPast;
+            Box::pin(self.lock_in_table(tag, mode, lets_past)).await?;
             self.note_in_table(tag, mode, scope);
         }
         Ok(true)
@@ -287,10 +288,15 @@ impl SessionEntry {
         got
     }
 
-    async fn lock_in_table(self: &Arc<Self>, tag: LockTag, mode: LockMode) -> Result<()> {
+    async fn lock_in_table(
+        self: &Arc<Self>,
+        tag: LockTag,
+        mode: LockMode,
+        lets_past: bool,
+    ) -> Result<()> {
         let core = self.core();
         let strong = Strong::raise(core, tag, mode);
-        if let Some(node) = core.locks.acquire(self.pid(), tag, mode) {
+        if let Some(node) = core.locks.acquire(self.pid(), tag, mode, lets_past) {
             self.wait_in_queue(WaitOn::Lock { tag, node }).await?;
         }
         strong.keep();
@@ -454,7 +460,7 @@ impl SessionEntry {
         tag: LockTag,
         mode: LockMode,
     ) -> Result<QueuePlace> {
-        Box::pin(self.lock_in_table(tag, mode)).await?;
+        Box::pin(self.lock_in_table(tag, mode, false)).await?;
         Ok(QueuePlace {
             session: self.clone(),
             tag,

@@ -193,6 +193,8 @@ impl fmt::Display for LockTag {
 pub enum WaitPolicy {
     /// Wait, up to `lock_timeout`.
     Block,
+    /// Wait for those who hold the lock; who comes later does not wait for us.
+    LetPast,
     /// Say so at once: NOWAIT's 55P03, or `false` from the `try_` functions, or the row skipped.
     NoWait,
 }

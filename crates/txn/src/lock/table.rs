@@ -121,7 +121,7 @@ impl LockState {
             .queue
             .iter()
             .take(position)
-            .fold(0, |mask, w| mask | w.mode.bit());
+            .fold(0, |mask, w| mask | w.in_the_way());
         (
             position,
             mode.conflict_mask() & ahead == 0 && !self.is_blocked(pid, mode),
@@ -140,7 +140,7 @@ impl LockState {
                 node.grant();
                 woken.push(node);
             } else {
-                ahead |= mode.bit();
+                ahead |= self.queue[i].in_the_way();
                 i += 1;
             }
         }
@@ -201,8 +201,14 @@ impl LockTable {
         }
     }
 
-    /// Takes the lock, or a place in its queue. `None`: taken.
-    pub(crate) fn acquire(&self, pid: u32, tag: LockTag, mode: LockMode) -> Option<Arc<WaitNode>> {
+    /// Takes the lock, or a place in its queue, in which others may be let past. `None`: taken.
+    pub(crate) fn acquire(
+        &self,
+        pid: u32,
+        tag: LockTag,
+        mode: LockMode,
+        lets_past: bool,
+    ) -> Option<Arc<WaitNode>> {
         let mut partition = self.partition(&tag).lock();
         let state = partition.entry(tag).or_default();
         let (position, free) = state.place(pid, mode);
@@ -211,7 +217,8 @@ impl LockTable {
             return None;
         }
         let holds = state.held_by(pid) != 0;
-        let node = Arc::new(WaitNode::new(pid, mode).of_holder(holds));
+        let node = WaitNode::new(pid, mode).of_holder(holds);
+        let node = Arc::new(node.letting_past(lets_past));
         state.queue.insert(position, node.clone());
         Some(node)
     }
@@ -365,7 +372,7 @@ impl LockTable {
             .queue
             .iter()
             .take(at)
-            .filter(|w| w.pid != node.pid && w.mode.bit() & conflicts != 0);
+            .filter(|w| w.pid != node.pid && w.in_the_way() & conflicts != 0);
         let holding = holding.map(|h| Blocker {
             pid: h.pid,
             queued: false,

@@ -12,7 +12,7 @@ use throng_types::error::state;
 use throng_types::{Error, FileId, Result, Tid, Xid};
 
 use super::report::WaitLog;
-use super::{LockMode, LockTag, deadlock};
+use super::{LockMode, LockTag, ModeMask, deadlock};
 use crate::session::{SessionEntry, now_micros};
 use crate::timer::{Sleep, sleep};
 
@@ -24,6 +24,8 @@ pub(crate) struct WaitNode {
     pub(crate) since: i64,
     /// Its session holds the lock already and asks for more of it.
     pub(crate) asks_for_more: bool,
+    /// Who comes later need not wait for it.
+    pub(crate) lets_past: bool,
     granted: AtomicBool,
     waker: WakerSlot,
 }
@@ -35,6 +37,7 @@ impl WaitNode {
             mode,
             since: now_micros(),
             asks_for_more: false,
+            lets_past: false,
             granted: AtomicBool::new(false),
             waker: WakerSlot::new(),
         }
@@ -45,6 +48,18 @@ impl WaitNode {
         WaitNode {
             asks_for_more: holds,
             ..self
+        }
+    }
+
+    pub(crate) fn letting_past(self, lets_past: bool) -> WaitNode {
+        WaitNode { lets_past, ..self }
+    }
+
+    /// The mode that those behind it in the queue have to mind.
+    pub(crate) fn in_the_way(&self) -> ModeMask {
+        match self.lets_past {
+            true => 0,
+            false => self.mode.bit(),
         }
     }
 

@@ -192,6 +192,11 @@ impl Run<'_> {
                     let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
                     return Err(error.detail(detail));
                 }
+                let indexes = self.catalog().indexes_of(oid);
+                if indexes.iter().any(|i| i.terms.uses.contains(attnum)) {
+                    let what = "the type of a column that an index's expression or condition uses";
+                    return Err(Error::unsupported(what));
+                }
                 let column = &mut def.columns[index(*attnum)];
                 column.ty = *ty;
                 column.domain = *domain;
@@ -605,8 +610,23 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// CHECKs are kept as text over names.
+    /// CHECKs and indexes' terms are kept as text over names.
     fn rename_in_checks(&mut self, table: Oid, names: (&str, &str), columns: (&str, &str)) {
+        for index in self.catalog().indexes_of(table).to_vec() {
+            let mut terms = index.terms.clone();
+            for expr in &mut terms.exprs {
+                expr.text = rename_in_text(&expr.text, names, columns);
+            }
+            if let Some(predicate) = &mut terms.predicate {
+                *predicate = rename_in_text(predicate, names, columns);
+            }
+            if terms != index.terms {
+                self.edit.put(IndexDef {
+                    terms,
+                    ..(*index).clone()
+                });
+            }
+        }
         for constraint in self.catalog().constraints_of(table).to_vec() {
             let ConstraintKind::Check {
                 expr,

@@ -10,8 +10,8 @@ use super::{Run, Work};
 use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
 use crate::catalog::{
-    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, Lineage, SchemaDef,
-    SequenceDef, TableDef,
+    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexTerms,
+    Lineage, SchemaDef, SequenceDef, TableDef, index_column_names,
 };
 use crate::command::{
     Copied, CreateIndex, CreateTable, NewConstraint, NewConstraintKind, NewSequence,
@@ -226,11 +226,7 @@ impl Run<'_> {
 
     pub(super) fn create_index(&mut self, create: &CreateIndex) -> Result<()> {
         let table = self.table(create.table)?;
-        let columns: Vec<&str> = create
-            .columns
-            .iter()
-            .map(|c| table.column(c.attnum).name.as_str())
-            .collect();
+        let columns = index_column_names(&create.columns, &create.terms, &table);
         let name = match &create.name {
             Some(name) => name.clone(),
             None => self.free_relation_name(table.schema, &table.name, &columns.join("_"), "idx"),
@@ -257,6 +253,7 @@ impl Run<'_> {
             options: create.options.clone(),
             parent: None,
             clustered: false,
+            terms: create.terms.clone(),
         });
         self.work(Work::CreateIndex {
             index: oid,
@@ -295,18 +292,26 @@ impl Run<'_> {
             return Err(Error::new(state::DUPLICATE_OBJECT, message));
         }
         match &new.kind {
-            NewConstraintKind::PrimaryKey { columns, options } => {
+            NewConstraintKind::PrimaryKey {
+                columns,
+                include,
+                options,
+            } => {
                 let key = self.key_columns(&def, columns)?;
                 self.columns_not_null(table, &key, fresh)?;
-                self.key_constraint(&def, new, &key, true, false, options, fresh)
+                let include = self.key_columns(&def, include)?;
+                self.key_constraint(&def, new, (&key, include), true, false, options, fresh)
             }
             NewConstraintKind::Unique {
                 columns,
+                include,
                 nulls_not_distinct,
                 options,
             } => {
                 let key = self.key_columns(&def, columns)?;
-                self.key_constraint(&def, new, &key, false, *nulls_not_distinct, options, fresh)
+                let include = self.key_columns(&def, include)?;
+                let distinct = *nulls_not_distinct;
+                self.key_constraint(&def, new, (&key, include), false, distinct, options, fresh)
             }
             NewConstraintKind::UsingIndex { index, primary } => {
                 self.constraint_from_index(&def, new, *index, *primary)
@@ -413,13 +418,25 @@ impl Run<'_> {
         &mut self,
         table: &TableDef,
         new: &NewConstraint,
-        key: &[u16],
+        (key, include): (&[u16], Vec<u16>),
         primary: bool,
         nulls_not_distinct: bool,
         options: &[(String, String)],
         fresh: bool,
     ) -> Result<()> {
-        let names: Vec<&str> = key.iter().map(|n| table.column(*n).name.as_str()).collect();
+        let columns: Vec<IndexColumn> = key
+            .iter()
+            .map(|attnum| IndexColumn {
+                attnum: *attnum,
+                descending: false,
+                nulls_first: false,
+            })
+            .collect();
+        let terms = IndexTerms {
+            include,
+            ..IndexTerms::default()
+        };
+        let names = index_column_names(&columns, &terms, table);
         let (part, label, what) = match primary {
             true => (String::new(), "pkey", "PRIMARY KEY"),
             false => (names.join("_"), "key", "UNIQUE"),
@@ -451,18 +468,13 @@ impl Run<'_> {
             true,
             (new.deferral, new.lineage),
         );
-        let column = |attnum: &u16| IndexColumn {
-            attnum: *attnum,
-            descending: false,
-            nulls_first: false,
-        };
         self.edit.put(IndexDef {
             oid: index,
             schema: table.schema,
             name,
             table: table.oid,
             file: self.host.next_file(),
-            columns: key.iter().map(column).collect(),
+            columns,
             unique: true,
             primary,
             nulls_not_distinct,
@@ -470,6 +482,7 @@ impl Run<'_> {
             options: options.to_vec(),
             parent: None,
             clustered: false,
+            terms,
         });
         self.work(Work::CreateIndex {
             index,
@@ -499,6 +512,17 @@ impl Run<'_> {
         }
         if !def.unique {
             return wrong(format!("\"{}\" is not a unique index", def.name));
+        }
+        for (is_so, message) in [
+            (!def.terms.exprs.is_empty(), "contains expressions"),
+            (def.terms.predicate.is_some(), "is a partial index"),
+        ] {
+            if is_so {
+                let message = format!("index \"{}\" {message}", def.name);
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).detail(
+                    "Cannot create a primary key or unique constraint using such an index.",
+                ));
+            }
         }
         if def.columns.iter().any(|c| c.descending || c.nulls_first) {
             let message = format!(
@@ -652,7 +676,7 @@ impl Run<'_> {
         let found = self.catalog().indexes_of(target.oid).iter().find(|index| {
             let mut key: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
             key.sort_unstable();
-            index.unique && key == sorted
+            index.unique && index.is_plain() && key == sorted
         });
         match found {
             Some(index) => Ok((columns, index.oid)),

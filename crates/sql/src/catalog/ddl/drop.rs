@@ -524,7 +524,7 @@ impl Run<'_> {
         let mut found = Collector::default();
         let catalog = self.catalog();
         for index in catalog.indexes_of(table) {
-            if index.columns.iter().any(|c| c.attnum == attnum) {
+            if index.names(attnum) {
                 index.constraint.iter().for_each(|c| found.part(*c));
                 found.part(index.oid);
             }

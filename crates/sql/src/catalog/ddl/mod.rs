@@ -285,6 +285,11 @@ impl Run<'_> {
             }
             Ddl::CreateRoutine { def, old } => self.create_routine(def, old.as_ref()),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
+            Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
+            Ddl::Reindex { indexes, .. } => {
+                self.reindex(indexes);
+                Ok(())
+            }
             Ddl::Comment { target, text } => self.comment(*target, text.as_deref()),
         }
     }

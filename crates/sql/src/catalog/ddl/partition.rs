@@ -10,7 +10,8 @@ use crate::catalog::partition::check::check_bound;
 use crate::catalog::partition::{PartitionBound, PartitionStrategy, Partitions, columns_in_child};
 use crate::catalog::system::partition::constraint_definition;
 use crate::catalog::{
-    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, Lineage, TableDef,
+    ConstraintDef, ConstraintKind, Deferral, ForeignKey, IndexColumn, IndexDef, IndexTerms,
+    Lineage, TableDef, index_column_names,
 };
 use crate::command::Detach;
 
@@ -100,13 +101,15 @@ impl Run<'_> {
             .columns
             .iter()
             .map(|c| IndexColumn {
-                attnum: places[usize::from(c.attnum) - 1],
+                attnum: place_in_child(&places, c.attnum),
                 ..*c
             })
             .collect();
+        let terms = terms_in_child(&index.terms, &places);
         let fits = |i: &&Arc<IndexDef>| {
             i.parent.is_none()
                 && i.columns == columns
+                && i.terms == terms
                 && i.unique == index.unique
                 && i.nulls_not_distinct == index.nulls_not_distinct
                 && i.primary == index.primary
@@ -124,10 +127,7 @@ impl Run<'_> {
             );
             return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
         }
-        let names: Vec<&str> = columns
-            .iter()
-            .map(|c| table.column(c.attnum).name.as_str())
-            .collect();
+        let names = index_column_names(&columns, &terms, &table);
         let (part, label) = match (index.primary, index.constraint.is_some()) {
             (true, _) => (String::new(), "pkey"),
             (_, true) => (names.join("_"), "key"),
@@ -172,6 +172,7 @@ impl Run<'_> {
             constraint,
             parent: Some(index.oid),
             clustered: false,
+            terms: terms.clone(),
             ..(**index).clone()
         });
         self.work(Work::CreateIndex {
@@ -650,11 +651,12 @@ impl Run<'_> {
         let places = columns_in_child(&parent, &table);
         let same = whole.columns.len() == part.columns.len()
             && whole.columns.iter().zip(&part.columns).all(|(a, b)| {
-                places[usize::from(a.attnum) - 1] == b.attnum
+                place_in_child(&places, a.attnum) == b.attnum
                     && a.descending == b.descending
                     && a.nulls_first == b.nulls_first
             })
-            && whole.unique == part.unique;
+            && whole.unique == part.unique
+            && terms_in_child(&whole.terms, &places) == part.terms;
         if !same {
             return cannot("The index definitions do not match.".to_owned());
         }
@@ -677,4 +679,20 @@ impl Run<'_> {
         }
         self.attach_index(&part, &whole)
     }
+}
+
+/// A key column's number in the child; an expression has none.
+fn place_in_child(places: &[u16], attnum: u16) -> u16 {
+    match attnum {
+        0 => 0,
+        attnum => places[usize::from(attnum) - 1],
+    }
+}
+
+fn terms_in_child(terms: &IndexTerms, places: &[u16]) -> IndexTerms {
+    let mut terms = terms.clone();
+    for attnum in terms.uses.iter_mut().chain(&mut terms.include) {
+        *attnum = place_in_child(places, *attnum);
+    }
+    terms
 }

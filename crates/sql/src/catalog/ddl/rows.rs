@@ -60,6 +60,25 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// New files for indexes, made from the rows that are there.
+    pub(super) fn reindex(&mut self, indexes: &[Oid]) {
+        for oid in indexes {
+            let Some(index) = self.catalog().index(*oid).cloned() else {
+                continue;
+            };
+            self.work(Work::DropFile(index.file));
+            let file = self.host.next_file();
+            self.edit.put(IndexDef {
+                file,
+                ..(*index).clone()
+            });
+            self.work(Work::CreateIndex {
+                index: index.oid,
+                build: true,
+            });
+        }
+    }
+
     pub(super) fn truncate(
         &mut self,
         tables: &[Oid],

@@ -107,6 +107,22 @@ fn oids(items: &[Oid]) -> Datum {
     Datum::array(Array::from_items(oid::REGTYPE, items))
 }
 
+pub(super) fn pg_cursors(_: &Catalog, state: &dyn SystemState) -> Rows {
+    let cursors = state.cursors().into_iter();
+    cursors
+        .map(|c| {
+            row![
+                c.name,
+                c.statement,
+                c.holdable,
+                c.binary,
+                c.scrollable,
+                Datum::TimestampTz(c.creation_time),
+            ]
+        })
+        .collect()
+}
+
 pub(super) fn pg_prepared_statements(_: &Catalog, state: &dyn SystemState) -> Rows {
     let prepared = state.prepared().into_iter();
     prepared

@@ -283,10 +283,10 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
         .iter()
         .filter(|i| i.constraint.is_none())
     {
-        for key in &index.columns {
+        for (attnum, _) in table.live_columns().filter(|(n, _)| index.names(*n)) {
             rows.push(dependency(
                 relation(index.oid, 0),
-                relation(table.oid, key.attnum),
+                relation(table.oid, attnum),
                 b'a',
             ));
         }

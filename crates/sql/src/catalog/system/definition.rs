@@ -144,12 +144,41 @@ pub fn column_list(table: &TableDef, columns: &[u16]) -> String {
     names.join(", ")
 }
 
-/// An index's key column as `CREATE INDEX` lists it; `position` from 0. None where there is none.
+/// An index's column as `CREATE INDEX` lists it; `position` from 0. None where there is none.
 pub fn index_column(catalog: &Catalog, index: &IndexDef, position: usize) -> Option<String> {
-    let key = index.columns.get(position)?;
-    Some(quote_ident(
-        &catalog.table(index.table)?.column(key.attnum).name,
-    ))
+    let table = catalog.table(index.table)?;
+    let name = |attnum| quote_ident(&table.column(attnum).name);
+    match index.keys().nth(position) {
+        Some((_, Some(expr))) => Some(index_expr(&expr.text)),
+        Some((key, None)) => Some(name(key.attnum)),
+        None => {
+            let place = position.checked_sub(index.columns.len())?;
+            Some(name(*index.terms.include.get(place)?))
+        }
+    }
+}
+
+/// An expression as an index's column: in parentheses unless it is a call.
+fn index_expr(text: &str) -> String {
+    use crate::parse::ast::Node;
+    let call = crate::parse::parse_expr(text).is_ok_and(|ast| {
+        matches!(
+            ast.node,
+            Node::Call(_) | Node::Coalesce(_) | Node::MinMax { .. } | Node::NullIf(..)
+        )
+    });
+    match call {
+        true => text.to_owned(),
+        false => format!("({text})"),
+    }
+}
+
+/// ` INCLUDE (…)`, where there is one.
+fn included(table: &TableDef, index: &IndexDef) -> String {
+    match index.terms.include.is_empty() {
+        true => String::new(),
+        false => format!(" INCLUDE ({})", column_list(table, &index.terms.include)),
+    }
 }
 
 /// `CREATE INDEX …`; `qualify` gives the table's schema always, otherwise unless it is `public`.
@@ -158,10 +187,12 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
         return String::new();
     };
     let keys: Vec<String> = index
-        .columns
-        .iter()
-        .map(|key| {
-            let mut text = quote_ident(&table.column(key.attnum).name);
+        .keys()
+        .map(|(key, expr)| {
+            let mut text = match expr {
+                Some(expr) => index_expr(&expr.text),
+                None => quote_ident(&table.column(key.attnum).name),
+            };
             if key.descending {
                 text += " DESC";
             }
@@ -186,6 +217,7 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
         quote_ident(&index.name),
         keys.join(", "),
     );
+    text += &included(table, index);
     if index.nulls_not_distinct {
         text += " NULLS NOT DISTINCT";
     }
@@ -196,6 +228,9 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
             .map(|(name, value)| format!("{name}={}", quote_literal(value)))
             .collect();
         text += &format!(" WITH ({})", options.join(", "));
+    }
+    if let Some(predicate) = &index.terms.predicate {
+        text += &format!(" WHERE {predicate}");
     }
     text
 }
@@ -219,7 +254,8 @@ pub fn constraint_definition(
         } else {
             ""
         };
-        format!("{what}{nulls} ({})", column_list(table, &key))
+        let include = included(table, index);
+        format!("{what}{nulls} ({}){include}", column_list(table, &key))
     };
     let mut text = match &constraint.kind {
         ConstraintKind::PrimaryKey { index } => keyed(*index, "PRIMARY KEY"),

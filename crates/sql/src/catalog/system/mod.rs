@@ -86,6 +86,10 @@ pub trait SystemState {
     fn settings(&self) -> Vec<SettingInfo>;
     /// The session's prepared statements.
     fn prepared(&self) -> Vec<PreparedInfo>;
+    /// The session's cursors.
+    fn cursors(&self) -> Vec<CursorInfo> {
+        Vec::new()
+    }
     /// Blocks of a relation's file now, and estimated rows.
     fn relation_size(&self, oid: Oid) -> (u32, f64);
     /// A sequence's last value, None before its first use.
@@ -179,6 +183,16 @@ pub struct PreparedInfo {
     /// None where it gives no rows.
     pub result_types: Option<Vec<Oid>>,
     pub from_sql: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct CursorInfo {
+    pub name: String,
+    pub statement: String,
+    pub holdable: bool,
+    pub binary: bool,
+    pub scrollable: bool,
+    pub creation_time: i64,
 }
 
 /// Counters since the server started.

@@ -200,7 +200,7 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
         },
         persistence: table.map_or(b'p', |t| persistence(t)),
         size: state.relation_size(index.oid),
-        columns: index.columns.len(),
+        columns: index.columns.len() + index.terms.include.len(),
         has_index: false,
         checks: 0,
         has_triggers: false,
@@ -243,6 +243,8 @@ fn sequence_class<'a>(catalog: &Catalog, sequence: &'a SequenceDef) -> Class<'a>
 }
 
 fn view_class<'a>(catalog: &Catalog, view: &'a ViewDef) -> Class<'a> {
+    let schema = catalog.schema(view.schema);
+    let temporary = schema.is_some_and(|s| s.name.starts_with(TEMPORARY_PREFIX));
     Class {
         oid: view.oid,
         name: &view.name,
@@ -251,7 +253,7 @@ fn view_class<'a>(catalog: &Catalog, view: &'a ViewDef) -> Class<'a> {
         access_method: Oid::NONE,
         file: 0,
         kind: b'v',
-        persistence: persistence_in(catalog, view.schema),
+        persistence: if temporary { b't' } else { persistence_in(catalog, view.schema) },
         size: (0, -1.0),
         columns: view.columns.len(),
         has_index: false,
@@ -520,10 +522,17 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let Some(table) = catalog.table(index.table) else {
             continue;
         };
-        for (key, number) in index.columns.iter().zip(1..) {
-            let column = table.column(key.attnum);
+        let included = index.terms.include.iter().map(|attnum| (*attnum, None));
+        let keys = index.keys().map(|(key, expr)| (key.attnum, expr));
+        let names = index.column_names(table);
+        for (((attnum, expr), name), number) in keys.chain(included).zip(&names).zip(1..) {
+            if let Some(expr) = expr {
+                rows.push(Attribute::plain(index.oid, number, name, expr.ty).row());
+                continue;
+            }
+            let column = table.column(attnum);
             let collation = column.collation.as_deref();
-            let plain = Attribute::plain(index.oid, number, &column.name, column.ty);
+            let plain = Attribute::plain(index.oid, number, name, column.ty);
             rows.push(Attribute { collation, ..plain }.row());
         }
     }
@@ -605,29 +614,41 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let row_of = |index: &IndexDef| {
         let table = catalog.table(index.table)?;
         let columns = || {
-            index
-                .columns
-                .iter()
-                .map(|key| (key, table.column(key.attnum)))
+            index.keys().map(|(key, expr)| match expr {
+                Some(expr) => (key, None, expr.ty.oid),
+                None => {
+                    let column = table.column(key.attnum);
+                    (key, column.collation.as_deref(), column.ty.oid)
+                }
+            })
         };
         let vector = |element, items| Datum::array(Array::vector(element, items));
+        let included = index.terms.include.iter().map(|n| (*n as i16).into());
         let keys = columns()
-            .map(|(key, _)| (key.attnum as i16).into())
+            .map(|(key, ..)| (key.attnum as i16).into())
+            .chain(included)
             .collect();
         let collations = columns()
-            .map(|(_, c)| collation_oid(c.collation.as_deref(), c.ty.oid).into())
+            .map(|(_, collation, ty)| collation_oid(collation, ty).into())
             .collect();
         let classes = columns()
-            .map(|(_, c)| operator_class::default_for(c.ty.oid).into())
+            .map(|(_, _, ty)| operator_class::default_for(ty).into())
             .collect();
         let options = columns()
-            .map(|(key, _)| (i16::from(key.descending) | i16::from(key.nulls_first) << 1).into())
+            .map(|(key, ..)| (i16::from(key.descending) | i16::from(key.nulls_first) << 1).into())
             .collect();
+        // What PostgreSQL keeps as trees is here the SQL that it shows of them.
+        let text = |texts: Vec<&str>| match texts.is_empty() {
+            true => Datum::Null,
+            false => Datum::from(texts.join(", ")),
+        };
+        let exprs = text(index.terms.exprs.iter().map(|e| e.text.as_str()).collect());
+        let predicate = text(index.terms.predicate.iter().map(String::as_str).collect());
         let count = index.columns.len() as i16;
         Some(row![
             index.oid,
             index.table,
-            count,
+            count + index.terms.include.len() as i16,
             count,
             index.unique,
             index.nulls_not_distinct,
@@ -644,8 +665,8 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             vector(oid::OID, collations),
             vector(oid::OID, classes),
             vector(oid::INT2, options),
-            Datum::Null,
-            Datum::Null,
+            exprs,
+            predicate,
         ])
     };
     catalog

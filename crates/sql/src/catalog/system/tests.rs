@@ -161,6 +161,7 @@ fn index(oid: Oid, name: &str, table: Oid, attnum: u16, constraint: Option<Oid>)
         constraint,
         options: vec![],
         parent: None,
+        terms: crate::catalog::IndexTerms::default(),
     }
 }
 

@@ -114,7 +114,7 @@ fn run(ops: &[Op]) {
                     continue;
                 }
                 if matches!(op, Op::TryAcquire(..)) {
-                    let got = table.try_acquire(pid, TAG, mode);
+                    let got = table.try_acquire(pid, TAG, mode, false);
                     let expected = model.request(pid, mode);
                     if !expected {
                         model.queue.retain(|w| w.0 != pid);
@@ -122,7 +122,7 @@ fn run(ops: &[Op]) {
                     assert_eq!(got, expected, "{op:?}");
                     client.held.extend(got.then_some(mode));
                 } else {
-                    client.waiting = table.acquire(pid, TAG, mode);
+                    client.waiting = table.acquire(pid, TAG, mode, false);
                     assert_eq!(client.waiting.is_none(), model.request(pid, mode), "{op:?}");
                     client.held.extend(client.waiting.is_none().then_some(mode));
                 }
@@ -202,12 +202,18 @@ proptest! {
 #[test]
 fn a_holder_who_asks_for_more_goes_before_those_who_wait_for_it() {
     let table = LockTable::new();
-    assert!(table.acquire(1, TAG, LockMode::AccessShare).is_none());
+    assert!(
+        table
+            .acquire(1, TAG, LockMode::AccessShare, false)
+            .is_none()
+    );
     let waiter = table
-        .acquire(2, TAG, LockMode::AccessExclusive)
+        .acquire(2, TAG, LockMode::AccessExclusive, false)
         .expect("has to wait");
     assert!(
-        table.acquire(1, TAG, LockMode::RowExclusive).is_none(),
+        table
+            .acquire(1, TAG, LockMode::RowExclusive, false)
+            .is_none(),
         "no deadlock with the waiter"
     );
     table.release(1, TAG, LockMode::AccessShare.bit());
@@ -219,12 +225,16 @@ fn a_holder_who_asks_for_more_goes_before_those_who_wait_for_it() {
 #[test]
 fn one_who_only_waits_for_the_queue_can_be_let_past() {
     let table = LockTable::new();
-    assert!(table.acquire(1, TAG, LockMode::AccessShare).is_none());
+    assert!(
+        table
+            .acquire(1, TAG, LockMode::AccessShare, false)
+            .is_none()
+    );
     let exclusive = table
-        .acquire(2, TAG, LockMode::AccessExclusive)
+        .acquire(2, TAG, LockMode::AccessExclusive, false)
         .expect("waits");
     let shared = table
-        .acquire(3, TAG, LockMode::AccessShare)
+        .acquire(3, TAG, LockMode::AccessShare, false)
         .expect("waits behind it");
     let blockers = table.blockers(TAG, &shared);
     assert!(
@@ -233,4 +243,24 @@ fn one_who_only_waits_for_the_queue_can_be_let_past() {
     );
     assert!(!table.jump_queue(TAG, &exclusive), "a holder is in its way");
     assert!(table.jump_queue(TAG, &shared) && shared.is_granted());
+}
+
+#[test]
+fn who_lets_others_past_holds_nobody_up() {
+    let table = LockTable::new();
+    assert!(table.acquire(1, TAG, LockMode::AccessShare, false).is_none());
+    let patient = table.acquire(2, TAG, LockMode::AccessExclusive, true);
+    let patient = patient.expect("1 has it");
+    assert!(
+        table.acquire(3, TAG, LockMode::RowExclusive, false).is_none(),
+        "3 goes past 2"
+    );
+    table.release(1, TAG, LockMode::AccessShare.bit());
+    assert!(!patient.is_granted());
+    let late = table.acquire(4, TAG, LockMode::AccessExclusive, false);
+    let late = late.expect("3 has it");
+    table.release(3, TAG, LockMode::RowExclusive.bit());
+    assert!(patient.is_granted() && !late.is_granted(), "2 came before 4");
+    table.release(2, TAG, LockMode::AccessExclusive.bit());
+    assert!(late.is_granted());
 }

@@ -13,7 +13,7 @@ relations! {
     12081 pg_available_extensions {
         name: NAME, default_version: TEXT, installed_version: TEXT, comment: TEXT,
     }
-    12077 pg_cursors {
+    12077 pg_cursors in activity {
         name: TEXT, statement: TEXT, is_holdable: BOOL, is_binary: BOOL, is_scrollable: BOOL,
         creation_time: TIMESTAMPTZ,
     }
