@@ -96,15 +96,19 @@ impl Binder<'_> {
         self.notices.push(warning.severity(Severity::Warning));
     }
 
-    /// Whether the role may; a warning if not.
-    fn may_maintain(&mut self, relation: &Relation, verb: &str) -> bool {
+    /// By the right to it, or as the database's owner.
+    pub(super) fn has_maintain(&self, relation: &Relation) -> bool {
         let catalog = self.catalog();
         let database = catalog.database(builtin::DATABASE);
         let owner = database.is_some_and(|d| catalog.acts_as(self.user, d.owner));
-        if catalog.is_superuser(self.user)
+        catalog.is_superuser(self.user)
             || owner
             || catalog.relation_rights(self.user, relation, right::MAINTAIN) != 0
-        {
+    }
+
+    /// Whether the role may; a warning if not.
+    fn may_maintain(&mut self, relation: &Relation, verb: &str) -> bool {
+        if self.has_maintain(relation) {
             return true;
         }
         let message = format!(

@@ -6,7 +6,6 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Binder;
-use crate::catalog::acl::right;
 use crate::catalog::{Relation, TableDef};
 use crate::command::Command;
 use crate::parse::ast::{self, ObjectKind};
@@ -31,7 +30,7 @@ impl Binder<'_> {
             }
             _ => {
                 // Those of tables that are somebody else's are passed over.
-                let own = |table: &TableDef| self.may_maintain(table);
+                let own = |table: &TableDef| self.may_reindex(table);
                 (self.indexes_where(&own), Some("REINDEX DATABASE"))
             }
         };
@@ -45,13 +44,9 @@ impl Binder<'_> {
         })
     }
 
-    fn may_maintain(&self, table: &TableDef) -> bool {
+    fn may_reindex(&self, table: &TableDef) -> bool {
         let relation = self.catalog().relation(table.oid);
-        relation.is_some_and(|relation| {
-            self.catalog()
-                .relation_rights(self.user, &relation, right::MAINTAIN)
-                != 0
-        })
+        relation.is_some_and(|relation| self.has_maintain(&relation))
     }
 
     /// Those of a table and of what lies below it that have entries.
@@ -86,7 +81,7 @@ impl Binder<'_> {
         let Some(table) = catalog.table(index.table) else {
             return Ok((Vec::new(), None));
         };
-        if !self.may_maintain(table) {
+        if !self.may_reindex(table) {
             let message = format!("permission denied for index {}", index.name);
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
         }
@@ -124,7 +119,7 @@ impl Binder<'_> {
             let message = format!("\"{}\" is not a table or materialized view", name.last());
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
         };
-        if !self.may_maintain(&table) {
+        if !self.may_reindex(&table) {
             let message = format!("permission denied for table {}", table.name);
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
         }

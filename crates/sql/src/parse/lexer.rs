@@ -303,7 +303,6 @@ impl Lexer<'_> {
             self.at += 1;
             // An underscore stands between digits only.
             if self.peek(0).is_ascii_digit() {
-                if self.peek(0) != b'_' {
                 self.digits();
             }
         }
