@@ -44,8 +44,9 @@ def markdown(kinds):
         text = " ".join(text.split())[:80].replace("|", "\\|").replace("`", "'")
         out.append(f"| {name}:{line} | {KINDS[kind]} | {reason_of(known, name, line)} | `{text}` |")
     after = Counter(name for name, *_ in kinds.get("after", []))
-    out += ["", "These follow from a statement before them that was refused (a table that was not made, a row that was not written):", ""]
-    out += [", ".join(f"{name} {n}" for name, n in sorted(after.items())) + "."]
+    if after:
+        out += ["", "These follow from a statement before them that was refused (a table that was not made, a row that was not written):", ""]
+        out += [", ".join(f"{name} {n}" for name, n in sorted(after.items())) + "."]
     return "\n".join(out) + "\n"
 
 

@@ -77,8 +77,7 @@ impl Binder<'_> {
         let json = self.expr(json, scope)?;
         let json = self.coerce(json, json_type, json_pos)?;
         let mut ty = base.ty();
-        let wrong =
-            |message: String| Err(Error::new(state::DATATYPE_MISMATCH, message).position(pos + 1));
+        let wrong = |message: String| Err(Error::new(state::DATATYPE_MISMATCH, message));
         match ty.oid {
             oid::UNKNOWN => {
                 let what = "polymorphic type because input has type unknown";

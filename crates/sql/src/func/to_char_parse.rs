@@ -564,15 +564,25 @@ fn time_of(read: &Read) -> Result<Option<i64>> {
     if !in_range {
         return Ok(None);
     }
-    let step = 10i64.pow(6 - read.digits.unwrap_or(6).min(6));
-    let micros = (micros + step / 2) / step * step;
     Ok(Some(
         (hour * 3600 + minute * 60 + second) * MICROS_PER_SECOND + micros,
     ))
 }
 
-/// Days since 2000 and microseconds of the day; the first of the first month of 1 BC where nothing else is said.
+/// Rounds to the digits that FF keeps; what is before 2000 is rounded as if time ran backward.
+fn rounded(read: &Read, (days, time): (i64, i64)) -> (i64, i64) {
+    let step = 10i64.pow(6 - read.digits.unwrap_or(6).min(6));
+    let half = step / 2 - i64::from(days < 0 && step > 1);
+    (days, (time + half) / step * step)
+}
+
+/// Days since 2000 and microseconds of the day, as far as FF keeps them.
 pub(super) fn value(read: &Read, s: &str) -> Result<(i64, i64)> {
+    Ok(rounded(read, unrounded(read, s)?))
+}
+
+/// The same with all digits; the first of the first month of 1 BC where nothing else is said.
+fn unrounded(read: &Read, s: &str) -> Result<(i64, i64)> {
     let out_of_range = || overflow(&format!("date/time field value out of range: \"{s}\""));
     let time = time_of(read)?.ok_or_else(out_of_range)?;
     if let Some(julian) = read.julian {

@@ -525,24 +525,30 @@ impl Lexer<'_> {
     /// Behind `\u` or `\U`: a character's number, or the two of a surrogate pair.
     fn unicode_escape(&mut self, mut letter: u8) -> Result<char> {
         let mut units = Units::default();
+        let near = |fault: Fault, start: usize, text: &str| {
+            let error = unicode_fault(fault, start as u32);
+            let message = format!("{} at or near \"{text}\"", error.message());
+            error_at(state::SYNTAX_ERROR, message, start as u32)
+        };
         loop {
             let (at, digits) = (self.at, if letter == b'u' { 4 } else { 8 });
-            let start = at as u32 - 2;
+            let start = at - 2;
             let code = self.radix(16, digits);
             if self.at - at != digits {
                 let message = "invalid Unicode escape";
-                return Err(error_at(state::INVALID_ESCAPE_SEQUENCE, message, start)
-                    .hint("Unicode escapes must be \\uXXXX or \\UXXXXXXXX."));
+                return Err(
+                    error_at(state::INVALID_ESCAPE_SEQUENCE, message, start as u32)
+                        .hint("Unicode escapes must be \\uXXXX or \\UXXXXXXXX."),
+                );
             }
-            if let Some(c) = units
-                .add(code)
-                .map_err(|fault| unicode_fault(fault, start))?
-            {
+            let known = units.add(code);
+            if let Some(c) = known.map_err(|f| near(f, start, &self.sql[start..self.at]))? {
                 return Ok(c);
             }
             letter = self.peek(1);
             if self.peek(0) != b'\\' || !matches!(letter, b'u' | b'U') {
-                return Err(unicode_fault(Fault::Pair, self.at as u32));
+                let next = self.sql[self.at..].chars().next().map(String::from);
+                return Err(near(Fault::Pair, self.at, &next.unwrap_or_default()));
             }
             self.at += 2;
         }

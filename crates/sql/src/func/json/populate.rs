@@ -413,10 +413,10 @@ impl<'a> Call<'a> {
             json: &args[3],
         }
     }
-    fn name(&self, what: &str) -> String {
+    fn name(&self) -> &'static str {
         match self.json {
-            Datum::Jsonb(_) => format!("jsonb_populate_{what}"),
-            _ => format!("json_populate_{what}"),
+            Datum::Jsonb(_) => "jsonb_populate_recordset",
+            _ => "json_populate_recordset",
         }
     }
     fn in_domain(&self, ctx: &EvalContext<'_>, row: Datum) -> Result<Datum> {
@@ -437,7 +437,7 @@ fn record(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             let row = populated(ctx, call.ty, call.base, &members)?;
             Ok(call.in_domain(ctx, row)?)
         }
-        other => Err(cannot_call(&call.name("record"), &other).into()),
+        other => Err(cannot_call("populate_composite", &other).into()),
     }
 }
 
@@ -446,10 +446,10 @@ fn set(ctx: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
     let Some(value) = Value::of(call.json) else {
         return Ok(Box::new(std::iter::empty()));
     };
-    let name = call.name("recordset");
+    let name = call.name();
     let elements = match value.shape()? {
         Shape::Array(elements) => elements,
-        other => return Err(cannot_call(&name, &other).into()),
+        other => return Err(cannot_call(name, &other).into()),
     };
     let mut rows = Vec::with_capacity(elements.len());
     for element in elements {
