@@ -375,6 +375,10 @@ impl Session {
             for table in &outcome.touched {
                 txn.lock_relation(*table, strength(ddl)).await?;
             }
+            for table in &outcome.referenced {
+                txn.lock_relation(*table, LockMode::ShareRowExclusive)
+                    .await?;
+            }
             let (edited, changes) = edit.finish();
             for change in &changes {
                 let Change::Put { oid, .. } = change else {

@@ -48,10 +48,7 @@ impl Session {
             return txn.lock_relation(*table, lock_mode(*mode)).await;
         }
         let catalog = self.catalog_now();
-        let is_child = |oid: Oid| {
-            let parents = catalog.table(oid).map_or(&[][..], |t| &t.parents);
-            parents.iter().any(|p| locks.iter().any(|(l, _)| l == p))
-        };
+        let is_child = |oid: Oid| is_below(oid, &catalog, &|oid| locks.iter().any(|l| l.0 == oid));
         let version = self.engine.catalog_version();
         for (table, mode) in locks.iter().filter(|(oid, _)| !is_child(*oid)) {
             txn.lock_relation(*table, lock_mode(*mode)).await?;
@@ -63,11 +60,15 @@ impl Session {
             any = true;
         }
         if any && version == found_at && self.engine.catalog_version() != found_at {
-            let parents = locks.iter().map(|(oid, _)| *oid);
+            let mut parents: Vec<Oid> = Vec::new();
+            for (oid, _) in locks {
+                parents.extend(catalog.descendants(*oid));
+            }
+            parents.sort();
+            parents.dedup();
             let family = |oid: Oid| (oid, catalog.children_of(oid).to_vec());
-            let families = parents
-                .map(family)
-                .filter(|(_, children)| !children.is_empty());
+            let families = parents.into_iter().map(family);
+            let families = families.filter(|(_, children)| !children.is_empty());
             *self.families.found.borrow_mut() = families.collect();
         }
         Ok(())
@@ -115,4 +116,11 @@ impl Session {
         };
         catalog.detaching().iter().filter(unseen).copied().collect()
     }
+}
+
+/// Whether a table is a descendant of one that is `wanted`.
+fn is_below(table: Oid, catalog: &Catalog, wanted: &dyn Fn(Oid) -> bool) -> bool {
+    let parents = catalog.table(table).map_or(&[][..], |t| &t.parents);
+    let mut parents = parents.iter();
+    parents.any(|parent| wanted(*parent) || is_below(*parent, catalog, wanted))
 }

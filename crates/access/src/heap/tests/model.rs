@@ -118,6 +118,7 @@ fn without_value<T>(change: &Change<T>) -> Change<()> {
         Change::Done(_) => Change::Done(()),
         Change::Busy(xid) => Change::Busy(xid),
         Change::Updated(tid) => Change::Updated(tid),
+        Change::Moved => Change::Moved,
         Change::Deleted => Change::Deleted,
         Change::SelfModified => Change::SelfModified,
         Change::Invisible => Change::Invisible,

@@ -614,7 +614,7 @@ impl Run<'_> {
             }
         }
         if target.oid != table.oid {
-            self.touch(target.oid);
+            self.refer_to(target.oid);
         }
         let kind = ConstraintKind::ForeignKey(ForeignKey {
             columns: key,

@@ -122,6 +122,8 @@ pub struct Outcome {
     /// Tables beyond those the command names that CASCADE or a foreign key reached; the caller
     /// locks them before it does the work.
     pub touched: Vec<Oid>,
+    /// Tables that a new foreign key points at, their partitions among them: nobody writes to them until it is there.
+    pub referenced: Vec<Oid>,
 }
 
 /// Carries out a definition. The named objects are locked by the caller, and still there.
@@ -176,6 +178,11 @@ impl Run<'_> {
         if !self.out.touched.contains(&table) {
             self.out.touched.push(table);
         }
+    }
+    /// A foreign key points at the table from here on.
+    fn refer_to(&mut self, table: Oid) {
+        let tables = self.catalog().descendants(table);
+        self.out.referenced.extend(tables);
     }
     /// A table the command was bound to.
     fn table(&self, oid: Oid) -> Result<Arc<TableDef>> {

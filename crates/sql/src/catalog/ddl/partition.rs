@@ -326,6 +326,7 @@ impl Run<'_> {
                     (constraint.deferral, lineage),
                 );
                 if !fresh && constraint.validated {
+                    self.refer_to(key.ref_table);
                     self.work(Work::CheckForeignKey { constraint: oid });
                 }
                 oid
