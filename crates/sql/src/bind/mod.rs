@@ -78,7 +78,7 @@ pub struct BindContext<'a> {
 pub use aggregate::written_order;
 pub use domain::{check_shown, shown_check};
 pub use generated::{completion, generation_shown};
-pub use index::{BoundTerms, index_terms, same_term};
+pub use index::{BoundTerms, index_shown, index_terms, same_term};
 pub(crate) use json_table::table_spec;
 pub use routine::signature as routine_signature;
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
