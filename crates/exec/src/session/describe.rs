@@ -239,11 +239,16 @@ impl SessionHost<'_> {
         let Some(index) = self.catalog.index(index) else {
             return Datum::Null;
         };
+        let pretty = pretty.is_some_and(Datum::is_true);
+        let shown = || {
+            let table = self.catalog.table(index.table)?;
+            let path = self.search_path();
+            bind::index_shown(index, table, self.catalog, &path, self.eval()).ok()
+        };
+        let shown = if pretty { shown() } else { None };
+        let index = shown.as_ref().unwrap_or(index);
         match column.map_or(0, number) {
-            0 => {
-                let pretty = pretty.is_some_and(Datum::is_true);
-                definition::index_definition(self.catalog, index, !pretty).into()
-            }
+            0 => definition::index_definition(self.catalog, index, !pretty).into(),
             n => {
                 let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
                 definition::index_column(self.catalog, index, place)

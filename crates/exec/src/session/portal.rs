@@ -381,6 +381,12 @@ impl Session {
                 snapshot: run.snapshot.clone(),
             })
         });
+        // As PostgreSQL shows it: all of the text that it came in.
+        let whole = self.handle.entry().query();
+        let sql = match whole.contains(sql) {
+            true => whole.as_str(),
+            false => sql,
+        };
         let mut portal = Portal {
             sql: sql.into(),
             prepared: None,

@@ -9,7 +9,7 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result, SqlType};
 
 use super::dml::row_names;
-use super::generated::{is_mutable, kept_text};
+use super::generated::{is_mutable, kept_text, pretty};
 use super::scope::{Scope, of_entry};
 use super::updatable::WriteTarget;
 use super::view::{STORED_PATH, stored_context};
@@ -75,6 +75,24 @@ pub fn index_terms(
         exprs,
         predicate,
     })
+}
+
+/// The index as a session with this search path would write it, without needless parentheses.
+pub fn index_shown(
+    index: &IndexDef,
+    table: &Arc<TableDef>,
+    catalog: &Catalog,
+    search_path: &[Oid],
+    eval: EvalContext<'_>,
+) -> Result<IndexDef> {
+    let bound = index_terms(index, table, catalog, eval)?;
+    let shown = |expr: &Expr| pretty(expr, table, bound.rel, catalog, search_path, eval);
+    let mut index = index.clone();
+    for (kept, expr) in index.terms.exprs.iter_mut().zip(&bound.exprs) {
+        kept.text = shown(expr);
+    }
+    index.terms.predicate = bound.predicate.as_ref().map(shown);
+    Ok(index)
 }
 
 /// Whether two bound expressions are the same but for whether a cast was written or came by itself.

@@ -84,7 +84,7 @@ pub use domain::{check_shown, shown_check};
 pub use domain_value::check_in_domain;
 pub use generated::{completion, generation_shown};
 pub(crate) use generated::{other_kind, stored_values};
-pub use index::{BoundTerms, index_terms, same_term};
+pub use index::{BoundTerms, index_shown, index_terms, same_term};
 pub(crate) use json_table::table_spec;
 pub use kept::{Kept, kept_again, kept_shown};
 pub use routine::signature as routine_signature;

@@ -44,6 +44,13 @@ impl Binder<'_> {
         })
     }
 
+    fn to_reindex(&self, name: &ast::Name) -> Result<Relation> {
+        self.relation(name).map_err(|mut e| {
+            e.fields_mut().position = None;
+            e
+        })
+    }
+
     fn may_reindex(&self, table: &TableDef) -> bool {
         let relation = self.catalog().relation(table.oid);
         relation.is_some_and(|relation| self.has_maintain(&relation))
@@ -73,7 +80,7 @@ impl Binder<'_> {
     }
 
     fn index_to_reindex(&self, name: &ast::Name) -> Result<(Vec<Oid>, Option<&'static str>)> {
-        let Relation::Index(index) = self.relation(name)? else {
+        let Relation::Index(index) = self.to_reindex(name)? else {
             let message = format!("\"{}\" is not an index", name.last());
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
         };
@@ -115,7 +122,7 @@ impl Binder<'_> {
         name: &ast::Name,
         concurrently: bool,
     ) -> Result<(Vec<Oid>, Option<&'static str>)> {
-        let Relation::Table(table) = self.relation(name)? else {
+        let Relation::Table(table) = self.to_reindex(name)? else {
             let message = format!("\"{}\" is not a table or materialized view", name.last());
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
         };

@@ -225,7 +225,11 @@ impl Parser<'_> {
             return self.parens(Self::expr);
         }
         if self.is_punct_at(1, '(') || self.is_punct_at(1, '.') {
-            let key = self.expr()?;
+            let mut key = self.expr()?;
+            if let Node::Collate { arg, collation } = key.node {
+                self.known_collation(&collation)?;
+                key = *arg;
+            }
             return match &key.node {
                 Node::Call(_) | Node::Coalesce(_) | Node::MinMax { .. } | Node::NullIf(..) => {
                     Ok(key)
@@ -250,12 +254,33 @@ impl Parser<'_> {
     fn index_column(&mut self) -> Result<IndexColumn> {
         let pos = self.pos();
         let key = self.index_key()?;
+        self.order_of_key()?;
+        let descending = self.word("desc");
+        if !descending {
+            self.word("asc");
+        }
+        let nulls_first = self.nulls_order()?;
+        Ok(IndexColumn {
+            key,
+            descending,
+            nulls_first,
+            pos,
+        })
+    }
+
+    fn known_collation(&self, collation: &Name) -> Result<()> {
+        if ["default", "C", "POSIX"].contains(&collation.last()) {
+            return Ok(());
+        }
+        let what = format!("collation \"{}\"", collation.last());
+        Err(self.unsupported(&what, collation.pos))
+    }
+
+    /// COLLATE and an operator class, which say nothing new where there is one order of each type.
+    pub(super) fn order_of_key(&mut self) -> Result<()> {
         if self.word("collate") {
             let collation = self.any_name()?;
-            if !["default", "C", "POSIX"].contains(&collation.last()) {
-                let what = format!("collation \"{}\"", collation.last());
-                return Err(self.unsupported(&what, collation.pos));
-            }
+            self.known_collation(&collation)?;
         }
         if self.is_name() && !self.any_of(&["nulls"]) {
             let class = self.any_name()?;
@@ -269,17 +294,7 @@ impl Parser<'_> {
                 return Err(self.unsupported(&what, class.pos));
             }
         }
-        let descending = self.word("desc");
-        if !descending {
-            self.word("asc");
-        }
-        let nulls_first = self.nulls_order()?;
-        Ok(IndexColumn {
-            key,
-            descending,
-            nulls_first,
-            pos,
-        })
+        Ok(())
     }
 
     fn create_sequence(&mut self, temporary: bool) -> Result<Statement> {

@@ -74,12 +74,8 @@ impl Parser<'_> {
             let keys = self.parens(|p| {
                 p.list(|p| {
                     let key = p.index_key()?;
-                    match p.is("collate") || p.is_name() {
-                        true => Err(
-                            p.unsupported("a collation or operator class in ON CONFLICT", p.pos())
-                        ),
-                        false => Ok(key),
-                    }
+                    p.order_of_key()?;
+                    Ok(key)
                 })
             })?;
             let predicate = self.where_clause()?;

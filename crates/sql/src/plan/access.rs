@@ -37,6 +37,8 @@ struct Path {
     index: Arc<IndexDef>,
     /// The conditions used for each prefix column, and for the bounds after them: places in the list of conditions.
     used: Vec<usize>,
+    /// The conditions that the index's own says already.
+    said: Vec<usize>,
     prefix: Vec<Match>,
     lower: Option<(Expr, bool)>,
     upper: Option<(Expr, bool)>,
@@ -277,10 +279,10 @@ impl Planner<'_> {
         wanted: &Wanted,
         table_rows: f64,
     ) -> Vec<Path> {
-        let Some(terms) = self.terms(source, index, conditions) else {
+        let Some(served) = self.terms(source, index, conditions) else {
             return Vec::new();
         };
-        let mut exprs = terms.iter();
+        let mut exprs = served.exprs.iter();
         let keys: Vec<Key<'_>> = index
             .columns
             .iter()
@@ -375,6 +377,7 @@ impl Planner<'_> {
         vec![Path {
             index: index.clone(),
             used,
+            said: served.said.clone(),
             prefix,
             lower,
             upper,
@@ -405,7 +408,7 @@ impl Planner<'_> {
         for (at, expr) in conditions.into_iter().enumerate() {
             if path.used.contains(&at) {
                 condition.push(expr)
-            } else {
+            } else if !path.said.contains(&at) {
                 filter.push(expr)
             }
         }

@@ -505,8 +505,8 @@ impl PlannedStatement {
     pub fn reads_backwards(&self) -> bool {
         fn goes(plan: &Plan) -> bool {
             match &plan.node {
-                Node::Values { .. }
-                | Node::SeqScan(_)
+                Node::Values { rows } => rows.len() != 1,
+                Node::SeqScan(_)
                 | Node::IndexScan(_)
                 | Node::VirtualScan { .. }
                 | Node::FunctionScan(_)
@@ -514,6 +514,7 @@ impl PlannedStatement {
                 | Node::Filter { .. }
                 | Node::Project { .. }
                 | Node::Limit { .. }
+                | Node::Append(_)
                 | Node::Materialize { .. } => plan.children().into_iter().all(goes),
                 Node::Sort { .. } => true,
                 _ => false,

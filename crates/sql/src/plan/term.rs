@@ -10,9 +10,18 @@ use super::access::{TableRef, same_keys};
 use super::fold::fold;
 use crate::bind::{index_terms, same_term};
 use crate::catalog::IndexDef;
-use crate::expr::Expr;
+use crate::expr::{Expr, system};
 use crate::func::compare::comparator;
 use crate::func::{EvalContext, Strategy};
+
+/// What an index has for a query.
+#[derive(Default)]
+pub(super) struct Served {
+    /// Its expressions over the entry.
+    pub exprs: Vec<Expr>,
+    /// Which of the conditions its own condition says already.
+    pub said: Vec<usize>,
+}
 
 impl Planner<'_> {
     /// The index's expressions over the entry; none where the index does not have all rows that the conditions ask for.
@@ -21,16 +30,29 @@ impl Planner<'_> {
         source: &TableRef<'_>,
         index: &IndexDef,
         conditions: &[Expr],
-    ) -> Option<Vec<Expr>> {
+    ) -> Option<Served> {
         if index.is_plain() {
-            return Some(Vec::new());
+            return Some(Served::default());
         }
         let terms = index_terms(index, source.table, self.ctx.catalog, self.ctx.eval).ok()?;
         let terms = terms.under(source.rel);
-        let serves = terms
-            .predicate
-            .is_none_or(|p| implied(&p, conditions, &self.ctx.eval));
-        serves.then_some(terms.exprs)
+        let mut served = Served {
+            exprs: terms.exprs,
+            said: Vec::new(),
+        };
+        let Some(predicate) = terms.predicate else {
+            return Some(served);
+        };
+        if !implied(&predicate, conditions, &self.ctx.eval) {
+            return None;
+        }
+        // A row that is locked or written is looked at again if it has changed, and may have left the index then.
+        if !self.needed_columns(source.rel).contains(&system::CTID) {
+            let known = [predicate];
+            let said = |at: &usize| implied(&conditions[*at], &known, &self.ctx.eval);
+            served.said = (0..conditions.len()).filter(said).collect();
+        }
+        Some(served)
     }
 }
 

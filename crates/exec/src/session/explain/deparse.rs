@@ -312,6 +312,7 @@ fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
         }
         Datum::Text(s) => format!("'{}'::{type_name}", s.replace('\'', "''")),
         Datum::Numeric(n) => format!("'{n}'::{type_name}"),
+        Datum::Tid(tid) => format!("'({},{})'::{type_name}", tid.block, tid.slot),
         Datum::Array(array) => {
             let items: Vec<String> = array
                 .items

@@ -511,7 +511,9 @@ impl Run<'_> {
             return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
         if !def.unique {
-            return wrong(format!("\"{}\" is not a unique index", def.name));
+            let message = format!("\"{}\" is not a unique index", def.name);
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
+                .detail("Cannot create a primary key or unique constraint using such an index."));
         }
         for (is_so, message) in [
             (!def.terms.exprs.is_empty(), "contains expressions"),

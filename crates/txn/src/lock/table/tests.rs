@@ -114,7 +114,7 @@ fn run(ops: &[Op]) {
                     continue;
                 }
                 if matches!(op, Op::TryAcquire(..)) {
-                    let got = table.try_acquire(pid, TAG, mode, false);
+                    let got = table.try_acquire(pid, TAG, mode);
                     let expected = model.request(pid, mode);
                     if !expected {
                         model.queue.retain(|w| w.0 != pid);
@@ -248,11 +248,17 @@ fn one_who_only_waits_for_the_queue_can_be_let_past() {
 #[test]
 fn who_lets_others_past_holds_nobody_up() {
     let table = LockTable::new();
-    assert!(table.acquire(1, TAG, LockMode::AccessShare, false).is_none());
+    assert!(
+        table
+            .acquire(1, TAG, LockMode::AccessShare, false)
+            .is_none()
+    );
     let patient = table.acquire(2, TAG, LockMode::AccessExclusive, true);
     let patient = patient.expect("1 has it");
     assert!(
-        table.acquire(3, TAG, LockMode::RowExclusive, false).is_none(),
+        table
+            .acquire(3, TAG, LockMode::RowExclusive, false)
+            .is_none(),
         "3 goes past 2"
     );
     table.release(1, TAG, LockMode::AccessShare.bit());
@@ -260,7 +266,10 @@ fn who_lets_others_past_holds_nobody_up() {
     let late = table.acquire(4, TAG, LockMode::AccessExclusive, false);
     let late = late.expect("3 has it");
     table.release(3, TAG, LockMode::RowExclusive.bit());
-    assert!(patient.is_granted() && !late.is_granted(), "2 came before 4");
+    assert!(
+        patient.is_granted() && !late.is_granted(),
+        "2 came before 4"
+    );
     table.release(2, TAG, LockMode::AccessExclusive.bit());
     assert!(late.is_granted());
 }
