@@ -4,6 +4,7 @@ import argparse
 import os
 import random
 import re
+import signal
 import sys
 import threading
 import time
@@ -134,10 +135,10 @@ class Hunt:
     def shows(self, kind, signature, worker, history):
         """Whether the operations bring it about."""
         with self.shrinking:
-            if self.spare is None or self.spare.dead():
-                self.spare = self.spare or Child(self.arguments.throng, ["--memory", "128MB", *self.child[2:]])
-                if self.spare.dead():
-                    self.spare.restart()
+            if self.spare is None:
+                self.spare = Child(self.arguments.throng, ["--memory", "128MB", *self.child[2:]])
+            if self.spare.dead() or not alive(self.spare.address):
+                self.spare.restart()
             self.spare.faults()
             seen = self.replay(worker, history)
             if kind == "died":
@@ -266,13 +267,14 @@ def main():
     p.add_argument("--memory", default="256MB", help="the server's pool")
     p.add_argument("--cores", default="0", help="the server's cores")
     p.add_argument("--option", action="append", default=[], help="more for `throng serve`")
-    p.add_argument("--grace", type=float, default=6, help="seconds that a statement may outlive its timeout")
+    p.add_argument("--grace", type=float, default=10, help="seconds that a statement may outlive its timeout")
     p.add_argument("--shrink", type=float, default=90, help="seconds for each find")
     p.add_argument("--each", type=int, default=40, help="differences of one class that are shrunk")
     p.add_argument("--missing", type=int, default=0, help="prints so many of what PostgreSQL answers and the server has not")
     arguments = p.parse_args()
     if not arguments.server and not arguments.throng:
         p.error("--server or --throng")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     arguments.modes = arguments.modes.split(",")
     os.makedirs(arguments.out, exist_ok=True)
     sys.exit(Hunt(arguments).run())

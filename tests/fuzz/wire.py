@@ -16,6 +16,10 @@ class Lost(Exception):
     """The server closed the connection."""
 
 
+class Unasked(Exception):
+    """An answer to nothing."""
+
+
 class Slow(Exception):
     """No answer before the deadline."""
 
@@ -102,8 +106,23 @@ class Connection:
 
     # Statements
 
-    def collect(self, copy_data=b""):
-        """The answers up to ReadyForQuery."""
+    def must_be_idle(self):
+        """Between statements only what nobody asked for comes: notices, settings, notifications."""
+        while True:
+            if not self.buffer:
+                self.socket.setblocking(False)
+                try:
+                    self.buffer += self.socket.recv(65536)
+                except OSError:
+                    return
+                if not self.buffer:
+                    return
+            kind, body = self.read()
+            if kind not in (b"N", b"S", b"A"):
+                raise Unasked(f"{kind} {body[:60]}")
+
+    def collect(self, copy_data=b"", sync=b""):
+        """The answers up to ReadyForQuery. `sync`: what follows COPY's data, as a Sync before it is passed over."""
         answers, now = [], Answer()
         while True:
             kind, body = self.read()
@@ -128,9 +147,9 @@ class Connection:
                 if self.key is None:
                     return answers
             elif kind == b"G":
-                self.send(message(b"d", copy_data) + message(b"c"))
+                self.send(message(b"d", copy_data) + message(b"c") + sync)
             elif kind == b"W":
-                self.send(message(b"f", text("no data")))
+                self.send(message(b"f", text("no data")) + sync)
             elif kind == b"d":
                 now.count += 1
             elif kind == b"K":
@@ -144,6 +163,7 @@ class Connection:
     def start(self, sql, patience):
         """Sends a statement; `collect` reads the answer."""
         self.until = time.monotonic() + patience
+        self.must_be_idle()
         self.send(message(b"Q", text(sql)))
 
     def query(self, sql, patience=20, copy_data=b""):
@@ -153,6 +173,9 @@ class Connection:
     def extended(self, sql, patience=20, *, parameters=(), types=(), formats=(), results=(), limit=0, name="", describe=True):
         """Parse, Bind, Describe, Execute and Sync, in whatever numbers the caller gives. Parameters are bytes or None."""
         self.until = time.monotonic() + patience
+        self.must_be_idle()
+        if "stdin" in sql.lower():  # what follows Execute would be an error within COPY, and its Sync this one's
+            name, limit = "", 0
         data = message(b"P", text(name) + text(sql) + struct.pack("!H", len(types)) + b"".join(struct.pack("!I", t) for t in types))
         body = text("") + text(name) + struct.pack("!H", len(formats)) + b"".join(struct.pack("!H", f) for f in formats)
         body += struct.pack("!H", len(parameters))
@@ -168,7 +191,7 @@ class Connection:
         if name:
             data += message(b"C", b"S" + text(name))
         self.send(data + message(b"S"))
-        return self.collect()
+        return self.collect(sync=message(b"S"))
 
     def cancel(self):
         with socket.create_connection(self.address, timeout=10) as other:
