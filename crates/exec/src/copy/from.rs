@@ -351,6 +351,10 @@ impl Loading<'_> {
                     .await
                     .map_err(on_line)?;
             }
+            // The record without line break was the last: the client has nothing more to say.
+            if splitter.is_drained() {
+                return Ok(());
+            }
             let line = splitter.line();
             let more = match splitter.input() {
                 Ok(input) => source.read(client, self.cx.env.cancel, input).await,
