@@ -56,7 +56,9 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             func.call(&cx.eval, &values)?
         }
         Expr::Call { func, args, .. } => {
-            return call(args, row, cx, |cx, args| func.call(&cx.eval, args));
+            let value = call(args, row, cx, |cx, args| func.call(&cx.eval, args))?;
+            cx.weigh(&value);
+            return Ok(value);
         }
         Expr::Op { op, args, .. } => {
             return call(args, row, cx, |cx, args| op.call(&cx.eval, args));

@@ -89,6 +89,7 @@ impl Operator for NestedLoopJoin {
                     self.state = LoopState::SetParams;
                 }
                 LoopState::SetParams => {
+                    cx.tick()?;
                     for (param, value) in &self.plan.params {
                         let value = eval(value, &self.left_row, cx)?;
                         cx.outer[param.0 as usize] = value;
@@ -286,6 +287,7 @@ impl Operator for HashJoinOp {
                     };
                 }
                 HashState::Probe => {
+                    cx.tick()?;
                     let whole =
                         hashed::key_of(&self.plan.left_keys, &self.left_row, cx, &mut self.key)?;
                     cx.evaluated();
@@ -349,6 +351,7 @@ impl Operator for HashJoinOp {
                     }
                 }
                 HashState::Leftover(at) => {
+                    cx.tick()?;
                     let Some(met) = self.met.get(at) else {
                         self.state = HashState::Done;
                         continue;

@@ -84,6 +84,7 @@ impl Operator for Limit {
             }
             if *skip > 0 {
                 *skip -= 1;
+                cx.tick()?;
                 continue;
             }
             *give -= 1;

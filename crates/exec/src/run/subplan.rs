@@ -26,6 +26,15 @@ pub struct SubPlan {
     run: Run,
     row: Row,
     kept: Kept,
+    /// A comparison with ANY or ALL of the rows that its turn ended in the middle of.
+    walk: Option<Walk>,
+}
+
+/// How far the rows were compared, with what, and whether one's answer was NULL.
+struct Walk {
+    values: Vec<Datum>,
+    at: usize,
+    unknown: bool,
 }
 
 enum Run {
@@ -44,6 +53,7 @@ impl SubPlan {
             run: Run::Fresh,
             row: Row::new(),
             kept: Kept::default(),
+            walk: None,
         }
     }
 
@@ -60,6 +70,7 @@ impl SubPlan {
         if self.args != args {
             self.args = args;
             self.run = Run::Fresh;
+            self.walk = None;
             self.kept.release(cx);
         }
     }
@@ -120,12 +131,13 @@ pub fn eval(sub: &SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let outside = cx.env.effects.enter();
     let complete = plan.complete(enough(&sub.kind), cx);
     cx.env.effects.leave(outside);
-    let answer = complete.and_then(|()| answer(sub, plan.rows(), row, cx));
+    let answer = complete.and_then(|()| answer(sub, &mut plan, row, cx));
     cx.subplans[slot] = Some(plan);
     answer
 }
 
-fn answer(sub: &SubPlanRef, rows: &[Row], row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+fn answer(sub: &SubPlanRef, plan: &mut SubPlan, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
+    let rows = plan.rows();
     match &sub.kind {
         SubPlanKind::Exists => Ok(Datum::Bool(!rows.is_empty())),
         SubPlanKind::Scalar => match rows {
@@ -142,8 +154,8 @@ fn answer(sub: &SubPlanRef, rows: &[Row], row: &[Datum], cx: &mut Cx) -> Step<Da
             let items = rows.iter().map(|r| r[0].clone()).collect();
             Ok(Datum::array(Array::from_items(element, items)))
         }
-        SubPlanKind::Any { left, compare } => quantified(left, compare, rows, row, cx, false),
-        SubPlanKind::All { left, compare } => quantified(left, compare, rows, row, cx, true),
+        SubPlanKind::Any { left, compare } => quantified(left, compare, plan, row, cx, false),
+        SubPlanKind::All { left, compare } => quantified(left, compare, plan, row, cx, true),
     }
 }
 
@@ -151,7 +163,7 @@ fn answer(sub: &SubPlanRef, rows: &[Row], row: &[Datum], cx: &mut Cx) -> Step<Da
 fn quantified(
     left: &[Expr],
     compare: &[&'static SqlOperator],
-    rows: &[Row],
+    plan: &mut SubPlan,
     row: &[Datum],
     cx: &mut Cx,
     all: bool,
@@ -160,8 +172,10 @@ fn quantified(
     for expr in left {
         values.push(eval_expr(expr, row, cx)?);
     }
-    let mut unknown = false;
-    for candidate in rows {
+    // The same values again: the walk whose turn was over goes on.
+    let walk = plan.walk.take().filter(|walk| walk.values == values);
+    let (begin, mut unknown) = walk.map_or((0, false), |walk| (walk.at, walk.unknown));
+    for (at, candidate) in plan.rows().iter().enumerate().skip(begin) {
         let mut verdict = Datum::Bool(true);
         for ((function, value), other) in compare.iter().zip(&values).zip(candidate) {
             match function.call(&cx.eval, &[value.clone(), other.clone()])? {
@@ -178,7 +192,15 @@ fn quantified(
             Datum::Bool(_) => {}
             _ => unknown = true,
         }
-        cx.tick()?;
+        if let Err(stop) = cx.tick() {
+            let at = at + 1;
+            plan.walk = Some(Walk {
+                values,
+                at,
+                unknown,
+            });
+            return Err(stop);
+        }
     }
     Ok(if unknown {
         Datum::Null
