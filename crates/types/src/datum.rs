@@ -9,8 +9,9 @@ use std::sync::Arc;
 /// A value of any SQL type. Small, and cheap to clone: what is long is shared.
 ///
 /// The type is not part of the value: `text`, `varchar`, `char(n)` (blank-padded, as stored) and `name` are all
-/// `Text`; `oid` and the `reg*` types are `Oid`. `==` is structural, for comparing plans; SQL's equality is a function.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// `Text`; `oid` and the `reg*` types are `Oid`. `==` is structural, for comparing plans: NaN is NaN, and no zero is the other; SQL's
+/// equality is a function.
+#[derive(Clone, Debug, Default)]
 pub enum Datum {
     #[default]
     Null,
@@ -49,6 +50,38 @@ pub enum Datum {
     Record(Arc<Record>),
     /// Where a value too large for its row is kept. Only rows hold it; whoever reads the row fetches the value.
     External([u8; 16]),
+}
+
+impl PartialEq for Datum {
+    fn eq(&self, other: &Datum) -> bool {
+        use Datum as D;
+        match (self, other) {
+            (D::Null, D::Null) => true,
+            (D::Bool(a), D::Bool(b)) => a == b,
+            (D::Int2(a), D::Int2(b)) => a == b,
+            (D::Int4(a), D::Int4(b)) | (D::Date(a), D::Date(b)) => a == b,
+            (D::Int8(a), D::Int8(b))
+            | (D::Time(a), D::Time(b))
+            | (D::Timestamp(a), D::Timestamp(b))
+            | (D::TimestampTz(a), D::TimestampTz(b)) => a == b,
+            (D::Float4(a), D::Float4(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+            (D::Float8(a), D::Float8(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+            (D::Numeric(a), D::Numeric(b)) => a == b,
+            (D::Text(a), D::Text(b)) | (D::Json(a), D::Json(b)) => a == b,
+            (D::Bytea(a), D::Bytea(b)) => a == b,
+            (D::Char(a), D::Char(b)) => a == b,
+            (D::TimeTz(a), D::TimeTz(b)) => a == b,
+            (D::Interval(a), D::Interval(b)) => a == b,
+            (D::Uuid(a), D::Uuid(b)) | (D::External(a), D::External(b)) => a == b,
+            (D::Oid(a), D::Oid(b)) => a == b,
+            (D::Tid(a), D::Tid(b)) => a == b,
+            (D::Array(a), D::Array(b)) => a == b,
+            (D::Enum(a), D::Enum(b)) => a == b,
+            (D::Jsonb(a), D::Jsonb(b)) => a == b,
+            (D::Record(a), D::Record(b)) => a == b,
+            _ => false,
+        }
+    }
 }
 
 // A row of values is moved and cloned in every operator.

@@ -114,7 +114,9 @@ impl Shape {
                     let plain = bytes.get(end).is_none_or(|b| !is_word(*b) && *b != b'.');
                     let lift =
                         plain && before == Before::Open && !after_by && open.last() != Some(&false);
-                    let value = sql[at..end].parse::<i64>().ok().filter(|_| lift);
+                    // What is an int4 only with its sign stays with it.
+                    let value = sql[at..end].parse::<i64>().ok();
+                    let value = value.filter(|v| lift && *v != -i64::from(i32::MIN));
                     if let Some(value) = value {
                         let (datum, ty) = match i32::try_from(value) {
                             Ok(small) => (Datum::Int4(small), SqlType::INT4),
@@ -259,6 +261,7 @@ mod tests {
             "select a from t limit 5",
             "select cast(a as numeric(10,2)) from t",
             "select 1.5, 1e3 from t",
+            "select -2147483648",
             "select '2020-01-01'::date - 5",
             "select a from t where b = $1 and c = 5",
             "select a -- 5\n from t where b = 5",

@@ -230,9 +230,10 @@ fn label(node: &Node) -> Option<(String, bool)> {
     match node {
         Node::Column(parts) => parts.last().map(|n| (n.clone(), STRONG)),
         Node::Field { name, .. } => Some((name.clone(), STRONG)),
-        Node::Subscript { arg, .. } | Node::Slice { arg, .. } | Node::Collate { arg, .. } => {
-            label(&arg.node)
-        }
+        Node::Subscript { arg, .. }
+        | Node::Slice { arg, .. }
+        | Node::Parenthesised(arg)
+        | Node::Collate { arg, .. } => label(&arg.node),
         Node::Call(call) => Some((
             call.label
                 .map_or(call.name.last().to_string(), str::to_string),

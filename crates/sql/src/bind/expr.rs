@@ -226,6 +226,7 @@ impl Binder<'_> {
                     ty,
                 })))
             }
+            Node::Parenthesised(arg) => self.expr(arg, scope),
             Node::Slice { .. } => self.items(ast, scope),
             // Subscripts that follow each other are of one array's dimensions.
             Node::Subscript { arg, .. }

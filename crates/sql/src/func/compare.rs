@@ -47,6 +47,8 @@ fn compare_other(a: &Datum, b: &Datum) -> Ordering {
         (Jsonb(a), Jsonb(b)) => a.compare(b),
         (Enum(a), Enum(b)) => a.place.total_cmp(&b.place),
         (Array(a), Array(b)) => arrays(a, b),
+        // Fields of rows alone come here: what rows hold is not known before.
+        (Json(a), Json(b)) => a.as_bytes().cmp(b.as_bytes()),
         (Record(a), Record(b)) => a
             .values
             .iter()

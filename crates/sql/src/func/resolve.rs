@@ -429,6 +429,9 @@ pub fn resolve_call(given: &Given<'_>) -> Result<Resolved> {
     if unknown || ret == oid::ANYELEMENT || ret == oid::ANYARRAY {
         return Err(unknown_polymorphic());
     }
+    if COMPARES_ITEMS.contains(&name) {
+        must_be_ordered(name, &declared, &arg_types)?;
+    }
     Ok(Resolved {
         callee: chosen.item,
         arg_types,
@@ -437,6 +440,46 @@ pub fn resolve_call(given: &Given<'_>) -> Result<Resolved> {
         ret,
         variadic_from: chosen.variadic_from,
     })
+}
+
+/// Functions that compare the items of the arrays given to them.
+const COMPARES_ITEMS: &[&str] = &[
+    "array_eq",
+    "array_ge",
+    "array_gt",
+    "array_le",
+    "array_lt",
+    "array_ne",
+    "array_position",
+    "array_positions",
+    "array_remove",
+    "array_replace",
+    "array_sort",
+    "arraycontained",
+    "arraycontains",
+    "arrayoverlap",
+    "btarraycmp",
+    "max",
+    "min",
+    "width_bucket",
+];
+
+/// 42883 where arrays of any type were asked for, and given are arrays of items that nothing compares.
+fn must_be_ordered(name: &str, declared: &[Oid], given: &[Oid]) -> Result<()> {
+    for (declared, given) in declared.iter().zip(given) {
+        let any_array = matches!(*declared, oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY);
+        let items = element_of(*given).filter(|_| any_array);
+        if let Some(items @ (oid::JSON | oid::JSONPATH)) = items {
+            let sorts = ["<", "<=", ">", ">=", "max", "min", "width_bucket"].contains(&name);
+            let what = match sorts || name.ends_with("sort") || name.ends_with("cmp") {
+                true => "a comparison function",
+                false => "an equality operator",
+            };
+            let message = format!("could not identify {what} for type {}", type_name(items));
+            return Err(Error::new(state::UNDEFINED_FUNCTION, message));
+        }
+    }
+    Ok(())
 }
 
 fn is_compatible_family(ty: Oid) -> bool {
@@ -534,6 +577,12 @@ pub fn resolve_operator(name: &str, left: Option<Oid>, right: Oid) -> Result<Res
     let operator = candidates[index].item;
     let mut types = candidates[index].args.clone();
     let ret = actualize(&mut types, &operands, operator.ret).ok_or_else(undefined)?;
+    if matches!(
+        operator.name,
+        "=" | "<>" | "<" | "<=" | ">" | ">=" | "@>" | "<@" | "&&"
+    ) {
+        must_be_ordered(operator.name, &candidates[index].args, &types)?;
+    }
     let right = types[types.len() - 1];
     let left = if types.len() == 2 {
         types[0]

@@ -445,11 +445,17 @@ fn scientific(value: &Numeric, t: &Template) -> Result<String> {
         exponent = 0;
     }
     let scaled = |exponent: i64| -> Result<Numeric> {
-        let shift = format!("1e{}", -exponent);
-        let shift: Numeric = shift
-            .parse()
-            .map_err(|_| Error::internal("no power of ten"))?;
-        Ok(value.mul(&shift)?.round(t.after as i32))
+        // Without the digits that will not be shown, each step is exact; a numeric has no more than 16383 places.
+        let mut scaled = value.round((t.after as i64 - exponent) as i32);
+        let mut left = exponent;
+        while left != 0 {
+            let step = left.clamp(-16_000, 16_000);
+            let shift = format!("1e{}", -step).parse::<Numeric>();
+            let shift = shift.map_err(|_| Error::internal("no power of ten"))?;
+            scaled = scaled.mul(&shift)?;
+            left -= step;
+        }
+        Ok(scaled.round(t.after as i32))
     };
     let mut mantissa = scaled(exponent)?;
     if mantissa.abs().compare(&Numeric::from(10i64)).is_ge() {

@@ -237,9 +237,17 @@ pub fn enum_label(ctx: &EvalContext<'_>, value: &EnumValue) -> String {
     found.map_or_else(String::new, |l| l.name.clone())
 }
 
+/// `-` stands for no object, but where it is an operator's name.
+fn no_object(kind: ObjectKind) -> u8 {
+    match kind {
+        ObjectKind::Operator | ObjectKind::OperatorWithArguments => b'0',
+        _ => b'-',
+    }
+}
+
 /// A `reg*` value: `-`, a number, or a name the catalog knows.
 fn parse_object(ctx: &EvalContext<'_>, text: &str, kind: ObjectKind) -> Result<Datum> {
-    if text == "-" {
+    if text.as_bytes() == [no_object(kind)] {
         return Ok(Datum::Oid(0));
     }
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
@@ -289,7 +297,7 @@ pub fn output_text(ctx: &EvalContext<'_>, value: &Datum, ty: SqlType, out: &mut 
 
 fn write_object(ctx: &EvalContext<'_>, object: u32, kind: ObjectKind, out: &mut Vec<u8>) {
     if object == 0 {
-        out.push(b'-');
+        out.push(no_object(kind));
         return;
     }
     match ctx.host.object_name(kind, Oid(object)) {

@@ -818,7 +818,17 @@ impl Parser<'_> {
 /// One parenthesised expression is itself; several are a row.
 fn parenthesised(mut fields: Vec<Expr>, pos: Pos) -> Expr {
     match fields.len() {
-        1 => fields.remove(0),
+        1 => match fields.remove(0) {
+            subscripts
+                if matches!(subscripts.node, Node::Subscript { .. } | Node::Slice { .. }) =>
+            {
+                Expr {
+                    pos: subscripts.pos,
+                    node: Node::Parenthesised(Box::new(subscripts)),
+                }
+            }
+            other => other,
+        },
         _ => Expr {
             node: Node::Row {
                 fields,

@@ -312,6 +312,7 @@ impl Expr {
             }
             Node::Call(call) => call.for_each_operand(f),
             Node::Json(json) => json.for_each_operand(f),
+            Node::Parenthesised(arg) => f(arg),
             Node::Slice { arg, from, to } => {
                 f(arg);
                 from.iter().chain(to).for_each(|e| f(e));
