@@ -57,6 +57,29 @@ fn fields(def: &TypeDef) -> impl Iterator<Item = &ColumnDef> {
 }
 
 impl Binder<'_> {
+    /// A column of a composite type, as one of the relation that the type has.
+    pub(super) fn composite_column(&mut self, name: &ast::Name, column: &str) -> Result<Target> {
+        let def = self.made_type(name);
+        let found = def.and_then(|def| Some((made::serial(def.oid)?, def.fields.clone()?, def)));
+        let Some((relation, fields, def)) = found else {
+            let message = format!("relation \"{name}\" does not exist");
+            return Err(Error::new(state::UNDEFINED_TABLE, message));
+        };
+        self.must_own(def.owner, "type", &def.name)?;
+        let place = fields.iter().position(|c| c.name == column && !c.dropped);
+        let Some(place) = place else {
+            let message = format!(
+                "column \"{column}\" of relation \"{}\" does not exist",
+                def.name
+            );
+            return Err(Error::new(state::UNDEFINED_COLUMN, message));
+        };
+        Ok(Target {
+            kind: TargetKind::ViewColumn(place as u16 + 1),
+            oid: relation,
+        })
+    }
+
     /// A whole row of a table as a value of the table's row type.
     pub(super) fn as_row_type(&self, row: Expr, table: Oid) -> Expr {
         match made::composite_oid(table).filter(|_| table != Oid::NONE) {

@@ -711,6 +711,11 @@ impl Binder<'_> {
                     oid: view.oid,
                 })
             }
+            ObjectKind::Column
+                if self.find_relation(name)?.is_none() && self.made_type(name).is_some() =>
+            {
+                self.composite_column(name, column.unwrap_or(""))
+            }
             ObjectKind::Column => {
                 let Some(table) = self.owned_table(name, false)? else {
                     return Err(Error::internal("a table that was found is gone"));

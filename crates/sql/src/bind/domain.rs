@@ -282,7 +282,7 @@ impl Binder<'_> {
         let cast = self.try_coerce(bound, base, CastContext::Assignment, source.expr.pos)?;
         match cast {
             Some(value) if value.is_null_const() => Ok(None),
-            Some(value) => Ok(Some(self.default_text(&value, base, source))),
+            Some(value) => Ok(Some(self.text_of_default(&value, base, source))),
             None => {
                 let message = format!(
                     "column \"\" is of type {} but default expression is of type {}",
@@ -372,6 +372,9 @@ impl Binder<'_> {
                     return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1));
                 }
             }
+        }
+        if !has_default {
+            of.default = self.domain_default(of.over);
         }
         Ok(Ddl::CreateDomain(TypeDef {
             oid: Oid::NONE,

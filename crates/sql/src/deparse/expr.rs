@@ -1,5 +1,6 @@
 //! Expressions, with PostgreSQL's parentheses.
 
+use throng_types::sqltype::made;
 use throng_types::{Datum, Oid, SqlType, oid};
 
 use super::json::is_test;
@@ -447,6 +448,8 @@ impl Writer<'_> {
                 let text = self.bare_constant(value, *ty);
                 self.push(&text);
             }
+            // A row that becomes a composite type's value is written as one.
+            Expr::Row(..) if made::is_composite(to.oid) => self.expr(arg),
             _ => {
                 self.wrapped(|w| w.operand_of(arg, parent));
             }

@@ -186,15 +186,6 @@ impl Writer<'_> {
         self.push(clause);
     }
 
-    /// Another line, or a blank where there are none.
-    fn json_line(&mut self, by: i32) {
-        if self.style.pretty {
-            self.line("", 0, 0, by);
-        } else if !self.out.ends_with('(') {
-            self.push(" ");
-        }
-    }
-
     /// JSON_TABLE in FROM; each level of columns is set in further.
     pub(super) fn json_table(&mut self, args: &[Expr]) {
         let Some(spec) = table_spec(args) else {
@@ -207,17 +198,17 @@ impl Writer<'_> {
         let indent = self.indent;
         self.push("JSON_TABLE(");
         self.indent += super::LIST;
-        self.json_line(0);
+        self.line("", 0, 0, 0);
         self.expr(raw(&args[0]));
         self.push(", ");
         self.json_row_path(&spec.root);
         if !spec.passing.is_empty() {
-            self.json_line(0);
+            self.line("", 0, 0, 0);
             self.push("PASSING");
             self.indent += super::LIST;
             for (i, (name, value)) in spec.passing.iter().zip(&args[1..]).enumerate() {
                 self.push(if i > 0 { "," } else { "" });
-                self.json_line(0);
+                self.line("", 0, 0, 0);
                 self.expr(passed(value));
                 self.push(" AS ");
                 self.ident(name);
@@ -231,9 +222,7 @@ impl Writer<'_> {
             ""
         });
         self.indent = indent;
-        if self.style.pretty {
-            self.json_line(0);
-        }
+        self.line("", 0, 0, 0);
         self.push(")");
     }
 
@@ -244,12 +233,12 @@ impl Writer<'_> {
     }
 
     fn json_columns(&mut self, spec: &TableSpec, plan: &Plan, args: &[Expr]) {
-        self.json_line(0);
+        self.line("", 0, 0, 0);
         self.push("COLUMNS (");
         self.indent += super::LIST;
         for (i, (at, column)) in plan.columns.iter().enumerate() {
             self.push(if i > 0 { "," } else { "" });
-            self.json_line(0);
+            self.line("", 0, 0, 0);
             let (name, ty) = &spec.columns[*at];
             self.ident(name);
             match column {
@@ -267,15 +256,13 @@ impl Writer<'_> {
             } else {
                 ""
             });
-            self.json_line(0);
+            self.line("", 0, 0, 0);
             self.push("NESTED PATH ");
             self.json_row_path(nested);
             self.json_columns(spec, nested, args);
         }
         self.indent -= super::LIST;
-        if self.style.pretty {
-            self.json_line(0);
-        }
+        self.line("", 0, 0, 0);
         self.push(")");
     }
 

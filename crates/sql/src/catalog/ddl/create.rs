@@ -332,7 +332,7 @@ impl Run<'_> {
                     table,
                     name.clone(),
                     kind,
-                    !new.not_valid,
+                    fresh || !new.not_valid,
                     (new.deferral, new.lineage),
                 );
                 if !fresh && !new.not_valid {

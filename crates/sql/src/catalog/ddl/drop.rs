@@ -501,6 +501,16 @@ impl Run<'_> {
             self.work(Work::DropFile(file));
         }
         self.drop_comments(oid, None);
+        if let Some(relation) = made::serial(oid).filter(|_| made::is_composite(oid)) {
+            self.drop_comments(relation, None);
+        }
+        // A schema takes the default privileges in it along.
+        let defaults = self.catalog().all_default_privileges().iter();
+        let within: Vec<Oid> = defaults
+            .filter(|d| d.schema == oid)
+            .map(|d| d.oid)
+            .collect();
+        within.into_iter().for_each(|d| self.edit.delete(d));
         self.edit.delete(oid);
     }
 

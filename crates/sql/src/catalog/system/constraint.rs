@@ -7,7 +7,7 @@ use super::{Rows, SystemState, definition, row};
 use crate::catalog::builtin::class;
 use crate::catalog::{
     Catalog, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage, TableDef,
-    ViewDef, builtin,
+    TypeDef, ViewDef, builtin,
 };
 use crate::func::operators_named;
 
@@ -193,14 +193,14 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
 }
 
 /// An object or a part of it: catalog, oid, column or 0.
-type Address = (Oid, Oid, u16);
+pub(super) type Address = (Oid, Oid, u16);
 
 fn relation(oid: Oid, column: u16) -> Address {
     (class::RELATION, oid, column)
 }
 
 /// How a dependency came to be: `n` plain, `a` goes with the other, `i` is a part of the other.
-fn dependency(from: Address, to: Address, how: u8) -> Vec<Datum> {
+pub(super) fn dependency(from: Address, to: Address, how: u8) -> Vec<Datum> {
     row![
         from.0,
         from.1,
@@ -219,6 +219,12 @@ fn constraint_dependencies(catalog: &Catalog, c: &ConstraintDef, rows: &mut Rows
     }
     if let Some(index) = c.index() {
         rows.push(dependency(relation(index, 0), own, b'i'));
+        let above = catalog.index(index).and_then(|i| i.parent);
+        let above = above.and_then(|i| catalog.index(i));
+        if let Some(whole) = above.and_then(|i| i.constraint) {
+            rows.push(dependency(own, (class::CONSTRAINT, whole, 0), b'P'));
+            rows.push(dependency(own, relation(c.table, 0), b'S'));
+        }
     }
     if let Some(key) = c.foreign_key() {
         for column in &key.ref_columns {
@@ -231,6 +237,11 @@ fn constraint_dependencies(catalog: &Catalog, c: &ConstraintDef, rows: &mut Rows
 fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     let own = relation(table.oid, 0);
     rows.push(dependency(own, (class::NAMESPACE, table.schema, 0), b'n'));
+    let part = table.bound.is_some();
+    for parent in &table.parents {
+        let how = if part { b'a' } else { b'n' };
+        rows.push(dependency(own, relation(*parent, 0), how));
+    }
     for (attnum, column) in table.live_columns() {
         let shown = column.shown_type();
         if made::is_made(shown) {
@@ -259,6 +270,13 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     }
     for constraint in catalog.constraints_of(table.oid) {
         constraint_dependencies(catalog, constraint, rows);
+    }
+    for index in catalog.indexes_of(table.oid) {
+        if let Some(whole) = index.parent {
+            let own = relation(index.oid, 0);
+            rows.push(dependency(own, relation(whole, 0), b'P'));
+            rows.push(dependency(own, relation(table.oid, 0), b'S'));
+        }
     }
     for index in catalog
         .indexes_of(table.oid)
@@ -297,8 +315,26 @@ fn view_dependencies(catalog: &Catalog, view: &ViewDef, rows: &mut Rows) {
     }
 }
 
+/// The columns of a composite type's relation depend on their types, and the relation is a part of the type.
+fn field_dependencies(def: &TypeDef, rows: &mut Rows) {
+    let (Some(fields), Some(serial)) = (&def.fields, made::serial(def.oid)) else {
+        return;
+    };
+    rows.push(dependency(
+        relation(serial, 0),
+        (class::TYPE, def.oid, 0),
+        b'i',
+    ));
+    for (field, attnum) in fields.iter().zip(1..) {
+        if made::is_made(field.ty.oid) {
+            let ty = (class::TYPE, field.ty.oid, 0);
+            rows.push(dependency(relation(serial, attnum), ty, b'n'));
+        }
+    }
+}
+
 pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let mut rows = Rows::new();
+    let mut rows = super::extension::members();
     for table in catalog.tables() {
         table_dependencies(catalog, table, &mut rows);
     }
@@ -310,6 +346,7 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         rows.push(dependency(own, (class::NAMESPACE, def.schema, 0), b'n'));
         let array = (class::TYPE, made::array_oid(def.oid), 0);
         rows.push(dependency(array, own, b'i'));
+        field_dependencies(def, &mut rows);
         if let Some(domain) = &def.domain {
             if let Some(over) = domain.over {
                 rows.push(dependency(own, (class::TYPE, over, 0), b'n'));

@@ -4,9 +4,10 @@ use throng_types::sqltype::made;
 use throng_types::{Datum, Oid};
 
 use super::info_relation::{Described, catalog_name, describe, schema_name, type_name};
+use super::relation::privileges;
 use super::{Rows, SystemState, row, types};
 use crate::bind::shown_check;
-use crate::catalog::{Catalog, ColumnDef, Domain, DomainCheck, TypeDef};
+use crate::catalog::{Catalog, ColumnDef, Domain, DomainCheck, TypeDef, builtin};
 
 fn domains_of(catalog: &Catalog) -> impl Iterator<Item = (&TypeDef, &Domain)> {
     let all = catalog.made_types().into_iter();
@@ -193,13 +194,21 @@ mod place {
     pub const NOT_NULL: usize = 24;
     pub const BASE: usize = 25;
     pub const TYPMOD: usize = 26;
+    pub const COLLATION: usize = 28;
+    pub const DEFAULT_EXPR: usize = 29;
     pub const DEFAULT: usize = 30;
+    pub const PRIVILEGES: usize = 31;
 }
 const DOMAIN_IN: Oid = Oid(2597);
 const DOMAIN_RECV: Oid = Oid(2598);
 
 /// The `pg_type` row of a domain, made of that of its base type under the domain's name.
-pub(super) fn type_row(mut row: Vec<Datum>, def: &TypeDef, domain: &Domain) -> Vec<Datum> {
+pub(super) fn type_row(
+    mut row: Vec<Datum>,
+    catalog: &Catalog,
+    def: &TypeDef,
+    domain: &Domain,
+) -> Vec<Datum> {
     row[place::OID] = def.oid.into();
     row[place::RELATION] = Oid::NONE.into();
     row[place::ARRAY] = made::array_oid(def.oid).into();
@@ -212,6 +221,11 @@ pub(super) fn type_row(mut row: Vec<Datum>, def: &TypeDef, domain: &Domain) -> V
     row[place::NOT_NULL] = domain.not_null.is_some().into();
     row[place::BASE] = domain.over.unwrap_or(domain.base.oid).into();
     row[place::TYPMOD] = domain.base.typmod.into();
+    if domain.collation.is_some() {
+        row[place::COLLATION] = builtin::C_COLLATION.into();
+    }
+    row[place::DEFAULT_EXPR] = domain.default.clone().into();
     row[place::DEFAULT] = domain.default.clone().into();
+    row[place::PRIVILEGES] = privileges(catalog, builtin::class::TYPE, def.oid, 0);
     row
 }

@@ -9,6 +9,7 @@ mod columns;
 mod constraint;
 pub mod definition;
 pub mod domain;
+mod extension;
 mod info_constraint;
 mod info_privilege;
 mod info_relation;

@@ -234,7 +234,7 @@ pub(super) fn pg_type(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         if let Some(domain) = &def.domain {
             let base = type_info(domain.base.oid);
             let row = base.map(|b| named_type_row(&b, &def.name, def.schema, def.owner));
-            rows.extend(row.map(|row| super::domain::type_row(row, def, domain)));
+            rows.extend(row.map(|row| super::domain::type_row(row, catalog, def, domain)));
         }
         let info = type_info(def.oid).filter(|_| def.domain.is_none());
         rows.extend(info.map(|i| {

@@ -94,7 +94,7 @@ relations! {
         oid: OID, evtname: NAME, evtevent: NAME, evtowner: OID, evtfoid: OID, evtenabled: CHAR,
         evttags: TEXT_ARRAY,
     }
-    3079 pg_extension {
+    3079 pg_extension in extension {
         oid: OID, extname: NAME, extowner: OID, extnamespace: OID, extrelocatable: BOOL,
         extversion: TEXT, extconfig: OID_ARRAY, extcondition: TEXT_ARRAY,
     }
