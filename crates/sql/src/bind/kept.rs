@@ -58,13 +58,15 @@ pub fn kept_again(
 
 impl Binder<'_> {
     /// The text to keep of a default, which is cast already to the type that it is for.
-    pub(super) fn default_text(
+    pub(super) fn text_of_default(
         &mut self,
         value: &Expr,
         ty: SqlType,
         source: &ast::Source,
     ) -> String {
-        let (text, _) = stored_expr(self.ctx, value);
+        let Ok((text, _)) = stored_expr(self.ctx, value) else {
+            return source.text.clone();
+        };
         let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
         let again = self.kept_default(&text, ty);
         self.search_path = path;

@@ -551,7 +551,7 @@ impl Binder<'_> {
         };
         column.sequence = sequence;
         column.default = match (sequence, nothing && cast.is_null_const()) {
-            (None, false) => Some(self.default_text(&cast, column.ty, source)),
+            (None, false) => Some(self.text_of_default(&cast, column.ty, source)),
             _ => None,
         };
         self.in_domain(cast, column.domain)

@@ -483,10 +483,14 @@ impl Binder<'_> {
             .eq(view.columns.iter().map(|c| c.ty));
         match same {
             true => Ok(query),
-            false => Err(Error::internal(format!(
-                "the columns of view \"{}\" are not what they were",
-                view.name
-            ))),
+            // A function in it gives other columns since a column of its row type was dropped.
+            false => {
+                let message = format!(
+                    "the columns of view \"{}\" are not what they were",
+                    view.name
+                );
+                Err(Error::new(state::UNDEFINED_COLUMN, message))
+            }
         }
     }
 }

@@ -46,8 +46,7 @@ impl Run<'_> {
                 continue;
             };
             let kept = (&**text, Kept::Default(was));
-            let again =
-                bind::kept_again(kept, old, before, self.edit.catalog(), self.host.eval());
+            let again = bind::kept_again(kept, old, before, self.edit.catalog(), self.host.eval());
             let again = again.map_err(|e| lost(&e))?;
             changed |= column.default.as_ref() != Some(&again);
             column.default = Some(again);
