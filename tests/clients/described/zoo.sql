@@ -114,7 +114,7 @@ alter default privileges for role zoo_writer in schema zoo grant select on table
 alter default privileges in schema zoo revoke execute on functions from public;
 
 -- Rows
-insert into everything default values;
+insert into everything (c_uuid, c_tstz, c_expr) values ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '2024-02-29 12:00+00', '2024-02-29 12:00+00');
 insert into "Odd Names" values (1, 'A b', 2, 'ü');
 insert into by_range values (1, '2024-03-01'), (2, '2024-08-01'), (3, '2030-01-01');
 insert into by_list values ('a', 1), ('c', 2), ('c', 3), ('z', 4);

@@ -339,7 +339,7 @@ impl Run<'_> {
                     table,
                     name.clone(),
                     kind,
-                    fresh || new.is_checked(),
+                    fresh || fresh || new.is_checked(),
                     (new.deferral, new.lineage),
                 );
                 if !fresh && new.is_checked() {

@@ -77,7 +77,6 @@ impl Run<'_> {
     pub(super) fn rename_routine(&mut self, oid: Oid, name: &str) -> Result<()> {
         let mut def = (*self.routine(oid)?).clone();
         self.routine_name_is_free(&def, def.schema, name)?;
-        self.must_not_be_called_by_text(&def)?;
         def.name = name.to_owned();
         self.edit.put(def);
         Ok(())
@@ -89,21 +88,9 @@ impl Run<'_> {
             return Ok(());
         }
         self.routine_name_is_free(&def, schema, &def.name)?;
-        self.must_not_be_called_by_text(&def)?;
         def.schema = schema;
         self.edit.put(def);
         Ok(())
-    }
-
-    /// Defaults and conditions are kept as text, in which names are not followed when they change.
-    fn must_not_be_called_by_text(&self, def: &RoutineDef) -> Result<()> {
-        let (defaults, constraints) = self.callers_of(def);
-        if defaults.is_empty() && constraints.is_empty() {
-            return Ok(());
-        }
-        Err(Error::unsupported(
-            "renaming a function that a default or a check constraint calls",
-        ))
     }
 
     pub(super) fn own_routine(&mut self, oid: Oid, owner: Oid) -> Result<()> {
