@@ -655,7 +655,7 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             index.primary,
             false,
             !catalog.is_deferrable(index.oid),
-            false,
+            index.clustered,
             true,
             false,
             true,
