@@ -621,7 +621,9 @@ impl Planner<'_> {
             _ => join_rows(kind, left.rows(), right.rows(), false),
         };
         let again = if kept {
-            right.rows() * cost::OPERATOR
+            // Each pair of rows is put together and its conditions are looked at.
+            let conditions = on.as_ref().map_or(1.0, operators);
+            right.rows() * (cost::TUPLE + conditions * cost::OPERATOR)
         } else {
             right.plan.cost.total
         };
@@ -701,6 +703,14 @@ impl Planner<'_> {
             columns: joined.columns,
             order: Vec::new(),
         })
+    }
+}
+
+/// How many operators a condition asks, about.
+fn operators(condition: &Expr) -> f64 {
+    match condition {
+        Expr::And(parts) | Expr::Or(parts) => parts.iter().map(operators).sum(),
+        _ => 1.0,
     }
 }
 
