@@ -116,24 +116,14 @@ impl Session {
         Ok(())
     }
 
-    async fn cluster_one(
-        &mut self,
-        table: Oid,
-        index: Oid,
-        client: &mut dyn Client,
-    ) -> Result<()> {
+    async fn cluster_one(&mut self, table: Oid, index: Oid, client: &mut dyn Client) -> Result<()> {
         let order = Some(index);
         let (_, notices) = self.define(&Ddl::Repack { table, order }).await?;
         self.notices(notices, client);
         Ok(())
     }
 
-    fn may_cluster(
-        &self,
-        catalog: &Catalog,
-        relation: &Relation,
-        client: &mut dyn Client,
-    ) -> bool {
+    fn may_cluster(&self, catalog: &Catalog, relation: &Relation, client: &mut dyn Client) -> bool {
         if catalog.relation_rights(self.role.oid, relation, right::MAINTAIN) != 0 {
             return true;
         }

@@ -480,7 +480,10 @@ impl Planner<'_> {
         if is_table && kind != JoinKind::Full && self.ctx.enable_nestloop && !on.is_empty() {
             // The inner side by key: conditions on both sides become conditions on it, the left's columns parameters.
             let mut all = own.clone();
-            all.extend(on.iter().map(|c| as_any(c, &unit.rels).unwrap_or_else(|| c.clone())));
+            all.extend(
+                on.iter()
+                    .map(|c| as_any(c, &unit.rels).unwrap_or_else(|| c.clone())),
+            );
             let before = (self.next_plan, self.next_param, self.subplans.len());
             let shared = self.shared.clone();
             let (right, free) = self.attached(|p| p.unit(unit, all, &Wanted::default()))?;

@@ -4,8 +4,8 @@ use throng_buffer::{Ring, retry_blocking};
 
 use super::changes::{insert, moved};
 use super::{Ctx, Snap, Txns, World};
-use crate::heap::Kept;
 use crate::RowLockMode::NoKeyUpdate;
+use crate::heap::Kept;
 
 fn rows(world: &World, vis: &Snap<'_>) -> Vec<Vec<u8>> {
     let batch = world.scan(vis);
@@ -41,7 +41,14 @@ fn every_snapshot_sees_in_the_copy_what_it_saw() {
     a.commit();
     let first = txns.snapshot();
     let b = txns.begin();
-    moved(retry_blocking(|| world.heap.update(&b, tids[0], &[10; 100], NoKeyUpdate, true)).unwrap());
+    moved(
+        retry_blocking(|| {
+            world
+                .heap
+                .update(&b, tids[0], &[10; 100], NoKeyUpdate, true)
+        })
+        .unwrap(),
+    );
     retry_blocking(|| world.heap.delete(&b, tids[1])).unwrap();
     b.commit();
     let second = txns.snapshot();
