@@ -624,9 +624,12 @@ impl Planner<'_> {
             _ => join_rows(kind, left.rows(), right.rows(), false),
         };
         let again = if kept {
-            // Each pair of rows is put together and its conditions are looked at.
-            let conditions = on.as_ref().map_or(1.0, operators);
-            right.rows() * (cost::TUPLE + conditions * cost::OPERATOR)
+            let pair = match left.rows() * right.rows() <= MOST_PAIRS {
+                true => cost::OPERATOR,
+                // Beyond that the work on each pair decides what is to be done.
+                false => cost::TUPLE + on.as_ref().map_or(1.0, operators) * cost::OPERATOR,
+            };
+            right.rows() * pair
         } else {
             right.plan.cost.total
         };
