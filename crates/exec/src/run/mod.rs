@@ -25,6 +25,7 @@ pub mod join;
 pub mod limit;
 pub mod lock;
 pub mod part;
+mod quantified;
 pub mod recursive;
 mod replace;
 pub mod routine;

@@ -16,6 +16,7 @@ use super::context::Kept;
 use super::eval::{eval as eval_expr, show};
 use super::hashed::row_bytes;
 use super::limit::Values;
+use super::quantified::{Answers, Question};
 use super::{BoxOperator, Cx, Operator, Row, Step};
 
 /// A subquery's operators and what is known of its answer.
@@ -25,16 +26,8 @@ pub struct SubPlan {
     args: Vec<Datum>,
     run: Run,
     row: Row,
+    answers: Answers,
     kept: Kept,
-    /// A comparison with ANY or ALL of the rows that its turn ended in the middle of.
-    walk: Option<Walk>,
-}
-
-/// How far the rows were compared, with what, and whether one's answer was NULL.
-struct Walk {
-    values: Vec<Datum>,
-    at: usize,
-    unknown: bool,
 }
 
 enum Run {
@@ -52,8 +45,8 @@ impl SubPlan {
             args: Vec::new(),
             run: Run::Fresh,
             row: Row::new(),
+            answers: Answers::default(),
             kept: Kept::default(),
-            walk: None,
         }
     }
 
@@ -70,7 +63,7 @@ impl SubPlan {
         if self.args != args {
             self.args = args;
             self.run = Run::Fresh;
-            self.walk = None;
+            self.answers = Answers::default();
             self.kept.release(cx);
         }
     }
@@ -96,7 +89,13 @@ impl SubPlan {
     }
 
     fn rows(&self) -> &[Row] {
-        match &self.run {
+        self.run.rows()
+    }
+}
+
+impl Run {
+    fn rows(&self) -> &[Row] {
+        match self {
             Run::Running(rows) | Run::Finished(rows) => rows,
             Run::Fresh => &[],
         }
@@ -137,7 +136,14 @@ pub fn eval(sub: &SubPlanRef, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
 }
 
 fn answer(sub: &SubPlanRef, plan: &mut SubPlan, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
-    let rows = plan.rows();
+    let SubPlan {
+        run, answers, kept, ..
+    } = plan;
+    let rows = run.rows();
+    let mut quantified = |left: &[Expr], compare: &[&'static SqlOperator], all, cx: &mut Cx| {
+        let question = Question { left, compare, all };
+        answers.answer(&question, rows, row, kept, cx)
+    };
     match &sub.kind {
         SubPlanKind::Exists => Ok(Datum::Bool(!rows.is_empty())),
         SubPlanKind::Scalar => match rows {
@@ -154,59 +160,9 @@ fn answer(sub: &SubPlanRef, plan: &mut SubPlan, row: &[Datum], cx: &mut Cx) -> S
             let items = rows.iter().map(|r| r[0].clone()).collect();
             Ok(Datum::array(Array::from_items(element, items)))
         }
-        SubPlanKind::Any { left, compare } => quantified(left, compare, plan, row, cx, false),
-        SubPlanKind::All { left, compare } => quantified(left, compare, plan, row, cx, true),
+        SubPlanKind::Any { left, compare } => quantified(left, compare, false, cx),
+        SubPlanKind::All { left, compare } => quantified(left, compare, true, cx),
     }
-}
-
-/// `left compare ANY/ALL (rows)`, pairwise and ANDed within a row, with SQL's three values over the rows.
-fn quantified(
-    left: &[Expr],
-    compare: &[&'static SqlOperator],
-    plan: &mut SubPlan,
-    row: &[Datum],
-    cx: &mut Cx,
-    all: bool,
-) -> Step<Datum> {
-    let mut values = Vec::with_capacity(left.len());
-    for expr in left {
-        values.push(eval_expr(expr, row, cx)?);
-    }
-    // The same values again: the walk whose turn was over goes on.
-    let walk = plan.walk.take().filter(|walk| walk.values == values);
-    let (begin, mut unknown) = walk.map_or((0, false), |walk| (walk.at, walk.unknown));
-    for (at, candidate) in plan.rows().iter().enumerate().skip(begin) {
-        let mut verdict = Datum::Bool(true);
-        for ((function, value), other) in compare.iter().zip(&values).zip(candidate) {
-            match function.call(&cx.eval, &[value.clone(), other.clone()])? {
-                Datum::Bool(true) => {}
-                Datum::Bool(false) => {
-                    verdict = Datum::Bool(false);
-                    break;
-                }
-                _ => verdict = Datum::Null,
-            }
-        }
-        match verdict {
-            Datum::Bool(b) if b != all => return Ok(Datum::Bool(b)),
-            Datum::Bool(_) => {}
-            _ => unknown = true,
-        }
-        if let Err(stop) = cx.tick() {
-            let at = at + 1;
-            plan.walk = Some(Walk {
-                values,
-                at,
-                unknown,
-            });
-            return Err(stop);
-        }
-    }
-    Ok(if unknown {
-        Datum::Null
-    } else {
-        Datum::Bool(all)
-    })
 }
 
 /// Reads a WITH query that several may read: it runs as far as its readers ask, its rows are kept.

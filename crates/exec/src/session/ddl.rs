@@ -89,7 +89,10 @@ impl DdlHost for Host<'_> {
             let message = "password encryption failed: unsupported";
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
         }
-        Ok((self.engine.passwords.of_password)(password, self.scram_iterations))
+        Ok((self.engine.passwords.of_password)(
+            password,
+            self.scram_iterations,
+        ))
     }
 
     fn opens(&self, secret: &str, password: &str) -> Option<bool> {

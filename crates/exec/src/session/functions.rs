@@ -95,8 +95,7 @@ impl SessionHost<'_> {
                 Datum::array(Array::from_items(oid::TEXT, items.collect()))
             }
             "pg_notification_queue_usage" => Datum::Float8(self.session.engine.notifier.usage()),
-            // Which node a page's memory is on is not asked for.
-            "pg_jit_available" | "pg_numa_available" => false.into(),
+            "pg_jit_available" => false.into(),
             "pg_trigger_depth" => 0.into(),
             "pg_stat_clear_snapshot" => Datum::VOID,
             "pg_has_role" => self.has_role(args)?,

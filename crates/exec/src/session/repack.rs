@@ -21,7 +21,9 @@ use super::ddl::{Keys, gone};
 use crate::client::Client;
 use crate::large;
 use crate::run::Row;
+use crate::run::context::Env;
 use crate::table::{Index, Table};
+use crate::write::term::Terms;
 
 /// Shows all that a heap holds: one that this transaction has just filled.
 pub(super) struct EveryVersion;
@@ -39,6 +41,13 @@ struct Repacking<'a> {
     txn: &'a throng_txn::Txn,
     live: i64,
     ending: i64,
+}
+
+/// What rows are put in order by.
+struct Order<'a> {
+    index: &'a Index,
+    terms: Option<Terms>,
+    env: Env<'a>,
 }
 
 impl Session {
@@ -60,6 +69,11 @@ impl Session {
             return self.cluster_one(table, index, client).await;
         }
         self.must_be_outside_block("CLUSTER")?;
+        if !covers(&catalog, table, index) {
+            let name = catalog.index(index).map_or("", |i| &i.name);
+            let message = format!("cannot cluster on invalid index \"{name}\"");
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
         let parts = parts_of(&catalog, index);
         self.commit().await?;
         self.cluster_each(parts, false, client).await
@@ -102,24 +116,14 @@ impl Session {
         Ok(())
     }
 
-    async fn cluster_one(
-        &mut self,
-        table: Oid,
-        index: Oid,
-        client: &mut dyn Client,
-    ) -> Result<()> {
+    async fn cluster_one(&mut self, table: Oid, index: Oid, client: &mut dyn Client) -> Result<()> {
         let order = Some(index);
         let (_, notices) = self.define(&Ddl::Repack { table, order }).await?;
         self.notices(notices, client);
         Ok(())
     }
 
-    fn may_cluster(
-        &self,
-        catalog: &Catalog,
-        relation: &Relation,
-        client: &mut dyn Client,
-    ) -> bool {
+    fn may_cluster(&self, catalog: &Catalog, relation: &Relation, client: &mut dyn Client) -> bool {
         if catalog.relation_rights(self.role.oid, relation, right::MAINTAIN) != 0 {
             return true;
         }
@@ -164,7 +168,14 @@ impl Session {
             Some(index) => {
                 let def = catalog.index(index).ok_or_else(|| gone("index"))?;
                 let index = Index::of(def, new_def, store);
-                self.copy_in_key_order(&mut repacking, &index).await?;
+                let snapshot = txn.latest_snapshot();
+                let env = self.env(catalog, &host, &snapshot, &[]);
+                let order = Order {
+                    terms: Terms::of(def, new_def, env)?,
+                    index: &index,
+                    env,
+                };
+                self.copy_in_key_order(&mut repacking, &order).await?;
             }
         }
         let rel = repacking.target.heap.rel();
@@ -186,7 +197,11 @@ impl Session {
         Ok(())
     }
 
-    async fn copy_in_key_order(&self, repacking: &mut Repacking<'_>, index: &Index) -> Result<()> {
+    async fn copy_in_key_order(
+        &self,
+        repacking: &mut Repacking<'_>,
+        order: &Order<'_>,
+    ) -> Result<()> {
         let end = retry(|| repacking.source.heap.blocks()).await?;
         let mut ring = Ring::for_scan(repacking.source.heap.pool(), end);
         let mut keys = Keys::default();
@@ -195,7 +210,12 @@ impl Session {
             self.handle.cancel_flag().check()?;
             for version in repacking.versions(block, &mut ring).await? {
                 let row = repacking.row(&version.row).await?;
-                let any_null = index.key(&row, &mut key)?;
+                let computed = match &order.terms {
+                    Some(terms) => terms.of_row(&row, order.env).await?.unwrap_or_default(),
+                    None => Row::new(),
+                };
+                key.clear();
+                let any_null = order.index.append_key(&row, &computed, &mut key)?;
                 keys.push(&key, version.tid, any_null);
             }
             tokio::task::yield_now().await;
@@ -266,6 +286,15 @@ impl Repacking<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether every partition below a table has its part of the index: one made for the table alone may lack some.
+fn covers(catalog: &Catalog, table: Oid, index: Oid) -> bool {
+    catalog.children_of(table).iter().all(|child| {
+        let parts = catalog.indexes_of(*child);
+        let part = parts.iter().find(|i| i.parent == Some(index));
+        part.is_some_and(|part| covers(catalog, *child, part.oid))
+    })
 }
 
 /// The partitions that have rows, each with the part of the index that is on it.

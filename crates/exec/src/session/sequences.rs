@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use throng_access::TxContext;
 use throng_buffer::{Mtr, PoolCore, Try, Wait, retry, retry_blocking};
 use throng_observe::{Object, WaitEvent};
-use throng_sql::catalog::{Catalog, SequenceDef};
 use throng_sql::catalog::acl::right;
+use throng_sql::catalog::{Catalog, SequenceDef};
 use throng_sql::func::EvalStop;
 use throng_txn::{LockMode, LockScope, LockTag, Txn, WaitPolicy};
 use throng_types::error::state;
@@ -316,7 +316,9 @@ impl SessionHost<'_> {
         let entry = entry.clone();
         let wait = Wait::for_recorded(WaitEvent::LockRelation, Object::NONE, async move {
             let policy = WaitPolicy::Block;
-            entry.lock(tag, mode, LockScope::Transaction, policy).await?;
+            entry
+                .lock(tag, mode, LockScope::Transaction, policy)
+                .await?;
             Ok(())
         });
         Err(Stop::Wait(wait).into())
@@ -423,12 +425,7 @@ impl SessionHost<'_> {
         host.set_value_locked(sequence, value, called)
     }
 
-    fn set_value_locked(
-        &self,
-        sequence: Oid,
-        value: i64,
-        called: bool,
-    ) -> Result<i64, EvalStop> {
+    fn set_value_locked(&self, sequence: Oid, value: i64, called: bool) -> Result<i64, EvalStop> {
         let def = self.sequence(sequence)?;
         self.may_use(def, right::UPDATE)?;
         let session: &Session = self.session;

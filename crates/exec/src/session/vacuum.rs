@@ -38,7 +38,7 @@ impl Session {
         self.must_be_outside_block("VACUUM")?;
         let tables = match options.skip_locked {
             true => self.not_locked(tables, "vacuum", client)?,
-            false => tables,
+            false => self.still_there(tables).await?,
         };
         for one in tables {
             // What was looked at for the table before is nothing to this one.
@@ -148,7 +148,7 @@ impl Session {
     ) -> Result<()> {
         let tables = match skip_locked {
             true => self.not_locked(tables, "analyze", client)?,
-            false => tables,
+            false => self.still_there(tables).await?,
         };
         for one in tables {
             if self.block == Block::None {
@@ -158,6 +158,20 @@ impl Session {
             self.analyze_one(&one, skip_locked, client).await?;
         }
         Ok(())
+    }
+
+    /// The tables, once those that were named may be looked at; 42P01 if one of them has gone meanwhile.
+    async fn still_there(&mut self, tables: Vec<Maintained>) -> Result<Vec<Maintained>> {
+        for one in &tables {
+            let Some(name) = &one.name else { continue };
+            let txn = &self.transaction()?.txn;
+            txn.lock_relation(one.table, LockMode::AccessShare).await?;
+            if self.catalog().table(one.table).is_none() {
+                let message = format!("relation \"{name}\" does not exist");
+                return Err(Error::new(state::UNDEFINED_TABLE, message));
+            }
+        }
+        Ok(tables)
     }
 
     /// Without the tables whose names lead to their children, and that others have locked against being looked at.

@@ -201,7 +201,6 @@ host_functions! {
     2230 pg_stat_clear_snapshot() -> VOID volatile lenient;
     15910 throng_reset_waits() -> VOID volatile;
     315 pg_jit_available() -> BOOL volatile;
-    4099 pg_numa_available() -> BOOL stable;
     3163 pg_trigger_depth() -> INT4 stable;
     3360 txid_status(INT8) -> TEXT volatile;
 }

@@ -314,6 +314,7 @@ impl Planner<'_> {
                         Expr::Const(throng_types::Datum::Array(items), _) => {
                             items.items.len() as f64
                         }
+                        Expr::Array(items, _) => items.len() as f64,
                         _ => 10.0,
                     };
                     ranges *= items;

@@ -480,7 +480,10 @@ impl Planner<'_> {
         if is_table && kind != JoinKind::Full && self.ctx.enable_nestloop && !on.is_empty() {
             // The inner side by key: conditions on both sides become conditions on it, the left's columns parameters.
             let mut all = own.clone();
-            all.extend(on.iter().map(|c| as_any(c, &unit.rels).unwrap_or_else(|| c.clone())));
+            all.extend(
+                on.iter()
+                    .map(|c| as_any(c, &unit.rels).unwrap_or_else(|| c.clone())),
+            );
             let before = (self.next_plan, self.next_param, self.subplans.len());
             let shared = self.shared.clone();
             let (right, free) = self.attached(|p| p.unit(unit, all, &Wanted::default()))?;
@@ -621,7 +624,12 @@ impl Planner<'_> {
             _ => join_rows(kind, left.rows(), right.rows(), false),
         };
         let again = if kept {
-            right.rows() * cost::OPERATOR
+            let pair = match left.rows() * right.rows() <= MOST_PAIRS {
+                true => cost::OPERATOR,
+                // Beyond that the work on each pair decides what is to be done.
+                false => cost::TUPLE + on.as_ref().map_or(1.0, operators) * cost::OPERATOR,
+            };
+            right.rows() * pair
         } else {
             right.plan.cost.total
         };
@@ -701,6 +709,14 @@ impl Planner<'_> {
             columns: joined.columns,
             order: Vec::new(),
         })
+    }
+}
+
+/// How many operators a condition asks, about.
+fn operators(condition: &Expr) -> f64 {
+    match condition {
+        Expr::And(parts) | Expr::Or(parts) => parts.iter().map(operators).sum(),
+        _ => 1.0,
     }
 }
 

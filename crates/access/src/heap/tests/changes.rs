@@ -46,11 +46,11 @@ impl One {
     }
 }
 
-fn insert(world: &World, ctx: &Ctx<'_>, row: &[u8]) -> Tid {
+pub(super) fn insert(world: &World, ctx: &Ctx<'_>, row: &[u8]) -> Tid {
     retry_blocking(|| world.heap.insert(ctx, row)).unwrap()
 }
 
-fn moved(change: Change<NewVersion>) -> Tid {
+pub(super) fn moved(change: Change<NewVersion>) -> Tid {
     match change {
         Change::Done(new) => new.tid,
         other => panic!("the update was refused: {other:?}"),

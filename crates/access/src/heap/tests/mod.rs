@@ -1,6 +1,7 @@
 //! The heap against models: a disk in memory, and transactions that are a table of how each ended.
 
 mod changes;
+mod copies;
 mod faults;
 mod large;
 mod model;

@@ -52,8 +52,15 @@ impl Run<'_> {
 
     fn may_cluster(&self, table: &TableDef, index: Oid) -> Result<()> {
         let indexes = self.catalog().indexes_of(table.oid);
-        if indexes.iter().any(|i| i.oid == index) {
-            return Ok(());
+        if let Some(def) = indexes.iter().find(|i| i.oid == index) {
+            // It does not have all rows.
+            return match def.terms.predicate {
+                None => Ok(()),
+                Some(_) => {
+                    let message = format!("cannot cluster on partial index \"{}\"", def.name);
+                    Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+                }
+            };
         }
         let name = self.catalog().index(index).map_or("", |i| &i.name);
         let message = format!("\"{name}\" is not an index for table \"{}\"", table.name);

@@ -253,7 +253,11 @@ fn view_class<'a>(catalog: &Catalog, view: &'a ViewDef) -> Class<'a> {
         access_method: Oid::NONE,
         file: 0,
         kind: b'v',
-        persistence: if temporary { b't' } else { persistence_in(catalog, view.schema) },
+        persistence: if temporary {
+            b't'
+        } else {
+            persistence_in(catalog, view.schema)
+        },
         size: (0, -1.0),
         columns: view.columns.len(),
         has_index: false,
@@ -655,7 +659,7 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             index.primary,
             false,
             !catalog.is_deferrable(index.oid),
-            false,
+            index.clustered,
             true,
             false,
             true,
