@@ -219,12 +219,6 @@ fn constraint_dependencies(catalog: &Catalog, c: &ConstraintDef, rows: &mut Rows
     }
     if let Some(index) = c.index() {
         rows.push(dependency(relation(index, 0), own, b'i'));
-        let above = catalog.index(index).and_then(|i| i.parent);
-        let above = above.and_then(|i| catalog.index(i));
-        if let Some(whole) = above.and_then(|i| i.constraint) {
-            rows.push(dependency(own, (class::CONSTRAINT, whole, 0), b'P'));
-            rows.push(dependency(own, relation(c.table, 0), b'S'));
-        }
     }
     if let Some(key) = c.foreign_key() {
         for column in &key.ref_columns {
@@ -270,13 +264,6 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     }
     for constraint in catalog.constraints_of(table.oid) {
         constraint_dependencies(catalog, constraint, rows);
-    }
-    for index in catalog.indexes_of(table.oid) {
-        if let Some(whole) = index.parent {
-            let own = relation(index.oid, 0);
-            rows.push(dependency(own, relation(whole, 0), b'P'));
-            rows.push(dependency(own, relation(table.oid, 0), b'S'));
-        }
     }
     for index in catalog
         .indexes_of(table.oid)
