@@ -503,26 +503,3 @@ fn copied_lines_need_no_last_line_break() {
         assert_eq!(client.run("select sum(v) from t").value(), "10");
     });
 }
-
-#[test]
-fn copied_lines_need_no_last_line_break() {
-    with_server(|server| {
-        let mut client = server.connect();
-        client.run("create table t (v int)");
-        let cases: &[(&str, &[u8], &str)] = &[
-            ("", b"1\n2", "COPY 2"),
-            (" (format csv)", b"3", "COPY 1"),
-            (" (format csv, on_error ignore)", b"4\nx", "COPY 1"),
-            ("", b"", "COPY 0"),
-        ];
-        for (options, data, copied) in cases {
-            let answer = client.copy_in(&format!("copy t from stdin{options}"), data);
-            let answer = answer.expect("an answer");
-            assert_eq!(
-                answer.parts.last(),
-                Some(&Part::Complete((*copied).to_owned()))
-            );
-        }
-        assert_eq!(client.run("select sum(v) from t").value(), "10");
-    });
-}

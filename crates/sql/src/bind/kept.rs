@@ -64,16 +64,26 @@ impl Binder<'_> {
         ty: SqlType,
         source: &ast::Source,
     ) -> String {
-        let Ok((text, _)) = stored_expr(self.ctx, value) else {
-            return source.text.clone();
-        };
-        let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
-        let again = self.kept_default(&text, ty);
-        self.search_path = path;
-        match again {
-            Ok(again) if again == *value => text,
-            _ => source.text.clone(),
+        // Without the casts to the column's type, which are made again whenever it is read.
+        let mut shorter = value;
+        let mut written = vec![value];
+        while let Expr::Cast { arg, .. } = shorter {
+            shorter = arg;
+            written.push(arg);
         }
+        let ctx = self.ctx;
+        let same = |text: &String| {
+            let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
+            let again = self.kept_default(text, ty);
+            self.search_path = path;
+            again.is_ok_and(|again| again == *value)
+        };
+        let texts = written.into_iter().rev();
+        texts
+            .filter_map(|e| stored_expr(ctx, e).ok())
+            .map(|(text, _)| text)
+            .find(same)
+            .unwrap_or_else(|| source.text.clone())
     }
 
     /// The text to keep of a CHECK over the row of an entry.

@@ -101,6 +101,7 @@ fn work(bench: &mut Workbench, sql: &str) -> String {
         Work::CheckRows { .. } => "check",
         Work::CheckPartition { .. } => "partition",
         Work::CheckForeignKey { .. } => "fk",
+        Work::CheckPointsElsewhere { .. } => "points elsewhere",
         Work::Fill { .. } => "fill",
     };
     outcomes

@@ -158,6 +158,7 @@ fn index(oid: Oid, name: &str, table: Oid, attnum: u16, constraint: Option<Oid>)
         unique: constraint.is_some(),
         primary: constraint.is_some(),
         nulls_not_distinct: false,
+        clustered: false,
         constraint,
         options: vec![],
         parent: None,
