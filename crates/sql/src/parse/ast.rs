@@ -3,10 +3,12 @@
 mod copy;
 mod json;
 mod made;
+mod maintain;
 
 pub use copy::*;
 pub use json::*;
 pub use made::*;
+pub use maintain::*;
 
 pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
 
@@ -898,15 +900,6 @@ pub enum AlterAction {
     ClusterOn(Option<String>),
     /// Changes nothing that can be seen.
     Nothing,
-}
-
-/// A table that VACUUM or ANALYZE names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Maintained {
-    pub name: Name,
-    /// Its children are not meant.
-    pub only: bool,
-    pub columns: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
