@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use throng_types::error::state;
 use throng_types::sqltype::{made, type_name};
-use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+use throng_types::{Datum, Error, Oid, Result, SqlState, SqlType, oid};
 
 use super::dml::row_names;
 use super::scope::Scope;
@@ -55,14 +55,19 @@ pub(crate) fn stored_values(
     Ok(values.into_iter().map(slots).collect())
 }
 
-/// 42611 for a child's column that is stored where its parent's is not, or the other way round.
-pub(crate) fn other_kind(column: &str, parent: &Generated, child: &Generated) -> Error {
+/// For a child's column that is stored where its parent's is not, or the other way round.
+pub(crate) fn other_kind(
+    code: SqlState,
+    column: &str,
+    parent: &Generated,
+    child: &Generated,
+) -> Error {
     let kind = |generated: &Generated| match generated.stored {
         true => "STORED",
         false => "VIRTUAL",
     };
     let message = format!("column \"{column}\" inherits from generated column of different kind");
-    Error::new(state::INVALID_COLUMN_DEFINITION, message).detail(format!(
+    Error::new(code, message).detail(format!(
         "Parent column is {}, child column is {}.",
         kind(parent),
         kind(child)

@@ -388,7 +388,12 @@ pub(super) fn refine(inherited: &mut NewColumn, own: NewColumn) -> Result<()> {
             )));
         }
         (Some(parent), Some(child)) if parent.stored != child.stored => {
-            return Err(other_kind(name, parent, child));
+            return Err(other_kind(
+                state::INVALID_COLUMN_DEFINITION,
+                name,
+                parent,
+                child,
+            ));
         }
         (None, Some(_)) => {
             let message = format!("child column \"{name}\" specifies generation expression");

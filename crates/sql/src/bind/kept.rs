@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use throng_types::{Error, Oid, Result, SqlType};
+use throng_types::{Error, Oid, Result, SqlType, oid};
 
 use super::dml::row_names;
 use super::generated::kept_text;
@@ -41,7 +41,24 @@ pub fn kept_shown(
         pretty,
         eval,
     };
-    Ok(deparse::row_expr(&bound, table, rel, &style))
+    let shown = match of {
+        Kept::Default(_) => without_assignment(bound),
+        Kept::Check => bound,
+    };
+    Ok(deparse::row_expr(&shown, table, rel, &style))
+}
+
+/// A default without the casts that its column makes, and a string without the column's length.
+fn without_assignment(mut value: Expr) -> Expr {
+    loop {
+        value = match value {
+            Expr::Cast { arg, context, .. } if context != CastContext::Explicit => *arg,
+            Expr::Const(text, ty) if ty.oid == oid::VARCHAR => {
+                return Expr::Const(text, SqlType::plain(oid::VARCHAR));
+            }
+            other => return other,
+        };
+    }
 }
 
 /// A kept text as it has to be after something it names got another name in `renamed`.
@@ -64,26 +81,16 @@ impl Binder<'_> {
         ty: SqlType,
         source: &ast::Source,
     ) -> String {
-        // Without the casts to the column's type, which are made again whenever it is read.
-        let mut shorter = value;
-        let mut written = vec![value];
-        while let Expr::Cast { arg, .. } = shorter {
-            shorter = arg;
-            written.push(arg);
-        }
-        let ctx = self.ctx;
-        let same = |text: &String| {
-            let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
-            let again = self.kept_default(text, ty);
-            self.search_path = path;
-            again.is_ok_and(|again| again == *value)
+        let Ok((text, _)) = stored_expr(self.ctx, value) else {
+            return source.text.clone();
         };
-        let texts = written.into_iter().rev();
-        texts
-            .filter_map(|e| stored_expr(ctx, e).ok())
-            .map(|(text, _)| text)
-            .find(same)
-            .unwrap_or_else(|| source.text.clone())
+        let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
+        let again = self.kept_default(&text, ty);
+        self.search_path = path;
+        match again {
+            Ok(again) if again == *value => text,
+            _ => source.text.clone(),
+        }
     }
 
     /// The text to keep of a CHECK over the row of an entry.

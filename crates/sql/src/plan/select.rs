@@ -108,7 +108,11 @@ impl Planner<'_> {
         if let Some(filter) = &select.filter {
             filter.clone().conjuncts(&mut conditions);
         }
-        let mut order = super::order::deciding(&query.order, &conditions);
+        // A grouping set without the column gives it as NULL, whatever the rows had.
+        let mut order = match select.grouping_sets.is_empty() {
+            true => super::order::deciding(&query.order, &conditions),
+            false => query.order.clone(),
+        };
         let wanted = self.wanted(query, select, &order);
         let mut built = self.from(&select.from, conditions, &wanted)?;
 

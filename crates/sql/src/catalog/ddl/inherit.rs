@@ -218,9 +218,10 @@ impl Run<'_> {
             }
             AlterTable::DropExpression { attnum } => {
                 if alone {
-                    let message =
-                        "ALTER TABLE / DROP EXPRESSION must be applied to child tables too";
-                    return Err(bad(message.to_owned()));
+                    return Err(Error::new(
+                        state::FEATURE_NOT_SUPPORTED,
+                        "ALTER TABLE / DROP EXPRESSION must be applied to child tables too",
+                    ));
                 }
                 match known(*attnum).is_some_and(|column| column.inherited > 0) {
                     true => Err(bad(
@@ -863,7 +864,7 @@ pub(super) fn same_generation(parent: &ColumnDef, child: &ColumnDef) -> Result<(
             "column \"{name}\" in child table must not be a generated column"
         ))),
         (Some(of_parent), Some(own)) if of_parent.stored != own.stored => {
-            Err(other_kind(name, of_parent, own))
+            Err(other_kind(state::DATATYPE_MISMATCH, name, of_parent, own))
         }
         _ => Ok(()),
     }

@@ -144,7 +144,7 @@ fn changes_touch_only_the_rows_they_must() {
         ),
         (
             "truncate t restart identity",
-            "drop heap drop index drop index drop index drop index restart",
+            "drop heap drop index drop index drop index drop index drop sequence restart",
         ),
         ("create table u as select 1 as x", "heap fill"),
         ("alter table t drop column b", "drop"),

@@ -205,14 +205,19 @@ fn iso(text: &[u8]) -> Option<Moment> {
     })
 }
 
+/// A word, or a letter that stands for a unit: digits behind it are not a part of a zone's name.
+fn is_known(text: &str) -> bool {
+    word(text).is_some() || matches!(text, "d" | "h" | "m" | "mm" | "s" | "y")
+}
+
 /// The name in a text that no zone has: its field of this number.
 pub(super) fn unknown_zone(text: &str, field: usize) -> String {
-    let tokens = tokenize(text, |w| word(w).is_some()).unwrap_or_default();
+    let tokens = tokenize(text, is_known).unwrap_or_default();
     tokens.get(field).map_or("", |t| &t.text).to_owned()
 }
 
 fn decode_tokens(ctx: &EvalContext<'_>, text: &str, ty: Oid) -> Result<Decoded, Fault> {
-    let tokens = tokenize(text, |w| word(w).is_some())?;
+    let tokens = tokenize(text, is_known)?;
     if tokens.is_empty() {
         return Err(Fault::Format);
     }
