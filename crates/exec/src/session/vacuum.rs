@@ -80,15 +80,18 @@ impl Session {
             return self.vacuum_full(def.oid, client).await;
         }
         let def = def.clone();
-        let settings = self.settings.borrow();
-        let limit = settings.int(Id::VacuumCostLimit) as u32;
-        let delay = settings.real(Id::VacuumCostDelay) / 1000.0;
         let of_table = def.options.iter().find(|(n, _)| n == "vacuum_truncate");
-        let truncate = options
-            .truncate
-            .or_else(|| parse_bool(&of_table?.1))
-            .unwrap_or_else(|| settings.bool(Id::VacuumTruncate));
-        drop(settings);
+        let (limit, delay, truncate) = {
+            let settings = self.settings.borrow();
+            (
+                settings.int(Id::VacuumCostLimit) as u32,
+                settings.real(Id::VacuumCostDelay) / 1000.0,
+                options
+                    .truncate
+                    .or_else(|| parse_bool(&of_table?.1))
+                    .unwrap_or_else(|| settings.bool(Id::VacuumTruncate)),
+            )
+        };
         let engine = self.engine.clone();
         let heap = engine.store.relations.heap(def.file);
         let flag = self.handle.entry().clone();

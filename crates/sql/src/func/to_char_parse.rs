@@ -487,9 +487,7 @@ fn read(s: &str, format: &str) -> Result<Read> {
             Piece::Exact => reader.exact = true,
             Piece::Literal(c, false) if is_separator(*c) || c.is_ascii_whitespace() => {
                 let takes = |n: char| n.is_ascii_whitespace() || is_separator(n);
-                if reader.exact {
-                    reader.pass();
-                } else if reader.rest.starts_with(takes) {
+                if reader.exact || reader.rest.starts_with(takes) {
                     reader.pass();
                 } else {
                     reader.extra -= 1;

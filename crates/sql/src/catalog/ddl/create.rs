@@ -339,7 +339,7 @@ impl Run<'_> {
                     table,
                     name.clone(),
                     kind,
-                    fresh || fresh || new.is_checked(),
+                    (fresh || !new.not_valid) && new.deferral.is_enforced(),
                     (new.deferral, new.lineage),
                 );
                 if !fresh && new.is_checked() {

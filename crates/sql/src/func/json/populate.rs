@@ -216,7 +216,7 @@ fn plain_field(
         return Ok(Datum::Null);
     }
     match ty.oid {
-        oid::JSON => return Ok(Datum::Json(Text::new(&value.text()))),
+        oid::JSON => return Ok(Datum::Json(Text::new(value.text()))),
         oid::JSONB => {
             return Ok(Datum::Jsonb(match value {
                 Value::Text(text) => parse_jsonb(text)?,
@@ -346,7 +346,7 @@ fn fields_of(
     };
     let name = |i: usize| match &record.names {
         Some(names) => names[i].clone(),
-        None => Text::new(&format!("f{}", i + 1)),
+        None => Text::new(format!("f{}", i + 1)),
     };
     let types = record.types.iter().enumerate();
     Ok(types

@@ -83,9 +83,7 @@ impl Segment {
     }
 
     fn forget(&self, kept: &mut Kept) {
-        for group in self.groups.0..self.groups.1 {
-            kept[group] = None;
-        }
+        kept[self.groups.0..self.groups.1].fill(None);
     }
 }
 
