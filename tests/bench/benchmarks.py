@@ -186,7 +186,8 @@ def servers(measured):
 def section(name, measured):
     found, names = measured["found"], servers(measured)
     lines = [f"## {PIECES[name]['title']}", "", f"`{measured['command']}`", "",
-             f"Scale {found['scale']}; medians (least to most) of {found['rounds']} rounds of {found['seconds']:g} s.", "",
+             f"Scale {found['scale']}; medians (least to most) of {found['rounds']} rounds of {found['seconds']:g} s; clients come by "
+             f"{measured.get('way', 'TCP')}; measured on {measured['day']}.", "",
              table(names, found), ""]
     for who, target in zip(names, found["targets"]):
         lines.append(f"- {who}: {target['limit']}.")
@@ -221,8 +222,6 @@ def page(options):
           "`docs/bench.md` tells what the figures are.\n")
     print(f"- Machine: {machine['cores']} cores, {machine['processor']} ({machine['architecture']}), "
           f"Linux {machine['kernel']}; the client is on the same machine and takes its part of these cores.")
-    ways = {p.get("way", "TCP") for p in pieces.values()}
-    print(f"- Clients come by {' and '.join(sorted(ways))}.")
     print(f"- Measured on {' and '.join(dict.fromkeys([days[0], days[-1]]))}.")
     for version in sorted(versions):
         print(f"- {version}")
