@@ -83,7 +83,10 @@ impl Segment {
     }
 
     fn forget(&self, kept: &mut Kept) {
-        kept[self.groups.0..self.groups.1].fill(None);
+        // Without groups the range is none, and neither are there any to forget.
+        if let Some(own) = kept.get_mut(self.groups.0..self.groups.1) {
+            own.fill(None);
+        }
     }
 }
 
