@@ -26,12 +26,7 @@ impl Run<'_> {
         });
         self.work(Work::DropFile(from));
         for index in self.catalog().indexes_of(oid).to_vec() {
-            self.work(Work::DropFile(index.file));
-            let file = self.host.next_file();
-            self.edit.put(IndexDef {
-                file,
-                ..(*index).clone()
-            });
+            self.renew_index(&index);
             self.work(Work::IndexVersions(index.oid));
         }
         Ok(())

@@ -46,12 +46,7 @@ impl Run<'_> {
             if planned(checks, index.oid) {
                 continue;
             }
-            self.work(Work::DropFile(index.file));
-            let file = self.host.next_file();
-            self.edit.put(IndexDef {
-                file,
-                ..(*index).clone()
-            });
+            self.renew_index(&index);
             self.work(Work::CreateIndex {
                 index: index.oid,
                 build: true,
@@ -60,18 +55,23 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Gives an index a new file; the old one goes with the transaction.
+    pub(super) fn renew_index(&mut self, index: &IndexDef) {
+        self.work(Work::DropFile(index.file));
+        let file = self.host.next_file();
+        self.edit.put(IndexDef {
+            file,
+            ..index.clone()
+        });
+    }
+
     /// New files for indexes, made from the rows that are there.
     pub(super) fn reindex(&mut self, indexes: &[Oid]) {
         for oid in indexes {
             let Some(index) = self.catalog().index(*oid).cloned() else {
                 continue;
             };
-            self.work(Work::DropFile(index.file));
-            let file = self.host.next_file();
-            self.edit.put(IndexDef {
-                file,
-                ..(*index).clone()
-            });
+            self.renew_index(&index);
             self.work(Work::CreateIndex {
                 index: index.oid,
                 build: true,
@@ -169,12 +169,7 @@ impl Run<'_> {
         });
         self.work(Work::CreateHeap(oid));
         for index in self.catalog().indexes_of(oid).to_vec() {
-            self.work(Work::DropFile(index.file));
-            let file = self.host.next_file();
-            self.edit.put(IndexDef {
-                file,
-                ..(*index).clone()
-            });
+            self.renew_index(&index);
             self.work(Work::CreateIndex {
                 index: index.oid,
                 build: false,
