@@ -15,6 +15,7 @@ pub mod run;
 mod session;
 pub mod store;
 pub mod table;
+pub mod trigger;
 pub mod write;
 
 pub use engine::{Engine, EngineConfig, Passwords, RoleLogin};

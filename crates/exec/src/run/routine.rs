@@ -26,6 +26,7 @@ use super::eval::{eval, show};
 use super::{BoxOperator, Cx, Operator, Row, Step, Stop};
 use crate::run::context::Env;
 use crate::session::Effect;
+use crate::trigger::TriggerCall;
 
 /// A function to run, with its arguments.
 pub struct CallRequest {
@@ -33,6 +34,8 @@ pub struct CallRequest {
     pub args: Vec<Datum>,
     pub types: Vec<SqlType>,
     pub result: BodyResult,
+    /// For which trigger, if it is not called by a statement.
+    pub trigger: Option<Arc<TriggerCall>>,
 }
 
 /// What a function gave: rows of its columns, or of one value.
@@ -91,6 +94,7 @@ fn result(call: &RoutineCall, row: &[Datum], cx: &mut Cx) -> Step<Option<Arc<Cal
             args: args.clone(),
             types: call.args.iter().map(|a| a.ty()).collect(),
             result: BodyResult::of_call(call),
+            trigger: None,
         })))
     })?;
     match effect {
