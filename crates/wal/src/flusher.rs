@@ -1,8 +1,9 @@
 //! The flusher: one thread that writes and syncs for everybody.
 //!
 //! Group commit falls out of there being one: while it writes and syncs, further commits gather, and the next
-//! round makes all of them durable with one sync. Alone, a commit is flushed at once; `commit_delay` makes
-//! the flusher wait a little for others first, when there are others.
+//! round makes all of them durable with one sync. Alone, a commit is flushed at once. Before a round the flusher
+//! lets whoever else can run on its core run first: on an idle core that is nobody and takes no time, on a busy one it is
+//! those who are about to commit. `commit_delay` makes it wait a fixed time instead, when there are others.
 //!
 //! To wake the flusher and be woken by it takes longer than a quick disk's sync. So a thread that has nothing else to do may make a
 //! round itself ([`flush_here`]): whoever has the [`Writer`]'s lock is the flusher for that round.
@@ -198,12 +199,12 @@ impl Flusher<'_> {
         shared.asleep.store(false, Ordering::Relaxed);
     }
 
-    /// `commit_delay`: gives others time to join, if `commit_siblings` others are at work.
+    /// Gives others the core to join in; with `commit_delay` that time, if `commit_siblings` others are at work.
     fn gather(&self) {
         let config = &self.shared.config;
         let delay = config.commit_delay_us.load(Ordering::Relaxed);
         if delay == 0 {
-            return;
+            return throng_sync::thread::yield_now();
         }
         // The committing transaction itself is active too.
         let enough = config.commit_siblings.load(Ordering::Relaxed) + 1;
