@@ -42,4 +42,4 @@ pub use session::{
 };
 pub use snapshot::Snapshot;
 pub use system::{CleanerContext, OpenConfig, TxnSystem};
-pub use txn::{Isolation, Txn};
+pub use txn::{Isolation, Txn, writers_here};

@@ -17,6 +17,7 @@
 //! From its Commit record on a transaction cannot be taken back. A commit whose future is dropped while it waits for
 //! the disk is therefore completed there and then; what is lost is only the answer.
 
+use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -82,6 +83,15 @@ struct Progress {
     actions: Vec<Action>,
     /// Of all xids, those that have locked rows.
     row_lockers: Vec<Xid>,
+}
+
+thread_local! {
+    static WRITERS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// How many transactions of this thread have changed rows and not ended: others may wait for them.
+pub fn writers_here() -> u32 {
+    WRITERS.get()
 }
 
 /// A transaction. Dropped without a commit, it is rolled back.
@@ -251,6 +261,7 @@ impl Txn {
         let xid = self.give_out(Part::Top);
         // Release: a search for a deadlock that sees the id sees its status.
         self.session.top_xid.store(xid.0, Ordering::Release);
+        WRITERS.set(WRITERS.get() + 1);
         if let Some(member) = self.serial.get() {
             self.core().serial.note_xid(member, xid);
         }
@@ -662,7 +673,9 @@ impl Txn {
     /// Gives back what a transaction holds, however it ended.
     fn leave(&mut self) {
         self.fixed.get_mut().take();
-        self.session.top_xid.store(0, Ordering::Relaxed);
+        if self.session.top_xid.swap(0, Ordering::Relaxed) != 0 {
+            WRITERS.set(WRITERS.get().saturating_sub(1));
+        }
         self.session.unlock_transaction(0);
         self.session.set_xact_start(0);
         self.session.in_transaction.store(0, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use super::scope::Scope;
 use super::table::{Draft, check_storable, identity, no_position};
 use super::{Binder, Clause, slots_of_row};
 use crate::catalog::{ColumnDef, ConstraintDef, ConstraintKind, Persistence, TableDef};
-use crate::command::{AlterTable, Ddl, SetExpression, Target, TargetKind};
+use crate::command::{AlterTable, Ddl, NewConstraintKind, SetExpression, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::{CastContext, find_cast};
 use crate::parse::ast::{self, AlterAction, Pos, TableConstraintKind as T};
@@ -78,11 +78,15 @@ impl Binder<'_> {
                 if let Some(last) = draft.table.columns.last_mut() {
                     *last = new.def.clone();
                 }
-                let constraints = std::mem::take(&mut draft.constraints);
+                // A foreign key goes to the partitions too, which have the column only after this.
+                let (keys, constraints): (Vec<_>, Vec<_>) = std::mem::take(&mut draft.constraints)
+                    .into_iter()
+                    .partition(|c| matches!(c.kind, NewConstraintKind::ForeignKey { .. }));
                 out.push(AlterTable::AddColumn {
                     column: Box::new(new),
                     constraints,
                 });
+                out.extend(keys.into_iter().map(AlterTable::AddConstraint));
             }
             AlterAction::DropColumn {
                 column: name,

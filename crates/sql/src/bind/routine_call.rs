@@ -321,7 +321,14 @@ impl Binder<'_> {
             Some(ResolvedCall {
                 routine: Some(routine),
                 ..
-            }) if routine.def.kind == RoutineKind::Procedure => Ok(*routine),
+            }) if routine.def.kind == RoutineKind::Procedure => {
+                let of_query = |arg: &Expr| arg.any(&mut |e| matches!(e, Expr::Subquery(_)));
+                if routine.args.iter().any(of_query) {
+                    let message = "cannot use subquery in CALL argument";
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                }
+                Ok(*routine)
+            }
             _ => {
                 let given = resolved.map_or(vec![], |found| found.given);
                 let types: Vec<String> = given.iter().map(|ty| type_name(*ty)).collect();

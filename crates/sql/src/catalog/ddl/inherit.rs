@@ -92,6 +92,21 @@ impl Run<'_> {
             }
             return self.alter_table(oid, actions);
         }
+        // A foreign key goes to all partitions at once, which must have the columns that were added before it.
+        let adds = |a: &AlterTable| matches!(a, AlterTable::AddColumn { .. });
+        let key = |a: &AlterTable| match a {
+            AlterTable::AddConstraint(new) => {
+                matches!(new.kind, NewConstraintKind::ForeignKey { .. })
+            }
+            _ => false,
+        };
+        if let Some(at) = actions.iter().position(key)
+            && old.is_partitioned()
+            && actions[..at].iter().any(adds)
+        {
+            self.alter_family(oid, &actions[..at], only)?;
+            return self.alter_family(oid, &actions[at..], only);
+        }
         let mut actions = actions.to_vec();
         for action in &mut actions {
             self.may_alter(&old, action, only && !children.is_empty())?;
