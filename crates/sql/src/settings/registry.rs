@@ -238,7 +238,7 @@ registry! {
     JoinCollapseLimit "join_collapse_limit" int(1, MAX, Unit::None), "8", User; "Query Tuning / Other Planner Options", "Sets the FROM-list size beyond which JOIN constructs are not flattened. (told; the planner has no such limit)"
     ConstraintExclusion "constraint_exclusion" Kind::Enum(&["partition", "on", "off"]), "partition", User; "Query Tuning / Other Planner Options", "Enables the planner to use constraints to optimize queries. (told; it does not)"
     CursorTupleFraction "cursor_tuple_fraction" Kind::Real { min: 0.0, max: 1.0 }, "0.1", User; "Query Tuning / Other Planner Options", "Sets the planner's estimate of the fraction of a cursor's rows that will be retrieved. (told; cursors are planned as statements are)"
-    DefaultStatisticsTarget "default_statistics_target" int(1, 10_000, Unit::None), "100", User; "Query Tuning / Other Planner Options", "Sets the default statistics target. (told; what is known of a table is its size)"
+    DefaultStatisticsTarget "default_statistics_target" int(1, 10_000, Unit::None), "100", User; "Query Tuning / Other Planner Options", "Sets the default statistics target."
     PlanCacheMode "plan_cache_mode" Kind::Enum(&["auto", "force_generic_plan", "force_custom_plan"]), "auto", User; "Query Tuning / Other Planner Options", "Controls the planner's selection of custom or generic plan. (told; plans are generic)"
     Geqo "geqo" BOOL, "on", User; "Query Tuning / Genetic Query Optimizer", "Enables genetic query optimization. (told; there is none)"
     GeqoThreshold "geqo_threshold" int(2, MAX, Unit::None), "12", User; "Query Tuning / Genetic Query Optimizer", "Sets the threshold of FROM items beyond which GEQO is used. (told; there is none)"
