@@ -267,8 +267,8 @@ fn standing_out(repeated: &[Run], rows: f64, total: f64, stats: &ColumnStats) ->
             share /= others;
         }
         let like = total * count / rows;
-        let variance = rows * like * (total - like) * (total - rows)
-            / (total * total * (total - 1.0));
+        let variance =
+            rows * like * (total - like) * (total - rows) / (total * total * (total - 1.0));
         if count > share * rows + 2.0 * variance.max(0.0).sqrt() + 0.5 {
             break;
         }
@@ -313,7 +313,9 @@ fn correlation(ranked: &[Ranked<'_>]) -> Option<f64> {
 
 /// The bytes PostgreSQL would keep a value in.
 fn width(value: &Datum, ty: Oid) -> f64 {
-    let fixed = throng_types::SqlType::plain(ty).info().map_or(-1, |i| i.len);
+    let fixed = throng_types::SqlType::plain(ty)
+        .info()
+        .map_or(-1, |i| i.len);
     if fixed > 0 {
         return f64::from(fixed);
     }
@@ -365,8 +367,14 @@ mod tests {
     fn distinct_values_are_extrapolated() {
         assert_eq!(of(0..1000, 50_000.0).distinct, 50_000.0);
         assert_eq!(of((0..1000).map(|i| i % 10), 50_000.0).distinct, 10.0);
-        let half = of((0..1000).map(|i| if i < 500 { i } else { i % 250 }), 50_000.0);
-        assert!(half.distinct > 500.0 && half.distinct < 25_000.0, "{half:?}");
+        let half = of(
+            (0..1000).map(|i| if i < 500 { i } else { i % 250 }),
+            50_000.0,
+        );
+        assert!(
+            half.distinct > 500.0 && half.distinct < 25_000.0,
+            "{half:?}"
+        );
     }
 
     #[test]
@@ -398,7 +406,12 @@ mod tests {
     #[test]
     fn nulls_and_long_values_are_counted() {
         let long = "x".repeat(2000);
-        let values = [Datum::Null, Datum::text(&long), Datum::text("ab"), Datum::text("ab")];
+        let values = [
+            Datum::Null,
+            Datum::text(&long),
+            Datum::text("ab"),
+            Datum::text("ab"),
+        ];
         let values: Vec<Sampled> = values.into_iter().map(Sampled::from).collect();
         let stats = column(oid::TEXT, &values, 4.0, 100);
         assert_eq!((stats.null_fraction, stats.width), (0.25, 670));

@@ -200,6 +200,7 @@ impl Workbench {
             enable_indexscan: true,
             enable_hashjoin: true,
             enable_nestloop: true,
+            join_collapse_limit: 8,
         };
         Some(plan(*query, &ctx))
     }

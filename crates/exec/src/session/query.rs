@@ -124,6 +124,7 @@ impl Session {
             enable_indexscan: settings.bool(Id::EnableIndexscan),
             enable_hashjoin: settings.bool(Id::EnableHashjoin),
             enable_nestloop: settings.bool(Id::EnableNestloop),
+            join_collapse_limit: settings.int(Id::JoinCollapseLimit),
         };
         let analytics = self.engine.analytics();
         let Some(analytics) = analytics.filter(|_| matches!(query.kind, QueryKind::Select(_)))

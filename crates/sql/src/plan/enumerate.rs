@@ -279,7 +279,9 @@ mod tests {
     }
 
     fn random_model(random: &mut Random, n: usize) -> (Model, Vec<Set>) {
-        let sizes = (0..n).map(|_| 10f64.powi(1 + random.below(6) as i32)).collect();
+        let sizes = (0..n)
+            .map(|_| 10f64.powi(1 + random.below(6) as i32))
+            .collect();
         let mut model = Model {
             sizes,
             shares: Vec::new(),
@@ -295,7 +297,10 @@ mod tests {
             connect(at, random.below(at as u64) as usize, random);
         }
         for _ in 0..random.below(n as u64) {
-            let (a, b) = (random.below(n as u64) as usize, random.below(n as u64) as usize);
+            let (a, b) = (
+                random.below(n as u64) as usize,
+                random.below(n as u64) as usize,
+            );
             if a != b {
                 connect(a, b, random);
             }
@@ -347,15 +352,28 @@ mod tests {
             let all: Set = (1 << n) - 1;
             let found = cheapest(&edges, &mut model).expect("every order is allowed");
             let truth = exhaustive(&mut model, &edges);
-            assert!((found[&all].cost - truth).abs() <= truth * 1e-9, "round {round}");
+            assert!(
+                (found[&all].cost - truth).abs() <= truth * 1e-9,
+                "round {round}"
+            );
             let mut table = Table::default();
             for at in 0..n {
                 let (rows, cost) = model.relation(at);
-                table.insert(1 << at, Best { rows, cost, join: None });
+                table.insert(
+                    1 << at,
+                    Best {
+                        rows,
+                        cost,
+                        join: None,
+                    },
+                );
             }
             let parts = (0..n).map(|at| 1 << at).collect();
             assert!(greedy(parts, &edges, &mut model, &mut table));
-            assert!(found[&all].cost <= table[&all].cost * (1.0 + 1e-9), "round {round}");
+            assert!(
+                found[&all].cost <= table[&all].cost * (1.0 + 1e-9),
+                "round {round}"
+            );
             better += u32::from(found[&all].cost < table[&all].cost * 0.99);
         }
         assert!(better > 0);
@@ -368,8 +386,13 @@ mod tests {
             .map(|at: usize| (1u64 << (at + 1) & ((1 << n) - 1)) | (1u64 << at) >> 1)
             .collect();
         let all: Set = (1 << n) - 1;
-        assert_eq!(pairs(&chain, all).map(|p| p.len()), Some((n * n * n - n) / 6));
-        let star: Vec<Set> = (0..n).map(|at| if at == 0 { all & !1 } else { 1 }).collect();
+        assert_eq!(
+            pairs(&chain, all).map(|p| p.len()),
+            Some((n * n * n - n) / 6)
+        );
+        let star: Vec<Set> = (0..n)
+            .map(|at| if at == 0 { all & !1 } else { 1 })
+            .collect();
         assert_eq!(pairs(&star, all).map(|p| p.len()), Some((n - 1) << (n - 2)));
         let clique: Vec<Set> = (0..n).map(|at| all & !(1 << at)).collect();
         let expected = (3usize.pow(n as u32) - (1 << (n + 1)) + 1) / 2;

@@ -129,7 +129,12 @@ impl Facts<'_> {
         };
         let hits = inner.iter().filter(|value| test(value)).count();
         let share = hits as f64 / (inner.len() as f64).max(1.0);
-        (passed, share, inner.len(), (1.0 - known - self.nulls).max(0.0))
+        (
+            passed,
+            share,
+            inner.len(),
+            (1.0 - known - self.nulls).max(0.0),
+        )
     }
 }
 
@@ -145,19 +150,34 @@ pub(super) fn joined(a: &Facts<'_>, b: &Facts<'_>) -> f64 {
     let matched = matches(x, y);
     let other_a = (1.0 - a.nulls - matched.left - matched.left_alone).clamp(0.0, 1.0);
     let other_b = (1.0 - b.nulls - matched.right - matched.right_alone).clamp(0.0, 1.0);
-    let side = |mine_alone: f64, mine: f64, other: f64, other_alone: f64, distinct: f64, n: usize| {
-        let mut share = matched.product;
-        if distinct > n as f64 {
-            share += mine_alone * other / (distinct - n as f64);
-        }
-        if distinct > matched.count {
-            share += mine * (other + other_alone) / (distinct - matched.count);
-        }
-        share
-    };
+    let side =
+        |mine_alone: f64, mine: f64, other: f64, other_alone: f64, distinct: f64, n: usize| {
+            let mut share = matched.product;
+            if distinct > n as f64 {
+                share += mine_alone * other / (distinct - n as f64);
+            }
+            if distinct > matched.count {
+                share += mine * (other + other_alone) / (distinct - matched.count);
+            }
+            share
+        };
     let (na, nb) = (x.common.len(), y.common.len());
-    let one = side(matched.left_alone, other_a, other_b, matched.right_alone, b.distinct, nb);
-    let two = side(matched.right_alone, other_b, other_a, matched.left_alone, a.distinct, na);
+    let one = side(
+        matched.left_alone,
+        other_a,
+        other_b,
+        matched.right_alone,
+        b.distinct,
+        nb,
+    );
+    let two = side(
+        matched.right_alone,
+        other_b,
+        other_a,
+        matched.left_alone,
+        a.distinct,
+        na,
+    );
     one.min(two).clamp(0.0, 1.0)
 }
 
@@ -238,11 +258,20 @@ fn matches(a: &ColumnStats, b: &ColumnStats) -> Matches {
 pub(super) fn order(ty: Oid, a: &Datum, b: &Datum) -> Option<Ordering> {
     use Datum as D;
     let common = std::mem::discriminant(a) == std::mem::discriminant(b)
-        || matches!((a, b), (D::Date(_), D::Timestamp(_)) | (D::Timestamp(_), D::Date(_)))
-        || matches!((a, b), (D::Float4(_), D::Float8(_)) | (D::Float8(_), D::Float4(_)))
+        || matches!(
+            (a, b),
+            (D::Date(_), D::Timestamp(_)) | (D::Timestamp(_), D::Date(_))
+        )
+        || matches!(
+            (a, b),
+            (D::Float4(_), D::Float8(_)) | (D::Float8(_), D::Float4(_))
+        )
         || (a.as_i64().is_some() && b.as_i64().is_some());
     // Items of arrays and fields of rows may be of other types.
-    let simple = !matches!(a, D::Array(_) | D::Record(_) | D::Json(_) | D::External(_) | D::Null);
+    let simple = !matches!(
+        a,
+        D::Array(_) | D::Record(_) | D::Json(_) | D::External(_) | D::Null
+    );
     (common && simple).then(|| comparator(ty)(a, b))
 }
 
@@ -278,7 +307,9 @@ fn part_between(from: &Datum, to: &Datum, value: &Datum) -> Option<f64> {
         let same = a.iter().zip(b).take_while(|(x, y)| x == y).count();
         let number = |text: &[u8]| {
             let rest = text.get(same..).unwrap_or(&[]);
-            (0..8).fold(0.0, |sum, at| sum * 256.0 + f64::from(rest.get(at).copied().unwrap_or(0)))
+            (0..8).fold(0.0, |sum, at| {
+                sum * 256.0 + f64::from(rest.get(at).copied().unwrap_or(0))
+            })
         };
         let (low, high, at) = (number(a), number(b), number(value.as_bytes()));
         return (high > low).then(|| (at - low) / (high - low));
@@ -343,13 +374,19 @@ mod tests {
     }
 
     fn near(found: f64, truth: f64) {
-        assert!((found - truth).abs() < 0.02, "{found}, but in truth {truth}");
+        assert!(
+            (found - truth).abs() < 0.02,
+            "{found}, but in truth {truth}"
+        );
     }
 
     /// 40 % are 7, the others 0 to 5999 once each.
     fn skewed() -> ColumnStats {
         let others = (0..6000).map(Datum::Int4);
-        stats(oid::INT4, others.chain((0..4000).map(|_| Datum::Int4(7))).collect())
+        stats(
+            oid::INT4,
+            others.chain((0..4000).map(|_| Datum::Int4(7))).collect(),
+        )
     }
 
     #[test]
@@ -378,13 +415,23 @@ mod tests {
     fn dates_meet_timestamps_and_strings_their_prefixes() {
         let dates = stats(oid::DATE, (0..1000).map(Datum::Date).collect());
         let noon = Datum::Timestamp(date_to_timestamp(250) + 1);
-        near(facts(&dates, 1000.0).beyond(Strategy::Less, &noon).unwrap_or(-1.0), 0.25);
-        let words = (0..1000).map(|i| Datum::text(format!("word{i:03}"))).collect();
+        near(
+            facts(&dates, 1000.0)
+                .beyond(Strategy::Less, &noon)
+                .unwrap_or(-1.0),
+            0.25,
+        );
+        let words = (0..1000)
+            .map(|i| Datum::text(format!("word{i:03}")))
+            .collect();
         let words = stats(oid::TEXT, words);
         let below = facts(&words, 1000.0).beyond(Strategy::Less, &Datum::text("word4"));
         near(below.unwrap_or(-1.0), 0.4);
         // No order in common: nothing is said, and nothing panics.
-        assert_eq!(facts(&words, 1.0).beyond(Strategy::Less, &Datum::Int4(4)), None);
+        assert_eq!(
+            facts(&words, 1.0).beyond(Strategy::Less, &Datum::Int4(4)),
+            None
+        );
     }
 
     #[test]

@@ -170,7 +170,9 @@ impl Planner<'_> {
                 });
                 match unknown {
                     true => None,
-                    false => fold::constant_value(expr.clone(), &self.ctx.eval).ok().flatten(),
+                    false => fold::constant_value(expr.clone(), &self.ctx.eval)
+                        .ok()
+                        .flatten(),
                 }
             }
         }
@@ -257,7 +259,9 @@ impl Planner<'_> {
                     _ => return cost::INEQUALITY,
                 };
                 let known = self.value_of(value);
-                known.and_then(|value| facts.beyond(strategy, &value)).unwrap_or(cost::INEQUALITY)
+                known
+                    .and_then(|value| facts.beyond(strategy, &value))
+                    .unwrap_or(cost::INEQUALITY)
             }
             (None, name) => match pattern_kind(name) {
                 Some(kind) => self.pattern(op, kind, a, right),
@@ -290,9 +294,7 @@ impl Planner<'_> {
         let one = |value: Option<&Datum>| match (&facts, op.strategy, value) {
             (Some(facts), Some(Strategy::Equal), value) => facts.equal(value),
             (_, Some(Strategy::Equal), _) => cost::EQUALITY,
-            (_, _, Some(value)) => {
-                self.operation(op, left, &Expr::Const(value.clone(), ty), about)
-            }
+            (_, _, Some(value)) => self.operation(op, left, &Expr::Const(value.clone(), ty), about),
             (_, Some(_), None) => cost::INEQUALITY,
             (_, None, None) if op.name == "<>" => 1.0 - cost::EQUALITY,
             _ => OTHER,
@@ -413,7 +415,11 @@ impl Planner<'_> {
         let mut groups = others;
         for (_, product, table, count) in of_rel {
             // Several columns of one table are seldom independent.
-            let most = if count > 1 { (table * 0.1).max(1.0) } else { table };
+            let most = if count > 1 {
+                (table * 0.1).max(1.0)
+            } else {
+                table
+            };
             let mut distinct = product.min(most).max(1.0);
             if table > 0.0 && rows < table {
                 // Of what was filtered, some values are not met at all.

@@ -122,7 +122,10 @@ fn read(ty: Oid, values: &[String]) -> Option<Vec<Datum>> {
     let layout = layout(ty)?;
     let digit = |at: usize, text: &str| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
     let value = |text: &String| {
-        let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(|at| digit(at, text)).collect();
+        let bytes: Option<Vec<u8>> = (0..text.len())
+            .step_by(2)
+            .map(|at| digit(at, text))
+            .collect();
         layout.decode_column(&bytes?, 0).ok()
     };
     values.iter().map(value).collect()

@@ -67,7 +67,10 @@ pub(super) fn pg_stats(catalog: &Catalog, state: &dyn SystemState) -> Rows {
                 values(stats.ty, &stats.common),
                 numbers(stats.frequencies.iter().copied()),
                 values(stats.ty, &stats.bounds),
-                stats.correlation.map(|c| Datum::Float4(c as f32)).unwrap_or_default(),
+                stats
+                    .correlation
+                    .map(|c| Datum::Float4(c as f32))
+                    .unwrap_or_default(),
             ];
             // Of items of arrays and of ranges nothing is gathered.
             row.resize(PG_STATS_COLUMNS, Datum::Null);
@@ -114,7 +117,10 @@ fn operator(ty: Oid, name: &str, strategy: Strategy) -> Oid {
 
 /// It has values of all tables: for superusers' eyes only.
 pub(super) fn pg_statistic(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    if !catalog.role(state.current_user()).is_some_and(|r| r.superuser) {
+    if !catalog
+        .role(state.current_user())
+        .is_some_and(|r| r.superuser)
+    {
         return Rows::new();
     }
     analyzed(catalog)
