@@ -33,6 +33,8 @@ mod selectivity;
 mod sets;
 mod subquery;
 mod term;
+#[cfg(test)]
+mod tests;
 mod tid;
 mod window;
 mod with;
