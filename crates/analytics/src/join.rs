@@ -22,12 +22,32 @@ use throng_sql::plan::HashJoin;
 use throng_sql::query::JoinKind;
 use throng_types::{Result, SqlType};
 
-use crate::column;
+use crate::column::{self, Kind};
 use crate::keys::KeyPlan;
 use crate::layout::{JoinBy, Layout, kinds_of, one_partition, refused};
-use crate::stage::{PlanRef, theirs};
+use crate::scan::SievedBy;
+use crate::sieve::{self, GatherStep, Gathered, Sieve};
+use crate::stage::{PlanRef, StageExec, theirs};
 use crate::steps::KeyUse;
 use crate::vector::Program;
+
+/// Whether the table is made of the left side: where only whether there is a partner matters, that is the smaller side's to be.
+fn builds_left(join: &HashJoin) -> bool {
+    let one_sided = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
+    one_sided && join.left.cost.rows < join.right.cost.rows
+}
+
+/// DataFusion's name for a join that makes its table of our left side, as DataFusion does.
+fn as_they_stand(kind: JoinKind) -> JoinType {
+    match kind {
+        JoinKind::Inner => JoinType::Inner,
+        JoinKind::Left => JoinType::Left,
+        JoinKind::Right => JoinType::Right,
+        JoinKind::Full => JoinType::Full,
+        JoinKind::Semi => JoinType::LeftSemi,
+        JoinKind::Anti => JoinType::LeftAnti,
+    }
+}
 
 /// DataFusion's name for a join whose sides are exchanged: it builds on the left, we on the right.
 fn exchanged(kind: JoinKind) -> JoinType {
@@ -44,29 +64,41 @@ fn exchanged(kind: JoinKind) -> JoinType {
 impl Layout {
     pub fn join(&self, join: &HashJoin) -> Result<PlanRef> {
         let (left_types, right_types) = (&join.left.types, &join.right.types);
+        let on_left = builds_left(join);
+        let gathered = match self.join_by {
+            JoinBy::Hash => self.sieves(join, on_left)?,
+            JoinBy::Merge => Vec::new(),
+        };
         let left = self.node(&join.left, None)?;
         let right = self.node(&join.right, None)?;
         let (left, left_at) = self.keyed(left, left_types, &join.left_keys)?;
         let (right, right_at) = self.keyed(right, right_types, &join.right_keys)?;
-        let on: Vec<_> = right_at
+        let (left_width, right_width) =
+            (left.schema().fields().len(), right.schema().fields().len());
+        let ((build, build_at), (probe, probe_at), kind) = match on_left {
+            true => ((left, left_at), (right, right_at), as_they_stand(join.kind)),
+            false => ((right, right_at), (left, left_at), exchanged(join.kind)),
+        };
+        let build_rows = match on_left {
+            true => join.left.cost.rows,
+            false => join.right.cost.rows,
+        };
+        let on: Vec<_> = build_at
             .iter()
-            .zip(&left_at)
-            .map(|(r, l)| (column_at(&right, *r), column_at(&left, *l)))
+            .zip(&probe_at)
+            .map(|(b, p)| (column_at(&build, *b), column_at(&probe, *p)))
             .collect();
         let both: Vec<SqlType> = left_types.iter().chain(right_types).copied().collect();
         let filter = join
             .on
             .as_ref()
-            .map(|on| self.pair_filter(on, left_types.len(), &both))
+            .map(|on| self.pair_filter(on, left_types.len(), &both, on_left))
             .transpose()?;
-        let kind = exchanged(join.kind);
-        let (left_width, right_width) =
-            (left.schema().fields().len(), right.schema().fields().len());
         let joined: PlanRef = match self.join_by {
             JoinBy::Hash => Arc::new(
                 HashJoinExec::try_new(
-                    one_partition(right),
-                    left,
+                    gather(one_partition(build), gathered, &build_at, build_rows),
+                    probe,
                     on,
                     filter,
                     &kind,
@@ -77,7 +109,7 @@ impl Layout {
                 )
                 .map_err(refused)?,
             ),
-            JoinBy::Merge => self.merge_join(right, left, on, filter, kind)?,
+            JoinBy::Merge => self.merge_join(build, probe, on, filter, kind)?,
         };
         // Out of what DataFusion gives (right columns and keys, left columns and keys), our row: left, then right.
         let left_only = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
@@ -97,7 +129,7 @@ impl Layout {
         } else {
             left_width + right_width
         };
-        let mut kinds = vec![column::Kind::Bool; total];
+        let mut kinds = vec![Kind::Bool; total];
         for slot in &slots {
             if let Expr::Slot(at, ty) = slot {
                 kinds[*at as usize] = kinds_of(&[*ty])?[0];
@@ -111,6 +143,27 @@ impl Layout {
             }
             None => Ok(rows),
         }
+    }
+
+    /// The keys, by their places, that are to be gathered on the side that the table is made of, for scans under the other side.
+    fn sieves(&self, join: &HashJoin, on_left: bool) -> Result<Vec<(usize, Kind, Arc<Sieve>)>> {
+        let mut found = Vec::new();
+        if !sieve::drops_unmatched(join, on_left) {
+            return Ok(found);
+        }
+        let (probe, keys) = match on_left {
+            true => (&join.right, &join.right_keys),
+            false => (&join.left, &join.left_keys),
+        };
+        for (at, key) in keys.iter().enumerate() {
+            let kind = kinds_of(&[key.ty()])?[0];
+            if let (true, Some((scan, column))) = (sieve::takes(kind), sieve::origin(probe, key)) {
+                let sieve = Arc::new(Sieve::default());
+                found.push((at, kind, sieve.clone()));
+                self.sieve(scan, SievedBy { sieve, column });
+            }
+        }
+        Ok(found)
     }
 
     fn keyed(
@@ -162,16 +215,26 @@ impl Layout {
     }
 
     /// The rest of a join's condition, over left and right columns in our order.
-    fn pair_filter(&self, on: &Expr, left: usize, types: &[SqlType]) -> Result<JoinFilter> {
+    fn pair_filter(
+        &self,
+        on: &Expr,
+        left: usize,
+        types: &[SqlType],
+        on_left: bool,
+    ) -> Result<JoinFilter> {
         let kinds = kinds_of(types)?;
+        let (of_left, of_right) = match on_left {
+            true => (JoinSide::Left, JoinSide::Right),
+            false => (JoinSide::Right, JoinSide::Left),
+        };
         let places = (0..types.len()).map(|i| match i < left {
             true => ColumnIndex {
                 index: i,
-                side: JoinSide::Right,
+                side: of_left,
             },
             false => ColumnIndex {
                 index: i - left,
-                side: JoinSide::Left,
+                side: of_right,
             },
         });
         let schema = column::schema(&kinds);
@@ -185,6 +248,29 @@ impl Layout {
             schema,
         ))
     }
+}
+
+/// The side that the table is made of, its keys gathered on the way. `places`: where the keys are.
+fn gather(
+    build: PlanRef,
+    keys: Vec<(usize, Kind, Arc<Sieve>)>,
+    places: &[usize],
+    rows: f64,
+) -> PlanRef {
+    if keys.is_empty() {
+        return build;
+    }
+    let key = |(at, kind, sieve): (usize, Kind, Arc<Sieve>)| Gathered {
+        sieve,
+        column: places[at],
+        kind,
+    };
+    let step = GatherStep {
+        keys: keys.into_iter().map(key).collect(),
+        rows,
+    };
+    let schema = build.schema();
+    StageExec::plan("Gather", Arc::new(step), vec![build], schema, 1)
 }
 
 fn column_at(plan: &PlanRef, at: usize) -> Arc<dyn PhysicalExpr> {

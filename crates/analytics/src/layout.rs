@@ -10,7 +10,8 @@
 //! | Limit | `GlobalLimitExec`, and what is below need not sort more rows than that |
 //! | UNION ALL, Append | `UnionExec` |
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::physical_expr::expressions::Column;
@@ -33,7 +34,7 @@ use crate::accept::{DistinctBy, distinct_by};
 use crate::column::{self, Kind};
 use crate::group::Group;
 use crate::keys::KeyPlan;
-use crate::scan::Scan;
+use crate::scan::{Scan, SievedBy};
 use crate::stage::{PlanRef, StageExec};
 use crate::steps::{ComputeStep, CountStep, KeyStep, KeyUse, UniqueStep};
 use crate::table::{AggPlan, GroupPlan};
@@ -53,6 +54,8 @@ pub struct Layout {
     pub join_by: JoinBy,
     /// About how large a batch may be.
     pub batch_bytes: usize,
+    /// By the number of a scan: the joins above whose keys its rows have to meet.
+    pub sieves: Mutex<HashMap<u32, Vec<SievedBy>>>,
 }
 
 /// What DataFusion made of a plan that it should have taken.
@@ -77,6 +80,12 @@ fn filter_below(plan: &Plan) -> Option<&Plan> {
 }
 
 impl Layout {
+    /// Tells a scan, before it is laid out, that its rows have to meet a join's keys.
+    pub fn sieve(&self, scan: u32, by: SievedBy) {
+        let mut sieves = self.sieves.lock().unwrap_or_else(PoisonError::into_inner);
+        sieves.entry(scan).or_default().push(by);
+    }
+
     /// A plan whose rows are counted. `fetch`: no more rows than this will be asked for.
     pub fn node(&self, plan: &Plan, fetch: Option<usize>) -> Result<PlanRef> {
         let inner = self.uncounted(plan, fetch)?;
@@ -207,6 +216,8 @@ impl Layout {
             scan.filter.as_ref(),
             self.batch_bytes,
         )?;
+        let mut sieves = self.sieves.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = step.sieved(sieves.remove(&plan.id).unwrap_or_default());
         Ok(StageExec::plan(
             "Scan",
             Arc::new(step),

@@ -20,6 +20,7 @@ mod layout;
 mod memory;
 mod pool;
 mod scan;
+mod sieve;
 mod stage;
 mod steps;
 mod table;

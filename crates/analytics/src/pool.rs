@@ -239,6 +239,7 @@ impl Run {
             partitions: self.workers,
             join_by,
             batch_bytes,
+            sieves: Default::default(),
         };
         let plan = &self.job.plan.root;
         let root = one_partition(layout.node(plan, None).map_err(theirs)?);

@@ -1,12 +1,12 @@
 //! The leaf: a heap's visible rows, by ranges of blocks handed out to whoever is free.
 //!
-//! Of a chunk of rows the columns that the condition reads are taken out first; the others only of the rows for which it holds.
+//! Of a chunk of rows the columns that the condition reads are taken out first, then the keys of joins that are known to let few
+//! rows through; the others only of the rows that are left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
-use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result as DfResult;
 use datafusion::execution::TaskContext;
@@ -21,6 +21,7 @@ use throng_types::row::{RowLayout, Stored};
 use throng_types::{BlockNo, Datum, Result, Tid};
 
 use crate::column::{self, ColumnBuilder, Kind};
+use crate::sieve::{self, Sieve};
 use crate::stage::{Batches, PlanRef, Step, theirs};
 use crate::vector::{Program, assemble};
 
@@ -175,6 +176,33 @@ fn push_system(number: i16, builder: &mut ColumnBuilder, table: &Table, tid: Tid
     }
 }
 
+/// A join's keys, of which a column of the scan has to be one.
+#[derive(Clone)]
+pub struct SievedBy {
+    pub sieve: Arc<Sieve>,
+    /// Its place among the scan's columns.
+    pub column: usize,
+}
+
+/// A sieve in use, by one partition.
+struct Sieving {
+    sieve: Arc<Sieve>,
+    kind: Kind,
+    columns: Columns,
+    /// Rows that were held against it, and those that passed.
+    tested: usize,
+    passed: usize,
+}
+
+impl Sieving {
+    /// It is there, and takes enough away to be worth the looking.
+    fn is_worth_it(&self) -> bool {
+        const TRIAL: usize = 10_000;
+        let useless = self.tested > TRIAL && self.passed > self.tested / 10 * 8;
+        self.sieve.is_ready() && !useless
+    }
+}
+
 pub struct Scan {
     job: Arc<Job>,
     table: Arc<Table>,
@@ -183,6 +211,7 @@ pub struct Scan {
     schema: SchemaRef,
     /// The rows wanted.
     filter: Option<Arc<Filter>>,
+    sieves: Vec<SievedBy>,
     /// The blocks there were when the job began: rows added later are not for this snapshot.
     end: BlockNo,
     next: Arc<AtomicU32>,
@@ -209,10 +238,21 @@ impl Scan {
             kinds,
             schema,
             filter: filter.map(Arc::new),
+            sieves: Vec::new(),
             end,
             next: Arc::new(AtomicU32::new(0)),
             batch_bytes,
         })
+    }
+}
+
+impl Scan {
+    /// With joins above whose keys its rows have to meet.
+    pub fn sieved(mut self, by: Vec<SievedBy>) -> Scan {
+        self.sieves = by;
+        self.sieves
+            .retain(|by| self.kinds.get(by.column).is_some_and(|k| sieve::takes(*k)));
+        self
     }
 }
 
@@ -222,8 +262,19 @@ impl Step for Scan {
             let numbers = filter.columns.iter().map(|at| self.columns[*at]).collect();
             (filter.clone(), Columns::new(numbers, &filter.kinds))
         });
+        let sieves = self.sieves.iter().map(|by| {
+            let kind = self.kinds[by.column];
+            Sieving {
+                sieve: by.sieve.clone(),
+                kind,
+                columns: Columns::new(vec![self.columns[by.column]], &[kind]),
+                tested: 0,
+                passed: 0,
+            }
+        });
         let part = Part {
             job: self.job.clone(),
+            sieves: sieves.collect(),
             table: self.table.clone(),
             filter,
             columns: Columns::new(self.columns.clone(), &self.kinds),
@@ -251,6 +302,7 @@ struct Part {
     job: Arc<Job>,
     table: Arc<Table>,
     filter: Option<(Arc<Filter>, Columns)>,
+    sieves: Vec<Sieving>,
     columns: Columns,
     rows: usize,
     batch_rows: usize,
@@ -314,32 +366,55 @@ impl Part {
 
     /// Takes in the rows of some pages for which the condition holds.
     async fn take(&mut self, pages: &[TupleBatch]) -> Result<()> {
-        let kept = match &mut self.filter {
-            None => None,
-            Some((filter, columns)) => {
-                let mut rows = 0;
-                for (tid, bytes) in pages.iter().flat_map(TupleBatch::iter) {
-                    columns
-                        .take(&self.table, tid, bytes, &mut self.values)
-                        .await?;
-                    rows += 1;
-                }
-                let batch = assemble(&filter.schema, columns.finish(), rows)?;
-                Some(
-                    self.job
-                        .with_cx(|cx| filter.program.holds(&batch, &None, cx))?,
-                )
-            }
-        };
-        let kept = |row: usize| kept.as_ref().is_none_or(|k: &BooleanBuffer| k.value(row));
+        let kept = self.kept(pages).await?;
         let rows = pages.iter().flat_map(TupleBatch::iter).enumerate();
-        for (_, (tid, bytes)) in rows.filter(|(row, _)| kept(*row)) {
+        let wanted = |row: &usize| kept.as_ref().is_none_or(|kept| kept[*row]);
+        for (_, (tid, bytes)) in rows.filter(|(row, _)| wanted(row)) {
             self.columns
                 .take(&self.table, tid, bytes, &mut self.values)
                 .await?;
             self.rows += 1;
         }
         Ok(())
+    }
+
+    /// Which rows are wanted; None: all.
+    async fn kept(&mut self, pages: &[TupleBatch]) -> Result<Option<Vec<bool>>> {
+        let mut kept: Option<Vec<bool>> = None;
+        if let Some((filter, columns)) = &mut self.filter {
+            let mut rows = 0;
+            for (tid, bytes) in pages.iter().flat_map(TupleBatch::iter) {
+                columns
+                    .take(&self.table, tid, bytes, &mut self.values)
+                    .await?;
+                rows += 1;
+            }
+            let batch = assemble(&filter.schema, columns.finish(), rows)?;
+            let holds = self
+                .job
+                .with_cx(|cx| filter.program.holds(&batch, &None, cx))?;
+            kept = Some(holds.iter().collect());
+        }
+        for sieving in self.sieves.iter_mut().filter(|s| s.is_worth_it()) {
+            let total = pages.iter().map(TupleBatch::len).sum();
+            let marks = kept.get_or_insert_with(|| vec![true; total]);
+            let mut rows = Vec::with_capacity(total);
+            for (row, (tid, bytes)) in pages.iter().flat_map(TupleBatch::iter).enumerate() {
+                if marks[row] {
+                    let columns = &mut sieving.columns;
+                    columns
+                        .take(&self.table, tid, bytes, &mut self.values)
+                        .await?;
+                    rows.push(row);
+                }
+            }
+            if let [keys] = &sieving.columns.finish()[..] {
+                sieving.sieve.pass(sieving.kind, keys, &rows, marks);
+            }
+            sieving.tested += rows.len();
+            sieving.passed += rows.iter().filter(|row| marks[**row]).count();
+        }
+        Ok(kept)
     }
 
     fn next_block(&mut self) -> Option<BlockNo> {

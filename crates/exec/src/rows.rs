@@ -3,7 +3,7 @@
 use throng_access::{TupleBatch, Visibility};
 use throng_buffer::{Ring, retry};
 use throng_txn::rows::RowRef;
-use throng_types::{BlockNo, Datum, Result};
+use throng_types::{BlockNo, Datum, Result, Tid};
 
 use crate::large;
 use crate::run::Row;
@@ -15,9 +15,6 @@ pub struct PageRows<'a> {
     snapshot: Box<dyn Visibility + 'a>,
     block: BlockNo,
     end: BlockNo,
-    /// Blocks from one page read to the next.
-    step: BlockNo,
-    read: BlockNo,
     ring: Ring,
     batch: TupleBatch,
 }
@@ -31,8 +28,6 @@ impl<'a> PageRows<'a> {
             snapshot: Box::new(snapshot),
             block: 0,
             end,
-            step: 1,
-            read: 0,
             ring,
             batch: TupleBatch::new(),
         })
@@ -43,39 +38,14 @@ impl<'a> PageRows<'a> {
         self.end
     }
 
-    /// Pages read so far.
-    pub fn pages_read(&self) -> BlockNo {
-        self.read
-    }
-
-    /// Reads pages spread evenly over the table, enough for about `rows` rows.
-    pub fn spread(&mut self, rows: f64) {
-        /// Rows a page holds at least, but for very wide ones.
-        const ROWS_A_PAGE: f64 = 10.0;
-        self.step = (f64::from(self.end) * ROWS_A_PAGE / rows).max(1.0) as BlockNo;
-    }
-
     /// Replaces `out` by the rows of the next page, values kept elsewhere fetched; false at the end.
     pub async fn next(&mut self, out: &mut Vec<(RowRef, Row)>) -> Result<bool> {
         out.clear();
         if self.block >= self.end {
             return Ok(false);
         }
-        let PageRows {
-            table,
-            snapshot,
-            block,
-            ring,
-            batch,
-            ..
-        } = self;
-        retry(|| {
-            batch.clear();
-            table.heap.scan_page(*block, &**snapshot, ring, batch)
-        })
-        .await?;
-        self.block += self.step;
-        self.read += 1;
+        self.read(self.block).await?;
+        self.block += 1;
         let columns = self.table.def.columns.len();
         for i in 0..self.batch.len() {
             let mut row: Vec<Datum> = Vec::with_capacity(columns);
@@ -93,5 +63,30 @@ impl<'a> PageRows<'a> {
         // Others on this core get their turn after each page.
         tokio::task::yield_now().await;
         Ok(true)
+    }
+
+    /// Goes to a page; gives how many rows it has.
+    pub async fn read(&mut self, block: BlockNo) -> Result<usize> {
+        let PageRows {
+            table,
+            snapshot,
+            ring,
+            batch,
+            ..
+        } = self;
+        retry(|| {
+            batch.clear();
+            table.heap.scan_page(block, &**snapshot, ring, batch)
+        })
+        .await?;
+        Ok(self.batch.len())
+    }
+
+    /// A row of the page last read, with its place; values kept elsewhere are not fetched.
+    pub fn row(&self, at: usize) -> Result<(Tid, Row)> {
+        let columns = self.table.def.columns.len();
+        let mut row: Vec<Datum> = Vec::with_capacity(columns);
+        self.table.decode(self.batch.row(at), columns, &mut row)?;
+        Ok((self.batch.tid(at), row))
     }
 }

@@ -83,14 +83,15 @@ impl Host for CatalogHost<'_> {
     }
 }
 
-/// Every table has a hundred pages.
-struct SmallTables;
+/// Every table has a hundred pages, but for those that something else is known of.
+struct SmallTables<'a>(&'a Catalog);
 
-impl Stats for SmallTables {
-    fn table_size(&self, _: Oid) -> TableSize {
+impl Stats for SmallTables<'_> {
+    fn table_size(&self, table: Oid) -> TableSize {
+        let known = self.0.stats_of(table);
         TableSize {
-            pages: 100,
-            rows: 5000.0,
+            pages: known.map_or(100, |s| s.pages),
+            rows: known.map_or(5000.0, |s| s.rows),
         }
     }
 }
@@ -190,7 +191,7 @@ impl Workbench {
         let host = CatalogHost(&self.catalog);
         let ctx = PlanContext {
             catalog: &self.catalog,
-            stats: &SmallTables,
+            stats: &SmallTables(&self.catalog),
             eval: EvalContext {
                 host: &host,
                 format: &self.format,
@@ -200,8 +201,33 @@ impl Workbench {
             enable_indexscan: true,
             enable_hashjoin: true,
             enable_nestloop: true,
+            join_collapse_limit: 8,
         };
         Some(plan(*query, &ctx))
+    }
+
+    /// As if ANALYZE had found this of a table: its rows, and of columns what a sample of their values says.
+    pub fn know(&mut self, table: &str, rows: f64, columns: &[(&str, Vec<throng_types::Datum>)]) {
+        let relation = self.catalog.find_relation(&PATH, table);
+        let oid = relation.expect("the test's own table").oid();
+        let def = self.catalog.table(oid).expect("a table").clone();
+        let stats_of = |column: &crate::catalog::ColumnDef| {
+            let known = columns.iter().find(|(name, _)| *name == column.name);
+            let values = known.map_or(&[][..], |(_, values)| values);
+            let sampled: Vec<_> = values.iter().cloned().map(Into::into).collect();
+            crate::sample::column(column.ty.oid, &sampled, rows, 100)
+        };
+        self.next += 1;
+        let stats = crate::catalog::StatsDef {
+            oid: Oid(self.next),
+            table: oid,
+            rows,
+            pages: (rows / 60.0).ceil() as u32,
+            columns: def.columns.iter().map(stats_of).collect(),
+        };
+        let mut edit = CatalogEdit::new(&self.catalog);
+        edit.put(stats);
+        self.catalog = edit.finish().0;
     }
 
     pub fn bind_one(&self, sql: &str) -> Result<Bound> {

@@ -7,6 +7,7 @@
 //! One statement runs at a time. Whatever must wait is a future; dropped half-way (the client has gone), it leaves a
 //! session that can only be closed, and closing rolls back.
 
+mod analyze;
 mod command;
 mod compound;
 mod constraints;

@@ -141,6 +141,7 @@ pub(super) struct PlanKey {
 struct PlanSettings {
     texts: [String; 4],
     paths: [bool; 4],
+    join_collapse_limit: i64,
 }
 
 impl PlanSettings {
@@ -160,6 +161,7 @@ impl PlanSettings {
                 Id::EnableNestloop,
             ]
             .map(|id| settings.bool(id)),
+            join_collapse_limit: settings.int(Id::JoinCollapseLimit),
         }
     }
 }

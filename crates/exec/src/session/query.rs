@@ -124,6 +124,7 @@ impl Session {
             enable_indexscan: settings.bool(Id::EnableIndexscan),
             enable_hashjoin: settings.bool(Id::EnableHashjoin),
             enable_nestloop: settings.bool(Id::EnableNestloop),
+            join_collapse_limit: settings.int(Id::JoinCollapseLimit),
         };
         let analytics = self.engine.analytics();
         let Some(analytics) = analytics.filter(|_| matches!(query.kind, QueryKind::Select(_)))
@@ -251,8 +252,14 @@ impl Session {
         known
     }
 
-    /// Whether the constants of a statement may decide which indexes serve it: those on expressions and of a part of the rows.
+    /// Whether the constants of a statement may decide how it is run: which indexes on expressions and of a part of the rows
+    /// serve it, or, where it takes long anyway, in which order its tables are read.
     fn asks_for_constants(&mut self, known: &Known) -> bool {
+        /// A statement that costs more is planned each time.
+        const DEAR: f64 = 1000.0;
+        if known.plan.as_ref().is_some_and(|plan| plan.root.cost.total > DEAR) {
+            return true;
+        }
         let catalog = self.catalog();
         let of = |table: Oid| catalog.indexes_of(table).iter().any(|i| !i.is_plain());
         let mut locks = known.plan.iter().flat_map(|plan| &plan.locks);

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 
 mod routine;
+mod stats;
 
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
+pub use stats::{ColumnStats, StatsDef};
 
 use super::partition::{PartitionBound, PartitionKey};
 
@@ -638,29 +640,6 @@ pub struct EnumLabel {
     pub name: String,
     /// What values are kept and compared by; it never changes.
     pub place: f64,
-}
-
-/// What ANALYZE found about a table. Its oid is its own; `table` says whose it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StatsDef {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    #[serde(with = "id")]
-    pub table: Oid,
-    pub rows: f64,
-    pub pages: u32,
-    /// By attribute number - 1.
-    pub columns: Vec<ColumnStats>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ColumnStats {
-    /// Number of distinct values; 0 when unknown.
-    pub distinct: f64,
-    /// Share of NULLs, 0 to 1.
-    pub null_fraction: f64,
-    /// Mean bytes of a value.
-    pub width: u32,
 }
 
 /// COMMENT ON.

@@ -158,11 +158,9 @@ impl Planner<'_> {
         if let Some(at) = super::tid::told_by(&conditions, source) {
             return self.row_at(source, conditions, at);
         }
+        self.tables.insert(source.rel, source.table.clone());
         let size = self.ctx.stats.table_size(source.table.oid);
-        let selectivity: f64 = conditions
-            .iter()
-            .map(|c| self.selectivity(c, source))
-            .product();
+        let selectivity = self.shares(&conditions, Some(source.rel));
         let rows = at_least_one(size.rows * selectivity);
         let seq_cost = f64::from(size.pages) * cost::SEQ_PAGE
             + size.rows * (cost::TUPLE + cost::OPERATOR * conditions.len() as f64)
@@ -174,7 +172,7 @@ impl Planner<'_> {
 
         let mut best: Option<(f64, Path)> = None;
         for index in self.ctx.catalog.indexes_of(source.table.oid) {
-            for path in self.index_paths(source, index, &conditions, wanted, size.rows) {
+            for path in self.index_paths(source, index, &conditions, wanted, size) {
                 let effective = self.effective_cost(path.cost, path.ordered, rows, wanted);
                 if best.as_ref().is_none_or(|(cost, _)| effective < *cost) {
                     best = Some((effective, path));
@@ -241,44 +239,15 @@ impl Planner<'_> {
         .total
     }
 
-    /// Share of the table's rows that a condition lets through.
-    pub(super) fn selectivity(&self, condition: &Expr, source: &TableRef<'_>) -> f64 {
-        match comparison(condition, source.rel) {
-            Some((column, Strategy::Equal, _)) if column > 0 => {
-                self.equality(source.table.oid, column as u16)
-            }
-            _ => cost::selectivity(condition),
-        }
-    }
-
-    /// Share of rows that have one value of a column.
-    fn equality(&self, table: Oid, attnum: u16) -> f64 {
-        let unique = self.ctx.catalog.indexes_of(table).iter().any(|index| {
-            index.unique
-                && index.is_plain()
-                && index.columns.len() == 1
-                && index.columns[0].attnum == attnum
-        });
-        let rows = self.ctx.stats.table_size(table).rows.max(1.0);
-        if unique {
-            return 1.0 / rows;
-        }
-        let stats = self.ctx.catalog.stats_of(table);
-        match stats.and_then(|s| s.columns.get(usize::from(attnum) - 1)) {
-            Some(column) if column.distinct >= 1.0 => 1.0 / column.distinct,
-            // PostgreSQL's default number of distinct values.
-            _ => (1.0 / 200.0_f64).max(1.0 / rows),
-        }
-    }
-
     fn index_paths(
         &self,
         source: &TableRef<'_>,
         index: &Arc<IndexDef>,
         conditions: &[Expr],
         wanted: &Wanted,
-        table_rows: f64,
+        size: super::TableSize,
     ) -> Vec<Path> {
+        let table_rows = size.rows;
         let Some(served) = self.terms(source, index, conditions) else {
             return Vec::new();
         };
@@ -293,41 +262,22 @@ impl Planner<'_> {
             .collect();
         let mut used = Vec::new();
         let mut prefix = Vec::new();
-        let mut rows = table_rows;
-        if index.terms.predicate.is_some() {
-            rows *= PARTIAL;
-        }
         let mut ranges = 1.0;
         let mut equalities = 0;
         for key in &keys {
             let Some((at, matching)) = find_match(conditions, source.rel, *key) else {
                 break;
             };
-            let share = match key {
-                Key::Column(attnum) => self.equality(source.table.oid, *attnum as u16),
-                Key::Expr(_) => (1.0 / 200.0_f64).max(1.0 / table_rows.max(1.0)),
-            };
-            match &matching {
-                Match::Eq(_) => rows *= share,
-                Match::Any(array) => {
-                    let items = match array {
-                        Expr::Const(throng_types::Datum::Array(items), _) => {
-                            items.items.len() as f64
-                        }
-                        Expr::Array(items, _) => items.len() as f64,
-                        _ => 10.0,
-                    };
-                    ranges *= items;
-                    rows *= (share * items).min(1.0);
-                }
-                Match::IsNull => rows *= cost::EQUALITY,
+            if let Match::Any(array) = &matching {
+                ranges *= match array {
+                    Expr::Const(throng_types::Datum::Array(items), _) => items.items.len() as f64,
+                    Expr::Array(items, _) => items.len() as f64,
+                    _ => 10.0,
+                };
             }
             equalities += 1;
             used.push(at);
             prefix.push(matching);
-        }
-        if index.unique && equalities == index.columns.len() {
-            rows = ranges;
         }
         let (mut lower, mut upper) = (None, None);
         if let Some(key) = keys.get(equalities) {
@@ -350,11 +300,14 @@ impl Planner<'_> {
                     used.push(at);
                 }
             }
-            rows *= match (&lower, &upper) {
-                (Some(_), Some(_)) => cost::EQUALITY,
-                (None, None) => 1.0,
-                _ => cost::INEQUALITY,
-            };
+        }
+        let mut rows =
+            table_rows * self.shares(used.iter().map(|at| &conditions[*at]), Some(source.rel));
+        if index.terms.predicate.is_some() {
+            rows *= PARTIAL;
+        }
+        if index.unique && equalities == index.columns.len() {
+            rows = ranges;
         }
         // Several ranges come one after another: the order within each is not the order of all.
         let single = !prefix.iter().any(|m| matches!(m, Match::Any(_)));
@@ -374,7 +327,8 @@ impl Planner<'_> {
         };
         let cost = disabled
             + ranges * cost::DESCENT
-            + rows * (cost::RANDOM_PAGE * 0.5 + cost::INDEX_TUPLE + cost::TUPLE);
+            + self.pages_read(source, &keys, rows, size) * cost::RANDOM_PAGE
+            + rows * (cost::INDEX_TUPLE + cost::TUPLE);
         vec![Path {
             index: index.clone(),
             used,
@@ -387,6 +341,33 @@ impl Planner<'_> {
             rows,
             cost,
         }]
+    }
+
+    /// Pages that are read for so many rows found through an index: fewer than the rows where the heap is in its order.
+    fn pages_read(
+        &self,
+        source: &TableRef<'_>,
+        keys: &[Key<'_>],
+        rows: f64,
+        size: super::TableSize,
+    ) -> f64 {
+        /// Of two rows that lie apart, one's page has often been read just before.
+        const APART: f64 = 0.5;
+        let apart = rows * APART;
+        let column = match keys.first() {
+            Some(Key::Column(attnum)) if *attnum > 0 => *attnum as usize - 1,
+            _ => return apart,
+        };
+        let stats = self.ctx.catalog.stats_of(source.table.oid);
+        let found = stats.and_then(|s| s.columns.get(column)?.correlation);
+        let Some(correlation) = found else {
+            return apart;
+        };
+        // Columns after the first one say less of where rows lie.
+        let one = if keys.len() > 1 { 0.75 } else { 1.0 };
+        let ordered = (correlation * one).powi(2);
+        let together = (rows / size.rows.max(1.0) * f64::from(size.pages)).ceil();
+        ordered * together.min(apart) + (1.0 - ordered) * apart
     }
 
     #[expect(

@@ -3,8 +3,6 @@
 use throng_types::SqlType;
 
 use super::Cost;
-use crate::expr::Expr;
-use crate::func::Strategy;
 
 pub(super) const SEQ_PAGE: f64 = 1.0;
 /// A page found through an index. Nearer to sequential than PostgreSQL's 4: most are in memory.
@@ -21,37 +19,6 @@ pub(super) const DISABLED: f64 = 1e10;
 pub(super) const EQUALITY: f64 = 0.005;
 /// The same for one inequality, and for a range.
 pub(super) const INEQUALITY: f64 = 1.0 / 3.0;
-const OTHER: f64 = 0.25;
-const IS_NULL: f64 = 0.005;
-const LIKE: f64 = 0.05;
-
-/// Share of rows for which a condition holds.
-pub(super) fn selectivity(condition: &Expr) -> f64 {
-    match condition {
-        Expr::Const(value, _) => f64::from(u8::from(value.is_true())),
-        Expr::And(parts) => parts.iter().map(selectivity).product(),
-        Expr::Or(parts) => 1.0 - parts.iter().map(|p| 1.0 - selectivity(p)).product::<f64>(),
-        Expr::Not(arg) => 1.0 - selectivity(arg),
-        Expr::IsNull(_) => IS_NULL,
-        Expr::IsNotNull(_) => 1.0 - IS_NULL,
-        Expr::Op { op, .. } => match (op.strategy, op.name) {
-            (Some(Strategy::Equal), _) => EQUALITY,
-            (Some(_), _) => INEQUALITY,
-            (None, "<>") => 1.0 - EQUALITY,
-            (None, "~~" | "~" | "~~*" | "~*") => LIKE,
-            _ => OTHER,
-        },
-        Expr::ArrayCompare {
-            array, all: false, ..
-        } => match &**array {
-            Expr::Const(throng_types::Datum::Array(items), _) => {
-                (items.items.len() as f64 * EQUALITY).min(1.0)
-            }
-            _ => (10.0 * EQUALITY).min(1.0),
-        },
-        _ => OTHER,
-    }
-}
 
 pub(super) fn at_least_one(rows: f64) -> f64 {
     rows.max(1.0).round()
@@ -77,11 +44,28 @@ pub(super) fn per_row(input: &Cost, operators: f64) -> Cost {
     }
 }
 
-pub(super) fn filter(input: &Cost, condition: &Expr) -> Cost {
+/// The input's rows of which a share meets a condition.
+pub(super) fn filter(input: &Cost, share: f64) -> Cost {
     Cost {
-        rows: at_least_one(input.rows * selectivity(condition)),
+        rows: at_least_one(input.rows * share),
         ..per_row(input, 1.0)
     }
+}
+
+/// Rows of one side looked up in a table that is made of the other.
+pub(super) fn hash_work(looked_up: f64, table: f64) -> f64 {
+    looked_up * 2.0 * OPERATOR + table * (2.0 * OPERATOR + TUPLE)
+}
+
+/// All pairs of rows looked at, each by so many operators; the right side's are kept.
+pub(super) fn pairs_work(left: f64, right: f64, operators: f64) -> f64 {
+    /// Beyond so many the work on each pair decides what is to be done.
+    const MANY: f64 = 1e7;
+    let pair = match left * right <= MANY {
+        true => OPERATOR,
+        false => TUPLE + operators * OPERATOR,
+    };
+    left * right * pair
 }
 
 pub(super) fn sort(input: &Cost) -> Cost {

@@ -106,6 +106,7 @@ impl Planner<'_> {
                 columns.also((var.rel, var.column), slot as u32);
             }
         }
+        let groups = self.groups(&group, input.rows());
         let group = self.place_all(group, &input.columns)?;
         let mut calls = Vec::with_capacity(aggs.len());
         for call in aggs {
@@ -149,7 +150,7 @@ impl Planner<'_> {
         };
         let rows = match strategy {
             AggStrategy::Plain => 1.0,
-            _ => at_least_one((input.rows() * 0.1).max(input.rows().min(200.0))),
+            _ => at_least_one(groups * (sets.len() as f64).max(1.0)).min(input.rows().max(1.0)),
         };
         let work = (group.len() + calls.len()) as f64 * cost::OPERATOR;
         let total = input.plan.cost.total + input.rows() * work + rows * cost::TUPLE;

@@ -1,35 +1,23 @@
-//! FROM: inner joins in the order that seems cheapest, outer joins where they stand.
+//! FROM: its relations and conditions as a graph, the cheapest order of joining them, and the joins in that order.
+//!
+//! Joins that are written keep no order but where [`graph`](super::graph) says so, or `join_collapse_limit` is 1.
 
 use throng_types::{Error, Result};
 
-use super::access::{TableRef, Wanted, comparison, same_keys};
-use super::cost;
-use super::subquery::SemiJoin;
-use super::{Built, Columns, Cost, FunctionScan, HashJoin, NestedLoop, Node, Planner, RoutineScan};
-use super::{alternatives, pushdown, with};
+use super::access::Wanted;
+use super::enumerate::{self, Best, Joins, MOST_RELATIONS, Set, Table, Way};
+use super::facts::{self, Facts};
+use super::graph::{self, Class, ClassMember, Clause, Graph, Item, Member, Unique};
+use super::joining::as_any;
+use super::subquery::{Inner, SemiJoin};
+use super::{Built, Node, Planner};
+use super::{alternatives, cost, from};
 use crate::expr::{Expr, RelId};
 use crate::func::{Operator, Strategy};
-use crate::query::{FromItem, JoinKind, Rel, RelKind};
+use crate::query::{FromItem, JoinKind, RelKind};
 
-/// Pairs of rows that a join which need not be looked at one by one may look at where `enable_hashjoin` is off.
+/// The most pairs of rows that a join which need not be looked at one by one may look at where `enable_hashjoin` is off.
 const MOST_PAIRS: f64 = 1e7;
-
-/// A member of a list of inner joins.
-struct Unit<'q> {
-    item: &'q FromItem,
-    rels: Vec<RelId>,
-    /// Rels of the same list that it refers to: it comes after them.
-    needs: Vec<RelId>,
-}
-
-/// Whether a table is read through indexes alone.
-fn is_by_key(plan: &super::Plan) -> bool {
-    match &plan.node {
-        Node::IndexScan(_) => true,
-        Node::Append(append) => append.inputs.iter().all(|input| is_by_key(&input.plan)),
-        _ => false,
-    }
-}
 
 /// The relations an expression speaks of.
 pub(super) fn rels_of(expr: &Expr) -> Vec<RelId> {
@@ -47,23 +35,91 @@ fn take(conditions: &mut Vec<Expr>, mut test: impl FnMut(&Expr) -> bool) -> Vec<
     conditions.extract_if(.., |c| test(c)).collect()
 }
 
-/// Breaks a list of items into the members of its inner joins and their conditions.
-fn flatten<'q>(item: &'q FromItem, units: &mut Vec<&'q FromItem>, conditions: &mut Vec<Expr>) {
+/// The items of FROM, taken apart.
+#[derive(Default)]
+struct Parts<'q> {
+    inner: Vec<&'q FromItem>,
+    /// Sides that may be missing.
+    outer: Vec<Outer<'q>>,
+    conditions: Vec<Expr>,
+    /// Joins stand as they are written.
+    fixed: bool,
+}
+
+struct Outer<'q> {
+    item: &'q FromItem,
+    on: Vec<Expr>,
+    /// The side that is there.
+    left: Vec<RelId>,
+}
+
+fn conjuncts(condition: Option<&Expr>) -> Vec<Expr> {
+    let mut parts = Vec::new();
+    if let Some(condition) = condition {
+        condition.clone().conjuncts(&mut parts);
+    }
+    parts
+}
+
+fn relations(item: &FromItem) -> usize {
     match item {
-        FromItem::Join {
-            kind: JoinKind::Inner,
-            left,
-            right,
-            on,
-            ..
-        } => {
-            flatten(left, units, conditions);
-            flatten(right, units, conditions);
-            if let Some(on) = on {
-                on.clone().conjuncts(conditions);
+        FromItem::Rel(_) => 1,
+        FromItem::Join { left, right, .. } => relations(left) + relations(right),
+    }
+}
+
+impl<'q> Parts<'q> {
+    fn len(&self) -> usize {
+        self.inner.len() + self.outer.len()
+    }
+
+    /// Adds an item, taken apart if it is a join; one within another only where there is room and order does not matter.
+    fn add(&mut self, item: &'q FromItem, within: bool) {
+        let room = self.len() + relations(item) <= MOST_RELATIONS && !self.fixed;
+        match item {
+            FromItem::Join {
+                kind: kind @ (JoinKind::Inner | JoinKind::Left | JoinKind::Right),
+                left,
+                right,
+                on,
+                ..
+            } if room || !within => {
+                let on = conjuncts(on.as_ref());
+                // A right join is a left join seen from the other side.
+                let (left, right) = match kind {
+                    JoinKind::Right => (right, left),
+                    _ => (left, right),
+                };
+                self.add(left, true);
+                if *kind == JoinKind::Inner {
+                    self.add(right, true);
+                    self.conditions.extend(on);
+                    return;
+                }
+                let mut rels = Vec::new();
+                left.rels(&mut rels);
+                self.outer.push(Outer {
+                    item: right,
+                    on,
+                    left: rels,
+                });
             }
+            other => self.inner.push(other),
         }
-        other => units.push(other),
+    }
+
+    /// Outer joins whose missing rows a condition would take away again are inner joins.
+    fn reduce(&mut self) {
+        let reduced = |outer: &Outer<'_>, conditions: &[Expr]| {
+            let mut rels = Vec::new();
+            outer.item.rels(&mut rels);
+            conditions.iter().any(|c| graph::rejects_missing(c, &rels))
+        };
+        while let Some(at) = self.outer.iter().position(|o| reduced(o, &self.conditions)) {
+            let outer = self.outer.remove(at);
+            self.add(outer.item, true);
+            self.conditions.extend(outer.on);
+        }
     }
 }
 
@@ -72,689 +128,643 @@ impl Planner<'_> {
     pub(super) fn from(
         &mut self,
         items: &[FromItem],
-        mut conditions: Vec<Expr>,
+        conditions: Vec<Expr>,
         wanted: &Wanted,
     ) -> Result<Built> {
-        let mut parts = Vec::new();
-        for item in items {
-            flatten(item, &mut parts, &mut conditions);
+        if items.iter().map(relations).sum::<usize>() > MOST_RELATIONS && items.len() > 1 {
+            let joined = items
+                .iter()
+                .rev()
+                .cloned()
+                .reduce(|right, left| FromItem::Join {
+                    kind: JoinKind::Inner,
+                    left: Box::new(left),
+                    right: Box::new(right),
+                    on: None,
+                    using: vec![],
+                });
+            return self.from(&Vec::from_iter(joined), conditions, wanted);
         }
+        self.note_tables(items);
+        let mut parts = Parts {
+            conditions,
+            fixed: self.ctx.join_collapse_limit <= 1,
+            ..Parts::default()
+        };
+        items.iter().for_each(|item| parts.add(item, false));
+        parts.reduce();
         let mut local = Vec::new();
-        parts.iter().for_each(|part| part.rels(&mut local));
+        items.iter().for_each(|item| item.rels(&mut local));
+        let mut conditions = std::mem::take(&mut parts.conditions);
         if parts.len() > 1 {
             alternatives::derive(&mut conditions, &local);
         }
-        let (semi, mut conditions) = self.semi_joins(conditions, &local);
-        let mut units: Vec<Unit<'_>> = parts
-            .into_iter()
-            .map(|item| {
-                let mut rels = Vec::new();
-                item.rels(&mut rels);
-                let mut needs = Vec::new();
-                item.for_each_expr(&mut |e| needs.extend(rels_of(e)));
-                needs.retain(|rel| local.contains(rel) && !rels.contains(rel));
-                Unit { item, rels, needs }
-            })
-            .collect();
-
-        let late = self.take_late(&mut conditions, &units, !semi.is_empty(), &local);
-        let single = units.len() == 1 && semi.is_empty();
-        let mut built = match units.len() {
-            0 => self.one_row(),
-            1 => {
-                let unit = units.remove(0);
-                let own = take(&mut conditions, |c| !has_volatile(c) || single);
-                let no_wish = Wanted::default();
-                self.unit(&unit, own, if single { wanted } else { &no_wish })?
+        let (semi, conditions) = self.semi_joins(conditions, &local);
+        match (&parts.inner[..], parts.outer.is_empty() && semi.is_empty()) {
+            ([], true) => {
+                let built = self.one_row();
+                self.filter(built, conditions)
             }
-            _ => self.join_units(units, &mut conditions, &local)?,
-        };
-        for join in semi {
-            built = self.semi_join(built, join)?;
-        }
-        conditions.extend(late);
-        self.filter(built, conditions)
-    }
-
-    /// Takes out the conditions that run a query for each row, if joins are likely to leave fewer rows to run them for.
-    fn take_late(
-        &self,
-        conditions: &mut Vec<Expr>,
-        units: &[Unit<'_>],
-        semi: bool,
-        local: &[RelId],
-    ) -> Vec<Expr> {
-        let mut late = take(conditions, |c| runs_for_each_row(c, local));
-        if late.is_empty() || semi {
-            return late;
-        }
-        let rows: Vec<f64> = units
-            .iter()
-            .map(|unit| self.estimate(unit, conditions, local))
-            .collect();
-        let least = rows.iter().copied().fold(f64::INFINITY, f64::min);
-        let early = take(&mut late, |c| {
-            let mut own = units.iter().zip(&rows);
-            own.any(|(unit, rows)| is_about(c, &unit.rels, local) && *rows <= least)
-        });
-        conditions.extend(early);
-        late
-    }
-
-    /// The one row of a query without FROM.
-    pub(super) fn one_row(&mut self) -> Built {
-        let cost = Cost {
-            startup: 0.0,
-            total: cost::TUPLE,
-            rows: 1.0,
-            width: 0,
-        };
-        let plan = self.node(Node::Values { rows: vec![vec![]] }, Vec::new(), cost);
-        Built {
-            plan,
-            columns: Columns::default(),
-            order: Vec::new(),
-        }
-    }
-
-    fn join_units(
-        &mut self,
-        mut units: Vec<Unit<'_>>,
-        conditions: &mut Vec<Expr>,
-        local: &[RelId],
-    ) -> Result<Built> {
-        // Begin with the unit that gives fewest rows and needs nobody.
-        let mut first: Option<(usize, f64)> = None;
-        for (at, unit) in units.iter().enumerate().filter(|(_, u)| u.needs.is_empty()) {
-            let rows = self.estimate(unit, conditions, local);
-            if first.is_none_or(|(_, least)| rows < least) {
-                first = Some((at, rows));
+            ([item], true) => {
+                let mut conditions = conditions;
+                let late = take(&mut conditions, |c| runs_for_each_row(c, &local));
+                conditions.extend(late);
+                self.unit(item, conditions, wanted)
             }
+            _ => self.joined(parts, semi, conditions, &local),
         }
-        let Some((at, _)) = first else {
-            return Err(Error::internal("lateral items that need each other"));
-        };
-        let unit = units.remove(at);
-        let own = take(conditions, |c| {
-            is_about(c, &unit.rels, local) && !has_volatile(c)
-        });
-        let mut built = self.unit(&unit, own, &Wanted::default())?;
-        let mut joined = unit.rels;
-        while !units.is_empty() {
-            // Next: a unit that an equality connects, else one that any condition does, the one with fewest rows; else any
-            // that can come.
-            let mut next: Option<(usize, (bool, bool, f64))> = None;
-            for (at, unit) in units.iter().enumerate() {
-                if !unit.needs.iter().all(|rel| joined.contains(rel)) {
-                    continue;
-                }
-                let connected = conditions
-                    .iter()
-                    .any(|c| connects(c, &joined, &unit.rels, local))
-                    || !unit.needs.is_empty();
-                let by_equality = conditions
-                    .iter()
-                    .any(|c| is_equality(c) && connects(c, &joined, &unit.rels, local));
-                let rank = (
-                    !connected,
-                    !by_equality,
-                    self.estimate(unit, conditions, local),
-                );
-                if next.as_ref().is_none_or(|(_, best)| rank < *best) {
-                    next = Some((at, rank));
-                }
-            }
-            let Some((at, _)) = next else {
-                return Err(Error::internal("lateral items that need each other"));
-            };
-            let unit = units.remove(at);
-            let mut both = joined.clone();
-            both.extend(&unit.rels);
-            let own = take(conditions, |c| {
-                is_about(c, &unit.rels, local) && !has_volatile(c)
-            });
-            let on = take(conditions, |c| {
-                is_about(c, &both, local) && !has_volatile(c)
-            });
-            built = self.join(JoinKind::Inner, built, &unit, own, on)?;
-            joined = both;
-        }
-        Ok(built)
     }
 
-    /// Rows a unit gives by itself.
-    fn estimate(&self, unit: &Unit<'_>, conditions: &[Expr], local: &[RelId]) -> f64 {
-        let FromItem::Rel(rel) = unit.item else {
-            return 1e6;
-        };
-        let RelKind::Table(table) = &rel.kind else {
-            return 1000.0;
-        };
-        let own = conditions.iter().filter(|c| is_about(c, &unit.rels, local));
-        let source = TableRef {
-            rel: rel.id,
-            alias: &rel.alias,
-            table,
-        };
-        let share: f64 = own.map(|c| self.selectivity(c, &source)).product();
-        cost::at_least_one(self.size(rel, table).rows * share)
-    }
-
-    /// One member of a join list under conditions on it alone.
-    fn unit(&mut self, unit: &Unit<'_>, own: Vec<Expr>, wanted: &Wanted) -> Result<Built> {
-        match unit.item {
+    /// One item of FROM under conditions on it alone.
+    fn unit(&mut self, item: &FromItem, own: Vec<Expr>, wanted: &Wanted) -> Result<Built> {
+        match item {
             FromItem::Rel(rel) => self.rel(rel, own, wanted),
             FromItem::Join {
-                kind,
+                kind: JoinKind::Full,
                 left,
                 right,
                 on,
                 ..
-            } => self.outer_join(*kind, left, right, on.as_ref(), own),
+            } => self.full_join(left, right, conjuncts(on.as_ref()), own),
+            FromItem::Join { .. } => self.from(std::slice::from_ref(item), own, wanted),
         }
     }
 
-    fn rel(&mut self, rel: &Rel, conditions: Vec<Expr>, wanted: &Wanted) -> Result<Built> {
-        match &rel.kind {
-            RelKind::Table(table) => {
-                let source = TableRef {
-                    rel: rel.id,
-                    alias: &rel.alias,
-                    table,
-                };
-                match rel.only || !self.has_kin(table) {
-                    true => self.table(&source, conditions, wanted),
-                    false => self.family(&source, conditions, wanted),
-                }
-            }
-            RelKind::Virtual(table) => {
-                let columns = self.needed_columns(rel.id);
-                let types = columns
-                    .iter()
-                    .map(|c| match *c {
-                        n if n > 0 => table.columns[n as usize - 1].1,
-                        _ => throng_types::SqlType::plain(throng_types::oid::OID),
-                    })
-                    .collect();
-                let places = Columns::of(rel.id, columns.iter().copied());
-                let filter = Expr::all_of(self.place_all(conditions, &places)?);
-                let cost = Cost {
-                    startup: 0.0,
-                    total: 10.0,
-                    rows: 100.0,
-                    width: 64,
-                };
-                let alias = rel.alias.clone();
-                let node = Node::VirtualScan {
-                    rel: rel.id,
-                    alias,
-                    table,
-                    columns,
-                    filter,
-                };
-                let plan = self.node(node, types, cost);
-                Ok(Built {
-                    plan,
-                    columns: places,
-                    order: Vec::new(),
-                })
-            }
-            RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
-                let mut conditions = conditions;
-                let inner = match conditions.is_empty() {
-                    true => self.query(query)?,
-                    false => {
-                        let mut query = query.clone();
-                        pushdown::push_down(&mut query, rel.id, &mut conditions);
-                        self.query(&query)?
-                    }
-                };
-                let built = rename(inner.plan, rel.id);
-                self.filter(built, conditions)
-            }
-            RelKind::Function {
-                func,
-                args,
-                ordinality,
-                ..
-            } => {
-                let types: Vec<_> = rel.columns.iter().map(|c| c.ty).collect();
-                let places = Columns::of(rel.id, 1..=types.len() as i16);
-                let args = self.place_all(args.clone(), &Columns::default())?;
-                let filter = Expr::all_of(self.place_all(conditions, &places)?);
-                let rows = if func.returns_set() { 1000.0 } else { 1.0 };
-                let total = rows * cost::TUPLE;
-                let cost = Cost {
-                    startup: 0.0,
-                    total,
-                    rows,
-                    width: cost::width(&types),
-                };
-                let scan = FunctionScan {
-                    rel: rel.id,
-                    alias: rel.alias.clone(),
-                    func,
-                    args,
-                    ordinality: *ordinality,
-                    filter,
-                };
-                let plan = self.node(Node::FunctionScan(scan), types, cost);
-                Ok(Built {
-                    plan,
-                    columns: places,
-                    order: Vec::new(),
-                })
-            }
-            RelKind::Routine {
-                call, ordinality, ..
-            } => {
-                let types: Vec<_> = rel.columns.iter().map(|c| c.ty).collect();
-                let places = Columns::of(rel.id, 1..=types.len() as i16);
-                let mut call = (**call).clone();
-                call.args = self.place_all(call.args, &Columns::default())?;
-                let filter = Expr::all_of(self.place_all(conditions, &places)?);
-                let rows = call.def.rows.max(1.0);
-                let total = rows * cost::TUPLE + call.def.cost * cost::OPERATOR;
-                let cost = Cost {
-                    startup: 0.0,
-                    total,
-                    rows,
-                    width: cost::width(&types),
-                };
-                let scan = RoutineScan {
-                    rel: rel.id,
-                    alias: rel.alias.clone(),
-                    call,
-                    ordinality: *ordinality,
-                    filter,
-                };
-                let plan = self.node(Node::RoutineScan(scan), types, cost);
-                Ok(Built {
-                    plan,
-                    columns: places,
-                    order: Vec::new(),
-                })
-            }
-            RelKind::RowsFrom { items, ordinality } => {
-                let mut inputs = Vec::with_capacity(items.len());
-                for item in items {
-                    let FromItem::Rel(rel) = item else {
-                        return Err(Error::internal("a join among functions side by side"));
-                    };
-                    inputs.push(self.rel(rel, vec![], &Wanted::default())?.plan);
-                }
-                let types: Vec<_> = rel.columns.iter().map(|c| c.ty).collect();
-                let rows = inputs.iter().map(|p| p.cost.rows).fold(1.0, f64::max);
-                let cost = Cost {
-                    startup: 0.0,
-                    total: inputs.iter().map(|p| p.cost.total).sum::<f64>() + rows * cost::TUPLE,
-                    rows,
-                    width: cost::width(&types),
-                };
-                let places = Columns::of(rel.id, 1..=types.len() as i16);
-                let node = Node::RowsFrom {
-                    inputs,
-                    alias: rel.alias.clone(),
-                    ordinality: *ordinality,
-                };
-                let plan = self.node(node, types, cost);
-                let built = Built {
-                    plan,
-                    columns: places,
-                    order: Vec::new(),
-                };
-                self.filter(built, conditions)
-            }
-            RelKind::Cte(number) => self.cte(rel, *number as usize, conditions),
-            RelKind::WorkTable(number) => self.work_table(rel, *number as usize, conditions),
-        }
-    }
-
-    /// An outer join where it stands; `above`: conditions on its result.
-    fn outer_join(
+    fn full_join(
         &mut self,
-        kind: JoinKind,
         left: &FromItem,
         right: &FromItem,
-        on: Option<&Expr>,
-        mut above: Vec<Expr>,
+        on: Vec<Expr>,
+        above: Vec<Expr>,
     ) -> Result<Built> {
-        // A right join is a left join seen from the other side.
-        let (kind, left, right) = match kind {
-            JoinKind::Right => (JoinKind::Left, right, left),
-            other => (other, left, right),
-        };
-        let mut local = Vec::new();
-        left.rels(&mut local);
-        let left_rels = local.clone();
-        right.rels(&mut local);
-        let mut on_conditions = Vec::new();
-        if let Some(on) = on {
-            on.clone().conjuncts(&mut on_conditions);
+        let mut left_rels = Vec::new();
+        left.rels(&mut left_rels);
+        let mut lateral = false;
+        right.for_each_expr(&mut |e| {
+            e.for_each_var(&mut |var| lateral |= left_rels.contains(&var.rel));
+        });
+        if lateral {
+            return Err(Error::unsupported("a lateral item on a side of FULL JOIN"));
         }
-        // Conditions on the preserved side alone may be met before the join.
-        let pushed = match kind {
-            JoinKind::Left => take(&mut above, |c| {
-                is_about(c, &left_rels, &local) && !has_volatile(c)
-            }),
-            _ => Vec::new(),
-        };
-        let left = self.from(std::slice::from_ref(left), pushed, &Wanted::default())?;
-        let mut rels = Vec::new();
-        right.rels(&mut rels);
-        let unit = Unit {
-            item: right,
-            rels,
-            needs: Vec::new(),
-        };
-        // Conditions of ON about the other side alone only decide which of its rows can be partners.
-        let own = match kind {
-            JoinKind::Left => take(&mut on_conditions, |c| {
-                is_about(c, &unit.rels, &local) && !has_volatile(c)
-            }),
-            _ => Vec::new(),
-        };
-        let joined = self.join(kind, left, &unit, own, on_conditions)?;
+        let left = self.from(std::slice::from_ref(left), vec![], &Wanted::default())?;
+        let right = self.from(std::slice::from_ref(right), vec![], &Wanted::default())?;
+        let pairs = left.rows() * right.rows() * self.shares(&on, None);
+        let rows = cost::at_least_one(pairs.max(left.rows()).max(right.rows()));
+        let joined = self.join_built(JoinKind::Full, left, right, on, (rows, true))?;
         self.filter(joined, above)
     }
 
-    /// Joins a plan with a unit. `own`: conditions on the unit alone; `on`: on both.
-    fn join(
+    fn joined(
         &mut self,
-        kind: JoinKind,
-        left: Built,
-        unit: &Unit<'_>,
-        own: Vec<Expr>,
-        on: Vec<Expr>,
+        parts: Parts<'_>,
+        semi: Vec<SemiJoin>,
+        mut conditions: Vec<Expr>,
+        local: &[RelId],
     ) -> Result<Built> {
-        let lateral = !unit.needs.is_empty() || refers_to(unit.item, &left.columns);
-        if lateral {
-            if kind == JoinKind::Full {
-                return Err(Error::unsupported("a lateral item on a side of FULL JOIN"));
+        let mut late = take(&mut conditions, |c| runs_for_each_row(c, local));
+        let filtered_by_joins = !semi.is_empty();
+        let mut graph = self.members(parts, semi, local);
+        let mut last = self.clauses(&mut graph, conditions);
+        self.measure(&mut graph)?;
+        // Conditions that run a query for each row wait for the joins, unless those leave no fewer rows to run them for.
+        let least = graph
+            .members
+            .iter()
+            .map(|m| m.rows)
+            .fold(f64::INFINITY, f64::min);
+        for at in 0..graph.members.len() {
+            let member = &graph.members[at];
+            if member.kind != JoinKind::Inner || member.rows > least || filtered_by_joins {
+                continue;
             }
-            let (right, free) = self.attached(|p| p.unit(unit, own, &Wanted::default()))?;
-            return self.nested_loop(kind, left, right, free, on, false);
-        }
-        let is_table =
-            matches!(unit.item, FromItem::Rel(rel) if matches!(rel.kind, RelKind::Table(_)));
-        if is_table && kind != JoinKind::Full && self.ctx.enable_nestloop && !on.is_empty() {
-            // The inner side by key: conditions on both sides become conditions on it, the left's columns parameters.
-            let mut all = own.clone();
-            all.extend(
-                on.iter()
-                    .map(|c| as_any(c, &unit.rels).unwrap_or_else(|| c.clone())),
-            );
-            let before = (self.next_plan, self.next_param, self.subplans.len());
-            let shared = self.shared.clone();
-            let (right, free) = self.attached(|p| p.unit(unit, all, &Wanted::default()))?;
-            let by_key = is_by_key(&right.plan) && !free.is_empty();
-            let looped = left.rows() * right.plan.cost.total;
-            if by_key && looped < self.hash_estimate(&left, unit, &own, &on) {
-                return self.nested_loop(kind, left, right, free, Vec::new(), false);
+            let early = take(&mut late, |c| graph.mask_of(c) == 1 << at);
+            if !early.is_empty() {
+                graph.members[at].own.extend(early);
+                graph.members[at].built = None;
+                self.measure_one(&mut graph.members[at])?;
             }
-            (self.next_plan, self.next_param) = (before.0, before.1);
-            self.subplans.truncate(before.2);
-            self.shared = shared;
         }
-        let right = self.unit(unit, own, &Wanted::default())?;
-        self.join_built(kind, left, right, on)
+        last.extend(late);
+        let edges = graph.edges();
+        let mut search = Search {
+            planner: self,
+            graph: &graph,
+            rows: enumerate_rows(),
+            probes: Vec::new(),
+            failed: None,
+        };
+        let found = enumerate::cheapest(&edges, &mut search);
+        if let Some(e) = search.failed {
+            return Err(e);
+        }
+        let table = found.ok_or_else(|| Error::internal("lateral items that need each other"))?;
+        let all = (0..graph.members.len()).fold(0, |all, at| all | 1 << at);
+        let built = self.realize(&mut graph, &table, all)?;
+        self.filter(built, last)
     }
 
-    /// The size of a table, its children included where they are read.
-    fn size(&self, rel: &Rel, table: &crate::catalog::TableDef) -> super::TableSize {
-        let mut size = self.ctx.stats.table_size(table.oid);
-        if !rel.only && self.has_kin(table) {
-            for child in self.ctx.catalog.descendants(table.oid).into_iter().skip(1) {
-                let own = self.ctx.stats.table_size(child);
-                size.pages = size.pages.saturating_add(own.pages);
-                size.rows += own.rows;
-            }
-        }
-        size
-    }
-
-    fn hash_estimate(&self, left: &Built, unit: &Unit<'_>, own: &[Expr], on: &[Expr]) -> f64 {
-        let FromItem::Rel(rel) = unit.item else {
-            return f64::INFINITY;
-        };
-        let RelKind::Table(table) = &rel.kind else {
-            return f64::INFINITY;
-        };
-        let size = self.size(rel, table);
-        let share: f64 = own.iter().map(cost::selectivity).product();
-        let scan = f64::from(size.pages) + size.rows * (cost::TUPLE + cost::OPERATOR);
-        let hashable = on.iter().any(is_equality);
-        if !hashable || !self.ctx.enable_hashjoin {
-            return f64::INFINITY;
-        }
-        scan + (size.rows * share + left.rows()) * 4.0 * cost::OPERATOR
-    }
-
-    /// Joins two plans: by hash where an equality allows it.
-    pub(super) fn join_built(
-        &mut self,
-        kind: JoinKind,
-        left: Built,
-        right: Built,
-        on: Vec<Expr>,
-    ) -> Result<Built> {
-        let (mut left, mut right) = (left, right);
-        let (keys, rest) = hash_keys(on, &left.columns, &right.columns);
-        // There is no merge join: without hashing, rows beyond count would be met one by one.
-        let few = left.rows() * right.rows() <= MOST_PAIRS;
-        let may_hash = self.ctx.enable_hashjoin || kind == JoinKind::Full || !few;
-        if keys.is_empty() || !may_hash {
-            if kind == JoinKind::Full {
-                return Err(Error::unsupported(
-                    "FULL JOIN is only supported with merge-joinable or hash-joinable join conditions",
-                ));
-            }
-            let conditions = keys
-                .into_iter()
-                .map(|key| key.condition)
-                .chain(rest)
-                .collect();
-            let right = self.materialize(right);
-            return self.nested_loop(kind, left, right, Vec::new(), conditions, true);
-        }
-        let mut pairs: Vec<(Expr, Expr)> = keys.into_iter().map(|k| (k.left, k.right)).collect();
-        // The table is built of the right side: the smaller one, where the kind of join does not care; or the one that is
-        // the same in each step of a recursion.
-        let better = match (with::changes(&left.plan), with::changes(&right.plan)) {
-            (true, false) => !with::can_be_kept(&right.plan.cost) && left.rows() < right.rows(),
-            (false, true) => with::can_be_kept(&left.plan.cost) || left.rows() < right.rows(),
-            _ => left.rows() < right.rows(),
-        };
-        if kind == JoinKind::Inner && better {
-            std::mem::swap(&mut left, &mut right);
-            pairs.iter_mut().for_each(|(a, b)| std::mem::swap(a, b));
-        }
-        let mut left_keys = Vec::new();
-        let mut right_keys = Vec::new();
-        for (l, r) in pairs {
-            left_keys.push(self.place(l, &left.columns)?);
-            right_keys.push(self.place(r, &right.columns)?);
-        }
-        let both = left.columns.clone().join(&right.columns);
-        let on = Expr::all_of(self.place_all(rest, &both)?);
-        let (columns, types) = joined(kind, &left, &right, both);
-        let rows = join_rows(kind, left.rows(), right.rows(), true);
-        let cost = Cost {
-            startup: right.plan.cost.total,
-            total: left.plan.cost.total
-                + right.plan.cost.total
-                + (left.rows() + right.rows()) * 2.0 * cost::OPERATOR
-                + rows * cost::TUPLE,
-            rows,
-            width: cost::width(&types),
-        };
-        let node = Node::HashJoin(HashJoin {
+    /// What is joined, without the conditions between.
+    fn members<'q>(&mut self, parts: Parts<'q>, semi: Vec<SemiJoin>, local: &[RelId]) -> Graph<'q> {
+        let mut graph = Graph::default();
+        let member = |item: Item<'q>, rels: Vec<RelId>, kind: JoinKind| Member {
+            item,
+            rels,
             kind,
-            left: Box::new(left.plan),
-            right: Box::new(right.plan),
-            left_keys,
-            right_keys,
-            on,
-            filter: None,
-        });
-        Ok(Built {
-            plan: self.node(node, types, cost),
-            columns,
-            order: Vec::new(),
-        })
+            required: 0,
+            lateral: false,
+            own: Vec::new(),
+            on: Vec::new(),
+            built: None,
+            rows: 1.0,
+            cost: 0.0,
+            partners: 1.0,
+        };
+        for item in parts.inner {
+            let mut rels = Vec::new();
+            item.rels(&mut rels);
+            graph
+                .members
+                .push(member(Item::From(item), rels, JoinKind::Inner));
+        }
+        let mut beside = Vec::new();
+        for outer in parts.outer {
+            let mut rels = Vec::new();
+            outer.item.rels(&mut rels);
+            let mut new = member(Item::From(outer.item), rels, JoinKind::Left);
+            new.on = outer.on;
+            new.own = take(&mut new.on, |c| {
+                is_about(c, &new.rels, local) && !has_volatile(c)
+            });
+            beside.push((graph.members.len(), outer.left));
+            graph.members.push(new);
+        }
+        for join in semi {
+            let rels = join.right.rels();
+            if let Inner::From(items) = &join.right {
+                self.note_tables(items);
+            }
+            let mut new = member(Item::Inner(join.right), rels, join.kind);
+            (new.own, new.on) = (join.own, join.on);
+            graph.members.push(new);
+        }
+        for at in 0..graph.members.len() {
+            let member = &graph.members[at];
+            let mut needs: Set = 0;
+            if let Item::From(item) = &member.item {
+                item.for_each_expr(&mut |e| needs |= graph.mask_of(e));
+            }
+            needs &= !(1 << at);
+            let on = member.on.iter().fold(0, |all, c| all | graph.mask_of(c)) & !(1 << at);
+            graph.members[at].lateral = needs != 0;
+            graph.members[at].required = needs | on;
+        }
+        // One whose ON says nothing of the other side stands beside all of it.
+        for (at, left) in beside {
+            if graph.members[at].required == 0 {
+                let of = |rel: &RelId| graph.member_of(*rel).map_or(0, |at| 1 << at);
+                graph.members[at].required = left.iter().fold(0, |all, rel| all | of(rel));
+            }
+        }
+        graph
     }
 
-    /// `kept`: the right side's rows are kept, so that reading them again costs little.
-    fn nested_loop(
-        &mut self,
-        kind: JoinKind,
-        left: Built,
-        right: Built,
-        free: Vec<(crate::expr::ParamId, crate::expr::Var)>,
-        on: Vec<Expr>,
-        kept: bool,
-    ) -> Result<Built> {
-        let params = self.arguments(free, &left.columns)?;
-        let both = left.columns.clone().join(&right.columns);
-        let on = Expr::all_of(self.place_all(on, &both)?);
-        let (columns, types) = joined(kind, &left, &right, both);
-        let selective = on.as_ref().map_or(1.0, cost::selectivity);
-        let rows = match kind {
-            JoinKind::Inner => cost::at_least_one(left.rows() * right.rows() * selective),
-            _ => join_rows(kind, left.rows(), right.rows(), false),
+    /// Sorts conditions to where they are met: at one member, between several; gives back those that come last.
+    fn clauses(&self, graph: &mut Graph<'_>, conditions: Vec<Expr>) -> Vec<Expr> {
+        let mut last = Vec::new();
+        let mut fixed = Vec::new();
+        for condition in conditions {
+            let mask = graph.mask_of(&condition);
+            if mask == 0 || has_volatile(&condition) {
+                last.push(condition);
+                continue;
+            }
+            let at = mask.trailing_zeros() as usize;
+            if mask.count_ones() == 1 && graph.members[at].kind == JoinKind::Inner {
+                fixed.extend(
+                    graph::fixed_column(&condition).and_then(|(op, var, value)| {
+                        let steady = graph.mask_of(value) == 0
+                            && !value.any(&mut |e| matches!(e, Expr::Subquery(_)));
+                        steady.then(|| (op, var.clone(), value.clone()))
+                    }),
+                );
+                graph.members[at].own.push(condition);
+                continue;
+            }
+            if let Some((op, a, b)) = graph::equal_columns(&condition) {
+                let (x, y) = (graph.member_of(a.rel), graph.member_of(b.rel));
+                let inner = |at: usize| graph.members[at].kind == JoinKind::Inner;
+                if let (Some(x), Some(y)) = (x, y)
+                    && x != y
+                    && inner(x)
+                    && inner(y)
+                {
+                    let of = |member: usize, var: &crate::expr::Var| {
+                        let facts = self.facts(&Expr::Var(var.clone()), None);
+                        ClassMember {
+                            member,
+                            var: var.clone(),
+                            distinct: facts.map_or(facts::DISTINCT, |f| f.distinct),
+                            nulls: facts.map_or(0.0, |f| f.nulls),
+                        }
+                    };
+                    let pair = [of(x, a), of(y, b)];
+                    add_to_classes(&mut graph.classes, op, pair, (mask, condition));
+                    continue;
+                }
+            }
+            let share = self.share(&condition, None);
+            let sides = graph.sides_of(&condition);
+            graph.clauses.push(Clause {
+                expr: condition,
+                mask,
+                sides,
+                share,
+            });
+        }
+        self.settle_classes(graph, &fixed);
+        last
+    }
+
+    /// What classes say of single members, and what their equalities let through.
+    fn settle_classes(
+        &self,
+        graph: &mut Graph<'_>,
+        fixed: &[(&'static Operator, crate::expr::Var, Expr)],
+    ) {
+        let Graph {
+            members,
+            classes,
+            unique,
+            ..
+        } = graph;
+        let mut add = |member: usize, condition: Expr| {
+            if !members[member].own.contains(&condition) {
+                members[member].own.push(condition);
+            }
         };
-        let again = if kept {
-            let pair = match left.rows() * right.rows() <= MOST_PAIRS {
-                true => cost::OPERATOR,
-                // Beyond that the work on each pair decides what is to be done.
-                false => cost::TUPLE + on.as_ref().map_or(1.0, operators) * cost::OPERATOR,
+        classes.retain_mut(|class| {
+            // Two columns of one member are equal by themselves.
+            let mut firsts: Vec<ClassMember> = Vec::new();
+            let value = fixed.iter().find(|(op, var, _)| {
+                op.oid == class.op.oid && class.members.iter().any(|m| m.var == *var)
+            });
+            for one in class.members.drain(..) {
+                if let Some((_, _, value)) = value {
+                    add(
+                        one.member,
+                        graph::equality(class.op, &one.var, value.clone()),
+                    );
+                    continue;
+                }
+                match firsts.iter().find(|first| first.member == one.member) {
+                    Some(first) => add(
+                        one.member,
+                        graph::equality(class.op, &first.var, Expr::Var(one.var)),
+                    ),
+                    None => firsts.push(one),
+                }
+            }
+            class.members = firsts;
+            class.members.len() > 1
+        });
+        for class in classes {
+            if let [a, b] = &class.members[..] {
+                let of = |m: &ClassMember| self.facts(&Expr::Var(m.var.clone()), None);
+                class.share = of(a).zip(of(b)).map(|(a, b)| facts::joined(&a, &b));
+            }
+        }
+        for (at, member) in members.iter().enumerate() {
+            for rel in &member.rels {
+                let Some(table) = self.tables.get(rel) else {
+                    continue;
+                };
+                let rows = self.ctx.stats.table_size(table.oid).rows;
+                for index in self.ctx.catalog.indexes_of(table.oid) {
+                    if index.unique && index.is_plain() && index.columns.len() > 1 {
+                        unique.push(Unique {
+                            member: at,
+                            rel: *rel,
+                            columns: index.columns.iter().map(|c| c.attnum as i16).collect(),
+                            rows,
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Rows and cost of each member by itself, and how many partners rows find in those that are not inner.
+    fn measure(&mut self, graph: &mut Graph<'_>) -> Result<()> {
+        for member in &mut graph.members {
+            self.measure_one(member)?;
+            if member.kind != JoinKind::Inner {
+                member.partners = self.partners(member);
+            }
+        }
+        Ok(())
+    }
+
+    fn measure_one(&mut self, member: &mut Member<'_>) -> Result<()> {
+        let own = member.own.clone();
+        // A table is read in one of several ways; what is more than a table is built once.
+        let cost = match is_table(&member.item) || member.lateral {
+            true => self.tried(|p| Ok(p.read(member, own)?.plan.cost))?.0,
+            false => {
+                let built = self.read(member, own)?;
+                let cost = built.plan.cost;
+                member.built = Some(built);
+                cost
+            }
+        };
+        (member.rows, member.cost) = (cost.rows, cost.total);
+        Ok(())
+    }
+
+    fn read(&mut self, member: &Member<'_>, conditions: Vec<Expr>) -> Result<Built> {
+        match &member.item {
+            Item::From(item) => self.unit(item, conditions, &Wanted::default()),
+            Item::Inner(Inner::From(items)) => self.from(items, conditions, &Wanted::default()),
+            Item::Inner(Inner::Query(query)) => {
+                let inner = self.query(query)?;
+                let built = from::rename(inner.plan, query.output);
+                self.filter(built, conditions)
+            }
+        }
+    }
+
+    /// Builds something to see what it costs, and leaves no trace of it; gives with it whether it needs anything from outside.
+    fn tried<T>(&mut self, build: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, bool)> {
+        let before = (self.next_plan, self.next_param, self.subplans.len());
+        let shared = self.shared.clone();
+        let built = self.attached(build);
+        (self.next_plan, self.next_param) = (before.0, before.1);
+        self.subplans.truncate(before.2);
+        self.shared = shared;
+        built.map(|(built, free)| (built, !free.is_empty()))
+    }
+
+    /// Of a left join's right side: partners of a row on average. Of a semi-join's: the share of rows with a partner.
+    fn partners(&self, member: &Member<'_>) -> f64 {
+        let inner = |e: &Expr| rels_of(e).iter().any(|rel| member.rels.contains(rel));
+        if member.kind == JoinKind::Left {
+            return member.rows * self.shares(&member.on, None);
+        }
+        let mut share = 1.0;
+        for condition in &member.on {
+            let Expr::Op { op, args, .. } = condition else {
+                share *= self.share(condition, None);
+                continue;
             };
-            right.rows() * pair
-        } else {
-            right.plan.cost.total
-        };
-        let cost = Cost {
-            startup: left.plan.cost.startup,
-            total: left.plan.cost.total
-                + right.plan.cost.total
-                + left.rows() * again
-                + rows * cost::TUPLE,
-            rows,
-            width: cost::width(&types),
-        };
-        let order = left.order;
-        let node = Node::NestedLoop(NestedLoop {
-            kind,
-            left: Box::new(left.plan),
-            right: Box::new(right.plan),
-            params,
-            on,
-            filter: None,
-        });
-        Ok(Built {
-            plan: self.node(node, types, cost),
-            columns,
-            order,
-        })
-    }
-
-    fn materialize(&mut self, input: Built) -> Built {
-        let types = input.types().to_vec();
-        let cost = input.plan.cost;
-        let node = Node::Materialize {
-            input: Box::new(input.plan),
-        };
-        Built {
-            plan: self.node(node, types, cost),
-            ..input
+            let (outer, own) = match &args[..] {
+                [a, b] if inner(b) && !inner(a) => (a, b),
+                [a, b] if inner(a) && !inner(b) => (b, a),
+                _ => {
+                    share *= self.share(condition, None);
+                    continue;
+                }
+            };
+            share *= match (op.strategy, op.name) {
+                (Some(Strategy::Equal), _) => {
+                    let of_query = Facts {
+                        distinct: member.rows,
+                        guessed: false,
+                        ..Facts::unknown(member.rows)
+                    };
+                    let theirs = self.facts(own, None).unwrap_or(of_query);
+                    match self.facts(outer, None) {
+                        Some(mine) => facts::partnered(&mine, &theirs, member.rows),
+                        None => 0.5,
+                    }
+                }
+                (None, "<>") => 1.0,
+                _ => self.share(condition, None),
+            };
         }
+        share
     }
 
-    fn semi_join(&mut self, left: Built, join: SemiJoin) -> Result<Built> {
-        let SemiJoin {
-            kind,
-            right,
-            own,
-            on,
-        } = join;
-        let (right, free) = self.attached(|p| match right {
-            super::subquery::Inner::From(items) => p.from(&items, own, &Wanted::default()),
-            super::subquery::Inner::Query(query) => {
-                let inner = p.query(&query)?;
-                Ok(rename(inner.plan, query.output))
+    /// Builds the joins that were found to be the cheapest.
+    fn realize(&mut self, graph: &mut Graph<'_>, table: &Table, set: Set) -> Result<Built> {
+        let lost = || Error::internal("a join without an order");
+        let best = *table.get(&set).ok_or_else(lost)?;
+        let at = set.trailing_zeros() as usize;
+        let Some((left_set, right_set, way)) = best.join else {
+            let member = &mut graph.members[at];
+            if let Some(built) = member.built.take() {
+                return Ok(built);
             }
-        })?;
-        if free.iter().any(|(_, var)| left.columns.has_rel(var.rel)) {
-            return self.nested_loop(kind, left, right, free, on, false);
-        }
-        // What the inner side asks for from further out is the same for all rows.
-        let params = self.arguments(free, &left.columns)?;
-        let joined = self.join_built(kind, left, right, on)?;
-        if params.is_empty() {
-            return Ok(joined);
-        }
-        let one = self.one_row();
-        let types = joined.plan.types.clone();
-        let cost = joined.plan.cost;
-        let node = Node::NestedLoop(NestedLoop {
-            kind: JoinKind::Inner,
-            left: Box::new(one.plan),
-            right: Box::new(joined.plan),
-            params,
-            on: None,
-            filter: None,
-        });
-        Ok(Built {
-            plan: self.node(node, types, cost),
-            columns: joined.columns,
-            order: Vec::new(),
-        })
+            let own = member.own.clone();
+            return self.read(&graph.members[at], own);
+        };
+        let left = self.realize(graph, table, left_set)?;
+        let between = graph.between(left_set, right_set);
+        let right_at = right_set.trailing_zeros() as usize;
+        let single = right_set.count_ones() == 1;
+        let kind = match single {
+            true => graph.members[right_at].kind,
+            false => JoinKind::Inner,
+        };
+        let (on, above) = match kind {
+            JoinKind::Inner => (between, Vec::new()),
+            _ => (graph.members[right_at].on.clone(), between),
+        };
+        let by_row = single && (way == Way::Keyed || graph.members[right_at].lateral);
+        let joined = if by_row {
+            let member = &graph.members[right_at];
+            let (own, on) = match way {
+                Way::Keyed => (with_keys(member, &on), Vec::new()),
+                _ => (member.own.clone(), on),
+            };
+            let (right, free) = self.attached(|p| p.read(member, own))?;
+            self.nested_loop(kind, left, right, free, on, (best.rows, false))?
+        } else {
+            let right = self.realize(graph, table, right_set)?;
+            self.join_built(kind, left, right, on, (best.rows, way == Way::Hash))?
+        };
+        let mut built = self.filter(joined, above)?;
+        built.plan.cost.rows = best.rows;
+        Ok(built)
     }
 }
 
-/// How many operators a condition asks, about.
-fn operators(condition: &Expr) -> f64 {
-    match condition {
-        Expr::And(parts) | Expr::Or(parts) => parts.iter().map(operators).sum(),
-        _ => 1.0,
+/// A member's conditions with those that lead to it.
+fn with_keys(member: &Member<'_>, on: &[Expr]) -> Vec<Expr> {
+    let mut all = member.own.clone();
+    let by_array = |c: &Expr| as_any(c, &member.rels).unwrap_or_else(|| c.clone());
+    all.extend(on.iter().map(by_array));
+    all
+}
+
+fn is_table(item: &Item<'_>) -> bool {
+    match item {
+        Item::From(FromItem::Rel(rel)) => matches!(rel.kind, RelKind::Table(_)),
+        Item::Inner(Inner::From(items)) => match &items[..] {
+            [FromItem::Rel(rel)] => matches!(rel.kind, RelKind::Table(_)),
+            _ => false,
+        },
+        _ => false,
     }
 }
 
-/// A plan's columns under the name of the item that it stands for.
-pub(super) fn rename(plan: super::Plan, rel: RelId) -> Built {
-    let columns = Columns::of(rel, 1..=plan.types.len() as i16);
-    Built {
-        plan,
-        columns,
-        order: Vec::new(),
-    }
-}
-
-fn joined(
-    kind: JoinKind,
-    left: &Built,
-    right: &Built,
-    both: Columns,
-) -> (Columns, Vec<throng_types::SqlType>) {
-    if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
-        return (left.columns.clone(), left.types().to_vec());
-    }
-    (both, [left.types(), right.types()].concat())
-}
-
-fn join_rows(kind: JoinKind, left: f64, right: f64, equal: bool) -> f64 {
-    let inner = if equal {
-        left.max(right)
-    } else {
-        left * right * 0.1
+fn add_to_classes(
+    classes: &mut Vec<Class>,
+    op: &'static Operator,
+    pair: [ClassMember; 2],
+    said: (Set, Expr),
+) {
+    let holds = |class: &Class, m: &ClassMember| {
+        class.op.oid == op.oid && class.members.iter().any(|other| other.var == m.var)
     };
-    cost::at_least_one(match kind {
-        JoinKind::Semi | JoinKind::Anti => left * 0.5,
-        JoinKind::Left => inner.max(left),
-        JoinKind::Right => inner.max(right),
-        JoinKind::Full => inner.max(left + right),
-        JoinKind::Inner => inner,
-    })
+    let mut class = Class {
+        op,
+        members: Vec::new(),
+        said: vec![said],
+        share: None,
+    };
+    let mut at = 0;
+    while at < classes.len() {
+        if pair.iter().any(|m| holds(&classes[at], m)) {
+            let other = classes.remove(at);
+            class.members.extend(other.members);
+            class.said.extend(other.said);
+        } else {
+            at += 1;
+        }
+    }
+    for one in pair {
+        if !class.members.iter().any(|m| m.var == one.var) {
+            class.members.push(one);
+        }
+    }
+    classes.push(class);
+}
+
+type RowsOf = std::collections::HashMap<Set, f64, foldhash::fast::FixedState>;
+
+fn enumerate_rows() -> RowsOf {
+    RowsOf::default()
+}
+
+/// What joins of a graph cost.
+struct Search<'s, 'p, 'q> {
+    planner: &'s mut Planner<'p>,
+    graph: &'s Graph<'q>,
+    rows: RowsOf,
+    /// What reading a member by keys costs for one row of those that it is connected with, where it can be.
+    probes: Vec<(usize, Set, Option<f64>)>,
+    failed: Option<Error>,
+}
+
+impl Search<'_, '_, '_> {
+    fn probe(&mut self, at: usize, left: Set) -> Option<f64> {
+        let member = &self.graph.members[at];
+        if !is_table(&member.item) || member.kind == JoinKind::Full {
+            return None;
+        }
+        let around = self.graph.around(at, left);
+        let known = |(of, with, _): &&(usize, Set, Option<f64>)| *of == at && *with == around;
+        if let Some((.., cost)) = self.probes.iter().find(known) {
+            return *cost;
+        }
+        let on = match member.kind {
+            JoinKind::Inner => self.graph.between(around, 1 << at),
+            _ => member.on.clone(),
+        };
+        let mut cost = None;
+        if !on.is_empty() {
+            let tried = self.planner.tried(|p| {
+                let built = p.read(member, with_keys(member, &on))?;
+                Ok(is_by_key(&built.plan).then_some(built.plan.cost.total))
+            });
+            match tried {
+                Ok((found, needs)) => cost = found.filter(|_| needs),
+                Err(e) => self.failed = Some(e),
+            }
+        }
+        self.probes.push((at, around, cost));
+        cost
+    }
+}
+
+impl Joins for Search<'_, '_, '_> {
+    fn relation(&self, at: usize) -> (f64, f64) {
+        let member = &self.graph.members[at];
+        (member.rows, member.cost)
+    }
+
+    fn rows(&mut self, set: Set) -> f64 {
+        let graph = self.graph;
+        *self.rows.entry(set).or_insert_with(|| graph.rows_of(set))
+    }
+
+    fn join(&mut self, left: (Set, Best), right: (Set, Best), rows: f64) -> Option<(f64, Way)> {
+        let ((left, a), (right, b)) = (left, right);
+        let alone = |set: Set| (set.count_ones() == 1).then(|| set.trailing_zeros() as usize);
+        let bound = |at: usize| {
+            let member = &self.graph.members[at];
+            member.kind != JoinKind::Inner || member.required != 0
+        };
+        if alone(left).is_some_and(bound) {
+            return None;
+        }
+        let made = rows * cost::TUPLE;
+        let mut hashable = None;
+        let mut kind = JoinKind::Inner;
+        if let Some(at) = alone(right) {
+            let member = &self.graph.members[at];
+            if member.required & !left != 0 {
+                return None;
+            }
+            if member.lateral {
+                return Some((a.cost + a.rows * b.cost + made, Way::Loop));
+            }
+            kind = member.kind;
+            if kind != JoinKind::Inner {
+                let splits = |(x, y): (Set, Set)| x == right || y == right;
+                let mut sides = member.on.iter().filter_map(|c| self.graph.sides_of(c));
+                hashable = Some(sides.any(splits));
+            }
+        }
+        let hashable = hashable.unwrap_or_else(|| self.graph.is_hashable(left, right));
+        let ctx = self.planner.ctx;
+        let pairs = a.rows * b.rows;
+        let hash = hashable && (ctx.enable_hashjoin || pairs > MOST_PAIRS);
+        let mut best = (f64::INFINITY, Way::Loop);
+        if hash {
+            let work = match kind {
+                JoinKind::Inner | JoinKind::Left if a.rows < b.rows => {
+                    cost::hash_work(b.rows, a.rows)
+                }
+                _ => cost::hash_work(a.rows, b.rows),
+            };
+            best = (a.cost + b.cost + work + made, Way::Hash);
+        }
+        if ctx.enable_nestloop || !hash {
+            let work = cost::pairs_work(a.rows, b.rows, 1.0);
+            let cost = a.cost + b.cost + work + made;
+            if cost < best.0 {
+                best = (cost, Way::Loop);
+            }
+        }
+        if let (Some(at), true) = (alone(right), ctx.enable_nestloop)
+            && let Some(probe) = self.probe(at, left)
+        {
+            let cost = a.cost + a.rows * probe + made;
+            if cost < best.0 {
+                best = (cost, Way::Keyed);
+            }
+        }
+        Some(best)
+    }
+}
+
+/// Whether a table is read through indexes alone.
+fn is_by_key(plan: &super::Plan) -> bool {
+    match &plan.node {
+        Node::IndexScan(_) => true,
+        Node::Append(append) => append.inputs.iter().all(|input| is_by_key(&input.plan)),
+        _ => false,
+    }
 }
 
 /// Whether, of the relations joined here, a condition speaks of these alone.
@@ -762,19 +772,6 @@ fn is_about(condition: &Expr, rels: &[RelId], local: &[RelId]) -> bool {
     rels_of(condition)
         .iter()
         .all(|rel| rels.contains(rel) || !local.contains(rel))
-}
-
-fn is_equality(condition: &Expr) -> bool {
-    matches!(condition, Expr::Op { op, .. } if op.strategy == Some(Strategy::Equal))
-}
-
-fn connects(condition: &Expr, joined: &[RelId], rels: &[RelId], local: &[RelId]) -> bool {
-    let about = rels_of(condition);
-    let mut both = joined.to_vec();
-    both.extend(rels);
-    is_about(condition, &both, local)
-        && about.iter().any(|rel| joined.contains(rel))
-        && about.iter().any(|rel| rels.contains(rel))
 }
 
 /// A condition with a subquery about the relations that are joined.
@@ -790,89 +787,7 @@ fn runs_for_each_row(condition: &Expr, local: &[RelId]) -> bool {
     })
 }
 
-/// `column = a OR column = b` as `column = ANY (ARRAY[a, b])`, which an index on a column of the one relation in `rels` serves.
-fn as_any(condition: &Expr, rels: &[RelId]) -> Option<Expr> {
-    let (Expr::Or(arms), [rel]) = (condition, rels) else {
-        return None;
-    };
-    let mut items = Vec::with_capacity(arms.len());
-    let mut first: Option<(&'static Operator, Expr)> = None;
-    for arm in arms {
-        let Expr::Op { op, args, .. } = arm else {
-            return None;
-        };
-        let (column, Strategy::Equal, value) = comparison(arm, *rel)? else {
-            return None;
-        };
-        let left = args.first().filter(|left| column > 0 && *left != value)?;
-        match &first {
-            None => first = Some((*op, left.clone())),
-            Some((same, column)) if same.oid == op.oid && column == left => {}
-            Some(_) => return None,
-        }
-        items.push(value.clone());
-    }
-    let (op, left) = first?;
-    let array = throng_types::sqltype::array_of(op.right)?;
-    Some(Expr::ArrayCompare {
-        op,
-        left: Box::new(left),
-        array: Box::new(Expr::Array(items, throng_types::SqlType::plain(array))),
-        all: false,
-    })
-}
-
 /// A condition that must not be met earlier or more often than it is written.
 fn has_volatile(condition: &Expr) -> bool {
     condition.any(&mut super::fold::is_volatile)
-}
-
-fn refers_to(item: &FromItem, columns: &Columns) -> bool {
-    let mut found = false;
-    item.for_each_expr(&mut |e| e.for_each_var(&mut |var| found |= columns.has_rel(var.rel)));
-    found
-}
-
-/// An equality between the two sides of a join.
-struct HashKey {
-    left: Expr,
-    right: Expr,
-    condition: Expr,
-}
-
-/// Splits join conditions into equalities that a hash table serves, and the rest.
-fn hash_keys(on: Vec<Expr>, left: &Columns, right: &Columns) -> (Vec<HashKey>, Vec<Expr>) {
-    let side = |expr: &Expr, columns: &Columns, other: &Columns| {
-        let mut rels = rels_of(expr);
-        rels.retain(|rel| columns.has_rel(*rel) || other.has_rel(*rel));
-        !rels.is_empty() && rels.iter().all(|rel| columns.has_rel(*rel))
-    };
-    let mut keys = Vec::new();
-    let mut rest = Vec::new();
-    for condition in on {
-        let pair = match &condition {
-            Expr::Op { op, args, .. } if op.strategy == Some(Strategy::Equal) => match &args[..] {
-                [a, b] if same_keys(a.ty(), b.ty()) => {
-                    if side(a, left, right) && side(b, right, left) {
-                        Some((a.clone(), b.clone()))
-                    } else if side(b, left, right) && side(a, right, left) {
-                        Some((b.clone(), a.clone()))
-                    } else {
-                        None
-                    }
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        match pair {
-            Some((left, right)) => keys.push(HashKey {
-                left,
-                right,
-                condition,
-            }),
-            None => rest.push(condition),
-        }
-    }
-    (keys, rest)
 }

@@ -1,9 +1,9 @@
 //! From a bound query to a tree of row operators.
 //!
-//! Rules, not search: filters sink to the lowest operator that has their columns; a table is read
-//! by the index whose leading columns are met by equalities, then by a range, if that is estimated
-//! cheaper than reading it all; joins are ordered greedily from the smallest; an inner side with a
-//! usable index is probed by key, otherwise hashed.
+//! Filters sink to the lowest operator that has their columns; a table is read by the index whose leading columns are met by
+//! equalities, then by a range, if that is estimated cheaper than reading it all ([`access`]); the order of joins is the
+//! cheapest that a search finds ([`join`], [`enumerate`]), an inner side with a usable index probed by key where that is cheaper
+//! than hashing. Estimates come from what ANALYZE found ([`selectivity`]).
 //!
 //! A [`Var`] is placed by [`Columns`]: which slot of an operator's row holds it. One that is in none belongs to
 //! an enclosing query or to the left side of a nested loop: it becomes a parameter, and the place where the inner plan
@@ -12,11 +12,16 @@
 mod access;
 mod alternatives;
 mod cost;
+mod enumerate;
+mod facts;
 mod family;
 mod fold;
+mod from;
+mod graph;
 mod grouping;
 mod inline;
 mod join;
+mod joining;
 mod merge;
 mod node;
 mod order;
@@ -24,9 +29,12 @@ pub mod prune;
 mod pullup;
 mod pushdown;
 mod select;
+mod selectivity;
 mod sets;
 mod subquery;
 mod term;
+#[cfg(test)]
+mod tests;
 mod tid;
 mod window;
 mod with;
@@ -74,6 +82,8 @@ pub struct PlanContext<'a> {
     pub enable_indexscan: bool,
     pub enable_hashjoin: bool,
     pub enable_nestloop: bool,
+    /// 1: joins are made in the order they are written in.
+    pub join_collapse_limit: i64,
 }
 
 /// Plans a data statement.
@@ -106,6 +116,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         next_param: 0,
         next_plan: 0,
         next_rel: rel_count,
+        tables: HashMap::default(),
         locks: BTreeMap::new(),
         kindred: HashMap::default(),
         target: None,
@@ -231,6 +242,8 @@ pub(super) struct Planner<'a> {
     next_param: u32,
     next_plan: u32,
     next_rel: u32,
+    /// The tables that entries stand for, as far as they were met.
+    tables: Map<RelId, Arc<crate::catalog::TableDef>>,
     locks: BTreeMap<Oid, TableLock>,
     /// The tables behind the entries of tables with children.
     kindred: Map<RelId, Arc<family::Kindred>>,
@@ -401,6 +414,7 @@ impl Planner<'_> {
             columns,
             order,
         } = input;
+        let share = self.shares(&conditions, None);
         let conditions = cheap_first(self.place_all(conditions, &columns)?);
         let Some(condition) = Expr::all_of(conditions) else {
             return Ok(Built {
@@ -410,7 +424,7 @@ impl Planner<'_> {
             });
         };
         let once = !condition.any(&mut |e| matches!(e, Expr::Slot(..)) || fold::is_volatile(e));
-        let cost = cost::filter(&plan.cost, &condition);
+        let cost = cost::filter(&plan.cost, share);
         let types = plan.types.clone();
         let node = Node::Filter {
             input: Box::new(plan),

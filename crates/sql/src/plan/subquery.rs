@@ -24,6 +24,18 @@ pub(super) enum Inner {
     Query(Box<Query>),
 }
 
+impl Inner {
+    /// The entries whose columns conditions may speak of.
+    pub fn rels(&self) -> Vec<RelId> {
+        let mut rels = Vec::new();
+        match self {
+            Inner::From(items) => items.iter().for_each(|item| item.rels(&mut rels)),
+            Inner::Query(query) => rels.push(query.output),
+        }
+        rels
+    }
+}
+
 /// A SELECT of which only whether it has rows matters: its FROM and WHERE are all of it.
 fn bare_select(query: &Query) -> Option<&Select> {
     let Body::Select(select) = &query.body else {

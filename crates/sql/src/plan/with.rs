@@ -3,7 +3,7 @@
 use throng_types::{Error, Result, SqlType};
 
 use super::fold::is_volatile;
-use super::join::rename;
+use super::from::rename;
 use super::{Built, Columns, Cost, Node, Plan, Planner, RecursiveUnion, WithWrite, cost};
 use crate::expr::{Expr, ParamId, RelId, Var};
 use crate::func::Volatility;

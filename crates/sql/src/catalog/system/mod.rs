@@ -19,6 +19,7 @@ pub mod partition;
 mod relation;
 mod role;
 pub mod routine;
+mod statistic;
 #[cfg(test)]
 mod tests;
 mod types;

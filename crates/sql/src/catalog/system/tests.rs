@@ -241,8 +241,8 @@ fn small() -> Catalog {
         columns: vec![
             ColumnStats {
                 distinct: 100.0,
-                null_fraction: 0.0,
-                width: 4
+                width: 4,
+                ..ColumnStats::default()
             };
             2
         ],

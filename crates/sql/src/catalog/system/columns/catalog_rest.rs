@@ -62,7 +62,7 @@ relations! {
     }
     2396 pg_shdescription in constraint { objoid: OID, classoid: OID, description: TEXT }
     3592 pg_shseclabel { objoid: OID, classoid: OID, provider: TEXT, label: TEXT }
-    2619 pg_statistic in view {
+    2619 pg_statistic in statistic {
         starelid: OID, staattnum: INT2, stainherit: BOOL, stanullfrac: FLOAT4, stawidth: INT4,
         stadistinct: FLOAT4, stakind1: INT2, stakind2: INT2, stakind3: INT2, stakind4: INT2,
         stakind5: INT2, staop1: OID, staop2: OID, staop3: OID, staop4: OID, staop5: OID,

@@ -153,7 +153,7 @@ relations! {
         latest_end_time: TIMESTAMPTZ, slot_name: TEXT, sender_host: TEXT, sender_port: INT4,
         conninfo: TEXT,
     }
-    12053 pg_stats in view {
+    12053 pg_stats in statistic {
         schemaname: NAME, tablename: NAME, attname: NAME, inherited: BOOL, null_frac: FLOAT4,
         avg_width: INT4, n_distinct: FLOAT4, most_common_vals: ANYARRAY,
         most_common_freqs: FLOAT4_ARRAY, histogram_bounds: ANYARRAY, correlation: FLOAT4,
