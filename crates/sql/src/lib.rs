@@ -13,6 +13,7 @@ pub mod parse;
 pub mod plan;
 pub mod query;
 pub mod route;
+pub mod sample;
 pub mod settings;
 pub mod window;
 

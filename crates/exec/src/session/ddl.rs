@@ -141,6 +141,7 @@ fn strength(ddl: &Ddl) -> LockMode {
 fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
     let of_target = |kind: TargetKind, oid: Oid| match kind {
         TargetKind::Table
+        | TargetKind::MaterializedView
         | TargetKind::Column(_)
         | TargetKind::View
         | TargetKind::ViewColumn(_)
@@ -151,6 +152,22 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
     };
     let tables = match ddl {
         Ddl::CreateIndex(create) => return vec![(create.table, LockMode::Share)],
+        Ddl::RefreshMaterialized {
+            table,
+            concurrently,
+            ..
+        } => {
+            let mode = match concurrently {
+                true => LockMode::Exclusive,
+                false => LockMode::AccessExclusive,
+            };
+            // Its query is read by what is there now.
+            let of = catalog.rule_of(*table);
+            let uses = of.iter().flat_map(|view| &view.uses);
+            let over = uses.filter(|used| catalog.relation(used.object).is_some());
+            let over = over.map(|used| (used.object, LockMode::AccessShare));
+            return std::iter::once((*table, mode)).chain(over).collect();
+        }
         Ddl::CreateView(create) => {
             // What it reads must stay as it is; the view it replaces is nobody else's to change.
             let over = create.view.uses.iter().map(|used| used.object);
@@ -411,7 +428,11 @@ impl Session {
             for work in outcome.work {
                 let writes = matches!(
                     work,
-                    Work::Rewrite { .. } | Work::Repack { .. } | Work::Fill { .. }
+                    Work::Rewrite { .. }
+                        | Work::Repack { .. }
+                        | Work::Fill { .. }
+                        | Work::Refresh(_)
+                        | Work::RefreshInPlace(_)
                 );
                 if let Some(rows) = self.work(work, &catalog, &edited).await? {
                     filled = Some(rows);
@@ -531,6 +552,8 @@ impl Session {
                 self.check_points_elsewhere(constraint, partition, before)
                     .await?;
             }
+            Work::Refresh(table) => self.refresh(table, edited).await?,
+            Work::RefreshInPlace(table) => self.refresh_in_place(table, edited).await?,
             Work::Fill { table, query } => return self.fill(table, *query, edited).await.map(Some),
         }
         Ok(None)
@@ -877,7 +900,7 @@ impl Session {
     }
 
     /// CREATE TABLE AS: the query's rows into the new table.
-    async fn fill(
+    pub(super) async fn fill(
         &mut self,
         table: Oid,
         query: throng_sql::query::BoundQuery,

@@ -27,6 +27,7 @@ mod portal;
 mod prepared;
 mod privilege;
 mod query;
+mod refresh;
 mod reindex;
 mod repack;
 mod roles;

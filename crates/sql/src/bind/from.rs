@@ -55,8 +55,18 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<(FromItem, Names)> {
         match item {
-            TableRef::Table { name, only, alias } => {
-                self.table_item(name, *only, alias.as_ref(), scope)
+            TableRef::Table {
+                name,
+                only,
+                alias,
+                sample,
+            } => {
+                let (mut item, names) = self.table_item(name, *only, alias.as_ref(), scope)?;
+                if let Some(sample) = sample {
+                    let within = Scope::within(left, Some(scope));
+                    self.sample_item(&mut item, sample, name.pos, &within)?;
+                }
+                Ok((item, names))
             }
             TableRef::Subquery {
                 query,
@@ -198,6 +208,7 @@ impl Binder<'_> {
             column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
             only,
+            sample: None,
             columns,
         };
         let mut visible: Vec<NamedColumn> = Vec::new();
@@ -313,6 +324,7 @@ impl Binder<'_> {
             column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
             only: false,
+            sample: None,
             columns,
         };
         Ok((

@@ -280,7 +280,7 @@ impl Binder<'_> {
             return Err(Error::new(state::TOO_MANY_ARGUMENTS, message));
         }
         for arg in &create.args {
-            let resolved = self.routine_type(&arg.ty, uses).map_err(|mut e| {
+            let mut resolved = self.routine_type(&arg.ty, uses).map_err(|mut e| {
                 if let (state::UNDEFINED_OBJECT, RoutineType::Plain(ty)) = (e.code(), &arg.ty) {
                     let fields = e.fields_mut();
                     fields.message = format!("type {} does not exist", ty.name);
@@ -292,10 +292,11 @@ impl Binder<'_> {
                 let message = "functions cannot accept set arguments";
                 return Err(invalid(message).position(arg.pos + 1));
             }
-            if resolved.row_of.is_some() && arg.mode.is_input() {
-                return Err(
-                    Error::unsupported("an argument of a table's row type").position(arg.pos + 1)
-                );
+            if arg.mode.is_input()
+                && let Some(relation) = resolved.row_of.take()
+            {
+                resolved.ty = made::composite_oid(relation)
+                    .ok_or_else(|| Error::unsupported("a row type of so high a number"))?;
             }
             if resolved.row_of.is_some() {
                 return Err(Error::unsupported("an OUT argument of a table's row type")

@@ -3,6 +3,7 @@
 use super::{LIST, STEP, Scope, Writer};
 use crate::expr::{Expr, SortKey};
 use crate::func::CastContext;
+use crate::func::collate::COLLATE;
 use crate::query::{
     Body, Cte, CteBody, Distinct, FromItem, Grouping, GroupingItem, LockWait, Query, RelKind,
     RowLockStrength, Select, SetOp, Target,
@@ -36,6 +37,12 @@ impl Writer<'_> {
     pub(super) fn query(&mut self, query: &Query) {
         let scope = self.scope_of(query);
         self.scopes.push(scope);
+        if let Body::Select(select) = &query.body {
+            let merged = self.merged_columns(select);
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.merged = merged;
+            }
+        }
         self.with(query);
         let by_number = match &query.body {
             Body::SetOp { .. } => {
@@ -142,21 +149,24 @@ impl Writer<'_> {
         }
         match expr {
             Expr::Var(_) => self.expr(expr),
+            _ if self.merged_name(expr).is_some() => self.expr(expr),
             Expr::Const(value, ty) => {
                 let text = self.constant(value, *ty, true);
                 self.push(&text);
             }
             _ => {
+                let collated = matches!(expr, Expr::Call { func, .. } if **func == COLLATE);
                 let own = !self.style.pretty
-                    && !matches!(
-                        expr,
-                        Expr::Call { .. }
-                            | Expr::SetCall { .. }
-                            | Expr::Routine(_)
-                            | Expr::SetRoutine(_)
-                            | Expr::Aggregate(_)
-                            | Expr::Window(_)
-                    );
+                    && (collated
+                        || !matches!(
+                            expr,
+                            Expr::Call { .. }
+                                | Expr::SetCall { .. }
+                                | Expr::Routine(_)
+                                | Expr::SetRoutine(_)
+                                | Expr::Aggregate(_)
+                                | Expr::Window(_)
+                        ));
                 if !own {
                     self.push("(");
                 }
@@ -274,8 +284,20 @@ impl Writer<'_> {
                     self.var(var);
                     Some(self.column_name(var))
                 }
+                expr if self.merged_name(expr).is_some() => {
+                    self.expr(expr);
+                    self.merged_name(expr)
+                }
                 expr => {
                     self.expr(expr);
+                    if self.whole_row(expr).is_some() {
+                        // Else it would be the columns.
+                        let ty = match expr.type_oid() {
+                            throng_types::oid::RECORD => "record".to_owned(),
+                            _ => self.type_name(expr.ty()),
+                        };
+                        self.push(&format!("::{ty}"));
+                    }
                     match self.names_shown {
                         true => None,
                         false => Some("?column?".to_owned()),
@@ -460,6 +482,7 @@ impl Writer<'_> {
             windows: Vec::new(),
             output: query.output,
             lifted: Vec::new(),
+            merged: Vec::new(),
         };
         if let Body::Select(select) = &query.body {
             scope.windows.clone_from(&select.windows);
@@ -489,10 +512,15 @@ impl Writer<'_> {
                 let wanted = current.map_or(rel.alias.clone(), |r| r.name().to_owned());
                 let name = self.free_name(&wanted, scope);
                 let columns = self.columns_of(rel);
+                let live = match &rel.kind {
+                    RelKind::Table(table) => table.live_columns().map(|(n, _)| n as i16).collect(),
+                    _ => (1..).take(columns.len()).collect(),
+                };
                 scope.named.push(super::Named {
                     rel: rel.id,
                     name,
                     columns,
+                    live,
                 });
             }
         }

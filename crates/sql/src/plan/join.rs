@@ -235,6 +235,7 @@ impl Planner<'_> {
             rel: rel.id,
             alias: &rel.alias,
             table,
+            sample: rel.sample.as_deref(),
         };
         let share: f64 = own.map(|c| self.selectivity(c, &source)).product();
         cost::at_least_one(self.size(rel, table).rows * share)
@@ -261,6 +262,7 @@ impl Planner<'_> {
                     rel: rel.id,
                     alias: &rel.alias,
                     table,
+                    sample: rel.sample.as_deref(),
                 };
                 match rel.only || !self.has_kin(table) {
                     true => self.table(&source, conditions, wanted),

@@ -17,6 +17,7 @@ mod fold;
 mod grouping;
 mod inline;
 mod join;
+mod like;
 mod merge;
 mod node;
 mod order;
@@ -109,6 +110,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         locks: BTreeMap::new(),
         kindred: HashMap::default(),
         target: None,
+        unpopulated: None,
         cursor: None,
     };
     planner.note_needed(&kind);
@@ -131,6 +133,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         params,
         output,
         locks: planner.locks.into_iter().collect(),
+        unpopulated: planner.unpopulated,
         cursor: planner.cursor,
     })
 }
@@ -236,6 +239,8 @@ pub(super) struct Planner<'a> {
     kindred: Map<RelId, Arc<family::Kindred>>,
     /// The entry that rows are written to.
     target: Option<RelId>,
+    /// See [`PlannedStatement::unpopulated`].
+    unpopulated: Option<String>,
     /// WHERE CURRENT OF.
     cursor: Option<CursorUse>,
 }
@@ -584,6 +589,8 @@ impl Plan {
             Node::SeqScan(scan) => {
                 scan.filter.iter().for_each(&mut *f);
                 scan.place.iter().for_each(|place| f(&place.value));
+                let sample = scan.sample.iter().flat_map(|s| s.exprs());
+                sample.for_each(f);
             }
             Node::IndexScan(scan) => {
                 for matching in &scan.prefix {

@@ -92,6 +92,7 @@ impl Run<'_> {
             partitioned: create.partitioned.clone(),
             bound: create.bound.clone(),
             detaching: None,
+            materialized: create.materialized.clone(),
         };
         // The table first, so that its sequences' names avoid it.
         self.put_table(table.clone());

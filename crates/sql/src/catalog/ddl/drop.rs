@@ -66,7 +66,10 @@ impl Run<'_> {
             // Parts of named objects are no surprise to them.
             found.part(target.oid);
         }
-        if targets.iter().all(|t| t.kind == TargetKind::View) {
+        if targets
+            .iter()
+            .all(|t| matches!(t.kind, TargetKind::View | TargetKind::MaterializedView))
+        {
             // What depends on several is said to depend on the first.
             found.queue.reverse();
         }
@@ -261,10 +264,16 @@ impl Run<'_> {
             if !found.gone.contains(routine) && !found.named.contains(routine) {
                 let def = self.catalog().routine(*routine);
                 let mut on = self.describe(object);
-                if def.is_some_and(|def| def.row_of == Some(object)) {
+                let row_type = made::composite_oid(object);
+                let takes = |def: &RoutineDef| {
+                    def.row_of == Some(object)
+                        || def.args.iter().any(|arg| Some(arg.ty) == row_type)
+                };
+                if def.is_some_and(|def| takes(def)) {
                     // It names the type of the relation's rows.
                     on = on
                         .replacen("table ", "type ", 1)
+                        .replacen("materialized view ", "type ", 1)
                         .replacen("view ", "type ", 1);
                 }
                 found.dependents.push((self.describe(*routine), on));
@@ -345,7 +354,7 @@ impl Run<'_> {
         all.sort_by_key(|oid| (!made::is_made(*oid), *oid));
         for oid in all {
             if !found.gone.contains(&oid) {
-                if catalog.view(oid).is_some() {
+                if catalog.rule_of(oid).is_some() {
                     found.views.push((found.dependents.len(), oid));
                 }
                 found
