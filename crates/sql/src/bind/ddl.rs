@@ -539,6 +539,7 @@ impl Binder<'_> {
         change: &ObjectChange,
     ) -> Result<Ddl> {
         // ALTER TABLE … RENAME works on indexes and sequences too.
+        let said = kind;
         let mut kind = kind;
         if let (ObjectKind::Table, Some(found)) = (kind, self.find_relation(name)?) {
             kind = match found {
@@ -568,6 +569,15 @@ impl Binder<'_> {
             });
         }
         let target = match self.owned(kind, name, if_exists) {
+            // It was called a table.
+            Ok(Some(target))
+                if said == ObjectKind::Table && kind == ObjectKind::MaterializedView =>
+            {
+                Target {
+                    kind: TargetKind::Table,
+                    ..target
+                }
+            }
             Ok(Some(target)) => target,
             Ok(None) => {
                 return Ok(Ddl::Nothing {
@@ -585,7 +595,12 @@ impl Binder<'_> {
                 let message = format!("relation \"{name}\" does not exist");
                 return Err(Error::new(state::UNDEFINED_TABLE, message));
             }
-            Err(e) => return Err(e),
+            Err(mut e) => {
+                if e.code() == state::WRONG_OBJECT_TYPE {
+                    e.fields_mut().hint = None;
+                }
+                return Err(e);
+            }
         };
         Ok(match change {
             ObjectChange::Rename(to) => Ddl::Rename {

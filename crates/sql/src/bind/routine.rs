@@ -36,6 +36,20 @@ pub(super) struct Resolved {
     pub setof: bool,
 }
 
+impl Resolved {
+    /// A row as a value of the row type.
+    pub fn as_value(self) -> Resolved {
+        match self.row_of.and_then(made::composite_oid) {
+            Some(ty) => Resolved {
+                ty,
+                row_of: None,
+                ..self
+            },
+            None => self,
+        }
+    }
+}
+
 impl Binder<'_> {
     pub(super) fn routine_ddl(&mut self, statement: &S) -> Result<Ddl> {
         match statement {
@@ -292,11 +306,8 @@ impl Binder<'_> {
                 let message = "functions cannot accept set arguments";
                 return Err(invalid(message).position(arg.pos + 1));
             }
-            if arg.mode.is_input()
-                && let Some(relation) = resolved.row_of.take()
-            {
-                resolved.ty = made::composite_oid(relation)
-                    .ok_or_else(|| Error::unsupported("a row type of so high a number"))?;
+            if arg.mode.is_input() {
+                resolved = resolved.as_value();
             }
             if resolved.row_of.is_some() {
                 return Err(Error::unsupported("an OUT argument of a table's row type")
@@ -664,7 +675,7 @@ impl Binder<'_> {
             let last = (i + 1 == statements.len()).then_some(&result);
             let bound = body_statement(&ctx, def, &args, statement, last)?;
             if matches!(def.body, RoutineBody::Standard { .. }) {
-                uses.extend(super::view::objects_named(&bound));
+                uses.extend(super::view::objects_named(&bound, self.catalog()));
             }
         }
         Ok(())

@@ -26,7 +26,7 @@ impl Binder<'_> {
             _ => {
                 let message =
                     "TABLESAMPLE clause can only be applied to tables and materialized views";
-                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(pos + 1));
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(pos + 1));
             }
         };
         let name = &ast.method;

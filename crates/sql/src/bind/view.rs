@@ -125,12 +125,15 @@ pub(super) fn stored_expr(ctx: &BindContext<'_>, bound: &Expr) -> Result<(String
     bound.walk(false, &mut |part| uses.part(&part));
     Ok((
         deparse::expression(bound, &style),
-        uses.objects.into_keys().collect(),
+        uses.objects
+            .into_keys()
+            .map(|oid| relation_of(oid, ctx.catalog))
+            .collect(),
     ))
 }
 
 /// The users' objects that a statement names itself.
-pub(super) fn objects_named(bound: &BoundQuery) -> Vec<Oid> {
+pub(super) fn objects_named(bound: &BoundQuery, catalog: &Catalog) -> Vec<Oid> {
     let mut uses = Uses::default();
     uses.statement(bound);
     match &bound.kind {
@@ -149,7 +152,8 @@ pub(super) fn objects_named(bound: &BoundQuery) -> Vec<Oid> {
             uses.objects.entry(merge.table.oid).or_default();
         }
     }
-    uses.objects.into_keys().collect()
+    let named = uses.objects.into_keys();
+    named.map(|oid| relation_of(oid, catalog)).collect()
 }
 
 fn bound_text(text: &str, ctx: &BindContext<'_>) -> Result<BoundQuery> {
@@ -187,7 +191,7 @@ impl Binder<'_> {
         let (check, options) = view_options(ast)?;
         let mut uses = Uses::default();
         uses.statement(&bound);
-        let uses = uses.found()?;
+        let uses = uses.found(self.catalog())?;
         let (schema, _) = self.view_place(ast, &uses)?;
         let text = self.stored_text(&bound)?;
         let old = self.replaced(ast, schema, &columns)?;
@@ -303,7 +307,7 @@ impl Binder<'_> {
         }
         let mut uses = Uses::default();
         uses.statement(&bound);
-        Ok((self.stored_text(&bound)?, uses.found()?))
+        Ok((self.stored_text(&bound)?, uses.found(self.catalog())?))
     }
 
     fn view_query(&mut self, query: &ast::Query) -> Result<BoundQuery> {
@@ -677,13 +681,21 @@ struct Uses {
 }
 
 impl Uses {
-    fn found(self) -> Result<Vec<ViewUse>> {
+    /// `catalog`: a row type is its relation's.
+    fn found(self, catalog: &Catalog) -> Result<Vec<ViewUse>> {
         if let Some(ty) = self.fixed {
             let message = format!("a view with a constant of type {}", format_type(ty));
             return Err(Error::unsupported(message));
         }
-        let uses = self.objects.into_iter();
+        let mut uses: BTreeMap<Oid, Vec<u16>> = BTreeMap::new();
+        for (object, columns) in self.objects {
+            let of = uses.entry(relation_of(object, catalog)).or_default();
+            of.extend(columns);
+            of.sort_unstable();
+            of.dedup();
+        }
         Ok(uses
+            .into_iter()
             .map(|(object, columns)| ViewUse { object, columns })
             .collect())
     }
@@ -768,6 +780,14 @@ impl Uses {
         };
         self.objects.entry(oid).or_default();
         self.entries.push((rel.id, oid));
+    }
+}
+
+/// The relation whose rows' type an object is, or the object.
+fn relation_of(object: Oid, catalog: &Catalog) -> Oid {
+    match made::is_composite(object) && catalog.made_type(object).is_none() {
+        true => made::serial(object).unwrap_or(object),
+        false => object,
     }
 }
 

@@ -187,18 +187,18 @@ impl Writer<'_> {
         }
         if let Some(sample) = &rel.sample {
             self.push(&format!(" TABLESAMPLE {} (", sample.method.name()));
-            self.sample_argument(&sample.percent);
+            self.bare(&sample.percent);
             self.push(")");
             if let Some(seed) = &sample.seed {
                 self.push(" REPEATABLE (");
-                self.sample_argument(seed);
+                self.bare(seed);
                 self.push(")");
             }
         }
     }
 
     /// Without the cast that came by itself.
-    fn sample_argument(&mut self, expr: &Expr) {
+    pub(super) fn bare(&mut self, expr: &Expr) {
         match expr {
             Expr::Cast { arg, context, .. } if *context != CastContext::Explicit => {
                 self.operand_of(arg, expr);

@@ -114,7 +114,7 @@ impl Writer<'_> {
 
     fn keys(&mut self, query: &Query, keys: &[SortKey], by_number: bool) {
         let outputs: Vec<Target> = match &query.body {
-            Body::Select(select) => select.targets.clone(),
+            Body::Select(select) => self.named_targets(&select.targets),
             _ => Vec::new(),
         };
         for (i, key) in keys.iter().enumerate() {
@@ -127,6 +127,15 @@ impl Writer<'_> {
             }
             self.direction(key);
         }
+    }
+
+    /// The output columns under the names that are shown of them.
+    fn named_targets(&self, targets: &[Target]) -> Vec<Target> {
+        let mut named = targets.to_vec();
+        for (target, name) in named.iter_mut().zip(self.result.iter().flatten()) {
+            target.name.clone_from(name);
+        }
+        named
     }
 
     /// What stands behind a key of an ORDER BY.
@@ -144,7 +153,9 @@ impl Writer<'_> {
 
     /// An expression of ORDER BY, GROUP BY or DISTINCT ON: nothing that a name or number alone would be taken for.
     pub(super) fn key_expr(&mut self, expr: &Expr, outputs: Vec<Target>) {
-        if let Some(scope) = self.scopes.last_mut() {
+        // Only a name alone would mean an output column.
+        let alone = matches!(expr, Expr::Var(_) | Expr::Coalesce(..));
+        if let Some(scope) = self.scopes.last_mut().filter(|_| alone) {
             scope.outputs = outputs;
         }
         match expr {
@@ -183,7 +194,7 @@ impl Writer<'_> {
 
     fn select(&mut self, select: &Select) {
         self.push("SELECT");
-        let outputs = &select.targets;
+        let outputs = self.named_targets(&select.targets);
         match &select.distinct {
             Distinct::No => {}
             Distinct::All => self.push(" DISTINCT"),
@@ -337,7 +348,7 @@ impl Writer<'_> {
                 if j > 0 {
                     self.push(",");
                 }
-                self.expr(value);
+                self.bare(value);
             }
             self.push(")");
         }

@@ -24,6 +24,9 @@ impl Parser<'_> {
             if self.any_of(&["function", "procedure"]) {
                 return self.create_routine(true);
             }
+            if self.is("materialized") {
+                return Err(self.unexpected());
+            }
             return Err(self.unsupported("CREATE OR REPLACE", pos));
         }
         let Some(word) = self.peek_word().map(str::to_string) else {

@@ -163,7 +163,10 @@ impl Parser<'_> {
         if ["default", "C", "POSIX"].contains(&collation.last()) {
             return Ok(());
         }
-        let what = format!("collation \"{}\"", collation.last());
-        Err(self.unsupported(&what, collation.pos))
+        let message = format!(
+            "collation \"{}\" for encoding \"UTF8\" does not exist",
+            collation.last()
+        );
+        Err(Error::new(state::UNDEFINED_OBJECT, message))
     }
 }

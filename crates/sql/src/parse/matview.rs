@@ -23,8 +23,7 @@ impl Parser<'_> {
         let options = self.with_options()?;
         self.tablespace()?;
         self.keyword("as")?;
-        let refused = Self::refused_into("materialized views must not contain SELECT INTO");
-        let query = self.query().map_err(refused)?;
+        let query = self.query()?;
         let with_data = self.with_data();
         Ok(Statement::CreateTable(Box::new(CreateTable {
             name,

@@ -53,10 +53,11 @@ impl Class<'_> {
             .map(|(n, v)| format!("{n}={v}"))
             .collect();
         let shared = SHARED.contains(&self.oid.0);
-        let has_type = matches!(self.kind, b'r' | b'v' | b'c') && self.oid >= Oid::FIRST_USER;
+        let has_type =
+            matches!(self.kind, b'r' | b'm' | b'v' | b'c') && self.oid >= Oid::FIRST_USER;
         let row_type = made::composite_oid(self.oid).filter(|_| has_type);
         let row_type = row_type.unwrap_or(Oid::NONE);
-        let identity = if matches!(self.kind, b'r' | b'p') {
+        let identity = if matches!(self.kind, b'r' | b'p' | b'm') {
             b'd'
         } else {
             b'n'
