@@ -146,7 +146,24 @@ pub enum FromItem {
         on: Option<Expr>,
         /// The columns of USING or NATURAL that `on` compares.
         using: Vec<String>,
+        /// In a definition that is to be written again: what it is called as a whole.
+        alias: Option<Box<JoinAlias>>,
     },
+}
+
+/// `(a JOIN b) AS j (x, y)`
+#[derive(Clone, Debug, PartialEq)]
+pub struct JoinAlias {
+    pub name: String,
+    pub columns: Vec<JoinColumn>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct JoinColumn {
+    pub name: String,
+    /// The name was written behind the join's.
+    pub written: bool,
+    pub expr: Expr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,7 @@ mod explain;
 mod families;
 mod functions;
 mod host;
+mod keys;
 mod notify;
 mod plans;
 mod portal;

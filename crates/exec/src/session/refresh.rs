@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use foldhash::fast::{FixedState, RandomState};
 use throng_access::TxContext;
+use throng_buffer::retry;
 use throng_sql::bind;
 use throng_sql::catalog::{Catalog, TableDef};
 use throng_sql::io::output_text;
@@ -27,6 +28,7 @@ use super::ddl::gone;
 use super::query::KeptRows;
 use crate::rows::PageRows;
 use crate::run::Row;
+use crate::table::Table;
 use crate::write::{self, Context, Target};
 
 /// Two hashes of a row, whose seeds nobody can know.
@@ -60,6 +62,34 @@ impl Session {
         let filled = self.fill(table, query, catalog).await;
         self.role = own;
         filled.map(|_| ())
+    }
+
+    /// CREATE TABLE AS: the query's rows into the new table.
+    pub(super) async fn fill(
+        &mut self,
+        table: Oid,
+        query: throng_sql::query::BoundQuery,
+        catalog: &Arc<Catalog>,
+    ) -> Result<u64> {
+        let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
+        let planned = Arc::new(self.plan(query)?);
+        self.lock_tables(&planned.locks).await?;
+        let mut run = self.start(planned, self.command_values.clone())?;
+        let txn = &self.transaction()?.txn;
+        let host = self.host(catalog);
+        let target = Table::unshared(&def, &self.engine.store, &host.eval())?;
+        let mut row = Row::new();
+        let mut count = 0;
+        txn.assign_top_xid();
+        loop {
+            let env = self.env(catalog, &host, &run.snapshot, &run.params);
+            if !super::next(&mut run.execution, env, txn, &mut row).await? {
+                return Ok(count);
+            }
+            let bytes = crate::large::encode(&target.heap, txn, &target.layout, &row).await?;
+            retry(|| target.heap.insert(txn, &bytes)).await?;
+            count += 1;
+        }
     }
 
     /// REFRESH CONCURRENTLY, beside who reads the rows that were there.

@@ -350,6 +350,7 @@ impl Binder<'_> {
             right: Box::new(source),
             on: whole(pair),
             using: vec![],
+            alias: None,
         };
         let matched = whole(matched).unwrap_or_else(|| Expr::bool(true));
         (item, filter, matched)

@@ -830,9 +830,14 @@ fn make_plain(e: &mut Expr) {
 /// A join by USING is one by what it compares.
 fn forget_using(item: &mut FromItem) {
     if let FromItem::Join {
-        left, right, using, ..
+        left,
+        right,
+        using,
+        alias,
+        ..
     } = item
     {
+        *alias = None;
         using.clear();
         forget_using(left);
         forget_using(right);

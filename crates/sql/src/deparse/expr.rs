@@ -259,9 +259,14 @@ impl Writer<'_> {
                 default,
                 ..
             } => self.case(operand.as_deref(), whens, default),
-            Expr::Coalesce(args, _) => match self.merged_name(expr) {
-                Some(name) => self.ident(&name),
-                None => self.keyword_call("COALESCE", args),
+            Expr::Coalesce(args, _) => match (self.join_column(expr), self.merged_name(expr)) {
+                (Some((join, column)), _) => {
+                    self.ident(&join);
+                    self.push(".");
+                    self.ident(&column);
+                }
+                (None, Some(name)) => self.ident(&name),
+                (None, None) => self.keyword_call("COALESCE", args),
             },
             Expr::NullIf { left, right, .. } => {
                 self.push("NULLIF(");

@@ -31,8 +31,11 @@ impl Writer<'_> {
                 right,
                 on,
                 using,
+                alias,
             } => {
-                if !self.style.pretty {
+                let named = alias.as_ref().and_then(|alias| self.open_join(alias));
+                let own_parens = !self.style.pretty || named.is_some();
+                if own_parens {
                     self.push("(");
                 }
                 self.item(left);
@@ -44,7 +47,8 @@ impl Writer<'_> {
                     (_, None) => " CROSS JOIN ",
                 };
                 self.line(word, -STEP, STEP, JOIN);
-                let parens = self.style.pretty && matches!(**right, FromItem::Join { .. });
+                let parens =
+                    self.style.pretty && matches!(**right, FromItem::Join { alias: None, .. });
                 if parens {
                     self.push("(");
                 }
@@ -70,8 +74,13 @@ impl Writer<'_> {
                     None if *kind != JoinKind::Inner => self.push(" ON TRUE"),
                     None => {}
                 }
-                if !self.style.pretty {
+                if own_parens {
                     self.push(")");
+                }
+                if let Some((name, columns)) = named.and_then(|at| self.close_join(at)) {
+                    self.push(" ");
+                    self.ident(&name);
+                    self.column_list(&columns);
                 }
             }
         }
@@ -326,6 +335,11 @@ impl Writer<'_> {
     }
 
     pub(super) fn var(&mut self, var: &Var) {
+        if let Some((join, column)) = self.join_column(&Expr::Var(var.clone())) {
+            self.ident(&join);
+            self.push(".");
+            return self.ident(&column);
+        }
         let column = self.column_name(var);
         let Some((named, depth)) = self.named(var.rel) else {
             let around = self.scopes.iter().find(|s| s.output == var.rel);

@@ -126,6 +126,7 @@ pub fn row_expr(expr: &Expr, table: &TableDef, rel: RelId, style: &Style<'_>) ->
             output: RelId(u32::MAX),
             lifted: Vec::new(),
             merged: Vec::new(),
+            joins: Vec::new(),
         }],
         result: None,
         names_shown: false,
@@ -173,7 +174,9 @@ struct Scope {
     output: RelId,
     lifted: Vec<Expr>,
     /// Columns that FULL JOIN USING has merged, where their names alone mean them.
-    merged: Vec<([Expr; 2], String)>,
+    merged: Vec<using::Shown>,
+    /// Joins that go by names, the outer ones first.
+    joins: Vec<using::NamedJoin>,
 }
 
 struct Writer<'a> {

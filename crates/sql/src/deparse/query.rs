@@ -38,10 +38,7 @@ impl Writer<'_> {
         let scope = self.scope_of(query);
         self.scopes.push(scope);
         if let Body::Select(select) = &query.body {
-            let merged = self.merged_columns(select);
-            if let Some(scope) = self.scopes.last_mut() {
-                scope.merged = merged;
-            }
+            self.name_joins(select);
         }
         self.with(query);
         let by_number = match &query.body {
@@ -160,7 +157,9 @@ impl Writer<'_> {
         }
         match expr {
             Expr::Var(_) => self.expr(expr),
-            _ if self.merged_name(expr).is_some() => self.expr(expr),
+            _ if self.merged_name(expr).is_some() || self.join_column(expr).is_some() => {
+                self.expr(expr);
+            }
             Expr::Const(value, ty) => {
                 let text = self.constant(value, *ty, true);
                 self.push(&text);
@@ -291,6 +290,10 @@ impl Writer<'_> {
             self.push(if i == 0 { " " } else { ", " });
             let outside = std::mem::take(&mut self.out);
             let shown = match &target.expr {
+                expr if self.join_column(expr).is_some() => {
+                    self.expr(expr);
+                    self.join_column(expr).map(|(_, column)| column)
+                }
                 Expr::Var(var) => {
                     self.var(var);
                     Some(self.column_name(var))
@@ -494,6 +497,7 @@ impl Writer<'_> {
             output: query.output,
             lifted: Vec::new(),
             merged: Vec::new(),
+            joins: Vec::new(),
         };
         if let Body::Select(select) = &query.body {
             scope.windows.clone_from(&select.windows);
@@ -537,11 +541,21 @@ impl Writer<'_> {
         }
     }
 
+    /// The same among all that is in sight.
+    pub(super) fn free_of_all(&self, wanted: &str) -> String {
+        match self.scopes.last() {
+            Some(scope) => self.free_name(wanted, scope),
+            None => wanted.to_owned(),
+        }
+    }
+
     /// The name, or with a number behind it where something in sight has it.
     fn free_name(&self, wanted: &str, scope: &Scope) -> String {
         let taken = |name: &str| {
             let around = self.scopes.iter().flat_map(|s| &s.named);
+            let joins = self.scopes.iter().flat_map(|s| &s.joins);
             around.chain(&scope.named).any(|n| n.name == name)
+                || joins.chain(&scope.joins).any(|j| j.name == name)
         };
         if !taken(wanted) {
             return wanted.to_owned();

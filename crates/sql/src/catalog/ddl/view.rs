@@ -9,7 +9,7 @@ use super::Run;
 use crate::bind;
 use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
-use crate::catalog::{Catalog, CheckOption, Relation, ViewDef};
+use crate::catalog::{Catalog, CheckOption, Relation, ViewDef, ViewUse};
 use crate::command::{AlterTable, CreateView, Target, TargetKind};
 
 /// Whether a query bound over one relation means the same over the other, which has its oid.
@@ -37,12 +37,7 @@ impl Run<'_> {
                 return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
             }
         }
-        for used in &create.view.uses {
-            if self.catalog().object(used.object).is_none() {
-                let message = format!("object with OID {} does not exist", used.object);
-                return Err(Error::new(state::UNDEFINED_OBJECT, message));
-            }
-        }
+        self.are_there(&create.view.uses)?;
         let mut view = create.view.clone();
         view.schema = self.place(view.schema);
         match &create.old {
@@ -60,6 +55,20 @@ impl Run<'_> {
         }
         self.edit.put(view);
         Ok(())
+    }
+
+    /// 42704 where something that a view names has gone meanwhile.
+    pub(super) fn are_there(&self, uses: &[ViewUse]) -> Result<()> {
+        match uses
+            .iter()
+            .find(|used| self.catalog().object(used.object).is_none())
+        {
+            None => Ok(()),
+            Some(used) => {
+                let message = format!("object with OID {} does not exist", used.object);
+                Err(Error::new(state::UNDEFINED_OBJECT, message))
+            }
+        }
     }
 
     pub(super) fn alter_view(
