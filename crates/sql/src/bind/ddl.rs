@@ -738,6 +738,10 @@ impl Binder<'_> {
                     let message = format!("relation \"{name}\" does not exist");
                     Err(Error::new(state::UNDEFINED_TABLE, message))
                 }
+                Err(mut e) if e.code() == state::WRONG_OBJECT_TYPE => {
+                    e.fields_mut().hint = None;
+                    Err(e)
+                }
                 found => found,
             },
         }

@@ -81,7 +81,12 @@ impl Binder<'_> {
         ty: SqlType,
         source: &ast::Source,
     ) -> String {
-        let written = self.as_written(|b| b.value_of_default(&source.expr, ty));
+        // The column has a collation of its own.
+        let written = match &source.expr.node {
+            ast::Node::Collate { arg, .. } => arg,
+            _ => &source.expr,
+        };
+        let written = self.as_written(|b| b.value_of_default(written, ty));
         let value = written.as_ref().unwrap_or(value);
         let Ok((text, _)) = stored_expr(self.ctx, value) else {
             return source.text.clone();

@@ -101,7 +101,15 @@ impl Parser<'_> {
         let pos = self.pos();
         let mut collation = None;
         let expr = if self.is_punct('(') {
-            self.parens(Self::expr)?
+            let key = self.parens(Self::expr)?;
+            match key.node {
+                Node::Collate { arg, collation: of } => {
+                    self.known_collation(&of)?;
+                    collation = Some(of);
+                    *arg
+                }
+                _ => key,
+            }
         } else if self.is_punct_at(1, '(') || self.is_punct_at(1, '.') {
             let mut key = self.expr()?;
             if let Node::Collate { arg, collation: of } = key.node {
