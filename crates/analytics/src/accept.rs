@@ -70,6 +70,7 @@ pub fn node(plan: &Plan) -> bool {
 fn seq_scan(scan: &SeqScan) -> bool {
     let known = |c: &i16| *c > 0 || matches!(*c, system::CTID | system::TABLEOID);
     scan.place.is_none()
+        && scan.sample.is_none()
         && scan.columns.iter().all(known)
         && all(&scan.filter)
         && scan

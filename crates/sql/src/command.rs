@@ -8,7 +8,7 @@ use throng_types::{Error, Oid, SqlType, Xid};
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
     CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
-    Lineage, Persistence, Relation, RoutineDef, RoutineKind, TypeDef, ViewDef,
+    Lineage, Materialized, Persistence, Relation, RoutineDef, RoutineKind, TypeDef, ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -113,6 +113,12 @@ pub enum Ddl {
     },
     CreateIndex(CreateIndex),
     CreateView(CreateView),
+    /// REFRESH MATERIALIZED VIEW.
+    RefreshMaterialized {
+        table: Oid,
+        concurrently: bool,
+        with_data: bool,
+    },
     /// Its check option, if any is left, and its other storage parameters.
     AlterView {
         view: Oid,
@@ -247,6 +253,10 @@ impl Ddl {
         let of = |verb: &str, target: &Target| format!("{verb} {}", target.kind.keyword());
         match self {
             Ddl::CreateSchema { .. } => "CREATE SCHEMA".into(),
+            Ddl::CreateTable(create) if create.materialized.is_some() => {
+                "CREATE MATERIALIZED VIEW".into()
+            }
+            Ddl::RefreshMaterialized { .. } => "REFRESH MATERIALIZED VIEW".into(),
             Ddl::CreateTable(create) if create.query.is_some() => "SELECT".into(),
             Ddl::CreateTable(create) if create.of_query => "CREATE TABLE AS".into(),
             Ddl::CreateTable(create) if create.as_query => "CREATE TABLE AS".into(),
@@ -435,6 +445,7 @@ pub enum TargetKind {
     Type,
     Domain,
     View,
+    MaterializedView,
     ViewColumn(u16),
     /// As it was called.
     Routine(RoutineWord),
@@ -454,6 +465,7 @@ impl TargetKind {
             TargetKind::Type => "TYPE",
             TargetKind::Domain => "DOMAIN",
             TargetKind::View => "VIEW",
+            TargetKind::MaterializedView => "MATERIALIZED VIEW",
             TargetKind::Routine(RoutineWord::Function) => "FUNCTION",
             TargetKind::Routine(RoutineWord::Procedure) => "PROCEDURE",
             TargetKind::Routine(RoutineWord::Routine) => "ROUTINE",
@@ -487,6 +499,8 @@ pub struct CreateTable {
     pub as_query: bool,
     /// Then the rows to fill it with, unless it stays empty.
     pub query: Option<Box<BoundQuery>>,
+    /// CREATE MATERIALIZED VIEW.
+    pub materialized: Option<Materialized>,
     /// CREATE TABLE AS, also WITH NO DATA.
     pub of_query: bool,
     /// Tables to inherit from; with `bound` the one it is a partition of.

@@ -15,6 +15,7 @@ pub mod query;
 pub mod route;
 pub mod sample;
 pub mod settings;
+pub mod tablesample;
 pub mod window;
 
 #[cfg(test)]

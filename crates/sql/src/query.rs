@@ -13,6 +13,7 @@ use crate::catalog::{TableDef, ViewDef, VirtualTable};
 use crate::expr::{Expr, RelId, RoutineCall, SortKey, Var};
 use crate::func::Function;
 pub use crate::parse::ast::MergeMatch;
+use crate::tablesample::Sample;
 use crate::window::Window;
 
 /// A SELECT, VALUES or set operation with its ORDER BY, LIMIT and locking clauses.
@@ -145,7 +146,24 @@ pub enum FromItem {
         on: Option<Expr>,
         /// The columns of USING or NATURAL that `on` compares.
         using: Vec<String>,
+        /// In a definition that is to be written again: what it is called as a whole.
+        alias: Option<Box<JoinAlias>>,
     },
+}
+
+/// `(a JOIN b) AS j (x, y)`
+#[derive(Clone, Debug, PartialEq)]
+pub struct JoinAlias {
+    pub name: String,
+    pub columns: Vec<JoinColumn>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct JoinColumn {
+    pub name: String,
+    /// The name was written behind the join's.
+    pub written: bool,
+    pub expr: Expr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +190,8 @@ pub struct Rel {
     pub kind: RelKind,
     /// Of a table: without its children.
     pub only: bool,
+    /// Of a table: which of its rows.
+    pub sample: Option<Box<Sample>>,
     /// What it offers, by position (for tables: by attribute number - 1, dropped ones included).
     pub columns: Vec<RelColumn>,
 }
@@ -582,6 +602,7 @@ impl FromItem {
             column_aliases: vec![],
             kind: RelKind::Table(table.clone()),
             only,
+            sample: None,
             columns: table.columns.iter().map(column).collect(),
         }))
     }
@@ -589,6 +610,7 @@ impl FromItem {
     pub fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match self {
             FromItem::Rel(rel) => match &rel.kind {
+                RelKind::Table(_) => rel.sample.iter().flat_map(|s| s.exprs()).for_each(f),
                 RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
                     query.for_each_expr(f)
                 }
@@ -597,10 +619,7 @@ impl FromItem {
                 RelKind::RowsFrom { items, .. } => {
                     items.iter().for_each(|item| item.for_each_expr(f));
                 }
-                RelKind::Table(_)
-                | RelKind::Virtual(_)
-                | RelKind::Cte(_)
-                | RelKind::WorkTable(_) => {}
+                RelKind::Virtual(_) | RelKind::Cte(_) | RelKind::WorkTable(_) => {}
             },
             FromItem::Join {
                 left, right, on, ..

@@ -8,6 +8,7 @@ use throng_access::btree::{Cursor, Direction, KeyRange};
 use throng_buffer::Ring;
 use throng_sql::expr::{Expr, system};
 use throng_sql::plan::{IndexScan, KeyMatch, SeqScan};
+use throng_sql::tablesample::Taken;
 use throng_types::key::{self, KeyOrder};
 use throng_types::{BlockNo, Datum, Tid};
 
@@ -134,6 +135,10 @@ pub struct SeqScanOp {
     ring: Option<Ring>,
     /// The place of the only row to give.
     place: Option<Tid>,
+    /// The rows that are taken, known when the first is due.
+    taken: Option<Taken>,
+    /// What chooses them where no seed was given.
+    seed: u32,
     recheck: Recheck,
 }
 
@@ -148,6 +153,11 @@ impl SeqScanOp {
             end: None,
             ring: None,
             place: None,
+            taken: None,
+            seed: match &plan.sample {
+                Some(_) => rand::random(),
+                None => 0,
+            },
             recheck: Recheck::default(),
         }
     }
@@ -163,6 +173,15 @@ impl SeqScanOp {
                 return Ok(*self.end.insert(0));
             };
             only = Some(tid);
+        }
+        if let Some(sample) = &self.plan.sample {
+            let percent = eval(&sample.percent, &[], cx)?;
+            let seed = match &sample.seed {
+                Some(seed) => Some(eval(seed, &[], cx)?),
+                None => None,
+            };
+            let taken = Taken::new(sample.method, &percent, seed.as_ref(), self.seed)?;
+            self.taken = Some(taken);
         }
         let heap = &self.decoder.table.heap;
         if let Some(reads) = cx.env.snapshot.reads() {
@@ -202,7 +221,8 @@ impl Operator for SeqScanOp {
         loop {
             while self.at < self.batch.len() {
                 let tid = self.batch.tid(self.at);
-                if self.place.is_some_and(|place| place != tid) {
+                let elsewhere = self.place.is_some_and(|place| place != tid);
+                if elsewhere || self.taken.is_some_and(|taken| !taken.row(tid)) {
                     self.at += 1;
                     continue;
                 }
@@ -220,6 +240,11 @@ impl Operator for SeqScanOp {
             }
             self.batch.clear();
             self.at = 0;
+            if self.taken.is_some_and(|taken| !taken.page(self.block)) {
+                self.block += 1;
+                cx.tick()?;
+                continue;
+            }
             let ring = self
                 .ring
                 .get_or_insert_with(|| Ring::for_scan(heap.pool(), end));

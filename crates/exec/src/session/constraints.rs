@@ -54,7 +54,7 @@ impl Session {
             return Ok(());
         }
         let dropped = |kind: TargetKind, oid: Oid| match kind {
-            TargetKind::Table => Some(("DROP TABLE", oid)),
+            TargetKind::Table | TargetKind::MaterializedView => Some(("DROP TABLE", oid)),
             TargetKind::Index => Some(("DROP INDEX", catalog.index(oid)?.table)),
             _ => None,
         };

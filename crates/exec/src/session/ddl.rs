@@ -14,7 +14,7 @@ use throng_access::admit_write;
 use throng_access::btree::BTree;
 use throng_buffer::retry;
 use throng_sql::catalog::ddl::{self, DdlHost, Work};
-use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object, TableDef, builtin};
+use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object, TableDef, ViewUse, builtin};
 use throng_sql::command::{AlterTable, Ddl, DomainTest, NewConstraintKind, Target, TargetKind};
 use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
@@ -26,6 +26,7 @@ use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
 
+use super::keys::Keys;
 use super::repack::EveryVersion;
 use super::{Session, detach, sequences};
 use crate::client::Client;
@@ -141,6 +142,7 @@ fn strength(ddl: &Ddl) -> LockMode {
 fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
     let of_target = |kind: TargetKind, oid: Oid| match kind {
         TargetKind::Table
+        | TargetKind::MaterializedView
         | TargetKind::Column(_)
         | TargetKind::View
         | TargetKind::ViewColumn(_)
@@ -151,12 +153,23 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
     };
     let tables = match ddl {
         Ddl::CreateIndex(create) => return vec![(create.table, LockMode::Share)],
+        Ddl::RefreshMaterialized {
+            table,
+            concurrently,
+            ..
+        } => {
+            let mode = match concurrently {
+                true => LockMode::Exclusive,
+                false => LockMode::AccessExclusive,
+            };
+            // Its query is read by what is there now.
+            let of = catalog.rule_of(*table);
+            let over = of.iter().flat_map(|view| locks_over(&view.uses, catalog));
+            return std::iter::once((*table, mode)).chain(over).collect();
+        }
         Ddl::CreateView(create) => {
             // What it reads must stay as it is; the view it replaces is nobody else's to change.
-            let over = create.view.uses.iter().map(|used| used.object);
-            let over = over.filter(|oid| catalog.relation(*oid).is_some());
-            let mut locks: Vec<(Oid, LockMode)> =
-                over.map(|oid| (oid, LockMode::AccessShare)).collect();
+            let mut locks = locks_over(&create.view.uses, catalog);
             locks.extend(
                 create
                     .old
@@ -170,7 +183,10 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
                 Some(_) => LockMode::AccessExclusive,
                 None => LockMode::ShareUpdateExclusive,
             };
-            return create.parents.iter().map(|oid| (*oid, mode)).collect();
+            let of = create.materialized.iter();
+            let over = of.flat_map(|m| locks_over(&m.uses, catalog));
+            let parents = create.parents.iter().map(|oid| (*oid, mode));
+            return parents.chain(over).collect();
         }
         Ddl::AttachPartition {
             table, partition, ..
@@ -230,6 +246,13 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
     };
     let exclusive = tables.into_iter();
     exclusive.map(|oid| (oid, strength(ddl))).collect()
+}
+
+/// What a view reads stays as it is while the view is made of it.
+fn locks_over(uses: &[ViewUse], catalog: &Catalog) -> Vec<(Oid, LockMode)> {
+    let relations = uses.iter().map(|used| used.object);
+    let relations = relations.filter(|oid| catalog.relation(*oid).is_some());
+    relations.map(|oid| (oid, LockMode::AccessShare)).collect()
 }
 
 /// The types that users made which a definition is about, and how they are locked: whoever uses one keeps it from going.
@@ -411,7 +434,11 @@ impl Session {
             for work in outcome.work {
                 let writes = matches!(
                     work,
-                    Work::Rewrite { .. } | Work::Repack { .. } | Work::Fill { .. }
+                    Work::Rewrite { .. }
+                        | Work::Repack { .. }
+                        | Work::Fill { .. }
+                        | Work::Refresh(_)
+                        | Work::RefreshInPlace(_)
                 );
                 if let Some(rows) = self.work(work, &catalog, &edited).await? {
                     filled = Some(rows);
@@ -531,6 +558,8 @@ impl Session {
                 self.check_points_elsewhere(constraint, partition, before)
                     .await?;
             }
+            Work::Refresh(table) => self.refresh(table, edited).await?,
+            Work::RefreshInPlace(table) => self.refresh_in_place(table, edited).await?,
             Work::Fill { table, query } => return self.fill(table, *query, edited).await.map(Some),
         }
         Ok(None)
@@ -875,34 +904,6 @@ impl Session {
         }
         Ok(())
     }
-
-    /// CREATE TABLE AS: the query's rows into the new table.
-    async fn fill(
-        &mut self,
-        table: Oid,
-        query: throng_sql::query::BoundQuery,
-        catalog: &Arc<Catalog>,
-    ) -> Result<u64> {
-        let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
-        let planned = Arc::new(self.plan(query)?);
-        self.lock_tables(&planned.locks).await?;
-        let mut run = self.start(planned, self.command_values.clone())?;
-        let txn = &self.transaction()?.txn;
-        let host = self.host(catalog);
-        let target = Table::unshared(&def, &self.engine.store, &host.eval())?;
-        let mut row = Row::new();
-        let mut count = 0;
-        txn.assign_top_xid();
-        loop {
-            let env = self.env(catalog, &host, &run.snapshot, &run.params);
-            if !super::next(&mut run.execution, env, txn, &mut row).await? {
-                return Ok(count);
-            }
-            let bytes = crate::large::encode(&target.heap, txn, &target.layout, &row).await?;
-            retry(|| target.heap.insert(txn, &bytes)).await?;
-            count += 1;
-        }
-    }
 }
 
 pub(super) fn gone(what: &str) -> Error {
@@ -917,55 +918,4 @@ enum Build {
     Rows,
     /// Every version in the heap, each of which is a root: one that was just repacked.
     Versions,
-}
-
-/// Index keys gathered for sorting: their bytes in one arena.
-#[derive(Default)]
-pub(super) struct Keys {
-    arena: Vec<u8>,
-    entries: Vec<KeyAt>,
-}
-
-#[derive(Clone, Copy)]
-struct KeyAt {
-    start: u64,
-    len: u16,
-    any_null: bool,
-    tid: Tid,
-}
-
-impl Keys {
-    pub(super) fn push(&mut self, key: &[u8], tid: Tid, any_null: bool) {
-        let start = self.arena.len() as u64;
-        self.arena.extend_from_slice(key);
-        self.entries.push(KeyAt {
-            start,
-            len: key.len() as u16,
-            any_null,
-            tid,
-        });
-    }
-
-    fn key(&self, at: &KeyAt) -> &[u8] {
-        &self.arena[at.start as usize..][..at.len.into()]
-    }
-
-    pub(super) fn sorted(mut self) -> Keys {
-        let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_unstable_by(|a, b| (self.key(a), a.tid).cmp(&(self.key(b), b.tid)));
-        self.entries = entries;
-        self
-    }
-
-    /// The row that has the key of the one before it.
-    fn first_duplicate(&self, nulls_too: bool) -> Option<Tid> {
-        let same = |pair: &&[KeyAt]| {
-            self.key(&pair[0]) == self.key(&pair[1]) && (nulls_too || !pair[1].any_null)
-        };
-        self.entries.windows(2).find(same).map(|pair| pair[1].tid)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], Tid)> {
-        self.entries.iter().map(|at| (self.key(at), at.tid))
-    }
 }

@@ -216,6 +216,7 @@ impl SessionHost<'_> {
         };
         Ok(match relation {
             Some(Relation::View(view)) => Some(view),
+            Some(Relation::Table(table)) => table.as_view().map(Arc::new),
             _ => None,
         })
     }

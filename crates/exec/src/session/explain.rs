@@ -216,7 +216,16 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         }
         Node::SeqScan(scan) => {
             let names = Names::of_columns(&scan.table, &scan.columns);
+            if let Some(sample) = &scan.sample {
+                let mut text =
+                    format!("{} ({})", sample.method.name(), names.text(&sample.percent));
+                if let Some(seed) = &sample.seed {
+                    text += &format!(" REPEATABLE ({})", names.text(seed));
+                }
+                details.push(("Sampling", text));
+            }
             let verb = match &scan.place {
+                None if scan.sample.is_some() => "Sample Scan",
                 None => "Seq Scan",
                 Some(place) => {
                     details.push((

@@ -289,6 +289,9 @@ impl Session {
         } else if !plan.writes.is_empty() {
             self.must_be_writable("SELECT")?;
         }
+        if let Some(view) = &plan.unpopulated {
+            return Err(not_populated(view));
+        }
         let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
         let transaction = self.transaction_mut()?;
         transaction.used = true;
@@ -460,6 +463,13 @@ pub enum Returning<'a> {
     Kept(&'a mut KeptRows),
     /// To nobody; they are computed all the same.
     Unread,
+}
+
+#[cold]
+fn not_populated(view: &str) -> Error {
+    let message = format!("materialized view \"{view}\" has not been populated");
+    Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .hint("Use the REFRESH MATERIALIZED VIEW command.")
 }
 
 /// Rows that are kept for the rest of a statement.

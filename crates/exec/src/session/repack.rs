@@ -17,7 +17,8 @@ use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, FileId, Oid, Result};
 
 use super::Session;
-use super::ddl::{Keys, gone};
+use super::ddl::gone;
+use super::keys::Keys;
 use crate::client::Client;
 use crate::large;
 use crate::run::Row;

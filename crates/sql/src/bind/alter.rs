@@ -36,6 +36,7 @@ impl Binder<'_> {
         };
         let mut bound = Vec::with_capacity(actions.len());
         for action in actions {
+            self.may_alter(&table, action)?;
             self.alter_action(action, &mut draft, &mut bound)?;
         }
         Ok(Ddl::AlterTable {

@@ -40,7 +40,13 @@ impl Binder<'_> {
         if let Some(over) = &call.over {
             return self.window_call(call, over, pos, scope);
         }
-        let Some(resolved) = self.resolve_call(call, pos, scope)? else {
+        let resolved = match self.resolve_call(call, pos, scope) {
+            Err(e) if e.code() == state::UNDEFINED_FUNCTION => {
+                return self.field_call(call, scope).ok_or(e);
+            }
+            resolved => resolved?,
+        };
+        let Some(resolved) = resolved else {
             return self.type_call(call, pos, scope);
         };
         if let Some(routine) = resolved.routine {

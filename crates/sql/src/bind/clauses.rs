@@ -156,6 +156,18 @@ impl Binder<'_> {
         if windowed {
             return refuse("window functions");
         }
+        let locked = |name: &str| {
+            ast.locks
+                .iter()
+                .any(|l| l.of.is_empty() || l.of.iter().any(|n| n.last() == name))
+        };
+        for table in &names.tables {
+            let kept = table.table.as_ref().filter(|def| def.is_materialized());
+            if let Some(def) = kept.filter(|_| locked(&table.name)) {
+                let message = format!("cannot lock rows in materialized view \"{}\"", def.name);
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            }
+        }
         let mut locks: Vec<RowLock> = Vec::new();
         for clause in &ast.locks {
             let mut add = |rel: RelId| match locks.iter_mut().find(|l| l.rel == rel) {

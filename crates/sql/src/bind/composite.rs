@@ -174,6 +174,9 @@ impl Binder<'_> {
             oid::RECORD => match self.fields_of(&bound)?.into_iter().find(|(n, _)| n == name) {
                 Some((_, field)) => Ok(field),
                 None => {
+                    if let Some(value) = self.called_as_field(name, arg.clone(), pos, scope) {
+                        return value;
+                    }
                     let message =
                         format!("could not identify column \"{name}\" in record data type");
                     Err(Error::new(state::UNDEFINED_COLUMN, message).position(arg.pos + 1))
@@ -183,10 +186,15 @@ impl Binder<'_> {
                 let found = self.fields_of(&bound)?.into_iter().find(|(n, _)| n == name);
                 match found {
                     Some((_, field)) => Ok(field),
-                    None => missing(&type_name(ty)),
+                    None => self
+                        .called_as_field(name, arg.clone(), pos, scope)
+                        .unwrap_or_else(|| missing(&type_name(ty))),
                 }
             }
             other => {
+                if let Some(value) = self.called_as_field(name, arg.clone(), pos, scope) {
+                    return value;
+                }
                 let message = format!(
                     "column notation .{name} applied to type {}, which is not a composite type",
                     type_name(other)

@@ -90,6 +90,10 @@ impl Binder<'_> {
             return self.copy_table_to(name, columns);
         }
         let table = match self.copied(name)? {
+            Relation::Table(table) if table.is_materialized() => {
+                let message = format!("cannot copy to materialized view \"{}\"", table.name);
+                return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            }
             Relation::Table(table) => table,
             Relation::Sequence(s) => {
                 let message = format!("cannot copy to sequence \"{}\"", s.name);
@@ -172,6 +176,14 @@ impl Binder<'_> {
     ) -> Result<(CopySubject, Option<Arc<TableDef>>, Vec<u16>)> {
         let (table, listed) = match self.copied(name)? {
             Relation::Table(table) => {
+                if table.is_unpopulated() {
+                    let message = format!(
+                        "cannot copy from unpopulated materialized view \"{}\"",
+                        table.name
+                    );
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
+                        .hint("Use the REFRESH MATERIALIZED VIEW command."));
+                }
                 if table.is_partitioned() {
                     let message = format!("cannot copy from partitioned table \"{}\"", table.name);
                     return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
@@ -224,6 +236,7 @@ impl Binder<'_> {
                 name: name.clone(),
                 only: true,
                 alias: None,
+                sample: None,
             }],
             filter: None,
             group_by: vec![],

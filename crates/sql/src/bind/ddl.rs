@@ -73,6 +73,11 @@ impl Binder<'_> {
                 self.rename_view_column(table, *if_exists, column, to)?
             }
             S::CreateView(create) => self.create_view(create)?,
+            S::RefreshMaterialized {
+                name,
+                concurrently,
+                with_data,
+            } => self.refresh(name, *concurrently, *with_data)?,
             S::AlterView {
                 name,
                 if_exists,
@@ -415,13 +420,20 @@ impl Binder<'_> {
             }
         };
         match found {
+            Relation::Table(table) if truncated && table.is_materialized() => {
+                let message = format!("\"{}\" is not a table", table.name);
+                Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+            }
             Relation::Table(table) => {
                 match truncated {
                     true => {
                         let relation = Relation::Table(table.clone());
                         any_right(self.catalog(), self.user, &relation, right::TRUNCATE)?;
                     }
-                    false => self.must_own(table.owner, "table", &table.name)?,
+                    false => {
+                        let word = Relation::Table(table.clone()).word();
+                        self.must_own(table.owner, word, &table.name)?;
+                    }
                 }
                 Ok(Some(table))
             }
@@ -519,65 +531,6 @@ impl Binder<'_> {
         Ok(self.composite_target(&def))
     }
 
-    fn find_relation_object(&mut self, kind: ObjectKind, name: &ast::Name) -> Result<Target> {
-        let what = match kind {
-            ObjectKind::Index => "index",
-            ObjectKind::Sequence => "sequence",
-            ObjectKind::View => "view",
-            _ => "table",
-        };
-        let missing_schema = name
-            .schema()
-            .is_some_and(|s| self.schema_named(s).is_none());
-        if missing_schema {
-            let message = format!("schema \"{}\" does not exist", name.schema().unwrap_or(""));
-            return Err(Error::new(state::INVALID_SCHEMA_NAME, message));
-        }
-        let Some(found) = self.find_relation(name)? else {
-            let (code, what) = match kind {
-                ObjectKind::Index => (state::UNDEFINED_OBJECT, "index"),
-                // ALTER and DROP speak of what they were told to find.
-                _ => (state::UNDEFINED_TABLE, what),
-            };
-            let message = format!("{what} \"{name}\" does not exist");
-            return Err(Error::new(code, message));
-        };
-        let (target, owner) = match (kind, &found) {
-            (ObjectKind::Table, Relation::Table(t)) => (TargetKind::Table, t.owner),
-            (ObjectKind::View, Relation::View(v)) => (TargetKind::View, v.owner),
-            (ObjectKind::Sequence, Relation::Sequence(s)) => (TargetKind::Sequence, s.owner),
-            (ObjectKind::Index, Relation::Index(i)) => {
-                let owner = self.catalog().table(i.table).map_or(Oid::NONE, |t| t.owner);
-                (TargetKind::Index, owner)
-            }
-            (_, Relation::Virtual(table)) => {
-                let message = format!("permission denied: \"{}\" is a system catalog", table.name);
-                return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
-            }
-            (_, other) => {
-                let article = if what == "index" { "an" } else { "a" };
-                let message = format!("\"{}\" is not {article} {what}", name.last());
-                let is = match other {
-                    Relation::Table(_) => "TABLE",
-                    Relation::Index(_) => "INDEX",
-                    Relation::Sequence(_) => "SEQUENCE",
-                    Relation::View(_) | Relation::Virtual(_) => "VIEW",
-                };
-                let hint = format!(
-                    "Use DROP {is} to remove {} {}.",
-                    if is == "INDEX" { "an" } else { "a" },
-                    is.to_lowercase()
-                );
-                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).hint(hint));
-            }
-        };
-        self.must_own(owner, what, found.name())?;
-        Ok(Target {
-            kind: target,
-            oid: found.oid(),
-        })
-    }
-
     fn alter_object(
         &mut self,
         kind: ObjectKind,
@@ -586,28 +539,45 @@ impl Binder<'_> {
         change: &ObjectChange,
     ) -> Result<Ddl> {
         // ALTER TABLE … RENAME works on indexes and sequences too.
+        let said = kind;
         let mut kind = kind;
         if let (ObjectKind::Table, Some(found)) = (kind, self.find_relation(name)?) {
             kind = match found {
                 Relation::Index(_) => ObjectKind::Index,
                 Relation::Sequence(_) => ObjectKind::Sequence,
                 Relation::View(_) => ObjectKind::View,
+                Relation::Table(t) if t.is_materialized() => ObjectKind::MaterializedView,
                 _ => kind,
             };
         }
-        let relation = matches!(
-            kind,
-            ObjectKind::Table | ObjectKind::Index | ObjectKind::Sequence | ObjectKind::View
-        );
-        let missing_view = if_exists
-            && kind == ObjectKind::View
-            && self.find_relation(name).is_ok_and(|found| found.is_none());
+        let is_view = matches!(kind, ObjectKind::View | ObjectKind::MaterializedView);
+        let relation = is_view
+            || matches!(
+                kind,
+                ObjectKind::Table | ObjectKind::Index | ObjectKind::Sequence
+            );
+        let missing_view =
+            if_exists && is_view && self.find_relation(name).is_ok_and(|found| found.is_none());
         if missing_view {
             let message = format!("relation \"{name}\" does not exist, skipping");
             self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
-            return Ok(Ddl::Nothing { tag: "ALTER VIEW" });
+            return Ok(Ddl::Nothing {
+                tag: match kind {
+                    ObjectKind::MaterializedView => "ALTER MATERIALIZED VIEW",
+                    _ => "ALTER VIEW",
+                },
+            });
         }
         let target = match self.owned(kind, name, if_exists) {
+            // It was called a table.
+            Ok(Some(target))
+                if said == ObjectKind::Table && kind == ObjectKind::MaterializedView =>
+            {
+                Target {
+                    kind: TargetKind::Table,
+                    ..target
+                }
+            }
             Ok(Some(target)) => target,
             Ok(None) => {
                 return Ok(Ddl::Nothing {
@@ -625,7 +595,12 @@ impl Binder<'_> {
                 let message = format!("relation \"{name}\" does not exist");
                 return Err(Error::new(state::UNDEFINED_TABLE, message));
             }
-            Err(e) => return Err(e),
+            Err(mut e) => {
+                if e.code() == state::WRONG_OBJECT_TYPE {
+                    e.fields_mut().hint = None;
+                }
+                return Err(e);
+            }
         };
         Ok(match change {
             ObjectChange::Rename(to) => Ddl::Rename {
@@ -683,7 +658,7 @@ impl Binder<'_> {
                     ObjectKind::View => "DROP VIEW",
                     ObjectKind::Schema => "DROP SCHEMA",
                     ObjectKind::Other("extension") => "DROP EXTENSION",
-                    ObjectKind::Other("materialized view") => "DROP MATERIALIZED VIEW",
+                    ObjectKind::MaterializedView => "DROP MATERIALIZED VIEW",
                     ObjectKind::Domain => "DROP DOMAIN",
                     ObjectKind::Type | ObjectKind::Other(_) => "DROP TYPE",
                     _ => "DROP TABLE",
@@ -762,6 +737,10 @@ impl Binder<'_> {
                 Err(e) if e.code() == state::UNDEFINED_TABLE => {
                     let message = format!("relation \"{name}\" does not exist");
                     Err(Error::new(state::UNDEFINED_TABLE, message))
+                }
+                Err(mut e) if e.code() == state::WRONG_OBJECT_TYPE => {
+                    e.fields_mut().hint = None;
+                    Err(e)
                 }
                 found => found,
             },

@@ -57,6 +57,10 @@ impl Binder<'_> {
             Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(name.pos + 1))
         };
         match self.relation(name)? {
+            Relation::Table(table) if table.is_materialized() => {
+                let message = format!("cannot change materialized view \"{}\"", table.name);
+                Err(Error::new(state::WRONG_OBJECT_TYPE, message))
+            }
             Relation::Table(table) => Ok(table),
             Relation::Virtual(table) => {
                 let message = match self.catalog().is_superuser(self.user) {
@@ -417,6 +421,7 @@ impl Binder<'_> {
                 lateral: false,
             },
             only: false,
+            sample: None,
             columns: offered,
         };
         Ok(self.select_query(vec![FromItem::Rel(Box::new(rel))], targets))
@@ -751,6 +756,7 @@ impl Binder<'_> {
                 lateral: false,
             },
             only: false,
+            sample: None,
             columns,
         };
         let query = self.select_query(vec![FromItem::Rel(Box::new(rel))], vec![target]);

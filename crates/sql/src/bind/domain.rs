@@ -78,7 +78,7 @@ pub fn check_shown(
     eval: EvalContext<'_>,
 ) -> Result<String> {
     let ctx = stored_context(catalog, eval);
-    let mut binder = Binder::new(&ctx);
+    let mut binder = Binder::defining(&ctx);
     let rel = binder.new_rel();
     let ast = parse::parse_expr(&check.expr)?;
     let bound = binder.domain_condition(&ast, base, rel)?;

@@ -1,7 +1,7 @@
 //! Expressions.
 
 use throng_types::error::state;
-use throng_types::sqltype::{array_of, element_of, type_name};
+use throng_types::sqltype::{array_of, element_of, type_info, type_name};
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
 use super::composite::row_fields;
@@ -65,6 +65,7 @@ impl Binder<'_> {
             Node::Bits(..) => Err(Error::unsupported("type bit").position(pos + 1)),
             Node::Param(n) => self.param(*n, pos),
             Node::Column(parts) => self.column(parts, pos, scope),
+            Node::Star(table) if !table.is_empty() => self.row_of_table(table, pos, scope),
             Node::Star(_) => Err(Error::new(
                 state::SYNTAX_ERROR,
                 "row expansion via \"*\" is not supported here",
@@ -263,8 +264,12 @@ impl Binder<'_> {
                     return Err(Error::new(state::UNDEFINED_OBJECT, message).position(pos + 1));
                 }
                 let bound = self.settle(bound, arg.pos)?;
+                let array_of_strings = element_of(bound.type_oid())
+                    .and_then(type_info)
+                    .is_some_and(|item| item.category == b'S');
                 match bound.ty().info().map(|i| i.category) {
-                    Some(b'S') => Ok(bound),
+                    Some(b'S') => Ok(self.collated(bound, name)),
+                    _ if array_of_strings => Ok(self.collated(bound, name)),
                     _ => {
                         let message = format!(
                             "collations are not supported by type {}",

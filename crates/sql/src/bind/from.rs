@@ -9,7 +9,7 @@ use crate::catalog::{Relation, RoutineKind};
 use crate::expr::{Expr, RelId, RoutineCall, Var};
 use crate::func::Callee;
 use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
-use crate::query::{CteBody, FromItem, JoinKind, Rel, RelColumn, RelKind};
+use crate::query::{CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Rel, RelColumn, RelKind};
 
 fn wrong_alias(table: &str, has: usize, given: usize) -> Error {
     let message =
@@ -55,8 +55,18 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> Result<(FromItem, Names)> {
         match item {
-            TableRef::Table { name, only, alias } => {
-                self.table_item(name, *only, alias.as_ref(), scope)
+            TableRef::Table {
+                name,
+                only,
+                alias,
+                sample,
+            } => {
+                let (mut item, names) = self.table_item(name, *only, alias.as_ref(), scope)?;
+                if let Some(sample) = sample {
+                    let within = Scope::within(left, Some(scope));
+                    self.sample_item(&mut item, sample, name.pos, &within)?;
+                }
+                Ok((item, names))
             }
             TableRef::Subquery {
                 query,
@@ -198,6 +208,7 @@ impl Binder<'_> {
             column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
             only,
+            sample: None,
             columns,
         };
         let mut visible: Vec<NamedColumn> = Vec::new();
@@ -313,6 +324,7 @@ impl Binder<'_> {
             column_aliases: alias.map_or(vec![], |a| a.columns.clone()),
             kind,
             only: false,
+            sample: None,
             columns,
         };
         Ok((
@@ -647,6 +659,7 @@ impl Binder<'_> {
         let (condition, columns, using) =
             self.join_condition(kind, on, &names, &left_names, &right_names, pos, scope)?;
         names.columns = columns;
+        let mut kept = None;
         if let Some(alias) = alias {
             if alias.columns.len() > names.columns.len() {
                 let (has, given) = (names.columns.len(), alias.columns.len());
@@ -657,6 +670,7 @@ impl Binder<'_> {
                 .iter_mut()
                 .zip(&alias.columns)
                 .for_each(|(c, n)| c.name = n.clone());
+            kept = self.join_alias(alias, &names.columns);
             names.tables = vec![NamedTable {
                 name: alias.name.clone(),
                 schema: None,
@@ -674,8 +688,24 @@ impl Binder<'_> {
             right: Box::new(right),
             on: condition,
             using,
+            alias: kept,
         };
         Ok((item, names))
+    }
+
+    /// What a definition keeps of a join's name.
+    fn join_alias(&self, alias: &Alias, columns: &[NamedColumn]) -> Option<Box<JoinAlias>> {
+        let columns = columns.iter().enumerate().map(|(i, column)| JoinColumn {
+            name: column.name.clone(),
+            written: i < alias.columns.len(),
+            expr: column.expr.clone(),
+        });
+        self.defining.then(|| {
+            Box::new(JoinAlias {
+                name: alias.name.clone(),
+                columns: columns.collect(),
+            })
+        })
     }
 
     #[allow(clippy::too_many_arguments)] // Both sides' names and where they are.

@@ -86,7 +86,7 @@ pub fn generation_shown(
         return Err(Error::internal("a column that is not generated"));
     };
     let ctx = stored_context(catalog, eval);
-    let mut binder = Binder::new(&ctx);
+    let mut binder = Binder::defining(&ctx);
     let rel = binder.new_rel();
     let ast = parse::parse_expr(&generated.expr)?;
     let names = row_names(table, &table.name, rel);
@@ -195,8 +195,13 @@ impl Binder<'_> {
         columns.sort_unstable();
         columns.dedup();
         let value = self.in_domain(written.clone(), column.domain)?;
+        let text_of = self.as_written(|b| {
+            let bound = b.in_clause(CLAUSE, |b| b.expr(&source.expr, &scope))?;
+            b.try_coerce(bound, column.ty, CastContext::Assignment, pos)
+        });
+        let text_of = text_of?.unwrap_or(written);
         let mut generated = Generated {
-            expr: kept_text(&written, table, rel, self.catalog(), self.ctx.eval),
+            expr: kept_text(&text_of, table, rel, self.catalog(), self.ctx.eval),
             columns,
             stored,
         };

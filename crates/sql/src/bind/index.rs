@@ -14,7 +14,9 @@ use super::scope::{Scope, of_entry};
 use super::updatable::WriteTarget;
 use super::view::{STORED_PATH, stored_context};
 use super::{BindContext, Binder, Clause};
-use crate::catalog::{Catalog, IndexColumn, IndexDef, IndexExpr, IndexTerms, Relation, TableDef};
+use crate::catalog::{
+    Catalog, IndexColumn, IndexDef, IndexExpr, IndexTerms, KeyWords, Relation, TableDef,
+};
 use crate::command::{CreateIndex, Ddl, Target};
 use crate::expr::{Expr, RelId};
 use crate::func::{CastContext, EvalContext};
@@ -56,7 +58,14 @@ pub fn index_terms(
     eval: EvalContext<'_>,
 ) -> Result<BoundTerms> {
     let ctx = stored_context(catalog, eval);
-    let mut binder = Binder::new(&ctx);
+    terms_of(&mut Binder::new(&ctx), index, table)
+}
+
+fn terms_of(
+    binder: &mut Binder<'_>,
+    index: &IndexDef,
+    table: &Arc<TableDef>,
+) -> Result<BoundTerms> {
     let rel = binder.new_rel();
     let mut exprs = Vec::with_capacity(index.terms.exprs.len());
     for expr in &index.terms.exprs {
@@ -85,7 +94,8 @@ pub fn index_shown(
     search_path: &[Oid],
     eval: EvalContext<'_>,
 ) -> Result<IndexDef> {
-    let bound = index_terms(index, table, catalog, eval)?;
+    let ctx = stored_context(catalog, eval);
+    let bound = terms_of(&mut Binder::defining(&ctx), index, table)?;
     let shown = |expr: &Expr| pretty(expr, table, bound.rel, catalog, search_path, eval);
     let mut index = index.clone();
     for (kept, expr) in index.terms.exprs.iter_mut().zip(&bound.exprs) {
@@ -141,15 +151,26 @@ impl Binder<'_> {
             );
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
         }
-        let mut terms = IndexTerms::default();
+        let mut terms = IndexTerms {
+            method: self.index_method(ast)?,
+            ..IndexTerms::default()
+        };
         let mut columns = Vec::with_capacity(ast.columns.len());
         for column in &ast.columns {
-            let attnum = self.index_key(&column.key, &table, &mut terms)?;
+            let attnum = self.index_key(&column.key.expr, &table, &mut terms)?;
+            let ty = match attnum {
+                0 => terms.exprs.last().map_or(Oid::NONE, |e| e.ty.oid),
+                attnum => table.column(attnum).ty.oid,
+            };
+            self.key_words(&column.key, ty, &table, attnum, &mut terms)?;
             columns.push(IndexColumn {
                 attnum,
                 descending: column.descending,
                 nulls_first: column.nulls_first.unwrap_or(column.descending),
             });
+        }
+        if terms.words.iter().all(|w| *w == KeyWords::default()) {
+            terms.words.clear();
         }
         for (name, _) in &ast.include {
             let attnum = index_column(&table, name)?;
@@ -160,7 +181,7 @@ impl Binder<'_> {
             let rel = self.new_rel();
             let bound = self.term(predicate, &table, rel, PREDICATE)?;
             self.must_be_steady(&bound, predicate, &table, "predicate")?;
-            terms.predicate = Some(self.term_text(&bound, &table, rel, PREDICATE)?);
+            terms.predicate = Some(self.term_text(predicate, &table, rel, PREDICATE)?);
             note_uses(&bound, &mut terms);
         }
         const MOST_KEYS: usize = 32;
@@ -212,7 +233,7 @@ impl Binder<'_> {
             unnamed if unnamed == "?column?" => "expr".to_owned(),
             named => named,
         };
-        let text = self.term_text(&bound, table, rel, KEY)?;
+        let text = self.term_text(key, table, rel, KEY)?;
         note_uses(&bound, terms);
         terms.exprs.push(IndexExpr {
             text,
@@ -374,21 +395,20 @@ impl Binder<'_> {
     /// The text that is kept, after making sure that it is read as what it was written from.
     fn term_text(
         &mut self,
-        bound: &Expr,
+        ast: &ast::Expr,
         table: &Arc<TableDef>,
         rel: RelId,
         part: Part,
     ) -> Result<String> {
+        let bound = &self.as_written(|b| b.term(ast, table, rel, part))?;
         let text = kept_text(bound, table, rel, self.catalog(), self.ctx.eval);
         let ctx = BindContext {
             search_path: STORED_PATH,
             params: &[],
             ..*self.ctx
         };
-        let again = crate::parse::parse_expr(&text).and_then(|ast| {
-            let mut binder = Binder::new(&ctx);
-            binder.term(&ast, table, rel, part)
-        });
+        let again = crate::parse::parse_expr(&text)
+            .and_then(|ast| Binder::defining(&ctx).term(&ast, table, rel, part));
         match again {
             Ok(again) if same_term(&again, bound) => Ok(text),
             _ => Err(Error::unsupported("an index on such an expression")

@@ -111,7 +111,7 @@ impl Binder<'_> {
     /// A table to inherit from.
     fn parent(&mut self, name: &ast::Name) -> Result<Arc<TableDef>> {
         let parent = match self.relation(name).map_err(no_position)? {
-            Relation::Table(table) => table,
+            Relation::Table(table) if !table.is_materialized() => table,
             other => {
                 return Err(wrong_kind(format!(
                     "inherited relation \"{}\" is not a table or foreign table",

@@ -34,7 +34,7 @@ pub fn kept_shown(
     pretty: bool,
     eval: EvalContext<'_>,
 ) -> Result<String> {
-    let (bound, rel) = Binder::new(&stored_context(catalog, eval)).kept(text, of, table)?;
+    let (bound, rel) = Binder::defining(&stored_context(catalog, eval)).kept(text, of, table)?;
     let style = Style {
         catalog,
         search_path,
@@ -69,7 +69,7 @@ pub fn kept_again(
     renamed: &Catalog,
     eval: EvalContext<'_>,
 ) -> Result<String> {
-    let (bound, rel) = Binder::new(&stored_context(catalog, eval)).kept(text, of, table)?;
+    let (bound, rel) = Binder::defining(&stored_context(catalog, eval)).kept(text, of, table)?;
     Ok(kept_text(&bound, table, rel, renamed, eval))
 }
 
@@ -81,11 +81,18 @@ impl Binder<'_> {
         ty: SqlType,
         source: &ast::Source,
     ) -> String {
+        // The column has a collation of its own.
+        let written = match &source.expr.node {
+            ast::Node::Collate { arg, .. } => arg,
+            _ => &source.expr,
+        };
+        let written = self.as_written(|b| b.value_of_default(written, ty));
+        let value = written.as_ref().unwrap_or(value);
         let Ok((text, _)) = stored_expr(self.ctx, value) else {
             return source.text.clone();
         };
         let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
-        let again = self.kept_default(&text, ty);
+        let again = self.as_written(|b| b.kept_default(&text, ty));
         self.search_path = path;
         match again {
             Ok(again) if again == *value => text,
@@ -101,10 +108,12 @@ impl Binder<'_> {
         rel: RelId,
         source: &ast::Source,
     ) -> String {
-        let text = kept_text(bound, table, rel, self.catalog(), self.ctx.eval);
         let seen = std::mem::take(&mut self.seen);
+        let written = self.as_written(|b| b.check_condition(&source.expr, table, rel));
+        let bound = written.as_ref().unwrap_or(bound);
+        let text = kept_text(bound, table, rel, self.catalog(), self.ctx.eval);
         let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
-        let again = self.kept_check(&text, table, rel);
+        let again = self.as_written(|b| b.kept_check(&text, table, rel));
         self.search_path = path;
         self.seen = seen;
         match again {
@@ -123,18 +132,29 @@ impl Binder<'_> {
     }
 
     fn kept_default(&mut self, text: &str, ty: SqlType) -> Result<Expr> {
-        let ast = parse::parse_expr(text)?;
-        let bound = self.default_expr(&ast)?;
+        self.value_of_default(&parse::parse_expr(text)?, ty)
+    }
+
+    fn value_of_default(&mut self, ast: &ast::Expr, ty: SqlType) -> Result<Expr> {
+        let bound = self.default_expr(ast)?;
         self.try_coerce(bound, ty, CastContext::Assignment, ast.pos)?
             .ok_or_else(|| Error::internal("a default of another type than its column"))
     }
 
     fn kept_check(&mut self, text: &str, table: &Arc<TableDef>, rel: RelId) -> Result<Expr> {
-        let ast = parse::parse_expr(text)?;
+        self.check_condition(&parse::parse_expr(text)?, table, rel)
+    }
+
+    fn check_condition(
+        &mut self,
+        ast: &ast::Expr,
+        table: &Arc<TableDef>,
+        rel: RelId,
+    ) -> Result<Expr> {
         let names = row_names(table, &table.name, rel);
         let scope = Scope::within(&names, None);
         self.in_clause(Clause::Check, |b| {
-            let bound = b.expr(&ast, &scope)?;
+            let bound = b.expr(ast, &scope)?;
             b.condition(bound, "CHECK", ast.pos)
         })
     }

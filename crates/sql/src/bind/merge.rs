@@ -126,10 +126,17 @@ impl Binder<'_> {
                 .find_map(verb)
                 .unwrap_or((Verb::Delete, "deleting from", "DELETE"));
         let found = self.find_relation(&ast.table)?;
-        if let Some(crate::catalog::Relation::Sequence(sequence)) = found {
+        if let Some(crate::catalog::Relation::Sequence(sequence)) = &found {
             let message = format!("cannot execute MERGE on relation \"{}\"", sequence.name);
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message)
                 .detail("This operation is not supported for sequences."));
+        }
+        if let Some(crate::catalog::Relation::Table(table)) = &found
+            && table.is_materialized()
+        {
+            let message = format!("cannot execute MERGE on relation \"{}\"", table.name);
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
+                .detail("This operation is not supported for materialized views."));
         }
         let mut target = self
             .write_target(&ast.table, ast.alias.as_deref(), verb)
@@ -343,6 +350,7 @@ impl Binder<'_> {
             right: Box::new(source),
             on: whole(pair),
             using: vec![],
+            alias: None,
         };
         let matched = whole(matched).unwrap_or_else(|| Expr::bool(true));
         (item, filter, matched)

@@ -21,6 +21,7 @@ mod generated;
 mod grant;
 mod grouping;
 mod index;
+mod index_order;
 mod inherit;
 mod json;
 mod json_populate;
@@ -29,7 +30,10 @@ mod json_table;
 mod kept;
 mod like;
 mod maintain;
+mod matview;
 mod merge;
+mod notation;
+mod object;
 mod part;
 mod partition;
 mod privilege;
@@ -38,6 +42,7 @@ mod routine;
 mod routine_body;
 mod routine_call;
 mod routine_change;
+mod sample;
 mod scope;
 mod select;
 mod table;
@@ -50,12 +55,13 @@ mod with;
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::{Error, Oid, Result, SqlType, oid};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use crate::catalog::{Catalog, Relation, TEMPORARY, TableDef};
 use crate::command::{Bound, BoundStatement};
 use crate::expr::{Expr, RelId};
 use crate::func::EvalContext;
+use crate::func::collate::COLLATE;
 use crate::parse::{self, ast};
 use crate::query::{BoundQuery, Cte, QueryKind};
 use crate::window::Window;
@@ -87,6 +93,7 @@ pub(crate) use generated::{other_kind, stored_values};
 pub use index::{BoundTerms, index_shown, index_terms, same_term};
 pub(crate) use json_table::table_spec;
 pub use kept::{Kept, kept_again, kept_shown};
+pub use matview::materialized_query;
 pub use routine::signature as routine_signature;
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
 pub(crate) use routine_call::row_columns;
@@ -267,7 +274,7 @@ struct Binder<'a> {
     records: Vec<(RelId, i16, composite::Shape)>,
     /// Entries with columns of domains.
     of_domains: Vec<(RelId, Arc<TableDef>)>,
-    /// What is bound is a view's definition: it keeps the columns.
+    /// What is bound is a definition, of which a text will be made: it keeps columns that are computed, and collations.
     defining: bool,
 }
 
@@ -306,6 +313,36 @@ impl<'a> Binder<'a> {
             records: vec![],
             of_domains: vec![],
             defining: false,
+        }
+    }
+
+    /// One that binds what is to be written again.
+    fn defining(ctx: &'a BindContext<'a>) -> Binder<'a> {
+        Binder {
+            defining: true,
+            ..Binder::new(ctx)
+        }
+    }
+
+    /// What a definition keeps and what runs needs not is kept in what `f` binds.
+    fn as_written<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = std::mem::replace(&mut self.defining, true);
+        let bound = f(self);
+        self.defining = saved;
+        bound
+    }
+
+    /// A value under a collation.
+    fn collated(&self, value: Expr, collation: &str) -> Expr {
+        if !self.defining {
+            return value;
+        }
+        let ty = value.ty();
+        let name = Expr::Const(Datum::from(collation), SqlType::TEXT);
+        Expr::Call {
+            func: &COLLATE,
+            args: vec![value, name],
+            ty,
         }
     }
 
@@ -381,6 +418,7 @@ impl<'a> Binder<'a> {
             | S::CreateIndex(_)
             | S::CreateView(_)
             | S::AlterView { .. }
+            | S::RefreshMaterialized { .. }
             | S::CreateSchema { .. }
             | S::CreateSequence { .. }
             | S::AlterSequence { .. }

@@ -416,7 +416,7 @@ impl Binder<'_> {
             .relation(partition)
             .map_err(super::table::no_position)?
         {
-            Relation::Table(child) => child,
+            Relation::Table(child) if !child.is_materialized() => child,
             other => {
                 let message = format!(
                     "ALTER action ATTACH PARTITION cannot be performed on relation \"{}\"",

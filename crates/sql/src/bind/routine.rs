@@ -36,6 +36,20 @@ pub(super) struct Resolved {
     pub setof: bool,
 }
 
+impl Resolved {
+    /// A row as a value of the row type.
+    pub fn as_value(self) -> Resolved {
+        match self.row_of.and_then(made::composite_oid) {
+            Some(ty) => Resolved {
+                ty,
+                row_of: None,
+                ..self
+            },
+            None => self,
+        }
+    }
+}
+
 impl Binder<'_> {
     pub(super) fn routine_ddl(&mut self, statement: &S) -> Result<Ddl> {
         match statement {
@@ -280,7 +294,7 @@ impl Binder<'_> {
             return Err(Error::new(state::TOO_MANY_ARGUMENTS, message));
         }
         for arg in &create.args {
-            let resolved = self.routine_type(&arg.ty, uses).map_err(|mut e| {
+            let mut resolved = self.routine_type(&arg.ty, uses).map_err(|mut e| {
                 if let (state::UNDEFINED_OBJECT, RoutineType::Plain(ty)) = (e.code(), &arg.ty) {
                     let fields = e.fields_mut();
                     fields.message = format!("type {} does not exist", ty.name);
@@ -292,10 +306,8 @@ impl Binder<'_> {
                 let message = "functions cannot accept set arguments";
                 return Err(invalid(message).position(arg.pos + 1));
             }
-            if resolved.row_of.is_some() && arg.mode.is_input() {
-                return Err(
-                    Error::unsupported("an argument of a table's row type").position(arg.pos + 1)
-                );
+            if arg.mode.is_input() {
+                resolved = resolved.as_value();
             }
             if resolved.row_of.is_some() {
                 return Err(Error::unsupported("an OUT argument of a table's row type")
@@ -663,7 +675,7 @@ impl Binder<'_> {
             let last = (i + 1 == statements.len()).then_some(&result);
             let bound = body_statement(&ctx, def, &args, statement, last)?;
             if matches!(def.body, RoutineBody::Standard { .. }) {
-                uses.extend(super::view::objects_named(&bound));
+                uses.extend(super::view::objects_named(&bound, self.catalog()));
             }
         }
         Ok(())

@@ -177,13 +177,32 @@ impl Binder<'_> {
     /// An argument by its name, `a` or `function.a`.
     pub(super) fn argument(&self, parts: &[String]) -> Option<Expr> {
         let arguments = self.arguments.as_ref()?;
-        let name = match parts {
-            [name] => name,
-            [function, name] if *function == arguments.function => name,
-            _ => return None,
+        let found = match parts {
+            [name] => Some(name),
+            [function, name] if *function == arguments.function => Some(name),
+            _ => None,
         };
-        let index = arguments.names.iter().position(|n| n == name)?;
-        Some(Expr::Param(index as u16, arguments.types[index]))
+        let index = found.and_then(|name| arguments.names.iter().position(|n| n == name));
+        if let Some(index) = index {
+            return Some(Expr::Param(index as u16, arguments.types[index]));
+        }
+        // A field of an argument that is a row.
+        let [row @ .., field] = parts else {
+            return None;
+        };
+        if row.is_empty() {
+            return None;
+        }
+        let row = self.argument(row)?;
+        let def = self.catalog().composite(row.type_oid())?;
+        let mut fields = def.fields.iter().flatten().filter(|f| !f.dropped);
+        let index = fields.clone().position(|f| f.name == *field)?;
+        let ty = fields.nth(index)?.ty;
+        Some(Expr::Field {
+            row: Box::new(row),
+            index: index as u16,
+            ty,
+        })
     }
 
     /// Casts what the last statement gives to what is wanted of it.

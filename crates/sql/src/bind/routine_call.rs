@@ -173,7 +173,7 @@ impl Binder<'_> {
         }))
     }
 
-    fn is_type_name(&self, name: &ast::Name) -> bool {
+    pub(super) fn is_type_name(&self, name: &ast::Name) -> bool {
         let plain = name.schema().is_none_or(|s| s == "pg_catalog");
         plain && throng_types::sqltype::type_by_name(name.last()).is_some()
             || self.made_type(name).is_some()

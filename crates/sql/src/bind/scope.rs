@@ -201,7 +201,10 @@ impl Binder<'_> {
     pub(super) fn column(&mut self, parts: &[String], pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
         match self.column_in(parts, pos, scope) {
             Err(e) if matches!(e.code(), state::UNDEFINED_COLUMN | state::UNDEFINED_TABLE) => {
-                self.argument(parts).ok_or(e)
+                match self.argument(parts) {
+                    Some(argument) => Ok(argument),
+                    None => self.computed_column(parts, pos, scope).unwrap_or(Err(e)),
+                }
             }
             found => found,
         }
@@ -264,6 +267,23 @@ impl Binder<'_> {
             format!("column \"{name}\" does not exist"),
             pos,
         ))
+    }
+
+    /// `t.*` where a value stands.
+    pub(super) fn row_of_table(
+        &mut self,
+        parts: &[String],
+        pos: Pos,
+        scope: &Scope<'_>,
+    ) -> Result<Expr> {
+        let (schema, table) = match parts {
+            [table] => (None, table),
+            [.., schema, table] => (Some(schema), table),
+            [] => return Err(Error::internal("the row of no table")),
+        };
+        let found = self.named_table(schema, table, pos, scope)?;
+        self.seen.extend(found.rel.map(|rel| (rel, 0, pos)));
+        self.whole_row(found, pos)
     }
 
     fn whole_row(&mut self, table: &NamedTable, pos: Pos) -> Result<Expr> {

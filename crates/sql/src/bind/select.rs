@@ -92,6 +92,7 @@ impl Binder<'_> {
                 lateral: false,
             },
             only: false,
+            sample: None,
             columns,
         };
         let select = Select {
@@ -416,6 +417,7 @@ impl Binder<'_> {
                 lateral: false,
             },
             only: false,
+            sample: None,
             columns,
         };
         let select = Select::plain(vec![FromItem::Rel(Box::new(rel))], targets);

@@ -68,6 +68,7 @@ impl Binder<'_> {
             partitioned: None,
             bound: None,
             detaching: None,
+            materialized: None,
         };
         let mut draft = Draft {
             table,
@@ -76,8 +77,15 @@ impl Binder<'_> {
         };
         let mut columns = Vec::new();
         let mut query = None;
+        let mut materialized = None;
         if let Some(select) = &ast.query {
+            if ast.materialized {
+                self.may_be_materialized(&select.query)?;
+            }
             let (new, bound) = self.columns_of_query(select)?;
+            if ast.materialized {
+                materialized = Some(self.materialized(ast, select, &new)?);
+            }
             columns = new;
             query = bound;
         }
@@ -174,6 +182,7 @@ impl Binder<'_> {
             copied,
             as_query: ast.query.is_some(),
             query,
+            materialized,
             of_query: ast.query.is_some(),
             parents: inherit::oids(&parents),
             partitioned,
@@ -802,7 +811,7 @@ impl Binder<'_> {
         let ref_table = match this {
             true => None,
             false => match self.relation(&references.table).map_err(no_position)? {
-                Relation::Table(found) => {
+                Relation::Table(found) if !found.is_materialized() => {
                     let temporary = table.persistence.is_temporary();
                     let kind = match temporary {
                         true => "temporary",

@@ -398,4 +398,8 @@ fn more_than_rows(query: &Query) -> Option<&'static str> {
         "Views that return set-returning functions are not automatically updatable.",
     ))
     .or(some(select.from.len() != 1, MANY))
+    .or(some(
+        matches!(&select.from[..], [FromItem::Rel(rel)] if rel.sample.is_some()),
+        "Views containing TABLESAMPLE are not automatically updatable.",
+    ))
 }

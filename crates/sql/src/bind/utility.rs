@@ -205,6 +205,10 @@ impl Binder<'_> {
         names
             .iter()
             .map(|name| match self.relation(name)? {
+                Relation::Table(table) if table.is_materialized() => {
+                    let message = format!("cannot lock relation \"{}\"", table.name);
+                    Err(super::matview::not_for_materialized(message))
+                }
                 Relation::Table(table) => Ok(table.oid),
                 // System catalogs have nothing to lock or clean.
                 Relation::Virtual(table) => Ok(table.oid),

@@ -12,9 +12,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::scope::Names;
 use super::{BindContext, Binder};
-use crate::catalog::{
-    Catalog, CheckOption, Relation, TEMPORARY_PREFIX, ViewColumn, ViewDef, ViewUse, builtin,
-};
+use crate::catalog::{Catalog, CheckOption, Relation, ViewColumn, ViewDef, ViewUse, builtin};
 use crate::command::{CreateView, Ddl, Target, TargetKind};
 use crate::deparse::{self, Style};
 use crate::expr::{Expr, RelId, Var};
@@ -127,12 +125,15 @@ pub(super) fn stored_expr(ctx: &BindContext<'_>, bound: &Expr) -> Result<(String
     bound.walk(false, &mut |part| uses.part(&part));
     Ok((
         deparse::expression(bound, &style),
-        uses.objects.into_keys().collect(),
+        uses.objects
+            .into_keys()
+            .map(|oid| relation_of(oid, ctx.catalog))
+            .collect(),
     ))
 }
 
 /// The users' objects that a statement names itself.
-pub(super) fn objects_named(bound: &BoundQuery) -> Vec<Oid> {
+pub(super) fn objects_named(bound: &BoundQuery, catalog: &Catalog) -> Vec<Oid> {
     let mut uses = Uses::default();
     uses.statement(bound);
     match &bound.kind {
@@ -151,24 +152,37 @@ pub(super) fn objects_named(bound: &BoundQuery) -> Vec<Oid> {
             uses.objects.entry(merge.table.oid).or_default();
         }
     }
-    uses.objects.into_keys().collect()
+    let named = uses.objects.into_keys();
+    named.map(|oid| relation_of(oid, catalog)).collect()
 }
 
 fn bound_text(text: &str, ctx: &BindContext<'_>) -> Result<BoundQuery> {
+    let mut binder = Binder::new(ctx);
+    binder.definition = true;
+    binder.defining = true;
+    stored_query(&mut binder, text)
+}
+
+/// Binds the text of a view.
+pub(super) fn stored_query(binder: &mut Binder<'_>, text: &str) -> Result<BoundQuery> {
     let mut parsed = parse::parse(text)?;
     let statement = match parsed.pop() {
         Some(one) if parsed.is_empty() => one.statement,
         _ => return Err(Error::internal("a view that is not one statement")),
     };
-    let mut binder = Binder::new(ctx);
-    binder.definition = true;
-    binder.defining = true;
     binder.data(&statement)
 }
 
 impl Binder<'_> {
     pub(super) fn create_view(&mut self, ast: &ast::CreateView) -> Result<Ddl> {
-        let mut bound = self.view_query(ast)?;
+        let query = &ast.query;
+        for cte in &query.with {
+            if !matches!(cte.statement, ast::Statement::Query(_)) {
+                let message = "views must not contain data-modifying statements in WITH";
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+        }
+        let mut bound = self.view_query(query)?;
         let QueryKind::Select(query) = &mut bound.kind else {
             return Err(Error::internal("a view that is no query"));
         };
@@ -177,7 +191,7 @@ impl Binder<'_> {
         let (check, options) = view_options(ast)?;
         let mut uses = Uses::default();
         uses.statement(&bound);
-        let uses = uses.found()?;
+        let uses = uses.found(self.catalog())?;
         let (schema, _) = self.view_place(ast, &uses)?;
         let text = self.stored_text(&bound)?;
         let old = self.replaced(ast, schema, &columns)?;
@@ -206,12 +220,7 @@ impl Binder<'_> {
 
     /// Where a view goes: with the session's temporary relations, where it reads one.
     fn view_place(&mut self, ast: &ast::CreateView, uses: &[ViewUse]) -> Result<(Oid, bool)> {
-        let is_temporary = |used: &ViewUse| {
-            let relation = self.catalog().relation(used.object);
-            let schema = relation.and_then(|r| self.catalog().schema(r.schema()));
-            schema.is_some_and(|schema| schema.name.starts_with(TEMPORARY_PREFIX))
-        };
-        let becomes = !ast.temporary && uses.iter().any(is_temporary);
+        let becomes = !ast.temporary && uses.iter().any(|used| self.is_temporary(used.object));
         if becomes {
             let message = format!("view \"{}\" will be a temporary view", ast.name.last());
             self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
@@ -286,14 +295,22 @@ impl Binder<'_> {
         })
     }
 
-    fn view_query(&mut self, ast: &ast::CreateView) -> Result<BoundQuery> {
-        let query = &ast.query;
-        for cte in &query.with {
-            if !matches!(cte.statement, ast::Statement::Query(_)) {
-                let message = "views must not contain data-modifying statements in WITH";
-                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
-            }
+    /// What is kept of a query whose columns are called so: its text, and what it names.
+    pub(super) fn kept_query(
+        &mut self,
+        query: &ast::Query,
+        columns: &[ViewColumn],
+    ) -> Result<(String, Vec<ViewUse>)> {
+        let mut bound = self.view_query(query)?;
+        if let QueryKind::Select(query) = &mut bound.kind {
+            name_outputs(self, query, columns);
         }
+        let mut uses = Uses::default();
+        uses.statement(&bound);
+        Ok((self.stored_text(&bound)?, uses.found(self.catalog())?))
+    }
+
+    fn view_query(&mut self, query: &ast::Query) -> Result<BoundQuery> {
         let params = self.params.len();
         // Its names are found as the role finds them.
         self.defining = true;
@@ -402,7 +419,7 @@ impl Binder<'_> {
             if oid == old.oid {
                 return Err(itself(&old.name));
             }
-            if let Some(view) = self.catalog().view(oid)
+            if let Some(view) = self.catalog().rule_of(oid)
                 && !seen.contains(&oid)
             {
                 seen.push(oid);
@@ -584,6 +601,7 @@ fn name_outputs(binder: &mut Binder<'_>, query: &mut Query, columns: &[ViewColum
                     lateral: false,
                 },
                 only: false,
+                sample: None,
                 columns: rel_columns,
             };
             let from = vec![FromItem::Rel(Box::new(rel))];
@@ -663,13 +681,21 @@ struct Uses {
 }
 
 impl Uses {
-    fn found(self) -> Result<Vec<ViewUse>> {
+    /// `catalog`: a row type is its relation's.
+    fn found(self, catalog: &Catalog) -> Result<Vec<ViewUse>> {
         if let Some(ty) = self.fixed {
             let message = format!("a view with a constant of type {}", format_type(ty));
             return Err(Error::unsupported(message));
         }
-        let uses = self.objects.into_iter();
+        let mut uses: BTreeMap<Oid, Vec<u16>> = BTreeMap::new();
+        for (object, columns) in self.objects {
+            let of = uses.entry(relation_of(object, catalog)).or_default();
+            of.extend(columns);
+            of.sort_unstable();
+            of.dedup();
+        }
         Ok(uses
+            .into_iter()
             .map(|(object, columns)| ViewUse { object, columns })
             .collect())
     }
@@ -757,6 +783,14 @@ impl Uses {
     }
 }
 
+/// The relation whose rows' type an object is, or the object.
+fn relation_of(object: Oid, catalog: &Catalog) -> Oid {
+    match made::is_composite(object) && catalog.made_type(object).is_none() {
+        true => made::serial(object).unwrap_or(object),
+        false => object,
+    }
+}
+
 /// Gives an expression the one form of the two in which it may come back.
 fn make_plain(e: &mut Expr) {
     match e {
@@ -793,6 +827,23 @@ fn make_plain(e: &mut Expr) {
     }
 }
 
+/// A join by USING is one by what it compares.
+fn forget_using(item: &mut FromItem) {
+    if let FromItem::Join {
+        left,
+        right,
+        using,
+        alias,
+        ..
+    } = item
+    {
+        *alias = None;
+        using.clear();
+        forget_using(left);
+        forget_using(right);
+    }
+}
+
 /// Takes away what may differ between a query and its text read again: the numbers of entries, what they are called, and
 /// whether a cast was written or came by itself, where that is the same.
 fn normalize(bound: &mut BoundQuery) {
@@ -803,6 +854,9 @@ fn normalize(bound: &mut BoundQuery) {
     };
     let mut plain = |part: PartMut<'_>| match part {
         PartMut::Query(query) => {
+            if let Body::Select(select) = &mut query.body {
+                select.from.iter_mut().for_each(forget_using);
+            }
             number(&mut query.output);
             query
                 .locks

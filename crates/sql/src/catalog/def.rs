@@ -165,6 +165,18 @@ pub struct TableDef {
     /// DETACH CONCURRENTLY of it has begun, in this transaction, and not ended: who sees that transaction sees no partition.
     #[serde(default, with = "id", skip_serializing_if = "Option::is_none")]
     pub detaching: Option<Xid>,
+    /// It is a materialized view: its rows are those of this query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub materialized: Option<Materialized>,
+}
+
+/// The query of a materialized view, as a view's definition has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Materialized {
+    pub query: String,
+    pub uses: Vec<ViewUse>,
+    /// Its rows are there; otherwise it cannot be read.
+    pub populated: bool,
 }
 
 /// A table's column.
@@ -319,6 +331,48 @@ pub struct IndexTerms {
     pub uses: Vec<u16>,
     /// INCLUDE: columns that the index is said to carry. What is read of them is read from the table.
     pub include: Vec<u16>,
+    #[serde(default)]
+    pub method: IndexMethod,
+    /// Of each key column, where any has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<KeyWords>,
+}
+
+/// What an index is asked for. All are kept as B-trees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IndexMethod {
+    #[default]
+    Btree,
+    /// Equal keys alone.
+    Hash,
+}
+
+impl IndexMethod {
+    pub fn name(self) -> &'static str {
+        match self {
+            IndexMethod::Btree => "btree",
+            IndexMethod::Hash => "hash",
+        }
+    }
+}
+
+/// What was said of a key column's order and does not go without saying. It changes nothing: all strings order by their bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KeyWords {
+    pub collation: Option<String>,
+    /// The operator class.
+    pub class: Option<String>,
+}
+
+impl IndexTerms {
+    /// What was said of a key column, by its place from 0.
+    pub fn words_of(&self, place: usize) -> (Option<&str>, Option<&str>) {
+        let words = self.words.get(place);
+        (
+            words.and_then(|w| w.collation.as_deref()),
+            words.and_then(|w| w.class.as_deref()),
+        )
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -805,7 +859,34 @@ impl TableDef {
             partitioned: None,
             bound: None,
             detaching: None,
+            materialized: None,
         }
+    }
+    pub fn is_materialized(&self) -> bool {
+        self.materialized.is_some()
+    }
+    /// Whether its rows are not there yet.
+    pub fn is_unpopulated(&self) -> bool {
+        self.materialized.as_ref().is_some_and(|m| !m.populated)
+    }
+    /// A materialized view as the view that it would be without its rows.
+    pub fn as_view(&self) -> Option<ViewDef> {
+        let Materialized { query, uses, .. } = self.materialized.as_ref()?;
+        let column = |(_, c): (u16, &ColumnDef)| ViewColumn {
+            name: c.name.clone(),
+            ty: c.ty,
+        };
+        Some(ViewDef {
+            oid: self.oid,
+            schema: self.schema,
+            name: self.name.clone(),
+            owner: self.owner,
+            columns: self.live_columns().map(column).collect(),
+            query: query.clone(),
+            check: None,
+            uses: uses.clone(),
+            options: vec![],
+        })
     }
     /// Columns that exist, with their attribute numbers.
     pub fn live_columns(&self) -> impl Iterator<Item = (u16, &ColumnDef)> {

@@ -62,10 +62,22 @@ impl Relation {
             Relation::Virtual(_) => builtin::SUPERUSER,
         }
     }
-    /// `r`, `i`, `S`, `v`.
+    /// What messages call it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Relation::Table(d) if d.is_materialized() => "materialized view",
+            Relation::Table(_) => "table",
+            Relation::Index(_) => "index",
+            Relation::Sequence(_) => "sequence",
+            Relation::View(_) => "view",
+            Relation::Virtual(_) => "view",
+        }
+    }
+    /// `r`, `m`, `i`, `S`, `v`.
     pub fn relkind(&self) -> u8 {
         match self {
             Relation::Table(d) if d.is_partitioned() => b'p',
+            Relation::Table(d) if d.is_materialized() => b'm',
             Relation::Table(_) => b'r',
             Relation::View(_) => b'v',
             Relation::Index(_) => b'i',
@@ -140,6 +152,24 @@ impl Catalog {
         membership, memberships, Membership, MembershipDef;
     }
 
+    /// A view, or a materialized view as one.
+    pub fn rule_of(&self, oid: Oid) -> Option<Arc<ViewDef>> {
+        match self.objects.get(&oid) {
+            Some(Object::View(view)) => Some(view.clone()),
+            Some(Object::Table(table)) => table.as_view().map(Arc::new),
+            _ => None,
+        }
+    }
+    /// All views, the materialized ones among them, by oid.
+    pub fn rules(&self) -> Vec<Arc<ViewDef>> {
+        let mut all: Vec<Arc<ViewDef>> = self
+            .objects
+            .keys()
+            .filter_map(|oid| self.rule_of(*oid))
+            .collect();
+        all.sort_by_key(|view| view.oid);
+        all
+    }
     /// Those of ALTER DEFAULT PRIVILEGES, by age.
     pub fn all_default_privileges(&self) -> &[Arc<DefaultPrivilegesDef>] {
         &self.default_acls

@@ -25,9 +25,10 @@ pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, Domain, DomainCheck,
     DomainNotNull, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn, IndexDef,
-    IndexExpr, IndexTerms, Lineage, MembershipDef, Object, ObjectKind, OnCommit, Persistence,
-    PrivilegesDef, RoleDef, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef,
-    TableDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names, is_polymorphic,
+    IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef, Object,
+    ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoutineBody, RoutineDef,
+    RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef, ViewUse,
+    index_column_names, is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};
@@ -92,6 +93,7 @@ pub mod builtin {
     pub const GLOBAL_TABLESPACE: Oid = Oid(1664);
     pub const HEAP_AM: Oid = Oid(2);
     pub const BTREE_AM: Oid = Oid(403);
+    pub const HASH_AM: Oid = Oid(405);
     pub const DEFAULT_COLLATION: Oid = Oid(100);
     pub const C_COLLATION: Oid = Oid(950);
     pub const POSIX_COLLATION: Oid = Oid(951);
@@ -283,6 +285,7 @@ impl Catalog {
                 if d.detaching.is_some() {
                     Arc::make_mut(&mut self.detaching).push(oid);
                 }
+                self.note_views(oid, d.materialized.iter().flat_map(|m| &m.uses));
                 for parent in d.parents.iter().filter(|_| d.detaching.is_none()) {
                     let children = &mut self.links_mut(*parent).children;
                     children.push(oid);
@@ -291,11 +294,7 @@ impl Catalog {
             }
             Object::View(d) => {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
-                for used in &d.uses {
-                    let views = &mut self.links_mut(used.object).views;
-                    views.push(oid);
-                    views.sort();
-                }
+                self.note_views(oid, d.uses.iter());
             }
             Object::Sequence(d) => {
                 Arc::make_mut(&mut self.relations).insert((d.schema, d.name.clone()), oid);
@@ -383,6 +382,9 @@ impl Catalog {
                 for parent in &d.parents {
                     self.links_mut(*parent).children.retain(|c| *c != oid);
                 }
+                for used in d.materialized.iter().flat_map(|m| &m.uses) {
+                    self.links_mut(used.object).views.retain(|v| *v != oid);
+                }
             }
             Object::View(d) => {
                 self.forget_name(d.schema, &d.name, oid);
@@ -447,6 +449,15 @@ impl Catalog {
             }
         }
         Some(object)
+    }
+
+    /// A view names these.
+    fn note_views<'u>(&mut self, view: Oid, uses: impl Iterator<Item = &'u ViewUse>) {
+        for used in uses {
+            let views = &mut self.links_mut(used.object).views;
+            views.push(view);
+            views.sort();
+        }
     }
 
     fn forget_name(&mut self, schema: Oid, name: &str, oid: Oid) {

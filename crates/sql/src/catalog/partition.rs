@@ -23,7 +23,7 @@ use crate::io::{FormatSettings, input_text, output_text};
 pub mod check;
 mod hash;
 
-pub use hash::row_hash;
+pub use hash::{hash_any, row_hash};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PartitionStrategy {

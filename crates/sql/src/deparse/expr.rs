@@ -8,6 +8,7 @@ use super::{LIST, Writer};
 use crate::bind::written_order;
 use crate::catalog::RoutineDef;
 use crate::expr::{AggCall, Expr, Place, RoutineCall, Subquery, SubqueryKind};
+use crate::func::collate::COLLATE;
 use crate::func::json::populate;
 use crate::func::{CastContext, Function, sqljson};
 use crate::io::output_text;
@@ -30,6 +31,8 @@ enum Shape {
     Brackets,
     /// `x op ANY (array)`
     ArrayCompare,
+    /// `x COLLATE "C"`
+    Collate,
 }
 
 fn shape(expr: &Expr) -> Shape {
@@ -46,6 +49,7 @@ fn shape(expr: &Expr) -> Shape {
         Expr::Cast { .. } | Expr::ToDomain(..) => Shape::Cast,
         Expr::ArrayCompare { .. } => Shape::ArrayCompare,
         Expr::Call { func, args, .. } if **func == sqljson::CALL && is_test(args) => Shape::Test,
+        Expr::Call { func, .. } if **func == COLLATE => Shape::Collate,
         Expr::Call { .. }
         | Expr::SetCall { .. }
         | Expr::Routine(_)
@@ -100,6 +104,7 @@ fn is_clear(expr: &Expr, parent: &Expr) -> bool {
         Shape::And | Shape::Not => matches!(outer, Shape::And | Shape::Or | Shape::Brackets),
         Shape::Or => matches!(outer, Shape::Or | Shape::Brackets),
         Shape::ArrayCompare => matches!(outer, Shape::Brackets),
+        Shape::Collate => false,
     }
 }
 
@@ -119,6 +124,29 @@ impl Writer<'_> {
         if parens {
             self.push(")");
         }
+    }
+
+    /// The entry whose whole row an expression is, by its name.
+    pub(super) fn whole_row(&self, expr: &Expr) -> Option<String> {
+        let row = match expr {
+            Expr::Cast {
+                arg,
+                cast: None,
+                context: CastContext::Implicit,
+                ..
+            } => arg,
+            other => other,
+        };
+        let Expr::Row(fields, Some(_)) = row else {
+            return None;
+        };
+        let Some(Expr::Var(first)) = fields.first() else {
+            return None;
+        };
+        let entry = self.named_entry(first.rel)?;
+        let is = |(field, column): (&Expr, &i16)| matches!(field, Expr::Var(var) if var.rel == first.rel && var.column == *column);
+        let all = fields.len() == entry.live.len() && fields.iter().zip(&entry.live).all(is);
+        all.then(|| entry.name.clone())
     }
 
     /// In parentheses where these are not left out for the reader's sake.
@@ -150,6 +178,7 @@ impl Writer<'_> {
             }
             Expr::Param(at, _) => self.param(*at),
             Expr::Call { func, args, .. } if **func == sqljson::CALL => self.json(args, expr),
+            Expr::Call { func, args, .. } if **func == COLLATE => self.collate(args, expr),
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
                 self.function(func, populate::written(func, args));
             }
@@ -173,7 +202,13 @@ impl Writer<'_> {
                 }
                 _ => {}
             }),
-            Expr::Cast { arg, to, .. } => self.cast(arg, *to, expr),
+            Expr::Cast { arg, to, .. } => match self.whole_row(expr) {
+                Some(table) => {
+                    self.ident(&table);
+                    self.push(".*");
+                }
+                None => self.cast(arg, *to, expr),
+            },
             Expr::ToDomain(value, rules) => {
                 // The cast to the base type goes without saying.
                 let arg = match &**value {
@@ -224,7 +259,15 @@ impl Writer<'_> {
                 default,
                 ..
             } => self.case(operand.as_deref(), whens, default),
-            Expr::Coalesce(args, _) => self.keyword_call("COALESCE", args),
+            Expr::Coalesce(args, _) => match (self.join_column(expr), self.merged_name(expr)) {
+                (Some((join, column)), _) => {
+                    self.ident(&join);
+                    self.push(".");
+                    self.ident(&column);
+                }
+                (None, Some(name)) => self.ident(&name),
+                (None, None) => self.keyword_call("COALESCE", args),
+            },
             Expr::NullIf { left, right, .. } => {
                 self.push("NULLIF(");
                 self.expr(left);
@@ -289,11 +332,17 @@ impl Writer<'_> {
                 self.expr(index);
                 self.push("]");
             }
-            Expr::Row(items, _) => {
-                self.push("ROW(");
-                self.list(items);
-                self.push(")");
-            }
+            Expr::Row(items, _) => match self.whole_row(expr) {
+                Some(table) => {
+                    self.ident(&table);
+                    self.push(".*");
+                }
+                None => {
+                    self.push("ROW(");
+                    self.list(items);
+                    self.push(")");
+                }
+            },
             Expr::Aggregate(call) => self.aggregate(call),
             Expr::Window(call) => self.window_call(call),
             Expr::Grouping(args) => self.keyword_call("GROUPING", args),
@@ -322,6 +371,17 @@ impl Writer<'_> {
         self.wrapped(|w| {
             w.operand_of(arg, parent);
             w.push(words);
+        });
+    }
+
+    fn collate(&mut self, args: &[Expr], parent: &Expr) {
+        let [arg, Expr::Const(Datum::Text(name), _)] = args else {
+            return self.push("?");
+        };
+        self.wrapped(|w| {
+            w.operand_of(arg, parent);
+            w.push(" COLLATE ");
+            w.ident(name);
         });
     }
 
@@ -450,7 +510,9 @@ impl Writer<'_> {
                 self.push(&text);
             }
             // A row that becomes a composite type's value is written as one.
-            Expr::Row(..) if made::is_composite(to.oid) => self.expr(arg),
+            Expr::Row(..) if made::is_composite(to.oid) && self.whole_row(arg).is_none() => {
+                self.expr(arg);
+            }
             _ => {
                 self.wrapped(|w| w.operand_of(arg, parent));
             }

@@ -2,7 +2,7 @@
 
 use super::{JOIN, LIST, Named, STEP, Writer};
 use crate::expr::{Expr, RelId, Var, system};
-use crate::func::sqljson;
+use crate::func::{CastContext, sqljson};
 use crate::query::{Body, FromItem, JoinKind, Query, Rel, RelKind};
 
 impl Writer<'_> {
@@ -31,8 +31,11 @@ impl Writer<'_> {
                 right,
                 on,
                 using,
+                alias,
             } => {
-                if !self.style.pretty {
+                let named = alias.as_ref().and_then(|alias| self.open_join(alias));
+                let own_parens = !self.style.pretty || named.is_some();
+                if own_parens {
                     self.push("(");
                 }
                 self.item(left);
@@ -44,7 +47,8 @@ impl Writer<'_> {
                     (_, None) => " CROSS JOIN ",
                 };
                 self.line(word, -STEP, STEP, JOIN);
-                let parens = self.style.pretty && matches!(**right, FromItem::Join { .. });
+                let parens =
+                    self.style.pretty && matches!(**right, FromItem::Join { alias: None, .. });
                 if parens {
                     self.push("(");
                 }
@@ -53,7 +57,7 @@ impl Writer<'_> {
                     self.push(")");
                 }
                 match on {
-                    Some(on) if !using.is_empty() && self.using_holds(on, using) => {
+                    Some(on) if self.using_holds((left, right), on, using) => {
                         self.push(" USING ");
                         self.column_list(using);
                     }
@@ -70,33 +74,22 @@ impl Writer<'_> {
                     None if *kind != JoinKind::Inner => self.push(" ON TRUE"),
                     None => {}
                 }
-                if !self.style.pretty {
+                if own_parens {
                     self.push(")");
+                }
+                if let Some((name, columns)) = named.and_then(|at| self.close_join(at)) {
+                    self.push(" ");
+                    self.ident(&name);
+                    self.column_list(&columns);
                 }
             }
         }
     }
 
-    /// Whether the columns that USING compared still go by those names on both sides.
-    fn using_holds(&self, on: &Expr, using: &[String]) -> bool {
-        let mut conditions = Vec::new();
-        on.clone().conjuncts(&mut conditions);
-        let named = |expr: &Expr, name: &String| {
-            let inner = match expr {
-                Expr::Cast { arg, .. } => arg,
-                other => other,
-            };
-            matches!(inner, Expr::Var(var) if self.column_name(var) == *name)
-        };
-        conditions.len() == using.len()
-            && conditions.iter().zip(using).all(|(condition, name)| {
-                matches!(condition, Expr::Op { args, .. } if args.iter().all(|a| named(a, name)))
-            })
-    }
-
     fn rel(&mut self, rel: &Rel) {
         let name = self.name_of(rel.id);
-        let mut columns: &[String] = &rel.column_aliases;
+        let aliases = self.aliases_of(rel);
+        let mut columns: &[String] = &aliases;
         let generated: Vec<String>;
         let shown = match &rel.kind {
             RelKind::Table(table) => {
@@ -201,6 +194,26 @@ impl Writer<'_> {
         if shown || !columns.is_empty() {
             self.column_list(columns);
         }
+        if let Some(sample) = &rel.sample {
+            self.push(&format!(" TABLESAMPLE {} (", sample.method.name()));
+            self.bare(&sample.percent);
+            self.push(")");
+            if let Some(seed) = &sample.seed {
+                self.push(" REPEATABLE (");
+                self.bare(seed);
+                self.push(")");
+            }
+        }
+    }
+
+    /// Without the cast that came by itself.
+    pub(super) fn bare(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Cast { arg, context, .. } if *context != CastContext::Explicit => {
+                self.operand_of(arg, expr);
+            }
+            _ => self.expr(expr),
+        }
     }
 
     /// One of the functions of ROWS FROM.
@@ -230,6 +243,20 @@ impl Writer<'_> {
             self.push(&format!(" {ty}"));
         }
         self.push(")");
+    }
+
+    /// The names written behind an entry's own, for the columns that are still there.
+    fn aliases_of(&self, rel: &Rel) -> Vec<String> {
+        let RelKind::Table(table) = &rel.kind else {
+            return rel.column_aliases.clone();
+        };
+        let now = self.style.catalog.table(table.oid).unwrap_or(table);
+        let bound = table.columns.iter().zip(&now.columns);
+        let live = bound.filter(|(was, _)| !was.dropped);
+        live.zip(&rel.column_aliases)
+            .filter(|((_, is), _)| !is.dropped)
+            .map(|(_, alias)| alias.clone())
+            .collect()
     }
 
     fn current_name(&self, oid: throng_types::Oid) -> Option<String> {
@@ -289,6 +316,10 @@ impl Writer<'_> {
             .find_map(|(depth, s)| Some((s.named.iter().find(|n| n.rel == rel)?, depth)))
     }
 
+    pub(super) fn named_entry(&self, rel: RelId) -> Option<&Named> {
+        self.named(rel).map(|(named, _)| named)
+    }
+
     pub(super) fn name_of(&self, rel: RelId) -> String {
         self.named(rel).map_or("?".into(), |(n, _)| n.name.clone())
     }
@@ -304,6 +335,11 @@ impl Writer<'_> {
     }
 
     pub(super) fn var(&mut self, var: &Var) {
+        if let Some((join, column)) = self.join_column(&Expr::Var(var.clone())) {
+            self.ident(&join);
+            self.push(".");
+            return self.ident(&column);
+        }
         let column = self.column_name(var);
         let Some((named, depth)) = self.named(var.rel) else {
             let around = self.scopes.iter().find(|s| s.output == var.rel);

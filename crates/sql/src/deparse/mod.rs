@@ -15,6 +15,7 @@ mod expr;
 mod from;
 mod json;
 mod query;
+mod using;
 mod window;
 
 use throng_types::sqltype::made;
@@ -110,6 +111,7 @@ pub fn row_expr(expr: &Expr, table: &TableDef, rel: RelId, style: &Style<'_>) ->
         rel,
         name: table.name.clone(),
         columns: table.columns.iter().map(|c| c.name.clone()).collect(),
+        live: table.live_columns().map(|(n, _)| n as i16).collect(),
     };
     let mut writer = Writer {
         style,
@@ -123,6 +125,8 @@ pub fn row_expr(expr: &Expr, table: &TableDef, rel: RelId, style: &Style<'_>) ->
             windows: Vec::new(),
             output: RelId(u32::MAX),
             lifted: Vec::new(),
+            merged: Vec::new(),
+            joins: Vec::new(),
         }],
         result: None,
         names_shown: false,
@@ -153,6 +157,8 @@ struct Named {
     rel: RelId,
     name: String,
     columns: Vec<String>,
+    /// The columns that its whole row is of.
+    live: Vec<i16>,
 }
 
 /// The entries of one query.
@@ -167,6 +173,10 @@ struct Scope {
     /// The query's own entry, and the aggregates that queries inside it know as columns of that.
     output: RelId,
     lifted: Vec<Expr>,
+    /// Columns that FULL JOIN USING has merged, where their names alone mean them.
+    merged: Vec<using::Shown>,
+    /// Joins that go by names, the outer ones first.
+    joins: Vec<using::NamedJoin>,
 }
 
 struct Writer<'a> {

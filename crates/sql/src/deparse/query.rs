@@ -3,6 +3,7 @@
 use super::{LIST, STEP, Scope, Writer};
 use crate::expr::{Expr, SortKey};
 use crate::func::CastContext;
+use crate::func::collate::COLLATE;
 use crate::query::{
     Body, Cte, CteBody, Distinct, FromItem, Grouping, GroupingItem, LockWait, Query, RelKind,
     RowLockStrength, Select, SetOp, Target,
@@ -36,6 +37,9 @@ impl Writer<'_> {
     pub(super) fn query(&mut self, query: &Query) {
         let scope = self.scope_of(query);
         self.scopes.push(scope);
+        if let Body::Select(select) = &query.body {
+            self.name_joins(select);
+        }
         self.with(query);
         let by_number = match &query.body {
             Body::SetOp { .. } => {
@@ -107,7 +111,7 @@ impl Writer<'_> {
 
     fn keys(&mut self, query: &Query, keys: &[SortKey], by_number: bool) {
         let outputs: Vec<Target> = match &query.body {
-            Body::Select(select) => select.targets.clone(),
+            Body::Select(select) => self.named_targets(&select.targets),
             _ => Vec::new(),
         };
         for (i, key) in keys.iter().enumerate() {
@@ -120,6 +124,15 @@ impl Writer<'_> {
             }
             self.direction(key);
         }
+    }
+
+    /// The output columns under the names that are shown of them.
+    fn named_targets(&self, targets: &[Target]) -> Vec<Target> {
+        let mut named = targets.to_vec();
+        for (target, name) in named.iter_mut().zip(self.result.iter().flatten()) {
+            target.name.clone_from(name);
+        }
+        named
     }
 
     /// What stands behind a key of an ORDER BY.
@@ -137,26 +150,33 @@ impl Writer<'_> {
 
     /// An expression of ORDER BY, GROUP BY or DISTINCT ON: nothing that a name or number alone would be taken for.
     pub(super) fn key_expr(&mut self, expr: &Expr, outputs: Vec<Target>) {
-        if let Some(scope) = self.scopes.last_mut() {
+        // Only a name alone would mean an output column.
+        let alone = matches!(expr, Expr::Var(_) | Expr::Coalesce(..));
+        if let Some(scope) = self.scopes.last_mut().filter(|_| alone) {
             scope.outputs = outputs;
         }
         match expr {
             Expr::Var(_) => self.expr(expr),
+            _ if self.merged_name(expr).is_some() || self.join_column(expr).is_some() => {
+                self.expr(expr);
+            }
             Expr::Const(value, ty) => {
                 let text = self.constant(value, *ty, true);
                 self.push(&text);
             }
             _ => {
+                let collated = matches!(expr, Expr::Call { func, .. } if **func == COLLATE);
                 let own = !self.style.pretty
-                    && !matches!(
-                        expr,
-                        Expr::Call { .. }
-                            | Expr::SetCall { .. }
-                            | Expr::Routine(_)
-                            | Expr::SetRoutine(_)
-                            | Expr::Aggregate(_)
-                            | Expr::Window(_)
-                    );
+                    && (collated
+                        || !matches!(
+                            expr,
+                            Expr::Call { .. }
+                                | Expr::SetCall { .. }
+                                | Expr::Routine(_)
+                                | Expr::SetRoutine(_)
+                                | Expr::Aggregate(_)
+                                | Expr::Window(_)
+                        ));
                 if !own {
                     self.push("(");
                 }
@@ -173,7 +193,7 @@ impl Writer<'_> {
 
     fn select(&mut self, select: &Select) {
         self.push("SELECT");
-        let outputs = &select.targets;
+        let outputs = self.named_targets(&select.targets);
         match &select.distinct {
             Distinct::No => {}
             Distinct::All => self.push(" DISTINCT"),
@@ -270,12 +290,28 @@ impl Writer<'_> {
             self.push(if i == 0 { " " } else { ", " });
             let outside = std::mem::take(&mut self.out);
             let shown = match &target.expr {
+                expr if self.join_column(expr).is_some() => {
+                    self.expr(expr);
+                    self.join_column(expr).map(|(_, column)| column)
+                }
                 Expr::Var(var) => {
                     self.var(var);
                     Some(self.column_name(var))
                 }
+                expr if self.merged_name(expr).is_some() => {
+                    self.expr(expr);
+                    self.merged_name(expr)
+                }
                 expr => {
                     self.expr(expr);
+                    if self.whole_row(expr).is_some() {
+                        // Else it would be the columns.
+                        let ty = match expr.type_oid() {
+                            throng_types::oid::RECORD => "record".to_owned(),
+                            _ => self.type_name(expr.ty()),
+                        };
+                        self.push(&format!("::{ty}"));
+                    }
                     match self.names_shown {
                         true => None,
                         false => Some("?column?".to_owned()),
@@ -315,7 +351,7 @@ impl Writer<'_> {
                 if j > 0 {
                     self.push(",");
                 }
-                self.expr(value);
+                self.bare(value);
             }
             self.push(")");
         }
@@ -460,6 +496,8 @@ impl Writer<'_> {
             windows: Vec::new(),
             output: query.output,
             lifted: Vec::new(),
+            merged: Vec::new(),
+            joins: Vec::new(),
         };
         if let Body::Select(select) = &query.body {
             scope.windows.clone_from(&select.windows);
@@ -489,12 +527,25 @@ impl Writer<'_> {
                 let wanted = current.map_or(rel.alias.clone(), |r| r.name().to_owned());
                 let name = self.free_name(&wanted, scope);
                 let columns = self.columns_of(rel);
+                let live = match &rel.kind {
+                    RelKind::Table(table) => table.live_columns().map(|(n, _)| n as i16).collect(),
+                    _ => (1..).take(columns.len()).collect(),
+                };
                 scope.named.push(super::Named {
                     rel: rel.id,
                     name,
                     columns,
+                    live,
                 });
             }
+        }
+    }
+
+    /// The same among all that is in sight.
+    pub(super) fn free_of_all(&self, wanted: &str) -> String {
+        match self.scopes.last() {
+            Some(scope) => self.free_name(wanted, scope),
+            None => wanted.to_owned(),
         }
     }
 
@@ -502,7 +553,9 @@ impl Writer<'_> {
     fn free_name(&self, wanted: &str, scope: &Scope) -> String {
         let taken = |name: &str| {
             let around = self.scopes.iter().flat_map(|s| &s.named);
+            let joins = self.scopes.iter().flat_map(|s| &s.joins);
             around.chain(&scope.named).any(|n| n.name == name)
+                || joins.chain(&scope.joins).any(|j| j.name == name)
         };
         if !taken(wanted) {
             return wanted.to_owned();

@@ -15,6 +15,7 @@ mod array;
 mod array_edit;
 pub mod cast;
 mod cast_table;
+pub mod collate;
 pub mod compare;
 mod compare_table;
 pub mod context;

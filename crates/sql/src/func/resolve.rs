@@ -100,6 +100,8 @@ pub fn can_coerce(from: Oid, to: Oid, context: CastContext) -> bool {
         oid::ANYNONARRAY | oid::ANYCOMPATIBLENONARRAY => !is_array(from),
         oid::ANYENUM => made::is_enum(from),
         oid::RECORD if made::is_composite(from) => true,
+        // Whether its fields fit is seen when it is made one.
+        to if from == oid::RECORD && made::is_composite(to) => true,
         _ => find_cast(from, to, context).is_some(),
     }
 }

@@ -359,6 +359,14 @@ pub struct Alias {
     pub columns: Vec<String>,
 }
 
+/// `TABLESAMPLE method (args) REPEATABLE (seed)`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    pub method: Name,
+    pub args: Vec<Expr>,
+    pub seed: Option<Expr>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableRef {
     Table {
@@ -366,6 +374,7 @@ pub enum TableRef {
         /// Not its children.
         only: bool,
         alias: Option<Alias>,
+        sample: Option<Box<Sample>>,
     },
     Subquery {
         query: Box<Query>,
@@ -607,6 +616,11 @@ pub enum Statement {
         roles: Vec<String>,
         cascade: bool,
     },
+    RefreshMaterialized {
+        name: Name,
+        concurrently: bool,
+        with_data: bool,
+    },
     Copy(Box<Copy>),
     Set {
         name: String,
@@ -715,6 +729,8 @@ pub struct CreateTable {
     pub constraints: Vec<TableConstraint>,
     pub options: Vec<(String, String)>,
     pub query: Option<CreateTableAs>,
+    /// It keeps the query's rows, which REFRESH brings up to date.
+    pub materialized: bool,
     pub inherits: Vec<Name>,
     pub partition_by: Option<PartitionBy>,
     pub partition_of: Option<PartitionOf>,
@@ -908,6 +924,7 @@ pub enum ObjectKind {
     Index,
     Sequence,
     View,
+    MaterializedView,
     Schema,
     Role,
     Database,
@@ -940,30 +957,7 @@ pub struct CreateView {
 
 pub use crate::catalog::CheckOption;
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct CreateIndex {
-    pub name: Option<String>,
-    pub table: Name,
-    /// Not on its partitions.
-    pub only: bool,
-    pub columns: Vec<IndexColumn>,
-    pub unique: bool,
-    pub nulls_not_distinct: bool,
-    pub if_not_exists: bool,
-    pub concurrently: bool,
-    pub options: Vec<(String, String)>,
-    pub include: Vec<(String, Pos)>,
-    pub predicate: Option<Expr>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct IndexColumn {
-    /// A column is one by its name alone.
-    pub key: Expr,
-    pub descending: bool,
-    pub nulls_first: Option<bool>,
-    pub pos: Pos,
-}
+pub use super::index::{CreateIndex, IndexColumn, IndexKey};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum SequenceOption {

@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP of everything but tables' insides (see `table`).
 
+use throng_types::Result;
 use throng_types::error::state;
-use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::*;
@@ -24,6 +24,9 @@ impl Parser<'_> {
             if self.any_of(&["function", "procedure"]) {
                 return self.create_routine(true);
             }
+            if self.is("materialized") {
+                return Err(self.unexpected());
+            }
             return Err(self.unsupported("CREATE OR REPLACE", pos));
         }
         let Some(word) = self.peek_word().map(str::to_string) else {
@@ -38,6 +41,9 @@ impl Parser<'_> {
                 self.advance();
                 if self.is("sequence") {
                     return Err(self.unsupported("CREATE UNLOGGED SEQUENCE", pos));
+                }
+                if self.is("materialized") {
+                    return self.create_materialized_view(Persistence::Unlogged);
                 }
                 self.keyword("table")?;
                 self.create_table(Persistence::Unlogged)
@@ -67,7 +73,7 @@ impl Parser<'_> {
             }
             "database" => Ok(self.skip_unsupported("CREATE DATABASE")),
             "view" | "recursive" => self.create_view(false, false),
-            "materialized" => Ok(self.skip_unsupported("CREATE MATERIALIZED VIEW")),
+            "materialized" => self.create_materialized_view(Persistence::Permanent),
             "function" | "procedure" => self.create_routine(false),
             "trigger" | "constraint" => Ok(self.skip_unsupported("CREATE TRIGGER")),
             "type" => self.create_type(),
@@ -160,141 +166,6 @@ impl Parser<'_> {
             self.advance();
         }
         Statement::Unsupported(what)
-    }
-
-    fn create_index(&mut self) -> Result<Statement> {
-        let unique = self.word("unique");
-        self.keyword("index")?;
-        let concurrently = self.word("concurrently");
-        let if_not_exists = self.if_not_exists();
-        let name = match self.is("on") {
-            true if if_not_exists => return Err(self.unexpected()),
-            true => None,
-            false => Some(self.name()?),
-        };
-        self.keyword("on")?;
-        let (table, only) = self.table_name_only()?;
-        if self.word("using") {
-            let at = self.pos();
-            let method = self.name()?;
-            if method != "btree" {
-                return Err(self.unsupported(&format!("access method \"{method}\""), at));
-            }
-        }
-        let columns = self.parens(|p| p.list(Self::index_column))?;
-        let include = self.include()?;
-        let nulls_not_distinct = self.nulls_distinct()?;
-        let options = self.with_options()?;
-        self.tablespace()?;
-        let predicate = self.where_clause()?;
-        Ok(Statement::CreateIndex(Box::new(CreateIndex {
-            name,
-            table,
-            only,
-            columns,
-            unique,
-            nulls_not_distinct,
-            if_not_exists,
-            concurrently,
-            options,
-            include,
-            predicate,
-        })))
-    }
-
-    /// `INCLUDE (…)`.
-    pub(super) fn include(&mut self) -> Result<Vec<(String, Pos)>> {
-        match self.word("include") {
-            true => self.parens(|p| {
-                p.list(|p| match p.is_punct('(') {
-                    true => {
-                        let message = "expressions are not supported in included columns";
-                        Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
-                    }
-                    false => p.name_pos(),
-                })
-            }),
-            false => Ok(vec![]),
-        }
-    }
-
-    /// A column, a call or an expression in parentheses.
-    pub(super) fn index_key(&mut self) -> Result<Expr> {
-        let pos = self.pos();
-        if self.is_punct('(') {
-            return self.parens(Self::expr);
-        }
-        if self.is_punct_at(1, '(') || self.is_punct_at(1, '.') {
-            let mut key = self.expr()?;
-            if let Node::Collate { arg, collation } = key.node {
-                self.known_collation(&collation)?;
-                key = *arg;
-            }
-            return match &key.node {
-                Node::Call(_) | Node::Coalesce(_) | Node::MinMax { .. } | Node::NullIf(..) => {
-                    Ok(key)
-                }
-                _ => Err(self.error("syntax error", pos)),
-            };
-        }
-        let node = Node::Column(vec![self.name()?]);
-        Ok(Expr { node, pos })
-    }
-
-    /// `NULLS [NOT] DISTINCT`; whether NOT.
-    pub(super) fn nulls_distinct(&mut self) -> Result<bool> {
-        if !self.word("nulls") {
-            return Ok(false);
-        }
-        let not = self.word("not");
-        self.keyword("distinct")?;
-        Ok(not)
-    }
-
-    fn index_column(&mut self) -> Result<IndexColumn> {
-        let pos = self.pos();
-        let key = self.index_key()?;
-        self.order_of_key()?;
-        let descending = self.word("desc");
-        if !descending {
-            self.word("asc");
-        }
-        let nulls_first = self.nulls_order()?;
-        Ok(IndexColumn {
-            key,
-            descending,
-            nulls_first,
-            pos,
-        })
-    }
-
-    fn known_collation(&self, collation: &Name) -> Result<()> {
-        if ["default", "C", "POSIX"].contains(&collation.last()) {
-            return Ok(());
-        }
-        let what = format!("collation \"{}\"", collation.last());
-        Err(self.unsupported(&what, collation.pos))
-    }
-
-    /// COLLATE and an operator class, which say nothing new where there is one order of each type.
-    pub(super) fn order_of_key(&mut self) -> Result<()> {
-        if self.word("collate") {
-            let collation = self.any_name()?;
-            self.known_collation(&collation)?;
-        }
-        if self.is_name() && !self.any_of(&["nulls"]) {
-            let class = self.any_name()?;
-            // Under the one collation there is, patterns' order is every order.
-            let plain = class.last().strip_suffix("_ops");
-            let known = plain
-                .map(|t| t.strip_suffix("_pattern").unwrap_or(t))
-                .is_some_and(|t| throng_types::sqltype::type_by_name(t).is_some());
-            if !known {
-                let what = format!("operator class \"{}\"", class.last());
-                return Err(self.unsupported(&what, class.pos));
-            }
-        }
-        Ok(())
     }
 
     fn create_sequence(&mut self, temporary: bool) -> Result<Statement> {
@@ -613,7 +484,7 @@ impl Parser<'_> {
                 self.alter_default_privileges()
             }
             "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
-            "materialized" => Ok(self.skip_unsupported("ALTER MATERIALIZED VIEW")),
+            "materialized" => self.alter_materialized_view(),
             "aggregate" | "operator" | "collation" | "policy" | "publication" | "subscription"
             | "tablespace" | "trigger" | "rule" | "statistics" | "server" | "foreign"
             | "language" | "event" | "text" | "conversion" | "large" => {
@@ -746,7 +617,7 @@ impl Parser<'_> {
             "view" => ObjectKind::View,
             "materialized" => {
                 self.keyword("view")?;
-                ObjectKind::Other("materialized view")
+                ObjectKind::MaterializedView
             }
             "database" => ObjectKind::Database,
             "type" => ObjectKind::Type,
@@ -813,6 +684,7 @@ impl Parser<'_> {
             "index" => ObjectKind::Index,
             "sequence" => ObjectKind::Sequence,
             "view" => ObjectKind::View,
+            "materialized" => ObjectKind::MaterializedView,
             "schema" => ObjectKind::Schema,
             "role" => ObjectKind::Role,
             "database" => ObjectKind::Database,
@@ -824,6 +696,9 @@ impl Parser<'_> {
             _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
         };
         self.advance();
+        if kind == ObjectKind::MaterializedView {
+            self.keyword("view")?;
+        }
         let mut name = self.any_name()?;
         let mut column = None;
         match kind {

@@ -71,13 +71,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         let target = if self.is_punct('(') {
-            let keys = self.parens(|p| {
-                p.list(|p| {
-                    let key = p.index_key()?;
-                    p.order_of_key()?;
-                    Ok(key)
-                })
-            })?;
+            let keys = self.parens(|p| p.list(|p| Ok(p.index_key()?.expr)))?;
             let predicate = self.where_clause()?;
             ConflictTarget::Keys { keys, predicate }
         } else if self.words(&["on", "constraint"]) {

@@ -896,7 +896,7 @@ fn signed(op: String, arg: Expr, pos: Pos) -> Node {
     }
 }
 
-pub(super) fn new_call(name: Name, args: Vec<Expr>) -> Call {
+pub(crate) fn new_call(name: Name, args: Vec<Expr>) -> Call {
     Call {
         name,
         args,

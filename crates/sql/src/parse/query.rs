@@ -165,6 +165,7 @@ impl Parser<'_> {
                 name,
                 only,
                 alias: None,
+                sample: None,
             };
             return Ok(plain_select(vec![star], vec![table]));
         }
@@ -622,10 +623,26 @@ impl Parser<'_> {
         }
         let (name, only) = self.table_name_only()?;
         let alias = self.alias()?;
-        if self.is("tablesample") {
-            return Err(self.unsupported("TABLESAMPLE", self.pos()));
-        }
-        Ok(TableRef::Table { name, only, alias })
+        let sample = match self.word("tablesample") {
+            true => Some(Box::new(self.sample()?)),
+            false => None,
+        };
+        Ok(TableRef::Table {
+            name,
+            only,
+            alias,
+            sample,
+        })
+    }
+
+    fn sample(&mut self) -> Result<Sample> {
+        let method = self.any_name()?;
+        let args = self.parens(|p| p.list(Self::expr))?;
+        let seed = match self.word("repeatable") {
+            true => Some(self.parens(Self::expr)?),
+            false => None,
+        };
+        Ok(Sample { method, args, seed })
     }
 
     /// After `(` in FROM: a query or a join, decided without going back (see `content`).

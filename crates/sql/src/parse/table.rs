@@ -46,6 +46,7 @@ impl Parser<'_> {
             constraints: vec![],
             options: vec![],
             query: None,
+            materialized: false,
             inherits: vec![],
             partition_by: None,
             partition_of: None,
@@ -75,13 +76,7 @@ impl Parser<'_> {
         if names.is_none() {
             table.partition_by = self.partition_by()?;
         }
-        if self.word("using") {
-            let at = self.pos();
-            let method = self.name()?;
-            if method != "heap" {
-                return Err(self.unsupported(&format!("access method \"{method}\""), at));
-            }
-        }
+        self.heap_method()?;
         table.options = self.with_options()?;
         self.words(&["without", "oids"]);
         if self.words(&["on", "commit"]) {
@@ -150,6 +145,7 @@ impl Parser<'_> {
             constraints: vec![],
             options: vec![],
             query: None,
+            materialized: false,
             inherits: vec![],
             partition_by: None,
             partition_of: None,
@@ -202,7 +198,19 @@ impl Parser<'_> {
         }
     }
 
-    fn with_data(&mut self) -> bool {
+    /// `USING heap`
+    pub(super) fn heap_method(&mut self) -> Result<()> {
+        if self.word("using") {
+            let at = self.pos();
+            let method = self.name()?;
+            if method != "heap" {
+                return Err(self.unsupported(&format!("access method \"{method}\""), at));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn with_data(&mut self) -> bool {
         let with_data = !self.words(&["with", "no", "data"]);
         if with_data {
             self.words(&["with", "data"]);
@@ -725,7 +733,7 @@ impl Parser<'_> {
         })
     }
 
-    fn alter_action(&mut self) -> Result<AlterAction> {
+    pub(super) fn alter_action(&mut self) -> Result<AlterAction> {
         let pos = self.pos();
         let Some(word) = self.peek_word().map(str::to_string) else {
             return Err(self.unexpected());

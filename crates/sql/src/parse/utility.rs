@@ -96,7 +96,7 @@ impl Parser<'_> {
             "cluster" => self.cluster(),
             "do" => Ok(self.skip_unsupported("DO")),
             "load" => Ok(self.skip_unsupported("LOAD")),
-            "refresh" => Ok(self.skip_unsupported("REFRESH MATERIALIZED VIEW")),
+            "refresh" => self.refresh(),
             "reassign" => self.reassign_owned(),
             "import" => Ok(self.skip_unsupported("IMPORT FOREIGN SCHEMA")),
             "security" => Ok(self.skip_unsupported("SECURITY LABEL")),

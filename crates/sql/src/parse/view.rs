@@ -122,6 +122,7 @@ fn recursive_view(name: &Name, columns: &[String], query: Query, pos: Pos) -> Qu
             name: own,
             only: false,
             alias: None,
+            sample: None,
         }],
         filter: None,
         group_by: vec![],

@@ -7,12 +7,13 @@ use throng_types::{Oid, Result, SqlType, oid};
 use super::cost::{self, at_least_one};
 use super::{
     Built, Columns, Cost, IndexScan, KeyBound, KeyMatch, Node, OrderedBy, Planner, SeqScan,
-    TableLock,
+    TableLock, like,
 };
 use crate::bind::same_term;
-use crate::catalog::{IndexDef, TableDef};
+use crate::catalog::{IndexDef, IndexMethod, TableDef};
 use crate::expr::{Expr, RelId, system};
 use crate::func::Strategy;
+use crate::tablesample::Sample;
 
 /// What would be good to have of a scan's order.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,7 @@ pub(super) struct TableRef<'q> {
     pub rel: RelId,
     pub alias: &'q str,
     pub table: &'q Arc<TableDef>,
+    pub sample: Option<&'q Sample>,
 }
 
 /// A way through one index.
@@ -42,6 +44,8 @@ struct Path {
     prefix: Vec<Match>,
     lower: Option<(Expr, bool)>,
     upper: Option<(Expr, bool)>,
+    /// Comparisons that say the bounds, where no condition does.
+    implied: Vec<Expr>,
     reverse: bool,
     ordered: bool,
     /// Entries read.
@@ -155,7 +159,13 @@ impl Planner<'_> {
         wanted: &Wanted,
     ) -> Result<Built> {
         self.lock(source.table.oid, TableLock::AccessShare);
-        if let Some(at) = super::tid::told_by(&conditions, source) {
+        if source.table.is_unpopulated() {
+            self.unpopulated
+                .get_or_insert_with(|| source.table.name.clone());
+        }
+        if let Some(at) = super::tid::told_by(&conditions, source)
+            && source.sample.is_none()
+        {
             return self.row_at(source, conditions, at);
         }
         self.tables.insert(source.rel, source.table.clone());
@@ -171,7 +181,8 @@ impl Planner<'_> {
             };
 
         let mut best: Option<(f64, Path)> = None;
-        for index in self.ctx.catalog.indexes_of(source.table.oid) {
+        let indexes = self.ctx.catalog.indexes_of(source.table.oid).iter();
+        for index in indexes.filter(|_| source.sample.is_none()) {
             for path in self.index_paths(source, index, &conditions, wanted, size) {
                 let effective = self.effective_cost(path.cost, path.ordered, rows, wanted);
                 if best.as_ref().is_none_or(|(cost, _)| effective < *cost) {
@@ -207,6 +218,7 @@ impl Planner<'_> {
                     columns,
                     filter: Expr::all_of(placed),
                     place: None,
+                    sample: self.sample(source)?,
                 };
                 let cost = Cost {
                     startup: 0.0,
@@ -222,6 +234,24 @@ impl Planner<'_> {
                 })
             }
         }
+    }
+
+    /// The sample that is read of a table.
+    fn sample(&mut self, source: &TableRef<'_>) -> Result<Option<Box<Sample>>> {
+        let Some(sample) = source.sample else {
+            return Ok(None);
+        };
+        let nothing = Columns::default();
+        let percent = self.place(sample.percent.clone(), &nothing)?;
+        let seed = match &sample.seed {
+            Some(seed) => Some(self.place(seed.clone(), &nothing)?),
+            None => None,
+        };
+        Ok(Some(Box::new(Sample {
+            method: sample.method,
+            percent,
+            seed,
+        })))
     }
 
     /// What a path costs its reader: a sort after it where it is not in order, only a part of it under a limit.
@@ -260,6 +290,7 @@ impl Planner<'_> {
                 attnum => Key::Column(attnum as i16),
             })
             .collect();
+        let hash = index.terms.method == IndexMethod::Hash;
         let mut used = Vec::new();
         let mut prefix = Vec::new();
         let mut ranges = 1.0;
@@ -268,6 +299,9 @@ impl Planner<'_> {
             let Some((at, matching)) = find_match(conditions, source.rel, *key) else {
                 break;
             };
+            if hash && !matches!(matching, Match::Eq(_)) {
+                break;
+            }
             if let Match::Any(array) = &matching {
                 ranges *= match array {
                     Expr::Const(throng_types::Datum::Array(items), _) => items.items.len() as f64,
@@ -279,7 +313,11 @@ impl Planner<'_> {
             used.push(at);
             prefix.push(matching);
         }
+        if hash && equalities == 0 {
+            return Vec::new();
+        }
         let (mut lower, mut upper) = (None, None);
+        let mut implied = Vec::new();
         if let Some(key) = keys.get(equalities) {
             for (at, condition) in conditions.iter().enumerate() {
                 let Some((strategy, value)) = key.compared(condition, source.rel) else {
@@ -300,6 +338,18 @@ impl Planner<'_> {
                     used.push(at);
                 }
             }
+            if lower.is_none() && upper.is_none() {
+                let (_, class) = index.terms.words_of(equalities);
+                let patterns = class.is_some_and(|c| c.ends_with("_pattern_ops"));
+                let is_key = |expr: &Expr| key.is(expr, source.rel);
+                let ranges = conditions
+                    .iter()
+                    .find_map(|c| like::range(c, is_key, patterns));
+                if let Some(range) = ranges {
+                    (lower, upper) = (Some(range.lower), range.upper);
+                    implied = range.conditions;
+                }
+            }
         }
         let mut rows =
             table_rows * self.shares(used.iter().map(|at| &conditions[*at]), Some(source.rel));
@@ -311,12 +361,13 @@ impl Planner<'_> {
         }
         // Several ranges come one after another: the order within each is not the order of all.
         let single = !prefix.iter().any(|m| matches!(m, Match::Any(_)));
-        let order = if single {
+        let order = if single && !hash {
             order_given(index, equalities, wanted)
         } else {
             None
         };
-        if used.is_empty() && order.is_none() && index.terms.predicate.is_none() {
+        let bounded = !used.is_empty() || !implied.is_empty();
+        if !bounded && order.is_none() && index.terms.predicate.is_none() {
             return Vec::new();
         }
         let rows = rows.max(ranges.min(table_rows.max(1.0)));
@@ -336,6 +387,7 @@ impl Planner<'_> {
             prefix,
             lower,
             upper,
+            implied,
             reverse: order == Some(true),
             ordered: order.is_some(),
             rows,
@@ -394,6 +446,7 @@ impl Planner<'_> {
                 filter.push(expr)
             }
         }
+        condition.extend(path.implied);
         // The condition is looked at again when a row has changed, so its columns must be in the row; where they are
         // not (nothing else asks for them), they are added at the end.
         let mut columns = columns;
@@ -451,7 +504,8 @@ impl Planner<'_> {
             })
             .collect();
         let keys: Vec<i16> = path.index.columns.iter().map(|k| k.attnum as i16).collect();
-        let index_only = columns.iter().all(|c| keys.contains(c));
+        let index_only = path.index.terms.method == IndexMethod::Btree
+            && columns.iter().all(|c| keys.contains(c));
         cost.rows = cost.rows.min(at_least_one(path.rows));
         let scan = IndexScan {
             rel: source.rel,

@@ -154,7 +154,7 @@ impl Planner<'_> {
                 true => wanted_of(wanted, source.rel, kin),
                 false => Wanted::default(),
             };
-            let built = self.member(source.rel, kin, &alias, &columns, &conditions, &wish)?;
+            let built = self.member(source, kin, &alias, &columns, &conditions, &wish)?;
             let slots: Vec<u32> = columns
                 .iter()
                 .filter_map(|c| built.columns.get(kin.rel, child_column(*c, kin)))
@@ -206,7 +206,7 @@ impl Planner<'_> {
 
     fn member(
         &mut self,
-        parent: RelId,
+        parent: &TableRef<'_>,
         kin: &Kin,
         alias: &str,
         columns: &[i16],
@@ -217,12 +217,13 @@ impl Planner<'_> {
         self.needed.insert(kin.rel, needed);
         let conditions = conditions
             .iter()
-            .map(|c| for_child(c, parent, kin))
+            .map(|c| for_child(c, parent.rel, kin))
             .collect();
         let source = TableRef {
             rel: kin.rel,
             alias,
             table: &kin.table,
+            sample: parent.sample,
         };
         self.table(&source, conditions, wanted)
     }

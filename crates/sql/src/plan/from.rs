@@ -38,6 +38,7 @@ impl Planner<'_> {
                     rel: rel.id,
                     alias: &rel.alias,
                     table,
+                    sample: rel.sample.as_deref(),
                 };
                 match rel.only || !self.has_kin(table) {
                     true => self.table(&source, conditions, wanted),

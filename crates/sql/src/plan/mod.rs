@@ -22,6 +22,7 @@ mod grouping;
 mod inline;
 mod join;
 mod joining;
+mod like;
 mod merge;
 mod node;
 mod order;
@@ -120,6 +121,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         locks: BTreeMap::new(),
         kindred: HashMap::default(),
         target: None,
+        unpopulated: None,
         cursor: None,
     };
     planner.note_needed(&kind);
@@ -142,6 +144,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         params,
         output,
         locks: planner.locks.into_iter().collect(),
+        unpopulated: planner.unpopulated,
         cursor: planner.cursor,
     })
 }
@@ -249,6 +252,8 @@ pub(super) struct Planner<'a> {
     kindred: Map<RelId, Arc<family::Kindred>>,
     /// The entry that rows are written to.
     target: Option<RelId>,
+    /// See [`PlannedStatement::unpopulated`].
+    unpopulated: Option<String>,
     /// WHERE CURRENT OF.
     cursor: Option<CursorUse>,
 }
@@ -598,6 +603,8 @@ impl Plan {
             Node::SeqScan(scan) => {
                 scan.filter.iter().for_each(&mut *f);
                 scan.place.iter().for_each(|place| f(&place.value));
+                let sample = scan.sample.iter().flat_map(|s| s.exprs());
+                sample.for_each(f);
             }
             Node::IndexScan(scan) => {
                 for matching in &scan.prefix {

@@ -24,6 +24,7 @@ use crate::expr::{AggCall, Expr, ParamId, RelId, RoutineCall, SortKey, system};
 use crate::func::Function;
 use crate::query::{CheckOf, JoinKind, LockWait, MergeAction, RowLockStrength, SetOp};
 use crate::route::{Leaf, Routing, Tree};
+use crate::tablesample::Sample;
 use crate::window::{Frame, WindowCall};
 
 /// A statement ready to run. Nothing in it depends on the session, so it can be cached by
@@ -49,6 +50,8 @@ pub struct PlannedStatement {
     pub output: Vec<OutputColumn>,
     /// Tables to lock before running, strongest mode each, by oid.
     pub locks: Vec<(Oid, TableLock)>,
+    /// A materialized view that it reads and that has not been populated.
+    pub unpopulated: Option<String>,
     /// WHERE CURRENT OF: whose place is to be known before it is run.
     pub cursor: Option<CursorUse>,
 }
@@ -70,6 +73,7 @@ impl PlannedStatement {
             writes: Vec::new(),
             late_writes: Vec::new(),
             parts: Vec::new(),
+            unpopulated: None,
             cursor: None,
             outer_params: 0,
             params: Vec::new(),
@@ -293,6 +297,8 @@ pub struct SeqScan {
     pub filter: Option<Expr>,
     /// Only the row at this place.
     pub place: Option<TidPlace>,
+    /// Only some of the rows; its expressions have no input row.
+    pub sample: Option<Box<Sample>>,
 }
 
 /// `ctid = value`.

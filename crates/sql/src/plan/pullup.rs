@@ -177,6 +177,7 @@ impl PullUp {
                     right: Box::new(right),
                     on: None,
                     using: vec![],
+                    alias: None,
                 });
                 if let Some(joined) = joined {
                     *item = joined;

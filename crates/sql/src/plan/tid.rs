@@ -57,6 +57,7 @@ impl Planner<'_> {
             columns,
             filter: Expr::all_of(super::cheap_first(self.place_all(conditions, &places)?)),
             place,
+            sample: None,
         };
         let cost = Cost {
             startup: 0.0,

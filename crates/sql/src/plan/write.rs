@@ -218,6 +218,7 @@ impl Planner<'_> {
                 rel,
                 alias: &table.name,
                 table,
+                sample: None,
             };
             return match only || !self.has_kin(table) {
                 true => self.table(&source, conditions, &Wanted::default()),

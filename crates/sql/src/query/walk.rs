@@ -84,6 +84,8 @@ impl FromItem {
         match self {
             FromItem::Rel(rel) => {
                 f(Part::Rel(rel));
+                let sample = rel.sample.iter().flat_map(|s| s.exprs());
+                sample.for_each(|e| e.walk(views, f));
                 match &rel.kind {
                     RelKind::Subquery { query, .. } => query.walk(views, f),
                     RelKind::View { query, .. } if views => query.walk(views, f),
@@ -111,6 +113,8 @@ impl FromItem {
         match self {
             FromItem::Rel(rel) => {
                 f(PartMut::Rel(rel));
+                let sample = rel.sample.iter_mut().flat_map(|s| s.exprs_mut());
+                sample.for_each(|e| e.walk_mut(f));
                 match &mut rel.kind {
                     RelKind::Subquery { query, .. } | RelKind::View { query, .. } => {
                         query.walk_mut(f)

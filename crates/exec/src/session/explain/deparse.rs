@@ -310,6 +310,8 @@ fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
         Datum::Int2(_) | Datum::Int8(_) | Datum::Oid(_) => {
             format!("'{}'::{type_name}", value.as_i64().unwrap_or_default())
         }
+        Datum::Float4(n) => format!("'{n}'::{type_name}"),
+        Datum::Float8(n) => format!("'{n}'::{type_name}"),
         Datum::Text(s) => format!("'{}'::{type_name}", s.replace('\'', "''")),
         Datum::Numeric(n) => format!("'{n}'::{type_name}"),
         Datum::Tid(tid) => format!("'({},{})'::{type_name}", tid.block, tid.slot),

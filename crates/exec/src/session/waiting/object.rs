@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use throng_observe::{Object, ObjectKind, WaitEvent};
-use throng_sql::catalog::Relation;
 use throng_types::{FileId, Oid, PageId, Tid};
 
 use crate::objects::OBJECTS_FILE;
@@ -72,12 +71,7 @@ impl<'a> Names<'a> {
         let Some(relation) = self.host.catalog.relation(oid) else {
             return format!("relation {oid}");
         };
-        let kind = match relation {
-            Relation::Table(_) => "table",
-            Relation::Index(_) => "index",
-            Relation::Sequence(_) => "sequence",
-            Relation::View(_) | Relation::Virtual(_) => "view",
-        };
+        let kind = relation.word();
         let name = self.host.catalog.display_name(&self.path, &relation);
         format!("{kind} {name}")
     }

@@ -203,12 +203,8 @@ impl Relation {
     /// What messages about rights call it.
     pub fn privilege_name(&self) -> &'static str {
         match self {
-            Relation::Sequence(_) => "sequence",
-            Relation::Index(_) => "index",
-            Relation::View(_) => "view",
-            Relation::Table(_) => "table",
-            Relation::Virtual(table) if table.relkind() == b'v' => "view",
-            Relation::Virtual(_) => "table",
+            Relation::Virtual(table) if table.relkind() != b'v' => "table",
+            _ => self.word(),
         }
     }
 }

@@ -457,7 +457,7 @@ impl Run<'_> {
     pub(super) fn rename(&mut self, target: Target, name: &str) -> Result<()> {
         let missing = || Err(Error::new(state::UNDEFINED_OBJECT, "object does not exist"));
         match target.kind {
-            TargetKind::Table => {
+            TargetKind::Table | TargetKind::MaterializedView => {
                 let mut def = (*self.table(target.oid)?).clone();
                 self.name_is_free(def.schema, name)?;
                 let old = std::mem::replace(&mut def.name, name.to_string());

@@ -78,6 +78,9 @@ impl Run<'_> {
             let message = format!("type \"{}\" already exists", create.name);
             return Err(Error::new(state::DUPLICATE_OBJECT, message).hint("A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing type."));
         }
+        if let Some(materialized) = &create.materialized {
+            self.are_there(&materialized.uses)?;
+        }
         let oid = self.host.next_oid();
         let mut table = TableDef {
             oid,
@@ -92,6 +95,7 @@ impl Run<'_> {
             partitioned: create.partitioned.clone(),
             bound: create.bound.clone(),
             detaching: None,
+            materialized: create.materialized.clone(),
         };
         // The table first, so that its sequences' names avoid it.
         self.put_table(table.clone());

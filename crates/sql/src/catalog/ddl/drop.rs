@@ -26,8 +26,8 @@ struct Collector {
     columns: Vec<(Oid, u16)>,
     /// Dependents that need CASCADE: what they are, and what of.
     dependents: Vec<(String, String)>,
-    /// Which of these are views: their places, and the views.
-    views: Vec<(usize, Oid)>,
+    /// Views still to be looked at, the next one last, with what they depend on: each is told of before those that depend on it.
+    views: Vec<(Oid, String)>,
     /// What would have to change in values that lie in rows: it keeps everything.
     kept_by: Option<String>,
     /// Those dropped by name; no complaint about them.
@@ -39,18 +39,6 @@ impl Collector {
     fn part(&mut self, oid: Oid) {
         if self.gone.insert(oid) {
             self.queue.push(oid);
-        }
-    }
-
-    /// Puts the views among the dependents in the order in which they were made.
-    fn views_by_age(&mut self) {
-        let mut by_age: Vec<(Oid, (String, String))> = Vec::new();
-        for (place, view) in &self.views {
-            by_age.push((*view, std::mem::take(&mut self.dependents[*place])));
-        }
-        by_age.sort_by_key(|(view, _)| *view);
-        for ((place, _), (_, line)) in self.views.iter().zip(by_age) {
-            self.dependents[*place] = line;
         }
     }
 }
@@ -66,12 +54,7 @@ impl Run<'_> {
             // Parts of named objects are no surprise to them.
             found.part(target.oid);
         }
-        if targets.iter().all(|t| t.kind == TargetKind::View) {
-            // What depends on several is said to depend on the first.
-            found.queue.reverse();
-        }
         self.collect(&mut found);
-        found.views_by_age();
         let what = match targets {
             [one] => format!(
                 "cannot drop {} because other objects depend on it",
@@ -127,7 +110,7 @@ impl Run<'_> {
     }
 
     fn collect(&self, found: &mut Collector) {
-        while let Some(oid) = found.queue.pop() {
+        while let Some(oid) = self.next_part(found) {
             match self.catalog().object(oid).cloned() {
                 Some(Object::Schema(schema)) => self.collect_schema(schema.oid, found),
                 Some(Object::Table(table)) => {
@@ -209,6 +192,20 @@ impl Run<'_> {
         }
     }
 
+    /// What is next: parts of what goes, then the views that depend on it.
+    fn next_part(&self, found: &mut Collector) -> Option<Oid> {
+        loop {
+            if let Some(part) = found.queue.pop() {
+                return Some(part);
+            }
+            let (view, on) = found.views.pop()?;
+            if !found.gone.contains(&view) && !found.named.contains(&view) {
+                found.dependents.push((self.describe(view), on));
+            }
+            found.part(view);
+        }
+    }
+
     /// Partitions are parts of their table; other children depend on it.
     fn collect_children(&self, table: Oid, found: &mut Collector) {
         let detaching = self.catalog().detaching_of(table).map(|t| t.oid);
@@ -242,17 +239,9 @@ impl Run<'_> {
 
     /// Views that name a relation or a type.
     fn collect_views(&self, object: Oid, found: &mut Collector) {
-        for view in self.catalog().views_of(object) {
-            self.dependent_view(*view, self.describe(object), found);
-        }
-    }
-
-    fn dependent_view(&self, view: Oid, on: String, found: &mut Collector) {
-        if !found.gone.contains(&view) && !found.named.contains(&view) {
-            found.views.push((found.dependents.len(), view));
-            found.dependents.push((self.describe(view), on));
-        }
-        found.part(view);
+        let on = self.describe(object);
+        let views = self.catalog().views_of(object).iter().rev();
+        found.views.extend(views.map(|view| (*view, on.clone())));
     }
 
     /// Functions that name an object.
@@ -261,10 +250,16 @@ impl Run<'_> {
             if !found.gone.contains(routine) && !found.named.contains(routine) {
                 let def = self.catalog().routine(*routine);
                 let mut on = self.describe(object);
-                if def.is_some_and(|def| def.row_of == Some(object)) {
+                let row_type = made::composite_oid(object);
+                let takes = |def: &RoutineDef| {
+                    def.row_of == Some(object)
+                        || def.args.iter().any(|arg| Some(arg.ty) == row_type)
+                };
+                if def.is_some_and(|def| takes(def)) {
                     // It names the type of the relation's rows.
                     on = on
                         .replacen("table ", "type ", 1)
+                        .replacen("materialized view ", "type ", 1)
                         .replacen("view ", "type ", 1);
                 }
                 found.dependents.push((self.describe(*routine), on));
@@ -345,9 +340,6 @@ impl Run<'_> {
         all.sort_by_key(|oid| (!made::is_made(*oid), *oid));
         for oid in all {
             if !found.gone.contains(&oid) {
-                if catalog.view(oid).is_some() {
-                    found.views.push((found.dependents.len(), oid));
-                }
                 found
                     .dependents
                     .push((self.describe(oid), self.describe(schema)));
@@ -575,9 +567,8 @@ impl Run<'_> {
         for (_, on) in &mut found.dependents {
             *on = column.clone();
         }
-        for view in views {
-            self.dependent_view(view, column.clone(), &mut found);
-        }
+        let views = views.into_iter().rev();
+        found.views.extend(views.map(|view| (view, column.clone())));
         self.collect(&mut found);
         let what = format!("cannot drop {column} because other objects depend on it");
         self.finish_drop(found, cascade, what)?;

@@ -10,6 +10,7 @@ mod drop;
 mod grant;
 mod inherit;
 mod kept;
+mod matview;
 mod membership;
 mod names;
 mod owned;
@@ -110,6 +111,10 @@ pub enum Work {
     CheckForeignKey { constraint: Oid },
     /// 23503 for a row of the constraint's table that points at a row of a partition that goes.
     CheckPointsElsewhere { constraint: Oid, partition: Oid },
+    /// Insert the rows of a materialized view's query into its new heap.
+    Refresh(Oid),
+    /// Make a materialized view's rows those of its query, by changing the ones that differ.
+    RefreshInPlace(Oid),
     /// CREATE TABLE AS: insert the query's rows.
     Fill { table: Oid, query: Box<BoundQuery> },
 }
@@ -226,7 +231,11 @@ impl Run<'_> {
                 table,
                 actions,
                 only,
-            } => self.alter_family(*table, actions, *only),
+            } => {
+                let before = self.catalog().clone();
+                self.alter_family(*table, actions, *only)?;
+                self.views_see_columns(&before, *table, actions)
+            }
             Ddl::AttachPartition {
                 table,
                 partition,
@@ -261,6 +270,11 @@ impl Run<'_> {
                 cascade,
             } => self.truncate(tables, only, *restart_identity, *cascade),
             Ddl::Repack { table, order } => self.repack(*table, *order),
+            Ddl::RefreshMaterialized {
+                table,
+                concurrently,
+                with_data,
+            } => self.refresh(*table, *concurrently, *with_data),
             Ddl::CreateRole { name, changes } => self.create_role(name, changes),
             Ddl::AlterRole { role, changes } => self.alter_role(*role, changes),
             Ddl::AlterRoleSet { role, name, value } => {
@@ -303,9 +317,11 @@ impl Run<'_> {
 
     fn comment(&mut self, target: Target, text: Option<&str>) -> Result<()> {
         let (class, column) = match target.kind {
-            TargetKind::Table | TargetKind::View | TargetKind::Index | TargetKind::Sequence => {
-                (builtin::class::RELATION, 0)
-            }
+            TargetKind::Table
+            | TargetKind::View
+            | TargetKind::MaterializedView
+            | TargetKind::Index
+            | TargetKind::Sequence => (builtin::class::RELATION, 0),
             TargetKind::Column(attnum) | TargetKind::ViewColumn(attnum) => {
                 (builtin::class::RELATION, attnum)
             }

@@ -3,7 +3,7 @@
 use throng_types::Oid;
 
 use super::Run;
-use crate::catalog::{Catalog, Relation, RoutineKind};
+use crate::catalog::{Catalog, RoutineKind};
 use crate::parse::quote_ident;
 
 /// `name1_name2_label`, cut to what fits by shortening the longer of the first two.
@@ -85,12 +85,7 @@ fn free_name(name1: &str, name2: &str, label: &str, taken: impl Fn(&str) -> bool
 
 fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
     if let Some(relation) = catalog.relation(oid) {
-        let kind = match relation {
-            Relation::Table(_) => "table",
-            Relation::Index(_) => "index",
-            Relation::Sequence(_) => "sequence",
-            Relation::View(_) | Relation::Virtual(_) => "view",
-        };
+        let kind = relation.word();
         return format!("{kind} {}", catalog.display_name(path, &relation));
     }
     if let Some(constraint) = catalog.constraint(oid) {

@@ -4,7 +4,7 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::{Run, Work};
-use crate::catalog::{IndexDef, TableDef};
+use crate::catalog::{IndexDef, IndexMethod, TableDef};
 
 impl Run<'_> {
     /// New files for the table and its indexes, filled from the old ones.
@@ -48,6 +48,13 @@ impl Run<'_> {
     fn may_cluster(&self, table: &TableDef, index: Oid) -> Result<()> {
         let indexes = self.catalog().indexes_of(table.oid);
         if let Some(def) = indexes.iter().find(|i| i.oid == index) {
+            if def.terms.method == IndexMethod::Hash {
+                let message = format!(
+                    "cannot cluster on index \"{}\" because access method does not support clustering",
+                    def.name
+                );
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
             // It does not have all rows.
             return match def.terms.predicate {
                 None => Ok(()),

@@ -9,8 +9,8 @@ use super::Run;
 use crate::bind;
 use crate::catalog::acl::Kind;
 use crate::catalog::builtin::class;
-use crate::catalog::{Catalog, CheckOption, Relation, ViewDef};
-use crate::command::{CreateView, Target, TargetKind};
+use crate::catalog::{Catalog, CheckOption, Relation, ViewDef, ViewUse};
+use crate::command::{AlterTable, CreateView, Target, TargetKind};
 
 /// Whether a query bound over one relation means the same over the other, which has its oid.
 fn reads_the_same(bound: &Relation, now: &Relation) -> bool {
@@ -37,12 +37,7 @@ impl Run<'_> {
                 return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
             }
         }
-        for used in &create.view.uses {
-            if self.catalog().object(used.object).is_none() {
-                let message = format!("object with OID {} does not exist", used.object);
-                return Err(Error::new(state::UNDEFINED_OBJECT, message));
-            }
-        }
+        self.are_there(&create.view.uses)?;
         let mut view = create.view.clone();
         view.schema = self.place(view.schema);
         match &create.old {
@@ -60,6 +55,20 @@ impl Run<'_> {
         }
         self.edit.put(view);
         Ok(())
+    }
+
+    /// 42704 where something that a view names has gone meanwhile.
+    pub(super) fn are_there(&self, uses: &[ViewUse]) -> Result<()> {
+        match uses
+            .iter()
+            .find(|used| self.catalog().object(used.object).is_none())
+        {
+            None => Ok(()),
+            Some(used) => {
+                let message = format!("object with OID {} does not exist", used.object);
+                Err(Error::new(state::UNDEFINED_OBJECT, message))
+            }
+        }
     }
 
     pub(super) fn alter_view(
@@ -88,16 +97,50 @@ impl Run<'_> {
     /// After something got another name: writes the definitions anew of those among `views` that say it.
     pub(super) fn rewrite_views(&mut self, before: &Catalog, views: Vec<Oid>) -> Result<()> {
         for oid in views {
-            let view = self.view(oid)?;
+            let Some(view) = self.catalog().rule_of(oid) else {
+                continue;
+            };
             let query = bind::rewritten(&view, before, self.catalog(), self.host.eval())?;
-            if query != view.query {
-                self.edit.put(ViewDef {
+            if query == view.query {
+                continue;
+            }
+            match self.catalog().table(oid).cloned() {
+                None => self.edit.put(ViewDef {
                     query,
                     ..(*view).clone()
-                });
+                }),
+                Some(table) => {
+                    let mut table = (*table).clone();
+                    if let Some(materialized) = &mut table.materialized {
+                        materialized.query = query;
+                    }
+                    self.put_table(table);
+                }
             }
         }
         Ok(())
+    }
+
+    /// After a table has got columns or lost some: what a view says of its columns may mean others now.
+    pub(super) fn views_see_columns(
+        &mut self,
+        before: &Catalog,
+        table: Oid,
+        actions: &[AlterTable],
+    ) -> Result<()> {
+        let changes = |action: &AlterTable| {
+            matches!(
+                action,
+                AlterTable::AddColumn { .. } | AlterTable::DropColumn { .. }
+            )
+        };
+        if !actions.iter().any(changes) || self.catalog().table(table).is_none() {
+            return Ok(());
+        }
+        let kind = TargetKind::Column(0);
+        let mut views = self.views_naming(Target { kind, oid: table });
+        views.retain(|view| before.rule_of(*view).is_some());
+        self.rewrite_views(before, views)
     }
 
     /// The views whose definitions say the name of an object.
@@ -105,7 +148,7 @@ impl Run<'_> {
         match target.kind {
             TargetKind::Schema => self.views_over_schema(target.oid),
             // A table's own sequences go to its new schema with it.
-            TargetKind::Table => {
+            TargetKind::Table | TargetKind::MaterializedView => {
                 let sequences = self.catalog().sequences_of(target.oid).iter().copied();
                 let relations = std::iter::once(target.oid).chain(sequences);
                 let mut views: Vec<Oid> = relations
@@ -140,7 +183,7 @@ impl Run<'_> {
             of == Some(schema)
         };
         catalog
-            .views()
+            .rules()
             .into_iter()
             .filter(|view| view.uses.iter().any(|u| inside(u.object)))
             .map(|view| view.oid)
@@ -150,7 +193,7 @@ impl Run<'_> {
     /// The views that name a column of a relation.
     pub(super) fn views_over_column(&self, relation: Oid, attnum: u16) -> Vec<Oid> {
         let names = |view: &&Oid| {
-            self.catalog().view(**view).is_some_and(|view| {
+            self.catalog().rule_of(**view).is_some_and(|view| {
                 view.uses
                     .iter()
                     .any(|u| u.object == relation && u.columns.contains(&attnum))

@@ -78,10 +78,14 @@ fn finish([mut a, mut b, mut c]: [u32; 3]) -> u64 {
     u64::from(b) << 32 | u64::from(c)
 }
 
-fn begin(length: usize) -> [u32; 3] {
-    let start = 0x9e37_79b9u32
+fn start(length: usize) -> u32 {
+    0x9e37_79b9u32
         .wrapping_add(length as u32)
-        .wrapping_add(3_923_095);
+        .wrapping_add(3_923_095)
+}
+
+fn begin(length: usize) -> [u32; 3] {
+    let start = start(length);
     mix([
         start.wrapping_add((SEED >> 32) as u32),
         start.wrapping_add(SEED as u32),
@@ -94,8 +98,16 @@ fn word(k: u32) -> u64 {
     finish([a.wrapping_add(k), b, c])
 }
 
+/// PostgreSQL's `hash_any`.
+pub fn hash_any(k: &[u8]) -> u32 {
+    bytes_from([start(k.len()); 3], k) as u32
+}
+
 fn bytes(k: &[u8]) -> u64 {
-    let mut state = begin(k.len());
+    bytes_from(begin(k.len()), k)
+}
+
+fn bytes_from(mut state: [u32; 3], k: &[u8]) -> u64 {
     let little = |part: &[u8]| {
         let mut word = [0u8; 4];
         word[..part.len()].copy_from_slice(part);

@@ -325,8 +325,8 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     for table in catalog.tables() {
         table_dependencies(catalog, table, &mut rows);
     }
-    for view in catalog.views() {
-        view_dependencies(catalog, view, &mut rows);
+    for view in catalog.rules() {
+        view_dependencies(catalog, &view, &mut rows);
     }
     for def in catalog.made_types() {
         let own = (class::TYPE, def.oid, 0);

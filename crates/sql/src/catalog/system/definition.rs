@@ -188,11 +188,19 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
     };
     let keys: Vec<String> = index
         .keys()
-        .map(|(key, expr)| {
+        .enumerate()
+        .map(|(place, (key, expr))| {
             let mut text = match expr {
                 Some(expr) => index_expr(&expr.text),
                 None => quote_ident(&table.column(key.attnum).name),
             };
+            let (collation, class) = index.terms.words_of(place);
+            if let Some(collation) = collation {
+                text += &format!(" COLLATE {}", quote_ident(collation));
+            }
+            if let Some(class) = class {
+                text += &format!(" {}", quote_ident(class));
+            }
             if key.descending {
                 text += " DESC";
             }
@@ -212,9 +220,10 @@ pub fn index_definition(catalog: &Catalog, index: &IndexDef, qualify: bool) -> S
     };
     let on = format!("{only}{on}");
     let mut text = format!(
-        "CREATE {}INDEX {} ON {on} USING btree ({})",
+        "CREATE {}INDEX {} ON {on} USING {} ({})",
         if index.unique { "UNIQUE " } else { "" },
         quote_ident(&index.name),
+        index.terms.method.name(),
         keys.join(", "),
     );
     text += &included(table, index);

@@ -53,7 +53,8 @@ fn relations(catalog: &Catalog) -> Vec<Columns> {
         relation: Relation::Virtual(t),
         columns: numbered(&mut t.columns.iter().map(|(name, _)| (*name).to_owned())),
     });
-    let tables = catalog.tables().into_iter().map(|t| Columns {
+    let plain = catalog.tables().into_iter();
+    let tables = plain.filter(|t| !t.is_materialized()).map(|t| Columns {
         relation: Relation::Table(t.clone()),
         columns: t.live_columns().map(|(n, c)| (n, c.name.clone())).collect(),
     });

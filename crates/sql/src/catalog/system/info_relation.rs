@@ -38,6 +38,7 @@ pub(super) fn own_tables<'a>(
 ) -> impl Iterator<Item = &'a TableDef> {
     let reader = state.current_user();
     let own = catalog.tables().into_iter().map(|t| &**t);
+    let own = own.filter(|t| !t.is_materialized());
     own.filter(move |t| {
         let relation = catalog.relation(t.oid);
         relation.is_some_and(|r| catalog.any_right(reader, &r))

@@ -14,7 +14,7 @@ mod info_constraint;
 mod info_privilege;
 mod info_relation;
 mod info_routine;
-mod operator_class;
+pub(crate) mod operator_class;
 pub mod partition;
 mod relation;
 mod role;

@@ -62,6 +62,9 @@ classes! {
     10067 pg_lsn_ops in 3253 for PG_LSN default;
     10069 enum_ops in 3522 for ANYENUM default;
     10088 jsonb_ops in 4033 for JSONB default;
+    4217 text_pattern_ops in 2095 for TEXT;
+    4218 varchar_pattern_ops in 2095 for TEXT;
+    4219 bpchar_pattern_ops in 2097 for BPCHAR;
 }
 
 /// The families of those classes.
@@ -79,6 +82,8 @@ const FAMILY_NAMES: &[(u32, &str)] = &[
     (1989, "oid_ops"),
     (1991, "oidvector_ops"),
     (1994, "text_ops"),
+    (2095, "text_pattern_ops"),
+    (2097, "bpchar_pattern_ops"),
     (1996, "time_ops"),
     (2000, "timetz_ops"),
     (2789, "tid_ops"),
@@ -168,15 +173,37 @@ pub(super) const COMPARISONS: &[(u32, Oid, Oid, u32, &str)] = &[
     (5067, oid::XID8, oid::XID8, 5096, "xid8cmp"),
 ];
 
-/// The class an index on a column of that type has; none for types that have no order.
-pub(super) fn default_for(ty: Oid) -> Oid {
-    let ordered = match ty {
+/// Whether the class of that name orders values of a type; none where there is no such class.
+pub(crate) fn accepts(name: &str, ty: Oid) -> Option<bool> {
+    let class = CLASSES.iter().find(|c| c.name == name)?;
+    Some(class.ty == ordered_as(ty))
+}
+
+/// Whether the class of that name is what an index on a column of that type has anyway.
+pub(crate) fn is_default(name: &str, ty: Oid) -> bool {
+    class_of(name, ty) == default_for(ty)
+}
+
+/// The class of a key column: the one that was named, or its type's.
+pub(super) fn class_of(name: &str, ty: Oid) -> Oid {
+    let class = CLASSES.iter().find(|c| c.name == name);
+    class.map_or_else(|| default_for(ty), |c| Oid(c.oid))
+}
+
+/// The type as which values of a type are ordered.
+fn ordered_as(ty: Oid) -> Oid {
+    match ty {
         oid::VARCHAR => oid::TEXT,
         oid::REGPROC | oid::REGCLASS | oid::REGTYPE | oid::REGROLE | oid::REGNAMESPACE => oid::OID,
         _ if throng_types::sqltype::made::is_enum(ty) => oid::ANYENUM,
         _ if throng_types::sqltype::type_info(ty).is_some_and(|t| t.is_array()) => oid::ANYARRAY,
         other => other,
-    };
+    }
+}
+
+/// The class an index on a column of that type has; none for types that have no order.
+pub(super) fn default_for(ty: Oid) -> Oid {
+    let ordered = ordered_as(ty);
     let class = CLASSES.iter().find(|c| c.default && c.ty == ordered);
     class.map_or(Oid::NONE, |c| Oid(c.oid))
 }

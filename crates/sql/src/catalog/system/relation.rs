@@ -9,8 +9,8 @@ use throng_types::{Array, Datum, Oid, SqlType, oid};
 use super::{Rows, SystemState, VirtualTable, all, definition, operator_class, row, types};
 use crate::catalog::acl;
 use crate::catalog::{
-    Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, Persistence, SchemaDef,
-    SequenceDef, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, builtin,
+    Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, IndexMethod, Persistence,
+    SchemaDef, SequenceDef, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -27,6 +27,8 @@ struct Class<'a> {
     access_method: Oid,
     file: u32,
     kind: u8,
+    /// False for a materialized view without its rows.
+    populated: bool,
     persistence: u8,
     /// Blocks and rows; -1 rows where nobody counted.
     size: (u32, f64),
@@ -51,10 +53,11 @@ impl Class<'_> {
             .map(|(n, v)| format!("{n}={v}"))
             .collect();
         let shared = SHARED.contains(&self.oid.0);
-        let has_type = matches!(self.kind, b'r' | b'v' | b'c') && self.oid >= Oid::FIRST_USER;
+        let has_type =
+            matches!(self.kind, b'r' | b'm' | b'v' | b'c') && self.oid >= Oid::FIRST_USER;
         let row_type = made::composite_oid(self.oid).filter(|_| has_type);
         let row_type = row_type.unwrap_or(Oid::NONE);
-        let identity = if matches!(self.kind, b'r' | b'p') {
+        let identity = if matches!(self.kind, b'r' | b'p' | b'm') {
             b'd'
         } else {
             b'n'
@@ -85,12 +88,12 @@ impl Class<'_> {
             Datum::Char(self.kind),
             self.columns as i16,
             self.checks as i16,
-            self.kind == b'v',
+            matches!(self.kind, b'v' | b'm'),
             self.has_triggers,
             self.has_children,
             false,
             false,
-            true,
+            self.populated,
             Datum::Char(identity),
             self.partition,
             Oid::NONE,
@@ -128,6 +131,7 @@ fn virtual_class(table: &VirtualTable) -> Class<'_> {
         },
         file: 0,
         kind,
+        populated: true,
         persistence: b'p',
         size: (0, -1.0),
         columns: table.columns.len(),
@@ -160,7 +164,12 @@ fn table_class<'a>(catalog: &Catalog, table: &'a TableDef, state: &dyn SystemSta
             true => 0,
             false => table.file.0,
         },
-        kind: if table.is_partitioned() { b'p' } else { b'r' },
+        kind: match table.is_partitioned() {
+            true => b'p',
+            false if table.is_materialized() => b'm',
+            false => b'r',
+        },
+        populated: !table.is_unpopulated(),
         persistence: persistence(table),
         size: state.relation_size(table.oid),
         columns: table.columns.len(),
@@ -189,7 +198,10 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
         name: &index.name,
         schema: index.schema,
         owner: table.map_or(builtin::SUPERUSER, |t| t.owner),
-        access_method: builtin::BTREE_AM,
+        access_method: match index.terms.method {
+            IndexMethod::Btree => builtin::BTREE_AM,
+            IndexMethod::Hash => builtin::HASH_AM,
+        },
         file: match table.is_some_and(|t| t.is_partitioned()) {
             true => 0,
             false => index.file.0,
@@ -198,6 +210,7 @@ fn index_class<'a>(catalog: &Catalog, index: &'a IndexDef, state: &dyn SystemSta
             true => b'I',
             false => b'i',
         },
+        populated: true,
         persistence: table.map_or(b'p', |t| persistence(t)),
         size: state.relation_size(index.oid),
         columns: index.columns.len() + index.terms.include.len(),
@@ -229,6 +242,7 @@ fn sequence_class<'a>(catalog: &Catalog, sequence: &'a SequenceDef) -> Class<'a>
         access_method: Oid::NONE,
         file: sequence.file.0,
         kind: b'S',
+        populated: true,
         persistence: persistence_in(catalog, sequence.schema),
         size: (1, 1.0),
         columns: SEQUENCE_COLUMNS.len(),
@@ -253,6 +267,7 @@ fn view_class<'a>(catalog: &Catalog, view: &'a ViewDef) -> Class<'a> {
         access_method: Oid::NONE,
         file: 0,
         kind: b'v',
+        populated: true,
         persistence: if temporary {
             b't'
         } else {
@@ -285,6 +300,7 @@ fn composite_class(def: &TypeDef) -> Option<Class<'_>> {
         access_method: Oid::NONE,
         file: 0,
         kind: b'c',
+        populated: true,
         persistence: b'p',
         size: (0, -1.0),
         columns: fields.len(),
@@ -336,7 +352,7 @@ pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
 
 /// Users' views, each a rule that stands for its rows.
 pub(super) fn pg_rewrite(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let rule = |view: &Arc<ViewDef>| {
+    let rule = |view: Arc<ViewDef>| {
         row![
             definition::rule_oid(view.oid),
             "_RETURN",
@@ -348,7 +364,7 @@ pub(super) fn pg_rewrite(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             "<>",
         ]
     };
-    catalog.views().into_iter().map(rule).collect()
+    catalog.rules().into_iter().map(rule).collect()
 }
 
 /// The columns of a sequence read as a table.
@@ -618,12 +634,16 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let row_of = |index: &IndexDef| {
         let table = catalog.table(index.table)?;
         let columns = || {
-            index.keys().map(|(key, expr)| match expr {
-                Some(expr) => (key, None, expr.ty.oid),
-                None => {
-                    let column = table.column(key.attnum);
-                    (key, column.collation.as_deref(), column.ty.oid)
-                }
+            index.keys().enumerate().map(|(place, (key, expr))| {
+                let (collation, class) = index.terms.words_of(place);
+                let (own, ty) = match expr {
+                    Some(expr) => (None, expr.ty.oid),
+                    None => {
+                        let column = table.column(key.attnum);
+                        (column.collation.as_deref(), column.ty.oid)
+                    }
+                };
+                (key, collation.or(own), ty, class)
             })
         };
         let vector = |element, items| Datum::array(Array::vector(element, items));
@@ -633,10 +653,10 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             .chain(included)
             .collect();
         let collations = columns()
-            .map(|(_, collation, ty)| collation_oid(collation, ty).into())
+            .map(|(_, collation, ty, _)| collation_oid(collation, ty).into())
             .collect();
         let classes = columns()
-            .map(|(_, _, ty)| operator_class::default_for(ty).into())
+            .map(|(_, _, ty, class)| operator_class::class_of(class.unwrap_or(""), ty).into())
             .collect();
         let options = columns()
             .map(|(key, ..)| (i16::from(key.descending) | i16::from(key.nulls_first) << 1).into())

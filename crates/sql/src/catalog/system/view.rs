@@ -32,7 +32,11 @@ pub(super) fn pg_tables(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             false,
         ]
     });
-    let tables = catalog.tables().into_iter().map(|t| {
+    let plain = catalog
+        .tables()
+        .into_iter()
+        .filter(|t| !t.is_materialized());
+    let tables = plain.map(|t| {
         let references = catalog
             .constraints_of(t.oid)
             .iter()
@@ -90,6 +94,26 @@ pub(super) fn pg_views(catalog: &Catalog, state: &dyn SystemState) -> Rows {
             ]
         })
         .chain(own)
+        .collect()
+}
+
+pub(super) fn pg_matviews(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let row_of = |t: &TableDef| {
+        let view = t.as_view()?;
+        Some(row![
+            schema_name(catalog, t.schema),
+            t.name.as_str(),
+            role_name(catalog, t.owner),
+            Datum::Null,
+            !catalog.indexes_of(t.oid).is_empty(),
+            !t.is_unpopulated(),
+            state.view_definition(&view),
+        ])
+    };
+    catalog
+        .tables()
+        .into_iter()
+        .filter_map(|t| row_of(t))
         .collect()
 }
 

@@ -26,7 +26,7 @@ relations! {
         transactionid: XID, classid: OID, objid: OID, objsubid: INT2, virtualtransaction: TEXT,
         pid: INT4, mode: TEXT, granted: BOOL, fastpath: BOOL, waitstart: TIMESTAMPTZ,
     }
-    12038 pg_matviews {
+    12038 pg_matviews in view {
         schemaname: NAME, matviewname: NAME, matviewowner: NAME, tablespace: NAME, hasindexes: BOOL,
         ispopulated: BOOL, definition: TEXT,
     }

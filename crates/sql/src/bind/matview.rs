@@ -1,0 +1,206 @@
+//! Materialized views: tables that keep the rows of a query. A table's definition then holds that query as a view's does.
+
+use std::sync::Arc;
+
+use throng_types::error::state;
+use throng_types::{Error, Oid, Result};
+
+use super::table::no_position;
+use super::view::{stored_context, stored_query};
+use super::{BindContext, Binder};
+use crate::catalog::acl::right;
+use crate::catalog::{Catalog, Materialized, Relation, TableDef, ViewColumn};
+use crate::command::{Ddl, NewColumn};
+use crate::func::EvalContext;
+use crate::parse::ast::{self, AlterAction};
+use crate::query::{BoundQuery, QueryKind};
+
+/// The query whose rows a materialized view keeps, bound as its owner would run it.
+pub fn materialized_query(
+    table: &TableDef,
+    catalog: &Catalog,
+    eval: EvalContext<'_>,
+) -> Result<BoundQuery> {
+    let Some(materialized) = &table.materialized else {
+        return Err(Error::internal("a table that keeps no query's rows"));
+    };
+    let ctx = BindContext {
+        user: table.owner,
+        ..stored_context(catalog, eval)
+    };
+    let bound = stored_query(&mut Binder::new(&ctx), &materialized.query)?;
+    let QueryKind::Select(query) = &bound.kind else {
+        return Err(Error::internal("a view that is no query"));
+    };
+    let same = query
+        .columns()
+        .iter()
+        .map(|c| c.ty)
+        .eq(table.live_columns().map(|(_, c)| c.ty));
+    match same {
+        true => Ok(bound),
+        false => {
+            let message = format!(
+                "the columns of materialized view \"{}\" are not what they were",
+                table.name
+            );
+            Err(Error::new(state::UNDEFINED_COLUMN, message))
+        }
+    }
+}
+
+fn wrong_object(message: String) -> Error {
+    Error::new(state::WRONG_OBJECT_TYPE, message)
+}
+
+/// The refusal of what is only done to tables.
+pub(super) fn not_for_materialized(message: String) -> Error {
+    wrong_object(message).detail("This operation is not supported for materialized views.")
+}
+
+impl Binder<'_> {
+    /// 0A000 for what the query of a materialized view must not be, before it is bound.
+    pub(super) fn may_be_materialized(&self, query: &ast::Query) -> Result<()> {
+        let writes = |cte: &ast::Cte| !matches!(cte.statement, ast::Statement::Query(_));
+        if query.with.iter().any(writes) {
+            let message = "materialized views must not use data-modifying statements in WITH";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        Ok(())
+    }
+
+    /// What the definition of a materialized view with these columns keeps of its query.
+    pub(super) fn materialized(
+        &mut self,
+        ast: &ast::CreateTable,
+        of: &ast::CreateTableAs,
+        columns: &[NewColumn],
+    ) -> Result<Materialized> {
+        let columns: Vec<ViewColumn> = columns
+            .iter()
+            .map(|c| ViewColumn {
+                name: c.def.name.clone(),
+                ty: c.def.ty,
+            })
+            .collect();
+        let mut binder = Binder::new(self.ctx);
+        let (query, uses) = binder.kept_query(&of.query, &columns)?;
+        if uses.iter().any(|used| self.is_temporary(used.object)) {
+            let message = "materialized views must not use temporary tables or views";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        if ast.persistence == crate::catalog::Persistence::Unlogged {
+            let message = "materialized views cannot be unlogged";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        Ok(Materialized {
+            query,
+            uses,
+            populated: of.with_data,
+        })
+    }
+
+    pub(super) fn refresh(
+        &mut self,
+        name: &ast::Name,
+        concurrently: bool,
+        with_data: bool,
+    ) -> Result<Ddl> {
+        let relation = self.relation(name).map_err(no_position)?;
+        let Relation::Table(table) = &relation else {
+            let message = format!("\"{}\" is not a table or materialized view", name.last());
+            return Err(wrong_object(message));
+        };
+        super::privilege::any_right(self.catalog(), self.user, &relation, right::MAINTAIN)?;
+        let refused = |message: &str| Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        let Some(materialized) = &table.materialized else {
+            return refused(&format!("\"{}\" is not a materialized view", table.name));
+        };
+        if concurrently && !materialized.populated {
+            return refused(
+                "CONCURRENTLY cannot be used when the materialized view is not populated",
+            );
+        }
+        if concurrently && !with_data {
+            let message = "CONCURRENTLY and WITH NO DATA options cannot be used together";
+            return Err(Error::new(state::SYNTAX_ERROR, message));
+        }
+        if concurrently {
+            self.must_have_key(table)?;
+        }
+        Ok(Ddl::RefreshMaterialized {
+            table: table.oid,
+            concurrently,
+            with_data,
+        })
+    }
+
+    /// 55000 without a unique index by which rows are told apart.
+    fn must_have_key(&self, table: &TableDef) -> Result<()> {
+        let mut indexes = self.catalog().indexes_of(table.oid).iter();
+        if indexes.any(|index| index.unique && index.is_plain()) {
+            return Ok(());
+        }
+        let schema = self.schema_name(table.schema).unwrap_or_default();
+        let (schema, name) = (
+            crate::parse::quote_ident(&schema),
+            crate::parse::quote_ident(&table.name),
+        );
+        let message = format!("cannot refresh materialized view \"{schema}.{name}\" concurrently");
+        Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+            .hint("Create a unique index with no WHERE clause on one or more columns of the materialized view."))
+    }
+
+    pub(super) fn is_temporary(&self, relation: Oid) -> bool {
+        let relation = self.catalog().relation(relation);
+        let schema = relation.and_then(|r| self.catalog().schema(r.schema()));
+        schema.is_some_and(|s| s.name.starts_with(crate::catalog::TEMPORARY_PREFIX))
+    }
+
+    /// 42809 for what ALTER TABLE does not do to a materialized view.
+    pub(super) fn may_alter(&self, table: &Arc<TableDef>, action: &AlterAction) -> Result<()> {
+        if !table.is_materialized() {
+            return Ok(());
+        }
+        let Some(what) = refused_action(action) else {
+            return Ok(());
+        };
+        Err(not_for_materialized(format!(
+            "ALTER action {what} cannot be performed on relation \"{}\"",
+            table.name
+        )))
+    }
+}
+
+/// What an action is called that materialized views do not have.
+fn refused_action(action: &AlterAction) -> Option<&'static str> {
+    Some(match action {
+        AlterAction::Inherit(_) => "INHERIT",
+        AlterAction::NoInherit(_) => "NO INHERIT",
+        AlterAction::AddColumn { .. } => "ADD COLUMN",
+        AlterAction::DropColumn { .. } => "DROP COLUMN",
+        AlterAction::SetDefault {
+            default: Some(_), ..
+        } => "ALTER COLUMN ... SET DEFAULT",
+        AlterAction::SetDefault { default: None, .. } => "ALTER COLUMN ... DROP DEFAULT",
+        AlterAction::SetNotNull(_) => "ALTER COLUMN ... SET NOT NULL",
+        AlterAction::DropNotNull(_) => "ALTER COLUMN ... DROP NOT NULL",
+        AlterAction::SetType { .. } => "ALTER COLUMN ... SET DATA TYPE",
+        AlterAction::AddIdentity { .. } => "ALTER COLUMN ... ADD IDENTITY",
+        AlterAction::SetIdentity { .. } => "ALTER COLUMN ... SET",
+        AlterAction::DropIdentity { .. } => "ALTER COLUMN ... DROP IDENTITY",
+        AlterAction::SetExpression { .. } => "ALTER COLUMN ... SET EXPRESSION",
+        AlterAction::DropExpression { .. } => "ALTER COLUMN ... DROP EXPRESSION",
+        AlterAction::AddConstraint(_) => "ADD CONSTRAINT",
+        AlterAction::DropConstraint { .. } => "DROP CONSTRAINT",
+        AlterAction::ValidateConstraint(_) => "VALIDATE CONSTRAINT",
+        AlterAction::AlterConstraint { .. } => "ALTER CONSTRAINT",
+        AlterAction::SetLogged(true) => "SET LOGGED",
+        AlterAction::SetLogged(false) => "SET UNLOGGED",
+        AlterAction::SetOptions(_)
+        | AlterAction::ResetOptions(_)
+        | AlterAction::OwnerTo(_)
+        | AlterAction::ClusterOn(_)
+        | AlterAction::Nothing => return None,
+    })
+}
