@@ -7,8 +7,9 @@ use throng_types::{Error, Oid, SqlType, Xid};
 
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
-    Lineage, Persistence, Relation, RoutineDef, RoutineKind, TypeDef, ViewDef,
+    CheckOption, ColumnDef, Deferral, Enabled, FkAction, Generated, Identity, IndexColumn,
+    IndexTerms, Lineage, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef,
+    ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -212,6 +213,11 @@ pub enum Ddl {
         target: Target,
         attributes: Box<RoutineAttributes>,
     },
+    /// `old`: what it takes the place of, whose oid it has.
+    CreateTrigger {
+        def: Box<TriggerDef>,
+        old: Option<Arc<TriggerDef>>,
+    },
     /// The definition without its oids.
     CreateDomain(TypeDef),
     AlterDomain(AlterDomain),
@@ -293,6 +299,7 @@ impl Ddl {
                 RoutineKind::Procedure => "CREATE PROCEDURE".into(),
             },
             Ddl::AlterRoutine { target, .. } => of("ALTER", target),
+            Ddl::CreateTrigger { .. } => "CREATE TRIGGER".into(),
             Ddl::CreateDomain(_) => "CREATE DOMAIN".into(),
             Ddl::AlterDomain(_) => "ALTER DOMAIN".into(),
             Ddl::CreateComposite(_) => "CREATE TYPE".into(),
@@ -438,6 +445,7 @@ pub enum TargetKind {
     ViewColumn(u16),
     /// As it was called.
     Routine(RoutineWord),
+    Trigger,
 }
 
 impl TargetKind {
@@ -454,6 +462,7 @@ impl TargetKind {
             TargetKind::Type => "TYPE",
             TargetKind::Domain => "DOMAIN",
             TargetKind::View => "VIEW",
+            TargetKind::Trigger => "TRIGGER",
             TargetKind::Routine(RoutineWord::Function) => "FUNCTION",
             TargetKind::Routine(RoutineWord::Procedure) => "PROCEDURE",
             TargetKind::Routine(RoutineWord::Routine) => "ROUTINE",
@@ -648,8 +657,18 @@ pub enum AlterTable {
     NoInherit(Oid),
     /// The index to cluster by from now on, or none.
     ClusterOn(Option<Oid>),
+    EnableTriggers(EnableTriggers),
     /// Accepted where it changes nothing a client can see (`SET STATISTICS`).
     Nothing,
+}
+
+#[derive(Clone, Debug)]
+pub struct EnableTriggers {
+    /// None: all of them.
+    pub name: Option<String>,
+    pub enabled: Enabled,
+    /// Not in the table's partitions.
+    pub only: bool,
 }
 
 /// ALTER DOMAIN: what it is now; new constraints have no oids yet.

@@ -121,6 +121,7 @@ impl DdlHost for Host<'_> {
 fn strength(ddl: &Ddl) -> LockMode {
     let of = |action: &AlterTable| match action {
         AlterTable::ValidateConstraint { .. } => LockMode::ShareUpdateExclusive,
+        AlterTable::EnableTriggers(_) => LockMode::ShareRowExclusive,
         AlterTable::AddConstraint(new)
             if matches!(new.kind, NewConstraintKind::ForeignKey { .. }) =>
         {
@@ -130,6 +131,7 @@ fn strength(ddl: &Ddl) -> LockMode {
     };
     match ddl {
         Ddl::AlterTable { actions, .. } => actions.iter().map(of).max(),
+        Ddl::CreateTrigger { .. } => Some(LockMode::ShareRowExclusive),
         // Whose rows are looked at: nobody writes them meanwhile.
         Ddl::DetachPartition { .. } => Some(LockMode::Share),
         _ => None,
@@ -147,10 +149,17 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
         | TargetKind::Sequence => Some(oid),
         TargetKind::Index => catalog.index(oid).map(|index| index.table),
         TargetKind::Constraint => catalog.constraint(oid).map(|constraint| constraint.table),
+        TargetKind::Trigger => catalog.trigger(oid).map(|trigger| trigger.table),
         _ => None,
     };
     let tables = match ddl {
         Ddl::CreateIndex(create) => return vec![(create.table, LockMode::Share)],
+        Ddl::CreateTrigger { def, .. } => {
+            let other = def.constraint.and_then(|c| c.other).into_iter();
+            let mut locks: Vec<_> = other.map(|oid| (oid, LockMode::AccessShare)).collect();
+            locks.push((def.table, LockMode::ShareRowExclusive));
+            return locks;
+        }
         Ddl::CreateView(create) => {
             // What it reads must stay as it is; the view it replaces is nobody else's to change.
             let over = create.view.uses.iter().map(|used| used.object);
@@ -302,6 +311,7 @@ fn row_locks(changes: &[Change], before: &Catalog, edited: &Catalog) -> Vec<Lock
                 (Some(Object::Schema(_)), _) => row(class::NAMESPACE, *oid),
                 (Some(Object::Database(_)), _) => row(class::DATABASE, *oid),
                 (Some(Object::Routine(_)), _) => row(class::PROCEDURE, *oid),
+                (Some(Object::Trigger(_)), _) => row(class::TRIGGER, *oid),
                 _ => None,
             }
         })

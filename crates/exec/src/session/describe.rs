@@ -128,11 +128,17 @@ impl SessionHost<'_> {
                 let arg = def.and_then(|def| def.args.get(place));
                 arg.and_then(|a| a.default.clone()).into()
             }
-            // There are no rules, triggers or extended statistics.
-            "pg_get_ruledef"
-            | "pg_get_triggerdef"
-            | "pg_get_statisticsobjdef"
-            | "pg_get_statisticsobjdef_columns" => Datum::Null,
+            "pg_get_triggerdef" => {
+                let pretty = args.get(1).is_some_and(Datum::is_true);
+                match self.catalog.trigger(oid(&args[0])) {
+                    Some(trigger) => self.trigger_definition(trigger, pretty)?.into(),
+                    None => Datum::Null,
+                }
+            }
+            // There are no rules or extended statistics.
+            "pg_get_ruledef" | "pg_get_statisticsobjdef" | "pg_get_statisticsobjdef_columns" => {
+                Datum::Null
+            }
             other => return Err(Error::unsupported(format!("function {other}()")).into()),
         })
     }

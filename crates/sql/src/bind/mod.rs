@@ -41,6 +41,7 @@ mod routine_change;
 mod scope;
 mod select;
 mod table;
+mod trigger;
 mod updatable;
 mod utility;
 mod view;
@@ -90,6 +91,7 @@ pub use kept::{Kept, kept_again, kept_shown};
 pub use routine::signature as routine_signature;
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
 pub(crate) use routine_call::row_columns;
+pub use trigger::{SUPPRESS, trigger_condition, trigger_condition_again, trigger_condition_shown};
 pub(crate) use view::stored_context;
 pub use view::{rewritten, updatable_columns, view_definition};
 
@@ -406,7 +408,10 @@ impl<'a> Binder<'a> {
             | S::ReassignOwned { .. }
             | S::DropOwned { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
-            S::CreateTrigger { .. } => Err(Error::unsupported("CREATE TRIGGER")),
+            S::Trigger(statement) => {
+                let ddl = self.trigger_statement(statement)?;
+                Ok(BoundStatement::Ddl(Box::new(ddl)))
+            }
             _ => self
                 .utility(statement)
                 .map(|c| BoundStatement::Command(Box::new(c))),

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 
 mod routine;
+pub mod trigger;
+
+pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
 
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
 
@@ -804,6 +807,7 @@ objects! {
     Privileges(PrivilegesDef) = "privileges";
     DefaultPrivileges(DefaultPrivilegesDef) = "default_privileges";
     Membership(MembershipDef) = "membership";
+    Trigger(TriggerDef) = "trigger";
 }
 
 impl TableDef {

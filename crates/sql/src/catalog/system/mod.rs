@@ -21,6 +21,7 @@ mod role;
 pub mod routine;
 #[cfg(test)]
 mod tests;
+pub mod trigger;
 mod types;
 pub mod user_routine;
 mod view;
