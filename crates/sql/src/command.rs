@@ -1,15 +1,16 @@
 //! Bound statements: what the executor is handed. Data statements are [`BoundQuery`]s; definitions
 //! are [`Ddl`]; the rest are [`Command`]s.
 
+mod trigger;
+
 use std::sync::Arc;
 
 use throng_types::{Error, Oid, SqlType, Xid};
 
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
-    CheckOption, ColumnDef, Deferral, Enabled, FkAction, Generated, Identity, IndexColumn,
-    IndexTerms, Lineage, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef,
-    ViewDef,
+    CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
+    Lineage, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef, ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -311,6 +312,7 @@ impl Ddl {
 }
 
 pub use crate::parse::ast::{EnumChange, RoutineWord};
+pub use trigger::EnableTriggers;
 
 /// What was said of a function; the rest keeps its value or default.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -660,15 +662,6 @@ pub enum AlterTable {
     EnableTriggers(EnableTriggers),
     /// Accepted where it changes nothing a client can see (`SET STATISTICS`).
     Nothing,
-}
-
-#[derive(Clone, Debug)]
-pub struct EnableTriggers {
-    /// None: all of them.
-    pub name: Option<String>,
-    pub enabled: Enabled,
-    /// Not in the table's partitions.
-    pub only: bool,
 }
 
 /// ALTER DOMAIN: what it is now; new constraints have no oids yet.

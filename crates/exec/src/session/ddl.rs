@@ -349,7 +349,10 @@ impl Session {
         if let Some(what) = ddl.concurrently() {
             self.must_be_outside_block(what)?;
         }
-        let (rows, notices) = self.define(&ddl).await?;
+        let (rows, notices) = match &ddl {
+            Ddl::Truncate { .. } => self.truncate(&ddl).await?,
+            ddl => self.define(ddl).await?,
+        };
         self.command_values.clear();
         self.notices(notices, client);
         let tag = match rows {

@@ -63,6 +63,7 @@ impl SessionHost<'_> {
                     Some("pg_constraint") => builtin::class::CONSTRAINT,
                     Some("pg_type") => builtin::class::TYPE,
                     Some("pg_proc") => builtin::class::PROCEDURE,
+                    Some("pg_trigger") => builtin::class::TRIGGER,
                     Some(_) => return Ok(Datum::Null),
                 };
                 self.comment(class, oid(&args[0]), 0)
@@ -314,6 +315,10 @@ impl SessionHost<'_> {
         };
         if let Some(text) = domain::constraint_definition(self.catalog, constraint, &shown) {
             return text.into();
+        }
+        let trigger = self.catalog.trigger(constraint);
+        if let Some(of_trigger) = trigger.and_then(|trigger| trigger.constraint) {
+            return format!("TRIGGER{}", of_trigger.deferral.sql()).into();
         }
         if let Some(def) = self.catalog.constraint(constraint) {
             let name_of = |table: Oid| self.relation_name(table).unwrap_or_default();

@@ -131,7 +131,11 @@ impl Session {
         ran
     }
 
-    async fn run_body(&self, request: &CallRequest, caller: &Snapshot) -> Result<CallResult> {
+    pub(super) async fn run_body(
+        &self,
+        request: &CallRequest,
+        caller: &Snapshot,
+    ) -> Result<CallResult> {
         let def = &request.def;
         let mut at = 0;
         loop {

@@ -195,6 +195,18 @@ async fn run_one(
 ) -> Result<u64> {
     let plan = execution.plan().clone();
     let (count, keys) = match &execution.current(&plan).node {
+        Node::Insert(node) if !node.table.has_rows() => {
+            let count = trigger::instead::insert(execution, node, cx, returning).await?;
+            (count, Vec::new())
+        }
+        Node::Update(node) if !node.table.has_rows() => {
+            let count = trigger::instead::update(execution, node, cx, returning).await?;
+            (count, Vec::new())
+        }
+        Node::Delete(node) if !node.table.has_rows() => {
+            let count = trigger::instead::delete(execution, node, cx, returning).await?;
+            (count, Vec::new())
+        }
         Node::Insert(node) => match &node.routing {
             Some(routing) => partition::insert(execution, node, routing, cx, returning).await?,
             None => one(insert(execution, node, cx, returning).await?),

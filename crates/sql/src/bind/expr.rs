@@ -65,6 +65,7 @@ impl Binder<'_> {
             Node::Bits(..) => Err(Error::unsupported("type bit").position(pos + 1)),
             Node::Param(n) => self.param(*n, pos),
             Node::Column(parts) => self.column(parts, pos, scope),
+            Node::Star(parts) if !parts.is_empty() => self.named_row(parts, pos, scope),
             Node::Star(_) => Err(Error::new(
                 state::SYNTAX_ERROR,
                 "row expansion via \"*\" is not supported here",

@@ -44,7 +44,7 @@ struct Condition {
 }
 
 /// The columns of a table or view, as one table has them.
-fn columns_of(relation: &Relation) -> Option<Arc<TableDef>> {
+pub(super) fn columns_of(relation: &Relation) -> Option<Arc<TableDef>> {
     match relation {
         Relation::Table(table) => Some(table.clone()),
         Relation::View(view) => {
@@ -182,6 +182,11 @@ impl Binder<'_> {
             && let Some(other) = self.catalog().relation(other)
         {
             any_right(self.catalog(), self.user, &other, right::TRIGGER)?;
+        }
+        if create.fires & fires::ROW != 0 && create.fires & fires::TRUNCATE != 0 {
+            return Err(unsupported(
+                "TRUNCATE FOR EACH ROW triggers are not supported",
+            ));
         }
         check_instead_of(create)?;
         let (old_table, new_table) = self.transition_names(create, &relation)?;
@@ -439,7 +444,13 @@ impl Binder<'_> {
         let mut named = self.routines_named(name).into_iter().map(|(_, def)| def);
         let (function, ret) = match named.find(none) {
             Some(def) => {
-                self.may_execute(&def)?;
+                let rights = self
+                    .catalog()
+                    .routine_rights(self.user, &def, right::EXECUTE);
+                if rights == 0 {
+                    let message = format!("permission denied for function {name}");
+                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
+                }
                 (def.oid, def.ret)
             }
             None => {
@@ -531,7 +542,11 @@ impl Binder<'_> {
             return Err(Error::new(state::UNDEFINED_OBJECT, message));
         };
         let owner = relation.owner(self.catalog());
-        self.must_own(owner, relation.privilege_name(), relation.name())?;
+        let what = match statement.change {
+            TriggerChange::Rename(_) => relation.privilege_name(),
+            _ => "relation",
+        };
+        self.must_own(owner, what, relation.name())?;
         let target = Target {
             kind: TargetKind::Trigger,
             oid: trigger.oid,

@@ -815,6 +815,10 @@ impl TableDef {
     pub fn is_partitioned(&self) -> bool {
         self.partitioned.is_some()
     }
+    /// Whether it is a table's, and not a view's columns as a table would have them.
+    pub fn has_rows(&self) -> bool {
+        self.file != FileId(0)
+    }
     /// Columns that are no table's, to bind over.
     pub fn of_columns(columns: Vec<ColumnDef>) -> TableDef {
         TableDef {

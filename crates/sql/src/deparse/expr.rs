@@ -289,6 +289,10 @@ impl Writer<'_> {
                 self.expr(index);
                 self.push("]");
             }
+            Expr::Row(items, _) if let Some(name) = self.whole_row(items) => {
+                self.ident(&name);
+                self.push(".*");
+            }
             Expr::Row(items, _) => {
                 self.push("ROW(");
                 self.list(items);

@@ -124,6 +124,7 @@ fn over_rows(expr: &Expr, table: &TableDef, rows: &[(RelId, &str)], style: &Styl
         rel: *rel,
         name: (*name).to_owned(),
         columns: table.columns.iter().map(|c| c.name.clone()).collect(),
+        is_row: rows.len() > 1,
     });
     let named: Vec<Named> = named.collect();
     let mut writer = Writer {
@@ -168,6 +169,8 @@ struct Named {
     rel: RelId,
     name: String,
     columns: Vec<String>,
+    /// One of the rows of a trigger's condition.
+    is_row: bool,
 }
 
 /// The entries of one query.

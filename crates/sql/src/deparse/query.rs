@@ -493,6 +493,7 @@ impl Writer<'_> {
                     rel: rel.id,
                     name,
                     columns,
+                    is_row: false,
                 });
             }
         }

@@ -31,7 +31,10 @@ impl Parser<'_> {
             let pos = self.pos();
             let event = self.trigger_event(&mut columns)?;
             if when_fires & event != 0 {
-                return Err(self.error("duplicate trigger events specified", pos));
+                let near = self.sql.get(pos as usize..).unwrap_or_default();
+                let near: String = near.chars().take_while(char::is_ascii_alphabetic).collect();
+                let message = format!("duplicate trigger events specified at or near \"{near}\"");
+                return Err(self.error(message, pos));
             }
             when_fires |= event;
             if !self.word("or") {

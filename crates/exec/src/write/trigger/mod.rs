@@ -10,6 +10,7 @@
 //! with the number it had, so that a row which a function has changed under it is told from one that it changed itself.
 
 mod builtin;
+pub mod instead;
 pub mod queue;
 mod statement;
 
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use throng_access::{RowLockMode, TxContext};
 use throng_buffer::retry;
 use throng_sql::bind::{self, BodyResult};
-use throng_sql::catalog::{Enabled, Relation, RoutineDef, TableDef, TriggerDef, fires};
+use throng_sql::catalog::{Enabled, RoutineDef, TableDef, TriggerDef, fires};
 use throng_sql::expr::Expr;
 use throng_sql::query::RelColumn;
 use throng_txn::WaitPolicy;
@@ -122,11 +123,6 @@ impl Triggers {
             [] => Ok(None),
             triggers => Triggers::made(def, triggers, cx),
         }
-    }
-
-    /// Those of a view, whose columns `def` has.
-    pub fn of_view(def: &Arc<TableDef>, cx: &Context<'_>) -> Result<Option<Rc<Triggers>>> {
-        Triggers::of(def, cx)
     }
 
     #[cold]
@@ -603,22 +599,6 @@ pub async fn changed_by_function(
     Err(Error::new(state::TRIGGERED_DATA_CHANGE_VIOLATION, message).hint(
         "Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.",
     ))
-}
-
-/// A view's columns as a table's, for its triggers.
-pub fn table_of_view(relation: &Relation) -> Option<Arc<TableDef>> {
-    let Relation::View(view) = relation else {
-        return None;
-    };
-    let columns = view.columns.iter();
-    let columns = columns.map(|c| throng_sql::catalog::ColumnDef::new(&c.name, c.ty));
-    Some(Arc::new(TableDef {
-        oid: view.oid,
-        schema: view.schema,
-        name: view.name.clone(),
-        owner: view.owner,
-        ..TableDef::of_columns(columns.collect())
-    }))
 }
 
 /// A trigger of a table by its oid.

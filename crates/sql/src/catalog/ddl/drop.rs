@@ -528,6 +528,11 @@ impl Run<'_> {
                 self.touch(table);
                 None
             }
+            Some(Object::Trigger(d)) => {
+                let table = d.table;
+                self.touch(table);
+                None
+            }
             _ => None,
         };
         if let Some(file) = file {
