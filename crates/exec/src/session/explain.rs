@@ -104,6 +104,7 @@ impl Session {
             execution = Some(started.elapsed());
             counters = run.take_counters();
             triggers = self.deferred.triggers.take_counts();
+            triggers.sort_by(|(a, ..), (b, ..)| (a.table, &a.name).cmp(&(b.table, &b.name)));
             if planned.tag != StatementTag::Select
                 && let Some(top) = counters
                     .as_mut()

@@ -131,7 +131,7 @@ impl Session {
         ran
     }
 
-    pub(super) async fn run_body(
+    async fn run_body(
         &self,
         request: &CallRequest,
         caller: &Snapshot,

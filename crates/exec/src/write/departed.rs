@@ -453,6 +453,8 @@ impl<'t> Matching<'t> {
                         self.take(RowRef { tid, root }, &bytes)?;
                     }
                 }
+                // They are taken from the end.
+                self.found.reverse();
                 cx.env.cancel.check()?;
                 continue;
             }
@@ -477,6 +479,7 @@ impl<'t> Matching<'t> {
                     batch.row(i),
                 )?;
             }
+            self.found.reverse();
             cx.env.cancel.check()?;
         }
     }

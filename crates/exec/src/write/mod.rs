@@ -375,7 +375,7 @@ async fn insert(
     let target = Target::of(&node.table, cx)?;
     let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
     let computed = !node.generated.is_empty();
-    let (events, set) = (insert_events(node), updated_by(node));
+    let (events, set) = (insert_events(node), updated_by(node, &target));
     let named = Named::begin(target.triggers.as_ref(), events, &set, cx).await?;
     let mut row = Row::new();
     let mut count = 0;
@@ -453,9 +453,12 @@ fn insert_events(node: &InsertNode) -> &'static [i16] {
     }
 }
 
-/// The columns that an INSERT's DO UPDATE sets.
-fn updated_by(node: &InsertNode) -> Vec<u16> {
-    set_by(node).collect()
+/// The columns that an INSERT's DO UPDATE sets, where triggers ask for them.
+fn updated_by(node: &InsertNode, target: &Target) -> Vec<u16> {
+    match target.triggers {
+        Some(_) => set_by(node).collect(),
+        None => Vec::new(),
+    }
 }
 
 /// Appends what a new row's system columns are, in the order of [`throng_sql::plan::NEW_SYSTEM`]. `locked`: this
@@ -530,7 +533,7 @@ async fn update_conflicting(
     let Some(mut new) = new else {
         return Ok(Conflicting::Skipped);
     };
-    let set = updated_by(node);
+    let set = updated_by(node, target);
     let updated = Updated {
         set: &set,
         columns: None,

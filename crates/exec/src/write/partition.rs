@@ -532,10 +532,13 @@ async fn update_conflicting(
     let Some(mut new) = new else {
         return Ok(Conflicting::Skipped);
     };
-    let set: Vec<u16> = set_by(node).collect();
-    let columns: Vec<u16> = (0..width)
-        .map(|top| leaf.attnum_of_top(top).unwrap_or(0))
-        .collect();
+    let (set, columns): (Vec<u16>, Vec<u16>) = match place.target.triggers {
+        Some(_) => {
+            let of_leaf = |top| leaf.attnum_of_top(top).unwrap_or(0);
+            (set_by(node).collect(), (0..width).map(of_leaf).collect())
+        }
+        None => (Vec::new(), Vec::new()),
+    };
     let updated = Updated {
         set: &set,
         columns: Some(&columns),

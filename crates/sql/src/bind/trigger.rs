@@ -412,10 +412,9 @@ impl Binder<'_> {
             check_reference(create, table, (*rel == bound.new, *attnum))
                 .map_err(|e| super::at(e, *at))?;
         }
-        let mut columns: Vec<u16> = Vec::new();
-        bound
-            .expr
-            .for_each_var(&mut |var| columns.extend(u16::try_from(var.column).ok()));
+        // A whole row is whatever columns there are.
+        let named = seen.iter().filter(|(_, attnum, _)| *attnum > 0);
+        let mut columns: Vec<u16> = named.map(|(_, attnum, _)| *attnum as u16).collect();
         columns.sort_unstable();
         columns.dedup();
         let mut text = kept_text(&bound, table, self.catalog(), self.ctx.eval);

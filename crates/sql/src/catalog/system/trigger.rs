@@ -224,9 +224,9 @@ fn seen<'a>(catalog: &'a Catalog, state: &dyn SystemState) -> Vec<(&'a TriggerDe
 
 pub(super) fn triggers(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let mut rows = Rows::new();
-    let path = [builtin::PG_CATALOG, builtin::PUBLIC];
     let reader = state.current_user();
     for (trigger, relation) in seen(catalog, state) {
+        let path = [builtin::PG_CATALOG, builtin::PUBLIC, relation.schema()];
         // Standard SQL knows no TRUNCATE.
         for (event, word) in &EVENTS[..3] {
             if !trigger.is_on(*event) {
