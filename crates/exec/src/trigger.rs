@@ -40,6 +40,15 @@ pub struct TriggerCall {
     pub new: Option<Row>,
     /// What the trigger's definition passes on.
     pub args: Vec<String>,
+    /// What the function's SQL may name as tables: the rows that the statement has changed.
+    pub transitions: Vec<Transition>,
+}
+
+/// A transition table, whose columns are those of the trigger's table.
+#[derive(Debug, Clone)]
+pub struct Transition {
+    pub name: String,
+    pub rows: Arc<[Row]>,
 }
 
 impl TriggerCall {

@@ -1,6 +1,8 @@
 //! Bound statements: what the executor is handed. Data statements are [`BoundQuery`]s; definitions
 //! are [`Ddl`]; the rest are [`Command`]s.
 
+mod trigger;
+
 use std::sync::Arc;
 
 use throng_types::{Error, Oid, SqlType, Xid};
@@ -8,7 +10,7 @@ use throng_types::{Error, Oid, SqlType, Xid};
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
     CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
-    Lineage, Materialized, Persistence, Relation, RoutineDef, RoutineKind, TypeDef, ViewDef,
+    Lineage, Materialized, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef, ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -218,6 +220,11 @@ pub enum Ddl {
         target: Target,
         attributes: Box<RoutineAttributes>,
     },
+    /// `old`: what it takes the place of, whose oid it has.
+    CreateTrigger {
+        def: Box<TriggerDef>,
+        old: Option<Arc<TriggerDef>>,
+    },
     /// The definition without its oids.
     CreateDomain(TypeDef),
     AlterDomain(AlterDomain),
@@ -303,6 +310,7 @@ impl Ddl {
                 RoutineKind::Procedure => "CREATE PROCEDURE".into(),
             },
             Ddl::AlterRoutine { target, .. } => of("ALTER", target),
+            Ddl::CreateTrigger { .. } => "CREATE TRIGGER".into(),
             Ddl::CreateDomain(_) => "CREATE DOMAIN".into(),
             Ddl::AlterDomain(_) => "ALTER DOMAIN".into(),
             Ddl::CreateComposite(_) => "CREATE TYPE".into(),
@@ -314,6 +322,7 @@ impl Ddl {
 }
 
 pub use crate::parse::ast::{EnumChange, RoutineWord};
+pub use trigger::EnableTriggers;
 
 /// What was said of a function; the rest keeps its value or default.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -449,6 +458,7 @@ pub enum TargetKind {
     ViewColumn(u16),
     /// As it was called.
     Routine(RoutineWord),
+    Trigger,
 }
 
 impl TargetKind {
@@ -466,6 +476,7 @@ impl TargetKind {
             TargetKind::Domain => "DOMAIN",
             TargetKind::View => "VIEW",
             TargetKind::MaterializedView => "MATERIALIZED VIEW",
+            TargetKind::Trigger => "TRIGGER",
             TargetKind::Routine(RoutineWord::Function) => "FUNCTION",
             TargetKind::Routine(RoutineWord::Procedure) => "PROCEDURE",
             TargetKind::Routine(RoutineWord::Routine) => "ROUTINE",
@@ -662,6 +673,7 @@ pub enum AlterTable {
     NoInherit(Oid),
     /// The index to cluster by from now on, or none.
     ClusterOn(Option<Oid>),
+    EnableTriggers(EnableTriggers),
     /// Accepted where it changes nothing a client can see (`SET STATISTICS`).
     Nothing,
 }

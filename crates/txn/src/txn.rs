@@ -100,7 +100,10 @@ pub struct Txn {
     isolation: Isolation,
     /// What is written now is stamped with this; 0: not given out yet.
     current: AtomicU64,
+    /// What is written now is stamped with this.
     cid: AtomicU32,
+    /// The highest of them that was given out: the running command's, or that of one which ran inside it.
+    last_cid: AtomicU32,
     /// The one snapshot of REPEATABLE READ and SERIALIZABLE.
     fixed: Mutex<Option<Snapshot>>,
     read_only: bool,
@@ -121,6 +124,7 @@ impl Txn {
             isolation,
             current: AtomicU64::new(0),
             cid: AtomicU32::new(0),
+            last_cid: AtomicU32::new(0),
             fixed: Mutex::new(None),
             read_only: false,
             serial: OnceLock::new(),
@@ -227,13 +231,20 @@ impl Txn {
 
     /// What was written so far is seen from here on. To be called between commands.
     pub fn next_command(&self) -> Result<()> {
-        let cid = self.cid.load(Ordering::Relaxed);
+        let cid = self.last_cid.load(Ordering::Relaxed);
         if cid == u32::MAX - 1 {
             let message = "cannot have more than 2^32-2 commands in a transaction";
             return Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message));
         }
+        self.last_cid.store(cid + 1, Ordering::Relaxed);
         self.cid.store(cid + 1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// A command goes on inside which others ran: what it writes is stamped as what it wrote before. Later commands see what
+    /// both did.
+    pub fn resume_command(&self, cid: Cid) {
+        self.cid.store(cid.0, Ordering::Relaxed);
     }
 
     #[cold]

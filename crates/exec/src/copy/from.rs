@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::TableDef;
+use throng_sql::catalog::{TableDef, fires};
 use throng_sql::command::{CopyFormat, CopyHeader, CopyOptions, CopyVerbosity};
 use throng_sql::expr::Expr;
 use throng_sql::func::Volatility;
@@ -26,9 +26,10 @@ use crate::client::{Client, Format};
 use crate::run::Row;
 use crate::run::context::Env;
 use crate::write::foreign::ForeignKeys;
-use crate::write::partition::Router;
+use crate::write::partition::{Router, must_take};
 use crate::write::row::{check_not_null, violation};
-use crate::write::{Compute, Context, Target};
+use crate::write::trigger::Named;
+use crate::write::{Compute, Context, Target, insert_row};
 
 /// `nextval` is volatile, but what it gives hangs on no table.
 const NEXTVAL: &str = "nextval";
@@ -132,6 +133,8 @@ struct Loading<'a> {
     marked: Vec<usize>,
     stored: u64,
     skipped: u64,
+    /// What triggers the table has for the statement.
+    named: Named,
 }
 
 /// By place in the row.
@@ -169,6 +172,8 @@ impl Load {
             };
             client.copy_in_start(format, plan.columns.len());
         }
+        cx.deferred.triggers.begin();
+        let named = Named::begin_over(&plan.table, &[fires::INSERT], &[], cx).await?;
         let outlets = match &plan.routing {
             Some(_) => Vec::new(),
             None => vec![Outlet::of(&plan.table, &[], cx)?],
@@ -188,6 +193,7 @@ impl Load {
             marked: Vec::new(),
             stored: 0,
             skipped: 0,
+            named,
             plan: &plan,
             cx,
         };
@@ -570,8 +576,12 @@ impl Loading<'_> {
         }
         if let (Some(routing), Some(router)) = (&plan.routing, &mut self.router) {
             let leaf = router.leaf(routing, row, env).await?;
-            self.add_to(leaf, routing, line).await?;
-            return Ok(true);
+            return self.add_to(leaf, routing, line).await;
+        }
+        if let Some(triggers) = self.outlets[0].target.triggers.clone()
+            && !triggers.before_insert(&mut self.row, self.cx).await?
+        {
+            return Ok(false);
         }
         for (at, expr) in &mut self.formulas.generated {
             self.row[*at] = value(expr, &self.row, env).await?;
@@ -584,13 +594,43 @@ impl Loading<'_> {
                 return Err(violation(&plan.table, *of, name, row, env));
             }
         }
-        let Outlet { target, batch, .. } = &mut self.outlets[0];
-        batch.add(row, line, target, self.cx).await?;
-        Ok(true)
+        let row = std::mem::take(&mut self.row);
+        let taken = self.take(0, &row, None, line).await;
+        self.row = row;
+        taken
+    }
+
+    /// Stores a row of an outlet at once where triggers see it, else adds it to the batch, which is then to be stored. `top`: the
+    /// row as the table has it that the statement names, where that is another.
+    async fn take(
+        &mut self,
+        outlet: usize,
+        row: &Row,
+        top: Option<Row>,
+        line: u64,
+    ) -> Result<bool> {
+        let cx = self.cx;
+        self.named
+            .changed(fires::INSERT, None, Some(top.as_ref().unwrap_or(row)))?;
+        let Outlet {
+            target,
+            keys,
+            batch,
+            ..
+        } = &mut self.outlets[outlet];
+        if target.triggers.is_none() {
+            batch.add(row, line, target, cx).await?;
+            return Ok(true);
+        }
+        let tid = insert_row(target, row, cx).await?;
+        keys.inserted(row, tid, cx).await?;
+        target.after_insert(row, tid, cx).await?;
+        self.stored += 1;
+        Ok(false)
     }
 
     /// Adds the row in hand to a leaf's batch.
-    async fn add_to(&mut self, leaf: usize, routing: &Routing, line: u64) -> Result<()> {
+    async fn add_to(&mut self, leaf: usize, routing: &Routing, line: u64) -> Result<bool> {
         let env = self.cx.env;
         let leaf_def = &routing.leaves[leaf];
         let place = match self.places[leaf] {
@@ -601,13 +641,18 @@ impl Loading<'_> {
                 *self.places[leaf].insert(self.outlets.len() - 1)
             }
         };
-        let row = leaf_def.row(&self.row);
-        let Outlet {
-            target,
-            batch,
-            checks,
-            ..
-        } = &mut self.outlets[place];
+        let mut row = leaf_def.row(&self.row);
+        let mut top = None;
+        if let Some(triggers) = self.outlets[place].target.triggers.clone() {
+            if !triggers.before_insert(&mut row, self.cx).await? {
+                return Ok(false);
+            }
+            must_take(&leaf_def.table, &row, env.catalog, self.cx).await?;
+        }
+        if self.named.keeps_rows() {
+            top = Some(leaf_def.row_of_top(&row, self.row.len()));
+        }
+        let checks = &mut self.outlets[place].checks;
         check_not_null(&leaf_def.table, &row, env)?;
         for (name, check) in checks {
             if value(check, &row, env).await? == Datum::Bool(false) {
@@ -619,7 +664,7 @@ impl Loading<'_> {
                 ));
             }
         }
-        batch.add(&row, line, target, self.cx).await
+        self.take(place, &row, top, line).await
     }
 
     fn is_full(&self) -> bool {
@@ -651,6 +696,8 @@ impl Loading<'_> {
             outlet.keys.finish(self.cx).await?;
         }
         self.cx.deferred.end_statement(self.cx).await?;
+        self.named.end(&[], self.cx).await?;
+        self.cx.deferred.triggers.end(self.cx).await?;
         if self.skipped > 0
             && self.plan.notices
             && self.plan.options.verbosity != CopyVerbosity::Silent

@@ -1,6 +1,6 @@
 //! Constraints whose checks wait: SET CONSTRAINTS, and what is due when a transaction ends or a table is changed.
 
-use throng_sql::catalog::{Catalog, ConstraintDef};
+use throng_sql::catalog::Catalog;
 use throng_sql::command::{Ddl, TargetKind};
 use throng_sql::settings::Id;
 use throng_types::error::state;
@@ -41,9 +41,7 @@ impl Session {
             work_mem: self.settings.borrow().int(Id::WorkMem) as usize * 1024,
             deferred: &self.deferred,
         };
-        let is_due = |constraint: &ConstraintDef| {
-            constraints.is_none_or(|list| list.contains(&constraint.oid))
-        };
+        let is_due = |oid: Oid| constraints.is_none_or(|list| list.contains(&oid));
         let depth = transaction.savepoints.len();
         self.deferred.check(is_due, depth, &cx).await
     }
@@ -89,6 +87,12 @@ fn with_parts(named: &[Oid], catalog: &Catalog) -> Vec<Oid> {
     let mut next = 0;
     while let Some(oid) = all.get(next).copied() {
         next += 1;
+        if let Some(trigger) = catalog.trigger(oid) {
+            let children = catalog.children_of(trigger.table).iter();
+            let triggers = children.flat_map(|child| catalog.triggers_of(*child));
+            let parts = triggers.filter(|part| part.parent == Some(oid));
+            all.extend(parts.map(|part| part.oid));
+        }
         let Some(constraint) = catalog.constraint(oid) else {
             continue;
         };

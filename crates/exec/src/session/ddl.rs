@@ -122,6 +122,7 @@ impl DdlHost for Host<'_> {
 fn strength(ddl: &Ddl) -> LockMode {
     let of = |action: &AlterTable| match action {
         AlterTable::ValidateConstraint { .. } => LockMode::ShareUpdateExclusive,
+        AlterTable::EnableTriggers(_) => LockMode::ShareRowExclusive,
         AlterTable::AddConstraint(new)
             if matches!(new.kind, NewConstraintKind::ForeignKey { .. }) =>
         {
@@ -131,6 +132,7 @@ fn strength(ddl: &Ddl) -> LockMode {
     };
     match ddl {
         Ddl::AlterTable { actions, .. } => actions.iter().map(of).max(),
+        Ddl::CreateTrigger { .. } => Some(LockMode::ShareRowExclusive),
         // Whose rows are looked at: nobody writes them meanwhile.
         Ddl::DetachPartition { .. } => Some(LockMode::Share),
         _ => None,
@@ -149,6 +151,7 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
         | TargetKind::Sequence => Some(oid),
         TargetKind::Index => catalog.index(oid).map(|index| index.table),
         TargetKind::Constraint => catalog.constraint(oid).map(|constraint| constraint.table),
+        TargetKind::Trigger => catalog.trigger(oid).map(|trigger| trigger.table),
         _ => None,
     };
     let tables = match ddl {
@@ -166,6 +169,12 @@ fn tables_of(ddl: &Ddl, catalog: &Catalog) -> Vec<(Oid, LockMode)> {
             let of = catalog.rule_of(*table);
             let over = of.iter().flat_map(|view| locks_over(&view.uses, catalog));
             return std::iter::once((*table, mode)).chain(over).collect();
+        }
+        Ddl::CreateTrigger { def, .. } => {
+            let other = def.constraint.and_then(|c| c.other).into_iter();
+            let mut locks: Vec<_> = other.map(|oid| (oid, LockMode::AccessShare)).collect();
+            locks.push((def.table, LockMode::ShareRowExclusive));
+            return locks;
         }
         Ddl::CreateView(create) => {
             // What it reads must stay as it is; the view it replaces is nobody else's to change.
@@ -325,6 +334,7 @@ fn row_locks(changes: &[Change], before: &Catalog, edited: &Catalog) -> Vec<Lock
                 (Some(Object::Schema(_)), _) => row(class::NAMESPACE, *oid),
                 (Some(Object::Database(_)), _) => row(class::DATABASE, *oid),
                 (Some(Object::Routine(_)), _) => row(class::PROCEDURE, *oid),
+                (Some(Object::Trigger(_)), _) => row(class::TRIGGER, *oid),
                 _ => None,
             }
         })
@@ -362,7 +372,10 @@ impl Session {
         if let Some(what) = ddl.concurrently() {
             self.must_be_outside_block(what)?;
         }
-        let (rows, notices) = self.define(&ddl).await?;
+        let (rows, notices) = match &ddl {
+            Ddl::Truncate { .. } => self.truncate(&ddl).await?,
+            ddl => self.define(ddl).await?,
+        };
         self.command_values.clear();
         self.notices(notices, client);
         let tag = match rows {

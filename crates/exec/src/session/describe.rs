@@ -63,6 +63,7 @@ impl SessionHost<'_> {
                     Some("pg_constraint") => builtin::class::CONSTRAINT,
                     Some("pg_type") => builtin::class::TYPE,
                     Some("pg_proc") => builtin::class::PROCEDURE,
+                    Some("pg_trigger") => builtin::class::TRIGGER,
                     Some(_) => return Ok(Datum::Null),
                 };
                 self.comment(class, oid(&args[0]), 0)
@@ -128,11 +129,17 @@ impl SessionHost<'_> {
                 let arg = def.and_then(|def| def.args.get(place));
                 arg.and_then(|a| a.default.clone()).into()
             }
-            // There are no rules, triggers or extended statistics.
-            "pg_get_ruledef"
-            | "pg_get_triggerdef"
-            | "pg_get_statisticsobjdef"
-            | "pg_get_statisticsobjdef_columns" => Datum::Null,
+            "pg_get_triggerdef" => {
+                let pretty = args.get(1).is_some_and(Datum::is_true);
+                match self.catalog.trigger(oid(&args[0])) {
+                    Some(trigger) => self.trigger_definition(trigger, pretty)?.into(),
+                    None => Datum::Null,
+                }
+            }
+            // There are no rules or extended statistics.
+            "pg_get_ruledef" | "pg_get_statisticsobjdef" | "pg_get_statisticsobjdef_columns" => {
+                Datum::Null
+            }
             other => return Err(Error::unsupported(format!("function {other}()")).into()),
         })
     }
@@ -309,6 +316,10 @@ impl SessionHost<'_> {
         };
         if let Some(text) = domain::constraint_definition(self.catalog, constraint, &shown) {
             return text.into();
+        }
+        let trigger = self.catalog.trigger(constraint);
+        if let Some(of_trigger) = trigger.and_then(|trigger| trigger.constraint) {
+            return format!("TRIGGER{}", of_trigger.deferral.sql()).into();
         }
         if let Some(def) = self.catalog.constraint(constraint) {
             let name_of = |table: Oid| self.relation_name(table).unwrap_or_default();

@@ -88,10 +88,12 @@ impl Session {
     ) -> Result<()> {
         let mut counters = None;
         let mut execution = None;
+        let mut triggers = Vec::new();
         if options.analyze {
             let values = std::mem::take(&mut self.command_values);
             let mut run = self.start(planned.clone(), values)?;
             run.execution.count();
+            self.deferred.triggers.count();
             let started = Instant::now();
             let given = {
                 let result_shape = super::query::columns(&planned);
@@ -101,6 +103,8 @@ impl Session {
             };
             execution = Some(started.elapsed());
             counters = run.take_counters();
+            triggers = self.deferred.triggers.take_counts();
+            triggers.sort_by(|(a, ..), (b, ..)| (a.table, &a.name).cmp(&(b.table, &b.name)));
             if planned.tag != StatementTag::Select
                 && let Some(top) = counters
                     .as_mut()
@@ -142,6 +146,24 @@ impl Session {
         write_text(&tree, options, 0, &mut lines);
         if options.summary || options.analyze {
             lines.push(format!("Planning Time: {:.3} ms", millis(planning)));
+        }
+        let mut pairs = triggers.windows(2);
+        let several = pairs.any(|pair| pair[0].0.table != pair[1].0.table);
+        for (def, calls, time) in &triggers {
+            let relation = catalog.relation(def.table);
+            let on = relation.filter(|_| several || options.verbose);
+            let on = on.map(|r| format!(" on {}", quote_ident(r.name())));
+            let name = match (&def.constraint, options.verbose) {
+                (None, _) => format!(" {}", quote_ident(&def.name)),
+                (Some(_), false) => format!(" for constraint {}", quote_ident(&def.name)),
+                (Some(_), true) => format!(" {0} for constraint {0}", quote_ident(&def.name)),
+            };
+            let on = on.unwrap_or_default();
+            let time = match options.timing {
+                true => format!("time={:.3} ", millis(*time)),
+                false => String::new(),
+            };
+            lines.push(format!("Trigger{name}{on}: {time}calls={calls}"));
         }
         if let Some(execution) = execution {
             lines.push(format!("Execution Time: {:.3} ms", millis(execution)));

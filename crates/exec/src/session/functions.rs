@@ -96,7 +96,7 @@ impl SessionHost<'_> {
             }
             "pg_notification_queue_usage" => Datum::Float8(self.session.engine.notifier.usage()),
             "pg_jit_available" => false.into(),
-            "pg_trigger_depth" => 0.into(),
+            "pg_trigger_depth" => self.session.trigger_depth().into(),
             "pg_stat_clear_snapshot" => Datum::VOID,
             "pg_has_role" => self.has_role(args)?,
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use throng_sql::catalog::system::routine;
 use throng_sql::catalog::{Catalog, Relation, TEMPORARY, TypeDef, builtin};
-use throng_sql::func::{self, EvalContext, EvalResult, EvalStop, Host, ObjectKind};
+use throng_sql::func::{
+    self, EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable,
+};
 use throng_sql::io::{ByteaOutput, DateStyle, FormatSettings, IntervalStyle, Zone};
 use throng_sql::parse::{parse_name, quote_ident};
 use throng_sql::settings::{Id, Scope, SessionSettings};
@@ -440,6 +442,10 @@ impl Host for SessionHost<'_> {
                 .find(|(_, oid)| Oid(*oid) == object)
                 .map(|(name, _)| quote_ident(name)),
         }
+    }
+
+    fn transition_table(&self, name: &str) -> Option<TransitionTable> {
+        self.session.trigger_calls.table(name)
     }
 
     fn made_type(&self, oid: Oid) -> Option<Arc<TypeDef>> {

@@ -39,6 +39,7 @@ mod shape;
 mod system;
 mod temporary;
 mod transaction;
+mod trigger;
 mod vacuum;
 mod waiting;
 
@@ -141,6 +142,7 @@ pub struct Session {
     /// Calls of users' functions inside each other, and as whom the innermost SECURITY DEFINER one acts.
     routine_depth: Cell<u32>,
     acting: Cell<Option<Oid>>,
+    trigger_calls: trigger::TriggerCalls,
     settings_number: plans::SettingsNumber,
     /// What functions had to say.
     warnings: RefCell<Vec<Error>>,
@@ -247,6 +249,7 @@ impl Session {
             effects: Effects::default(),
             routine_depth: Cell::default(),
             acting: Cell::default(),
+            trigger_calls: trigger::TriggerCalls::default(),
             settings_number: plans::SettingsNumber::default(),
             warnings: RefCell::default(),
             outbox: RefCell::default(),

@@ -108,6 +108,7 @@ impl Session {
     async fn run_routine(&self, request: &CallRequest, caller: &Snapshot) -> Result<CallResult> {
         let def = &request.def;
         let _level = deeper(self)?;
+        let _call = self.trigger_calls.enter(request.trigger.clone());
         let effects = self.effects.suspend();
         let acting = self.acting.get();
         if def.security_definer {
@@ -130,7 +131,11 @@ impl Session {
         ran
     }
 
-    async fn run_body(&self, request: &CallRequest, caller: &Snapshot) -> Result<CallResult> {
+    async fn run_body(
+        &self,
+        request: &CallRequest,
+        caller: &Snapshot,
+    ) -> Result<CallResult> {
         let def = &request.def;
         let mut at = 0;
         loop {

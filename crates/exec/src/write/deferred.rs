@@ -13,12 +13,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use throng_access::TxContext;
 use throng_buffer::retry;
-use throng_sql::catalog::{ConstraintDef, Deferral};
+use throng_sql::catalog::{ConstraintDef, Deferral, TriggerDef};
 use throng_types::{Error, Oid, Result, Tid};
 
+use super::trigger::{Queue, Triggers};
 use super::{Context, Target, foreign, row};
 use crate::large;
 use crate::run::Row;
@@ -34,6 +36,11 @@ pub enum Due {
     /// Nobody points at what this row was.
     Deleted,
     Updated,
+    /// A constraint trigger on an event ([`throng_sql::catalog::fires`]); `old`: the version of a row that was replaced.
+    Trigger {
+        event: i16,
+        old: Tid,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +63,8 @@ struct Modes {
 #[derive(Default)]
 pub struct Deferred {
     state: RefCell<State>,
+    /// AFTER triggers of statements under way.
+    pub triggers: Queue,
 }
 
 #[derive(Default)]
@@ -71,17 +80,36 @@ struct State {
 pub struct Mark {
     modes: Modes,
     later: usize,
+    /// How many statements were under way.
+    level: u32,
 }
 
 impl Deferred {
     /// Whether the constraint's checks wait for the transaction's end.
     pub fn waits(&self, constraint: &ConstraintDef) -> bool {
-        if !constraint.deferral.is_deferrable() {
+        self.defers(constraint.oid, constraint.deferral)
+    }
+
+    /// Whether what is due for a constraint, or a constraint trigger, waits for the transaction's end.
+    pub fn defers(&self, oid: Oid, deferral: Deferral) -> bool {
+        if !deferral.is_deferrable() {
             return false;
         }
         let modes = &self.state.borrow().modes;
-        let said = modes.each.get(&constraint.oid).copied().or(modes.all);
-        said.unwrap_or(constraint.deferral == Deferral::InitiallyDeferred)
+        let said = modes.each.get(&oid).copied().or(modes.all);
+        said.unwrap_or(deferral == Deferral::InitiallyDeferred)
+    }
+
+    /// A constraint trigger is to run later for a row, whose versions' places these are.
+    pub fn add_trigger(&self, def: &TriggerDef, event: i16, (old, new): (Tid, Tid)) {
+        let tid = if new == Tid::NONE { old } else { new };
+        self.state.borrow_mut().later.push(Pending {
+            constraint: def.oid,
+            table: def.table,
+            tid,
+            due: Due::Trigger { event, old },
+            checked_in: None,
+        });
     }
 
     /// `SET CONSTRAINTS`; no constraints: all of them.
@@ -135,6 +163,7 @@ impl Deferred {
         Mark {
             modes: state.modes.clone(),
             later: state.later.len(),
+            level: self.triggers.level(),
         }
     }
 
@@ -142,6 +171,7 @@ impl Deferred {
     pub fn rollback_to(&self, mark: &Mark, depth: usize) {
         let mut state = self.state.borrow_mut();
         state.modes = mark.modes.clone();
+        self.triggers.cut(mark.level);
         state.now.clear();
         state.later.truncate(mark.later);
         for pending in &mut state.later {
@@ -163,6 +193,7 @@ impl Deferred {
     /// The transaction is over.
     pub fn clear(&mut self) {
         *self.state.get_mut() = State::default();
+        self.triggers.cut(0);
     }
 
     /// The statement has ended: uniqueness that could wait for that.
@@ -179,10 +210,11 @@ impl Deferred {
         Ok(())
     }
 
-    /// Checks what waits of constraints that `is_due`; `depth`: how many savepoints there are.
+    /// Checks what waits of constraints that are due, and runs constraint triggers that are; `depth`: how many savepoints
+    /// there are.
     pub async fn check(
         &self,
-        is_due: impl Fn(&ConstraintDef) -> bool,
+        is_due: impl Fn(Oid) -> bool,
         depth: usize,
         cx: &Context<'_>,
     ) -> Result<()> {
@@ -190,22 +222,57 @@ impl Deferred {
             return Ok(());
         }
         cx.txn.next_command()?;
+        let mut known = HashMap::new();
         let mut at = 0;
         loop {
             let next = self.state.borrow().later.get(at).copied();
             let Some(pending) = next else {
                 break;
             };
-            let constraint = cx.env.catalog.constraint(pending.constraint);
-            if pending.checked_in.is_none() && constraint.is_none_or(|c| is_due(c)) {
-                check(&pending, cx).await?;
+            if pending.checked_in.is_none() && is_due(pending.constraint) {
+                // What a function does that runs for it is not to be done twice.
                 self.state.borrow_mut().later[at].checked_in = Some(depth);
+                match pending.due {
+                    Due::Trigger { .. } => self.run_trigger(&pending, &mut known, cx).await?,
+                    _ => check(&pending, cx).await?,
+                }
             }
             at += 1;
             cx.env.cancel.check()?;
         }
         self.release(depth);
         Ok(())
+    }
+}
+
+impl Deferred {
+    /// Runs a constraint trigger that was put off. `known`: the triggers of tables that were met.
+    async fn run_trigger(
+        &self,
+        pending: &Pending,
+        known: &mut HashMap<Oid, Option<Rc<Triggers>>>,
+        cx: &Context<'_>,
+    ) -> Result<()> {
+        let triggers = match known.get(&pending.table) {
+            Some(triggers) => triggers.clone(),
+            None => {
+                let def = cx.env.catalog.table(pending.table);
+                let triggers = match def {
+                    Some(def) => Triggers::of(def, cx)?,
+                    None => None,
+                };
+                known.insert(pending.table, triggers.clone());
+                triggers
+            }
+        };
+        let Some(triggers) = triggers else {
+            return Ok(());
+        };
+        let (trigger, tid) = (pending.constraint, pending.tid);
+        let queue = &self.triggers;
+        queue
+            .run_deferred(&triggers, trigger, pending.due, tid, cx)
+            .await
     }
 }
 
@@ -245,6 +312,7 @@ async fn check(pending: &Pending, cx: &Context<'_>) -> Result<()> {
             let is_update = pending.due == Due::Updated;
             foreign::check_departed(def, &constraint, &old, is_update, cx).await
         }
+        Due::Trigger { .. } => Ok(()),
     }
 }
 
@@ -266,7 +334,7 @@ async fn newest(table: &Table, tid: Tid, cx: &Context<'_>) -> Result<Option<Row>
     }
 }
 
-async fn decoded(table: &Table, bytes: &[u8]) -> Result<Row> {
+pub(super) async fn decoded(table: &Table, bytes: &[u8]) -> Result<Row> {
     let mut row = Row::new();
     table.decode(bytes, table.def.columns.len(), &mut row)?;
     let mut fetch = large::Fetch::default();

@@ -12,7 +12,9 @@ use throng_access::TupleBatch;
 use throng_access::btree::{Cursor, Direction, KeyRange};
 use throng_buffer::{Ring, retry};
 use throng_sql::bind;
-use throng_sql::catalog::{Catalog, ColumnDef, ConstraintDef, FkAction, ForeignKey, TableDef};
+use throng_sql::catalog::{
+    Catalog, ColumnDef, ConstraintDef, FkAction, ForeignKey, TableDef, fires,
+};
 use throng_sql::expr::Expr;
 use throng_sql::func::compare::comparator;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, too_late};
@@ -21,6 +23,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 
 use super::foreign::{ForeignKeys, find_by_key, foreign, key_of, named, places};
+use super::trigger::{Named, Updated, lock_for};
 use super::{Compute, Context, Target, store_update};
 use crate::large;
 use crate::run::Row;
@@ -125,6 +128,17 @@ impl Departed<'_> {
         let mut rows = Matching::new(&target, fk, &key);
         let mut keys = ForeignKeys::new(referencing, cx)?;
         let mut computed = Computed::of(referencing, cx)?;
+        let event = match action {
+            FkAction::NoAction | FkAction::Restrict => None,
+            FkAction::Cascade if self.new.is_none() => Some(fires::DELETE),
+            _ => Some(fires::UPDATE),
+        };
+        let events = event.as_slice();
+        let named = Named::begin(target.triggers.as_ref(), events, &fk.columns, cx).await?;
+        let updated = Updated {
+            set: &fk.columns,
+            columns: None,
+        };
         while let Some((at, row)) = rows.next(cx).await? {
             match action {
                 // The key may have come back in another row: then nobody is left pointing at nothing.
@@ -135,8 +149,25 @@ impl Departed<'_> {
                 FkAction::Cascade if self.new.is_none() => {
                     must_be_seen(&target, at, cx).await?;
                     let turn = &mut RowTurn::default();
+                    if let Some(triggers) = target.locks_first(fires::DELETE) {
+                        match lock_for(&target, at, true, turn, cx).await? {
+                            RowOutcome::Done(()) => {}
+                            RowOutcome::Updated(_) => {
+                                rows.again();
+                                continue;
+                            }
+                            _ => continue,
+                        }
+                        if !triggers.before_delete(&row, cx).await? {
+                            continue;
+                        }
+                    }
                     match delete_row(cx.txn, &target.table.heap, at, turn).await? {
-                        RowOutcome::Done(()) => keys.deleted(&row, at.tid, cx).await?,
+                        RowOutcome::Done(()) => {
+                            keys.deleted(&row, at.tid, cx).await?;
+                            target.after_delete(&row, at.tid, cx).await?;
+                            named.changed(fires::DELETE, Some(&row), None)?;
+                        }
                         RowOutcome::Updated(_) => rows.again(),
                         _ => {}
                     }
@@ -151,13 +182,34 @@ impl Departed<'_> {
                             _ => Datum::Null,
                         };
                     }
+                    let turn = &mut RowTurn::default();
+                    if let Some(triggers) = target.locks_first(fires::UPDATE) {
+                        match lock_for(&target, at, true, turn, cx).await? {
+                            RowOutcome::Done(()) => {}
+                            RowOutcome::Updated(_) => {
+                                rows.again();
+                                continue;
+                            }
+                            _ => continue,
+                        }
+                        if !triggers
+                            .before_update(&row, &mut changed, updated, cx)
+                            .await?
+                        {
+                            continue;
+                        }
+                    }
                     computed.complete(&mut changed, cx).await?;
                     super::row::check_not_null(referencing, &changed, cx.env)?;
                     stays_in_partition(referencing, &changed, cx).await?;
-                    let turn = &mut RowTurn::default();
                     match store_update(&target, at, &row, &changed, turn, cx).await? {
                         RowOutcome::Done(tid) => {
                             keys.updated((&row, at.tid), (&changed, tid), cx).await?;
+                            let versions = ((&row[..], at.tid), (&changed[..], tid));
+                            target
+                                .after_update(versions.0, versions.1, updated, cx)
+                                .await?;
+                            named.changed(fires::UPDATE, Some(&row), Some(&changed))?;
                         }
                         RowOutcome::Updated(_) => rows.again(),
                         _ => {}
@@ -165,6 +217,7 @@ impl Departed<'_> {
                 }
             }
         }
+        named.end(&fk.columns, cx).await?;
         keys.finish(cx).await
     }
 
@@ -400,6 +453,8 @@ impl<'t> Matching<'t> {
                         self.take(RowRef { tid, root }, &bytes)?;
                     }
                 }
+                // They are taken from the end.
+                self.found.reverse();
                 cx.env.cancel.check()?;
                 continue;
             }
@@ -424,6 +479,7 @@ impl<'t> Matching<'t> {
                     batch.row(i),
                 )?;
             }
+            self.found.reverse();
             cx.env.cancel.check()?;
         }
     }

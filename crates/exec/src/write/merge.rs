@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use throng_sql::catalog::TableDef;
+use throng_sql::catalog::{TableDef, fires};
 use throng_sql::expr::Expr;
 use throng_sql::plan::{MergeNode, Node};
 use throng_sql::query::{MergeMatch, MergeWrite};
@@ -25,8 +25,9 @@ use throng_types::{Datum, Error, Oid, Result, Text, Tid};
 use super::foreign::ForeignKeys;
 use super::partition::{
     Change, Goal, Place, Places, complete_leaf, leaf_of, leaf_or_error, member_of, must_fit,
-    place_of, put, read_row, top_row,
+    must_take, place_of, put, read_row, top_row,
 };
+use super::trigger::{Named, Updated, changed_by_function, lock_for};
 use super::{
     Context, check_views, complete_row, evaluate, give, insert_row, row_ref, store_update,
 };
@@ -51,6 +52,9 @@ struct Merging<'a, 'b> {
     alone: bool,
     cx: &'a Context<'b>,
     count: u64,
+    /// The columns that its UPDATEs set.
+    set: &'a [u16],
+    named: &'a Named,
 }
 
 /// A row of the target.
@@ -74,8 +78,12 @@ pub(super) async fn run(
     cx: &Context<'_>,
     returning: &mut Returning<'_>,
 ) -> Result<(u64, Vec<ForeignKeys>)> {
+    let (events, set) = events_of(node);
+    let named = Named::begin_over(&node.table, &events, &set, cx).await?;
     let mut merging = Merging {
         node,
+        set: &set,
+        named: &named,
         places: Places::default(),
         alone: execution.writes_once(),
         cx,
@@ -95,7 +103,28 @@ pub(super) async fn run(
             merging.unpaired(execution, &mut input, returning).await?;
         }
     }
-    Ok((merging.count, merging.places.keys()))
+    let done = (merging.count, merging.places.keys());
+    named.end(&set, cx).await?;
+    Ok(done)
+}
+
+/// What a MERGE is to triggers, and the columns that its UPDATEs set.
+fn events_of(node: &MergeNode) -> (Vec<i16>, Vec<u16>) {
+    let (mut found, mut set) = (0, Vec::new());
+    for action in &node.actions {
+        found |= match &action.write {
+            MergeWrite::Insert(_) => fires::INSERT,
+            MergeWrite::Update(values) => {
+                set.extend(values.iter().map(|(attnum, _)| *attnum));
+                fires::UPDATE
+            }
+            MergeWrite::Delete => fires::DELETE,
+            MergeWrite::Nothing => 0,
+        };
+    }
+    let all = [fires::INSERT, fires::UPDATE, fires::DELETE];
+    let events = all.into_iter().filter(|event| found & event != 0);
+    (events.collect(), set)
 }
 
 /// 21000: two rows of the source belong to one of the target.
@@ -172,7 +201,9 @@ impl Merging<'_, '_> {
                 MergeWrite::Nothing | MergeWrite::Insert(_) => return Ok(met),
             };
             match outcome {
-                RowOutcome::Done(written) => {
+                // A trigger keeps it from being done.
+                RowOutcome::Done(None) => return Ok(met),
+                RowOutcome::Done(Some(written)) => {
                     drop(turn);
                     let is_update = matches!(node.actions[place].write, MergeWrite::Update(_));
                     let action = if is_update { "UPDATE" } else { "DELETE" };
@@ -187,7 +218,12 @@ impl Merging<'_, '_> {
                         return Ok(Met::Settled);
                     }
                 }
-                RowOutcome::SelfModified => return Err(second_time()),
+                RowOutcome::SelfModified => {
+                    let target = self.place(found.of)?.target.clone();
+                    let is_delete = matches!(node.actions[place].write, MergeWrite::Delete);
+                    changed_by_function(&target, found.at, is_delete, self.cx).await?;
+                    return Err(second_time());
+                }
                 RowOutcome::Deleted | RowOutcome::Busy => {
                     return Ok(match paired {
                         true => Met::Parted,
@@ -211,7 +247,7 @@ impl Merging<'_, '_> {
         found: Existing,
         input: &Row,
         turn: &mut RowTurn,
-    ) -> Result<RowOutcome<Written>> {
+    ) -> Result<RowOutcome<Option<Written>>> {
         let (node, cx) = (self.node, self.cx);
         let set = self.updated(execution, place, input).await?;
         let target = self.place(found.of)?.target.clone();
@@ -229,6 +265,8 @@ impl Merging<'_, '_> {
                 family,
                 routing: node.routing.as_deref(),
                 alone: self.alone,
+                set: self.set,
+                named: self.named,
             };
             let change = Change {
                 at: found.of,
@@ -237,16 +275,32 @@ impl Merging<'_, '_> {
                 own,
             };
             let stored = put(execution, cx, &mut self.places, &goal, change, turn).await?;
-            return Ok(stored.map(|stored| Written {
-                row: stored.top,
-                tid: stored.tid,
-                table: stored.table,
+            return Ok(stored.map(|stored| {
+                stored.map(|stored| Written {
+                    row: stored.top,
+                    tid: stored.tid,
+                    table: stored.table,
+                })
             }));
         }
         let old = self.old(input);
         let mut new = old.clone();
         for (attnum, value) in set {
             new[usize::from(attnum) - 1] = value;
+        }
+        let updated = Updated {
+            set: self.set,
+            columns: None,
+        };
+        if let Some(triggers) = target.locks_first(fires::UPDATE) {
+            let key = target.changes_key(&old, &new);
+            match lock_for(&target, found.at, key, turn, cx).await? {
+                RowOutcome::Done(()) => {}
+                others => return Ok(others.map(|()| None)),
+            }
+            if !triggers.before_update(&old, &mut new, updated, cx).await? {
+                return Ok(RowOutcome::Done(None));
+            }
         }
         if node.routing.is_some() {
             must_fit(execution, cx, &node.table, &new).await?;
@@ -258,11 +312,18 @@ impl Merging<'_, '_> {
             check_views(execution, cx, &node.table, &new).await?;
             let keys = &mut self.place(found.of)?.keys;
             keys.updated((&old, found.at.tid), (&new, tid), cx).await?;
+            let versions = ((&old[..], found.at.tid), (&new[..], tid));
+            target
+                .after_update(versions.0, versions.1, updated, cx)
+                .await?;
+            self.named.changed(fires::UPDATE, Some(&old), Some(&new))?;
         }
-        Ok(stored.map(|tid| Written {
-            row: new,
-            tid,
-            table: node.table.oid,
+        Ok(stored.map(|tid| {
+            Some(Written {
+                row: new,
+                tid,
+                table: node.table.oid,
+            })
         }))
     }
 
@@ -271,23 +332,36 @@ impl Merging<'_, '_> {
         found: Existing,
         input: &Row,
         turn: &mut RowTurn,
-    ) -> Result<RowOutcome<Written>> {
+    ) -> Result<RowOutcome<Option<Written>>> {
         let (cx, top) = (self.cx, self.old(input));
         let target = self.place(found.of)?.target.clone();
         let own = match self.node.family.is_some() {
             true => read_row(&target, found.at.tid).await?,
             false => Some(top.clone()),
         };
+        if let (Some(triggers), Some(own)) = (target.locks_first(fires::DELETE), &own) {
+            match lock_for(&target, found.at, true, turn, cx).await? {
+                RowOutcome::Done(()) => {}
+                others => return Ok(others.map(|()| None)),
+            }
+            if !triggers.before_delete(own, cx).await? {
+                return Ok(RowOutcome::Done(None));
+            }
+        }
         let gone = delete_row(cx.txn, &target.table.heap, found.at, turn).await?;
         let table = target.def().oid;
         if let (RowOutcome::Done(()), Some(own)) = (gone, own) {
             let keys = &mut self.place(found.of)?.keys;
             keys.deleted(&own, found.at.tid, cx).await?;
+            target.after_delete(&own, found.at.tid, cx).await?;
+            self.named.changed(fires::DELETE, Some(&top), None)?;
         }
-        Ok(gone.map(|()| Written {
-            row: top,
-            tid: found.at.tid,
-            table,
+        Ok(gone.map(|()| {
+            Some(Written {
+                row: top,
+                tid: found.at.tid,
+                table,
+            })
         }))
     }
 
@@ -322,15 +396,17 @@ impl Merging<'_, '_> {
             }
         })
         .await?;
-        let written = Box::pin(self.add(execution, new)).await?;
+        let Some(written) = Box::pin(self.add(execution, new)).await? else {
+            return Ok(());
+        };
         let row = self.returned("INSERT", &written, true, input);
         give(execution, cx, &row, returning).await?;
         self.count += 1;
         Ok(())
     }
 
-    /// Stores a new row.
-    async fn add(&mut self, execution: &mut Execution, mut new: Row) -> Result<Written> {
+    /// Stores a new row; None where a trigger keeps it out.
+    async fn add(&mut self, execution: &mut Execution, mut new: Row) -> Result<Option<Written>> {
         let (node, cx) = (self.node, self.cx);
         let mut of = 0;
         let own = match node.routing.as_deref() {
@@ -339,12 +415,26 @@ impl Merging<'_, '_> {
                 of = leaf_or_error(found, &routing.table, &routing.divisions, &new, cx.env)?;
                 let leaf = &routing.leaves[of];
                 let mut own = leaf.row(&new);
+                let target = self.place(of)?.target.clone();
+                if let Some(triggers) = target.locks_first(fires::INSERT) {
+                    if !triggers.before_insert(&mut own, cx).await? {
+                        return Ok(None);
+                    }
+                    must_take(&leaf.table, &own, cx.env.catalog, cx).await?;
+                    new = leaf.row_of_top(&own, new.len());
+                }
                 let of_plan = |plan| leaf_of(plan, of);
                 complete_leaf(execution, cx, &leaf.table, &mut own, of_plan).await?;
                 leaf.give_computed(&own, &mut new);
                 own
             }
             None => {
+                let target = self.place(of)?.target.clone();
+                if let Some(triggers) = target.locks_first(fires::INSERT)
+                    && !triggers.before_insert(&mut new, cx).await?
+                {
+                    return Ok(None);
+                }
                 let computed = !node.generated.is_empty();
                 complete_row(execution, cx, &node.table, computed, &mut new).await?;
                 new.clone()
@@ -354,11 +444,13 @@ impl Merging<'_, '_> {
         let tid = insert_row(&target, &own, cx).await?;
         check_views(execution, cx, &node.table, &new).await?;
         self.place(of)?.keys.inserted(&own, tid, cx).await?;
-        Ok(Written {
+        target.after_insert(&own, tid, cx).await?;
+        self.named.changed(fires::INSERT, None, Some(&new))?;
+        Ok(Some(Written {
             row: new,
             tid,
             table: target.def().oid,
-        })
+        }))
     }
 
     /// Whether the target's row belongs to the source's.

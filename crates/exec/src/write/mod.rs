@@ -16,6 +16,7 @@ mod merge;
 pub mod partition;
 pub mod row;
 pub mod term;
+pub mod trigger;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ use crate::table::{COMPUTED, Index, Table};
 use deferred::Deferred;
 use foreign::ForeignKeys;
 use term::Terms;
+use throng_sql::catalog::fires;
+use trigger::{Named, Triggers, Updated};
 
 /// What a write works in.
 #[derive(Clone, Copy)]
@@ -63,6 +66,8 @@ pub struct Target {
     indexed: Vec<bool>,
     /// Whether it is in a unique one: a foreign key may point at it.
     key: Vec<bool>,
+    /// None: it has none that run.
+    pub triggers: Option<Rc<Triggers>>,
 }
 
 impl Target {
@@ -103,6 +108,7 @@ impl Target {
             terms,
             indexed,
             key,
+            triggers: Triggers::of(def, cx)?,
         })
     }
 
@@ -113,6 +119,11 @@ impl Target {
     /// Whether a foreign key may point at the column.
     pub fn is_key(&self, attnum: u16) -> bool {
         self.key[usize::from(attnum) - 1]
+    }
+
+    /// Whether a row's change is one of a column that a foreign key may point at.
+    pub fn changes_key(&self, old: &[Datum], new: &[Datum]) -> bool {
+        changed(&self.key, old, new)
     }
 
     /// The values of an index's expressions over a row, the index by its number; none where it does not have the row.
@@ -152,6 +163,9 @@ pub async fn run_with(
     late: bool,
     waiting: &mut Vec<ForeignKeys>,
 ) -> Result<()> {
+    if !late {
+        cx.deferred.triggers.begin();
+    }
     while let Some(write) = execution.begin_write(late) {
         let mut kept = KeptRows::new(cx.work_mem);
         let mut returning = match write.read {
@@ -164,12 +178,13 @@ pub async fn run_with(
     Ok(())
 }
 
-/// What foreign keys, and keys that need not be unique row by row, ask for at a statement's end.
+/// What foreign keys, keys that need not be unique row by row, and AFTER triggers ask for at a statement's end.
 pub async fn finish(keys: Vec<ForeignKeys>, cx: &Context<'_>) -> Result<()> {
     for keys in keys {
         keys.finish(cx).await?;
     }
-    cx.deferred.end_statement(cx).await
+    cx.deferred.end_statement(cx).await?;
+    cx.deferred.triggers.end(cx).await
 }
 
 async fn run_one(
@@ -180,6 +195,18 @@ async fn run_one(
 ) -> Result<u64> {
     let plan = execution.plan().clone();
     let (count, keys) = match &execution.current(&plan).node {
+        Node::Insert(node) if !node.table.has_rows() => {
+            let count = trigger::instead::insert(execution, node, cx, returning).await?;
+            (count, Vec::new())
+        }
+        Node::Update(node) if !node.table.has_rows() => {
+            let count = trigger::instead::update(execution, node, cx, returning).await?;
+            (count, Vec::new())
+        }
+        Node::Delete(node) if !node.table.has_rows() => {
+            let count = trigger::instead::delete(execution, node, cx, returning).await?;
+            (count, Vec::new())
+        }
         Node::Insert(node) => match &node.routing {
             Some(routing) => partition::insert(execution, node, routing, cx, returning).await?,
             None => one(insert(execution, node, cx, returning).await?),
@@ -348,9 +375,16 @@ async fn insert(
     let target = Target::of(&node.table, cx)?;
     let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
     let computed = !node.generated.is_empty();
+    let (events, set) = (insert_events(node), updated_by(node, &target));
+    let named = Named::begin(target.triggers.as_ref(), events, &set, cx).await?;
     let mut row = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut row).await? {
+        if let Some(triggers) = &target.triggers
+            && !triggers.before_insert(&mut row, cx).await?
+        {
+            continue;
+        }
         complete_row(execution, cx, target.def(), computed, &mut row).await?;
         let stored = match &node.on_conflict {
             None => Some(insert_row(&target, &row, cx).await?),
@@ -360,22 +394,30 @@ async fn insert(
                     conflict::Outcome::Conflict(existing) => {
                         if conflict.update.is_some() {
                             let updated = update_conflicting(
-                                execution, node, &target, existing, &row, &mut keys, cx,
+                                execution,
+                                node,
+                                &target,
+                                existing,
+                                &row,
+                                (&mut keys, &named),
+                                cx,
                             )
                             .await?;
                             match updated {
-                                Updated::Done(new_row) => {
+                                Conflicting::Done(new_row) => {
                                     count += 1;
                                     give(execution, cx, &new_row, returning).await?;
                                 }
-                                Updated::Skipped => {}
+                                Conflicting::Skipped => {}
                                 // The row went away while we looked: the insert is tried anew.
-                                Updated::Gone => {
+                                Conflicting::Gone => {
                                     let again =
                                         conflict::insert(&target, conflict, &row, cx).await?;
                                     if let conflict::Outcome::Inserted(tid) = again {
                                         check_views(execution, cx, target.def(), &row).await?;
                                         keys.inserted(&row, tid, cx).await?;
+                                        target.after_insert(&row, tid, cx).await?;
+                                        named.changed(fires::INSERT, None, Some(&row))?;
                                         push_new(&mut row, tid, None, node, cx);
                                         give(execution, cx, &row, returning).await?;
                                         count += 1;
@@ -391,12 +433,32 @@ async fn insert(
         if let Some(tid) = stored {
             check_views(execution, cx, target.def(), &row).await?;
             keys.inserted(&row, tid, cx).await?;
+            target.after_insert(&row, tid, cx).await?;
+            named.changed(fires::INSERT, None, Some(&row))?;
             count += 1;
             push_new(&mut row, tid, None, node, cx);
             give(execution, cx, &row, returning).await?;
         }
     }
+    named.end(&set, cx).await?;
     Ok((count, keys))
+}
+
+/// What an INSERT is to triggers: with DO UPDATE an UPDATE, too.
+fn insert_events(node: &InsertNode) -> &'static [i16] {
+    let update = node.on_conflict.as_ref().and_then(|c| c.update.as_ref());
+    match update {
+        None => &[fires::INSERT],
+        Some(_) => &[fires::INSERT, fires::UPDATE],
+    }
+}
+
+/// The columns that an INSERT's DO UPDATE sets, where triggers ask for them.
+fn updated_by(node: &InsertNode, target: &Target) -> Vec<u16> {
+    match target.triggers {
+        Some(_) => set_by(node).collect(),
+        None => Vec::new(),
+    }
 }
 
 /// Appends what a new row's system columns are, in the order of [`throng_sql::plan::NEW_SYSTEM`]. `locked`: this
@@ -435,7 +497,8 @@ fn push_new(
     }
 }
 
-enum Updated {
+/// What became of a row in the way.
+enum Conflicting {
     /// The new row, as it is returned.
     Done(Row),
     /// The WHERE of DO UPDATE kept it out.
@@ -457,19 +520,29 @@ async fn update_conflicting(
     target: &Target,
     existing: Tid,
     proposed: &[Datum],
-    keys: &mut ForeignKeys,
+    (keys, named): (&mut ForeignKeys, &Named),
     cx: &Context<'_>,
-) -> Result<Updated> {
+) -> Result<Conflicting> {
     let Some((at, old)) = conflict::lock(target, existing, set_by(node), cx).await? else {
-        return Ok(Updated::Gone);
+        return Ok(Conflicting::Gone);
     };
     let mut both = old.clone();
     both.push(Datum::Tid(at.tid));
     both.extend_from_slice(proposed);
     let new = conflicting_set(execution, cx, &old, &both).await?;
     let Some(mut new) = new else {
-        return Ok(Updated::Skipped);
+        return Ok(Conflicting::Skipped);
     };
+    let set = updated_by(node, target);
+    let updated = Updated {
+        set: &set,
+        columns: None,
+    };
+    if let Some(triggers) = target.locks_first(fires::UPDATE)
+        && !triggers.before_update(&old, &mut new, updated, cx).await?
+    {
+        return Ok(Conflicting::Skipped);
+    }
     let computed = target.def().columns.iter().any(ColumnDef::is_stored);
     complete_row(execution, cx, target.def(), computed, &mut new).await?;
     let mut turn = RowTurn::default();
@@ -477,11 +550,19 @@ async fn update_conflicting(
         RowOutcome::Done(tid) => {
             check_views(execution, cx, target.def(), &new).await?;
             keys.updated((&old, at.tid), (&new, tid), cx).await?;
+            let versions = ((&old[..], at.tid), (&new[..], tid));
+            target
+                .after_update(versions.0, versions.1, updated, cx)
+                .await?;
+            named.changed(fires::UPDATE, Some(&old), Some(&new))?;
             push_new(&mut new, tid, Some((&old[..], at.tid)), node, cx);
-            Ok(Updated::Done(new))
+            Ok(Conflicting::Done(new))
         }
-        RowOutcome::SelfModified => Err(conflict::second_time()),
-        _ => Ok(Updated::Gone),
+        RowOutcome::SelfModified => {
+            trigger::changed_by_function(target, at, false, cx).await?;
+            Err(conflict::second_time())
+        }
+        _ => Ok(Conflicting::Gone),
     }
 }
 
@@ -532,6 +613,12 @@ async fn store_row(target: &Target, row: &[Datum], cx: &Context<'_>) -> Result<T
     Ok(tid)
 }
 
+/// Whether one of these columns has another value.
+fn changed(columns: &[bool], old: &[Datum], new: &[Datum]) -> bool {
+    let mut pairs = columns.iter().zip(old.iter().zip(new));
+    pairs.any(|(is_in, (old, new))| *is_in && old != new)
+}
+
 /// Replaces a row by `new`; the tid of the new version.
 pub async fn store_update(
     target: &Target,
@@ -541,18 +628,12 @@ pub async fn store_update(
     turn: &mut RowTurn,
     cx: &Context<'_>,
 ) -> Result<RowOutcome<Tid>> {
-    let changed = |columns: &[bool]| {
-        columns
-            .iter()
-            .zip(old.iter().zip(new))
-            .any(|(is_in, (old, new))| *is_in && old != new)
-    };
-    let mode = if changed(&target.key) {
+    let mode = if target.changes_key(old, new) {
         RowLockMode::Update
     } else {
         RowLockMode::NoKeyUpdate
     };
-    let hot = !changed(&target.indexed);
+    let hot = !changed(&target.indexed, old, new);
     let heap = &target.table.heap;
     cx.env.store.pool.wal().check_space()?;
     let bytes = large::encode(heap, cx.txn, &target.table.layout, new).await?;
@@ -593,6 +674,15 @@ async fn update(
     let target = Target::of(&node.table, cx)?;
     let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
     let computed = !node.generated.is_empty();
+    let set: Vec<u16> = match target.triggers {
+        Some(_) => node.set.iter().map(|(attnum, _)| *attnum).collect(),
+        None => Vec::new(),
+    };
+    let updated = Updated {
+        set: &set,
+        columns: None,
+    };
+    let named = Named::begin(target.triggers.as_ref(), &[fires::UPDATE], &set, cx).await?;
     let mut input = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut input).await? {
@@ -601,6 +691,19 @@ async fn update(
         };
         let mut turn = RowTurn::default();
         loop {
+            if target.locks_first(fires::UPDATE).is_some() {
+                let key = set.iter().any(|attnum| target.is_key(*attnum));
+                match trigger::lock_for(&target, at, key, &mut turn, cx).await? {
+                    RowOutcome::Done(()) => {}
+                    others => {
+                        self_modified(&others, &target, at, false, cx).await?;
+                        let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
+                        let Some(newest) = newest else { break };
+                        at = newest;
+                        continue;
+                    }
+                }
+            }
             let old: Row = node
                 .old
                 .iter()
@@ -617,6 +720,11 @@ async fn update(
                 Ok(())
             })
             .await?;
+            if let Some(triggers) = target.locks_first(fires::UPDATE)
+                && !triggers.before_update(&old, &mut new, updated, cx).await?
+            {
+                break;
+            }
             if node.routing.is_some() {
                 partition::must_fit(execution, cx, target.def(), &new).await?;
             }
@@ -626,6 +734,11 @@ async fn update(
                     drop(turn);
                     check_views(execution, cx, target.def(), &new).await?;
                     keys.updated((&old, at.tid), (&new, tid), cx).await?;
+                    let versions = ((&old[..], at.tid), (&new[..], tid));
+                    target
+                        .after_update(versions.0, versions.1, updated, cx)
+                        .await?;
+                    named.changed(fires::UPDATE, Some(&old), Some(&new))?;
                     count += 1;
                     push_system(&mut new, tid, false, cx);
                     new.extend_from_slice(&input);
@@ -633,6 +746,7 @@ async fn update(
                     break;
                 }
                 others => {
+                    self_modified(&others, &target, at, false, cx).await?;
                     let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
                     let Some(newest) = newest else { break };
                     at = newest;
@@ -640,7 +754,22 @@ async fn update(
             }
         }
     }
+    named.end(&set, cx).await?;
     Ok((count, keys))
+}
+
+/// 27000 where the row was changed by a function that the statement has called.
+async fn self_modified<T>(
+    outcome: &RowOutcome<T>,
+    target: &Target,
+    at: RowRef,
+    is_delete: bool,
+    cx: &Context<'_>,
+) -> Result<()> {
+    match outcome {
+        RowOutcome::SelfModified => trigger::changed_by_function(target, at, is_delete, cx).await,
+        _ => Ok(()),
+    }
 }
 
 /// A row that others have changed first, in its newest version, if that still qualifies: then `input` is of it.
@@ -738,6 +867,7 @@ async fn delete(
 ) -> Result<(u64, ForeignKeys)> {
     let target = Target::of(&node.table, cx)?;
     let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
+    let named = Named::begin(target.triggers.as_ref(), &[fires::DELETE], &[], cx).await?;
     let mut input = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut input).await? {
@@ -745,21 +875,39 @@ async fn delete(
             continue;
         };
         let mut turn = RowTurn::default();
+        let old_row = |input: &Row| -> Row {
+            let slots = node.old.iter();
+            slots.map(|slot| input[*slot as usize].clone()).collect()
+        };
         loop {
+            if let Some(triggers) = target.locks_first(fires::DELETE) {
+                match trigger::lock_for(&target, at, true, &mut turn, cx).await? {
+                    RowOutcome::Done(()) => {}
+                    others => {
+                        self_modified(&others, &target, at, true, cx).await?;
+                        let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
+                        let Some(newest) = newest else { break };
+                        at = newest;
+                        continue;
+                    }
+                }
+                if !triggers.before_delete(&old_row(&input), cx).await? {
+                    break;
+                }
+            }
             match delete_row(cx.txn, &target.table.heap, at, &mut turn).await? {
                 RowOutcome::Done(()) => {
                     drop(turn);
-                    let old: Row = node
-                        .old
-                        .iter()
-                        .map(|slot| input[*slot as usize].clone())
-                        .collect();
+                    let old = old_row(&input);
                     keys.deleted(&old, at.tid, cx).await?;
+                    target.after_delete(&old, at.tid, cx).await?;
+                    named.changed(fires::DELETE, Some(&old), None)?;
                     count += 1;
                     give(execution, cx, &input, returning).await?;
                     break;
                 }
                 others => {
+                    self_modified(&others, &target, at, true, cx).await?;
                     let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
                     let Some(newest) = newest else { break };
                     at = newest;
@@ -767,5 +915,6 @@ async fn delete(
             }
         }
     }
+    named.end(&[], cx).await?;
     Ok((count, keys))
 }

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use throng_buffer::retry;
-use throng_sql::catalog::{Catalog, TableDef};
+use throng_sql::catalog::{Catalog, TableDef, fires};
 use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
@@ -20,9 +20,11 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
 
 use super::foreign::ForeignKeys;
+use super::trigger::{self, Named, Updated};
 use super::{
-    Compute, Context, Target, Updated, check_views, conflict, conflicting_set, evaluate,
-    failed_check, give, insert_row, newest_of, push_system, row, row_ref, set_by, store_update,
+    Compute, Conflicting, Context, Target, check_views, conflict, conflicting_set, evaluate,
+    failed_check, give, insert_events, insert_row, newest_of, push_system, row, row_ref,
+    self_modified, set_by, store_update,
 };
 use crate::large;
 use crate::run::build::Execution;
@@ -272,6 +274,16 @@ async fn still_takes(
     let Some(leaf) = now.table(leaf.oid) else {
         return Ok(());
     };
+    must_take(leaf, row, now, cx).await
+}
+
+/// 23514 for a row that a partitioned table above a leaf would not send there.
+pub async fn must_take(
+    leaf: &std::sync::Arc<TableDef>,
+    row: &[Datum],
+    now: &Catalog,
+    cx: &Context<'_>,
+) -> Result<()> {
     let mut fit = Fit::of(leaf, leaf.oid, now, cx.env.eval)?;
     let Some(level) = fit.refusing(row, cx.env).await? else {
         return Ok(());
@@ -398,6 +410,8 @@ pub(super) async fn insert(
     let alone = execution.writes_once();
     let arbiters = node.on_conflict.as_ref().map_or(&[][..], |c| &c.arbiters);
     let mut places = Places::default();
+    let set: Vec<u16> = set_by(node).collect();
+    let named = Named::begin_over(&node.table, insert_events(node), &set, cx).await?;
     let mut row = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut row).await? {
@@ -406,10 +420,17 @@ pub(super) async fn insert(
         let leaf = &routing.leaves[at];
         let mut own = leaf.row(&row);
         still_takes(&leaf.table, &own, cx).await?;
+        let place = places.get(at, &leaf.table, arbiters, alone, cx)?;
+        if let Some(triggers) = place.target.locks_first(fires::INSERT) {
+            if !triggers.before_insert(&mut own, cx).await? {
+                continue;
+            }
+            must_take(&leaf.table, &own, cx.env.catalog, cx).await?;
+            row = leaf.row_of_top(&own, row.len());
+        }
         let of_plan = |plan| leaf_of(plan, at);
         complete_leaf(execution, cx, &leaf.table, &mut own, of_plan).await?;
         leaf.give_computed(&own, &mut row);
-        let place = places.get(at, &leaf.table, arbiters, alone, cx)?;
         let mut stored = None;
         match &node.on_conflict {
             None => stored = Some(insert_row(&place.target, &own, cx).await?),
@@ -424,16 +445,18 @@ pub(super) async fn insert(
                         conflict::Outcome::Inserted(tid) => stored = Some(tid),
                         conflict::Outcome::Conflict(_) if conflict.update.is_none() => {}
                         conflict::Outcome::Conflict(existing) => {
-                            let updated =
-                                update_conflicting(execution, node, place, at, existing, &row, cx)
-                                    .await?;
+                            let proposed = (&row[..], &named);
+                            let updated = update_conflicting(
+                                execution, node, place, at, existing, proposed, cx,
+                            )
+                            .await?;
                             match updated {
-                                Updated::Done(new) => {
+                                Conflicting::Done(new) => {
                                     count += 1;
                                     give(execution, cx, &new, returning).await?;
                                 }
-                                Updated::Skipped => {}
-                                Updated::Gone => continue,
+                                Conflicting::Skipped => {}
+                                Conflicting::Gone => continue,
                             }
                         }
                     }
@@ -444,11 +467,14 @@ pub(super) async fn insert(
         if let Some(tid) = stored {
             check_views(execution, cx, &routing.table, &row).await?;
             place.keys.inserted(&own, tid, cx).await?;
+            place.target.after_insert(&own, tid, cx).await?;
+            named.changed(fires::INSERT, None, Some(&row))?;
             count += 1;
             push_new(&mut row, tid, leaf.table.oid, None, node, cx);
             give(execution, cx, &row, returning).await?;
         }
     }
+    named.end(&set, cx).await?;
     Ok((count, places.keys()))
 }
 
@@ -485,16 +511,16 @@ async fn update_conflicting(
     place: &mut Place,
     at: usize,
     existing: Tid,
-    proposed: &[Datum],
+    (proposed, named): (&[Datum], &Named),
     cx: &Context<'_>,
-) -> Result<Updated> {
+) -> Result<Conflicting> {
     let Some(routing) = node.routing.as_deref() else {
-        return Ok(Updated::Skipped);
+        return Ok(Conflicting::Skipped);
     };
     let leaf = &routing.leaves[at];
     let set = set_by(node).filter_map(|n| leaf.attnum_of_top(usize::from(n) - 1));
     let Some((found, old)) = conflict::lock(&place.target, existing, set, cx).await? else {
-        return Ok(Updated::Gone);
+        return Ok(Conflicting::Gone);
     };
     let width = routing.table.columns.len();
     let old_top = leaf.row_of_top(&old, width);
@@ -504,8 +530,26 @@ async fn update_conflicting(
     both.extend_from_slice(proposed);
     let new = conflicting_set(execution, cx, &old_top, &both).await?;
     let Some(mut new) = new else {
-        return Ok(Updated::Skipped);
+        return Ok(Conflicting::Skipped);
     };
+    let (set, columns): (Vec<u16>, Vec<u16>) = match place.target.triggers {
+        Some(_) => {
+            let of_leaf = |top| leaf.attnum_of_top(top).unwrap_or(0);
+            (set_by(node).collect(), (0..width).map(of_leaf).collect())
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    let updated = Updated {
+        set: &set,
+        columns: Some(&columns),
+    };
+    if let Some(triggers) = place.target.locks_first(fires::UPDATE) {
+        let mut own = leaf.row(&new);
+        if !triggers.before_update(&old, &mut own, updated, cx).await? {
+            return Ok(Conflicting::Skipped);
+        }
+        new = leaf.row_of_top(&own, width);
+    }
     let found_at = place_of(execution, cx, &new).await?;
     if leaf_or_error(found_at, &routing.table, &routing.divisions, &new, cx.env)? != at {
         return Err(Error::new(
@@ -528,12 +572,21 @@ async fn update_conflicting(
                 .keys
                 .updated((&old, found.tid), (&own, tid), cx)
                 .await?;
+            let versions = ((&old[..], found.tid), (&own[..], tid));
+            let target = place.target.clone();
+            target
+                .after_update(versions.0, versions.1, updated, cx)
+                .await?;
+            named.changed(fires::UPDATE, Some(&old_top), Some(&new))?;
             let replaced = Some((&old_top[..], found.tid));
             push_new(&mut new, tid, leaf.table.oid, replaced, node, cx);
-            Ok(Updated::Done(new))
+            Ok(Conflicting::Done(new))
         }
-        RowOutcome::SelfModified => Err(conflict::second_time()),
-        _ => Ok(Updated::Gone),
+        RowOutcome::SelfModified => {
+            trigger::changed_by_function(&place.target, found, false, cx).await?;
+            Err(conflict::second_time())
+        }
+        _ => Ok(Conflicting::Gone),
     }
 }
 
@@ -575,11 +628,15 @@ pub(super) async fn update(
     returning: &mut Returning<'_>,
 ) -> Result<(u64, Vec<ForeignKeys>)> {
     let alone = execution.writes_once();
+    let set: Vec<u16> = node.set.iter().map(|(attnum, _)| *attnum).collect();
+    let named = Named::begin_over(&node.table, &[fires::UPDATE], &set, cx).await?;
     let goal = Goal {
         table: &node.table,
         family,
         routing: node.routing.as_deref(),
         alone,
+        set: &set,
+        named: &named,
     };
     let mut places = Places::default();
     let mut input = Row::new();
@@ -618,7 +675,8 @@ pub(super) async fn update(
                 own,
             };
             match put(execution, cx, &mut places, &goal, change, &mut turn).await? {
-                RowOutcome::Done(stored) => {
+                RowOutcome::Done(None) => break,
+                RowOutcome::Done(Some(stored)) => {
                     drop(turn);
                     count += 1;
                     let mut top = stored.top;
@@ -636,6 +694,7 @@ pub(super) async fn update(
             }
         }
     }
+    named.end(&set, cx).await?;
     Ok((count, places.keys()))
 }
 
@@ -646,6 +705,9 @@ pub(super) struct Goal<'a> {
     pub routing: Option<&'a Routing>,
     /// And to nothing else.
     pub alone: bool,
+    /// The columns that are set.
+    pub set: &'a [u16],
+    pub named: &'a Named,
 }
 
 /// A row of a family's member that is to be another.
@@ -665,7 +727,8 @@ pub(super) struct Stored {
     pub top: Row,
 }
 
-/// Puts a changed row where it belongs, which may be another partition; foreign keys learn of it.
+/// Puts a changed row where it belongs, which may be another partition; foreign keys and triggers learn of it. None: a
+/// trigger keeps it from that.
 pub(super) async fn put(
     execution: &mut Execution,
     cx: &Context<'_>,
@@ -673,7 +736,7 @@ pub(super) async fn put(
     goal: &Goal<'_>,
     change: Change<'_>,
     turn: &mut RowTurn,
-) -> Result<RowOutcome<Stored>> {
+) -> Result<RowOutcome<Option<Stored>>> {
     let Change {
         at,
         found,
@@ -685,9 +748,32 @@ pub(super) async fn put(
         family,
         routing,
         alone,
+        set,
+        named,
     } = *goal;
     let member = &family.members[at];
     let width = table.columns.len();
+    let updated = Updated {
+        set,
+        columns: Some(&member.columns),
+    };
+    let source = places
+        .get(at, &member.leaf.table, &[], alone, cx)?
+        .target
+        .clone();
+    if let Some(triggers) = source.locks_first(fires::UPDATE) {
+        let key = source.changes_key(old, &own);
+        match trigger::lock_for(&source, found, key, turn, cx).await? {
+            RowOutcome::Done(()) => {}
+            others => {
+                self_modified(&others, &source, found, false, cx).await?;
+                return Ok(others.map(|()| None));
+            }
+        }
+        if !triggers.before_update(old, &mut own, updated, cx).await? {
+            return Ok(RowOutcome::Done(None));
+        }
+    }
     let mut top = top_row(member, &own, width);
     let mut goes_to = at;
     if let Some(routing) = routing {
@@ -699,22 +785,38 @@ pub(super) async fn put(
     let outcome = if goes_to == at {
         complete_leaf(execution, cx, &next.table, &mut own, of_plan).await?;
         next.give_computed(&own, &mut top);
-        let target = places.get(at, &next.table, &[], alone, cx)?.target.clone();
-        store_update(&target, found, old, &own, turn, cx).await?
+        store_update(&source, found, old, &own, turn, cx).await?
     } else {
         may_leave(&member.leaf.table, cx)?;
+        if let Some(triggers) = source.locks_first(fires::DELETE)
+            && !triggers.before_delete(old, cx).await?
+        {
+            return Ok(RowOutcome::Done(None));
+        }
         let mut moved = next.row(&top);
+        let to = places.get(goes_to, &next.table, &[], alone, cx)?;
+        let to = to.target.clone();
+        let arrives = match to.locks_first(fires::INSERT) {
+            Some(triggers) => triggers.before_insert(&mut moved, cx).await?,
+            None => true,
+        };
+        if to.locks_first(fires::INSERT).is_some() {
+            must_take(&next.table, &moved, cx.env.catalog, cx).await?;
+            top = next.row_of_top(&moved, width);
+        }
         complete_leaf(execution, cx, &next.table, &mut moved, of_plan).await?;
         next.give_computed(&moved, &mut top);
-        let from = places
-            .get(at, &member.leaf.table, &[], alone, cx)?
-            .target
-            .clone();
-        match take_out_row(cx.txn, &from.table.heap, found, turn).await? {
+        match take_out_row(cx.txn, &source.table.heap, found, turn).await? {
+            RowOutcome::Done(()) if !arrives => {
+                source.after_delete(old, found.tid, cx).await?;
+                return Ok(RowOutcome::Done(None));
+            }
             RowOutcome::Done(()) => {
-                let to = places.get(goes_to, &next.table, &[], alone, cx)?;
-                let tid = insert_row(&to.target, &moved, cx).await?;
-                to.keys.inserted(&moved, tid, cx).await?;
+                source.after_delete(old, found.tid, cx).await?;
+                let tid = insert_row(&to, &moved, cx).await?;
+                let keys = &mut places.get(goes_to, &next.table, &[], alone, cx)?.keys;
+                keys.inserted(&moved, tid, cx).await?;
+                to.after_insert(&moved, tid, cx).await?;
                 RowOutcome::Done(tid)
             }
             RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
@@ -725,22 +827,32 @@ pub(super) async fn put(
     };
     let tid = match outcome {
         RowOutcome::Done(tid) => tid,
-        RowOutcome::Updated(newest) => return Ok(RowOutcome::Updated(newest)),
-        RowOutcome::Deleted => return Ok(RowOutcome::Deleted),
-        RowOutcome::SelfModified => return Ok(RowOutcome::SelfModified),
-        RowOutcome::Busy => return Ok(RowOutcome::Busy),
+        others => {
+            self_modified(&others, &source, found, false, cx).await?;
+            return Ok(others.map(|_| None));
+        }
     };
     check_views(execution, cx, table, &top).await?;
     let keys = &mut places.get(at, &member.leaf.table, &[], alone, cx)?.keys;
     match goes_to == at {
-        true => keys.updated((old, found.tid), (&own, tid), cx).await?,
+        true => {
+            keys.updated((old, found.tid), (&own, tid), cx).await?;
+            let versions = ((&old[..], found.tid), (&own[..], tid));
+            source
+                .after_update(versions.0, versions.1, updated, cx)
+                .await?;
+        }
         false => keys.departs((old, found.tid), &own, cx)?,
     }
-    Ok(RowOutcome::Done(Stored {
+    if named.keeps_rows() {
+        let old_top = top_row(member, old, width);
+        named.changed(fires::UPDATE, Some(&old_top), Some(&top))?;
+    }
+    Ok(RowOutcome::Done(Some(Stored {
         tid,
         table: next.table.oid,
         top,
-    }))
+    })))
 }
 
 /// A member's row as one of the table that the statement names.
@@ -800,6 +912,7 @@ pub(super) async fn delete(
 ) -> Result<(u64, Vec<ForeignKeys>)> {
     let alone = execution.writes_once();
     let mut places = Places::default();
+    let named = Named::begin_over(&node.table, &[fires::DELETE], &[], cx).await?;
     let mut input = Row::new();
     let mut count = 0;
     while next(execution, cx.env, cx.txn, &mut input).await? {
@@ -813,21 +926,44 @@ pub(super) async fn delete(
         };
         let mut turn = RowTurn::default();
         loop {
-            let old = match place.keys.is_referenced() {
+            let has_triggers = place.target.triggers.is_some();
+            let old = match place.keys.is_referenced() || has_triggers || named.keeps_rows() {
                 true => read_row(&place.target, found.tid).await?,
                 false => None,
             };
+            if let (Some(triggers), Some(old)) = (place.target.locks_first(fires::DELETE), &old) {
+                match trigger::lock_for(&place.target, found, true, &mut turn, cx).await? {
+                    RowOutcome::Done(()) => {}
+                    others => {
+                        self_modified(&others, &place.target, found, true, cx).await?;
+                        let newest =
+                            newest_of(others, execution, member.rel, cx, &mut input).await?;
+                        let Some(newest) = newest else { break };
+                        found = newest;
+                        continue;
+                    }
+                }
+                if !triggers.before_delete(old, cx).await? {
+                    break;
+                }
+            }
             match delete_row(cx.txn, &place.target.table.heap, found, &mut turn).await? {
                 RowOutcome::Done(()) => {
                     drop(turn);
                     if let Some(old) = old {
                         place.keys.deleted(&old, found.tid, cx).await?;
+                        place.target.after_delete(&old, found.tid, cx).await?;
+                        if named.keeps_rows() {
+                            let top = top_row(member, &old, node.table.columns.len());
+                            named.changed(fires::DELETE, Some(&top), None)?;
+                        }
                     }
                     count += 1;
                     give(execution, cx, &input, returning).await?;
                     break;
                 }
                 others => {
+                    self_modified(&others, &place.target, found, true, cx).await?;
                     let newest = newest_of(others, execution, member.rel, cx, &mut input).await?;
                     let Some(newest) = newest else { break };
                     found = newest;
@@ -835,5 +971,6 @@ pub(super) async fn delete(
             }
         }
     }
+    named.end(&[], cx).await?;
     Ok((count, places.keys()))
 }

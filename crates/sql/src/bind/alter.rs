@@ -39,6 +39,11 @@ impl Binder<'_> {
             self.may_alter(&table, action)?;
             self.alter_action(action, &mut draft, &mut bound)?;
         }
+        for action in &mut bound {
+            if let AlterTable::EnableTriggers(change) = action {
+                change.only = only;
+            }
+        }
         Ok(Ddl::AlterTable {
             table: table.oid,
             actions: bound,
@@ -56,6 +61,10 @@ impl Binder<'_> {
             b.target_column(&draft.table, name, 0).map_err(no_position)
         };
         match action {
+            AlterAction::EnableTrigger(change) => {
+                let change = self.enabled_triggers(&draft.table, change)?;
+                out.push(AlterTable::EnableTriggers(change));
+            }
             AlterAction::AddColumn {
                 column,
                 if_not_exists,
@@ -462,6 +471,16 @@ impl Binder<'_> {
         self.must_not_hold_itself(table, domain.unwrap_or(to.oid))?;
         let column = table.column(attnum);
         check_storable(&column.name, to.oid)?;
+        let triggers = self.catalog().triggers_of(table.oid).iter();
+        if let Some(trigger) = triggers.into_iter().find(|t| t.names(attnum)) {
+            let message = "cannot alter type of a column used in a trigger definition";
+            return Err(
+                Error::new(state::FEATURE_NOT_SUPPORTED, message).detail(format!(
+                    "trigger {} on table {} depends on column \"{}\"",
+                    trigger.name, table.name, column.name
+                )),
+            );
+        }
         if let Some((_, by)) = table.generated_from(attnum).next() {
             let message = "cannot alter type of a column used by a generated column";
             return Err(

@@ -7,6 +7,7 @@ use throng_types::{Error, Result, oid};
 
 use super::dml::row_names;
 use super::scope::Scope;
+use super::updatable::Verb;
 use super::{Binder, Clause, slots_of_row};
 use crate::catalog::acl::right;
 use crate::catalog::{Relation, TableDef};
@@ -98,6 +99,11 @@ impl Binder<'_> {
             Relation::Sequence(s) => {
                 let message = format!("cannot copy to sequence \"{}\"", s.name);
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+            }
+            Relation::View(view) if self.acts_instead(&view, Verb::Insert) => {
+                return Err(Error::unsupported(
+                    "COPY to a view with INSTEAD OF triggers",
+                ));
             }
             other => {
                 let message = format!("cannot copy to view \"{}\"", other.name());

@@ -804,7 +804,10 @@ impl Binder<'_> {
                 }
                 S::CreateView(create) => (2, (!create.temporary).then_some(&mut create.name)),
                 S::CreateIndex(create) => (3, Some(&mut create.table)),
-                S::CreateTrigger { table } => (3, Some(table)),
+                S::Trigger(trigger) => match &mut **trigger {
+                    ast::TriggerStatement::Create(create) => (3, Some(&mut create.table)),
+                    ast::TriggerStatement::Change(_) => (4, None),
+                },
                 _ => (4, None),
             };
             if let (_, Some(made)) = place {

@@ -222,6 +222,10 @@ impl Binder<'_> {
         }
         let names = &target.names;
         let on_conflict = match &ast.on_conflict {
+            Some(_) if target.instead.is_some() => {
+                let what = "ON CONFLICT on a view with INSTEAD OF triggers";
+                return Err(Error::unsupported(what));
+            }
             Some(clause) => Some(self.on_conflict(clause, &target, &outer)?),
             None => None,
         };
@@ -779,7 +783,10 @@ impl Binder<'_> {
         let (table, rel, new) = (target.table.clone(), target.rel, self.new_rel());
         self.note_virtual(new, &table);
         let mut names = target.names.clone();
-        let from = self.items_beside(&ast.from, &mut names, &outer)?;
+        let mut from = self.items_beside(&ast.from, &mut names, &outer)?;
+        if let Some(rows) = target.instead.clone() {
+            from.insert(0, rows);
+        }
         let scope = Scope::within(&names, Some(&outer));
         let set = self.assignments(&ast.set, &target, &scope)?;
         let filter = match &ast.current_of {
@@ -841,7 +848,10 @@ impl Binder<'_> {
         let target = self.write_target(&ast.table, ast.alias.as_deref(), Verb::Delete)?;
         let (table, rel) = (target.table.clone(), target.rel);
         let mut names = target.names.clone();
-        let from = self.items_beside(&ast.using, &mut names, &outer)?;
+        let mut from = self.items_beside(&ast.using, &mut names, &outer)?;
+        if let Some(rows) = target.instead.clone() {
+            from.insert(0, rows);
+        }
         let scope = Scope::within(&names, Some(&outer));
         let filter = match &ast.current_of {
             Some(cursor) => Some(self.current_of(cursor, &target)?),

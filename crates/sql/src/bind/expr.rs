@@ -66,6 +66,7 @@ impl Binder<'_> {
             Node::Param(n) => self.param(*n, pos),
             Node::Column(parts) => self.column(parts, pos, scope),
             Node::Star(table) if !table.is_empty() => self.row_of_table(table, pos, scope),
+            Node::Star(parts) if !parts.is_empty() => self.named_row(parts, pos, scope),
             Node::Star(_) => Err(Error::new(
                 state::SYNTAX_ERROR,
                 "row expansion via \"*\" is not supported here",

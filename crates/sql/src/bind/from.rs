@@ -1,13 +1,14 @@
 //! FROM: tables, subqueries, functions and joins.
 
 use throng_types::error::state;
-use throng_types::{Error, Result, SqlType};
+use throng_types::{Datum, Error, Result, SqlType};
 
 use super::scope::{CteName, CteReading, NO_NAMES, NamedColumn, NamedTable, Names, Scope};
 use super::{Binder, Clause, at};
 use crate::catalog::{Relation, RoutineKind};
 use crate::expr::{Expr, RelId, RoutineCall, Var};
-use crate::func::Callee;
+use crate::func::transition::TRANSITION;
+use crate::func::{Callee, TransitionTable};
 use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
 use crate::query::{CteBody, FromItem, JoinAlias, JoinColumn, JoinKind, Rel, RelColumn, RelKind};
 
@@ -152,6 +153,16 @@ impl Binder<'_> {
                 return self.cte_item(plain, cte, alias, name.pos);
             }
         }
+        if let Some((columns, _)) = self.transition_table(name) {
+            let text = SqlType::plain(throng_types::oid::TEXT);
+            let kind = RelKind::Function {
+                func: &TRANSITION,
+                args: vec![Expr::Const(Datum::from(name.last()), text)],
+                ordinality: false,
+                lateral: false,
+            };
+            return self.named_rel(kind, name.last(), columns.to_vec(), alias);
+        }
         let relation = self.relation(name)?;
         let schema = match (alias, &relation) {
             (Some(_), _) => None,
@@ -251,6 +262,14 @@ impl Binder<'_> {
             columns: visible,
         };
         Ok((FromItem::Rel(Box::new(rel)), names))
+    }
+
+    /// A transition table that a name without schema means, in a trigger's function.
+    pub(super) fn transition_table(&self, name: &ast::Name) -> Option<TransitionTable> {
+        match &name.parts[..] {
+            [plain] => self.ctx.eval.host.transition_table(plain),
+            _ => None,
+        }
     }
 
     fn cte_item(

@@ -46,6 +46,7 @@ mod sample;
 mod scope;
 mod select;
 mod table;
+mod trigger;
 mod updatable;
 mod utility;
 mod view;
@@ -97,6 +98,7 @@ pub use matview::materialized_query;
 pub use routine::signature as routine_signature;
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
 pub(crate) use routine_call::row_columns;
+pub use trigger::{SUPPRESS, trigger_condition, trigger_condition_again, trigger_condition_shown};
 pub(crate) use view::stored_context;
 pub use view::{rewritten, updatable_columns, view_definition};
 
@@ -444,7 +446,10 @@ impl<'a> Binder<'a> {
             | S::ReassignOwned { .. }
             | S::DropOwned { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
-            S::CreateTrigger { .. } => Err(Error::unsupported("CREATE TRIGGER")),
+            S::Trigger(statement) => {
+                let ddl = self.trigger_statement(statement)?;
+                Ok(BoundStatement::Ddl(Box::new(ddl)))
+            }
             _ => self
                 .utility(statement)
                 .map(|c| BoundStatement::Command(Box::new(c))),

@@ -7,17 +7,18 @@
 use std::sync::Arc;
 
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Error, Result, SqlType, oid};
 
 use super::Binder;
 use super::dml::row_names;
 use super::privilege::Link;
 use super::scope::{NamedColumn, NamedTable, Names, renamed};
-use crate::catalog::{CheckOption, Relation, TableDef, ViewDef};
+use super::trigger::columns_of;
+use crate::catalog::{CheckOption, Relation, TableDef, ViewDef, fires};
 use crate::expr::{Expr, RelId};
 use crate::parse::ast::{self, Pos};
 use crate::query::walk::PartMut;
-use crate::query::{Body, Check, CheckOf, Distinct, FromItem, Query, RelKind};
+use crate::query::{Body, Check, CheckOf, Distinct, FromItem, Query, Rel, RelColumn, RelKind};
 
 /// What is done to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(super) struct WriteTarget {
     pub links: Vec<Link>,
     /// A view's columns over the table's row.
     pub exprs: Vec<Expr>,
+    /// It is a view whose INSTEAD OF triggers do what is to be done: `table` has its columns, and these are its rows.
+    pub instead: Option<FromItem>,
 }
 
 /// A view that is rows and columns of one table.
@@ -142,6 +145,13 @@ impl Binder<'_> {
         alias: Option<&str>,
         verb: Verb,
     ) -> Result<WriteTarget> {
+        if self.transition_table(name).is_some() {
+            let message = format!(
+                "relation \"{}\" cannot be the target of a modifying statement",
+                name.last()
+            );
+            return Err(Error::new(state::SYNTAX_ERROR, message));
+        }
         if let Some(Relation::View(view)) = self.find_relation(name)? {
             return self.view_target(&view, alias, verb);
         }
@@ -169,7 +179,97 @@ impl Binder<'_> {
             checks: vec![],
             links,
             exprs: vec![],
+            instead: None,
         })
+    }
+
+    /// A view with INSTEAD OF triggers for what is done to it.
+    fn instead_target(
+        &mut self,
+        view: &Arc<ViewDef>,
+        alias: Option<&str>,
+        verb: Verb,
+    ) -> Result<WriteTarget> {
+        if verb == Verb::Merge {
+            return Err(Error::unsupported(
+                "MERGE into a view with INSTEAD OF triggers",
+            ));
+        }
+        let relation = Relation::View(view.clone());
+        let table = columns_of(&relation).ok_or_else(|| Error::internal("no view"))?;
+        let mut query = self.view_rows(view)?;
+        let links = self.view_links(view, &query);
+        // The rows are the view's, whatever it is made of.
+        let none = Expr::Const(throng_types::Datum::Int8(0), SqlType::plain(oid::INT8));
+        query.offset.get_or_insert(none);
+        let rel = self.new_rel();
+        let name = alias.unwrap_or(&view.name);
+        let mut names = row_names(&table, name, rel);
+        for named in names.tables.iter_mut().filter(|_| alias.is_none()) {
+            named.schema = self.schema_name(view.schema);
+        }
+        let columns = view.columns.iter().map(|c| RelColumn {
+            name: c.name.clone(),
+            ty: c.ty,
+        });
+        let rows = FromItem::Rel(Box::new(Rel {
+            id: rel,
+            alias: name.to_owned(),
+            aliased: alias.is_some(),
+            column_aliases: vec![],
+            kind: RelKind::Subquery {
+                query: Box::new(query),
+                lateral: false,
+            },
+            only: false,
+            columns: columns.collect(),
+        }));
+        let columns = table.live_columns();
+        Ok(WriteTarget {
+            columns: columns
+                .map(|(attnum, c)| (c.name.clone(), Some(attnum)))
+                .collect(),
+            table,
+            rel,
+            only: true,
+            names,
+            view: None,
+            filter: None,
+            checks: vec![],
+            links: links.into_iter().take(1).collect(),
+            exprs: vec![],
+            instead: Some(rows),
+        })
+    }
+
+    /// Whether a view has INSTEAD OF triggers on an event.
+    pub(super) fn acts_instead(&self, view: &ViewDef, verb: Verb) -> bool {
+        let events = match verb {
+            Verb::Insert => fires::INSERT,
+            Verb::Update => fires::UPDATE,
+            Verb::Delete => fires::DELETE,
+            Verb::Merge => fires::INSERT | fires::UPDATE | fires::DELETE,
+        };
+        let triggers = self.catalog().triggers_of(view.oid).iter();
+        triggers
+            .into_iter()
+            .any(|t| t.is_instead() && t.is_on(events))
+    }
+
+    /// 0A000 for a view over one whose INSTEAD OF triggers would be passed by.
+    fn nothing_acts_below(&self, query: &Query, verb: Verb) -> Result<()> {
+        if let Body::Select(select) = &query.body
+            && let [FromItem::Rel(rel)] = &select.from[..]
+            && let RelKind::View { view, query } = &rel.kind
+        {
+            if self.acts_instead(view, verb) {
+                return Err(Error::unsupported(
+                    "writing through a view over a view with INSTEAD OF triggers",
+                ));
+            }
+            return self.nothing_acts_below(query, verb);
+        }
+        Ok(())
     }
 
     fn view_target(
@@ -178,9 +278,13 @@ impl Binder<'_> {
         alias: Option<&str>,
         verb: Verb,
     ) -> Result<WriteTarget> {
+        if self.acts_instead(view, verb) {
+            return self.instead_target(view, alias, verb);
+        }
         // It is written to, not read: what is read of it is noted once that is known.
         let place = self.accesses.len();
         let query = self.view_rows(view)?;
+        self.nothing_acts_below(&query, verb)?;
         let links = self.view_links(view, &query);
         self.forget_reads(place, &links);
         let simple = simple(view, query, false)?.map_err(|why| not_updatable(view, verb, why))?;
@@ -224,6 +328,7 @@ impl Binder<'_> {
             checks: simple.checks,
             links,
             exprs: simple.exprs,
+            instead: None,
         })
     }
 

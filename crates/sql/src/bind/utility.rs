@@ -6,8 +6,8 @@ use throng_types::{Error, Oid, Result, SqlType};
 use super::privilege::any_right;
 use super::scope::Scope;
 use super::{Binder, Clause};
-use crate::catalog::Relation;
 use crate::catalog::acl::right;
+use crate::catalog::{Deferral, Relation};
 use crate::command::{BoundStatement, Command, CursorOptions, ExplainFormat, ExplainOptions};
 use crate::expr::Expr;
 use crate::func::CastContext;
@@ -163,7 +163,7 @@ impl Binder<'_> {
                 let tables = self.catalog().tables().into_iter();
                 let tables = tables.filter(|table| table.schema == *schema);
                 let found = tables
-                    .filter_map(|t| self.catalog().constraint_by_name(t.oid, name.last()))
+                    .filter_map(|t| self.constraint_or_trigger(t.oid, name.last()))
                     .collect::<Vec<_>>();
                 Some(found).filter(|found| !found.is_empty())
             };
@@ -171,9 +171,9 @@ impl Binder<'_> {
                 let message = format!("constraint \"{}\" does not exist", name.last());
                 return Err(Error::new(state::UNDEFINED_OBJECT, message));
             };
-            for constraint in found {
-                if constraint.deferral.is_deferrable() {
-                    constraints.push(constraint.oid);
+            for (oid, deferral) in found {
+                if deferral.is_deferrable() {
+                    constraints.push(oid);
                 } else if deferred {
                     let message = format!("constraint \"{}\" is not deferrable", name.last());
                     return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
@@ -185,6 +185,15 @@ impl Binder<'_> {
             constraints,
             deferred,
         })
+    }
+
+    /// A table's constraint, or its constraint trigger, of that name.
+    fn constraint_or_trigger(&self, table: Oid, name: &str) -> Option<(Oid, Deferral)> {
+        if let Some(found) = self.catalog().constraint_by_name(table, name) {
+            return Some((found.oid, found.deferral));
+        }
+        let found = self.catalog().trigger_by_name(table, name)?;
+        found.constraint.map(|c| (found.oid, c.deferral))
     }
 
     fn may_lock(&self, table: Oid, mode: TableLock) -> Result<()> {

@@ -132,6 +132,13 @@ pub(super) fn stored_expr(ctx: &BindContext<'_>, bound: &Expr) -> Result<(String
     ))
 }
 
+/// The users' objects that an expression names.
+pub(super) fn objects_of(expr: &Expr) -> Vec<Oid> {
+    let mut uses = Uses::default();
+    expr.walk(false, &mut |part| uses.part(&part));
+    uses.objects.into_keys().collect()
+}
+
 /// The users' objects that a statement names itself.
 pub(super) fn objects_named(bound: &BoundQuery, catalog: &Catalog) -> Vec<Oid> {
     let mut uses = Uses::default();

@@ -10,6 +10,9 @@ use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 
 mod routine;
 mod stats;
+pub mod trigger;
+
+pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
 
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
 pub use stats::{ColumnStats, StatsDef};
@@ -837,12 +840,17 @@ objects! {
     Privileges(PrivilegesDef) = "privileges";
     DefaultPrivileges(DefaultPrivilegesDef) = "default_privileges";
     Membership(MembershipDef) = "membership";
+    Trigger(TriggerDef) = "trigger";
 }
 
 impl TableDef {
     /// Whether it is a partition whose heap is elsewhere: in its own partitions.
     pub fn is_partitioned(&self) -> bool {
         self.partitioned.is_some()
+    }
+    /// Whether it is a table's, and not a view's columns as a table would have them.
+    pub fn has_rows(&self) -> bool {
+        self.file != FileId(0)
     }
     /// Columns that are no table's, to bind over.
     pub fn of_columns(columns: Vec<ColumnDef>) -> TableDef {

@@ -150,6 +150,7 @@ impl Catalog {
         routine, routines, Routine, RoutineDef;
         privileges_def, all_privileges, Privileges, PrivilegesDef;
         membership, memberships, Membership, MembershipDef;
+        trigger, triggers, Trigger, TriggerDef;
     }
 
     /// A view, or a materialized view as one.
@@ -367,6 +368,17 @@ impl Catalog {
     /// A table's constraints, by name (the order in which CHECKs are tried).
     pub fn constraints_of(&self, table: Oid) -> &[Arc<ConstraintDef>] {
         self.links.get(&table).map_or(&[], |l| &l.constraints)
+    }
+    /// A table's or view's triggers, by name.
+    #[inline]
+    pub fn triggers_of(&self, table: Oid) -> &[Arc<TriggerDef>] {
+        if self.triggers == 0 {
+            return &[];
+        }
+        self.links.get(&table).map_or(&[], |l| &l.triggers)
+    }
+    pub fn trigger_by_name(&self, table: Oid, name: &str) -> Option<&Arc<TriggerDef>> {
+        self.triggers_of(table).iter().find(|t| t.name == name)
     }
     /// Foreign keys that reference the table.
     pub fn referencing(&self, table: Oid) -> &[Arc<ConstraintDef>] {

@@ -21,13 +21,17 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use throng_types::Oid;
 
+pub use def::trigger::fires;
 pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, Domain, DomainCheck,
-    DomainNotNull, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn, IndexDef,
-    IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef, Object,
-    ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoutineBody, RoutineDef,
-    RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef, TypeDef, ViewColumn, ViewDef, ViewUse,
+    DomainNotNull, Enabled, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn,
+    IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef, Object,
+    ObjectKind, OnCommit,
+    Persistence, PrivilegesDef, RoleDef, RoutineBody, RoutineDef,
+    RoutineKind, SchemaDef,
+    SequenceDef, StatsDef, TableDef, TriggerCondition, TriggerConstraint, TriggerDef, TypeDef,
+    ViewColumn, ViewDef, ViewUse,
     index_column_names, is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
@@ -113,6 +117,7 @@ pub mod builtin {
         pub const PROCEDURE: Oid = Oid(1255);
         pub const AUTH_MEMBERS: Oid = Oid(1261);
         pub const DEFAULT_ACL: Oid = Oid(826);
+        pub const TRIGGER: Oid = Oid(2620);
     }
 }
 
@@ -145,6 +150,8 @@ pub struct Catalog {
     default_acls: Arc<Vec<Arc<DefaultPrivilegesDef>>>,
     /// By member.
     memberships: Map<Oid, Arc<Vec<Arc<MembershipDef>>>>,
+    /// How many triggers there are.
+    triggers: usize,
     /// Partitions that DETACH CONCURRENTLY has taken from their tables' children, and is not through with.
     detaching: Arc<Vec<Oid>>,
     /// The catalog that this one differs from by what it takes for tables' children: see [`Catalog::with_families`].
@@ -170,6 +177,8 @@ struct Links {
     /// Functions and procedures that name it, by age.
     routines: Vec<Oid>,
     stats: Option<Arc<StatsDef>>,
+    /// By name, the order in which they run.
+    triggers: Vec<Arc<TriggerDef>>,
 }
 
 impl Catalog {
@@ -355,6 +364,12 @@ impl Catalog {
                 of_member.push(d.clone());
                 of_member.sort_by_key(|m| (m.role, m.grantor));
             }
+            Object::Trigger(d) => {
+                self.triggers += 1;
+                let triggers = &mut self.links_mut(d.table).triggers;
+                triggers.push(d.clone());
+                triggers.sort_by(|a, b| a.name.cmp(&b.name));
+            }
         }
         Arc::make_mut(&mut self.objects).insert(oid, object);
     }
@@ -446,6 +461,10 @@ impl Catalog {
                 if let Some(of_member) = Arc::make_mut(&mut self.memberships).get_mut(&d.member) {
                     Arc::make_mut(of_member).retain(|m| m.oid != oid);
                 }
+            }
+            Object::Trigger(d) => {
+                self.triggers -= 1;
+                self.links_mut(d.table).triggers.retain(|t| t.oid != oid);
             }
         }
         Some(object)

@@ -332,6 +332,10 @@ impl Writer<'_> {
                 self.expr(index);
                 self.push("]");
             }
+            Expr::Row(items, _) if let Some(name) = self.whole_row(items) => {
+                self.ident(&name);
+                self.push(".*");
+            }
             Expr::Row(items, _) => match self.whole_row(expr) {
                 Some(table) => {
                     self.ident(&table);

@@ -107,20 +107,36 @@ pub fn body(
 
 /// An expression over a table's row, whose entry is `rel`; columns by their names alone.
 pub fn row_expr(expr: &Expr, table: &TableDef, rel: RelId, style: &Style<'_>) -> String {
-    let named = Named {
-        rel,
-        name: table.name.clone(),
+    over_rows(expr, table, &[(rel, &table.name)], style)
+}
+
+/// A trigger's condition over the rows that were and are, by the names of their entries.
+pub fn trigger_condition(
+    expr: &Expr,
+    table: &TableDef,
+    rows: [(RelId, &str); 2],
+    style: &Style<'_>,
+) -> String {
+    over_rows(expr, table, &rows, style)
+}
+
+fn over_rows(expr: &Expr, table: &TableDef, rows: &[(RelId, &str)], style: &Style<'_>) -> String {
+    let named = rows.iter().map(|(rel, name)| Named {
+        rel: *rel,
+        name: (*name).to_owned(),
         columns: table.columns.iter().map(|c| c.name.clone()).collect(),
         live: table.live_columns().map(|(n, _)| n as i16).collect(),
-    };
+        is_row: rows.len() > 1,
+    });
+    let named: Vec<Named> = named.collect();
     let mut writer = Writer {
         style,
         ctes: &[],
         out: String::new(),
         indent: 0,
         scopes: vec![Scope {
-            named: vec![named],
-            qualified: false,
+            qualified: named.len() > 1,
+            named,
             outputs: Vec::new(),
             windows: Vec::new(),
             output: RelId(u32::MAX),
@@ -159,6 +175,8 @@ struct Named {
     columns: Vec<String>,
     /// The columns that its whole row is of.
     live: Vec<i16>,
+    /// One of the rows of a trigger's condition.
+    is_row: bool,
 }
 
 /// The entries of one query.

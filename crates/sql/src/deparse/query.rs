@@ -536,6 +536,7 @@ impl Writer<'_> {
                     name,
                     columns,
                     live,
+                    is_row: false,
                 });
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::catalog::TypeDef;
 use crate::io::FormatSettings;
+use crate::query::RelColumn;
 use std::any::Any;
 use std::sync::Arc;
 use throng_types::{Datum, Error, Oid};
@@ -64,6 +65,9 @@ pub enum ObjectKind {
     Collation,
 }
 
+/// Columns and rows.
+pub type TransitionTable = (Arc<[RelColumn]>, Arc<[Vec<Datum>]>);
+
 /// The session and the catalog, as functions see them.
 ///
 /// What changes nothing and needs no more than the session answers a value; the rest may stop.
@@ -102,6 +106,11 @@ pub trait Host {
     fn check_in_domain(&self, domain: Oid, value: &Datum) -> throng_types::Result<()> {
         let _ = (domain, value);
         Err(Error::unsupported("values of a domain here"))
+    }
+    /// A transition table of the trigger whose function is running: its columns and rows.
+    fn transition_table(&self, name: &str) -> Option<TransitionTable> {
+        let _ = name;
+        None
     }
     /// Every other function that needs the catalog, the session or the server, by its `pg_proc` name.
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult;

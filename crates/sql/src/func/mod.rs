@@ -52,12 +52,13 @@ mod timezone;
 mod to_char;
 mod to_char_number;
 mod to_char_parse;
+pub mod transition;
 pub mod typmod;
 mod unicode;
 mod window;
 
 pub use cast::{Cast, CastContext, CastMethod, find_cast};
-pub use context::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
+pub use context::{EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable};
 pub use registry::{
     aggregate_by_oid, aggregates_named, function_by_oid, functions_named, operator_by_oid,
     operators_named, windows_named,

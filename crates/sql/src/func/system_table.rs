@@ -48,6 +48,7 @@ host_functions! {
     3159 pg_get_viewdef(OID, INT4) -> TEXT stable;
     1573 pg_get_ruledef(OID) -> TEXT stable;
     2504 pg_get_ruledef(OID, BOOL) -> TEXT stable;
+    1291 suppress_redundant_updates_trigger() -> TRIGGER volatile;
     1662 pg_get_triggerdef(OID) -> TEXT stable;
     2730 pg_get_triggerdef(OID, BOOL) -> TEXT stable;
     2098 pg_get_functiondef(OID) -> TEXT stable;

@@ -4,11 +4,13 @@ mod copy;
 mod json;
 mod made;
 mod maintain;
+mod trigger;
 
 pub use copy::*;
 pub use json::*;
 pub use made::*;
 pub use maintain::*;
+pub use trigger::*;
 
 pub use super::partition::{BoundSpec, PartitionBy, PartitionOf};
 
@@ -708,10 +710,7 @@ pub enum Statement {
         payload: String,
     },
     Unlisten(Option<String>),
-    /// An element of CREATE SCHEMA; not done.
-    CreateTrigger {
-        table: Name,
-    },
+    Trigger(Box<TriggerStatement>),
     /// Understood, not done: what to call it.
     Unsupported(&'static str),
 }
@@ -908,6 +907,7 @@ pub enum AlterAction {
         name: String,
         deferral: crate::catalog::Deferral,
     },
+    EnableTrigger(EnableTrigger),
     SetOptions(Vec<(String, String)>),
     ResetOptions(Vec<String>),
     SetLogged(bool),

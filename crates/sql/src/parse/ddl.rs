@@ -24,6 +24,9 @@ impl Parser<'_> {
             if self.any_of(&["function", "procedure"]) {
                 return self.create_routine(true);
             }
+            if self.any_of(&["trigger", "constraint"]) {
+                return self.create_trigger(true, pos);
+            }
             if self.is("materialized") {
                 return Err(self.unexpected());
             }
@@ -75,7 +78,7 @@ impl Parser<'_> {
             "view" | "recursive" => self.create_view(false, false),
             "materialized" => self.create_materialized_view(Persistence::Permanent),
             "function" | "procedure" => self.create_routine(false),
-            "trigger" | "constraint" => Ok(self.skip_unsupported("CREATE TRIGGER")),
+            "trigger" | "constraint" => self.create_trigger(false, pos),
             "type" => self.create_type(),
             "domain" => self.create_domain(),
             "extension" => Ok(self.skip_unsupported("CREATE EXTENSION")),
@@ -237,7 +240,7 @@ impl Parser<'_> {
     }
 
     fn schema_element(&mut self) -> Result<Statement> {
-        const MADE: [&str; 11] = [
+        const MADE: [&str; 12] = [
             "table",
             "temp",
             "temporary",
@@ -249,19 +252,8 @@ impl Parser<'_> {
             "sequence",
             "view",
             "recursive",
+            "trigger",
         ];
-        if self.is_at(1, "trigger") {
-            // Not made, but where it would be is looked at first.
-            while !self.word("on") {
-                if self.at_end() || self.is_punct(';') {
-                    return Err(self.unexpected());
-                }
-                self.advance();
-            }
-            let table = self.any_name()?;
-            self.skip_unsupported("CREATE TRIGGER");
-            return Ok(Statement::CreateTrigger { table });
-        }
         if MADE.iter().any(|word| self.is_at(1, word)) {
             return self.create();
         }
@@ -476,6 +468,7 @@ impl Parser<'_> {
             "database" => self.alter_database(),
             "view" => self.alter_view(),
             "function" | "procedure" | "routine" => self.alter_routine(&word),
+            "trigger" => self.alter_trigger(),
             "system" => Ok(self.skip_unsupported("ALTER SYSTEM")),
             "type" => self.alter_type(),
             "domain" => self.alter_domain(),
@@ -486,10 +479,8 @@ impl Parser<'_> {
             "extension" => Ok(self.skip_unsupported("ALTER EXTENSION")),
             "materialized" => self.alter_materialized_view(),
             "aggregate" | "operator" | "collation" | "policy" | "publication" | "subscription"
-            | "tablespace" | "trigger" | "rule" | "statistics" | "server" | "foreign"
-            | "language" | "event" | "text" | "conversion" | "large" => {
-                Ok(self.skip_unsupported("this ALTER"))
-            }
+            | "tablespace" | "rule" | "statistics" | "server" | "foreign" | "language"
+            | "event" | "text" | "conversion" | "large" => Ok(self.skip_unsupported("this ALTER")),
             _ => Err(self.unexpected()),
         }
     }
@@ -626,9 +617,10 @@ impl Parser<'_> {
             "function" | "procedure" | "routine" => return self.drop_routine(&word),
             "aggregate" => return Ok(self.skip_unsupported("DROP AGGREGATE")),
             "owned" => return self.drop_owned(),
-            "trigger" | "rule" | "policy" | "operator" | "cast" | "publication"
-            | "subscription" | "tablespace" | "collation" | "statistics" | "server" | "foreign"
-            | "language" | "event" | "text" | "conversion" | "transform" | "access" => {
+            "trigger" => return self.drop_trigger(),
+            "rule" | "policy" | "operator" | "cast" | "publication" | "subscription"
+            | "tablespace" | "collation" | "statistics" | "server" | "foreign" | "language"
+            | "event" | "text" | "conversion" | "transform" | "access" => {
                 return Ok(self.skip_unsupported("this DROP"));
             }
             _ => {
@@ -693,6 +685,7 @@ impl Parser<'_> {
             "type" => ObjectKind::Type,
             "function" | "procedure" | "routine" => return self.comment_on_routine(&word),
             "domain" => ObjectKind::Domain,
+            "trigger" => return self.comment_on_trigger(),
             _ => return Ok(self.skip_unsupported("COMMENT ON this kind of object")),
         };
         self.advance();

@@ -29,6 +29,7 @@ pub mod partition;
 mod query;
 mod routine;
 mod table;
+mod trigger;
 mod types;
 pub(crate) mod unicode;
 mod utility;

@@ -66,7 +66,7 @@ impl Parser<'_> {
     }
 
     /// `a`, `s.a`: what a function may be called.
-    fn routine_name(&mut self) -> Result<Name> {
+    pub(super) fn routine_name(&mut self) -> Result<Name> {
         let pos = self.pos();
         let mut parts = vec![self.name_of(&[
             Category::Unreserved,

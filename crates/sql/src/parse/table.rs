@@ -739,6 +739,11 @@ impl Parser<'_> {
             return Err(self.unexpected());
         };
         self.advance();
+        if (word == "enable" || word == "disable")
+            && let Some(action) = self.enable_trigger(word == "enable")?
+        {
+            return Ok(action);
+        }
         match word.as_str() {
             "add" => {
                 if self.constraint_ahead() {

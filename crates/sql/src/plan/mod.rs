@@ -311,7 +311,9 @@ impl Planner<'_> {
                 set.insert(crate::expr::system::TABLEOID);
             }
             set.extend(1..=columns as i16);
-            set.insert(crate::expr::system::CTID);
+            if table.has_rows() {
+                set.insert(crate::expr::system::CTID);
+            }
         }
         self.needed = needed;
     }

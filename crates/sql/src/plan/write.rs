@@ -209,6 +209,10 @@ impl Planner<'_> {
         if let Some(filter) = filter {
             filter.conjuncts(&mut conditions);
         }
+        if !table.has_rows() {
+            // A view whose triggers act instead: its rows are the first item.
+            return self.from(&from, conditions, &Wanted::default());
+        }
         if from.is_empty()
             && !conditions
                 .iter()
@@ -268,7 +272,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Where the target's ctid and columns are in the rows.
+    /// Where the target's ctid, if it has one, and columns are in the rows.
     pub(super) fn target_slots(
         table: &TableDef,
         rel: RelId,
@@ -282,7 +286,11 @@ impl Planner<'_> {
         let old = (1..=table.columns.len() as i16)
             .map(slot)
             .collect::<Result<_>>()?;
-        Ok((slot(system::CTID)?, old))
+        let tid = match table.has_rows() {
+            true => slot(system::CTID)?,
+            false => u32::MAX,
+        };
+        Ok((tid, old))
     }
 
     pub(super) fn update(&mut self, update: Update) -> Result<Planned> {

@@ -167,6 +167,7 @@ registry! {
     PasswordEncryption "password_encryption" Kind::Enum(&["md5", "scram-sha-256"]), "scram-sha-256", User; "Connections and Authentication / Authentication", "Chooses the algorithm for encrypting passwords. (md5 is refused when a password comes)"
     ScramIterations "scram_iterations" int(1, 1_000_000, Unit::None), "4096", User, report; "Connections and Authentication / Authentication", "Sets the iteration count for SCRAM secret generation."
     SearchPath "search_path" Kind::Text(super::value::search_path), "\"$user\", public", User, report; "Client Connection Defaults / Statement Behavior", "Sets the schema search order for names that are not schema-qualified."
+    SessionReplicationRole "session_replication_role" Kind::Enum(&["origin", "replica", "local"]), "origin", Superuser; "Client Connection Defaults / Statement Behavior", "Sets the session's behavior for triggers and rewrite rules. (foreign keys hold in every role)"
     ServerEncoding "server_encoding" Kind::Enum(&["UTF8"]), "UTF8", Internal, report; "Preset Options", "Shows the server (database) character set encoding. (told)"
     ServerVersion "server_version" STRING, SERVER_VERSION, Internal, report; "Preset Options", "Shows the server version. (told)"
     ServerVersionNum "server_version_num" int(180_006, 180_006, Unit::None), "180006", Internal; "Preset Options", "Shows the server version as an integer. (told)"

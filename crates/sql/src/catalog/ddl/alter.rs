@@ -305,6 +305,10 @@ impl Run<'_> {
                 );
             }
             AlterTable::ClusterOn(index) => return self.cluster_on(&def, *index),
+            AlterTable::EnableTriggers(change) => {
+                self.enable_triggers(def.oid, change);
+                return Ok(());
+            }
             AlterTable::Inherit(_) | AlterTable::NoInherit(_) | AlterTable::Nothing => {}
         }
         self.put_table(def);
@@ -467,6 +471,7 @@ impl Run<'_> {
             }
             TargetKind::Type | TargetKind::Domain => self.rename_type(target.oid, name)?,
             TargetKind::Routine(_) => self.rename_routine(target.oid, name)?,
+            TargetKind::Trigger => self.rename_trigger(target.oid, name)?,
             TargetKind::View => {
                 let view = (*self.view(target.oid)?).clone();
                 self.name_is_free(view.schema, name)?;
@@ -558,6 +563,7 @@ impl Run<'_> {
                 rename_in_generated(&mut def, (&table, &table), (&old, name));
                 self.put_table(def);
                 self.rename_in_checks(target.oid, (&table, &table), (&old, name));
+                self.rename_in_conditions(target.oid, (&old, name));
             }
             TargetKind::Database => return Err(Error::unsupported("ALTER DATABASE RENAME")),
         }

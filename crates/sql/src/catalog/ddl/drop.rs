@@ -86,6 +86,10 @@ impl Run<'_> {
         {
             return requires(self.describe(target.oid), self.describe(*constraint));
         }
+        let trigger = self.catalog().trigger(target.oid);
+        if let Some(parent) = trigger.and_then(|trigger| trigger.parent) {
+            return requires(self.describe(target.oid), self.describe(parent));
+        }
         if let Some(index) = self.catalog().index(target.oid)
             && let Some(parent) = index.parent
         {
@@ -128,6 +132,7 @@ impl Run<'_> {
                         .iter()
                         .for_each(|s| found.part(*s));
                     catalog.stats_of(oid).iter().for_each(|s| found.part(s.oid));
+                    self.collect_triggers(oid, found);
                     self.collect_children(oid, found);
                     for fk in catalog.referencing(table.oid) {
                         self.dependent(fk, oid, found);
@@ -142,12 +147,14 @@ impl Run<'_> {
                     self.collect_row_type(oid, found);
                 }
                 Some(Object::View(_)) => {
+                    self.collect_triggers(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                     self.collect_row_type(oid, found);
                 }
                 Some(Object::Routine(def)) => {
                     self.collect_callers(&def, found);
+                    self.collect_users(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                 }
@@ -181,14 +188,39 @@ impl Run<'_> {
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                 }
+                Some(Object::Trigger(trigger)) => {
+                    let parts = self.parts_of_trigger(&trigger);
+                    parts.iter().for_each(|part| found.part(part.oid));
+                }
                 Some(Object::Type(_)) => {
                     self.collect_parts(oid, found);
                     self.collect_columns(oid, found);
+                    self.collect_users(oid, found);
                     self.collect_views(oid, found);
                     self.collect_routines(oid, found);
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// A relation's triggers are parts of it.
+    fn collect_triggers(&self, relation: Oid, found: &mut Collector) {
+        let own = self.catalog().triggers_of(relation).iter();
+        own.for_each(|trigger| found.part(trigger.oid));
+        let from = self.triggers_from(relation).into_iter();
+        from.for_each(|trigger| found.part(trigger));
+    }
+
+    /// Triggers of relations that stay which use a function or a type.
+    fn collect_users(&self, object: Oid, found: &mut Collector) {
+        for trigger in self.triggers_using(object) {
+            let gone = found.gone.contains(&trigger.oid) || found.gone.contains(&trigger.table);
+            if !gone {
+                let dependent = self.describe(trigger.oid);
+                found.dependents.push((dependent, self.describe(object)));
+            }
+            found.part(trigger.oid);
         }
     }
 
@@ -488,6 +520,11 @@ impl Run<'_> {
                 self.touch(table);
                 None
             }
+            Some(Object::Trigger(d)) => {
+                let table = d.table;
+                self.touch(table);
+                None
+            }
             _ => None,
         };
         if let Some(file) = file {
@@ -566,6 +603,11 @@ impl Run<'_> {
         // What is said to be depended on is the column.
         for (_, on) in &mut found.dependents {
             *on = column.clone();
+        }
+        for trigger in self.triggers_naming(table, attnum) {
+            let dependent = self.describe(trigger.oid);
+            found.dependents.push((dependent, column.clone()));
+            found.part(trigger.oid);
         }
         let views = views.into_iter().rev();
         found.views.extend(views.map(|view| (view, column.clone())));

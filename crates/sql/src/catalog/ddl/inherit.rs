@@ -484,6 +484,7 @@ impl Run<'_> {
             | AlterTable::Inherit(_)
             | AlterTable::NoInherit(_)
             | AlterTable::ClusterOn(_)
+            | AlterTable::EnableTriggers(_)
             | AlterTable::Nothing => None,
         })
     }

@@ -28,6 +28,7 @@ impl Run<'_> {
             if self.catalog().table(old.oid).is_some() {
                 self.rewrite_defaults(before, old, name)?;
                 self.rewrite_checks(before, old, name)?;
+                self.rewrite_conditions(before, old, name)?;
             }
         }
         Ok(())

@@ -20,6 +20,7 @@ mod repack;
 mod role;
 mod routine;
 mod rows;
+mod trigger;
 mod types;
 mod view;
 
@@ -305,6 +306,7 @@ impl Run<'_> {
                 self.rewrite_views(&before, before.views_of(*ty).to_vec())
             }
             Ddl::CreateRoutine { def, old } => self.create_routine(def, old.as_ref()),
+            Ddl::CreateTrigger { def, old } => self.create_trigger(def, old.as_ref()),
             Ddl::AlterRoutine { target, attributes } => self.alter_routine(target.oid, attributes),
             Ddl::DropIndexConcurrently(index) => self.drop_targets(&[*index], false),
             Ddl::Reindex { indexes, .. } => {
@@ -331,6 +333,7 @@ impl Run<'_> {
             TargetKind::Constraint => (builtin::class::CONSTRAINT, 0),
             TargetKind::Type | TargetKind::Domain => (builtin::class::TYPE, 0),
             TargetKind::Routine(_) => (builtin::class::PROCEDURE, 0),
+            TargetKind::Trigger => (builtin::class::TRIGGER, 0),
         };
         let old = self
             .catalog()

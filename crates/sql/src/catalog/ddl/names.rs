@@ -92,6 +92,10 @@ fn describe(catalog: &Catalog, path: &[Oid], oid: Oid) -> String {
         let table = describe(catalog, path, constraint.table);
         return format!("constraint {} on {table}", quote_ident(&constraint.name));
     }
+    if let Some(trigger) = catalog.trigger(oid) {
+        let relation = describe(catalog, path, trigger.table);
+        return super::trigger::described(&trigger.name, &relation);
+    }
     if let Some(schema) = catalog.schema(oid) {
         return format!("schema {}", quote_ident(&schema.name));
     }

@@ -53,6 +53,7 @@ impl Run<'_> {
                 self.adopt_foreign_key(oid, &constraint, fresh)?;
             }
         }
+        self.adopt_triggers(oid, parent)?;
         let others = Partitions::of(parent, self.catalog(), Some(oid), self.host.eval())?;
         if let Some(default) = others.default.map(|part| others.parts[part]) {
             for table in self.catalog().descendants(default) {
@@ -593,6 +594,7 @@ impl Run<'_> {
             }
         }
         self.put_table(def);
+        self.part_triggers(child);
         for index in self.catalog().indexes_of(child).to_vec() {
             let of_parent = index
                 .parent

@@ -167,6 +167,25 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         for constraint in catalog.constraints_of(table.oid) {
             rows.push(stored(catalog, table, constraint).row(catalog));
         }
+        for trigger in super::trigger::constraint_triggers(catalog, table) {
+            let constraint = Constraint {
+                oid: trigger.oid,
+                name: &trigger.name,
+                table,
+                kind: b't',
+                validated: true,
+                deferral: trigger.deferral(),
+                index: Oid::NONE,
+                columns: vec![],
+                lineage: Lineage {
+                    no_inherit: true,
+                    ..Lineage::default()
+                },
+                expr: None,
+                key: None,
+            };
+            rows.push(constraint.row(catalog));
+        }
         for (attnum, column) in definition::not_nulls(table) {
             let not_null = Constraint {
                 oid: definition::not_null_oid(table.oid, attnum),
@@ -355,6 +374,7 @@ pub(super) fn pg_depend(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             rows.push(dependency(own, of, b'n'));
         }
     }
+    super::trigger::dependencies(catalog, &mut rows);
     for sequence in catalog.sequences() {
         let own = relation(sequence.oid, 0);
         rows.push(dependency(

@@ -10,7 +10,7 @@ use super::domain::domain_column;
 use super::view::role_name;
 use super::{Rows, SystemState, VirtualTable, all, definition, find, row, types};
 use crate::catalog::{
-    Catalog, CheckOption, ColumnDef, Identity, Relation, TableDef, ViewDef, builtin,
+    Catalog, CheckOption, ColumnDef, Identity, Relation, TableDef, ViewDef, builtin, fires,
 };
 
 /// The catalog's name, which is the database's.
@@ -148,6 +148,10 @@ fn own_views<'a>(
 pub(super) fn views(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let own = own_views(catalog, state).map(|v| {
         let columns = state.updatable_columns(v);
+        let acts = |event: i16| {
+            let mut triggers = catalog.triggers_of(v.oid).iter();
+            yes(triggers.any(|t| t.is_instead() && t.is_on(event)))
+        };
         row![
             catalog_name(catalog),
             schema_name(catalog, v.schema),
@@ -160,9 +164,9 @@ pub(super) fn views(catalog: &Catalog, state: &dyn SystemState) -> Rows {
             },
             yes(columns.contains(&true)),
             yes(columns.contains(&true)),
-            "NO",
-            "NO",
-            "NO",
+            acts(fires::UPDATE),
+            acts(fires::DELETE),
+            acts(fires::INSERT),
         ]
     });
     super::view::virtual_relations(b'v')

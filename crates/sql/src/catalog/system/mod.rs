@@ -22,6 +22,7 @@ pub mod routine;
 mod statistic;
 #[cfg(test)]
 mod tests;
+pub mod trigger;
 mod types;
 pub mod user_routine;
 mod view;

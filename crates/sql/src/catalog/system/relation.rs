@@ -175,7 +175,9 @@ fn table_class<'a>(catalog: &Catalog, table: &'a TableDef, state: &dyn SystemSta
         columns: table.columns.len(),
         has_index: !catalog.indexes_of(table.oid).is_empty(),
         checks: checks.count(),
-        has_triggers: references || !catalog.referencing(table.oid).is_empty(),
+        has_triggers: references
+            || !catalog.referencing(table.oid).is_empty()
+            || !catalog.triggers_of(table.oid).is_empty(),
         options: &table.options,
         has_children: !catalog.children_of(table.oid).is_empty(),
         partition: table.bound.is_some(),
@@ -277,7 +279,7 @@ fn view_class<'a>(catalog: &Catalog, view: &'a ViewDef) -> Class<'a> {
         columns: view.columns.len(),
         has_index: false,
         checks: 0,
-        has_triggers: false,
+        has_triggers: !catalog.triggers_of(view.oid).is_empty(),
         options: match view.check {
             None => &view.options,
             Some(CheckOption::Local) => &LOCAL_CHECK[..],

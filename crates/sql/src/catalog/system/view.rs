@@ -48,7 +48,9 @@ pub(super) fn pg_tables(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             Datum::Null,
             !catalog.indexes_of(t.oid).is_empty(),
             false,
-            references || !catalog.referencing(t.oid).is_empty(),
+            references
+                || !catalog.referencing(t.oid).is_empty()
+                || !catalog.triggers_of(t.oid).is_empty(),
             false,
         ]
     });

@@ -92,7 +92,7 @@ relations! {
     3576 pg_transform {
         oid: OID, trftype: OID, trflang: OID, trffromsql: REGPROC, trftosql: REGPROC,
     }
-    2620 pg_trigger {
+    2620 pg_trigger in trigger {
         oid: OID, tgrelid: OID, tgparentid: OID, tgname: NAME, tgfoid: OID, tgtype: INT2,
         tgenabled: CHAR, tgisinternal: BOOL, tgconstrrelid: OID, tgconstrindid: OID,
         tgconstraint: OID, tgdeferrable: BOOL, tginitdeferred: BOOL, tgnargs: INT2,

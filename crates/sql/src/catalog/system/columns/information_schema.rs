@@ -265,11 +265,11 @@ relations! {
         udt_catalog: NAME, udt_schema: NAME, udt_name: NAME, specific_catalog: NAME,
         specific_schema: NAME, specific_name: NAME, group_name: NAME, transform_type: VARCHAR,
     }
-    12648 triggered_update_columns {
+    12648 triggered_update_columns in trigger {
         trigger_catalog: NAME, trigger_schema: NAME, trigger_name: NAME, event_object_catalog: NAME,
         event_object_schema: NAME, event_object_table: NAME, event_object_column: NAME,
     }
-    12653 triggers {
+    12653 triggers in trigger {
         trigger_catalog: NAME, trigger_schema: NAME, trigger_name: NAME,
         event_manipulation: VARCHAR, event_object_catalog: NAME, event_object_schema: NAME,
         event_object_table: NAME, action_order: INT4, action_condition: VARCHAR,

@@ -1,0 +1,13 @@
+//! What ALTER TABLE does to triggers.
+
+use crate::catalog::Enabled;
+
+/// ENABLE or DISABLE TRIGGER.
+#[derive(Clone, Debug)]
+pub struct EnableTriggers {
+    /// None: all of them.
+    pub name: Option<String>,
+    pub enabled: Enabled,
+    /// Not in the table's partitions.
+    pub only: bool,
+}
