@@ -44,7 +44,7 @@ impl Session {
         let is_due = |constraint: &ConstraintDef| {
             constraints.is_none_or(|list| list.contains(&constraint.oid))
         };
-        let depth = transaction.savepoints.len();
+        let depth = self.savepoint_depth();
         self.deferred.check(is_due, depth, &cx).await
     }
 

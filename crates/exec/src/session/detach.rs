@@ -93,7 +93,25 @@ impl Session {
             let message = format!("{what} was removed concurrently");
             return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
+        self.lock_who_points(partition).await?;
         self.detach(table, partition, Detach::Finish).await
+    }
+
+    /// Locks the tables whose foreign keys lose a part with the partition: what checks that part's rows goes.
+    async fn lock_who_points(&mut self, partition: Oid) -> Result<()> {
+        let catalog = self.definitions();
+        let txn = &self.transaction()?.txn;
+        let mut tables: Vec<Oid> = Vec::new();
+        let part = catalog.table(partition);
+        for above in part.map_or_else(Vec::new, |p| catalog.ancestors(p)) {
+            tables.extend(catalog.referencing(above).iter().map(|c| c.table));
+        }
+        tables.sort_unstable();
+        tables.dedup();
+        for table in tables {
+            txn.lock_relation(table, LockMode::AccessExclusive).await?;
+        }
+        Ok(())
     }
 
     /// Waits for who still takes what is being detached for a partition.

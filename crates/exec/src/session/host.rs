@@ -295,6 +295,9 @@ fn identifier(name: &str) -> Result<String> {
 }
 
 impl Host for SessionHost<'_> {
+    fn warn(&self, warning: Error) {
+        self.session.warn(warning);
+    }
     fn transaction_timestamp(&self) -> i64 {
         self.session.transaction_time()
     }

@@ -18,7 +18,6 @@ use throng_types::key::{self, KeyOrder};
 use throng_types::{Datum, Error, Oid, Result};
 
 use super::Session;
-use super::transaction::Block;
 use crate::cleaner;
 use crate::client::Client;
 use crate::rows::PageRows;
@@ -154,7 +153,7 @@ impl Session {
             false => self.still_there(tables).await?,
         };
         for one in tables {
-            if self.block == Block::None {
+            if !self.is_in_block() {
                 self.commit().await?;
                 self.begin_if_idle();
             }

@@ -406,6 +406,7 @@ impl<'a> Binder<'a> {
             | S::ReassignOwned { .. }
             | S::DropOwned { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
+            S::SecurityLabel(label) => Err(utility::no_label_provider(label.as_deref())),
             S::CreateTrigger { .. } => Err(Error::unsupported("CREATE TRIGGER")),
             _ => self
                 .utility(statement)

@@ -103,6 +103,8 @@ pub trait Host {
         let _ = (domain, value);
         Err(Error::unsupported("values of a domain here"))
     }
+    /// What the client is to be told beside the value.
+    fn warn(&self, _: Error) {}
     /// Every other function that needs the catalog, the session or the server, by its `pg_proc` name.
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult;
 }

@@ -55,6 +55,10 @@ fn current_schemas(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         schemas.into_iter().map(Datum::from).collect(),
     )))
 }
+/// Memory is not asked for by node.
+fn numa_available(_: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
+    Ok(Datum::Bool(false))
+}
 fn backend_pid(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(ctx.host.backend_pid().into())
 }
@@ -291,6 +295,7 @@ pub static FUNCTIONS: &[Function] = &[
         .stable()
         .lenient(),
     Function::new(2026, "pg_backend_pid", &[], INT4, backend_pid).stable(),
+    Function::new(4099, "pg_numa_available", &[], BOOL, numa_available).stable(),
     Function::new(745, "current_user", &[], NAME, current_user).stable(),
     Function::new(746, "session_user", &[], NAME, session_user).stable(),
     Function::new(861, "current_database", &[], NAME, current_database).stable(),

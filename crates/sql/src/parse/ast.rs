@@ -699,6 +699,7 @@ pub enum Statement {
         table: Name,
     },
     /// Understood, not done: what to call it.
+    SecurityLabel(Option<String>),
     Unsupported(&'static str),
 }
 

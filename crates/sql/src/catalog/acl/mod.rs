@@ -255,7 +255,8 @@ impl Catalog {
         }
     }
 
-    fn relation_acl_born(&self, relation: &Relation) -> Vec<AclItem> {
+    /// The grants that a relation is born with.
+    pub fn relation_acl_born(&self, relation: &Relation) -> Vec<AclItem> {
         let mut items = relation.acl_kind().defaults(relation.owner(self));
         if let Relation::Virtual(table) = relation
             && !CONFIDENTIAL.contains(&table.name)
