@@ -326,6 +326,9 @@ impl SessionHost<'_> {
             let def = self.shown_constraint(def, pretty);
             return definition::constraint_definition(self.catalog, &def, &name_of).into();
         }
+        if let Some(text) = listed::constraint_definition(constraint) {
+            return text.into();
+        }
         definition::not_null_column(self.catalog, constraint)
             .map(|(table, attnum)| definition::not_null_definition(table, attnum))
             .into()

@@ -355,7 +355,10 @@ impl Host for SessionHost<'_> {
         Ok(xid.map(|xid| xid.0))
     }
     fn nextval(&self, sequence: Oid) -> Result<i64, EvalStop> {
-        self.next_value(sequence)
+        self.next_value(sequence, false)
+    }
+    fn next_of_identity(&self, sequence: Oid) -> Result<i64, EvalStop> {
+        self.next_value(sequence, true)
     }
     fn currval(&self, sequence: Oid) -> Result<i64, EvalStop> {
         Ok(self.current_value(sequence)?)

@@ -7,6 +7,7 @@
 //! One statement runs at a time. Whatever must wait is a future; dropped half-way (the client has gone), it leaves a
 //! session that can only be closed, and closing rolls back.
 
+mod adopt;
 mod command;
 mod compound;
 mod constraints;
@@ -21,7 +22,9 @@ mod explain;
 mod families;
 mod functions;
 mod host;
+mod latest;
 mod notify;
+mod pages;
 mod plans;
 mod portal;
 mod prepared;
@@ -39,6 +42,7 @@ mod transaction;
 mod vacuum;
 mod waiting;
 
+pub use adopt::adopt_memberships;
 pub use temporary::drop_leftovers;
 
 use std::cell::{Cell, RefCell};

@@ -91,7 +91,7 @@ pub use routine::signature as routine_signature;
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
 pub(crate) use routine_call::row_columns;
 pub(crate) use view::stored_context;
-pub use view::{rewritten, updatable_columns, view_definition};
+pub use view::{ctid_source, rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.
 pub fn bind(statement: &ast::Statement, sql: &str, ctx: &BindContext<'_>) -> Result<Bound> {

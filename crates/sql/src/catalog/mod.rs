@@ -23,7 +23,7 @@ use throng_types::Oid;
 
 pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
-    ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, Domain, DomainCheck,
+    ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
     DomainNotNull, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn, IndexDef,
     IndexExpr, IndexTerms, Lineage, MembershipDef, Object, ObjectKind, OnCommit, Persistence,
     PrivilegesDef, RoleDef, RoutineBody, RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef,

@@ -891,7 +891,7 @@ pub enum AlterAction {
     ValidateConstraint(String),
     AlterConstraint {
         name: String,
-        deferral: crate::catalog::Deferral,
+        said: crate::catalog::DeferralSaid,
     },
     SetOptions(Vec<(String, String)>),
     ResetOptions(Vec<String>),

@@ -3,6 +3,7 @@
 use throng_sql::catalog::{TableDef, VirtualTable};
 use throng_sql::expr::{AggCall, Expr, SortKey, system};
 use throng_sql::func::sqljson::{self, Spec};
+use throng_sql::func::written;
 use throng_sql::io::scalar;
 use throng_sql::plan::{AggregateNode, WindowNode};
 use throng_sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
@@ -194,6 +195,16 @@ impl Names {
                     _ => func.name,
                 };
                 format!("{name}({})", self.list(args, ", "))
+            }
+            Expr::Call { func, args, .. }
+                if written::has_words(func) && func.name == "timezone" =>
+            {
+                match &args[..] {
+                    [zone, value] => {
+                        format!("({} AT TIME ZONE {})", self.text(value), self.text(zone))
+                    }
+                    _ => format!("({} AT LOCAL)", self.list(args, ", ")),
+                }
             }
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
                 format!("{}({})", func.name, self.list(args, ", "))

@@ -285,6 +285,11 @@ impl Catalog {
         if let Some(def) = self.stored_acl(builtin::class::NAMESPACE, schema, 0) {
             return def.items.clone();
         }
+        self.schema_acl_born(schema)
+    }
+
+    /// The grants that a schema is born with.
+    pub fn schema_acl_born(&self, schema: Oid) -> Vec<AclItem> {
         let owner = self.schema(schema).map_or(Oid::NONE, |s| s.owner);
         let mut items = Kind::Schema.defaults(owner);
         if Catalog::is_open_schema(schema) {

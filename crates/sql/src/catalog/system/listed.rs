@@ -480,6 +480,60 @@ impl ListedIndex {
     }
 }
 
+/// Oids of the constraints that unique indexes stand for, in the order of the indexes; PostgreSQL gives them out when a cluster
+/// is made.
+const FIRST_CONSTRAINT: u32 = 10_400;
+
+/// Unique indexes with their constraints' oids.
+fn constraints() -> impl Iterator<Item = (Oid, &'static ListedIndex)> {
+    let unique = INDEXES.iter().filter(|index| index.3 != Plain);
+    (FIRST_CONSTRAINT..).map(Oid).zip(unique)
+}
+
+/// `PRIMARY KEY (…)`, of a listed constraint.
+pub fn constraint_definition(oid: Oid) -> Option<String> {
+    let (_, index) = constraints().find(|(constraint, _)| *constraint == oid)?;
+    let what = match index.3 {
+        Primary => "PRIMARY KEY",
+        _ => "UNIQUE",
+    };
+    let columns: Vec<&str> = index.columns().map(|(name, _)| name).collect();
+    Some(format!("{what} ({})", columns.join(", ")))
+}
+
+pub(super) fn pg_constraint() -> Rows {
+    let row = |(oid, index): (Oid, &ListedIndex)| {
+        let keys = index.4.iter().map(|n| (*n).into()).collect();
+        let mut row = row![
+            oid,
+            index.2,
+            builtin::PG_CATALOG,
+            Datum::Char(if index.3 == Primary { b'p' } else { b'u' }),
+            false,
+            false,
+            true,
+            true,
+            Oid(index.1),
+            Oid::NONE,
+            Oid(index.0),
+            Oid::NONE,
+            Oid::NONE,
+            Datum::Char(b' '),
+            Datum::Char(b' '),
+            Datum::Char(b' '),
+            true,
+            0i16,
+            true,
+            false,
+            Datum::array(Array::from_items(oid::INT2, keys)),
+        ];
+        // What only foreign keys, exclusions and CHECKs have.
+        row.resize(row.len() + 7, Datum::Null);
+        row
+    };
+    constraints().map(row).collect()
+}
+
 fn index_row(
     (index, table, kind): (Oid, Oid, Kind),
     keys: &[i16],
@@ -590,5 +644,16 @@ pub(super) fn pg_init_privs(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             born_with(catalog, table),
         ]
     });
-    listed.collect()
+    let open = [builtin::PG_CATALOG, builtin::INFORMATION_SCHEMA];
+    let schemas = open.into_iter().map(|schema| {
+        let items = catalog.schema_acl_born(schema);
+        row![
+            schema,
+            builtin::class::NAMESPACE,
+            0,
+            Datum::Char(b'i'),
+            acl::datum(catalog, Some(&items)),
+        ]
+    });
+    listed.chain(schemas).collect()
 }

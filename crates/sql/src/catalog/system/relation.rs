@@ -686,7 +686,7 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             false,
             !catalog.is_deferrable(index.oid),
             index.clustered,
-            true,
+            catalog.is_valid(index),
             false,
             true,
             true,
