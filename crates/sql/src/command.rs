@@ -557,6 +557,8 @@ pub struct NewConstraint {
     pub not_valid: bool,
     pub deferral: Deferral,
     pub lineage: Lineage,
+    /// ALTER TABLE ONLY: a key that gets no parts on the partitions.
+    pub only: bool,
 }
 
 impl NewConstraint {

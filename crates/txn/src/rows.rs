@@ -164,9 +164,37 @@ pub async fn lock_row(
     policy: WaitPolicy,
     turn: &mut RowTurn,
 ) -> Result<RowOutcome<()>> {
+    lock_where(txn, heap, row, mode, policy, turn, |change| change).await
+}
+
+/// As [`lock_row`], waiting, for who looks for a key: a row that goes on in another relation is gone from this one.
+pub async fn lock_row_here(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    mode: RowLockMode,
+    turn: &mut RowTurn,
+) -> Result<RowOutcome<()>> {
+    let keeps_snapshot = txn.isolation().keeps_snapshot();
+    let gone = |change| match change {
+        Change::Moved if !keeps_snapshot => Change::Deleted,
+        other => other,
+    };
+    lock_where(txn, heap, row, mode, WaitPolicy::Block, turn, gone).await
+}
+
+async fn lock_where(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    mode: RowLockMode,
+    policy: WaitPolicy,
+    turn: &mut RowTurn,
+    taken_for: impl Fn(Change<()>) -> Change<()>,
+) -> Result<RowOutcome<()>> {
     let outcome = change(txn, heap, row, mode, policy, turn, |tid| {
         // A cursor sees what was there when it was declared, also where a later command of the transaction has changed it.
-        Ok(match heap.lock(txn, tid, mode)? {
+        Ok(match taken_for(heap.lock(txn, tid, mode)?) {
             Change::Invisible => Change::SelfModified,
             other => other,
         })

@@ -69,6 +69,14 @@ impl TupleBatch {
     pub fn iter(&self) -> impl Iterator<Item = (Tid, &[u8])> {
         (0..self.len()).map(|i| (self.tid(i), self.row(i)))
     }
+    /// Puts the rows from the `first` on in the order in which they lie on their page: chains are walked by their roots, and an
+    /// update's version lies behind what was there before it.
+    fn in_place_order(&mut self, first: usize) {
+        let rows = self.rows.get_mut(first..).unwrap_or_default();
+        if !rows.is_sorted_by_key(|row| row.tid.slot) {
+            rows.sort_unstable_by_key(|row| row.tid.slot);
+        }
+    }
     fn push(&mut self, tid: Tid, root: u16, bytes: &[u8]) {
         let start = self.arena.len() as u32;
         self.arena.extend_from_slice(bytes);
@@ -217,7 +225,7 @@ impl Heap {
         Ok(root.unwrap_or(tid))
     }
 
-    /// Appends every row of the block that `vis` shows. A block that holds no rows adds none. `ring` is the scan's own
+    /// Appends every row of the block that `vis` shows, in the order in which they lie there. A block that holds no rows adds none. `ring` is the scan's own
     /// ([`Ring::for_scan`]), for all of its blocks.
     pub fn scan_page(
         &self,
@@ -267,6 +275,7 @@ fn scan(
     if !page::is_heap(page) {
         return;
     }
+    let first = batch.len();
     for root in 1..=page::slot_count(page) {
         let chain = Chain::new(page, Tid::new(block, root));
         for Version {
@@ -283,6 +292,7 @@ fn scan(
             }
         }
     }
+    batch.in_place_order(first);
 }
 
 /// Whether something that a transaction did to a version counts.

@@ -4,7 +4,7 @@
 //! (a subquery that waits for a page, a sequence) is simply done again from the start when its row is asked for again.
 
 use throng_sql::expr::{DomainRules, Expr, Place};
-use throng_sql::func::{Cast, CastContext, EvalResult, Function, Operator, typmod};
+use throng_sql::func::{Cast, CastContext, EvalResult, Function, typmod};
 use throng_types::datum::{Array, Record};
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
@@ -190,7 +190,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
         } => {
             let left = eval(left, row, cx)?;
             let array = eval(array, row, cx)?;
-            return array_compare(op, left, &array, *all, cx);
+            return Ok(op.call_on_items(&cx.eval, left, &array, *all)?);
         }
         Expr::Array(items, ty) => return array(items, *ty, row, cx),
         Expr::Subscript { array, index, .. } => {
@@ -469,27 +469,6 @@ pub fn check_domain(value: &Datum, rules: &DomainRules, cx: &mut Cx) -> Step<()>
 }
 
 /// `left op ANY (array)` and `left op ALL (array)`, with SQL's three values.
-fn array_compare(op: &Operator, left: Datum, array: &Datum, all: bool, cx: &mut Cx) -> Step<Datum> {
-    let Datum::Array(array) = array else {
-        return Ok(Datum::Null);
-    };
-    let mut unknown = false;
-    let mut pair = [left, Datum::Null];
-    for item in &array.items {
-        pair[1] = item.clone();
-        match op.call(&cx.eval, &pair)? {
-            Datum::Bool(b) if b != all => return Ok(Datum::Bool(b)),
-            Datum::Bool(_) => {}
-            _ => unknown = true,
-        }
-    }
-    Ok(if unknown {
-        Datum::Null
-    } else {
-        Datum::Bool(all)
-    })
-}
-
 /// `ARRAY[…]`: items of the element type, or arrays of the same shape one dimension down.
 fn array(items: &[Expr], ty: SqlType, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     let mut values = Vec::with_capacity(items.len());

@@ -492,6 +492,9 @@ impl Operator for VirtualScanOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
         loop {
             if !self.have_pending {
+                if self.rows.is_none() {
+                    self.table.must_be_readable()?;
+                }
                 let rows = self.rows.get_or_insert_with(|| {
                     self.table.rows(cx.env.catalog, cx.env.system).into_iter()
                 });

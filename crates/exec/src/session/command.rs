@@ -10,7 +10,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
 use super::query::{as_text, field, lock_mode};
-use super::transaction::{Block, isolation_name, parse_isolation};
+use super::transaction::{isolation_name, parse_isolation};
 use crate::client::{Client, Field};
 use crate::write;
 
@@ -250,7 +250,7 @@ impl Session {
     // Settings
 
     fn warn_outside_block(&self, what: &str, client: &mut dyn Client) {
-        if self.block == Block::None {
+        if !self.is_in_block() {
             self.notices(vec![not_in_block(what).severity(Severity::Warning)], client);
         }
     }
@@ -425,7 +425,7 @@ impl Session {
     }
 
     async fn lock_named(&mut self, tables: &[Oid], mode: TableLock, nowait: bool) -> Result<()> {
-        if self.block == Block::None {
+        if !self.is_in_block() {
             return Err(not_in_block("LOCK TABLE"));
         }
         let catalog = self.catalog();

@@ -42,7 +42,7 @@ impl Session {
             deferred: &self.deferred,
         };
         let is_due = |oid: Oid| constraints.is_none_or(|list| list.contains(&oid));
-        let depth = transaction.savepoints.len();
+        let depth = self.savepoint_depth();
         self.deferred.check(is_due, depth, &cx).await
     }
 

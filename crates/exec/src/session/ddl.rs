@@ -871,51 +871,17 @@ impl Session {
         let def = catalog
             .table(constraint.table)
             .ok_or_else(|| gone("table"))?;
-        let store = &self.engine.store;
-        let txn = &self.transaction()?.txn;
-        let host = self.host(catalog);
-        let table = Table::unshared(def, store, &host.eval())?;
-        let mut scan = PageRows::new(&table, txn.latest_snapshot()).await?;
-        let mut page: Vec<(RowRef, Row)> = Vec::new();
         let mut last: Option<Row> = None;
-        while scan.next(&mut page).await? {
-            self.handle.cancel_flag().check()?;
-            let snapshot = txn.latest_snapshot();
-            let cx = write::Context {
-                env: self.env(catalog, &host, &snapshot, &[]),
-                txn,
-                work_mem: self.settings.borrow().int(Id::WorkMem) as usize * 1024,
-                deferred: &self.deferred,
-            };
-            for (_, row) in &page {
-                let key = write::foreign::key(constraint, row)?;
-                // Rows that follow each other often point at the same.
-                if last.as_ref() != Some(&key) {
-                    write::foreign::check_exists(def, constraint, row, &cx).await?;
-                    last = Some(key);
-                }
+        self.each_row_in(def, catalog, async |row, cx| {
+            let key = write::foreign::key(constraint, row)?;
+            // Rows that follow each other often point at the same.
+            if last.as_ref() != Some(&key) {
+                write::foreign::check_exists(def, constraint, row, cx).await?;
+                last = Some(key);
             }
-        }
-        Ok(())
-    }
-
-    async fn each_row(
-        &self,
-        def: &Arc<TableDef>,
-        catalog: &Arc<Catalog>,
-        mut check: impl FnMut(&[Datum], Tid) -> Result<()>,
-    ) -> Result<()> {
-        let host = self.host(catalog);
-        let table = Table::unshared(def, &self.engine.store, &host.eval())?;
-        let mut scan = PageRows::new(&table, self.transaction()?.txn.latest_snapshot()).await?;
-        let mut page: Vec<(RowRef, Row)> = Vec::new();
-        while scan.next(&mut page).await? {
-            self.handle.cancel_flag().check()?;
-            for (at, row) in &page {
-                check(row, at.tid)?;
-            }
-        }
-        Ok(())
+            Ok(())
+        })
+        .await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use throng_sql::bind;
-use throng_sql::catalog::system::{definition, domain, partition, user_routine};
+use throng_sql::catalog::system::{definition, domain, listed, partition, user_routine};
 use throng_sql::catalog::{
     ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, Relation, ViewDef, builtin,
 };
@@ -245,7 +245,7 @@ impl SessionHost<'_> {
         pretty: Option<&Datum>,
     ) -> Datum {
         let Some(index) = self.catalog.index(index) else {
-            return Datum::Null;
+            return self.listed_index_definition(index, column.map_or(0, number));
         };
         let pretty = pretty.is_some_and(Datum::is_true);
         let shown = || {
@@ -264,6 +264,18 @@ impl SessionHost<'_> {
                     .into()
             }
         }
+    }
+
+    /// The same of an index that a catalog is listed with.
+    fn listed_index_definition(&self, index: Oid, column: i64) -> Datum {
+        let Some(index) = listed::index(index) else {
+            return Datum::Null;
+        };
+        if column == 0 {
+            return index.definition(self.catalog).into();
+        }
+        let place = usize::try_from(column - 1).unwrap_or(usize::MAX);
+        index.column(place).unwrap_or_default().into()
     }
 
     /// What a column of a table is computed by, or gets by default, as the session would write it; any other text as it is.
@@ -325,6 +337,9 @@ impl SessionHost<'_> {
             let name_of = |table: Oid| self.relation_name(table).unwrap_or_default();
             let def = self.shown_constraint(def, pretty);
             return definition::constraint_definition(self.catalog, &def, &name_of).into();
+        }
+        if let Some(text) = listed::constraint_definition(constraint) {
+            return text.into();
         }
         definition::not_null_column(self.catalog, constraint)
             .map(|(table, attnum)| definition::not_null_definition(table, attnum))

@@ -12,17 +12,12 @@ use std::sync::Arc;
 
 use throng_sql::catalog::Catalog;
 use throng_sql::command::{Ddl, Detach};
-use throng_sql::settings::Id;
 use throng_txn::LockMode;
-use throng_txn::rows::RowRef;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Session;
 use crate::client::Client;
-use crate::rows::PageRows;
-use crate::run::Row;
-use crate::table::Table;
 use crate::write;
 
 /// How the table and the partition are locked.
@@ -93,7 +88,25 @@ impl Session {
             let message = format!("{what} was removed concurrently");
             return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
         }
+        self.lock_who_points(partition).await?;
         self.detach(table, partition, Detach::Finish).await
+    }
+
+    /// Locks the tables whose foreign keys lose a part with the partition: what checks that part's rows goes.
+    async fn lock_who_points(&mut self, partition: Oid) -> Result<()> {
+        let catalog = self.definitions();
+        let txn = &self.transaction()?.txn;
+        let mut tables: Vec<Oid> = Vec::new();
+        let part = catalog.table(partition);
+        for above in part.map_or_else(Vec::new, |p| catalog.ancestors(p)) {
+            tables.extend(catalog.referencing(above).iter().map(|c| c.table));
+        }
+        tables.sort_unstable();
+        tables.dedup();
+        for table in tables {
+            txn.lock_relation(table, LockMode::AccessExclusive).await?;
+        }
+        Ok(())
     }
 
     /// Waits for who still takes what is being detached for a partition.
@@ -119,25 +132,14 @@ impl Session {
         let host = self.host(catalog);
         let part = catalog.table(partition).ok_or_else(gone)?;
         let leaves = catalog.leaves(part, host.eval())?;
-        let txn = &self.transaction()?.txn;
-        let table = Table::unshared(def, &self.engine.store, &host.eval())?;
-        let mut scan = PageRows::new(&table, txn.latest_snapshot()).await?;
-        let mut page: Vec<(RowRef, Row)> = Vec::new();
-        while scan.next(&mut page).await? {
-            self.handle.cancel_flag().check()?;
-            let snapshot = txn.latest_snapshot();
-            let cx = write::Context {
-                env: self.env(catalog, &host, &snapshot, &[]),
-                txn,
-                work_mem: self.settings.borrow().int(Id::WorkMem) as usize * 1024,
-                deferred: &self.deferred,
-            };
-            for (_, row) in &page {
-                if write::foreign::points_into(constraint, row, &leaves, &cx).await? {
-                    return Err(write::foreign::partition_goes(part, constraint, row, &cx)?);
-                }
-            }
-        }
-        Ok(())
+        self.each_row_in(
+            def,
+            catalog,
+            async |row, cx| match write::foreign::points_into(constraint, row, &leaves, cx).await? {
+                true => Err(write::foreign::partition_goes(part, constraint, row, cx)?),
+                false => Ok(()),
+            },
+        )
+        .await
     }
 }

@@ -10,7 +10,7 @@ use throng_buffer::Wait;
 use throng_observe::{Object, WaitEvent};
 use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef};
 use throng_sql::func::{EvalResult, EvalStop};
-use throng_sql::io::scalar::lsn;
+use throng_sql::io::scalar::{wide, wide_number};
 use throng_sql::settings::SERVER_VERSION;
 use throng_txn::{CancelReason, LockMode, LockScope, LockTag};
 use throng_types::error::state;
@@ -100,6 +100,12 @@ impl SessionHost<'_> {
             "pg_stat_clear_snapshot" => Datum::VOID,
             "pg_has_role" => self.has_role(args)?,
 
+            "currtid2" => {
+                let Datum::Tid(at) = args[1] else {
+                    return Ok(Datum::Null);
+                };
+                Datum::Tid(self.latest_place(text(&args[0]), at)?)
+            }
             "pg_relation_size" => self.relation_size(object(&args[0]), args.get(1).map(text)),
             "pg_table_size" => self.table_size(object(&args[0])).into(),
             "pg_indexes_size" => self.indexes_size(object(&args[0])).into(),
@@ -138,11 +144,14 @@ impl SessionHost<'_> {
             "pg_column_is_updatable" => self.catalog.table(object(&args[0])).is_some().into(),
 
             "pg_current_wal_lsn" | "pg_current_wal_flush_lsn" => {
-                lsn(self.session.engine.sys.wal().flushed().0)
+                wide(self.session.engine.sys.wal().flushed().0)
             }
-            "pg_current_wal_insert_lsn" => lsn(self.session.engine.sys.wal().inserted().0),
+            "pg_current_wal_insert_lsn" => wide(self.session.engine.sys.wal().inserted().0),
             "pg_xact_status" | "txid_status" => {
-                let xid = throng_types::Xid(int(&args[0]) as u64);
+                let xid = throng_types::Xid(match name {
+                    "txid_status" => int(&args[0]) as u64,
+                    _ => wide_number(int(&args[0])),
+                });
                 if xid >= self.session.engine.sys.next_xid() {
                     let message = format!("transaction ID {xid} is in the future");
                     return Err(Error::new(state::INVALID_PARAMETER_VALUE, message).into());

@@ -297,6 +297,9 @@ fn identifier(name: &str) -> Result<String> {
 }
 
 impl Host for SessionHost<'_> {
+    fn warn(&self, warning: Error) {
+        self.session.warn(warning);
+    }
     fn transaction_timestamp(&self) -> i64 {
         self.session.transaction_time()
     }
@@ -354,7 +357,10 @@ impl Host for SessionHost<'_> {
         Ok(xid.map(|xid| xid.0))
     }
     fn nextval(&self, sequence: Oid) -> Result<i64, EvalStop> {
-        self.next_value(sequence)
+        self.next_value(sequence, false)
+    }
+    fn next_of_identity(&self, sequence: Oid) -> Result<i64, EvalStop> {
+        self.next_value(sequence, true)
     }
     fn currval(&self, sequence: Oid) -> Result<i64, EvalStop> {
         Ok(self.current_value(sequence)?)

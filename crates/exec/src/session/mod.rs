@@ -8,6 +8,7 @@
 //! session that can only be closed, and closing rolls back.
 
 mod analyze;
+mod adopt;
 mod command;
 mod compound;
 mod constraints;
@@ -23,7 +24,9 @@ mod families;
 mod functions;
 mod host;
 mod keys;
+mod latest;
 mod notify;
+mod pages;
 mod plans;
 mod portal;
 mod prepared;
@@ -43,6 +46,7 @@ mod trigger;
 mod vacuum;
 mod waiting;
 
+pub use adopt::adopt_memberships;
 pub use temporary::drop_leftovers;
 
 use std::cell::{Cell, RefCell};
@@ -69,7 +73,7 @@ use crate::write;
 use portal::{Portal, Portals};
 use prepared::{Prepared, is_data};
 use shape::Shape;
-use transaction::{Block, Transaction};
+use transaction::{Block, Joined, Transaction};
 
 pub use effects::{Effect, Effects};
 pub(crate) use elsewhere::Pool;
@@ -112,6 +116,7 @@ pub struct Session {
     /// How the transaction ran that a failed block had.
     failed_modes: throng_sql::command::TransactionModes,
     block: Block,
+    joined: Joined,
     handle: throng_txn::Session,
     settings: RefCell<SessionSettings>,
     /// What values look like, derived from the settings of version `format_version`.
@@ -231,6 +236,7 @@ impl Session {
             transaction: None,
             failed_modes: Default::default(),
             block: Block::None,
+            joined: Joined::default(),
             handle,
             settings: RefCell::new(settings),
             login_role: role.clone(),
@@ -355,6 +361,7 @@ impl Session {
         self.prepared.remove("");
         self.statement_began(sql);
         let ran = self.run_string(sql, client).await;
+        self.joined = Joined::default();
         let ran = match ran {
             Ok(()) => self.end_implicit().await,
             Err(e) => Err(e),
@@ -383,6 +390,7 @@ impl Session {
         if statements.is_empty() {
             client.empty_query();
         }
+        self.joined.others = statements.len() > 1;
         for parsed in statements {
             self.refuse_if_failed(&parsed.statement)?;
             self.begin_if_idle();
@@ -543,6 +551,10 @@ impl Session {
         let Some(mut portal) = self.portals.remove(name) else {
             return Err(no_portal(name));
         };
+        if let Err(e) = portal.must_run(name) {
+            self.portals.insert(name, portal);
+            return Err(e);
+        }
         self.statement_began(&portal.sql);
         if let Some(prepared) = &portal.prepared
             && let Some(ast) = &prepared.known().statement
@@ -556,6 +568,13 @@ impl Session {
             max_rows.into()
         };
         let ran = self.run_portal(&mut portal, limit, client).await;
+        if ran.is_err() {
+            portal.fail();
+        }
+        let ran = match ran {
+            Ok(()) => self.executed().await,
+            Err(e) => Err(e),
+        };
         // The transaction may have ended inside, and its portals with it.
         if self.transaction.is_some() || self.block == Block::Open {
             self.portals.insert(name, portal);
@@ -573,6 +592,7 @@ impl Session {
 
     /// The end of a batch of the extended protocol: what was in no block is committed.
     pub async fn sync(&mut self, client: &mut dyn Client) -> Result<()> {
+        self.joined = Joined::default();
         let ended = self.end_implicit().await;
         if ended.is_err() {
             self.statement_failed();

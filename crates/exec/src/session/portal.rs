@@ -17,7 +17,6 @@ use super::Session;
 use super::cursor::{self, Places};
 use super::prepared::{Prepared, is_data};
 use super::query::{Run, as_text, columns, tag};
-use super::transaction::Block;
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
 use crate::run::Row;
@@ -35,6 +34,8 @@ pub(crate) struct Portal {
     given: u64,
     /// WITH HOLD, and the transaction that made it has committed.
     outlives: bool,
+    /// Under how many savepoints it was made.
+    level: usize,
     /// What gives the same rows again: of a cursor that may be read backwards though its rows are not kept.
     again: Option<Box<Again>>,
     /// Where a cursor's rows come from, told by columns that no client sees.
@@ -66,6 +67,8 @@ enum State {
     /// All rows are there: SCROLL and WITH HOLD, and writes that were asked for a part of their rows.
     Stored(Stored),
     Done,
+    /// An error ended it, in a part of the transaction that was then undone.
+    Failed,
 }
 
 struct Stored {
@@ -79,6 +82,27 @@ impl Portal {
     /// It was made by a transaction that has committed, so that a rollback does not concern it.
     pub fn outlives_rollback(&self) -> bool {
         self.outlives
+    }
+
+    /// An error ended it.
+    pub fn fail(&mut self) {
+        self.state = State::Failed;
+    }
+
+    /// 55000 of one that an error ended.
+    pub fn must_run(&self, name: &str) -> Result<()> {
+        match self.state {
+            State::Failed => Err(Error::new(
+                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("portal \"{name}\" cannot be run"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether undoing what came after savepoint number `at` leaves it: one made before stays where it stands.
+    pub fn outlives_savepoint(&self, at: usize) -> bool {
+        self.outlives || self.level <= at
     }
 
     /// The row it stands on, with its places.
@@ -136,6 +160,12 @@ impl Portals {
         self.named.retain(|_, portal| stays(portal));
     }
 
+    /// Savepoint number `at` and those after it are no more: what was made under them belongs to what is around.
+    pub fn released(&mut self, at: usize) {
+        let all = self.unnamed.iter_mut().chain(self.named.values_mut());
+        all.for_each(|portal| portal.level = portal.level.min(at));
+    }
+
     /// The transaction committed: held cursors stay, and outlive every later rollback.
     pub fn committed(&mut self) {
         self.retain(|portal| portal.kind.hold);
@@ -185,6 +215,7 @@ impl Session {
             state: State::Ready,
             given: 0,
             outlives: false,
+            level: self.savepoint_depth(),
             again: None,
             places: None,
             last: Row::new(),
@@ -254,6 +285,7 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<Advance> {
         match &mut portal.state {
+            State::Failed => Err(Error::internal("a portal that failed was asked for rows")),
             State::Ready | State::Done => Ok(Advance::Complete(tag(StatementTag::Select, 0))),
             State::Running(run) => {
                 let statement = run.execution.plan().tag;
@@ -345,7 +377,7 @@ impl Session {
         sql: &str,
         client: &mut dyn Client,
     ) -> Result<()> {
-        if self.block == Block::None && !options.hold {
+        if !self.is_in_block() && !options.hold {
             return Err(Error::new(
                 state::NO_ACTIVE_SQL_TRANSACTION,
                 "DECLARE CURSOR can only be used in transaction blocks",
@@ -401,6 +433,7 @@ impl Session {
             state: State::Running(Box::new(run)),
             given: 0,
             outlives: false,
+            level: self.savepoint_depth(),
             again,
             places,
             last: Row::new(),
@@ -428,6 +461,10 @@ impl Session {
             )
         };
         let mut portal = self.portals.remove(name).ok_or_else(no_cursor)?;
+        if let Err(e) = portal.must_run(name) {
+            self.portals.insert(name, portal);
+            return Err(e);
+        }
         if let (Some(shape), false) = (&portal.shape, moving) {
             match portal.kind.binary {
                 true => client.row_description(shape),
@@ -437,6 +474,9 @@ impl Session {
         let fetched = self
             .fetch_from(&mut portal, direction, moving, client)
             .await;
+        if fetched.is_err() {
+            portal.fail();
+        }
         self.portals.insert(name, portal);
         fetched
     }

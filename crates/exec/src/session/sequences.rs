@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use throng_access::TxContext;
 use throng_buffer::{Mtr, PoolCore, Try, Wait, retry, retry_blocking};
 use throng_observe::{Object, WaitEvent};
+use throng_sql::catalog::SequenceDef;
 use throng_sql::catalog::acl::right;
-use throng_sql::catalog::{Catalog, SequenceDef};
 use throng_sql::func::EvalStop;
 use throng_txn::{LockMode, LockScope, LockTag, Txn, WaitPolicy};
 use throng_types::error::state;
@@ -324,30 +324,36 @@ impl SessionHost<'_> {
         Err(Stop::Wait(wait).into())
     }
 
-    /// The catalog in which a sequence that was just locked is as it is now; the statement's own may be older.
-    fn current_catalog<'c>(&'c self, newer: &'c mut Option<Arc<Catalog>>) -> &'c Catalog {
-        let session: &Session = self.session;
-        match session.published.version() == session.engine.catalog_version() {
-            true => self.catalog,
-            false => newer.insert(session.catalog_now()),
-        }
-    }
-
-    pub(super) fn next_value(&self, sequence: Oid) -> Result<i64, EvalStop> {
+    /// Locks a sequence for using it, then does that with the definitions as they are now; the statement's own may be older.
+    fn with_sequence<T>(
+        &self,
+        sequence: Oid,
+        then: impl FnOnce(&SessionHost<'_>) -> Result<T, EvalStop>,
+    ) -> Result<T, EvalStop> {
         self.sequence(sequence)?;
         self.lock_sequence(sequence)?;
-        let mut newer = None;
-        let host = SessionHost {
+        let session: &Session = self.session;
+        if session.published.version() == session.engine.catalog_version() {
+            return then(self);
+        }
+        let newer = session.catalog_now();
+        then(&SessionHost {
             session: self.session,
-            catalog: self.current_catalog(&mut newer),
-        };
-        host.next_value_locked(sequence)
+            catalog: &newer,
+        })
     }
 
-    fn next_value_locked(&self, sequence: Oid) -> Result<i64, EvalStop> {
+    /// `of_identity`: for the column that the sequence is of.
+    pub(super) fn next_value(&self, sequence: Oid, of_identity: bool) -> Result<i64, EvalStop> {
+        self.with_sequence(sequence, |host| {
+            host.next_value_locked(sequence, of_identity)
+        })
+    }
+
+    fn next_value_locked(&self, sequence: Oid, of_identity: bool) -> Result<i64, EvalStop> {
         let def = self.sequence(sequence)?;
-        // An identity column's is nobody else's to grant: who may insert takes its next value.
-        if !def.identity {
+        // Who may insert takes an identity column's next value.
+        if !of_identity {
             self.may_use(def, right::USAGE | right::UPDATE)?;
         }
         let session: &Session = self.session;
@@ -415,14 +421,9 @@ impl SessionHost<'_> {
         value: i64,
         called: bool,
     ) -> Result<i64, EvalStop> {
-        self.sequence(sequence)?;
-        self.lock_sequence(sequence)?;
-        let mut newer = None;
-        let host = SessionHost {
-            session: self.session,
-            catalog: self.current_catalog(&mut newer),
-        };
-        host.set_value_locked(sequence, value, called)
+        self.with_sequence(sequence, |host| {
+            host.set_value_locked(sequence, value, called)
+        })
     }
 
     fn set_value_locked(&self, sequence: Oid, value: i64, called: bool) -> Result<i64, EvalStop> {

@@ -146,6 +146,20 @@ impl Session {
         self.commit().await
     }
 
+    /// One of the server's own, for what is to be put in order before there are clients.
+    pub(super) fn of_superuser(engine: &Arc<Engine>) -> Result<Session> {
+        let catalog = engine.catalog();
+        let superuser = catalog.role(builtin::SUPERUSER);
+        let login = Login {
+            user: superuser.map_or_else(String::new, |role| role.name.clone()),
+            database: "postgres".to_owned(),
+            application_name: String::new(),
+            options: Vec::new(),
+            client: "[local]".to_owned(),
+        };
+        Session::new(engine.clone(), login)
+    }
+
     /// The session ends, and is in no transaction.
     pub(super) async fn drop_temporary(&mut self) {
         let Some(schema) = self.own_schema() else {
@@ -169,22 +183,10 @@ pub async fn drop_leftovers(engine: &Arc<Engine>) -> Result<()> {
         .filter(|schema| schema.name.starts_with(TEMPORARY_PREFIX))
         .map(|schema| schema.oid)
         .collect();
-    let Some(superuser) = catalog
-        .role(builtin::SUPERUSER)
-        .filter(|_| !left.is_empty())
-    else {
+    if left.is_empty() {
         return Ok(());
-    };
-    let mut session = Session::new(
-        engine.clone(),
-        Login {
-            user: superuser.name.clone(),
-            database: "postgres".to_owned(),
-            application_name: String::new(),
-            options: Vec::new(),
-            client: "[local]".to_owned(),
-        },
-    )?;
+    }
+    let mut session = Session::of_superuser(engine)?;
     for schema in left {
         session.drop_schema(schema).await?;
     }

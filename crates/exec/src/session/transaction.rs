@@ -7,6 +7,7 @@
 //!          the end of the string or Sync)   └── ROLLBACK TO ───┘
 //! ```
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use throng_sql::catalog::{Catalog, Change, TableDef};
@@ -30,6 +31,15 @@ pub(super) enum Block {
     Open,
     /// An error in a block: only its end, or a savepoint, helps.
     Failed,
+}
+
+/// Whether what runs in no block shares its transaction with other statements, which makes a block of it: a string of several,
+/// or what was executed since the last Sync.
+#[derive(Default)]
+pub(super) struct Joined {
+    pub others: bool,
+    /// A statement that allows no others has begun: what it did is committed when it ends.
+    alone: Cell<bool>,
 }
 
 /// A transaction under way.
@@ -151,13 +161,28 @@ impl Session {
         Ok(())
     }
 
+    /// An Execute of the extended protocol has ended well.
+    pub(super) async fn executed(&mut self) -> Result<()> {
+        if self.joined.alone.take() {
+            self.end_implicit().await?;
+        }
+        self.joined.others = self.block == Block::None && self.transaction.is_some();
+        Ok(())
+    }
+
+    /// Whether the running statement is in a block, be it one that nobody began.
+    pub(super) fn is_in_block(&self) -> bool {
+        self.block != Block::None || self.joined.others
+    }
+
     /// An error: outside a block everything is rolled back, in one up to the last savepoint.
     pub(super) fn statement_failed(&mut self) {
+        self.joined = Joined::default();
         match self.block {
             Block::None => self.rollback(),
             Block::Open | Block::Failed => {
                 self.block = Block::Failed;
-                let inner = self.transaction.as_ref().map_or(0, |t| t.savepoints.len());
+                let inner = self.savepoint_depth();
                 if inner > 0 {
                     self.undo_to(inner - 1);
                 } else {
@@ -356,6 +381,11 @@ impl Session {
         Ok(())
     }
 
+    /// How many savepoints there are.
+    pub(super) fn savepoint_depth(&self) -> usize {
+        self.transaction.as_ref().map_or(0, |t| t.savepoints.len())
+    }
+
     fn find_savepoint(&self, name: &str) -> Result<usize> {
         let savepoints = self.transaction.as_ref().map_or(&[][..], |t| &t.savepoints);
         savepoints
@@ -377,6 +407,7 @@ impl Session {
         let transaction = self.transaction_mut()?;
         transaction.txn.release(at);
         transaction.savepoints.truncate(at);
+        self.portals.released(at);
         self.deferred.release(at);
         Ok(())
     }
@@ -393,7 +424,7 @@ impl Session {
 
     /// Undoes what came after savepoint `at`, which stays.
     fn undo_to(&mut self, at: usize) {
-        self.portals.retain(Portal::outlives_rollback);
+        self.portals.retain(|portal| portal.outlives_savepoint(at));
         let Some(transaction) = &mut self.transaction else {
             return;
         };
@@ -489,7 +520,8 @@ impl Session {
 
     /// Refuses what cannot run inside a block.
     pub(super) fn must_be_outside_block(&self, what: &str) -> Result<()> {
-        if self.block == Block::None {
+        if !self.is_in_block() {
+            self.joined.alone.set(true);
             return Ok(());
         }
         Err(Error::new(

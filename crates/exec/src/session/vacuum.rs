@@ -13,7 +13,6 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result};
 
 use super::Session;
-use super::transaction::Block;
 use crate::cleaner;
 use crate::client::Client;
 
@@ -144,7 +143,7 @@ impl Session {
             false => self.still_there(tables).await?,
         };
         for one in tables {
-            if self.block == Block::None {
+            if !self.is_in_block() {
                 self.commit().await?;
                 self.begin_if_idle();
             }

@@ -14,8 +14,7 @@ use throng_access::btree::Conflict;
 use throng_access::{TxContext, Visibility};
 use throng_buffer::retry;
 use throng_sql::plan::ConflictNode;
-use throng_txn::WaitPolicy;
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row, too_late, wait_for_unique};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row_here, too_late, wait_for_unique};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
@@ -188,7 +187,7 @@ pub async fn lock(
         true => RowLockMode::Update,
         false => RowLockMode::NoKeyUpdate,
     };
-    match lock_row(cx.txn, heap, at, mode, WaitPolicy::Block, &mut turn).await? {
+    match lock_row_here(cx.txn, heap, at, mode, &mut turn).await? {
         RowOutcome::Done(()) | RowOutcome::SelfModified => {}
         // What it has become need not have the key any more. It is ours now, if it has.
         RowOutcome::Updated(_) | RowOutcome::Deleted | RowOutcome::Busy => return Ok(None),

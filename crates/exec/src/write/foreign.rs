@@ -9,6 +9,7 @@
 //! statement's end, so that one statement may bring a row and what it points at, or take both away. At REPEATABLE READ and SERIALIZABLE a row that
 //! is pointed at must be in the transaction's snapshot besides: what the transaction cannot see it cannot point at.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_access::RowLockMode;
@@ -270,19 +271,10 @@ pub async fn points_into(
         if !leaves.contains(&leaf.oid) {
             continue;
         }
-        let target = Table::of(leaf, cx.env.store, &cx.env.eval)?;
-        let index = Index::of(index, leaf, cx.env.store);
-        let mut values = vec![Datum::Null; leaf.columns.len()];
-        for (value, attnum) in key.iter().zip(&ref_columns) {
-            values[usize::from(*attnum) - 1] = value.clone();
-        }
-        let mut bytes = Vec::new();
-        index.key(&values, &mut bytes)?;
+        let sought = Sought::new(&key, leaf, index, &ref_columns, cx)?;
         let snapshot = cx.txn.latest_snapshot();
-        if find_by_key(&target, &index, &bytes, &snapshot)
-            .await?
-            .is_some()
-        {
+        let found = find_by_key(&sought.target, &sought.index, &sought.bytes, &snapshot);
+        if found.await?.is_some() {
             return Ok(true);
         }
     }
@@ -396,15 +388,12 @@ async fn find_referenced(
         if leaf.oid != referenced.oid {
             cx.txn.lock_relation(leaf.oid, LockMode::RowShare).await?;
         }
-        let target = Table::of(leaf, cx.env.store, &cx.env.eval)?;
-        let index = Index::of(index, leaf, cx.env.store);
-        // The index's columns may stand in another order than the constraint's.
-        let mut values = vec![Datum::Null; leaf.columns.len()];
-        for (value, attnum) in key.iter().zip(&ref_columns) {
-            values[usize::from(*attnum) - 1] = value.clone();
-        }
-        let mut bytes = Vec::new();
-        index.key(&values, &mut bytes)?;
+        let Sought {
+            target,
+            index,
+            values,
+            bytes,
+        } = Sought::new(&key, leaf, index, &ref_columns, cx)?;
         let how = Lookup {
             lock,
             // PostgreSQL finds a partition's rows by what is committed, whatever the transaction sees.
@@ -427,6 +416,41 @@ async fn find_referenced(
         ))
         .constraint(&constraint.name);
     Err(super::row::about(error, table, cx.env.catalog))
+}
+
+/// A key as it is looked for in a leaf of what is referenced.
+struct Sought {
+    target: Rc<Table>,
+    index: Rc<Index>,
+    /// A row of the leaf that has nothing but the key.
+    values: Row,
+    bytes: Vec<u8>,
+}
+
+impl Sought {
+    fn new(
+        key: &[Datum],
+        leaf: &Arc<TableDef>,
+        index: &Arc<IndexDef>,
+        ref_columns: &[u16],
+        cx: &Context<'_>,
+    ) -> Result<Sought> {
+        let target = Table::of(leaf, cx.env.store, &cx.env.eval)?;
+        let index = Index::of(index, leaf, cx.env.store);
+        // The index's columns may stand in another order than the constraint's.
+        let mut values = vec![Datum::Null; leaf.columns.len()];
+        for (value, attnum) in key.iter().zip(ref_columns) {
+            values[usize::from(*attnum) - 1] = value.clone();
+        }
+        let mut bytes = Vec::new();
+        index.key(&values, &mut bytes)?;
+        Ok(Sought {
+            target,
+            index,
+            values,
+            bytes,
+        })
+    }
 }
 
 /// The tables that may have a referenced key, each with its index and the key's columns in it: of a partitioned table its

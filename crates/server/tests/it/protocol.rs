@@ -160,6 +160,46 @@ fn errors_leave_the_session_usable() {
     });
 }
 
+/// What is executed before a Sync is one transaction, and a block to what asks for one or refuses to be in one.
+#[test]
+fn what_is_executed_up_to_sync_is_a_block() {
+    with_server(|server| {
+        let mut client = server.connect();
+        client.run("create table t (a int)");
+        let mut batch = |statements: &[&str]| {
+            let mut bytes = Vec::new();
+            for sql in statements {
+                bytes.extend_from_slice(&framed(b'P', format!("\0{sql}\0\0\0").as_bytes()));
+                bytes.extend_from_slice(&framed(b'B', b"\0\0\0\0\0\0\0\0"));
+                bytes.extend_from_slice(&framed(b'E', b"\0\0\0\0\0"));
+            }
+            bytes.extend_from_slice(&framed(b'S', b""));
+            client.send(&bytes).expect("sent");
+            client.finish().expect("an answer")
+        };
+        // An error takes back what ran since the last Sync, and nothing before it.
+        assert_eq!(batch(&["insert into t values (1)"]).code(), "");
+        let failing = ["insert into t values (2)", "select 1 / 0"];
+        assert_eq!(batch(&failing).code(), "22012");
+        assert_eq!(batch(&["select sum(a) from t"]).value(), "1");
+        // LOCK is in a block behind another statement; alone it is in none.
+        assert_eq!(batch(&["lock t"]).code(), "25P01");
+        assert_eq!(batch(&["select 1", "lock t"]).code(), "");
+        // VACUUM is committed at once where it comes first, and refused where it does not.
+        assert_eq!(batch(&["vacuum t", "select 1"]).code(), "");
+        assert_eq!(batch(&["select 1", "vacuum t"]).code(), "25001");
+        assert_eq!(batch(&["select 1", "savepoint s"]).code(), "25P01");
+        // A block that ends in the batch leaves none behind.
+        let ended = ["begin", "insert into t values (4)", "commit", "vacuum t"];
+        assert_eq!(batch(&ended).code(), "");
+        assert_eq!(batch(&["select sum(a) from t"]).value(), "5");
+        let mut other = server.connect();
+        assert_eq!(other.run("select 1; vacuum t").code(), "25001");
+        assert_eq!(other.run("select 1; lock t").code(), "");
+        assert_eq!(other.run("vacuum t").code(), "");
+    });
+}
+
 /// In the extended protocol everything after an error is skipped up to Sync, and then the session goes on.
 #[test]
 fn extended_errors_are_skipped_to_sync() {

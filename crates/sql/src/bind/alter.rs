@@ -333,7 +333,7 @@ impl Binder<'_> {
                 let check = self.stored_check(&draft.table, constraint)?;
                 out.push(AlterTable::ValidateConstraint { constraint, check });
             }
-            AlterAction::AlterConstraint { name, deferral } => {
+            AlterAction::AlterConstraint { name, said } => {
                 let constraint = self.table_constraint_named(&draft.table, name)?;
                 let found = self.catalog().constraint(constraint);
                 if found.is_some_and(|c| c.foreign_key().is_none()) {
@@ -343,7 +343,8 @@ impl Binder<'_> {
                     );
                     return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
                 }
-                let deferral = *deferral;
+                let before = found.map(|c| c.deferral).unwrap_or_default();
+                let deferral = before.altered(*said);
                 out.push(AlterTable::AlterConstraint {
                     constraint,
                     deferral,

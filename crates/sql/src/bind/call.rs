@@ -9,7 +9,7 @@ use super::scope::Scope;
 use super::select::{has_aggregate, has_window};
 use super::{Binder, at};
 use crate::expr::{Expr, RoutineCall};
-use crate::func::{Callee, CastContext, resolve_function};
+use crate::func::{Callee, CastContext, resolve_function, written};
 use crate::parse::ast::{self, Node, Pos};
 
 /// A call with its function chosen and its arguments cast.
@@ -67,6 +67,10 @@ impl Binder<'_> {
                     let name = Expr::Const(Datum::Oid(ty.0), SqlType::plain(oid::REGTYPE));
                     return Ok(keeping(resolved.args, name));
                 }
+                let func = match call.label == Some(func.name) {
+                    true => written::with_words(func),
+                    false => func,
+                };
                 Ok(Expr::Call {
                     func,
                     args: resolved.args,

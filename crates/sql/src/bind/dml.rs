@@ -96,7 +96,10 @@ impl Binder<'_> {
         if let Some(sequence) = column.sequence {
             let regclass = SqlType::plain(throng_types::oid::REGCLASS);
             let sequence = Expr::Const(Datum::Oid(sequence.0), regclass);
-            let next = self.apply("nextval", vec![sequence], 0)?;
+            let mut next = self.apply("nextval", vec![sequence], 0)?;
+            if let (Some(_), Expr::Call { func, .. }) = (column.identity, &mut next) {
+                *func = &crate::func::system::NEXT_OF_IDENTITY;
+            }
             return self.assign_to(next, column, 0);
         }
         let of_domain = || self.domain_default(column.domain);

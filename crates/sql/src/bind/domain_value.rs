@@ -80,19 +80,11 @@ fn holds(expr: &Expr, value: &Datum, eval: &EvalContext<'_>) -> Result<Option<Da
             all,
         } => {
             let (left, array) = (holds(left, value, eval)?, holds(array, value, eval)?);
-            let (Some(left), Some(Datum::Array(array))) = (left, array) else {
+            let (Some(left), Some(array)) = (left, array) else {
                 return Ok(None);
             };
-            let mut result = Datum::Bool(*all);
-            for item in &array.items {
-                let one = op.call(eval, &[left.clone(), item.clone()]);
-                match one.map_err(EvalStop::into_error)? {
-                    Datum::Bool(b) if b != *all => return Ok(Some(Datum::Bool(b))),
-                    Datum::Null => result = Datum::Null,
-                    _ => {}
-                }
-            }
-            Some(result)
+            let result = op.call_on_items(eval, left, &array, *all);
+            Some(result.map_err(EvalStop::into_error)?)
         }
         other => {
             let mut other = other.clone();

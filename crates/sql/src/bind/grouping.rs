@@ -332,12 +332,14 @@ impl Binder<'_> {
     }
 
     /// Every column outside an aggregate must be a grouping expression, or depend on a primary key
-    /// that is (it is then added to the group, which changes nothing).
+    /// that is (it is then added to the group, which changes nothing). `seen`: how many columns had been seen when what must
+    /// keep to the groups began, FROM and WHERE being through.
     pub(super) fn check_grouping(
         &mut self,
         select: &mut Select,
         order: &[SortKey],
         names: &Names,
+        seen: usize,
     ) -> Result<()> {
         self.check_groupings(select, order)?;
         // With several grouping sets, what is in all of them.
@@ -405,10 +407,12 @@ impl Binder<'_> {
                 "column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function"
             ),
         };
-        let place = self
-            .seen
+        let is_it = |(rel, column, _): &&(_, _, _)| (*rel, *column) == (var.rel, var.column);
+        let after = self.seen.get(seen..).unwrap_or_default();
+        let place = after
             .iter()
-            .find(|(rel, column, _)| (*rel, *column) == (var.rel, var.column));
+            .find(is_it)
+            .or_else(|| self.seen.iter().find(is_it));
         let mut error = Error::new(state::GROUPING_ERROR, message);
         if met == Place::Direct {
             error = error.detail(

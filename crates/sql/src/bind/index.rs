@@ -311,7 +311,7 @@ impl Binder<'_> {
             .catalog()
             .indexes_of(table.oid)
             .iter()
-            .filter(|i| i.unique)
+            .filter(|i| i.unique && self.catalog().is_valid(i))
         {
             let mut own: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
             own.retain(|attnum| *attnum > 0);

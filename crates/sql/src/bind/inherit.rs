@@ -321,6 +321,7 @@ impl Binder<'_> {
                     }
                 });
                 found.push(NewConstraint {
+                    only: false,
                     name: Some(constraint.name.clone()),
                     kind: NewConstraintKind::Check {
                         expr: expr.clone(),

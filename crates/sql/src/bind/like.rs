@@ -221,6 +221,7 @@ impl Binder<'_> {
             let deferral = own.map_or(Default::default(), |c| c.deferral);
             let key = |kind| -> Copied {
                 Copied::Key(NewConstraint {
+                    only: false,
                     name: None,
                     kind,
                     not_valid: false,

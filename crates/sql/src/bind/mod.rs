@@ -100,7 +100,7 @@ pub use routine_body::{BodyResult, body_statement, body_statements, no_result, r
 pub(crate) use routine_call::row_columns;
 pub use trigger::{SUPPRESS, trigger_condition, trigger_condition_again, trigger_condition_shown};
 pub(crate) use view::stored_context;
-pub use view::{rewritten, updatable_columns, view_definition};
+pub use view::{ctid_source, rewritten, updatable_columns, view_definition};
 
 /// Binds a statement of `sql`, which error positions are about.
 pub fn bind(statement: &ast::Statement, sql: &str, ctx: &BindContext<'_>) -> Result<Bound> {
@@ -446,6 +446,7 @@ impl<'a> Binder<'a> {
             | S::ReassignOwned { .. }
             | S::DropOwned { .. } => self.ddl(statement),
             S::Unsupported(what) => Err(Error::unsupported(what)),
+            S::SecurityLabel(label) => Err(utility::no_label_provider(label.as_deref())),
             S::Trigger(statement) => {
                 let ddl = self.trigger_statement(statement)?;
                 Ok(BoundStatement::Ddl(Box::new(ddl)))

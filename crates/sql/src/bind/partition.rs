@@ -4,7 +4,9 @@ use throng_types::error::state;
 use throng_types::sqltype::type_name;
 use throng_types::{Datum, Error, Result, SqlType};
 
+use super::generated::kept_text;
 use super::scope::Scope;
+use super::view::STORED_PATH;
 use super::{Binder, Clause};
 use crate::catalog::partition::check::{Fault, check_bound};
 use crate::catalog::partition::{
@@ -12,8 +14,9 @@ use crate::catalog::partition::{
 };
 use crate::catalog::{Relation, TableDef};
 use crate::command::{Ddl, Detach};
-use crate::expr::Expr;
+use crate::expr::{Expr, RelId};
 use crate::func::{CastContext, Volatility};
+use crate::parse;
 use crate::parse::ast::{self, Node, Pos};
 use crate::parse::partition::{BoundKind, BoundSpec, PartitionBy, PartitionPart};
 
@@ -183,10 +186,36 @@ impl Binder<'_> {
         }
         Ok(KeyPart {
             attnum: 0,
-            expr: Some(ast.source.text.clone()),
+            expr: Some(self.key_text(&bound, &table_row, rel, &ast.source)),
             uses,
             ty: bound.ty(),
         })
+    }
+
+    /// The text to keep of an expression over the row of an entry: PostgreSQL's words for it, if they are read as the same.
+    fn key_text(
+        &mut self,
+        bound: &Expr,
+        table: &std::sync::Arc<TableDef>,
+        rel: RelId,
+        source: &ast::Source,
+    ) -> String {
+        let text = kept_text(bound, table, rel, self.catalog(), self.ctx.eval);
+        let Ok(ast) = parse::parse_expr(&text) else {
+            return source.text.clone();
+        };
+        let names = super::dml::row_names(table, &table.name, rel);
+        let scope = Scope::within(&names, None);
+        let seen = self.seen.len();
+        let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
+        let clause = Clause::Other("partition key expressions");
+        let again = self.in_clause(clause, |b| b.expr(&ast, &scope));
+        self.search_path = path;
+        self.seen.truncate(seen);
+        match again {
+            Ok(again) if again == *bound => text,
+            _ => source.text.clone(),
+        }
     }
 
     /// The partitioned table that a partition is to be of.

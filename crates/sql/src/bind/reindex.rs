@@ -29,6 +29,11 @@ impl Binder<'_> {
                 (self.indexes_where(&within), Some("REINDEX SCHEMA"))
             }
             _ => {
+                let current = self.ctx.eval.host.current_database();
+                if name.parts.last().is_some_and(|name| *name != current) {
+                    let message = "can only reindex the currently open database";
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                }
                 // Those of tables that are somebody else's are passed over.
                 let own = |table: &TableDef| self.may_reindex(table);
                 (self.indexes_where(&own), Some("REINDEX DATABASE"))

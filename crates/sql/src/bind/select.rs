@@ -477,6 +477,7 @@ impl Binder<'_> {
             })?),
             None => None,
         };
+        let before_groups = self.seen.len();
         self.named_windows(&select.windows, &scope)?;
         self.keep_untyped = keep_untyped;
         let targets = self.in_clause(Clause::Targets, |b| b.targets(&select.targets, &scope))?;
@@ -530,7 +531,7 @@ impl Binder<'_> {
             distinct,
         };
         if grouped {
-            self.check_grouping(&mut bound, &order, &names)?;
+            self.check_grouping(&mut bound, &order, &names, before_groups)?;
         }
         let mut query = Query {
             body: Body::Select(Box::new(bound)),

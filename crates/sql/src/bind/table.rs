@@ -718,6 +718,7 @@ impl Binder<'_> {
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(ast.pos + 1));
         }
         Ok(NewConstraint {
+            only: false,
             name: ast.name.clone(),
             kind,
             not_valid: ast.not_valid,

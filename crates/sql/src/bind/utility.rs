@@ -393,3 +393,12 @@ fn must_be_read_only(options: &CursorOptions, lock: RowLockStrength) -> Result<(
     }
     Ok(())
 }
+
+/// SECURITY LABEL: there are no providers to say what a label means.
+pub(super) fn no_label_provider(named: Option<&str>) -> Error {
+    let message = match named {
+        None => "no security label providers have been loaded".to_owned(),
+        Some(name) => format!("security label provider \"{name}\" is not loaded"),
+    };
+    Error::new(state::INVALID_PARAMETER_VALUE, message)
+}

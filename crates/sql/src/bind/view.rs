@@ -109,6 +109,39 @@ pub fn updatable_columns(
     Ok(columns.unwrap_or_default())
 }
 
+/// The table whose places a view shows as its column `ctid`: `currtid2` looks there.
+///
+/// # Errors
+/// PostgreSQL's of a view without such a column.
+pub fn ctid_source(view: &Arc<ViewDef>, catalog: &Catalog, eval: EvalContext<'_>) -> Result<Oid> {
+    let Some(place) = view.columns.iter().position(|c| c.name == "ctid") else {
+        let message = "currtid cannot handle views with no CTID";
+        return Err(Error::new(state::UNDEFINED_OBJECT, message));
+    };
+    if view.columns[place].ty.oid != oid::TID {
+        let message = "ctid isn't of type TID";
+        return Err(Error::new(state::INVALID_OBJECT_DEFINITION, message));
+    }
+    let ctx = stored_context(catalog, eval);
+    let query = Binder::new(&ctx).view_rows(view)?;
+    let source = match &query.body {
+        Body::Select(select) => select.targets.get(place).and_then(|target| {
+            let Expr::Var(var) = &target.expr else {
+                return None;
+            };
+            select.from.iter().find_map(|item| match item {
+                FromItem::Rel(rel) if rel.id == var.rel => match &rel.kind {
+                    RelKind::Table(table) => Some(table.oid),
+                    _ => None,
+                },
+                _ => None,
+            })
+        }),
+        _ => None,
+    };
+    source.ok_or_else(|| Error::new(state::INTERNAL_ERROR, "currtid cannot handle this view"))
+}
+
 /// An expression without columns as SQL that means the same on any search path, and the users' objects it names.
 pub(super) fn stored_expr(ctx: &BindContext<'_>, bound: &Expr) -> Result<(String, Vec<Oid>)> {
     let format = stored_format();

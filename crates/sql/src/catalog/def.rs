@@ -505,20 +505,51 @@ pub enum Deferral {
     InitiallyDeferred,
     /// Never: NOT ENFORCED.
     Never,
+    /// Never; it would be as `InitiallyImmediate`.
+    NeverImmediate,
+    /// Never; it would be as `InitiallyDeferred`.
+    NeverDeferred,
+}
+
+/// What a statement says of it, where it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeferralSaid {
+    pub checked: Option<Deferral>,
+    pub enforced: Option<bool>,
 }
 
 impl Deferral {
+    /// How it would be checked if it were enforced.
+    fn enforced(self) -> Deferral {
+        match self {
+            Deferral::Never => Deferral::NotDeferrable,
+            Deferral::NeverImmediate => Deferral::InitiallyImmediate,
+            Deferral::NeverDeferred => Deferral::InitiallyDeferred,
+            other => other,
+        }
+    }
+    /// The same, ENFORCED or NOT.
+    pub fn with_enforced(self, enforced: bool) -> Deferral {
+        match self.enforced() {
+            deferral if enforced => deferral,
+            Deferral::InitiallyImmediate => Deferral::NeverImmediate,
+            Deferral::InitiallyDeferred => Deferral::NeverDeferred,
+            _ => Deferral::Never,
+        }
+    }
+    /// With what ALTER CONSTRAINT says of it.
+    pub fn altered(self, said: DeferralSaid) -> Deferral {
+        let enforced = said.enforced.unwrap_or(self.is_enforced());
+        said.checked.unwrap_or(self).with_enforced(enforced)
+    }
     pub fn is_deferrable(self) -> bool {
-        matches!(
-            self,
-            Deferral::InitiallyImmediate | Deferral::InitiallyDeferred
-        )
+        self.enforced() != Deferral::NotDeferrable
     }
     pub fn is_enforced(self) -> bool {
-        self != Deferral::Never
+        self == self.enforced()
     }
     pub fn is_deferred(self) -> bool {
-        self == Deferral::InitiallyDeferred
+        self.enforced() == Deferral::InitiallyDeferred
     }
     /// As it stands behind a constraint, with a space before it.
     pub fn sql(self) -> &'static str {
@@ -527,6 +558,8 @@ impl Deferral {
             Deferral::InitiallyImmediate => " DEFERRABLE",
             Deferral::InitiallyDeferred => " DEFERRABLE INITIALLY DEFERRED",
             Deferral::Never => " NOT ENFORCED",
+            Deferral::NeverImmediate => " DEFERRABLE NOT ENFORCED",
+            Deferral::NeverDeferred => " DEFERRABLE INITIALLY DEFERRED NOT ENFORCED",
         }
     }
 }
@@ -620,6 +653,9 @@ pub struct RoleDef {
     pub password: Option<String>,
     /// A timestamptz in text form.
     pub valid_until: Option<String>,
+    /// Roles it is in, as definitions had it before there was [`MembershipDef`]; the next start makes those of it.
+    #[serde(default, with = "id", skip_serializing_if = "Vec::is_empty")]
+    pub member_of: Vec<Oid>,
     /// `ALTER ROLE … SET`: applied when a session starts.
     pub settings: Vec<(String, String)>,
 }

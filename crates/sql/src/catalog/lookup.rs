@@ -103,6 +103,7 @@ impl RoleDef {
             connection_limit: -1,
             password: None,
             valid_until: None,
+            member_of: vec![],
             settings: vec![],
         }
     }
@@ -461,6 +462,16 @@ impl Catalog {
         self.index(index)
             .and_then(|index| self.constraint(index.constraint?))
             .is_some_and(|constraint| constraint.deferral.is_deferrable())
+    }
+    /// Whether an index of a partitioned table has a part on every partition; else it says nothing of the rows. Any other is.
+    pub fn is_valid(&self, index: &IndexDef) -> bool {
+        let parts_of = |child: &Oid| {
+            let mut own = self.indexes_of(*child).iter();
+            own.any(|part| part.parent == Some(index.oid) && self.is_valid(part))
+        };
+        let table = self.table(index.table);
+        table.is_none_or(|t| !t.is_partitioned())
+            || self.children_of(index.table).iter().all(parts_of)
     }
     pub fn constraint_by_name(&self, table: Oid, name: &str) -> Option<&Arc<ConstraintDef>> {
         self.constraints_of(table).iter().find(|c| c.name == name)

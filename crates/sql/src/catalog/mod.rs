@@ -24,7 +24,7 @@ use throng_types::Oid;
 pub use def::trigger::fires;
 pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
-    ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, Domain, DomainCheck,
+    ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
     DomainNotNull, Enabled, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn,
     IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef, Object,
     ObjectKind, OnCommit,

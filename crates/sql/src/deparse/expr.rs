@@ -10,7 +10,7 @@ use crate::catalog::RoutineDef;
 use crate::expr::{AggCall, Expr, Place, RoutineCall, Subquery, SubqueryKind};
 use crate::func::collate::COLLATE;
 use crate::func::json::populate;
-use crate::func::{CastContext, Function, sqljson};
+use crate::func::{CastContext, Function, sqljson, written};
 use crate::io::output_text;
 use crate::parse::quote_ident;
 
@@ -454,6 +454,9 @@ impl Writer<'_> {
             let word = name.to_uppercase();
             return self.push(&word);
         }
+        if written::has_words(func) && self.with_words(name, args) {
+            return;
+        }
         self.ident(name);
         self.push("(");
         // What is taken as it comes need not be said to be text.
@@ -478,6 +481,87 @@ impl Writer<'_> {
             }
         }
         self.push(")");
+    }
+
+    /// A call as SQL writes it with words; false where these arguments have no such form.
+    fn with_words(&mut self, name: &str, args: &[Expr]) -> bool {
+        let number = |e: &Expr| e.type_oid() == oid::INT4;
+        let word = |e: &Expr| match e {
+            Expr::Const(Datum::Text(form), _) => Some(form.to_uppercase()),
+            _ => None,
+        };
+        match (name, args) {
+            ("timezone", [value]) => self.phrase(&["(", " AT LOCAL)"], &[value]),
+            ("timezone", [zone, value]) => {
+                self.phrase(&["(", " AT TIME ZONE ", ")"], &[value, zone])
+            }
+            ("position", [hay, needle]) => {
+                self.phrase(&["POSITION((", ") IN (", "))"], &[needle, hay])
+            }
+            ("overlay", [value, new, from]) => {
+                let words = ["OVERLAY(", " PLACING ", " FROM ", ")"];
+                self.phrase(&words, &[value, new, from])
+            }
+            ("overlay", [value, new, from, length]) => {
+                let words = ["OVERLAY(", " PLACING ", " FROM ", " FOR ", ")"];
+                self.phrase(&words, &[value, new, from, length])
+            }
+            ("substring", [value, from]) if number(from) => {
+                self.phrase(&["SUBSTRING(", " FROM ", ")"], &[value, from])
+            }
+            ("substring", [value, from, length]) if number(from) => {
+                let words = ["SUBSTRING(", " FROM ", " FOR ", ")"];
+                self.phrase(&words, &[value, from, length])
+            }
+            ("substring", [value, pattern, escape]) => {
+                let words = ["SUBSTRING(", " SIMILAR ", " ESCAPE ", ")"];
+                self.phrase(&words, &[value, pattern, escape])
+            }
+            ("btrim", args) => self.trim("TRIM(BOTH ", args),
+            ("ltrim", args) => self.trim("TRIM(LEADING ", args),
+            ("rtrim", args) => self.trim("TRIM(TRAILING ", args),
+            ("normalize", [value]) => self.phrase(&["NORMALIZE(", ")"], &[value]),
+            ("normalize", [value, form]) => word(form)
+                .is_some_and(|form| self.phrase(&["NORMALIZE(", &format!(", {form})")], &[value])),
+            ("is_normalized", [value]) => self.phrase(&["(", " IS NORMALIZED)"], &[value]),
+            ("is_normalized", [value, form]) => word(form).is_some_and(|form| {
+                self.phrase(&["(", &format!(" IS {form} NORMALIZED)")], &[value])
+            }),
+            ("overlaps", [a, b, c, d]) => {
+                let words = ["((", ", ", ") OVERLAPS (", ", ", "))"];
+                self.phrase(&words, &[a, b, c, d])
+            }
+            _ => false,
+        }
+    }
+
+    fn trim(&mut self, begin: &str, args: &[Expr]) -> bool {
+        match args {
+            [value] => self.phrase(&[&format!("{begin}FROM "), ")"], &[value]),
+            [value, what] => self.phrase(&[begin, " FROM ", ")"], &[what, value]),
+            _ => false,
+        }
+    }
+
+    /// Words with values between them.
+    fn phrase(&mut self, words: &[&str], values: &[&Expr]) -> bool {
+        for (at, word) in words.iter().enumerate() {
+            self.push(word);
+            let Some(value) = values.get(at) else {
+                continue;
+            };
+            // Before words that bind closer than operators do.
+            let simple = [Shape::Simple, Shape::Brackets, Shape::Cast].contains(&shape(value));
+            let parens = self.style.pretty && !simple && words[0] == "(";
+            if parens {
+                self.push("(");
+            }
+            self.expr(value);
+            if parens {
+                self.push(")");
+            }
+        }
+        true
     }
 
     fn items(&mut self, array: &Expr, place: &Place) {

@@ -90,6 +90,10 @@ pub trait Host {
     /// The transaction's id, given out now if it has none and `assign`.
     fn transaction_id(&self, assign: bool) -> Result<Option<u64>, EvalStop>;
     fn nextval(&self, sequence: Oid) -> Result<i64, EvalStop>;
+    /// The same for a column's own sequence, on which nobody needs rights.
+    fn next_of_identity(&self, sequence: Oid) -> Result<i64, EvalStop> {
+        self.nextval(sequence)
+    }
     fn currval(&self, sequence: Oid) -> Result<i64, EvalStop>;
     fn lastval(&self) -> Result<i64, EvalStop>;
     fn setval(&self, sequence: Oid, value: i64, is_called: bool) -> Result<i64, EvalStop>;
@@ -112,6 +116,8 @@ pub trait Host {
         let _ = name;
         None
     }
+    /// What the client is to be told beside the value.
+    fn warn(&self, _: Error) {}
     /// Every other function that needs the catalog, the session or the server, by its `pg_proc` name.
     fn system_function(&self, name: &str, args: &[Datum]) -> EvalResult;
 }

@@ -6,7 +6,7 @@ use super::number::{
     numeric, smallint_out_of_range,
 };
 use super::{EvalContext, EvalResult};
-use crate::io::scalar;
+use crate::io::scalar::{self, wide_number};
 use std::sync::Arc;
 use throng_types::calendar::*;
 use throng_types::error::state;
@@ -266,7 +266,7 @@ pub(super) fn text_regclass(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult
         .into())
 }
 pub(super) fn xid8toxid(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(Datum::Oid(int(&args[0]) as u32))
+    Ok(Datum::Oid(wide_number(int(&args[0])) as u32))
 }
 
 fn micros(value: &Datum) -> i64 {

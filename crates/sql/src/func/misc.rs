@@ -182,7 +182,7 @@ fn extract_timestamp(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 /// Bytes of log between two positions.
 fn wal_lsn_diff(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let position = |value: &Datum| i128::from(scalar::lsn_position(int(value)));
+    let position = |value: &Datum| i128::from(scalar::wide_number(int(value)));
     Ok(Numeric::from(position(&args[0]) - position(&args[1])).into())
 }
 

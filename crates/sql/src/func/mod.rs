@@ -42,7 +42,7 @@ mod set;
 pub mod sqljson;
 mod string;
 mod string_bytes;
-mod system;
+pub(crate) mod system;
 mod system_table;
 #[cfg(test)]
 pub mod testing;
@@ -56,6 +56,7 @@ pub mod transition;
 pub mod typmod;
 mod unicode;
 mod window;
+pub mod written;
 
 pub use cast::{Cast, CastContext, CastMethod, find_cast};
 pub use context::{EvalContext, EvalResult, EvalStop, Host, ObjectKind, TransitionTable};
@@ -305,6 +306,21 @@ impl Function {
             body: Body::Scalar(eval),
         }
     }
+    /// One that is equal to it and another.
+    fn twin(&self) -> Function {
+        Function {
+            oid: self.oid,
+            name: self.name,
+            args: self.args,
+            ret: self.ret,
+            strict: self.strict,
+            volatility: self.volatility,
+            variadic: self.variadic,
+            defaults: self.defaults,
+            columns: self.columns,
+            body: self.body,
+        }
+    }
     /// A strict and immutable function that returns rows.
     pub const fn set(
         oid: u32,
@@ -493,6 +509,32 @@ impl Operator {
             return Ok(Datum::Null);
         }
         (self.eval)(ctx, args)
+    }
+    /// `left op ANY (array)`, or ALL: NULL where the array is, or where an item's answer that is not known would decide.
+    pub fn call_on_items(
+        &self,
+        ctx: &EvalContext<'_>,
+        left: Datum,
+        array: &Datum,
+        all: bool,
+    ) -> EvalResult {
+        let Datum::Array(array) = array else {
+            return Ok(Datum::Null);
+        };
+        let mut unknown = false;
+        let mut pair = [left, Datum::Null];
+        for item in &array.items {
+            pair[1] = item.clone();
+            match self.call(ctx, &pair)? {
+                Datum::Bool(b) if b != all => return Ok(Datum::Bool(b)),
+                Datum::Bool(_) => {}
+                _ => unknown = true,
+            }
+        }
+        Ok(match unknown {
+            true => Datum::Null,
+            false => Datum::Bool(all),
+        })
     }
 }
 

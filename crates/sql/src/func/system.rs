@@ -5,7 +5,7 @@
 
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, ObjectKind, SetIterator, typmod};
-use crate::io;
+use crate::io::{self, scalar::wide};
 use crate::parse::parse_type;
 use std::sync::Arc;
 use throng_types::error::state;
@@ -21,6 +21,13 @@ fn class(value: &Datum) -> Oid {
 
 fn nextval(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(ctx.host.nextval(class(&args[0]))?.into())
+}
+/// What an identity column is given, whoever writes the row: its sequence is nobody's to grant.
+pub static NEXT_OF_IDENTITY: Function =
+    Function::new(1574, "nextval", &[REGCLASS], INT8, next_of_identity).volatile();
+
+fn next_of_identity(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok(ctx.host.next_of_identity(class(&args[0]))?.into())
 }
 fn currval(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(ctx.host.currval(class(&args[0]))?.into())
@@ -55,6 +62,10 @@ fn current_schemas(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         schemas.into_iter().map(Datum::from).collect(),
     )))
 }
+/// Memory is not asked for by node.
+fn numa_available(_: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
+    Ok(Datum::Bool(false))
+}
 fn backend_pid(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(ctx.host.backend_pid().into())
 }
@@ -84,6 +95,12 @@ fn set_config(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn transaction_id(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(ctx.host.transaction_id(true)?.map(|id| id as i64).into())
+}
+fn full_transaction_id(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
+    Ok(ctx.host.transaction_id(true)?.map_or(Datum::Null, wide))
+}
+fn full_transaction_id_if_assigned(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
+    Ok(ctx.host.transaction_id(false)?.map_or(Datum::Null, wide))
 }
 fn transaction_id_if_assigned(ctx: &EvalContext<'_>, _: &[Datum]) -> EvalResult {
     Ok(ctx.host.transaction_id(false)?.map(|id| id as i64).into())
@@ -291,6 +308,7 @@ pub static FUNCTIONS: &[Function] = &[
         .stable()
         .lenient(),
     Function::new(2026, "pg_backend_pid", &[], INT4, backend_pid).stable(),
+    Function::new(4099, "pg_numa_available", &[], BOOL, numa_available).stable(),
     Function::new(745, "current_user", &[], NAME, current_user).stable(),
     Function::new(746, "session_user", &[], NAME, session_user).stable(),
     Function::new(861, "current_database", &[], NAME, current_database).stable(),
@@ -324,13 +342,13 @@ pub static FUNCTIONS: &[Function] = &[
         transaction_id_if_assigned,
     )
     .stable(),
-    Function::new(5059, "pg_current_xact_id", &[], XID8, transaction_id).stable(),
+    Function::new(5059, "pg_current_xact_id", &[], XID8, full_transaction_id).stable(),
     Function::new(
         5060,
         "pg_current_xact_id_if_assigned",
         &[],
         XID8,
-        transaction_id_if_assigned,
+        full_transaction_id_if_assigned,
     )
     .stable(),
     Function::new(3810, "pg_is_in_recovery", &[], BOOL, is_in_recovery).volatile(),

@@ -21,6 +21,7 @@ host_functions! {
     6311 system_user() -> TEXT stable;
     2196 inet_client_addr() -> TEXT stable lenient;
     2198 inet_server_addr() -> TEXT stable lenient;
+    1294 currtid2(TEXT, TID) -> TID volatile;
     1642 pg_get_userbyid(OID) -> NAME stable;
     2079 pg_table_is_visible(OID) -> BOOL stable;
     2080 pg_type_is_visible(OID) -> BOOL stable;

@@ -24,8 +24,8 @@ pub fn output_binary(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match value {
-        Datum::Int8(v) if ty.oid == oid::PG_LSN => {
-            out.extend_from_slice(&super::scalar::lsn_position(*v).to_be_bytes());
+        Datum::Int8(v) if matches!(ty.oid, oid::PG_LSN | oid::XID8) => {
+            out.extend_from_slice(&super::scalar::wide_number(*v).to_be_bytes());
         }
         Datum::Null => {}
         Datum::Bool(v) => out.push((*v).into()),
@@ -213,8 +213,8 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         oid::BOOL => Datum::Bool(r.take::<1>()?[0] != 0),
         oid::INT2 => Datum::Int2(i16::from_be_bytes(r.take()?)),
         oid::INT4 => Datum::Int4(r.i32()?),
-        oid::INT8 | oid::XID8 => Datum::Int8(r.i64()?),
-        oid::PG_LSN => super::scalar::lsn(r.i64()? as u64),
+        oid::INT8 => Datum::Int8(r.i64()?),
+        oid::XID8 | oid::PG_LSN => super::scalar::wide(r.i64()? as u64),
         oid::FLOAT4 => Datum::Float4(f32::from_be_bytes(r.take()?)),
         oid::FLOAT8 => Datum::Float8(f64::from_be_bytes(r.take()?)),
         oid::NUMERIC => Datum::Numeric(read_numeric(r)?),

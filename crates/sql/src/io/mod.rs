@@ -268,7 +268,7 @@ pub fn output_text(ctx: &EvalContext<'_>, value: &Datum, ty: SqlType, out: &mut 
         Datum::Int2(v) => scalar::write_int(i64::from(*v), out),
         Datum::Int4(v) => scalar::write_int(i64::from(*v), out),
         Datum::Int8(v) if ty.oid == oid::PG_LSN => scalar::write_lsn(*v, out),
-        Datum::Int8(v) if ty.oid == oid::XID8 => scalar::write_uint(*v as u64, out),
+        Datum::Int8(v) if ty.oid == oid::XID8 => scalar::write_uint(scalar::wide_number(*v), out),
         Datum::Int8(v) => scalar::write_int(*v, out),
         Datum::Float4(v) => scalar::write_float4(*v, ctx.format.extra_float_digits, out),
         Datum::Float8(v) => scalar::write_float8(*v, ctx.format.extra_float_digits, out),

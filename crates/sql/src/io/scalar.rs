@@ -620,40 +620,42 @@ pub fn write_uuid(uuid: &[u8; 16], out: &mut Vec<u8>) {
 
 /// Unsigned, or negative and wrapped, as `oid` takes numbers.
 pub fn parse_oid(text: &str, ty: Oid) -> Result<u32> {
-    let value: i64 = parse_int(text, ty)?;
-    u32::try_from(value)
-        .ok()
-        .or_else(|| i32::try_from(value).ok().map(|v| v as u32))
-        .ok_or_else(|| out_of_range(ty, text))
+    let value = parse_as_c(text, ty)?;
+    // A negative number is what it is in 32 bits.
+    let same = [u64::from(value as u32), i64::from(value as i32) as u64].contains(&value);
+    match same {
+        true => Ok(value as u32),
+        false => Err(out_of_range(ty, text)),
+    }
+}
+
+/// A number as C reads one: hexadecimal after 0x, octal after 0; negative ones wrap around.
+fn parse_as_c(text: &str, ty: Oid) -> Result<u64> {
+    let body = text.trim_matches(is_space);
+    let (negative, body) = match body.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, body.strip_prefix('+').unwrap_or(body)),
+    };
+    let (radix, digits) = match body.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, &body[2..]),
+        [b'0', _, ..] => (8, &body[1..]),
+        _ => (10, body),
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return Err(invalid_syntax(ty, text));
+    }
+    let value = u64::from_str_radix(digits, radix).map_err(|_| out_of_range(ty, text))?;
+    Ok(if negative {
+        value.wrapping_neg()
+    } else {
+        value
+    })
 }
 
 /// `xid8` and `pg_lsn`.
 pub fn parse_wide(text: &str, ty: Oid) -> Result<Datum> {
     if ty == oid::XID8 {
-        // As C reads numbers: hexadecimal after 0x, octal after 0; negative ones wrap around.
-        let body = text.trim_matches(is_space);
-        let (negative, body) = match body.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, body.strip_prefix('+').unwrap_or(body)),
-        };
-        let (radix, digits) = match body.as_bytes() {
-            [b'0', b'x' | b'X', ..] => (16, &body[2..]),
-            [b'0', _, ..] => (8, &body[1..]),
-            _ => (10, body),
-        };
-        let known = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
-        let value = Some(digits).filter(|_| known);
-        let value = value.and_then(|digits| u64::from_str_radix(digits, radix).ok());
-        let value = value.ok_or_else(|| match known {
-            true => out_of_range(ty, text),
-            false => invalid_syntax(ty, text),
-        })?;
-        let value = if negative {
-            value.wrapping_neg()
-        } else {
-            value
-        };
-        return Ok(Datum::Int8(value as i64));
+        return parse_as_c(text, ty).map(wide);
     }
     let parsed = text.split_once('/').and_then(|(high, low)| {
         let part = |s: &str| {
@@ -664,30 +666,35 @@ pub fn parse_wide(text: &str, ty: Oid) -> Result<Datum> {
         };
         Some(u64::from(part(high)?) << 32 | u64::from(part(low)?))
     });
-    parsed.map(lsn).ok_or_else(|| invalid_syntax(ty, text))
+    parsed.map(wide).ok_or_else(|| invalid_syntax(ty, text))
 }
 
-/// A position in the log as a value: an integer in whose order positions are.
-pub fn lsn(position: u64) -> Datum {
-    Datum::Int8((position ^ 1 << 63) as i64)
+/// A position in the log or a transaction's id as a value: an integer in whose order they are.
+pub fn wide(number: u64) -> Datum {
+    Datum::Int8((number ^ 1 << 63) as i64)
 }
 
-/// The position that a value of `pg_lsn` is.
-pub fn lsn_position(value: i64) -> u64 {
+/// The number that a value of `pg_lsn` or `xid8` is.
+pub fn wide_number(value: i64) -> u64 {
     value as u64 ^ 1 << 63
 }
 
 pub fn write_lsn(value: i64, out: &mut Vec<u8>) {
-    let position = lsn_position(value);
+    let position = wide_number(value);
     out.extend_from_slice(format!("{:X}/{:X}", position >> 32, position as u32).as_bytes());
 }
 
 pub fn parse_tid(text: &str) -> Result<Tid> {
+    // A negative block is what it is in 32 bits.
+    let block = |text: &str| {
+        let wrapped = || text.parse::<i32>().ok().map(|n| n as u32);
+        text.parse::<u32>().ok().or_else(wrapped)
+    };
     let parsed = text
         .trim_matches(is_space)
         .strip_prefix('(')
         .and_then(|s| s.strip_suffix(')'))
         .and_then(|s| s.split_once(','))
-        .and_then(|(b, s)| Some(Tid::new(b.trim().parse().ok()?, s.trim().parse().ok()?)));
+        .and_then(|(b, s)| Some(Tid::new(block(b.trim())?, s.trim().parse().ok()?)));
     parsed.ok_or_else(|| invalid_syntax(oid::TID, text))
 }

@@ -712,6 +712,7 @@ pub enum Statement {
     Unlisten(Option<String>),
     Trigger(Box<TriggerStatement>),
     /// Understood, not done: what to call it.
+    SecurityLabel(Option<String>),
     Unsupported(&'static str),
 }
 
@@ -905,7 +906,7 @@ pub enum AlterAction {
     ValidateConstraint(String),
     AlterConstraint {
         name: String,
-        deferral: crate::catalog::Deferral,
+        said: crate::catalog::DeferralSaid,
     },
     EnableTrigger(EnableTrigger),
     SetOptions(Vec<(String, String)>),

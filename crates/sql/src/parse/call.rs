@@ -4,7 +4,7 @@ use throng_types::Result;
 
 use super::Parser;
 use super::ast::*;
-use super::expr::{function, level, new_call};
+use super::expr::{function, level, new_call, syntax};
 use super::lexer::Kind;
 
 impl Parser<'_> {
@@ -39,7 +39,7 @@ impl Parser<'_> {
                 let needle = self.expr_at(level::OTHER)?;
                 self.keyword("in")?;
                 let hay = self.expr_at(level::OTHER)?;
-                function("position", vec![hay, needle], pos)
+                syntax("position", vec![hay, needle], pos)
             }
             "substring" => self.substring(pos)?,
             "overlay" => {
@@ -51,12 +51,13 @@ impl Parser<'_> {
                     if self.word("for") {
                         args.push(self.expr()?);
                     }
+                    syntax("overlay", args, pos)
                 } else {
                     while self.punct(',') {
                         args.push(self.expr()?);
                     }
+                    function("overlay", args, pos)
                 }
-                function("overlay", args, pos)
             }
             _ => {
                 let name = match self.peek_word() {
@@ -82,7 +83,7 @@ impl Parser<'_> {
                         }
                     }
                 }
-                function(name, args, pos)
+                syntax(name, args, pos)
             }
         };
         self.expect(')')?;
@@ -115,8 +116,9 @@ impl Parser<'_> {
             while self.punct(',') {
                 args.push(self.expr()?);
             }
+            return Ok(function("substring", args, pos));
         }
-        Ok(function("substring", args, pos))
+        Ok(syntax("substring", args, pos))
     }
 
     pub(super) fn call(&mut self, name: Name) -> Result<Expr> {

@@ -5,7 +5,7 @@ use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::Pos;
-use crate::catalog::Deferral;
+use crate::catalog::{Deferral, DeferralSaid};
 
 impl Parser<'_> {
     /// `DEFERRABLE`, `INITIALLY …`, `NOT VALID`, in any order.
@@ -43,10 +43,6 @@ impl Parser<'_> {
             if self.word("enforced") {
                 found.enforce(true, pos)?;
                 continue;
-            }
-            let may_wait = found.deferrable == Some(true) || found.deferred == Some(true);
-            if found.enforced == Some(false) && may_wait {
-                return Err(self.unsupported("a deferrable constraint that is NOT ENFORCED", pos));
             }
             return Ok(found);
         }
@@ -125,11 +121,20 @@ impl Attributes {
     }
 
     pub fn deferral(&self) -> Deferral {
-        match (self.deferrable, self.deferred) {
-            _ if self.enforced == Some(false) => Deferral::Never,
-            (_, Some(true)) => Deferral::InitiallyDeferred,
-            (Some(true), _) => Deferral::InitiallyImmediate,
-            _ => Deferral::NotDeferrable,
+        Deferral::default().altered(self.said())
+    }
+
+    /// When it is checked, where that is said.
+    pub fn said(&self) -> DeferralSaid {
+        let checked = match (self.deferrable, self.deferred) {
+            (None, None) => None,
+            (_, Some(true)) => Some(Deferral::InitiallyDeferred),
+            (Some(true), _) => Some(Deferral::InitiallyImmediate),
+            _ => Some(Deferral::NotDeferrable),
+        };
+        DeferralSaid {
+            checked,
+            enforced: self.enforced,
         }
     }
 }

@@ -178,11 +178,11 @@ impl Parser<'_> {
             level::AT => {
                 self.advance();
                 if self.word("local") {
-                    function("timezone", vec![left], pos)
+                    syntax("timezone", vec![left], pos)
                 } else {
                     self.keywords(&["time", "zone"])?;
                     let zone = self.expr_at(level::AT + 1)?;
-                    function("timezone", vec![zone, left], pos)
+                    syntax("timezone", vec![zone, left], pos)
                 }
             }
             level::COLLATE => {
@@ -311,7 +311,7 @@ impl Parser<'_> {
                 let form = self.normal_form();
                 self.keyword("normalized")?;
                 let args = std::iter::once(*arg).chain(form).collect();
-                let node = function("is_normalized", args, pos);
+                let node = syntax("is_normalized", args, pos);
                 return Ok(match negated {
                     true => Node::Not(Box::new(Expr { node, pos })),
                     false => node,
@@ -426,7 +426,7 @@ impl Parser<'_> {
                 }
             }
         }
-        Ok(function("overlaps", args, pos))
+        Ok(syntax("overlaps", args, pos))
     }
 
     fn operator(&mut self) -> Result<Operator> {
@@ -648,7 +648,7 @@ impl Parser<'_> {
                     args.push(form);
                 }
                 self.expect(')')?;
-                function(word, args, pos)
+                syntax("normalize", args, pos)
             }
             "merge_action" if called => {
                 self.advance();
@@ -910,6 +910,14 @@ pub(crate) fn new_call(name: Name, args: Vec<Expr>) -> Call {
         over: None,
         label: None,
     }
+}
+
+/// A call that has words between its arguments; its label says so.
+pub(super) fn syntax(name: &'static str, args: Vec<Expr>, pos: Pos) -> Node {
+    let parts = vec!["pg_catalog".to_string(), name.to_string()];
+    let mut call = new_call(Name { parts, pos }, args);
+    call.label = Some(name);
+    Node::Call(Box::new(call))
 }
 
 pub(super) fn function(name: &str, args: Vec<Expr>, pos: Pos) -> Node {

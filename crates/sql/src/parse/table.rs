@@ -792,7 +792,7 @@ impl Parser<'_> {
                     }
                     return Ok(AlterAction::AlterConstraint {
                         name,
-                        deferral: attributes.deferral(),
+                        said: attributes.said(),
                     });
                 }
                 self.word("column");

@@ -99,12 +99,31 @@ impl Parser<'_> {
             "refresh" => self.refresh(),
             "reassign" => self.reassign_owned(),
             "import" => Ok(self.skip_unsupported("IMPORT FOREIGN SCHEMA")),
-            "security" => Ok(self.skip_unsupported("SECURITY LABEL")),
+            "security" => self.security_label(),
             _ => {
                 self.at -= 1;
                 Err(self.unexpected())
             }
         }
+    }
+
+    /// `LABEL FOR provider ON object IS 'label'`; which object and what label only a provider would ask.
+    fn security_label(&mut self) -> Result<Statement> {
+        self.keyword("label")?;
+        let provider = match self.word("for") {
+            false => None,
+            true if self.peek_word().is_some() => Some(self.name()?),
+            true => Some(self.string()?),
+        };
+        self.keyword("on")?;
+        while !self.is("is") && !self.at_end() && !self.is_punct(';') {
+            self.advance();
+        }
+        self.keyword("is")?;
+        if !self.word("null") {
+            self.string()?;
+        }
+        Ok(Statement::SecurityLabel(provider))
     }
 
     /// `BEGIN ISOLATION LEVEL …, READ ONLY`; commas are optional.

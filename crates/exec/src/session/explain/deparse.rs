@@ -3,6 +3,8 @@
 use throng_sql::catalog::{TableDef, VirtualTable};
 use throng_sql::expr::{AggCall, Expr, SortKey, system};
 use throng_sql::func::sqljson::{self, Spec};
+use throng_sql::func::written;
+use throng_sql::io::scalar;
 use throng_sql::plan::{AggregateNode, WindowNode};
 use throng_sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
 use throng_types::Datum;
@@ -194,6 +196,16 @@ impl Names {
                 };
                 format!("{name}({})", self.list(args, ", "))
             }
+            Expr::Call { func, args, .. }
+                if written::has_words(func) && func.name == "timezone" =>
+            {
+                match &args[..] {
+                    [zone, value] => {
+                        format!("({} AT TIME ZONE {})", self.text(value), self.text(zone))
+                    }
+                    _ => format!("({} AT LOCAL)", self.list(args, ", ")),
+                }
+            }
             Expr::Call { func, args, .. } | Expr::SetCall { func, args, .. } => {
                 format!("{}({})", func.name, self.list(args, ", "))
             }
@@ -306,14 +318,26 @@ fn constant(value: &Datum, ty: throng_types::SqlType) -> String {
     match value {
         Datum::Null => format!("NULL::{type_name}"),
         Datum::Bool(b) => b.to_string(),
-        Datum::Int4(n) => n.to_string(),
-        Datum::Int2(_) | Datum::Int8(_) | Datum::Oid(_) => {
+        Datum::Int4(n) if *n >= 0 => n.to_string(),
+        Datum::Int4(_) | Datum::Int2(_) | Datum::Int8(_) | Datum::Oid(_) => {
             format!("'{}'::{type_name}", value.as_i64().unwrap_or_default())
         }
         Datum::Float4(n) => format!("'{n}'::{type_name}"),
         Datum::Float8(n) => format!("'{n}'::{type_name}"),
         Datum::Text(s) => format!("'{}'::{type_name}", s.replace('\'', "''")),
+        // With a point it cannot be taken for an integer.
+        Datum::Numeric(n)
+            if n.to_string().starts_with(|c: char| c.is_ascii_digit())
+                && n.to_string().contains('.') =>
+        {
+            n.to_string()
+        }
         Datum::Numeric(n) => format!("'{n}'::{type_name}"),
+        Datum::Uuid(uuid) => {
+            let mut text = Vec::new();
+            scalar::write_uuid(uuid, &mut text);
+            format!("'{}'::{type_name}", String::from_utf8_lossy(&text))
+        }
         Datum::Tid(tid) => format!("'({},{})'::{type_name}", tid.block, tid.slot),
         Datum::Array(array) => {
             let items: Vec<String> = array

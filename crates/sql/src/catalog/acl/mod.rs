@@ -251,7 +251,8 @@ impl Catalog {
         }
     }
 
-    fn relation_acl_born(&self, relation: &Relation) -> Vec<AclItem> {
+    /// The grants that a relation is born with.
+    pub fn relation_acl_born(&self, relation: &Relation) -> Vec<AclItem> {
         let mut items = relation.acl_kind().defaults(relation.owner(self));
         if let Relation::Virtual(table) = relation
             && !CONFIDENTIAL.contains(&table.name)
@@ -280,6 +281,11 @@ impl Catalog {
         if let Some(def) = self.stored_acl(builtin::class::NAMESPACE, schema, 0) {
             return def.items.clone();
         }
+        self.schema_acl_born(schema)
+    }
+
+    /// The grants that a schema is born with.
+    pub fn schema_acl_born(&self, schema: Oid) -> Vec<AclItem> {
         let owner = self.schema(schema).map_or(Oid::NONE, |s| s.owner);
         let mut items = Kind::Schema.defaults(owner);
         if Catalog::is_open_schema(schema) {

@@ -492,7 +492,10 @@ impl Run<'_> {
             index,
             build: !fresh,
         });
-        self.spread_index(index, fresh)
+        match new.only {
+            true => Ok(()),
+            false => self.spread_index(index, fresh),
+        }
     }
 
     /// `ADD CONSTRAINT … USING INDEX`: the index takes the constraint's name.
@@ -652,7 +655,8 @@ impl Run<'_> {
             Err(Error::new(state::INVALID_FOREIGN_KEY, message))
         };
         if names.is_empty() {
-            let Some(index) = self.catalog().primary_key(target.oid) else {
+            let key = self.catalog().primary_key(target.oid);
+            let Some(index) = key.filter(|key| self.catalog().is_valid(key)) else {
                 let message = format!(
                     "there is no primary key for referenced table \"{}\"",
                     target.name
@@ -682,7 +686,7 @@ impl Run<'_> {
         let found = self.catalog().indexes_of(target.oid).iter().find(|index| {
             let mut key: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
             key.sort_unstable();
-            index.unique && index.is_plain() && key == sorted
+            index.unique && index.is_plain() && key == sorted && self.catalog().is_valid(index)
         });
         match found {
             Some(index) => Ok((columns, index.oid)),

@@ -24,6 +24,8 @@ struct Collector {
     defaults: Vec<(Oid, u16)>,
     /// Columns to drop, for their type goes.
     columns: Vec<(Oid, u16)>,
+    /// Attributes to drop, likewise: of which type, and their places.
+    fields: Vec<(Oid, usize)>,
     /// Dependents that need CASCADE: what they are, and what of.
     dependents: Vec<(String, String)>,
     /// Views still to be looked at, the next one last, with what they depend on: each is told of before those that depend on it.
@@ -401,11 +403,16 @@ impl Run<'_> {
                 found.dependents.push((dependent, self.describe(ty)));
                 found.part(def.oid);
             }
-            let fields = def.fields.iter().flatten();
-            for field in fields.filter(|f| !f.dropped && is(f.shown_type())) {
+            let fields = def.fields.iter().flatten().enumerate();
+            for (place, field) in fields.filter(|(_, f)| !f.dropped && is(f.shown_type())) {
                 let name = quote_ident(&field.name);
                 let dependent = format!("column {name} of composite {}", self.describe(def.oid));
-                found.kept_by.get_or_insert_with(|| dependent.clone());
+                // Values of the type lie in rows as they were made.
+                let used = || !self.catalog().views_of(def.oid).is_empty();
+                if self.column_of(def.oid, 0).is_some() || used() {
+                    found.kept_by.get_or_insert_with(|| dependent.clone());
+                }
+                found.fields.push((def.oid, place));
                 found.dependents.push((dependent, self.describe(ty)));
             }
         }
@@ -495,6 +502,14 @@ impl Run<'_> {
                 self.touch(oid);
             }
             self.remove(oid);
+        }
+        for (ty, place) in found.fields {
+            if let Some(def) = self.catalog().made_type(ty) {
+                let mut def = (**def).clone();
+                let fields = def.fields.iter_mut().flatten();
+                fields.skip(place).take(1).for_each(|f| f.dropped = true);
+                self.edit.put(def);
+            }
         }
         for (table, attnum) in found.columns {
             if self

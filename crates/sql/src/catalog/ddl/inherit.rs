@@ -111,6 +111,9 @@ impl Run<'_> {
         for action in &mut actions {
             self.may_alter(&old, action, only && !children.is_empty())?;
             self.name_constraint(&old, action)?;
+            if let (AlterTable::AddConstraint(new), true) = (&mut *action, only) {
+                self.key_of_children(&old, new)?;
+            }
             match action {
                 AlterTable::Inherit(parent) => self.inherit(oid, *parent)?,
                 AlterTable::NoInherit(parent) => self.no_inherit(oid, *parent)?,
@@ -130,6 +133,28 @@ impl Run<'_> {
                 match only {
                     false => self.alter_child(&change, child, action)?,
                     true => self.left_to_child(&change, child, action)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A key of the table alone: what it makes NOT NULL its children have to be already.
+    fn key_of_children(&self, table: &TableDef, new: &mut NewConstraint) -> Result<()> {
+        new.only = true;
+        let NewConstraintKind::PrimaryKey { columns, .. } = &new.kind else {
+            return Ok(());
+        };
+        for child in self.catalog().children_of(table.oid) {
+            let child = self.table(*child)?;
+            for name in columns {
+                let column = child.attnum(name).map(|attnum| child.column(attnum));
+                if column.is_some_and(|c| !c.not_null) {
+                    let message = format!(
+                        "column \"{name}\" of table \"{}\" is not marked NOT NULL",
+                        child.name
+                    );
+                    return Err(Error::new(state::INTERNAL_ERROR, message));
                 }
             }
         }
@@ -578,6 +603,7 @@ impl Run<'_> {
             return Ok(None);
         }
         Ok(Some(AlterTable::AddConstraint(NewConstraint {
+            only: false,
             name: new.name.clone(),
             kind: NewConstraintKind::Check {
                 expr: expr.clone(),

@@ -5,6 +5,7 @@
 use throng_types::{Datum, Result, SqlType, oid};
 
 use super::key_bytes;
+use crate::io::scalar::wide_number;
 
 /// `HASH_PARTITION_SEED`.
 const SEED: u64 = 0x7a5b_2236_7996_dcfd;
@@ -34,6 +35,7 @@ fn value_hash(value: &Datum, ty: SqlType) -> Result<u64> {
         (Datum::Int2(v), _) => word(i32::from(*v) as u32),
         (Datum::Int4(v), _) => word(*v as u32),
         (Datum::Oid(v), _) => word(*v),
+        (Datum::Int8(v), oid::XID8 | oid::PG_LSN) => long(wide_number(*v) as i64),
         (Datum::Int8(v), _) => long(*v),
         (Datum::Date(v), _) => word(*v as u32),
         (Datum::Timestamp(v) | Datum::TimestampTz(v) | Datum::Time(v), _) => long(*v),

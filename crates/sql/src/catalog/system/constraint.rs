@@ -3,7 +3,7 @@
 use throng_types::sqltype::made;
 use throng_types::{Array, Datum, Oid, oid};
 
-use super::{Rows, SystemState, definition, row};
+use super::{Rows, SystemState, definition, listed, row};
 use crate::catalog::builtin::class;
 use crate::catalog::{
     Catalog, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage, TableDef,
@@ -162,7 +162,7 @@ fn stored<'a>(catalog: &Catalog, table: &'a TableDef, c: &'a ConstraintDef) -> C
 }
 
 pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
-    let mut rows = Rows::new();
+    let mut rows = listed::pg_constraint();
     for table in catalog.tables() {
         for constraint in catalog.constraints_of(table.oid) {
             rows.push(stored(catalog, table, constraint).row(catalog));

@@ -142,6 +142,57 @@ pub(super) fn domains(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     rows.collect()
 }
 
+/// The types that domains are over and the reader owns.
+pub(super) fn domain_udt_usage(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let reader = state.current_user();
+    let mut rows = Rows::new();
+    for (def, domain) in domains_of(catalog) {
+        let below = domain.over.unwrap_or(domain.base.oid);
+        let owner = catalog
+            .made_type(below)
+            .map_or(builtin::SUPERUSER, |t| t.owner);
+        let Some((schema, name)) = types::catalog_name(catalog, below) else {
+            continue;
+        };
+        if catalog.acts_as(reader, owner) {
+            rows.push(row![
+                catalog_name(catalog),
+                schema_name(catalog, schema),
+                name,
+                catalog_name(catalog),
+                schema_name(catalog, def.schema),
+                def.name.as_str(),
+            ]);
+        }
+    }
+    rows
+}
+
+/// Columns of the reader's domains.
+pub(super) fn column_domain_usage(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let reader = state.current_user();
+    let mut rows = Rows::new();
+    for table in catalog.tables() {
+        for (_, column) in table.live_columns() {
+            let Some((def, _)) = domain_column(catalog, column) else {
+                continue;
+            };
+            if catalog.acts_as(reader, def.owner) {
+                rows.push(row![
+                    catalog_name(catalog),
+                    schema_name(catalog, def.schema),
+                    def.name.as_str(),
+                    catalog_name(catalog),
+                    schema_name(catalog, table.schema),
+                    table.name.as_str(),
+                    column.name.as_str(),
+                ]);
+            }
+        }
+    }
+    rows
+}
+
 pub(super) fn domain_constraints(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let mut rows = Rows::new();
     for (def, domain) in own_domains(catalog, state) {

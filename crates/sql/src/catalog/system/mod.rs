@@ -14,6 +14,7 @@ mod info_constraint;
 mod info_privilege;
 mod info_relation;
 mod info_routine;
+pub mod listed;
 pub(crate) mod operator_class;
 pub mod partition;
 mod relation;
@@ -33,7 +34,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use foldhash::fast::FixedState;
-use throng_types::{Datum, Oid, SqlType};
+use throng_types::error::state;
+use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::{Catalog, ViewDef, builtin};
 pub use waiting::{HolderInfo, StructureInfo, WaitInfo, WaitingInfo};
@@ -69,6 +71,16 @@ impl VirtualTable {
         match self.oid.0 {
             0..12000 => b'r',
             _ => b'v',
+        }
+    }
+    /// XX000 of a view of something that there is not here, as `pg_numa_available()` tells.
+    pub fn must_be_readable(&self) -> Result<()> {
+        match self.name {
+            "pg_shmem_allocations_numa" => Err(Error::new(
+                state::INTERNAL_ERROR,
+                "libnuma initialization failed or NUMA is not supported on this platform",
+            )),
+            _ => Ok(()),
         }
     }
     pub fn rows(&self, catalog: &Catalog, state: &dyn SystemState) -> Rows {

@@ -74,7 +74,7 @@ pub fn key_expression(text: &str) -> String {
         });
     match call {
         true => text.to_owned(),
-        false => format!("(({text}))"),
+        false => format!("({text})"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use throng_types::sqltype::{made, type_info};
 use throng_types::{Array, Datum, Oid, SqlType, oid};
 
-use super::{Rows, SystemState, VirtualTable, all, definition, operator_class, row, types};
+use super::{Rows, SystemState, VirtualTable, all, definition, listed, operator_class, row, types};
 use crate::catalog::acl;
 use crate::catalog::{
     Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, IndexMethod, Persistence,
@@ -19,7 +19,7 @@ const SHARED: [u32; 11] = [
 ];
 
 /// What differs between the kinds of relation in `pg_class`.
-struct Class<'a> {
+pub(super) struct Class<'a> {
     oid: Oid,
     name: &'a str,
     schema: Oid,
@@ -45,19 +45,48 @@ struct Class<'a> {
     bound: Option<String>,
 }
 
-impl Class<'_> {
-    fn row(&self) -> Vec<Datum> {
+impl<'a> Class<'a> {
+    /// A relation of the catalogs' that is listed and holds nothing.
+    pub fn listed(oid: Oid, name: &'a str, schema: Oid, kind: u8, columns: usize) -> Class<'a> {
+        Class {
+            oid,
+            name,
+            schema,
+            owner: builtin::SUPERUSER,
+            access_method: match kind {
+                b'i' => builtin::BTREE_AM,
+                b'r' | b't' => builtin::HEAP_AM,
+                _ => Oid::NONE,
+            },
+            file: 0,
+            kind,
+            populated: true,
+            persistence: b'p',
+            size: (0, -1.0),
+            columns,
+            has_index: kind == b't' || listed::has_index(oid),
+            checks: 0,
+            has_triggers: false,
+            options: &[],
+            has_children: false,
+            partition: false,
+            bound: None,
+        }
+    }
+
+    pub fn row(&self) -> Vec<Datum> {
         let options = self
             .options
             .iter()
             .map(|(n, v)| format!("{n}={v}"))
             .collect();
         let shared = SHARED.contains(&self.oid.0);
+        let made = self.oid >= Oid::FIRST_USER;
         let has_type =
-            matches!(self.kind, b'r' | b'm' | b'v' | b'c') && self.oid >= Oid::FIRST_USER;
+            matches!(self.kind, b'r' | b'm' | b'v' | b'c') && made;
         let row_type = made::composite_oid(self.oid).filter(|_| has_type);
         let row_type = row_type.unwrap_or(Oid::NONE);
-        let identity = if matches!(self.kind, b'r' | b'p' | b'm') {
+        let identity = if made && matches!(self.kind, b'r' | b'p' | b'm') {
             b'd'
         } else {
             b'n'
@@ -81,7 +110,7 @@ impl Class<'_> {
             self.size.1 as f32,
             0,
             0,
-            Oid::NONE,
+            listed::toast_of(self.oid),
             self.has_index,
             shared,
             Datum::Char(self.persistence),
@@ -118,31 +147,14 @@ pub(super) fn text_array(items: Vec<String>) -> Datum {
 }
 
 fn virtual_class(table: &VirtualTable) -> Class<'_> {
-    let kind = table.relkind();
-    Class {
-        oid: table.oid,
-        name: table.name,
-        schema: table.schema,
-        owner: builtin::SUPERUSER,
-        access_method: if kind == b'r' {
-            builtin::HEAP_AM
-        } else {
-            Oid::NONE
-        },
-        file: 0,
-        kind,
-        populated: true,
-        persistence: b'p',
-        size: (0, -1.0),
-        columns: table.columns.len(),
-        has_index: false,
-        checks: 0,
-        has_triggers: false,
-        options: &[],
-        has_children: false,
-        partition: false,
-        bound: None,
-    }
+    let columns = table.columns.len();
+    Class::listed(
+        table.oid,
+        table.name,
+        table.schema,
+        table.relkind(),
+        columns,
+    )
 }
 
 fn table_class<'a>(catalog: &Catalog, table: &'a TableDef, state: &dyn SystemState) -> Class<'a> {
@@ -323,6 +335,12 @@ static CASCADED_CHECK: LazyLock<Vec<(String, String)>> =
 
 pub(super) fn pg_class(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let mut rows: Rows = all().iter().map(|t| virtual_class(t).row()).collect();
+    if let Some(place) = place_of("pg_class", "relacl") {
+        for (row, table) in rows.iter_mut().zip(all()) {
+            row[place] = listed::born_with(catalog, table);
+        }
+    }
+    rows.extend(listed::pg_class());
     rows.extend(
         catalog
             .tables()
@@ -387,7 +405,7 @@ const SYSTEM_COLUMNS: [(i16, &str, SqlType); 6] = [
 ];
 
 /// What differs between columns in `pg_attribute`.
-struct Attribute<'a> {
+pub(super) struct Attribute<'a> {
     relation: Oid,
     number: i16,
     name: &'a str,
@@ -407,7 +425,7 @@ struct Attribute<'a> {
 }
 
 impl<'a> Attribute<'a> {
-    fn plain(relation: Oid, number: i16, name: &'a str, ty: SqlType) -> Attribute<'a> {
+    pub fn plain(relation: Oid, number: i16, name: &'a str, ty: SqlType) -> Attribute<'a> {
         Attribute {
             relation,
             number,
@@ -426,7 +444,7 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    fn row(&self) -> Vec<Datum> {
+    pub fn row(&self) -> Vec<Datum> {
         let info = type_info(self.ty.oid);
         let (len, by_value, align) =
             info.map_or((-1, false, b'i'), |t| (t.len, t.by_value, t.align));
@@ -537,6 +555,7 @@ fn has_default(column: &ColumnDef) -> bool {
 
 pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = VIRTUAL_ATTRIBUTES.clone();
+    rows.extend(listed::pg_attribute());
     for table in catalog.tables() {
         column_attributes(table, &mut rows);
     }
@@ -605,17 +624,24 @@ fn with_grants(
     into: &str,
     column: impl Fn(&[Datum]) -> Option<u16>,
 ) {
-    let table = super::find(builtin::PG_CATALOG, relation);
-    let place = table.and_then(|t| t.columns.iter().position(|(name, _)| *name == into));
-    let Some(place) = place.filter(|_| catalog.has_grants()) else {
+    let Some(place) = place_of(relation, into).filter(|_| catalog.has_grants()) else {
         return;
     };
     for row in rows {
         let oid = Oid(row[0].as_i64().unwrap_or_default() as u32);
         if let Some(column) = column(row) {
-            row[place] = privileges(catalog, builtin::class::RELATION, oid, column);
+            let granted = privileges(catalog, builtin::class::RELATION, oid, column);
+            if !granted.is_null() {
+                row[place] = granted;
+            }
         }
     }
+}
+
+/// Where a catalog's rows have a column.
+fn place_of(relation: &str, column: &str) -> Option<usize> {
+    let table = super::find(builtin::PG_CATALOG, relation)?;
+    table.columns.iter().position(|(name, _)| *name == column)
 }
 
 pub(super) fn pg_attrdef(catalog: &Catalog, _: &dyn SystemState) -> Rows {
@@ -682,7 +708,7 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             false,
             !catalog.is_deferrable(index.oid),
             index.clustered,
-            true,
+            catalog.is_valid(index),
             false,
             true,
             true,
@@ -695,11 +721,14 @@ pub(super) fn pg_index(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             predicate,
         ])
     };
-    catalog
-        .indexes()
-        .into_iter()
-        .filter_map(|index| row_of(index))
-        .collect()
+    let mut rows = listed::pg_index();
+    rows.extend(
+        catalog
+            .indexes()
+            .into_iter()
+            .filter_map(|index| row_of(index)),
+    );
+    rows
 }
 
 pub(super) fn pg_sequence(catalog: &Catalog, _: &dyn SystemState) -> Rows {

@@ -292,7 +292,7 @@ impl<'a> Walker<'a> {
                 Moment::of(self.ctx, converted)
             }
         };
-        if let Some(digits) = precision(method)? {
+        if let Some(digits) = precision(self.ctx, method)? {
             match &mut moment.value {
                 Time(micros)
                 | TimeTz(throng_types::TimeTz { micros, .. })
@@ -311,8 +311,8 @@ fn any_format(text: &str) -> Option<Moment> {
         .find_map(|format| template::parse(text, format).ok())
 }
 
-/// Digits of a second, more than six being taken as six.
-fn precision(method: &Method) -> Walk<Option<i32>> {
+/// Digits of a second, more than six being taken as six, with a warning.
+fn precision(ctx: &EvalContext<'_>, method: &Method) -> Walk<Option<i32>> {
     let (Method::Time(Some(digits))
     | Method::TimeTz(Some(digits))
     | Method::Timestamp(Some(digits))
@@ -322,7 +322,12 @@ fn precision(method: &Method) -> Walk<Option<i32>> {
     };
     let digits = digits.to_i64().and_then(|d| i32::try_from(d).ok());
     match digits {
-        Some(digits) => Ok(Some(digits.clamp(0, 6))),
+        Some(digits) => {
+            if digits > 6 {
+                ctx.host.warn(reduced(method, digits));
+            }
+            Ok(Some(digits.clamp(0, 6)))
+        }
         None => Err(soft(
             state::INVALID_ARGUMENT_FOR_SQL_JSON_DATETIME_FUNCTION,
             format!(
@@ -331,4 +336,16 @@ fn precision(method: &Method) -> Walk<Option<i32>> {
             ),
         )),
     }
+}
+
+/// What is said of a precision that no time has.
+fn reduced(method: &Method, digits: i32) -> Error {
+    let (name, zone) = match method {
+        Method::Time(_) => ("TIME", ""),
+        Method::TimeTz(_) => ("TIME", " WITH TIME ZONE"),
+        Method::Timestamp(_) => ("TIMESTAMP", ""),
+        _ => ("TIMESTAMP", " WITH TIME ZONE"),
+    };
+    let message = format!("{name}({digits}){zone} precision reduced to maximum allowed, 6");
+    Error::new(state::INVALID_PARAMETER_VALUE, message)
 }

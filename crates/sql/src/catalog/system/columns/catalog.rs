@@ -115,7 +115,7 @@ relations! {
         indclass: OIDVECTOR, indoption: INT2VECTOR, indexprs: PG_NODE_TREE, indpred: PG_NODE_TREE,
     }
     2611 pg_inherits in partition { inhrelid: OID, inhparent: OID, inhseqno: INT4, inhdetachpending: BOOL }
-    3394 pg_init_privs {
+    3394 pg_init_privs in listed {
         objoid: OID, classoid: OID, objsubid: INT4, privtype: CHAR, initprivs: ACLITEM_ARRAY,
     }
     2612 pg_language in routine {

@@ -47,7 +47,7 @@ relations! {
         table_catalog: NAME, table_schema: NAME, table_name: NAME, column_name: NAME,
         dependent_column: NAME,
     }
-    12494 column_domain_usage {
+    12494 column_domain_usage in domain {
         domain_catalog: NAME, domain_schema: NAME, domain_name: NAME, table_catalog: NAME,
         table_schema: NAME, table_name: NAME, column_name: NAME,
     }
@@ -91,7 +91,7 @@ relations! {
         domain_catalog: NAME, domain_schema: NAME, domain_name: NAME, is_deferrable: VARCHAR,
         initially_deferred: VARCHAR,
     }
-    12529 domain_udt_usage {
+    12529 domain_udt_usage in domain {
         udt_catalog: NAME, udt_schema: NAME, udt_name: NAME, domain_catalog: NAME,
         domain_schema: NAME, domain_name: NAME,
     }

@@ -179,6 +179,7 @@ relations! {
         schemaname: NAME, tablename: NAME, tableowner: NAME, tablespace: NAME, hasindexes: BOOL,
         hasrules: BOOL, hastriggers: BOOL, rowsecurity: BOOL,
     }
+    12138 pg_shmem_allocations_numa { name: TEXT, numa_node: INT4, size: INT8 }
     12122 pg_timezone_abbrevs in zone { abbrev: TEXT, utc_offset: INTERVAL, is_dst: BOOL }
     12126 pg_timezone_names in zone { name: TEXT, abbrev: TEXT, utc_offset: INTERVAL, is_dst: BOOL }
     12014 pg_user in role {
