@@ -9,7 +9,7 @@ use super::table::no_position;
 use super::view::{stored_context, stored_query};
 use super::{BindContext, Binder};
 use crate::catalog::acl::right;
-use crate::catalog::{Catalog, Materialized, Relation, TableDef, ViewColumn};
+use crate::catalog::{Enabled, Catalog, Materialized, Relation, TableDef, ViewColumn};
 use crate::command::{Ddl, NewColumn};
 use crate::func::EvalContext;
 use crate::parse::ast::{self, AlterAction};
@@ -195,6 +195,10 @@ fn refused_action(action: &AlterAction) -> Option<&'static str> {
         AlterAction::DropConstraint { .. } => "DROP CONSTRAINT",
         AlterAction::ValidateConstraint(_) => "VALIDATE CONSTRAINT",
         AlterAction::AlterConstraint { .. } => "ALTER CONSTRAINT",
+        AlterAction::EnableTrigger(change) => match change.enabled {
+            Enabled::Disabled => "DISABLE TRIGGER",
+            _ => "ENABLE TRIGGER",
+        },
         AlterAction::SetLogged(true) => "SET LOGGED",
         AlterAction::SetLogged(false) => "SET UNLOGGED",
         AlterAction::SetOptions(_)

@@ -222,6 +222,7 @@ impl Binder<'_> {
                 lateral: false,
             },
             only: false,
+            sample: None,
             columns: columns.collect(),
         }));
         let columns = table.live_columns();

@@ -332,7 +332,7 @@ impl Writer<'_> {
                 self.expr(index);
                 self.push("]");
             }
-            Expr::Row(items, _) if let Some(name) = self.whole_row(items) => {
+            Expr::Row(items, _) if let Some(name) = self.condition_row(items) => {
                 self.ident(&name);
                 self.push(".*");
             }

@@ -335,7 +335,7 @@ impl Writer<'_> {
     }
 
     /// The entry of a trigger's condition whose columns all stand in a row, in their order.
-    pub(super) fn whole_row(&self, items: &[Expr]) -> Option<String> {
+    pub(super) fn condition_row(&self, items: &[Expr]) -> Option<String> {
         let Some(Expr::Var(first)) = items.first() else {
             return None;
         };

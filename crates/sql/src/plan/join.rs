@@ -142,6 +142,7 @@ impl Planner<'_> {
                     right: Box::new(right),
                     on: None,
                     using: vec![],
+                    alias: None,
                 });
             return self.from(&Vec::from_iter(joined), conditions, wanted);
         }

@@ -3,7 +3,7 @@
 use throng_types::{Datum, Oid};
 
 use super::{Rows, SystemState, all, definition, row};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, TableDef};
 
 pub(super) fn schema_name(catalog: &Catalog, schema: Oid) -> Datum {
     catalog.schema(schema).map(|s| s.name.as_str()).into()
