@@ -461,8 +461,7 @@ async fn run(
         args: Vec::new(),
         types: Vec::new(),
         result: BodyResult::Row(columns.iter().map(|c| c.ty).collect()),
-        // Read by whoever runs it, in this thread.
-        trigger: Some(shared(call)),
+        trigger: Some(Arc::new(call)),
     };
     // The statement goes on as the command that it is.
     let cid = cx.txn.cid();
@@ -481,10 +480,6 @@ async fn run(
         return Err(Error::new(state::DATATYPE_MISMATCH, message).detail(detail));
     }
     Ok(row)
-}
-
-fn shared(call: TriggerCall) -> Arc<TriggerCall> {
-    Arc::new(call)
 }
 
 impl Target {
