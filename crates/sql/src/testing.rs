@@ -214,7 +214,8 @@ impl Workbench {
         let stats_of = |column: &crate::catalog::ColumnDef| {
             let known = columns.iter().find(|(name, _)| *name == column.name);
             let values = known.map_or(&[][..], |(_, values)| values);
-            let sampled: Vec<_> = values.iter().cloned().map(Into::into).collect();
+            let sampled: Vec<crate::sample::Sampled> =
+                values.iter().cloned().map(Into::into).collect();
             crate::sample::column(column.ty.oid, &sampled, rows, 100)
         };
         self.next += 1;

@@ -177,13 +177,66 @@ fn millis(duration: std::time::Duration) -> f64 {
 }
 
 fn statement(planned: &PlannedStatement, counters: Option<&[NodeCounters]>) -> Shown {
-    let mut root = show(&planned.root, counters).0;
+    let plans = || planned.subplans.iter().chain([&planned.root]);
+    let view = View {
+        counters,
+        qualified: plans().map(relations).sum::<usize>() > 1,
+    };
+    let mut root = show(&planned.root, view).0;
     for (number, plan) in planned.subplans.iter().enumerate() {
-        let mut shown = show(plan, counters).0;
+        let mut shown = show(plan, view).0;
         shown.label = Some(format!("SubPlan {}", number + 1));
         root.children.push(shown);
     }
+    root.name_params(&[]);
     root
+}
+
+/// How plans are shown.
+#[derive(Clone, Copy)]
+struct View<'c> {
+    counters: Option<&'c [NodeCounters]>,
+    /// Above scans, columns go by the names of their relations too, as there are several.
+    qualified: bool,
+}
+
+impl View<'_> {
+    fn of<'a>(&self, alias: &'a str) -> Option<&'a str> {
+        self.qualified.then_some(alias)
+    }
+}
+
+/// The entries of a plan that are read or written.
+fn relations(plan: &Plan) -> usize {
+    let own = match &plan.node {
+        // The parent, and its tables.
+        Node::Append(append) => return 1 + append.inputs.len(),
+        Node::SeqScan(_)
+        | Node::IndexScan(_)
+        | Node::VirtualScan { .. }
+        | Node::FunctionScan(_)
+        | Node::RoutineScan(_)
+        | Node::RowsFrom { .. }
+        | Node::CteScan { .. }
+        | Node::WorkTableScan { .. }
+        | Node::Insert(_)
+        | Node::Merge(_) => 1,
+        _ => 0,
+    };
+    own + plan.children().into_iter().map(relations).sum::<usize>()
+}
+
+impl Shown {
+    /// Writes what parameters are computed from in their place, by their numbers; of the others, once nobody knows more, the
+    /// numbers.
+    fn name_params(&mut self, known: &[(u32, String)]) {
+        for (_, detail) in &mut self.details {
+            *detail = deparse::with_params(detail, known, known.is_empty());
+        }
+        for child in &mut self.children {
+            child.name_params(known);
+        }
+    }
 }
 
 fn join_name(method: &str, kind: JoinKind) -> String {
@@ -215,11 +268,11 @@ fn on_table(verb: &str, name: &str, alias: &str) -> String {
 }
 
 /// An operator with those below it, and the names of its output columns.
-fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
+fn show(plan: &Plan, view: View<'_>) -> (Shown, Names) {
     let mut details = Vec::new();
     let mut children = Vec::new();
     let mut below = |plan: &Plan| {
-        let (shown, names) = show(plan, counters);
+        let (shown, names) = show(plan, view);
         children.push(shown);
         names
     };
@@ -261,7 +314,8 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
                 }
             };
             details.extend(names.condition("Filter", scan.filter.as_ref()));
-            (on_table(verb, &scan.table.name, &scan.alias), names)
+            let title = on_table(verb, &scan.table.name, &scan.alias);
+            (title, names.under(view.of(&scan.alias)))
         }
         Node::IndexScan(scan) => {
             let names = Names::of_columns(&scan.table, &scan.columns);
@@ -269,7 +323,8 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
             details.extend(names.condition("Filter", scan.filter.as_ref()));
             let direction = if scan.reverse { " Backward" } else { "" };
             let verb = format!("Index Scan{direction} using {}", scan.index.name);
-            (on_table(&verb, &scan.table.name, &scan.alias), names)
+            let title = on_table(&verb, &scan.table.name, &scan.alias);
+            (title, names.under(view.of(&scan.alias)))
         }
         Node::VirtualScan {
             alias,
@@ -280,7 +335,8 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         } => {
             let names = Names::of_virtual(table, columns);
             details.extend(names.condition("Filter", filter.as_ref()));
-            (on_table("Seq Scan", table.name, alias), names)
+            let title = on_table("Seq Scan", table.name, alias);
+            (title, names.under(view.of(alias)))
         }
         Node::FunctionScan(scan) => {
             let names = Names::repeated(&scan.alias, plan.types.len());
@@ -327,7 +383,7 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         }
         Node::Project { input, exprs } => {
             // A projection is part of what is below it, as PostgreSQL shows it.
-            let (mut shown, names) = show(input, counters);
+            let (mut shown, names) = show(input, view);
             shown.cost = plan.cost;
             return (shown, names.project(exprs));
         }
@@ -338,10 +394,19 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         Node::NestedLoop(join) => {
             let left = below(&join.left);
             let right = below(&join.right);
+            let named = join.params.iter().map(|(id, e)| (id.0, left.text(e)));
+            let named: Vec<(u32, String)> = named.collect();
+            if let (Some(inner), false) = (children.last_mut(), named.is_empty()) {
+                inner.name_params(&named);
+            }
+            let width = left.len();
             let both = left.join(right);
             details.extend(both.condition("Join Filter", join.on.as_ref()));
             details.extend(both.condition("Filter", join.filter.as_ref()));
-            (join_name("Nested Loop", join.kind), both)
+            (
+                join_name("Nested Loop", join.kind),
+                both.joined(join.kind, width),
+            )
         }
         Node::HashJoin(join) => {
             let left = below(&join.left);
@@ -355,10 +420,11 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
                 many => format!("({})", many.join(" AND ")),
             };
             details.push(("Hash Cond", keys));
+            let width = left.len();
             let both = left.join(right);
             details.extend(both.condition("Join Filter", join.on.as_ref()));
             details.extend(both.condition("Filter", join.filter.as_ref()));
-            (join_name("Hash", join.kind), both)
+            (join_name("Hash", join.kind), both.joined(join.kind, width))
         }
         Node::Sort { input, keys } => {
             let names = below(input);
@@ -428,7 +494,7 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
         }
         Node::Append(append) => {
             if let [input] = &append.inputs[..] {
-                let (mut shown, names) = show(&input.plan, counters);
+                let (mut shown, names) = show(&input.plan, view);
                 shown.cost = plan.cost;
                 return (shown, names.picked(&input.slots));
             }
@@ -482,7 +548,7 @@ fn show(plan: &Plan, counters: Option<&[NodeCounters]>) -> (Shown, Names) {
             )
         }
     };
-    let counters = counters.and_then(|c| c.get(plan.id as usize)).copied();
+    let counters = view.counters.and_then(|c| c.get(plan.id as usize)).copied();
     (
         Shown {
             title,

@@ -257,7 +257,11 @@ impl Session {
     fn asks_for_constants(&mut self, known: &Known) -> bool {
         /// A statement that costs more is planned each time.
         const DEAR: f64 = 1000.0;
-        if known.plan.as_ref().is_some_and(|plan| plan.root.cost.total > DEAR) {
+        if known
+            .plan
+            .as_ref()
+            .is_some_and(|plan| plan.root.cost.total > DEAR)
+        {
             return true;
         }
         let catalog = self.catalog();

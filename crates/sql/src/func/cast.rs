@@ -164,7 +164,9 @@ fn made_cast(from: Oid, to: Oid) -> Option<&'static Cast> {
     ];
     /// Made as they are first asked for: a few for each type there ever was.
     static MADE: LazyLock<Mutex<Map>> = LazyLock::new(Mutex::default);
-    if !made::is_made(from) && !made::is_made(to) {
+    // An array of any type is shown as its items' type shows it.
+    let shown = |ty| made::is_made(ty) || ty == oid::ANYARRAY;
+    if !shown(from) && !made::is_made(to) {
         return None;
     }
     // A map that is only added to is whole whatever its holder did.
@@ -181,7 +183,7 @@ fn made_cast(from: Oid, to: Oid) -> Option<&'static Cast> {
         (from, to) if STRINGS.contains(&from) && made::is_made(to) => {
             (CastContext::Explicit, CastMethod::Text)
         }
-        (from, to) if STRINGS.contains(&to) && made::is_made(from) => {
+        (from, to) if STRINGS.contains(&to) && shown(from) => {
             (CastContext::Assignment, CastMethod::Text)
         }
         (from, to) if STRING_ARRAYS.contains(&from) || STRING_ARRAYS.contains(&to) => {

@@ -12,7 +12,7 @@ use super::{
 use crate::bind::same_term;
 use crate::catalog::{IndexDef, IndexMethod, TableDef};
 use crate::expr::{Expr, RelId, system};
-use crate::func::Strategy;
+use crate::func::{Strategy, operator_by_oid};
 use crate::tablesample::Sample;
 
 /// What would be good to have of a scan's order.
@@ -441,7 +441,7 @@ impl Planner<'_> {
         let mut condition = Vec::new();
         for (at, expr) in conditions.into_iter().enumerate() {
             if path.used.contains(&at) {
-                condition.push(expr)
+                condition.push(key_first(expr, source.rel))
             } else if !path.said.contains(&at) {
                 filter.push(expr)
             }
@@ -528,6 +528,24 @@ impl Planner<'_> {
             order,
         })
     }
+}
+
+/// A comparison with what speaks of the relation on its left.
+fn key_first(condition: Expr, rel: RelId) -> Expr {
+    let commuted = match &condition {
+        Expr::Op { op, args, ty } => match &args[..] {
+            [left, right] if !mentions(left, rel) && mentions(right, rel) => {
+                operator_by_oid(op.commutator).map(|op| Expr::Op {
+                    op,
+                    args: vec![right.clone(), left.clone()],
+                    ty: *ty,
+                })
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    commuted.unwrap_or(condition)
 }
 
 /// The condition that fixes a column, and how.

@@ -224,18 +224,24 @@ impl Graph<'_> {
             })
     }
 
-    /// Members that a condition connects with this one, within a set.
+    /// Members of a set that conditions connect with this one: of a class one, as all of it are equal.
     pub fn around(&self, at: usize, within: Set) -> Set {
+        let own: Set = 1 << at;
         let mut around = self.members[at].required;
-        for clause in self.clauses.iter().filter(|c| c.mask >> at & 1 == 1) {
-            around |= clause.mask;
+        for clause in &self.clauses {
+            if clause.mask & own != 0 && clause.mask & !(within | own) == 0 {
+                around |= clause.mask;
+            }
         }
         for class in &self.classes {
             if class.members.iter().any(|m| m.member == at) {
-                around |= class.members.iter().fold(0, |all, m| all | 1 << m.member);
+                let others = class.members.iter().filter(|m| m.member != at);
+                let here = others.filter(|m| within >> m.member & 1 == 1);
+                let first: Option<Set> = here.map(|m| 1 << m.member).min();
+                around |= first.unwrap_or(0);
             }
         }
-        around & within & !(1 << at)
+        around & within & !own
     }
 
     /// Rows of the join of a set, whatever its order.

@@ -2,10 +2,13 @@
 //!
 //! Joins that are written keep no order but where [`graph`](super::graph) says so, or `join_collapse_limit` is 1.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
 use throng_types::{Error, Result};
 
 use super::access::Wanted;
-use super::enumerate::{self, Best, Joins, MOST_RELATIONS, Set, Table, Way};
+use super::enumerate::{self, Best, Joins, MOST_RELATIONS, Set, Table, Way, bits};
 use super::facts::{self, Facts};
 use super::graph::{self, Class, ClassMember, Clause, Graph, Item, Member, Unique};
 use super::joining::as_any;
@@ -250,8 +253,8 @@ impl Planner<'_> {
         let mut search = Search {
             planner: self,
             graph: &graph,
-            rows: enumerate_rows(),
-            probes: Vec::new(),
+            rows: RowsOf::default(),
+            probes: HashMap::default(),
             failed: None,
         };
         let found = enumerate::cheapest(&edges, &mut search);
@@ -373,6 +376,11 @@ impl Planner<'_> {
                     continue;
                 }
             }
+            // One about a side that may be missing waits for its join, wherever else it could be met.
+            let mask = bits(mask).fold(mask, |all, at| match graph.members[at].kind {
+                JoinKind::Inner => all,
+                _ => all | graph.members[at].required,
+            });
             let share = self.share(&condition, None);
             let sides = graph.sides_of(&condition);
             graph.clauses.push(Clause {
@@ -496,11 +504,13 @@ impl Planner<'_> {
     /// Builds something to see what it costs, and leaves no trace of it; gives with it whether it needs anything from outside.
     fn tried<T>(&mut self, build: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, bool)> {
         let before = (self.next_plan, self.next_param, self.subplans.len());
-        let shared = self.shared.clone();
+        let (shared, steps) = (self.shared.clone(), self.steps.clone());
+        let work_tables = self.work_tables;
         let built = self.attached(build);
         (self.next_plan, self.next_param) = (before.0, before.1);
         self.subplans.truncate(before.2);
-        self.shared = shared;
+        (self.shared, self.steps) = (shared, steps);
+        self.work_tables = work_tables;
         built.map(|(built, free)| (built, !free.is_empty()))
     }
 
@@ -541,7 +551,11 @@ impl Planner<'_> {
                 _ => self.share(condition, None),
             };
         }
-        share
+        // Whoever asks for what has no partner expects some.
+        match member.kind {
+            JoinKind::Anti => share.min(0.9),
+            _ => share,
+        }
     }
 
     /// Builds the joins that were found to be the cheapest.
@@ -640,11 +654,7 @@ fn add_to_classes(
     classes.push(class);
 }
 
-type RowsOf = std::collections::HashMap<Set, f64, foldhash::fast::FixedState>;
-
-fn enumerate_rows() -> RowsOf {
-    RowsOf::default()
-}
+type RowsOf = HashMap<Set, f64, FixedState>;
 
 /// What joins of a graph cost.
 struct Search<'s, 'p, 'q> {
@@ -652,7 +662,7 @@ struct Search<'s, 'p, 'q> {
     graph: &'s Graph<'q>,
     rows: RowsOf,
     /// What reading a member by keys costs for one row of those that it is connected with, where it can be.
-    probes: Vec<(usize, Set, Option<f64>)>,
+    probes: HashMap<(usize, Set), Option<f64>, FixedState>,
     failed: Option<Error>,
 }
 
@@ -663,8 +673,7 @@ impl Search<'_, '_, '_> {
             return None;
         }
         let around = self.graph.around(at, left);
-        let known = |(of, with, _): &&(usize, Set, Option<f64>)| *of == at && *with == around;
-        if let Some((.., cost)) = self.probes.iter().find(known) {
+        if let Some(cost) = self.probes.get(&(at, around)) {
             return *cost;
         }
         let on = match member.kind {
@@ -682,7 +691,7 @@ impl Search<'_, '_, '_> {
                 Err(e) => self.failed = Some(e),
             }
         }
-        self.probes.push((at, around, cost));
+        self.probes.insert((at, around), cost);
         cost
     }
 }

@@ -5,7 +5,9 @@ use throng_sql::expr::{AggCall, Expr, SortKey, system};
 use throng_sql::func::sqljson::{self, Spec};
 use throng_sql::func::written;
 use throng_sql::io::scalar;
+use throng_sql::parse::quote_ident;
 use throng_sql::plan::{AggregateNode, WindowNode};
+use throng_sql::query::JoinKind;
 use throng_sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall};
 use throng_types::Datum;
 use throng_types::sqltype::format_type;
@@ -18,6 +20,25 @@ fn column_name(table: &TableDef, column: i16) -> String {
         Some(name) => name.to_owned(),
         None => table.columns[column as usize - 1].name.clone(),
     }
+}
+
+/// Around the number of a parameter that somebody above may know a name for.
+const MARK: char = '\u{1}';
+
+/// A text with the parameters of which `known` tells written out; `last`: those that nobody knows by their numbers.
+pub(super) fn with_params(text: &str, known: &[(u32, String)], last: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, part) in text.split(MARK).enumerate() {
+        // Numbers are every other part, as marks come in pairs.
+        let number = part.parse::<u32>().ok().filter(|_| at % 2 == 1);
+        match number.map(|n| known.iter().find(|(id, _)| *id == n).ok_or(n)) {
+            None => out.push_str(part),
+            Some(Ok((_, name))) => out.push_str(name),
+            Some(Err(n)) if last => out.push_str(&format!("${n}")),
+            Some(Err(n)) => out.push_str(&format!("{MARK}{n}{MARK}")),
+        }
+    }
+    out
 }
 
 impl Names {
@@ -33,7 +54,31 @@ impl Names {
     }
 
     pub fn of_columns(table: &TableDef, columns: &[i16]) -> Names {
-        Names(columns.iter().map(|c| column_name(table, *c)).collect())
+        let names = columns.iter().map(|c| column_name(table, *c));
+        Names(names.map(|name| quote_ident(&name)).collect())
+    }
+
+    /// The same under the name of their relation, if that is to be said.
+    pub fn under(mut self, alias: Option<&str>) -> Names {
+        if let Some(alias) = alias {
+            let alias = quote_ident(alias);
+            self.0
+                .iter_mut()
+                .for_each(|name| name.insert_str(0, &format!("{alias}.")));
+        }
+        self
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Of a joined row what the join gives on: semi- and anti-joins the left side's `width` columns.
+    pub fn joined(mut self, kind: JoinKind, width: usize) -> Names {
+        if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+            self.0.truncate(width);
+        }
+        self
     }
 
     /// Some of the columns; none asked for: all.
@@ -52,7 +97,7 @@ impl Names {
             Some((name, _)) => (*name).to_owned(),
             None => "tableoid".to_owned(),
         };
-        Names(columns.iter().map(name).collect())
+        Names(columns.iter().map(|c| quote_ident(&name(c))).collect())
     }
 
     pub fn join(mut self, right: Names) -> Names {
@@ -187,7 +232,7 @@ impl Names {
                 .cloned()
                 .unwrap_or_else(|| format!("column{}", at + 1)),
             Expr::Param(at, _) => format!("${}", at + 1),
-            Expr::Outer(param, _) => format!("${}", param.0),
+            Expr::Outer(param, _) => format!("{MARK}{}{MARK}", param.0),
             Expr::Call { func, args, .. } if **func == sqljson::CALL => {
                 let (spec, args) = args.split_at(1.min(args.len()));
                 let name = match spec {
