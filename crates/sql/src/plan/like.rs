@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_a_pattern_begins_with() {
-        let part = |p| fixed_part(p).map(|(text, exact)| (text, exact));
+        let part = fixed_part;
         assert_eq!(part("abc%"), Some(("abc".into(), false)));
         assert_eq!(part("a\\%b_c"), Some(("a%b".into(), false)));
         assert_eq!(part("abc"), Some(("abc".into(), true)));

@@ -140,6 +140,7 @@ fn table(oid: Oid, name: &str, columns: Vec<ColumnDef>) -> TableDef {
         partitioned: None,
         bound: None,
         detaching: None,
+        materialized: None,
     }
 }
 
