@@ -229,7 +229,7 @@ fn key_text(table: &TableDef, key: &[Datum], types: &[SqlType], env: Env<'_>) ->
     let parts = table.partitioned.iter().flat_map(|key| &key.parts);
     let names: Vec<String> = parts
         .map(|part| match &part.expr {
-            Some(text) => throng_sql::catalog::system::partition::key_expression(text),
+            Some(text) => text.clone(),
             None => quote_ident(&table.column(part.attnum).name),
         })
         .collect();

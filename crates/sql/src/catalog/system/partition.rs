@@ -64,7 +64,7 @@ pub(super) fn pg_partitioned_table(catalog: &Catalog, _: &dyn SystemState) -> Ro
 }
 
 /// An expression of a partition key as it is listed: a call as it is, others in parentheses.
-pub fn key_expression(text: &str) -> String {
+fn key_expression(text: &str) -> String {
     let call = text.ends_with(')')
         && text.split('(').next().is_some_and(|name| {
             !name.is_empty()
