@@ -847,6 +847,7 @@ pub enum Command {
     },
     Checkpoint,
     Call(Box<RoutineCall>),
+    Do(crate::parse::ast::DoBlock),
     Discard(Discard),
     /// No names: all deferrable constraints. `constraints` holds the deferrable ones of the names given.
     SetConstraints {

@@ -215,6 +215,7 @@ impl Session {
                 self.call_procedure(*call, client).await?;
                 "CALL"
             }
+            Command::Do(_) => return Err(Error::unsupported("DO")),
             Command::Checkpoint => {
                 self.checkpoint().await?;
                 "CHECKPOINT"

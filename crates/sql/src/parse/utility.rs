@@ -94,7 +94,7 @@ impl Parser<'_> {
                 Ok(Statement::Notify { channel, payload })
             }
             "cluster" => self.cluster(),
-            "do" => Ok(self.skip_unsupported("DO")),
+            "do" => self.do_statement(),
             "load" => Ok(self.skip_unsupported("LOAD")),
             "refresh" => Ok(self.skip_unsupported("REFRESH MATERIALIZED VIEW")),
             "reassign" => self.reassign_owned(),
