@@ -215,7 +215,10 @@ impl Session {
                 self.call_procedure(*call, client).await?;
                 "CALL"
             }
-            Command::Do(_) => return Err(Error::unsupported("DO")),
+            Command::Do(block) => {
+                self.run_do(&block, client).await?;
+                "DO"
+            }
             Command::Checkpoint => {
                 self.checkpoint().await?;
                 "CHECKPOINT"
@@ -410,7 +413,7 @@ impl Session {
     // The rest
 
     /// The values of expressions without input row.
-    pub(super) async fn values_of(&mut self, exprs: Vec<Expr>) -> Result<Vec<Datum>> {
+    pub(super) async fn values_of(&self, exprs: Vec<Expr>) -> Result<Vec<Datum>> {
         if exprs.is_empty() {
             return Ok(Vec::new());
         }
@@ -425,7 +428,7 @@ impl Session {
         Ok(values)
     }
 
-    async fn lock_named(&mut self, tables: &[Oid], mode: TableLock, nowait: bool) -> Result<()> {
+    async fn lock_named(&self, tables: &[Oid], mode: TableLock, nowait: bool) -> Result<()> {
         if self.block == Block::None {
             return Err(not_in_block("LOCK TABLE"));
         }
@@ -463,7 +466,7 @@ impl Session {
         match what {
             Discard::All => {
                 self.must_be_outside_block("DISCARD ALL")?;
-                self.portals.clear();
+                self.portals.get_mut().clear();
                 self.set_session_authorization(None, false)?;
                 self.settings.borrow_mut().reset_all(Caller {
                     superuser: self.login_role.superuser,

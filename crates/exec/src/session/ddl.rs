@@ -340,7 +340,7 @@ impl Session {
             self.must_be_outside_block(what)?;
         }
         let (rows, notices) = self.define(&ddl).await?;
-        self.command_values.clear();
+        self.command_values.borrow_mut().clear();
         self.notices(notices, client);
         let tag = match rows {
             Some(rows) => format!("SELECT {rows}"),
@@ -351,12 +351,11 @@ impl Session {
     }
 
     /// Carries out a definition; the rows of CREATE TABLE AS, and notices.
-    pub(super) async fn define(&mut self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
+    pub(super) async fn define(&self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
         loop {
             let catalog = self.definitions();
             let seen = self.engine.catalog_version();
-            let transaction = self.transaction_mut()?;
-            transaction.used = true;
+            self.transaction()?.used.set(true);
             let txn = &self.transaction()?.txn;
             for (relation, mode) in tables_of(ddl, &catalog) {
                 let mut policy = WaitPolicy::Block;
@@ -422,9 +421,9 @@ impl Session {
                 }
             }
             self.temporary.note(&edited);
-            let transaction = self.transaction_mut()?;
-            transaction.changes.extend(changes);
-            transaction.catalog = Some(edited);
+            let transaction = self.transaction()?;
+            transaction.changes.borrow_mut().extend(changes);
+            *transaction.catalog.borrow_mut() = Some(edited);
             transaction.txn.next_command()?;
             return Ok((filled, outcome.notices));
         }
@@ -460,7 +459,7 @@ impl Session {
 
     /// One piece of work; rows, if it filled a table.
     async fn work(
-        &mut self,
+        &self,
         work: Work,
         before: &Arc<Catalog>,
         edited: &Arc<Catalog>,
@@ -878,7 +877,7 @@ impl Session {
 
     /// CREATE TABLE AS: the query's rows into the new table.
     async fn fill(
-        &mut self,
+        &self,
         table: Oid,
         query: throng_sql::query::BoundQuery,
         catalog: &Arc<Catalog>,
@@ -886,7 +885,7 @@ impl Session {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
         let planned = Arc::new(self.plan(query)?);
         self.lock_tables(&planned.locks).await?;
-        let mut run = self.start(planned, self.command_values.clone())?;
+        let mut run = self.start(planned, self.command_values.borrow().clone())?;
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);
         let target = Table::unshared(&def, &self.engine.store, &host.eval())?;

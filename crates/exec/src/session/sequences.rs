@@ -327,7 +327,7 @@ impl SessionHost<'_> {
     /// The catalog in which a sequence that was just locked is as it is now; the statement's own may be older.
     fn current_catalog<'c>(&'c self, newer: &'c mut Option<Arc<Catalog>>) -> &'c Catalog {
         let session: &Session = self.session;
-        match session.published.version() == session.engine.catalog_version() {
+        match session.published.borrow().version() == session.engine.catalog_version() {
             true => self.catalog,
             false => newer.insert(session.catalog_now()),
         }

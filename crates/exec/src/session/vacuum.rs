@@ -255,9 +255,9 @@ impl Session {
         let mut edit = CatalogEdit::new(&catalog);
         edit.put(Object::Stats(Arc::new(stats)));
         let (edited, changes) = edit.finish();
-        let transaction = self.transaction_mut()?;
-        transaction.changes.extend(changes);
-        transaction.catalog = Some(Arc::new(edited));
+        let transaction = self.transaction()?;
+        transaction.changes.borrow_mut().extend(changes);
+        *transaction.catalog.borrow_mut() = Some(Arc::new(edited));
         transaction.txn.next_command()
     }
 
@@ -282,7 +282,7 @@ impl Session {
     }
 
     async fn sample(&self, def: &Arc<TableDef>) -> Result<StatsDef> {
-        let catalog = self.published.clone();
+        let catalog = self.published.borrow().clone();
         let host = self.host(&catalog);
         let table = Table::unshared(def, &self.engine.store, &host.eval())?;
         let txn = &self.transaction()?.txn;
