@@ -10,7 +10,8 @@ use throng_types::{Error, Oid, SqlType, Xid};
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
     CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
-    Lineage, Materialized, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef, ViewDef,
+    Lineage, Materialized, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef,
+    ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -875,6 +876,7 @@ pub enum Command {
     },
     Checkpoint,
     Call(Box<RoutineCall>),
+    Do(crate::parse::ast::DoBlock),
     Discard(Discard),
     /// No names: all deferrable constraints. `constraints` holds the deferrable ones of the names given.
     SetConstraints {

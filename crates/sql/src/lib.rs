@@ -11,6 +11,7 @@ pub mod func;
 pub mod io;
 pub mod parse;
 pub mod plan;
+pub mod plpgsql;
 pub mod query;
 pub mod route;
 pub mod sample;

@@ -39,6 +39,9 @@ pub struct ErrorFields {
     pub hint: Option<String>,
     /// Character position in the statement, from 1.
     pub position: Option<u32>,
+    /// The text that a function made or holds where the error is about that, and the character position in it.
+    pub internal_query: Option<String>,
+    pub internal_position: Option<u32>,
     /// `CONTEXT:` lines, such as COPY's line and column.
     pub context: Option<String>,
     pub schema: Option<String>,
@@ -51,6 +54,9 @@ pub struct ErrorFields {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
+    Debug,
+    Log,
+    Info,
     Notice,
     Warning,
     Error,
@@ -72,6 +78,8 @@ impl Error {
             detail: None,
             hint: None,
             position: None,
+            internal_query: None,
+            internal_position: None,
             context: None,
             schema: None,
             table: None,
@@ -184,7 +192,9 @@ pub mod state {
     states! {
         SUCCESSFUL_COMPLETION = "00000"; WARNING = "01000"; WARNING_DEPRECATED_FEATURE = "01P01"; PRIVILEGE_NOT_REVOKED = "01006"; PRIVILEGE_NOT_GRANTED = "01007";
         CONNECTION_FAILURE = "08006"; PROTOCOL_VIOLATION = "08P01";
-        FEATURE_NOT_SUPPORTED = "0A000"; INVALID_GRANT_OPERATION = "0LP01";
+        FEATURE_NOT_SUPPORTED = "0A000"; STACKED_DIAGNOSTICS_WITHOUT_HANDLER = "0Z002"; CASE_NOT_FOUND = "20000";
+        ERROR_IN_ASSIGNMENT = "22005"; INVALID_TRANSACTION_TERMINATION = "2D000"; NO_RETURN_STATEMENT = "2F005"; TRIGGER_PROTOCOL_VIOLATED = "39P01";
+        RAISE_EXCEPTION = "P0001"; NO_DATA_FOUND = "P0002"; TOO_MANY_ROWS = "P0003"; ASSERT_FAILURE = "P0004"; INVALID_GRANT_OPERATION = "0LP01";
         CARDINALITY_VIOLATION = "21000";
         DATA_EXCEPTION = "22000"; STRING_DATA_RIGHT_TRUNCATION = "22001"; NULL_VALUE_NOT_ALLOWED = "22004"; NUMERIC_VALUE_OUT_OF_RANGE = "22003";
         INVALID_DATETIME_FORMAT = "22007"; DATETIME_FIELD_OVERFLOW = "22008"; SUBSTRING_ERROR = "22011"; DIVISION_BY_ZERO = "22012";
@@ -204,7 +214,7 @@ pub mod state {
         UNIQUE_VIOLATION = "23505"; CHECK_VIOLATION = "23514";
         INVALID_CURSOR_STATE = "24000"; INVALID_TRANSACTION_STATE = "25000"; ACTIVE_SQL_TRANSACTION = "25001"; READ_ONLY_SQL_TRANSACTION = "25006";
         NO_ACTIVE_SQL_TRANSACTION = "25P01"; IN_FAILED_SQL_TRANSACTION = "25P02"; IDLE_IN_TRANSACTION_TIMEOUT = "25P03"; INVALID_SQL_STATEMENT_NAME = "26000";
-        TRIGGERED_DATA_CHANGE_VIOLATION = "27000"; TRIGGER_PROTOCOL_VIOLATED = "39P01";
+        TRIGGERED_DATA_CHANGE_VIOLATION = "27000";
         INVALID_AUTHORIZATION_SPECIFICATION = "28000"; INVALID_PASSWORD = "28P01"; DEPENDENT_OBJECTS_STILL_EXIST = "2BP01";
         INVALID_CURSOR_NAME = "34000"; INVALID_CURSOR_DEFINITION = "42P11"; INVALID_CATALOG_NAME = "3D000"; INVALID_SCHEMA_NAME = "3F000";
         SERIALIZATION_FAILURE = "40001"; DEADLOCK_DETECTED = "40P01"; INVALID_SAVEPOINT = "3B001";

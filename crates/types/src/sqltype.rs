@@ -130,6 +130,7 @@ types! {
     TIMESTAMPTZ = 1184, "timestamptz", 8, true, b'b', b'D', true, TIMESTAMPTZ_ARRAY = 1185, b'd';
     INTERVAL = 1186, "interval", 16, false, b'b', b'T', true, INTERVAL_ARRAY = 1187, b'd';
     TIMETZ = 1266, "timetz", 12, false, b'b', b'D', false, TIMETZ_ARRAY = 1270, b'd';
+    REFCURSOR = 1790, "refcursor", -1, false, b'b', b'U', false, REFCURSOR_ARRAY = 2201, b'i';
     NUMERIC = 1700, "numeric", -1, false, b'b', b'N', false, NUMERIC_ARRAY = 1231, b'i';
     REGPROCEDURE = 2202, "regprocedure", 4, true, b'b', b'N', false, REGPROCEDURE_ARRAY = 2207, b'i';
     REGOPER = 2203, "regoper", 4, true, b'b', b'N', false, REGOPER_ARRAY = 2208, b'i';

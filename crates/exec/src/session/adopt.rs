@@ -44,8 +44,8 @@ pub async fn adopt_memberships(engine: &Arc<Engine>) -> Result<()> {
     }
     let (edited, changes) = edit.finish();
     let transaction = session.transaction_mut()?;
-    transaction.changes.extend(changes);
-    transaction.catalog = Some(Arc::new(edited));
+    transaction.changes.borrow_mut().extend(changes);
+    *transaction.catalog.borrow_mut() = Some(Arc::new(edited));
     session.commit().await?;
     session.close().await;
     Ok(())

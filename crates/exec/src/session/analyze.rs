@@ -39,9 +39,9 @@ impl Session {
         let mut edit = CatalogEdit::new(&catalog);
         edit.put(Object::Stats(Arc::new(stats)));
         let (edited, changes) = edit.finish();
-        let transaction = self.transaction_mut()?;
-        transaction.changes.extend(changes);
-        transaction.catalog = Some(Arc::new(edited));
+        let transaction = self.transaction()?;
+        transaction.changes.borrow_mut().extend(changes);
+        *transaction.catalog.borrow_mut() = Some(Arc::new(edited));
         transaction.txn.next_command()
     }
 
@@ -106,7 +106,7 @@ impl Session {
     /// Reads as many blocks as rows are wanted, or all; the rows are drawn from all that are met there.
     async fn sample(&self, def: &Arc<TableDef>, target: usize) -> Result<Sample> {
         let wanted = target * ROWS_A_TARGET;
-        let catalog = self.published.clone();
+        let catalog = self.published.borrow().clone();
         let host = self.host(&catalog);
         let table = Table::unshared(def, &self.engine.store, &host.eval())?;
         let txn = &self.transaction()?.txn;

@@ -215,6 +215,10 @@ impl Session {
                 self.call_procedure(*call, client).await?;
                 "CALL"
             }
+            Command::Do(block) => {
+                self.run_do(&block, client).await?;
+                "DO"
+            }
             Command::Checkpoint => {
                 self.checkpoint().await?;
                 "CHECKPOINT"
@@ -409,14 +413,15 @@ impl Session {
     // The rest
 
     /// The values of expressions without input row.
-    pub(super) async fn values_of(&mut self, exprs: Vec<Expr>) -> Result<Vec<Datum>> {
+    pub(super) async fn values_of(&self, exprs: Vec<Expr>) -> Result<Vec<Datum>> {
         if exprs.is_empty() {
             return Ok(Vec::new());
         }
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let snapshot = self.transaction()?.txn.snapshot();
-        let env = self.env(&catalog, &host, &snapshot, &self.command_values);
+        let given = self.command_values.borrow().clone();
+        let env = self.env(&catalog, &host, &snapshot, &given);
         let mut values = Vec::with_capacity(exprs.len());
         for expr in exprs {
             values.push(write::constant(expr, env).await?);
@@ -424,7 +429,12 @@ impl Session {
         Ok(values)
     }
 
-    async fn lock_named(&mut self, tables: &[Oid], mode: TableLock, nowait: bool) -> Result<()> {
+    pub(super) async fn lock_named(
+        &self,
+        tables: &[Oid],
+        mode: TableLock,
+        nowait: bool,
+    ) -> Result<()> {
         if !self.is_in_block() {
             return Err(not_in_block("LOCK TABLE"));
         }
@@ -462,7 +472,7 @@ impl Session {
         match what {
             Discard::All => {
                 self.must_be_outside_block("DISCARD ALL")?;
-                self.portals.clear();
+                self.portals.get_mut().clear();
                 self.set_session_authorization(None, false)?;
                 self.settings.borrow_mut().reset_all(Caller {
                     superuser: self.login_role.superuser,

@@ -32,7 +32,7 @@ impl Session {
         let planning = planning.elapsed();
         let shape = self.explain_shape(options);
         client.row_description(&shape);
-        self.command_values = values;
+        *self.command_values.borrow_mut() = values;
         self.explain_plan(options, plan, planning, &shape, client)
             .await?;
         client.command_complete("EXPLAIN");
@@ -69,7 +69,7 @@ impl Session {
             return Err(Error::internal("CREATE TABLE that is no definition"));
         };
         self.notices(bound.notices, client);
-        self.command_values = values;
+        *self.command_values.borrow_mut() = values;
         self.run_ddl(*ddl, client).await
     }
 

@@ -12,7 +12,7 @@ use crate::write;
 impl Session {
     /// `SET CONSTRAINTS`; no list: all. What is no longer deferred is checked at once.
     pub(super) async fn set_constraints(
-        &mut self,
+        &self,
         constraints: Option<&Vec<Oid>>,
         deferred: bool,
     ) -> Result<()> {
@@ -26,7 +26,7 @@ impl Session {
     }
 
     /// Checks what waits, of these constraints or of all.
-    pub(super) async fn check_deferred(&mut self, constraints: Option<&[Oid]>) -> Result<()> {
+    pub(super) async fn check_deferred(&self, constraints: Option<&[Oid]>) -> Result<()> {
         if self.deferred.is_empty() {
             return Ok(());
         }

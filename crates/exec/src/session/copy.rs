@@ -143,7 +143,7 @@ impl Session {
         };
         let catalog = self.catalog();
         let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
-        self.transaction_mut()?.used = true;
+        self.transaction()?.used.set(true);
         let host = self.host(&catalog);
         let txn = &self.transaction()?.txn;
         let snapshot = txn.snapshot();
@@ -174,7 +174,7 @@ impl Session {
         };
         let catalog = self.catalog();
         let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
-        self.transaction_mut()?.used = true;
+        self.transaction()?.used.set(true);
         let host = self.host(&catalog);
         let txn = &self.transaction()?.txn;
         let snapshot = txn.snapshot();

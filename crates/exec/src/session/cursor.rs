@@ -160,7 +160,7 @@ fn not_simple(cursor: &str, table: &str) -> Error {
 impl Session {
     /// Finds where the cursor of a statement's WHERE CURRENT OF stands; the statement is about to run.
     pub(super) async fn find_position(
-        &mut self,
+        &self,
         plan: &PlannedStatement,
         snapshot: &Snapshot,
     ) -> Result<()> {
@@ -188,7 +188,8 @@ impl Session {
             let message = format!("cursor \"{name}\" {what}");
             Err(Error::new(state::INVALID_CURSOR_STATE, message))
         };
-        let Some(portal) = self.portals.get(name) else {
+        let portals = self.portals.borrow();
+        let Some(portal) = portals.get(name) else {
             let message = format!("cursor \"{name}\" does not exist");
             return Err(Error::new(state::INVALID_CURSOR_NAME, message));
         };

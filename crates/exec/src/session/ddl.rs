@@ -24,7 +24,7 @@ use throng_txn::rows::RowRef;
 use throng_txn::{LockMode, LockTag, WaitPolicy};
 use throng_types::error::state;
 use throng_types::sqltype::made;
-use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
+use throng_types::{Datum, Error, FileId, Oid, Result};
 
 use super::keys::Keys;
 use super::repack::EveryVersion;
@@ -376,7 +376,7 @@ impl Session {
             Ddl::Truncate { .. } => self.truncate(&ddl).await?,
             ddl => self.define(ddl).await?,
         };
-        self.command_values.clear();
+        self.command_values.borrow_mut().clear();
         self.notices(notices, client);
         let tag = match rows {
             Some(rows) => format!("SELECT {rows}"),
@@ -387,12 +387,11 @@ impl Session {
     }
 
     /// Carries out a definition; the rows of CREATE TABLE AS, and notices.
-    pub(super) async fn define(&mut self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
+    pub(super) async fn define(&self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
         loop {
             let catalog = self.definitions();
             let seen = self.engine.catalog_version();
-            let transaction = self.transaction_mut()?;
-            transaction.used = true;
+            self.transaction()?.used.set(true);
             let txn = &self.transaction()?.txn;
             for (relation, mode) in tables_of(ddl, &catalog) {
                 let mut policy = WaitPolicy::Block;
@@ -462,9 +461,9 @@ impl Session {
                 }
             }
             self.temporary.note(&edited);
-            let transaction = self.transaction_mut()?;
-            transaction.changes.extend(changes);
-            transaction.catalog = Some(edited);
+            let transaction = self.transaction()?;
+            transaction.changes.borrow_mut().extend(changes);
+            *transaction.catalog.borrow_mut() = Some(edited);
             transaction.txn.next_command()?;
             return Ok((filled, outcome.notices));
         }
@@ -500,7 +499,7 @@ impl Session {
 
     /// One piece of work; rows, if it filled a table.
     async fn work(
-        &mut self,
+        &self,
         work: Work,
         before: &Arc<Catalog>,
         edited: &Arc<Catalog>,

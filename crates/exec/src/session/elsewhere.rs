@@ -76,7 +76,7 @@ impl Session {
 
     /// What runs the parts of a plan that are the pool's, if it may.
     pub(super) fn pool(
-        &mut self,
+        &self,
         plan: &PlannedStatement,
         snapshot: &Snapshot,
         work_mem: usize,
@@ -93,7 +93,7 @@ impl Session {
 
     /// Begins a big query on the analytics pool, if it may run there. `work_mem` in bytes.
     pub(super) fn start_elsewhere(
-        &mut self,
+        &self,
         plan: &Arc<PlannedStatement>,
         params: &[Datum],
         snapshot: &Snapshot,

@@ -34,7 +34,7 @@ struct Shown {
 
 impl Session {
     pub(super) async fn explain(
-        &mut self,
+        &self,
         options: &ExplainOptions,
         query: BoundQuery,
         client: &mut dyn Client,
@@ -63,7 +63,7 @@ impl Session {
     }
 
     pub(super) async fn explain_rows(
-        &mut self,
+        &self,
         options: &ExplainOptions,
         query: BoundQuery,
         shape: &RowShape,
@@ -79,7 +79,7 @@ impl Session {
 
     /// Shows a plan whose tables are locked; `planning`: how long it took to make.
     pub(super) async fn explain_plan(
-        &mut self,
+        &self,
         options: &ExplainOptions,
         planned: Arc<PlannedStatement>,
         planning: Duration,
@@ -90,7 +90,7 @@ impl Session {
         let mut execution = None;
         let mut triggers = Vec::new();
         if options.analyze {
-            let values = std::mem::take(&mut self.command_values);
+            let values = self.command_values.take();
             let mut run = self.start(planned.clone(), values)?;
             run.execution.count();
             self.deferred.triggers.count();

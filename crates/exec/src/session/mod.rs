@@ -7,8 +7,8 @@
 //! One statement runs at a time. Whatever must wait is a future; dropped half-way (the client has gone), it leaves a
 //! session that can only be closed, and closing rolls back.
 
-mod analyze;
 mod adopt;
+mod analyze;
 mod command;
 mod compound;
 mod constraints;
@@ -28,6 +28,7 @@ mod latest;
 mod notify;
 mod pages;
 mod plans;
+mod plpgsql;
 mod portal;
 mod prepared;
 mod privilege;
@@ -49,7 +50,7 @@ mod waiting;
 pub use adopt::adopt_memberships;
 pub use temporary::drop_leftovers;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -123,7 +124,7 @@ pub struct Session {
     format: FormatSettings,
     format_version: u64,
     /// The catalog as this session last saw it published.
-    published: Arc<Catalog>,
+    published: RefCell<Arc<Catalog>>,
     /// Who logged in, who SET SESSION AUTHORIZATION made of them, and who SET ROLE did.
     login_role: Role,
     session_role: Role,
@@ -135,7 +136,7 @@ pub struct Session {
     /// Room for the shape of a statement, and for a statement's name in the plan cache.
     shape: Shape,
     name: String,
-    portals: Portals,
+    portals: RefCell<Portals>,
     /// What the statement takes for tables' children, where that is not what the definitions say.
     families: families::Families,
     /// Where the cursor of a WHERE CURRENT OF stands.
@@ -149,6 +150,8 @@ pub struct Session {
     acting: Cell<Option<Oid>>,
     trigger_calls: trigger::TriggerCalls,
     settings_number: plans::SettingsNumber,
+    /// Bodies in PL/pgSQL that were read, and the calls of them that are under way.
+    procedures: plpgsql::Procedures,
     /// What functions had to say.
     warnings: RefCell<Vec<Error>>,
     /// What LISTEN and NOTIFY will do at commit.
@@ -157,7 +160,7 @@ pub struct Session {
     listener: Option<crate::notify::Listener>,
     temporary: temporary::Temporary,
     /// Parameters of the command that is about to run.
-    command_values: Vec<Datum>,
+    command_values: RefCell<Vec<Datum>>,
     /// The schema whose elements are being made, which is sought before all others.
     schema_first: Option<String>,
     secret: Arc<[u8]>,
@@ -231,7 +234,7 @@ impl Session {
         let mut session = Session {
             format: format_settings(&settings),
             format_version: settings.version(),
-            published: catalog,
+            published: RefCell::new(catalog),
             engine,
             transaction: None,
             failed_modes: Default::default(),
@@ -247,7 +250,7 @@ impl Session {
             prepared: HashMap::new(),
             shape: Shape::default(),
             name: String::new(),
-            portals: Portals::default(),
+            portals: RefCell::default(),
             families: families::Families::default(),
             position: RefCell::default(),
             deferred: write::deferred::Deferred::default(),
@@ -256,12 +259,13 @@ impl Session {
             routine_depth: Cell::default(),
             acting: Cell::default(),
             trigger_calls: trigger::TriggerCalls::default(),
+            procedures: plpgsql::Procedures::default(),
             settings_number: plans::SettingsNumber::default(),
             warnings: RefCell::default(),
             outbox: RefCell::default(),
             listener: None,
             temporary,
-            command_values: Vec::new(),
+            command_values: RefCell::default(),
             schema_first: None,
             secret,
             statement_time: now(),
@@ -301,7 +305,7 @@ impl Session {
 
     /// Ends the session: what is not committed is rolled back.
     pub async fn close(mut self) {
-        self.portals.clear();
+        self.portals.get_mut().clear();
         self.rollback();
         self.drop_temporary().await;
     }
@@ -357,7 +361,7 @@ impl Session {
     /// block.
     pub async fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
         // A simple query closes the unnamed portal and forgets the unnamed statement.
-        self.portals.remove("");
+        self.portals.get_mut().remove("");
         self.prepared.remove("");
         self.statement_began(sql);
         let ran = self.run_string(sql, client).await;
@@ -376,9 +380,10 @@ impl Session {
 
     /// An error as the client is told it: with the names of types that users made, which the statement's catalog knows.
     pub fn spelled(&self, mut error: Error) -> Error {
-        let own = self.transaction.as_ref().and_then(|t| t.catalog.as_ref());
-        let catalog = own.unwrap_or(&self.published);
-        catalog.spell_types(&self.search_path(catalog), &mut error);
+        let own = |t: &Transaction| t.catalog.borrow().clone();
+        let own = self.transaction.as_ref().and_then(own);
+        let catalog = own.unwrap_or_else(|| self.published.borrow().clone());
+        catalog.spell_types(&self.search_path(&catalog), &mut error);
         error
     }
 
@@ -415,16 +420,34 @@ impl Session {
             .push(warning.severity(Severity::Warning));
     }
 
+    /// Has the client be told something when the statement gives the next row or ends; 54000 where that is too much.
+    pub(super) fn tell(&self, notice: Error) -> Result<()> {
+        const MOST: usize = 100_000;
+        let mut warnings = self.warnings.borrow_mut();
+        if warnings.len() >= MOST {
+            let message = format!("more than {MOST} messages in one statement");
+            return Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message));
+        }
+        warnings.push(notice);
+        Ok(())
+    }
+
     /// Sends notices that `client_min_messages` lets through.
     fn notices(&self, notices: Vec<Error>, client: &mut dyn Client) {
-        const ORDER: [&str; 4] = ["notice", "warning", "error", "none"];
+        const ORDER: [&str; 5] = ["log", "notice", "warning", "error", "none"];
         let settings = self.settings.borrow();
         let least = settings.text(Id::ClientMinMessages);
-        let least = ORDER.iter().position(|l| *l == least).unwrap_or(0);
+        let least = match least.starts_with("debug") {
+            true => 0,
+            false => ORDER.iter().position(|l| *l == least).unwrap_or(1) + 1,
+        };
         for notice in notices {
             let level = match notice.fields().severity {
-                Severity::Notice => 0,
-                _ => 1,
+                Severity::Debug => 0,
+                Severity::Log => 1,
+                Severity::Notice => 2,
+                Severity::Info => usize::MAX,
+                _ => 3,
             };
             if level >= least {
                 client.notice(&self.spelled(notice));
@@ -450,6 +473,8 @@ impl Session {
     }
 
     fn statement_ended(&mut self, client: &mut dyn Client) {
+        self.notices(self.warnings.take(), client);
+        self.procedures.ended();
         self.handle.cancel_flag().statement_ended();
         let state = match self.block {
             Block::None => SessionState::Idle,
@@ -514,7 +539,7 @@ impl Session {
         if let Some(ast) = &known.statement {
             self.refuse_if_failed(ast)?;
         }
-        if !portal.is_empty() && self.portals.get(portal).is_some() {
+        if !portal.is_empty() && self.portals.borrow().get(portal).is_some() {
             return Err(Error::new(
                 state::DUPLICATE_CURSOR,
                 format!("cursor \"{portal}\" already exists"),
@@ -523,7 +548,7 @@ impl Session {
         self.begin_if_idle();
         let values = self.read_parameters(&known, statement, parameter_formats, parameters)?;
         let made = self.make_portal(prepared, values, result_formats)?;
-        self.portals.insert(portal, made);
+        self.portals.get_mut().insert(portal, made);
         Ok(())
     }
 
@@ -548,11 +573,11 @@ impl Session {
         max_rows: u32,
         client: &mut dyn Client,
     ) -> Result<()> {
-        let Some(mut portal) = self.portals.remove(name) else {
+        let Some(mut portal) = self.portals.get_mut().remove(name) else {
             return Err(no_portal(name));
         };
         if let Err(e) = portal.must_run(name) {
-            self.portals.insert(name, portal);
+            self.portals.borrow_mut().insert(name, portal);
             return Err(e);
         }
         self.statement_began(&portal.sql);
@@ -577,7 +602,7 @@ impl Session {
         };
         // The transaction may have ended inside, and its portals with it.
         if self.transaction.is_some() || self.block == Block::Open {
-            self.portals.insert(name, portal);
+            self.portals.get_mut().insert(name, portal);
         }
         ran
     }
@@ -587,7 +612,7 @@ impl Session {
     }
 
     pub fn close_portal(&mut self, name: &str) {
-        self.portals.remove(name);
+        self.portals.get_mut().remove(name);
     }
 
     /// The end of a batch of the extended protocol: what was in no block is committed.
@@ -616,8 +641,9 @@ impl Session {
         })
     }
 
-    fn find_portal(&self, name: &str) -> Result<&Portal> {
-        self.portals.get(name).ok_or_else(|| no_portal(name))
+    fn find_portal(&self, name: &str) -> Result<Ref<'_, Portal>> {
+        let found = Ref::filter_map(self.portals.borrow(), |portals| portals.get(name));
+        found.map_err(|_| no_portal(name))
     }
 
     /// Runs one bound command to its end; `text` is how it was written, `sql` all that was written with it.

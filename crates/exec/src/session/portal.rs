@@ -173,6 +173,10 @@ impl Portals {
         held.for_each(|portal| portal.outlives = true);
     }
 
+    pub fn names(&self) -> Vec<String> {
+        self.named.keys().cloned().collect()
+    }
+
     pub fn clear(&mut self) {
         *self = Portals::default();
     }
@@ -245,7 +249,7 @@ impl Session {
                     inner: client,
                     shape: portal.shape.clone(),
                 };
-                self.command_values = std::mem::take(&mut portal.values);
+                *self.command_values.borrow_mut() = std::mem::take(&mut portal.values);
                 let bound = self.bind_statement(statement, &known.sql, &known.params)?;
                 self.notices(bound.notices, &mut client);
                 return self
@@ -279,7 +283,7 @@ impl Session {
 
     /// Gives up to `limit` further rows.
     async fn advance(
-        &mut self,
+        &self,
         portal: &mut Portal,
         limit: u64,
         client: &mut dyn Client,
@@ -329,7 +333,7 @@ impl Session {
     }
 
     async fn give_rows(
-        &mut self,
+        &self,
         rows: &[Row],
         shape: Option<&RowShape>,
         client: &mut dyn Client,
@@ -347,7 +351,7 @@ impl Session {
     }
 
     /// Runs a portal to its end, keeping its rows.
-    async fn store_rows(&mut self, portal: &mut Portal, client: &mut dyn Client) -> Result<()> {
+    async fn store_rows(&self, portal: &mut Portal, client: &mut dyn Client) -> Result<()> {
         let State::Running(run) = &mut portal.state else {
             return Ok(());
         };
@@ -370,9 +374,9 @@ impl Session {
 
     /// DECLARE.
     pub(super) async fn declare(
-        &mut self,
+        &self,
         name: String,
-        mut query: BoundQuery,
+        query: BoundQuery,
         options: CursorOptions,
         sql: &str,
         client: &mut dyn Client,
@@ -383,7 +387,19 @@ impl Session {
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
         }
-        if self.portals.get(&name).is_some() {
+        self.open_cursor(name, query, options, sql, client).await
+    }
+
+    /// A cursor over a query, whose parameters are the command's values.
+    pub(super) async fn open_cursor(
+        &self,
+        name: String,
+        mut query: BoundQuery,
+        options: CursorOptions,
+        sql: &str,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        if self.portals.borrow().get(&name).is_some() {
             return Err(Error::new(
                 state::DUPLICATE_CURSOR,
                 format!("cursor \"{name}\" already exists"),
@@ -402,7 +418,7 @@ impl Session {
             let (fields, formats) = (told.fields.clone(), vec![Format::Binary; told.fields.len()]);
             shape = Some(Arc::new(RowShape { fields, formats }));
         }
-        let values = std::mem::take(&mut self.command_values);
+        let values = self.command_values.take();
         let backwards = options.scroll.unwrap_or_else(|| plan.reads_backwards());
         let run = self.start(plan.clone(), values.clone())?;
         let kept = options.scroll == Some(true) || options.hold;
@@ -442,13 +458,13 @@ impl Session {
         if kept {
             self.store_rows(&mut portal, client).await?;
         }
-        self.portals.insert(&name, portal);
+        self.portals.borrow_mut().insert(&name, portal);
         Ok(())
     }
 
     /// FETCH and MOVE: the number of rows given or passed.
     pub(super) async fn fetch(
-        &mut self,
+        &self,
         name: &str,
         direction: FetchDirection,
         moving: bool,
@@ -460,9 +476,10 @@ impl Session {
                 format!("cursor \"{name}\" does not exist"),
             )
         };
-        let mut portal = self.portals.remove(name).ok_or_else(no_cursor)?;
+        let found = self.portals.borrow_mut().remove(name);
+        let mut portal = found.ok_or_else(no_cursor)?;
         if let Err(e) = portal.must_run(name) {
-            self.portals.insert(name, portal);
+            self.portals.borrow_mut().insert(name, portal);
             return Err(e);
         }
         if let (Some(shape), false) = (&portal.shape, moving) {
@@ -477,12 +494,12 @@ impl Session {
         if fetched.is_err() {
             portal.fail();
         }
-        self.portals.insert(name, portal);
+        self.portals.borrow_mut().insert(name, portal);
         fetched
     }
 
     async fn fetch_from(
-        &mut self,
+        &self,
         portal: &mut Portal,
         direction: FetchDirection,
         moving: bool,
@@ -528,7 +545,7 @@ impl Session {
 
     /// Has all rows of a cursor there, and it where it is among them, so that it can be read backwards; false where its
     /// plan does not allow that.
-    async fn store_again(&mut self, portal: &mut Portal, client: &mut dyn Client) -> Result<bool> {
+    async fn store_again(&self, portal: &mut Portal, client: &mut dyn Client) -> Result<bool> {
         let Some(again) = portal.again.take() else {
             return Ok(false);
         };
@@ -546,7 +563,7 @@ impl Session {
 
     /// As [`Session::advance`]; the number of rows.
     async fn advance_counted(
-        &mut self,
+        &self,
         portal: &mut Portal,
         limit: u64,
         client: &mut dyn Client,
@@ -561,7 +578,7 @@ impl Session {
 
     /// All rows are there: any direction will do.
     async fn fetch_stored(
-        &mut self,
+        &self,
         portal: &mut Portal,
         direction: FetchDirection,
         moving: bool,
@@ -588,11 +605,11 @@ impl Session {
     }
 
     /// CLOSE.
-    pub(super) fn close_cursor(&mut self, name: Option<&str>) -> Result<()> {
+    pub(super) fn close_cursor(&self, name: Option<&str>) -> Result<()> {
         match name {
-            None => self.portals.clear(),
+            None => self.portals.borrow_mut().clear(),
             Some(name) => {
-                if self.portals.remove(name).is_none() {
+                if self.portals.borrow_mut().remove(name).is_none() {
                     return Err(Error::new(
                         state::INVALID_CURSOR_NAME,
                         format!("cursor \"{name}\" does not exist"),

@@ -53,7 +53,7 @@ pub(super) fn is_data(statement: &Statement) -> bool {
 
 impl Session {
     /// What a plan made now would be made for.
-    pub(super) fn plan_key(&mut self) -> PlanKey {
+    pub(super) fn plan_key(&self) -> PlanKey {
         let catalog = self.catalog();
         self.plan_key_of(&catalog)
     }
@@ -62,7 +62,7 @@ impl Session {
         let own = self
             .transaction
             .as_ref()
-            .is_some_and(|t| t.catalog.is_some())
+            .is_some_and(|t| t.catalog.borrow().is_some())
             || catalog.base().is_some();
         PlanKey {
             engine: self.engine.number,
@@ -127,7 +127,8 @@ impl Session {
                 moving: false,
                 ..
             } => {
-                let shape = self.portals.get(name)?.shape.as_ref()?;
+                let portals = self.portals.borrow();
+                let shape = portals.get(name)?.shape.as_ref()?;
                 Some(as_text(shape.fields.clone()))
             }
             _ => None,
@@ -292,8 +293,8 @@ impl Session {
         if let Some(plan) = &known.plan {
             // What was understood stays as it is while the transaction lasts, and its snapshot is of now.
             self.lock_tables(&plan.locks).await?;
-            let transaction = self.transaction_mut()?;
-            transaction.used = true;
+            let transaction = self.transaction()?;
+            transaction.used.set(true);
             if transaction.txn.isolation().keeps_snapshot() {
                 drop(transaction.txn.snapshot());
             }

@@ -81,7 +81,7 @@ fn estimate_rows(def: &throng_sql::catalog::TableDef, pages: u32) -> f64 {
 
 impl Session {
     pub(super) fn bind_statement(
-        &mut self,
+        &self,
         statement: &Statement,
         sql: &str,
         params: &[SqlType],
@@ -103,7 +103,7 @@ impl Session {
         bind::bind(statement, sql, &ctx)
     }
 
-    pub(super) fn plan(&mut self, query: BoundQuery) -> Result<PlannedStatement> {
+    pub(super) fn plan(&self, query: BoundQuery) -> Result<PlannedStatement> {
         let catalog = self.catalog();
         self.plan_in(query, &catalog)
     }
@@ -174,7 +174,7 @@ impl Session {
 
     /// Runs a plan whose tables are locked, and tells its columns, rows and tag.
     pub(super) async fn run_planned(
-        &mut self,
+        &self,
         planned: Arc<PlannedStatement>,
         values: Vec<Datum>,
         shape: Option<&RowShape>,
@@ -282,7 +282,7 @@ impl Session {
     }
 
     /// A statement about to run: it sees what is committed now.
-    pub(super) fn start(&mut self, plan: Arc<PlannedStatement>, params: Vec<Datum>) -> Result<Run> {
+    pub(super) fn start(&self, plan: Arc<PlannedStatement>, params: Vec<Datum>) -> Result<Run> {
         if plan.tag != StatementTag::Select {
             self.must_be_writable(match plan.tag {
                 StatementTag::Insert => "INSERT",
@@ -297,8 +297,8 @@ impl Session {
             return Err(not_populated(view));
         }
         let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
-        let transaction = self.transaction_mut()?;
-        transaction.used = true;
+        let transaction = self.transaction()?;
+        transaction.used.set(true);
         let snapshot = transaction.txn.snapshot();
         let elsewhere = self.start_elsewhere(&plan, &params, &snapshot, work_mem);
         let pool = self.pool(&plan, &snapshot, work_mem);
@@ -338,7 +338,7 @@ impl Session {
 
     /// Runs until `limit` rows have been given, or to the end.
     pub(super) async fn run_to(
-        &mut self,
+        &self,
         run: &mut Run,
         shape: Option<&RowShape>,
         limit: u64,
@@ -358,6 +358,7 @@ impl Session {
                 deferred: &self.deferred,
             };
             let rows = write::run(&mut run.execution, &write, &mut returning).await?;
+            self.notices(self.warnings.take(), client);
             txn.next_command()?;
             return Ok(Ran {
                 rows,

@@ -56,17 +56,17 @@ const ENTRY: usize = 64;
 
 impl Session {
     /// The rows of its query into the new heap of a materialized view.
-    pub(super) async fn refresh(&mut self, table: Oid, catalog: &Arc<Catalog>) -> Result<()> {
+    pub(super) async fn refresh(&self, table: Oid, catalog: &Arc<Catalog>) -> Result<()> {
         let query = self.materialized_query(table, catalog)?;
         let own = self.become_owner(table, catalog);
         let filled = self.fill(table, query, catalog).await;
-        self.role = own;
+        self.acting.set(own);
         filled.map(|_| ())
     }
 
     /// CREATE TABLE AS: the query's rows into the new table.
     pub(super) async fn fill(
-        &mut self,
+        &self,
         table: Oid,
         query: throng_sql::query::BoundQuery,
         catalog: &Arc<Catalog>,
@@ -74,7 +74,7 @@ impl Session {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
         let planned = Arc::new(self.plan(query)?);
         self.lock_tables(&planned.locks).await?;
-        let mut run = self.start(planned, self.command_values.clone())?;
+        let mut run = self.start(planned, self.command_values.borrow().clone())?;
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);
         let target = Table::unshared(&def, &self.engine.store, &host.eval())?;
@@ -93,15 +93,11 @@ impl Session {
     }
 
     /// REFRESH CONCURRENTLY, beside who reads the rows that were there.
-    pub(super) async fn refresh_in_place(
-        &mut self,
-        table: Oid,
-        catalog: &Arc<Catalog>,
-    ) -> Result<()> {
+    pub(super) async fn refresh_in_place(&self, table: Oid, catalog: &Arc<Catalog>) -> Result<()> {
         let query = self.materialized_query(table, catalog)?;
         let own = self.become_owner(table, catalog);
         let changed = self.replace_rows(table, query, catalog).await;
-        self.role = own;
+        self.acting.set(own);
         changed
     }
 
@@ -116,16 +112,13 @@ impl Session {
     }
 
     /// Functions in the query see the owner as the current role.
-    fn become_owner(&mut self, table: Oid, catalog: &Catalog) -> super::Role {
-        let owner = catalog.table(table).and_then(|t| catalog.role(t.owner));
-        match owner {
-            Some(owner) => std::mem::replace(&mut self.role, owner.as_ref().into()),
-            None => self.role.clone(),
-        }
+    fn become_owner(&self, table: Oid, catalog: &Catalog) -> Option<Oid> {
+        let owner = catalog.table(table).map(|t| t.owner);
+        self.acting.replace(owner)
     }
 
     async fn replace_rows(
-        &mut self,
+        &self,
         table: Oid,
         query: throng_sql::query::BoundQuery,
         catalog: &Arc<Catalog>,
@@ -133,7 +126,7 @@ impl Session {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
         let planned = Arc::new(self.plan(query)?);
         self.lock_tables(&planned.locks).await?;
-        let mut run = self.start(planned, self.command_values.clone())?;
+        let mut run = self.start(planned, self.command_values.borrow().clone())?;
         let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use throng_sql::bind::{self, BindContext, BodyResult};
-use throng_sql::catalog::Catalog;
+use throng_sql::catalog::{Catalog, RoutineBody};
 use throng_sql::expr::{Expr, RoutineCall};
 use throng_sql::func::Volatility;
 use throng_sql::plan::StatementTag;
@@ -131,12 +131,11 @@ impl Session {
         ran
     }
 
-    async fn run_body(
-        &self,
-        request: &CallRequest,
-        caller: &Snapshot,
-    ) -> Result<CallResult> {
+    async fn run_body(&self, request: &CallRequest, caller: &Snapshot) -> Result<CallResult> {
         let def = &request.def;
+        if matches!(def.body, RoutineBody::Plpgsql(_)) {
+            return self.run_procedural(request, caller).await;
+        }
         let mut at = 0;
         loop {
             let ran = self.run_body_statement(request, caller, at).await;
@@ -352,13 +351,31 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<()> {
         let catalog = self.catalog();
-        self.transaction_mut()?.used = true;
+        self.transaction()?.used.set(true);
         let snapshot = self.transaction()?.txn.snapshot();
         let columns = call.columns.clone();
         let host = self.host(&catalog);
-        let env = self.env(&catalog, &host, &snapshot, &[]);
-        let value = write::constant(Expr::Routine(Box::new(call)), env).await?;
-        self.transaction()?.txn.next_command()?;
+        let values = self.command_values.take();
+        let env = self.env(&catalog, &host, &snapshot, &values);
+        // What may end the transaction is no part of an expression.
+        let alone = matches!(call.def.body, RoutineBody::Plpgsql(_))
+            && !call.def.security_definer
+            && call.def.settings.is_empty();
+        let value = if alone {
+            let mut args = Vec::with_capacity(call.args.len());
+            for arg in &call.args {
+                args.push(write::constant(arg.clone(), env).await?);
+            }
+            drop(snapshot);
+            self.call_alone(call, args, client).await?
+        } else {
+            let value = write::constant(Expr::Routine(Box::new(call)), env).await?;
+            self.transaction()?.txn.next_command()?;
+            value
+        };
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let eval = host.eval();
         if columns.is_empty() {
             return Ok(());
         }
@@ -368,7 +385,7 @@ impl Session {
             _ => vec![Datum::Null; columns.len()],
         };
         client.row_description(&shape);
-        client.row(&row, &shape, &env.eval)
+        client.row(&row, &shape, &eval)
     }
 
     /// Whose rights count: the role's, or those of the owner of a SECURITY DEFINER function that is running.

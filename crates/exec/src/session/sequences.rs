@@ -333,7 +333,7 @@ impl SessionHost<'_> {
         self.sequence(sequence)?;
         self.lock_sequence(sequence)?;
         let session: &Session = self.session;
-        if session.published.version() == session.engine.catalog_version() {
+        if session.published.borrow().version() == session.engine.catalog_version() {
             return then(self);
         }
         let newer = session.catalog_now();

@@ -137,7 +137,8 @@ impl SystemState for SessionHost<'_> {
     }
 
     fn cursors(&self) -> Vec<CursorInfo> {
-        let declared = self.session.portals.cursors().into_iter();
+        let portals = self.session.portals.borrow();
+        let declared = portals.cursors().into_iter();
         declared
             .map(|(name, portal)| CursorInfo {
                 name: name.to_owned(),

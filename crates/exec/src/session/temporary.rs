@@ -3,6 +3,7 @@
 //! They are relations like others, logged and visible in the catalogs; only the search path makes them the session's own.
 //! What a server that died left behind is removed by the next start.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use throng_sql::catalog::{Catalog, OnCommit, Persistence, TEMPORARY_PREFIX, builtin};
@@ -16,40 +17,42 @@ use crate::engine::Engine;
 pub(super) struct Temporary {
     pub name: String,
     /// Whether the session has ever made it.
-    used: bool,
+    used: Cell<bool>,
     /// As it was last published; plans depend on it.
-    published: Oid,
+    published: Cell<Oid>,
 }
 
 impl Temporary {
     pub fn new(pid: i32) -> Temporary {
         Temporary {
             name: format!("{TEMPORARY_PREFIX}{pid}"),
-            used: false,
-            published: Oid::NONE,
+            used: Cell::new(false),
+            published: Cell::new(Oid::NONE),
         }
     }
 
     /// The schema, if the catalog has it.
     pub fn schema(&self, catalog: &Catalog) -> Option<Oid> {
-        if !self.used {
+        if !self.used.get() {
             return None;
         }
         catalog.schema_by_name(&self.name).map(|schema| schema.oid)
     }
 
     /// A definition was carried out that may have made it.
-    pub fn note(&mut self, catalog: &Catalog) {
-        self.used = self.used || catalog.schema_by_name(&self.name).is_some();
+    pub fn note(&self, catalog: &Catalog) {
+        self.used
+            .set(self.used.get() || catalog.schema_by_name(&self.name).is_some());
     }
 
     /// The session sees another published catalog.
-    pub fn catalog_published(&mut self, catalog: &Catalog) {
-        self.published = self.schema(catalog).unwrap_or(Oid::NONE);
+    pub fn catalog_published(&self, catalog: &Catalog) {
+        self.published
+            .set(self.schema(catalog).unwrap_or(Oid::NONE));
     }
 
     pub fn published(&self) -> Oid {
-        self.published
+        self.published.get()
     }
 }
 
@@ -79,8 +82,8 @@ impl Session {
     }
 
     /// The session's temporary schema. Most sessions have none and do not even look at the catalog for it.
-    fn own_schema(&mut self) -> Option<Oid> {
-        if !self.temporary.used {
+    fn own_schema(&self) -> Option<Oid> {
+        if !self.temporary.used.get() {
             return None;
         }
         let catalog = self.catalog();

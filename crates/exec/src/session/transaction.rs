@@ -7,7 +7,7 @@
 //!          the end of the string or Sync)   └── ROLLBACK TO ───┘
 //! ```
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use throng_sql::catalog::{Catalog, Change, TableDef};
@@ -46,9 +46,9 @@ pub(super) struct Joined {
 pub(super) struct Transaction {
     pub txn: Txn,
     /// The catalog with this transaction's own changes, once it has made some.
-    pub catalog: Option<Arc<Catalog>>,
-    pub changes: Vec<Change>,
-    pub savepoints: Vec<Savepoint>,
+    pub catalog: RefCell<Option<Arc<Catalog>>>,
+    pub changes: RefCell<Vec<Change>>,
+    pub savepoints: RefCell<Vec<Savepoint>>,
     pub read_only: bool,
     /// It may wait for a snapshot that nothing can harm, if it is serializable and only reads.
     pub deferrable: bool,
@@ -56,7 +56,7 @@ pub(super) struct Transaction {
     pub isolation: SqlIsolation,
     pub began: i64,
     /// A statement has run in it: SET TRANSACTION comes too late.
-    pub used: bool,
+    pub used: Cell<bool>,
 }
 
 pub(super) struct Savepoint {
@@ -114,14 +114,14 @@ impl Session {
         txn.set_read_only(read_only);
         self.transaction = Some(Transaction {
             txn,
-            catalog: None,
-            changes: Vec::new(),
-            savepoints: Vec::new(),
+            catalog: RefCell::default(),
+            changes: RefCell::default(),
+            savepoints: RefCell::default(),
             read_only,
             deferrable,
             isolation,
             began: self.statement_time,
-            used: false,
+            used: Cell::new(false),
         });
     }
 
@@ -186,7 +186,7 @@ impl Session {
                 if inner > 0 {
                     self.undo_to(inner - 1);
                 } else {
-                    self.portals.retain(Portal::outlives_rollback);
+                    self.portals.borrow_mut().retain(Portal::outlives_rollback);
                     self.deferred.clear();
                     self.failed_modes = self.chained_modes();
                     self.transaction = None;
@@ -197,7 +197,7 @@ impl Session {
 
     /// Rolls everything back.
     pub(super) fn rollback(&mut self) {
-        self.portals.retain(Portal::outlives_rollback);
+        self.portals.borrow_mut().retain(Portal::outlives_rollback);
         self.deferred.clear();
         self.transaction = None;
         self.failed_modes = TransactionModes::default();
@@ -221,12 +221,12 @@ impl Session {
         }
         self.deferred.clear();
         self.block = Block::None;
-        self.portals.committed();
+        self.portals.borrow_mut().committed();
         let Some(transaction) = self.transaction.take() else {
             return Ok(());
         };
-        if !transaction.changes.is_empty() {
-            let changes = transaction.changes;
+        let changes = transaction.changes.take();
+        if !changes.is_empty() {
             if let Err(e) = objects::write(&self.engine.store, &transaction.txn, &changes).await {
                 self.rollback();
                 return Err(e);
@@ -275,7 +275,9 @@ impl Session {
         let transaction = self.transaction_mut()?;
         if let Some(isolation) = modes.isolation {
             let changes = level(isolation) != level(transaction.isolation);
-            if changes && (transaction.used || !transaction.txn.set_isolation(level(isolation))) {
+            if changes
+                && (transaction.used.get() || !transaction.txn.set_isolation(level(isolation)))
+            {
                 return Err(Error::new(
                     state::ACTIVE_SQL_TRANSACTION,
                     "SET TRANSACTION ISOLATION LEVEL must be called before any query",
@@ -284,7 +286,7 @@ impl Session {
             transaction.isolation = isolation;
         }
         if let Some(read_only) = modes.read_only {
-            if !read_only && transaction.read_only && transaction.used {
+            if !read_only && transaction.read_only && transaction.used.get() {
                 return Err(Error::new(
                     state::ACTIVE_SQL_TRANSACTION,
                     "transaction read-write mode must be set before any query",
@@ -294,7 +296,7 @@ impl Session {
             transaction.txn.set_read_only(read_only);
         }
         if let Some(deferrable) = modes.deferrable {
-            if deferrable != transaction.deferrable && transaction.used {
+            if deferrable != transaction.deferrable && transaction.used.get() {
                 return Err(Error::new(
                     state::ACTIVE_SQL_TRANSACTION,
                     "SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
@@ -347,7 +349,7 @@ impl Session {
     }
 
     /// What AND CHAIN carries over.
-    fn chained_modes(&self) -> TransactionModes {
+    pub(super) fn chained_modes(&self) -> TransactionModes {
         match &self.transaction {
             Some(transaction) => TransactionModes {
                 isolation: Some(transaction.isolation),
@@ -362,14 +364,20 @@ impl Session {
         if self.block == Block::None {
             return Err(not_in_block("SAVEPOINT"));
         }
+        self.push_savepoint(name)
+    }
+
+    /// A savepoint, whatever block it is in; one without a name is nobody's but who made it.
+    pub(super) fn push_savepoint(&self, name: String) -> Result<()> {
         let settings_mark = self.settings.borrow().mark();
         let roles_mark = self.roles_mark();
-        let outbox_mark = self.outbox.get_mut().mark();
+        let outbox_mark = self.outbox.borrow_mut().mark();
         let deferred_mark = self.deferred.mark();
-        let transaction = self.transaction_mut()?;
+        let transaction = self.transaction()?;
         transaction.txn.savepoint();
-        let (catalog, changes) = (transaction.catalog.clone(), transaction.changes.len());
-        transaction.savepoints.push(Savepoint {
+        let catalog = transaction.catalog.borrow().clone();
+        let changes = transaction.changes.borrow().len();
+        transaction.savepoints.borrow_mut().push(Savepoint {
             name,
             settings_mark,
             roles_mark,
@@ -383,20 +391,19 @@ impl Session {
 
     /// How many savepoints there are.
     pub(super) fn savepoint_depth(&self) -> usize {
-        self.transaction.as_ref().map_or(0, |t| t.savepoints.len())
+        self.transaction
+            .as_ref()
+            .map_or(0, |t| t.savepoints.borrow().len())
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
-        let savepoints = self.transaction.as_ref().map_or(&[][..], |t| &t.savepoints);
-        savepoints
-            .iter()
-            .rposition(|s| s.name == name)
-            .ok_or_else(|| {
-                Error::new(
-                    state::INVALID_SAVEPOINT,
-                    format!("savepoint \"{name}\" does not exist"),
-                )
-            })
+        let named = |t: &Transaction| t.savepoints.borrow().iter().rposition(|s| s.name == name);
+        self.transaction.as_ref().and_then(named).ok_or_else(|| {
+            Error::new(
+                state::INVALID_SAVEPOINT,
+                format!("savepoint \"{name}\" does not exist"),
+            )
+        })
     }
 
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
@@ -404,10 +411,15 @@ impl Session {
             return Err(not_in_block("RELEASE SAVEPOINT"));
         }
         let at = self.find_savepoint(name)?;
-        let transaction = self.transaction_mut()?;
+        self.release_savepoints(at)
+    }
+
+    /// Releases savepoint `at` and those inside it.
+    pub(super) fn release_savepoints(&self, at: usize) -> Result<()> {
+        let transaction = self.transaction()?;
         transaction.txn.release(at);
-        transaction.savepoints.truncate(at);
-        self.portals.released(at);
+        transaction.savepoints.borrow_mut().truncate(at);
+        self.portals.borrow_mut().released(at);
         self.deferred.release(at);
         Ok(())
     }
@@ -424,54 +436,66 @@ impl Session {
 
     /// Undoes what came after savepoint `at`, which stays.
     fn undo_to(&mut self, at: usize) {
-        self.portals.retain(|portal| portal.outlives_savepoint(at));
-        let Some(transaction) = &mut self.transaction else {
-            return;
-        };
+        self.portals
+            .get_mut()
+            .retain(|portal| portal.outlives_savepoint(at));
+        if let Some(roles_mark) = self.undo_beneath(at) {
+            self.rollback_roles(roles_mark);
+        }
+    }
+
+    /// Undoes what came after savepoint `at` but for cursors and who the session acts as; the mark of the latter.
+    pub(super) fn undo_beneath(&self, at: usize) -> Option<usize> {
+        let transaction = self.transaction.as_ref()?;
         transaction.txn.rollback_to(at);
-        transaction.savepoints.truncate(at + 1);
-        let savepoint = &transaction.savepoints[at];
-        transaction.catalog = savepoint.catalog.clone();
-        transaction.changes.truncate(savepoint.changes);
+        let mut savepoints = transaction.savepoints.borrow_mut();
+        savepoints.truncate(at + 1);
+        let savepoint = &savepoints[at];
+        *transaction.catalog.borrow_mut() = savepoint.catalog.clone();
+        transaction.changes.borrow_mut().truncate(savepoint.changes);
         let (roles_mark, outbox_mark) = (savepoint.roles_mark, savepoint.outbox_mark);
         self.deferred.rollback_to(&savepoint.deferred_mark, at + 1);
         self.settings
             .borrow_mut()
             .rollback_to(savepoint.settings_mark);
-        self.rollback_roles(roles_mark);
-        self.outbox.get_mut().rollback_to(outbox_mark);
+        self.outbox.borrow_mut().rollback_to(outbox_mark);
+        Some(roles_mark)
     }
 
     /// The catalog as the running statement sees it.
-    pub(super) fn catalog(&mut self) -> Arc<Catalog> {
+    pub(super) fn catalog(&self) -> Arc<Catalog> {
         let definitions = self.definitions();
         self.as_taken(definitions)
     }
 
     /// As [`Session::catalog`], while a statement runs.
     pub(super) fn catalog_now(&self) -> Arc<Catalog> {
-        self.as_taken(self.definitions_now())
+        self.catalog()
     }
 
     /// What is published, with this transaction's own changes.
-    pub(super) fn definitions(&mut self) -> Arc<Catalog> {
-        let stale = self.published.version() != self.engine.catalog_version();
+    pub(super) fn definitions(&self) -> Arc<Catalog> {
+        let stale = self.published.borrow().version() != self.engine.catalog_version();
         if stale {
-            self.published = self.engine.catalog();
-            self.temporary.catalog_published(&self.published);
+            let published = self.engine.catalog();
+            self.temporary.catalog_published(&published);
+            *self.published.borrow_mut() = published;
         }
-        let Some(transaction) = self.transaction.as_mut() else {
-            return self.published.clone();
+        let published = self.published.borrow().clone();
+        let Some(transaction) = &self.transaction else {
+            return published;
         };
-        match &transaction.catalog {
-            None => self.published.clone(),
+        let mut catalog = transaction.catalog.borrow_mut();
+        match &*catalog {
+            None => published,
             Some(own) if !stale => own.clone(),
             Some(_) => {
                 // Others published meanwhile: the own changes go on top of theirs.
-                let rebased = crate::engine::with_changes(&self.published, &transaction.changes)
+                let changes = transaction.changes.borrow();
+                let rebased = crate::engine::with_changes(&published, &changes)
                     .expect("a definition that was made can be read");
                 let rebased = Arc::new(rebased);
-                transaction.catalog = Some(rebased.clone());
+                *catalog = Some(rebased.clone());
                 rebased
             }
         }
@@ -479,29 +503,14 @@ impl Session {
 
     /// As [`Session::definitions`], while a statement runs.
     pub(super) fn definitions_now(&self) -> Arc<Catalog> {
-        let stale = self.published.version() != self.engine.catalog_version();
-        let published = match stale {
-            true => self.engine.catalog(),
-            false => self.published.clone(),
-        };
-        let transaction = self.transaction.as_ref();
-        match transaction.and_then(|t| Some((t.catalog.as_ref()?, &t.changes))) {
-            None => published,
-            Some((own, _)) if !stale => own.clone(),
-            Some((_, changes)) => {
-                let rebased = crate::engine::with_changes(&published, changes)
-                    .expect("a definition that was made can be read");
-                Arc::new(rebased)
-            }
-        }
+        self.definitions()
     }
 
     /// Whether the table's file was made since the last savepoint (or the transaction's beginning), by CREATE or TRUNCATE.
     pub(super) fn is_file_of_this_level(&self, table: &TableDef) -> bool {
-        let savepoint = self.transaction.as_ref().and_then(|t| t.savepoints.last());
-        let before = savepoint
-            .and_then(|s| s.catalog.as_ref())
-            .unwrap_or(&self.published);
+        let of_savepoint = |t: &Transaction| t.savepoints.borrow().last()?.catalog.clone();
+        let before = self.transaction.as_ref().and_then(of_savepoint);
+        let before = before.unwrap_or_else(|| self.published.borrow().clone());
         before
             .table(table.oid)
             .is_none_or(|before| before.file != table.file)

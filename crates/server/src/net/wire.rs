@@ -403,6 +403,9 @@ pub fn copy_response(out: &mut Vec<u8>, tag: u8, format: Format, columns: usize)
 pub fn error(out: &mut Vec<u8>, error: &Error) {
     let fields = error.fields();
     let (tag, severity) = match fields.severity {
+        Severity::Debug => (b'N', "DEBUG"),
+        Severity::Log => (b'N', "LOG"),
+        Severity::Info => (b'N', "INFO"),
         Severity::Notice => (b'N', "NOTICE"),
         Severity::Warning => (b'N', "WARNING"),
         Severity::Error => (b'E', "ERROR"),
@@ -410,6 +413,7 @@ pub fn error(out: &mut Vec<u8>, error: &Error) {
         Severity::Panic => (b'E', "PANIC"),
     };
     let position = fields.position.map(|p| p.to_string());
+    let internal = fields.internal_position.map(|p| p.to_string());
     let texts = [
         (b'S', Some(severity)),
         (b'V', Some(severity)),
@@ -418,6 +422,8 @@ pub fn error(out: &mut Vec<u8>, error: &Error) {
         (b'D', fields.detail.as_deref()),
         (b'H', fields.hint.as_deref()),
         (b'P', position.as_deref()),
+        (b'p', internal.as_deref()),
+        (b'q', fields.internal_query.as_deref()),
         (b'W', fields.context.as_deref()),
         (b's', fields.schema.as_deref()),
         (b't', fields.table.as_deref()),

@@ -219,6 +219,19 @@ impl Binder<'_> {
             let named = values.iter().enumerate();
             return Ok(named.map(|(i, v)| (name(i), v.clone())).collect());
         }
+        if let Expr::Param(slot, _) = row
+            && let Some(fields) = self.fields_of_param(*slot)
+        {
+            let field = |((name, ty), index): (&(String, SqlType), u16)| {
+                let value = Expr::Field {
+                    row: Box::new(row.clone()),
+                    index,
+                    ty: *ty,
+                };
+                (name.clone(), value)
+            };
+            return Ok(fields.iter().zip(0..).map(field).collect());
+        }
         let columns = row_columns(row);
         if !columns.is_empty() {
             let field = |(column, index): (RelColumn, u16)| {

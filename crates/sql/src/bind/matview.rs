@@ -9,7 +9,7 @@ use super::table::no_position;
 use super::view::{stored_context, stored_query};
 use super::{BindContext, Binder};
 use crate::catalog::acl::right;
-use crate::catalog::{Enabled, Catalog, Materialized, Relation, TableDef, ViewColumn};
+use crate::catalog::{Catalog, Enabled, Materialized, Relation, TableDef, ViewColumn};
 use crate::command::{Ddl, NewColumn};
 use crate::func::EvalContext;
 use crate::parse::ast::{self, AlterAction};

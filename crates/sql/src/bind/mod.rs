@@ -36,6 +36,7 @@ mod notation;
 mod object;
 mod part;
 mod partition;
+mod plpgsql;
 mod privilege;
 mod reindex;
 mod routine;
@@ -95,7 +96,12 @@ pub use index::{BoundTerms, index_shown, index_terms, same_term};
 pub(crate) use json_table::table_spec;
 pub use kept::{Kept, kept_again, kept_shown};
 pub use matview::materialized_query;
-pub use routine::signature as routine_signature;
+pub use plpgsql::{
+    PlTarget, PlValue, RowShape, Variables, Visible, composite_shape, pl_assignment,
+    pl_call_outputs, pl_cast, pl_dynamic, pl_expression, pl_statement, plpgsql_code,
+    plpgsql_signature,
+};
+pub use routine::{body_error, signature as routine_signature};
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
 pub(crate) use routine_call::row_columns;
 pub use trigger::{SUPPRESS, trigger_condition, trigger_condition_again, trigger_condition_shown};

@@ -91,14 +91,26 @@ impl Binder<'_> {
         })?;
         let attributes = self.attributes(&create.options, create.kind)?;
         let language = self.language(create)?;
+        let procedural = language == "plpgsql";
         let mut uses: Vec<Oid> = Vec::new();
-        let args = self.routine_args(create, &mut uses)?;
-        let returned = self.returned(create, &args, &mut uses)?;
-        if language != "sql" {
+        let args = self.routine_args(create, procedural, &mut uses)?;
+        let returned = self.returned(create, &args, procedural, &mut uses)?;
+        if !matches!(language.as_str(), "sql" | "plpgsql") {
             return Err(Error::unsupported(format!("language {language}")));
         }
         let name = create.name.last();
-        let body = self.written_body(create)?;
+        let body = self.written_body(create, procedural)?;
+        if procedural {
+            no_pseudo_types(&args, &returned)?;
+        } else if returned.ty == oid::TRIGGER {
+            return Err(invalid("SQL functions cannot return type trigger"));
+        } else if args
+            .iter()
+            .any(|a| a.ty == oid::RECORD && a.mode.is_input())
+        {
+            let message = "SQL functions cannot have arguments of type record";
+            return Err(invalid(message));
+        }
         let volatility = attributes.volatility.unwrap_or(Volatility::Volatile);
         let mut def = RoutineDef {
             oid: Oid::NONE,
@@ -177,14 +189,23 @@ impl Binder<'_> {
         }
     }
 
-    fn written_body(&self, create: &ast::CreateRoutine) -> Result<RoutineBody> {
+    fn written_body(&self, create: &ast::CreateRoutine, procedural: bool) -> Result<RoutineBody> {
         if create.bodies.len() > 1 {
             return Err(invalid("duplicate function body specified"));
         }
         Ok(match create.bodies.first() {
             None => return Err(invalid("no function body specified")),
             Some(ast::RoutineBody::Symbol) => {
-                return Err(invalid("only one AS item needed for language \"sql\""));
+                let language = if procedural { "plpgsql" } else { "sql" };
+                let message = format!("only one AS item needed for language \"{language}\"");
+                return Err(invalid(message));
+            }
+            Some(ast::RoutineBody::Text { text, .. }) if procedural => {
+                RoutineBody::Plpgsql(text.clone())
+            }
+            Some(_) if procedural => {
+                let message = "inline SQL function body only valid for language SQL";
+                return Err(invalid(message));
             }
             Some(ast::RoutineBody::Text { text, .. }) => RoutineBody::Text(text.clone()),
             Some(ast::RoutineBody::Return(source)) => RoutineBody::Standard {
@@ -285,6 +306,7 @@ impl Binder<'_> {
     fn routine_args(
         &mut self,
         create: &ast::CreateRoutine,
+        procedural: bool,
         uses: &mut Vec<Oid>,
     ) -> Result<Vec<ArgDef>> {
         let mut args: Vec<ArgDef> = Vec::with_capacity(create.args.len());
@@ -306,22 +328,18 @@ impl Binder<'_> {
                 let message = "functions cannot accept set arguments";
                 return Err(invalid(message).position(arg.pos + 1));
             }
-            if arg.mode.is_input() {
+            if arg.mode.is_input() || procedural {
                 resolved = resolved.as_value();
             }
             if resolved.row_of.is_some() {
                 return Err(Error::unsupported("an OUT argument of a table's row type")
                     .position(arg.pos + 1));
             }
-            if resolved.ty == oid::RECORD && arg.mode.is_input() {
-                return Err(invalid(
-                    "SQL functions cannot have arguments of type record",
-                ));
-            }
             if matches!(
                 resolved.ty,
                 oid::CSTRING | oid::INTERNAL | oid::ANY | oid::VOID | oid::UNKNOWN
-            ) {
+            ) && !procedural
+            {
                 return Err(invalid(format!(
                     "SQL functions cannot have arguments of type {}",
                     type_name(resolved.ty)
@@ -433,6 +451,7 @@ impl Binder<'_> {
         &mut self,
         create: &ast::CreateRoutine,
         args: &[ArgDef],
+        procedural: bool,
         uses: &mut Vec<Oid>,
     ) -> Result<Resolved> {
         let outputs: Vec<&ArgDef> = args.iter().filter(|a| a.mode.is_output()).collect();
@@ -485,7 +504,7 @@ impl Binder<'_> {
                     resolved.ty,
                     oid::CSTRING | oid::INTERNAL | oid::ANY | oid::UNKNOWN
                 );
-                if wrong {
+                if wrong && !procedural {
                     return Err(invalid(format!(
                         "SQL functions cannot return type {}",
                         type_name(resolved.ty)
@@ -617,6 +636,9 @@ impl Binder<'_> {
         if !standard && checks.as_deref() == Some("off") {
             return Ok(());
         }
+        if let RoutineBody::Plpgsql(text) = &def.body {
+            return self.check_plpgsql(def, text, place);
+        }
         let checked = self.checked_body(create, def, uses);
         checked.map_err(|mut e| {
             let written = matches!(
@@ -638,6 +660,37 @@ impl Binder<'_> {
                 }
             }
             e
+        })
+    }
+
+    /// Reads a body in PL/pgSQL, which says what is wrong with its syntax.
+    fn check_plpgsql(
+        &mut self,
+        def: &RoutineDef,
+        text: &str,
+        place: Option<ast::Pos>,
+    ) -> Result<()> {
+        // What a call decides is an integer until then.
+        let open = |arg: &ArgDef| {
+            SqlType::plain(match arg.ty {
+                oid::ANYARRAY | oid::ANYCOMPATIBLEARRAY => oid::INT4_ARRAY,
+                ty if is_polymorphic(ty) => oid::INT4,
+                ty => ty,
+            })
+        };
+        let signature = super::plpgsql::plpgsql_signature(def, &open, def.ret);
+        let ctx = BindContext {
+            search_path: &self.search_path,
+            params: &[],
+            ..*self.ctx
+        };
+        let read = super::plpgsql::plpgsql_code(&ctx, text, &signature);
+        read.map(|_| ()).map_err(|(e, line)| {
+            let near = format!(
+                "compilation of PL/pgSQL function \"{}\" near line {line}",
+                def.name
+            );
+            body_error(e, text, place, near)
         })
     }
 
@@ -765,6 +818,58 @@ impl Binder<'_> {
 pub fn signature(def: &RoutineDef) -> String {
     let types: Vec<String> = def.input_types().iter().map(|t| type_name(*t)).collect();
     format!("{}({})", quote_ident(&def.name), types.join(","))
+}
+
+/// An error about a body, told by its place in the statement that has the body, or in the body alone.
+pub fn body_error(mut e: Error, text: &str, place: Option<ast::Pos>, near: String) -> Error {
+    let fields = e.fields_mut();
+    match (fields.position, place) {
+        (Some(position), Some(place)) => fields.position = Some(position + place),
+        (Some(_), None) => {
+            e = crate::parse::locate(e, text);
+            let fields = e.fields_mut();
+            fields.internal_position = fields.position.take();
+            fields.internal_query = Some(text.to_owned());
+        }
+        (None, _) => {
+            fields.context = Some(match fields.context.take() {
+                Some(inner) => format!("{inner}\n{near}"),
+                None => near,
+            });
+        }
+    }
+    e
+}
+
+/// 0A000: what PL/pgSQL can neither take nor give.
+fn no_pseudo_types(args: &[ArgDef], returned: &Resolved) -> Result<()> {
+    let wrong = |ty: Oid| {
+        matches!(
+            ty,
+            oid::CSTRING | oid::INTERNAL | oid::ANY | oid::UNKNOWN | oid::TRIGGER | oid::VOID
+        )
+    };
+    if wrong(returned.ty) && !matches!(returned.ty, oid::VOID | oid::TRIGGER) {
+        let message = format!(
+            "PL/pgSQL functions cannot return type {}",
+            type_name(returned.ty)
+        );
+        return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
+    if returned.ty == oid::TRIGGER && !args.is_empty() {
+        let message = "trigger functions cannot have declared arguments";
+        return Err(invalid(message).hint(
+            "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.",
+        ));
+    }
+    if let Some(arg) = args.iter().find(|a| wrong(a.ty)) {
+        let message = format!(
+            "PL/pgSQL functions cannot accept type {}",
+            type_name(arg.ty)
+        );
+        return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+    }
+    Ok(())
 }
 
 /// 42P13: a polymorphic result needs an argument that decides it.

@@ -3,10 +3,13 @@
 //! A body's arguments are parameters of its statements: `$1`, or by name where no column of that name is in sight. What
 //! is no more than an expression, or a query in FROM, is bound together with its call and takes its place in the plan.
 
+use std::rc::Rc;
+
 use throng_types::error::state;
 use throng_types::sqltype::format_type;
 use throng_types::{Error, Oid, Result, SqlType, oid};
 
+use super::plpgsql::Variables;
 use super::scope::Scope;
 use super::{BindContext, Binder, Clause};
 use crate::catalog::{Catalog, RoutineBody, RoutineDef, builtin};
@@ -23,6 +26,19 @@ pub(super) struct Arguments {
     /// Empty: without a name.
     names: Vec<String>,
     types: Vec<SqlType>,
+    /// Of a body in PL/pgSQL its variables, instead.
+    pub variables: Option<Rc<Variables>>,
+}
+
+impl Arguments {
+    pub fn of_variables(variables: Rc<Variables>) -> Arguments {
+        Arguments {
+            function: String::new(),
+            names: vec![],
+            types: vec![],
+            variables: Some(variables),
+        }
+    }
 }
 
 /// What the last statement of a body has to give.
@@ -54,6 +70,7 @@ impl BodyResult {
 pub fn body_statements(def: &RoutineDef) -> Result<Vec<AtomicStatement>> {
     match &def.body {
         RoutineBody::Text(text) | RoutineBody::Standard { text, .. } => routine_statements(text),
+        RoutineBody::Plpgsql(_) => Err(Error::unsupported("a body in PL/pgSQL as SQL")),
     }
 }
 
@@ -88,6 +105,7 @@ fn arguments(def: &RoutineDef, types: &[SqlType]) -> Arguments {
         function: def.name.clone(),
         names: def.inputs().map(|a| a.name.clone()).collect(),
         types: types.to_vec(),
+        variables: None,
     }
 }
 
@@ -164,6 +182,13 @@ impl Binder<'_> {
     /// `$n` of a body.
     pub(super) fn body_param(&self, n: u32, pos: Pos) -> Option<Result<Expr>> {
         let arguments = self.arguments.as_ref()?;
+        if arguments.variables.is_some() {
+            let found = self.variable(&[format!("${n}")], pos);
+            return Some(found.unwrap_or_else(|| {
+                let message = format!("there is no parameter ${n}");
+                Err(Error::new(state::UNDEFINED_PARAMETER, message).position(pos + 1))
+            }));
+        }
         let index = n.checked_sub(1)?;
         Some(match arguments.types.get(index as usize) {
             Some(ty) => Ok(Expr::Param(index as u16, *ty)),
@@ -294,7 +319,7 @@ impl Binder<'_> {
         self.inlining.push(def.oid);
         let path = match &def.body {
             RoutineBody::Standard { path, .. } => path.clone(),
-            RoutineBody::Text(_) => self.search_path.clone(),
+            RoutineBody::Text(_) | RoutineBody::Plpgsql(_) => self.search_path.clone(),
         };
         let path = std::mem::replace(&mut self.search_path, path);
         let user = std::mem::replace(&mut self.user, self.ctx.user);

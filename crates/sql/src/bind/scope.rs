@@ -6,9 +6,11 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, Text};
 
 use super::Binder;
+use super::plpgsql::ambiguous_variable;
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, Var, system};
 use crate::parse::ast::Pos;
+use crate::plpgsql::Conflict;
 use crate::query::walk::PartMut;
 
 /// What a FROM item, or several, make visible.
@@ -199,12 +201,27 @@ fn missing_table(table: &str, scope: &Scope<'_>) -> Error {
 impl Binder<'_> {
     /// `a`, `t.a`, `s.t.a`.
     pub(super) fn column(&mut self, parts: &[String], pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
+        let conflict = self.conflict();
+        if conflict == Some(Conflict::UseVariable)
+            && let Some(Ok(found)) = self.variable(parts, pos)
+        {
+            return Ok(found);
+        }
         match self.column_in(parts, pos, scope) {
             Err(e) if matches!(e.code(), state::UNDEFINED_COLUMN | state::UNDEFINED_TABLE) => {
-                match self.argument(parts) {
-                    Some(argument) => Ok(argument),
-                    None => self.computed_column(parts, pos, scope).unwrap_or(Err(e)),
-                }
+                let found = match conflict {
+                    Some(_) => self.variable(parts, pos),
+                    None => self.argument(parts).map(Ok),
+                };
+                found
+                    .or_else(|| self.computed_column(parts, pos, scope))
+                    .unwrap_or(Err(e))
+            }
+            Ok(_)
+                if conflict == Some(Conflict::Error)
+                    && matches!(self.variable(parts, pos), Some(Ok(_))) =>
+            {
+                Err(ambiguous_variable(parts, pos))
             }
             found => found,
         }

@@ -594,6 +594,14 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         targets: &mut Vec<Target>,
     ) -> Result<()> {
+        if !parts.is_empty()
+            && let Some(fields) = self.fields_of_named(parts)
+            && self.named_table(None, &parts[0], pos, scope).is_err()
+        {
+            let target = |(name, expr)| Target { expr, name };
+            targets.extend(fields.into_iter().map(target));
+            return Ok(());
+        }
         let columns = match parts {
             [] => {
                 if scope.names.tables.is_empty() && scope.names.columns.is_empty() {

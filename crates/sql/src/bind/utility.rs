@@ -139,6 +139,7 @@ impl Binder<'_> {
             } => self.reindex(*kind, name, *concurrently)?,
             S::Checkpoint => Command::Checkpoint,
             S::Call(call, pos) => Command::Call(Box::new(self.call_procedure(call, *pos)?)),
+            S::Do(block) => Command::Do(block.clone()),
             S::Discard(what) => Command::Discard(*what),
             S::SetConstraints { names, deferred } => self.set_constraints(names, *deferred)?,
             S::Listen(channel) => Command::Listen(channel.clone()),

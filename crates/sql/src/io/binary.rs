@@ -219,6 +219,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
         oid::FLOAT8 => Datum::Float8(f64::from_be_bytes(r.take()?)),
         oid::NUMERIC => Datum::Numeric(read_numeric(r)?),
         oid::TEXT
+        | oid::REFCURSOR
         | oid::VARCHAR
         | oid::BPCHAR
         | oid::UNKNOWN

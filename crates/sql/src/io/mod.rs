@@ -152,6 +152,7 @@ fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Resul
         oid::INT8 => Datum::Int8(scalar::parse_int(text, ty)?),
         oid::INT2 => Datum::Int2(scalar::parse_int(text, ty)?),
         oid::TEXT
+        | oid::REFCURSOR
         | oid::VARCHAR
         | oid::UNKNOWN
         | oid::CSTRING

@@ -583,6 +583,7 @@ pub enum Statement {
         cascade: bool,
     },
     Call(Box<Call>, Pos),
+    Do(DoBlock),
     CommentRoutine {
         word: RoutineWord,
         routine: RoutineName,

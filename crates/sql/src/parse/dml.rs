@@ -109,7 +109,11 @@ impl Parser<'_> {
     }
 
     fn target_column(&mut self) -> Result<((String, Pos), Vec<Part>)> {
-        let column = self.name_pos()?;
+        Ok((self.name_pos()?, self.parts()?))
+    }
+
+    /// Parts of a value: fields, and items or slices of arrays.
+    pub(super) fn parts(&mut self) -> Result<Vec<Part>> {
         let mut parts = Vec::new();
         loop {
             let pos = self.pos();
@@ -118,7 +122,7 @@ impl Parser<'_> {
             } else if self.punct('[') {
                 parts.push(self.subscript_part(pos)?);
             } else {
-                return Ok((column, parts));
+                return Ok(parts);
             }
         }
     }

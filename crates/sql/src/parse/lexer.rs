@@ -31,6 +31,8 @@ pub enum Kind {
     Cast,
     /// `:=` or `=>`
     Arrow,
+    /// `..`, which only PL/pgSQL has.
+    Dots,
     End,
 }
 
@@ -64,10 +66,20 @@ fn unicode_fault(fault: Fault, at: u32) -> Error {
 
 /// All tokens of `sql`, an `End` last.
 pub fn tokenize(sql: &str) -> Result<Vec<Token>> {
+    tokens_of(sql, false)
+}
+
+/// All tokens of a body in PL/pgSQL.
+pub fn tokenize_body(text: &str) -> Result<Vec<Token>> {
+    tokens_of(text, true)
+}
+
+fn tokens_of(sql: &str, with_dots: bool) -> Result<Vec<Token>> {
     let mut lexer = Lexer {
         sql,
         bytes: sql.as_bytes(),
         at: 0,
+        with_dots,
     };
     let mut tokens = Vec::with_capacity(sql.len() / 4 + 1);
     loop {
@@ -96,6 +108,7 @@ struct Lexer<'a> {
     sql: &'a str,
     bytes: &'a [u8],
     at: usize,
+    with_dots: bool,
 }
 
 const OPERATOR: &[u8] = b"~!@#^&|`?+-*/%<>=";
@@ -202,6 +215,10 @@ impl Lexer<'_> {
             b'$' => self.dollar(start),
             b'0'..=b'9' => self.number(start),
             b'.' if self.peek(1).is_ascii_digit() => self.number(start),
+            b'.' if self.peek(1) == b'.' && self.with_dots => {
+                self.at += 2;
+                Ok(Kind::Dots)
+            }
             b'.' if self.peek(1) == b'.' => Err(error_at(
                 state::SYNTAX_ERROR,
                 "syntax error at or near \"..\"",

@@ -21,7 +21,7 @@ mod grant;
 mod index;
 pub(crate) mod json;
 mod keyword;
-mod lexer;
+pub(crate) mod lexer;
 mod maintain;
 mod matview;
 mod merge;
@@ -92,6 +92,32 @@ pub fn parse_expr(sql: &str) -> Result<ast::Expr> {
     let expr = parser.expr()?;
     match parser.at_end() {
         true => Ok(expr),
+        false => Err(parser.unexpected()),
+    }
+}
+
+/// Reads one statement and says what is wrong with it; places are byte offsets.
+pub(crate) fn check_statement(sql: &str) -> Result<()> {
+    parsed_statement(sql).map(|_| ())
+}
+
+/// One statement; places in errors are byte offsets.
+pub(crate) fn parsed_statement(sql: &str) -> Result<Statement> {
+    let mut parser = Parser::new(sql)?;
+    let statement = parser.statement()?;
+    let statement = parser.with_into(statement)?;
+    match parser.at_end() {
+        true => Ok(statement),
+        false => Err(parser.unexpected()),
+    }
+}
+
+/// Parses `[1].f`, parts of a value.
+pub(crate) fn parse_parts(sql: &str) -> Result<Vec<ast::Part>> {
+    let mut parser = Parser::new(sql)?;
+    let parts = parser.parts()?;
+    match parser.at_end() {
+        true => Ok(parts),
         false => Err(parser.unexpected()),
     }
 }

@@ -1,6 +1,6 @@
 //! Functions and procedures: CREATE, ALTER, DROP and COMMENT, and how calls name arguments.
 
-use throng_types::Result;
+use throng_types::{Error, Result};
 
 use super::Parser;
 use super::ast::*;
@@ -182,20 +182,11 @@ impl Parser<'_> {
     /// The body, if it comes next.
     fn routine_body(&mut self) -> Result<Option<RoutineBody>> {
         if self.word("as") {
-            let token = &self.tokens[self.at];
-            let (start, end) = (token.start as usize, token.end as usize);
-            let text = self.string()?;
+            let (text, at) = self.body_text()?;
             if self.punct(',') {
                 self.string()?;
                 return Ok(Some(RoutineBody::Symbol));
             }
-            let written = &self.sql[start..end];
-            let quotes = match written.as_bytes().first() {
-                Some(b'$') => written[1..].find('$').map(|i| i + 2),
-                Some(b'\'') if text.len() + 2 == written.len() => Some(1),
-                _ => None,
-            };
-            let at = quotes.map(|quotes| (start + quotes) as Pos);
             return Ok(Some(RoutineBody::Text { text, at }));
         }
         if self.word("return") {
@@ -400,6 +391,50 @@ impl Parser<'_> {
             routine,
             text,
         })
+    }
+
+    /// After DO.
+    pub(super) fn do_statement(&mut self) -> Result<Statement> {
+        let (mut body, mut language) = (None, None);
+        loop {
+            let is_text = matches!(self.kind(), Kind::Text(_));
+            let again = if is_text {
+                let text = self.body_text()?;
+                body.replace(text).is_some()
+            } else if self.word("language") {
+                let name = self.language()?;
+                language.replace(name).is_some()
+            } else {
+                break;
+            };
+            if again {
+                return Err(self.error("conflicting or redundant options", self.pos()));
+            }
+        }
+        if body.is_none() && language.is_none() {
+            return Err(self.unexpected());
+        }
+        let Some((text, at)) = body else {
+            return Err(Error::new(
+                throng_types::error::state::SYNTAX_ERROR,
+                "no inline code specified",
+            ));
+        };
+        Ok(Statement::Do(DoBlock { text, at, language }))
+    }
+
+    /// A body's text, and where it begins, if its characters are those of the statement.
+    fn body_text(&mut self) -> Result<(String, Option<Pos>)> {
+        let token = &self.tokens[self.at];
+        let (start, end) = (token.start as usize, token.end as usize);
+        let text = self.string()?;
+        let written = &self.sql[start..end];
+        let quotes = match written.as_bytes().first() {
+            Some(b'$') => written[1..].find('$').map(|i| i + 2),
+            Some(b'\'') if text.len() + 2 == written.len() => Some(1),
+            _ => None,
+        };
+        Ok((text, quotes.map(|quotes| (start + quotes) as Pos)))
     }
 
     /// After CALL.

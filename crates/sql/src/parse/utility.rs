@@ -94,7 +94,7 @@ impl Parser<'_> {
                 Ok(Statement::Notify { channel, payload })
             }
             "cluster" => self.cluster(),
-            "do" => Ok(self.skip_unsupported("DO")),
+            "do" => self.do_statement(),
             "load" => Ok(self.skip_unsupported("LOAD")),
             "refresh" => self.refresh(),
             "reassign" => self.reassign_owned(),

@@ -98,6 +98,7 @@ impl Phys {
             | oid::UNKNOWN
             | oid::CSTRING
             | oid::PG_NODE_TREE
+            | oid::REFCURSOR
             | oid::JSONPATH
             | oid::ACLITEM => Phys::Text,
             oid::OID

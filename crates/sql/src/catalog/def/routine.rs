@@ -66,6 +66,25 @@ pub enum RoutineBody {
         #[serde(with = "id")]
         path: Vec<Oid>,
     },
+    /// A block in PL/pgSQL, read when it is first called.
+    Plpgsql(String),
+}
+
+impl RoutineBody {
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        match self {
+            RoutineBody::Text(text)
+            | RoutineBody::Standard { text, .. }
+            | RoutineBody::Plpgsql(text) => text,
+        }
+    }
+    pub fn language(&self) -> &'static str {
+        match self {
+            RoutineBody::Plpgsql(_) => "plpgsql",
+            _ => "sql",
+        }
+    }
 }
 
 /// A function or a procedure.

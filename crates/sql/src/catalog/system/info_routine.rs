@@ -100,8 +100,10 @@ fn user_row(catalog: &Catalog, def: &RoutineDef) -> Vec<Datum> {
         RoutineKind::Function => ("FUNCTION", Some(def.ret)),
         RoutineKind::Procedure => ("PROCEDURE", None),
     };
-    let source = match &def.body {
-        RoutineBody::Text(text) | RoutineBody::Standard { text, .. } => text.as_str(),
+    let source = def.body.text();
+    let language = match def.body {
+        RoutineBody::Plpgsql(_) => "EXTERNAL",
+        _ => "SQL",
     };
     ROUTINES.row(row![
         database.clone(),
@@ -116,9 +118,9 @@ fn user_row(catalog: &Catalog, def: &RoutineDef) -> Vec<Datum> {
         ret.map(|_| "pg_catalog"),
         ret.and_then(udt_name),
         ret.map(|_| "0"),
-        "SQL",
+        language,
         source,
-        "SQL",
+        def.body.language().to_uppercase(),
         "GENERAL",
         yes(def.volatility == Volatility::Immutable),
         "MODIFIES",

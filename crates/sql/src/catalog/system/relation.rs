@@ -82,8 +82,7 @@ impl<'a> Class<'a> {
             .collect();
         let shared = SHARED.contains(&self.oid.0);
         let made = self.oid >= Oid::FIRST_USER;
-        let has_type =
-            matches!(self.kind, b'r' | b'm' | b'v' | b'c') && made;
+        let has_type = matches!(self.kind, b'r' | b'm' | b'v' | b'c') && made;
         let row_type = made::composite_oid(self.oid).filter(|_| has_type);
         let row_type = row_type.unwrap_or(Oid::NONE);
         let identity = if made && matches!(self.kind, b'r' | b'p' | b'm') {

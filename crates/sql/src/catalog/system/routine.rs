@@ -370,7 +370,7 @@ pub(super) fn pg_language(_: &Catalog, _: &dyn SystemState) -> Rows {
             oid,
             name,
             builtin::SUPERUSER,
-            false,
+            oid == user_routine::PLPGSQL,
             trusted,
             Oid::NONE,
             Oid::NONE,
@@ -382,6 +382,7 @@ pub(super) fn pg_language(_: &Catalog, _: &dyn SystemState) -> Rows {
         (INTERNAL, "internal", false),
         (C, "c", false),
         (user_routine::SQL, "sql", true),
+        (user_routine::PLPGSQL, "plpgsql", true),
     ];
     languages.map(row_of).into()
 }

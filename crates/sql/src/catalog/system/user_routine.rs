@@ -10,6 +10,8 @@ use crate::parse::{quote_ident, quote_literal};
 
 /// The language SQL, as `pg_language` numbers it.
 pub(super) const SQL: Oid = Oid(14);
+/// PL/pgSQL, likewise.
+pub(super) const PLPGSQL: Oid = Oid(13600);
 const DEFAULT_COST: f64 = 100.0;
 const DEFAULT_ROWS: f64 = 1000.0;
 
@@ -45,7 +47,7 @@ pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
     let oids = |items: &mut dyn Iterator<Item = Oid>| items.map(Datum::from).collect::<Vec<_>>();
     let defaults: Vec<&str> = def.inputs().filter_map(|a| a.default.as_deref()).collect();
     let (source, standard) = match &def.body {
-        RoutineBody::Text(text) => (text.as_str(), Datum::Null),
+        RoutineBody::Text(text) | RoutineBody::Plpgsql(text) => (text.as_str(), Datum::Null),
         RoutineBody::Standard { text, .. } => ("", Datum::from(text.as_str())),
     };
     let settings = def.settings.iter().map(|(n, v)| format!("{n}={v}"));
@@ -54,7 +56,10 @@ pub(super) fn proc_row(def: &RoutineDef) -> Vec<Datum> {
         def.name.as_str(),
         def.schema,
         def.owner,
-        SQL,
+        match def.body {
+            RoutineBody::Plpgsql(_) => PLPGSQL,
+            _ => SQL,
+        },
         def.cost as f32,
         def.rows as f32,
         variadic(def),
@@ -206,7 +211,7 @@ pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Optio
     if let Some(result) = result(catalog, path, def) {
         text += &format!(" RETURNS {result}\n");
     }
-    text += " LANGUAGE sql\n";
+    text += &format!(" LANGUAGE {}\n", def.body.language());
     let mut options = String::new();
     options += match def.volatility {
         Volatility::Immutable => " IMMUTABLE",
@@ -249,7 +254,7 @@ pub fn definition(catalog: &Catalog, path: &[Oid], def: &RoutineDef, body: Optio
         text += &format!(" SET {} TO {value}\n", quote_ident(name));
     }
     match (&def.body, body) {
-        (RoutineBody::Text(source), _) => {
+        (RoutineBody::Text(source) | RoutineBody::Plpgsql(source), _) => {
             let mut tag = match def.kind {
                 RoutineKind::Function => "$function".to_owned(),
                 RoutineKind::Procedure => "$procedure".to_owned(),

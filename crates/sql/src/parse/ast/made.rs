@@ -69,3 +69,12 @@ pub enum Part {
 pub fn part(parts: &[Vec<Part>], i: usize) -> &[Part] {
     parts.get(i).map_or(&[], Vec::as_slice)
 }
+
+/// DO: a body that is run at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DoBlock {
+    pub text: String,
+    /// Where it begins, if its characters are those of the statement.
+    pub at: Option<Pos>,
+    pub language: Option<String>,
+}

@@ -1,0 +1,575 @@
+//! Statements of SQL in a body: queries, writes, and what EXECUTE makes.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use throng_sql::bind::{self, RowShape};
+use throng_sql::catalog::Catalog;
+use throng_sql::command::{Bound, BoundStatement};
+use throng_sql::plan::{PlannedStatement, StatementTag};
+use throng_sql::plpgsql::{Destination, Dynamic, Rows, SourceId};
+use throng_sql::query::RelColumn;
+use throng_sql::settings::Id;
+use throng_txn::Snapshot;
+use throng_types::error::state;
+use throng_types::{Datum, Error, Result, SqlType};
+
+use super::super::query::{KeptRows, Returning};
+use super::super::{Session, next};
+use super::kept::{As, Kept, Meant, Planned, within_text};
+use super::record::shape_of;
+use super::{Machine, Now};
+use crate::run::Row;
+use crate::run::build::Execution;
+use crate::write;
+
+/// A query under way.
+pub(super) struct Query {
+    /// What its plan is a part of.
+    _kept: Option<Rc<Kept>>,
+    pub columns: Rc<[RelColumn]>,
+    pub shape: RowShape,
+    source: RowSource,
+}
+
+enum RowSource {
+    Running(Box<Running>),
+    /// All rows are there.
+    Stored(std::vec::IntoIter<Row>),
+}
+
+struct Running {
+    execution: Execution,
+    catalog: Arc<Catalog>,
+    snapshot: Snapshot,
+    params: Vec<Datum>,
+}
+
+impl Query {
+    pub fn of_rows(rows: Vec<Row>, columns: Vec<RelColumn>) -> Query {
+        Query {
+            _kept: None,
+            shape: shape_of(&columns),
+            columns: columns.into(),
+            source: RowSource::Stored(rows.into_iter()),
+        }
+    }
+}
+
+/// What a statement did.
+pub(super) struct Done {
+    pub rows: Vec<Row>,
+    pub columns: Vec<RelColumn>,
+    pub count: u64,
+    /// It gives rows.
+    pub gives: bool,
+    /// It reads or writes rows, so that FOUND tells about it.
+    pub data: bool,
+    pub select: bool,
+}
+
+impl Session {
+    fn work_mem(&self) -> usize {
+        self.settings.borrow().int(Id::WorkMem) as usize * 1024
+    }
+
+    /// Locks what a plan needs; whether the definitions are still those that it was made for.
+    async fn locked(&self, m: &mut Machine, plan: &PlannedStatement) -> Result<bool> {
+        self.lock_tables(&plan.locks).await?;
+        let now = self.now(m);
+        let catalog = self.catalog();
+        let same = Arc::ptr_eq(&catalog, &now.catalog);
+        if !same {
+            m.stale();
+        }
+        Ok(same)
+    }
+
+    /// A query that is kept begins; what the text is bound as where the definitions have changed.
+    pub(super) async fn open_planned(
+        &self,
+        m: &mut Machine,
+        id: SourceId,
+        bound_as: As<'_>,
+        kept: Rc<Kept>,
+    ) -> Result<Query> {
+        let mut kept = kept;
+        loop {
+            let Meant::Query(planned) = &kept.what else {
+                return Err(Error::internal("an expression where a query is wanted"));
+            };
+            let Some(plan) = planned.known.plan.clone() else {
+                return Err(Error::internal("a statement without a plan"));
+            };
+            if self.locked(m, &plan).await? {
+                break;
+            }
+            kept = self.kept(m, id, bound_as)?;
+        }
+        let now = self.now(m);
+        let params = m.values.clone();
+        let Meant::Query(planned) = &kept.what else {
+            return Err(Error::internal("an expression where a query is wanted"));
+        };
+        let mut query = self.begin_query(m, planned, now, params).await?;
+        query._kept = Some(kept.clone());
+        Ok(query)
+    }
+
+    /// A plan whose tables are locked begins to give rows: those of a write all at once.
+    async fn begin_query(
+        &self,
+        m: &mut Machine,
+        planned: &Planned,
+        now: Now,
+        params: Vec<Datum>,
+    ) -> Result<Query> {
+        let Some(plan) = planned.known.plan.clone() else {
+            return Err(Error::internal("a statement without a plan"));
+        };
+        let columns: Rc<[RelColumn]> = planned.columns.clone().into();
+        let snapshot = self.statement_snapshot(m, &plan)?;
+        self.find_position(&plan, &snapshot).await?;
+        let work_mem = self.work_mem();
+        let mut execution = Execution::new(plan.clone(), work_mem);
+        if plan.tag != StatementTag::Select || !execution.is_ready() {
+            let txn = &self.transaction()?.txn;
+            let host = self.host(&now.catalog);
+            let env = self.env(&now.catalog, &host, &snapshot, &params);
+            let write = write::Context {
+                env,
+                txn,
+                work_mem,
+                deferred: &self.deferred,
+            };
+            if plan.tag != StatementTag::Select {
+                let mut rows = KeptRows::new(work_mem);
+                write::run(&mut execution, &write, &mut Returning::Kept(&mut rows)).await?;
+                txn.next_command()?;
+                return Ok(Query {
+                    _kept: None,
+                    shape: shape_of(&columns),
+                    columns,
+                    source: RowSource::Stored(rows.rows.into_iter()),
+                });
+            }
+            let mut keys = Vec::new();
+            write::run_with(&mut execution, &write, false, &mut keys).await?;
+            write::finish(keys, &write).await?;
+        }
+        Ok(Query {
+            _kept: None,
+            shape: shape_of(&columns),
+            columns,
+            source: RowSource::Running(Box::new(Running {
+                execution,
+                catalog: now.catalog,
+                snapshot,
+                params,
+            })),
+        })
+    }
+
+    /// What a statement of the body sees: all that was done before it, unless the function changes nothing.
+    fn statement_snapshot(&self, m: &Machine, plan: &PlannedStatement) -> Result<Snapshot> {
+        let writes = match plan.tag {
+            StatementTag::Select if plan.writes.is_empty() => None,
+            StatementTag::Select => Some("SELECT"),
+            StatementTag::Insert => Some("INSERT"),
+            StatementTag::Update => Some("UPDATE"),
+            StatementTag::Delete => Some("DELETE"),
+            StatementTag::Merge => Some("MERGE"),
+        };
+        if let Some(word) = writes {
+            if m.caller.is_some() {
+                let message = format!("{word} is not allowed in a non-volatile function");
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+            self.must_be_writable(word)?;
+        }
+        let transaction = self.transaction()?;
+        transaction.used.set(true);
+        Ok(match &m.caller {
+            Some(caller) => caller.clone(),
+            None => {
+                transaction.txn.next_command()?;
+                transaction.txn.snapshot()
+            }
+        })
+    }
+
+    /// The next row; false where there is none.
+    pub(super) async fn next_row(&self, query: &mut Query, row: &mut Row) -> Result<bool> {
+        match &mut query.source {
+            RowSource::Stored(rows) => match rows.next() {
+                Some(next) => {
+                    *row = next;
+                    Ok(true)
+                }
+                None => Ok(false),
+            },
+            RowSource::Running(run) => {
+                let txn = &self.transaction()?.txn;
+                let host = self.host(&run.catalog);
+                let env = self.env(&run.catalog, &host, &run.snapshot, &run.params);
+                Box::pin(next(&mut run.execution, env, txn, row)).await
+            }
+        }
+    }
+
+    /// Takes all rows that are left, as the transaction that gives them is about to end.
+    pub(super) async fn store_rest(&self, query: &mut Query) -> Result<()> {
+        if matches!(query.source, RowSource::Stored(_)) {
+            return Ok(());
+        }
+        let mut rows = KeptRows::new(self.work_mem());
+        let mut row = Row::new();
+        while self.next_row(query, &mut row).await? {
+            rows.keep(&row)?;
+        }
+        query.source = RowSource::Stored(rows.rows.into_iter());
+        query._kept = None;
+        Ok(())
+    }
+
+    /// Runs a statement of the body to its end, or until it has given `most` rows.
+    pub(super) async fn run_statement(
+        &self,
+        m: &mut Machine,
+        id: SourceId,
+        most: usize,
+    ) -> Result<Done> {
+        let text: Rc<str> = m.source(id).text.as_str().into();
+        *m.frame.sql.borrow_mut() = Some(text.clone());
+        let planned = m.compiled.kept[id].borrow().is_some() || self.is_query(&text);
+        let ran = match planned {
+            true => {
+                let kept = self.kept(m, id, As::Statement)?;
+                let ran = Box::pin(self.run_kept(m, id, kept, most)).await;
+                ran.map_err(|e| within_text(e, m.source(id)))
+            }
+            false => {
+                let now = self.now(m);
+                let source = m.source(id).clone();
+                let variables = m.visible_of(&source);
+                let bound = self.with_context(&now.catalog, |ctx| {
+                    bind::pl_statement(ctx, &variables, &text)
+                });
+                let bound = bound.map_err(|e| super::kept::about_text(e, &source))?;
+                let params = m.values.clone();
+                let ran = Box::pin(self.run_command_inside(m, bound, &text, params)).await;
+                ran.map_err(|e| within_text(e, &source))
+            }
+        };
+        *m.frame.sql.borrow_mut() = None;
+        m.stale();
+        ran
+    }
+
+    /// Whether a text begins as one that has a plan does.
+    fn is_query(&self, text: &str) -> bool {
+        let start = text.trim_start_matches(['(', ' ', '\n', '\t', '\r']);
+        let word: String = start
+            .chars()
+            .take_while(char::is_ascii_alphabetic)
+            .map(|c| c.to_ascii_lowercase())
+            .collect();
+        matches!(
+            word.as_str(),
+            "select" | "with" | "insert" | "update" | "delete" | "merge" | "values" | "table"
+        )
+    }
+
+    async fn run_kept(
+        &self,
+        m: &mut Machine,
+        id: SourceId,
+        kept: Rc<Kept>,
+        most: usize,
+    ) -> Result<Done> {
+        let mut kept = kept;
+        let plan = loop {
+            let Meant::Query(planned) = &kept.what else {
+                return Err(Error::internal("an expression where a query is wanted"));
+            };
+            let Some(plan) = planned.known.plan.clone() else {
+                return Err(Error::internal("a statement without a plan"));
+            };
+            if self.locked(m, &plan).await? {
+                break plan;
+            }
+            kept = self.kept(m, id, As::Statement)?;
+        };
+        let now = self.now(m);
+        let Meant::Query(planned) = &kept.what else {
+            return Err(Error::internal("an expression where a query is wanted"));
+        };
+        let params = m.values.clone();
+        self.run_plan(m, plan, planned.columns.clone(), now, params, most)
+            .await
+    }
+
+    /// Runs a plan whose tables are locked.
+    async fn run_plan(
+        &self,
+        m: &mut Machine,
+        plan: Arc<PlannedStatement>,
+        columns: Vec<RelColumn>,
+        now: Now,
+        params: Vec<Datum>,
+        most: usize,
+    ) -> Result<Done> {
+        let snapshot = self.statement_snapshot(m, &plan)?;
+        self.find_position(&plan, &snapshot).await?;
+        let work_mem = self.work_mem();
+        let txn = &self.transaction()?.txn;
+        let host = self.host(&now.catalog);
+        let env = self.env(&now.catalog, &host, &snapshot, &params);
+        let write = write::Context {
+            env,
+            txn,
+            work_mem,
+            deferred: &self.deferred,
+        };
+        let mut execution = Execution::new(plan.clone(), work_mem);
+        let mut kept = KeptRows::new(work_mem);
+        let select = plan.tag == StatementTag::Select;
+        let gives = select || !columns.is_empty();
+        let mut count = 0;
+        if !select {
+            let mut returning = match gives {
+                true => Returning::Kept(&mut kept),
+                false => Returning::Unread,
+            };
+            count = write::run(&mut execution, &write, &mut returning).await?;
+        } else {
+            if !execution.is_ready() {
+                let mut keys = Vec::new();
+                write::run_with(&mut execution, &write, false, &mut keys).await?;
+                write::finish(keys, &write).await?;
+            }
+            let mut row = Row::new();
+            // What nobody reads runs to its end all the same, for what it may do.
+            while most == 0 || kept.rows.len() < most {
+                if !next(&mut execution, env, txn, &mut row).await? {
+                    break;
+                }
+                count += 1;
+                if most > 0 {
+                    kept.keep(&row)?;
+                }
+            }
+        }
+        if m.caller.is_none() {
+            txn.next_command()?;
+        }
+        Ok(Done {
+            rows: kept.rows,
+            columns,
+            count,
+            gives,
+            data: true,
+            select,
+        })
+    }
+
+    /// Puts the first of some rows, or that there was none, where INTO says.
+    pub(super) async fn put_into(
+        &self,
+        m: &mut Machine,
+        into: &Destination,
+        row: Option<&[Datum]>,
+        columns: &[RelColumn],
+        shape: &RowShape,
+    ) -> Result<()> {
+        match into {
+            Destination::Record(slot) => self.store_row(m, *slot, row, columns, shape).await,
+            Destination::List(targets) => {
+                for (i, target) in targets.iter().enumerate() {
+                    let value = row.and_then(|row| row.get(i)).cloned().unwrap_or_default();
+                    let from = columns.get(i).map_or(SqlType::TEXT, |c| c.ty);
+                    self.put(m, target, value, from).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The text that EXECUTE runs, and the values behind USING.
+    pub(super) async fn dynamic_text(
+        &self,
+        m: &mut Machine,
+        dynamic: &Dynamic,
+    ) -> Result<(String, Vec<Datum>, Vec<SqlType>)> {
+        let held = throng_sql::plpgsql::Held {
+            ty: SqlType::TEXT,
+            domain: None,
+        };
+        let (text, _) = self.value(m, dynamic.query, Some(held)).await?;
+        let Datum::Text(text) = text else {
+            let message = "query string argument of EXECUTE is null";
+            return Err(Error::new(state::NULL_VALUE_NOT_ALLOWED, message));
+        };
+        let (mut values, mut types) = (Vec::new(), Vec::new());
+        for id in &dynamic.using {
+            let (value, ty) = self.value(m, *id, None).await?;
+            values.push(value);
+            types.push(ty);
+        }
+        Ok((text.to_string(), values, types))
+    }
+
+    fn bind_dynamic(&self, now: &Now, text: &str, types: &[SqlType]) -> Result<Option<Bound>> {
+        let bound = self.with_parameters(&now.catalog, types, |ctx| bind::pl_dynamic(ctx, text));
+        let bound = bound.map_err(|e| about_dynamic(e, text))?;
+        Ok(bound.map(|(_, bound)| bound))
+    }
+
+    /// EXECUTE.
+    pub(super) async fn run_dynamic(
+        &self,
+        m: &mut Machine,
+        dynamic: &Dynamic,
+        most: usize,
+    ) -> Result<Done> {
+        let (text, values, types) = self.dynamic_text(m, dynamic).await?;
+        *m.frame.sql.borrow_mut() = Some(text.as_str().into());
+        let ran = Box::pin(self.run_text(m, &text, values, &types, most)).await;
+        *m.frame.sql.borrow_mut() = None;
+        m.stale();
+        ran.map_err(|e| within_dynamic(e, &text))
+    }
+
+    async fn run_text(
+        &self,
+        m: &mut Machine,
+        text: &str,
+        values: Vec<Datum>,
+        types: &[SqlType],
+        most: usize,
+    ) -> Result<Done> {
+        loop {
+            let now = self.now(m);
+            let Some(bound) = self.bind_dynamic(&now, text, types)? else {
+                return Ok(Done::nothing());
+            };
+            let BoundStatement::Query(query) = bound.statement else {
+                return self.run_command_inside(m, bound, text, values).await;
+            };
+            let planned = self.planned(*query, &now.catalog)?;
+            let Some(plan) = planned.known.plan.clone() else {
+                return Err(Error::internal("a statement without a plan"));
+            };
+            if !self.locked(m, &plan).await? {
+                continue;
+            }
+            for notice in bound.notices {
+                self.tell(notice)?;
+            }
+            return self
+                .run_plan(m, plan, planned.columns, now, values, most)
+                .await;
+        }
+    }
+
+    /// The rows of a FOR loop or of RETURN QUERY.
+    pub(super) async fn open_rows(&self, m: &mut Machine, rows: &Rows) -> Result<Query> {
+        match rows {
+            Rows::Query(id) => {
+                let text = m.source(*id).text.clone();
+                if !self.is_query(&text) {
+                    let done = self.run_statement(m, *id, usize::MAX).await?;
+                    return done.into_query();
+                }
+                let kept = self.kept(m, *id, As::Statement)?;
+                let opened = Box::pin(self.open_planned(m, *id, As::Statement, kept)).await;
+                let query = opened.map_err(|e| within_text(e, m.source(*id)))?;
+                m.stale();
+                if query.columns.is_empty() {
+                    return Err(cannot_open(&text));
+                }
+                Ok(query)
+            }
+            Rows::Dynamic(dynamic) => {
+                let (text, values, types) = self.dynamic_text(m, dynamic).await?;
+                let opened = Box::pin(self.open_text(m, &text, values, &types)).await;
+                m.stale();
+                opened.map_err(|e| within_dynamic(e, &text))
+            }
+            Rows::Cursor { .. } => Err(Error::internal("a cursor's rows are fetched")),
+        }
+    }
+
+    async fn open_text(
+        &self,
+        m: &mut Machine,
+        text: &str,
+        values: Vec<Datum>,
+        types: &[SqlType],
+    ) -> Result<Query> {
+        loop {
+            let now = self.now(m);
+            let Some(bound) = self.bind_dynamic(&now, text, types)? else {
+                return Err(cannot_open(text));
+            };
+            let BoundStatement::Query(query) = bound.statement else {
+                let done = self.run_command_inside(m, bound, text, values).await?;
+                return done.into_query();
+            };
+            let planned = self.planned(*query, &now.catalog)?;
+            let Some(plan) = planned.known.plan.clone() else {
+                return Err(Error::internal("a statement without a plan"));
+            };
+            if planned.columns.is_empty() {
+                return Err(cannot_open(text));
+            }
+            if self.locked(m, &plan).await? {
+                return self.begin_query(m, &planned, now, values).await;
+            }
+        }
+    }
+}
+
+#[cold]
+fn cannot_open(text: &str) -> Error {
+    let word = text.split_whitespace().next().unwrap_or("").to_uppercase();
+    let message = format!("cannot open {word} query as cursor");
+    Error::new(state::INVALID_CURSOR_DEFINITION, message)
+}
+
+fn about_dynamic(mut e: Error, text: &str) -> Error {
+    let fields = e.fields_mut();
+    if let Some(position) = fields.position.take() {
+        fields.internal_position = Some(position);
+        fields.internal_query = Some(text.to_owned());
+    }
+    e
+}
+
+/// An error of a text made at run time; one that was told with its place is told with its text already.
+fn within_dynamic(mut e: Error, text: &str) -> Error {
+    if e.fields().internal_query.as_deref() != Some(text) || e.fields().context.is_some() {
+        super::kept::add_context(&mut e, format!("SQL statement \"{text}\""));
+    }
+    e
+}
+
+impl Done {
+    pub fn nothing() -> Done {
+        Done {
+            rows: vec![],
+            columns: vec![],
+            count: 0,
+            gives: false,
+            data: false,
+            select: false,
+        }
+    }
+
+    fn into_query(self) -> Result<Query> {
+        match self.gives {
+            true => Ok(Query::of_rows(self.rows, self.columns)),
+            false => Err(cannot_open("this")),
+        }
+    }
+}
