@@ -8,12 +8,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 
+mod index;
 mod routine;
 mod stats;
 pub mod trigger;
 
 pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
 
+pub use index::{
+    IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
+};
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
 pub use stats::{ColumnStats, StatsDef};
 
@@ -291,164 +295,6 @@ pub struct ViewUse {
     pub object: Oid,
     /// Attribute numbers, in order.
     pub columns: Vec<u16>,
-}
-
-/// An index: a B-tree over columns and expressions, of all rows or those that meet a condition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct IndexDef {
-    #[serde(with = "id")]
-    pub oid: Oid,
-    #[serde(with = "id")]
-    pub schema: Oid,
-    pub name: String,
-    #[serde(with = "id")]
-    pub table: Oid,
-    #[serde(with = "id")]
-    pub file: FileId,
-    pub columns: Vec<IndexColumn>,
-    pub unique: bool,
-    pub primary: bool,
-    pub nulls_not_distinct: bool,
-    /// The constraint that owns it: the index then goes with the constraint only.
-    #[serde(with = "id")]
-    pub constraint: Option<Oid>,
-    pub options: Vec<(String, String)>,
-    /// The index of the partitioned table that it is a part of.
-    #[serde(default, with = "id")]
-    pub parent: Option<Oid>,
-    /// The table was put into its order last, or is to be: what CLUSTER without an index goes by.
-    #[serde(default)]
-    pub clustered: bool,
-    #[serde(default)]
-    pub terms: IndexTerms,
-}
-
-/// What of an index are no plain key columns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct IndexTerms {
-    /// Of the key columns with attribute number 0, in their order.
-    pub exprs: Vec<IndexExpr>,
-    /// Rows for which it does not hold have no entry: SQL text over the table's columns.
-    pub predicate: Option<String>,
-    /// Attribute numbers that the expressions and the condition use.
-    pub uses: Vec<u16>,
-    /// INCLUDE: columns that the index is said to carry. What is read of them is read from the table.
-    pub include: Vec<u16>,
-    #[serde(default)]
-    pub method: IndexMethod,
-    /// Of each key column, where any has some.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub words: Vec<KeyWords>,
-}
-
-/// What an index is asked for. All are kept as B-trees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum IndexMethod {
-    #[default]
-    Btree,
-    /// Equal keys alone.
-    Hash,
-}
-
-impl IndexMethod {
-    pub fn name(self) -> &'static str {
-        match self {
-            IndexMethod::Btree => "btree",
-            IndexMethod::Hash => "hash",
-        }
-    }
-}
-
-/// What was said of a key column's order and does not go without saying. It changes nothing: all strings order by their bytes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct KeyWords {
-    pub collation: Option<String>,
-    /// The operator class.
-    pub class: Option<String>,
-}
-
-impl IndexTerms {
-    /// What was said of a key column, by its place from 0.
-    pub fn words_of(&self, place: usize) -> (Option<&str>, Option<&str>) {
-        let words = self.words.get(place);
-        (
-            words.and_then(|w| w.collation.as_deref()),
-            words.and_then(|w| w.class.as_deref()),
-        )
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct IndexExpr {
-    /// SQL text over the table's columns.
-    pub text: String,
-    /// What the index's column is called.
-    pub name: String,
-    #[serde(with = "id")]
-    pub ty: SqlType,
-}
-
-/// What an index's own columns are called: by the table's, and numbered where a name comes again.
-pub fn index_column_names(
-    columns: &[IndexColumn],
-    terms: &IndexTerms,
-    table: &TableDef,
-) -> Vec<String> {
-    let mut exprs = terms.exprs.iter();
-    let keys = columns.iter().map(|c| match c.attnum {
-        0 => exprs.next().map_or("expr", |e| e.name.as_str()),
-        attnum => table.column(attnum).name.as_str(),
-    });
-    let included = terms.include.iter();
-    let included = included.map(|attnum| table.column(*attnum).name.as_str());
-    let mut names: Vec<String> = Vec::with_capacity(columns.len() + terms.include.len());
-    for name in keys.chain(included) {
-        let mut own = name.to_owned();
-        let mut number = 1;
-        while names.contains(&own) {
-            own = format!("{name}{number}");
-            number += 1;
-        }
-        names.push(own);
-    }
-    names
-}
-
-impl IndexDef {
-    /// Whether it is on plain columns of all rows.
-    pub fn is_plain(&self) -> bool {
-        self.terms.exprs.is_empty() && self.terms.predicate.is_none()
-    }
-
-    /// Whether it has to do with a column.
-    pub fn names(&self, attnum: u16) -> bool {
-        self.columns.iter().any(|c| c.attnum == attnum)
-            || self.terms.uses.contains(&attnum)
-            || self.terms.include.contains(&attnum)
-    }
-
-    /// What the index's own columns are called.
-    pub fn column_names(&self, table: &TableDef) -> Vec<String> {
-        index_column_names(&self.columns, &self.terms, table)
-    }
-
-    /// The key columns with their expressions, where they are ones.
-    pub fn keys(&self) -> impl Iterator<Item = (&IndexColumn, Option<&IndexExpr>)> {
-        let mut exprs = self.terms.exprs.iter();
-        self.columns.iter().map(move |column| match column.attnum {
-            0 => (column, exprs.next()),
-            _ => (column, None),
-        })
-    }
-}
-
-/// One key column of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexColumn {
-    /// Attribute number in the table, from 1; 0: an expression.
-    pub attnum: u16,
-    pub descending: bool,
-    pub nulls_first: bool,
 }
 
 /// A constraint of a table.
