@@ -123,7 +123,7 @@ impl Session {
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let ctx = host.eval();
-        let mut give = |line: String| client.row(&[Datum::from(line)], shape, &ctx);
+        let give = |line: String| client.row(&[Datum::from(line)], shape, &ctx);
         if options.format == ExplainFormat::Json {
             let mut json = String::from("[\n  {\n    \"Plan\": ");
             write_json(&tree, options, 2, &mut json);
@@ -140,7 +140,7 @@ impl Session {
                 ));
             }
             json.push_str("\n  }\n]");
-            return give(json);
+            return client.row(&[Datum::Json(json.into())], shape, &ctx);
         }
         let mut lines = Vec::new();
         write_text(&tree, options, 0, &mut lines);

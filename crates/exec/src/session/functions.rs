@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use throng_buffer::Wait;
 use throng_observe::{Object, WaitEvent};
-use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef};
+use throng_sql::catalog::{Relation, SchemaDef, TEMPORARY_PREFIX, TypeDef, builtin};
 use throng_sql::func::{EvalResult, EvalStop};
 use throng_sql::io::scalar::{wide, wide_number};
 use throng_sql::settings::SERVER_VERSION;
@@ -165,8 +165,8 @@ impl SessionHost<'_> {
 
             "throng_reset_waits" => self.reset_waits()?,
 
-            "pg_cancel_backend" => self.signal(&args[0], CancelReason::UserRequest),
-            "pg_terminate_backend" => self.signal(&args[0], CancelReason::Terminate),
+            "pg_cancel_backend" => self.signal(&args[0], CancelReason::UserRequest)?,
+            "pg_terminate_backend" => self.signal(&args[0], CancelReason::Terminate)?,
             // By one of these, in the words of PostgreSQL's own tests of isolation.
             "pg_isolation_test_session_is_blocked" => {
                 let mut blocking = self.pids_blocking(int(&args[0]) as u32);
@@ -329,12 +329,55 @@ impl SessionHost<'_> {
 
     // Other sessions
 
-    fn signal(&self, pid: &Datum, reason: CancelReason) -> Datum {
-        self.session
-            .engine
-            .sys
-            .cancel(int(pid) as u32, reason)
-            .into()
+    fn signal(&self, pid: &Datum, reason: CancelReason) -> Result<Datum> {
+        let sys = &self.session.engine.sys;
+        let pid = int(pid);
+        let found = sys.sessions().into_iter().find(|s| i64::from(s.pid) == pid);
+        let Some(target) = found else {
+            let message = format!("PID {pid} is not a PostgreSQL backend process");
+            self.session.warn(Error::new(state::WARNING, message));
+            return Ok(false.into());
+        };
+        self.may_signal(Oid(target.info.user_oid), &reason)?;
+        Ok(sys.cancel(target.pid, reason).into())
+    }
+
+    /// 42501 where the role may not end what another's session does.
+    fn may_signal(&self, of: Oid, reason: &CancelReason) -> Result<()> {
+        let role = self.session.acting_role();
+        let catalog = self.catalog;
+        if catalog.is_superuser(role) {
+            return Ok(());
+        }
+        let (what, verb, object, being, this) = match reason {
+            CancelReason::Terminate => (
+                "terminate process",
+                "terminate",
+                "processes",
+                "process is being terminated",
+                "terminate this process",
+            ),
+            _ => (
+                "cancel query",
+                "cancel",
+                "queries",
+                "query is being canceled",
+                "cancel this query",
+            ),
+        };
+        let detail = if catalog.is_superuser(of) {
+            format!(
+                "Only roles with the SUPERUSER attribute may {verb} {object} of roles with the SUPERUSER attribute."
+            )
+        } else if catalog.acts_as(role, of) || catalog.acts_as(role, builtin::PG_SIGNAL_BACKEND) {
+            return Ok(());
+        } else {
+            format!(
+                "Only roles with privileges of the role whose {being} or with privileges of the \"pg_signal_backend\" role may {this}."
+            )
+        };
+        let message = format!("permission denied to {what}");
+        Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).detail(detail))
     }
 
     /// The sessions that keep this one from a lock: holders of it, and those before it in its queue.

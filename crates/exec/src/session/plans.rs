@@ -363,6 +363,7 @@ mod tests {
         let settings = |n: usize| PlanSettings {
             texts: [n.to_string(), String::new(), String::new(), String::new()],
             paths: [true; 4],
+            join_collapse_limit: 8,
         };
         assert_eq!(plans.settings_number(settings(7)), 0);
         plans.insert(key(1), "select", known("select"));

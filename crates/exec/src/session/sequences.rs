@@ -332,11 +332,10 @@ impl SessionHost<'_> {
     ) -> Result<T, EvalStop> {
         self.sequence(sequence)?;
         self.lock_sequence(sequence)?;
-        let session: &Session = self.session;
-        if session.published.borrow().version() == session.engine.catalog_version() {
+        let newer = self.session.catalog_now();
+        if newer.version() == self.catalog.version() {
             return then(self);
         }
-        let newer = session.catalog_now();
         then(&SessionHost {
             session: self.session,
             catalog: &newer,

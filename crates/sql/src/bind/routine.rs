@@ -38,7 +38,7 @@ pub(super) struct Resolved {
 
 impl Resolved {
     /// A row as a value of the row type.
-    pub fn as_value(self) -> Resolved {
+    pub fn into_value(self) -> Resolved {
         match self.row_of.and_then(made::composite_oid) {
             Some(ty) => Resolved {
                 ty,
@@ -329,7 +329,7 @@ impl Binder<'_> {
                 return Err(invalid(message).position(arg.pos + 1));
             }
             if arg.mode.is_input() || procedural {
-                resolved = resolved.as_value();
+                resolved = resolved.into_value();
             }
             if resolved.row_of.is_some() {
                 return Err(Error::unsupported("an OUT argument of a table's row type")

@@ -68,7 +68,7 @@ impl Binder<'_> {
         let mut types = Vec::new();
         let mut uses = Vec::new();
         for arg in args {
-            let resolved = self.routine_type(&arg.ty, &mut uses)?.as_value();
+            let resolved = self.routine_type(&arg.ty, &mut uses)?.into_value();
             // A procedure may be named with its OUT arguments too.
             if arg.mode.is_input() {
                 types.push(resolved.ty);

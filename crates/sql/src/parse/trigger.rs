@@ -93,7 +93,7 @@ impl Parser<'_> {
             constraint,
         };
         Ok(Statement::Trigger(Box::new(TriggerStatement::Create(
-            create,
+            Box::new(create),
         ))))
     }
 

@@ -416,7 +416,7 @@ mod tests {
         let n = 8;
         let all: Set = (1 << n) - 1;
         let clique: Vec<Set> = (0..n).map(|at| all & !(1 << at)).collect();
-        let expected = (3usize.pow(n as u32) - (1 << (n + 1)) + 1) / 2;
+        let expected = (3usize.pow(n as u32) - (1 << (n + 1))).div_ceil(2);
         assert_eq!(pairs(&clique, all).map(|p| p.len()), Some(expected));
     }
 

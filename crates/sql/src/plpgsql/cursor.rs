@@ -154,7 +154,7 @@ impl Body<'_> {
             if !self.word("into") {
                 return Err(self.unexpected());
             }
-            fetch.into = Some(self.into_targets()?);
+            fetch.into = Some(self.destination()?);
             if fetch.many {
                 let message = "FETCH statement cannot return multiple rows";
                 return Err(

@@ -170,7 +170,7 @@ impl Body<'_> {
             let message = "loop variable of loop over rows must be a record variable or list of scalar variables";
             return Err(self.error(message, pos));
         }
-        let into = self.into_targets()?;
+        let into = self.destination()?;
         if !self.is("in") {
             return Err(self.unexpected());
         }

@@ -441,11 +441,8 @@ impl<'a> Body<'a> {
     pub fn dotted(&self) -> Vec<&str> {
         let mut parts = Vec::new();
         let mut ahead = 0;
-        loop {
-            match self.kind_at(ahead) {
-                Kind::Quoted(name) | Kind::Word(name) => parts.push(name.as_str()),
-                _ => break,
-            }
+        while let Kind::Quoted(name) | Kind::Word(name) = self.kind_at(ahead) {
+            parts.push(name.as_str());
             if *self.kind_at(ahead + 1) != Kind::Punct('.') {
                 break;
             }

@@ -639,7 +639,7 @@ impl Body<'_> {
                 }
                 self.advance();
                 strict = self.word("strict");
-                into = Some(self.into_targets()?);
+                into = Some(self.destination()?);
             } else if self.is("using") {
                 if !using.is_empty() {
                     return Err(self.unexpected());
@@ -667,7 +667,7 @@ impl Body<'_> {
     }
 
     /// One record, or a list of places for values.
-    pub(super) fn into_targets(&mut self) -> Result<Destination> {
+    pub(super) fn destination(&mut self) -> Result<Destination> {
         let pos = self.pos();
         let first = self.target()?;
         if self.is_row(first.slot) && first.field.is_none() && first.parts.is_empty() {
@@ -736,7 +736,7 @@ impl Body<'_> {
                         let from = self.pos();
                         self.advance();
                         let strict = self.word("strict");
-                        let targets = self.into_targets()?;
+                        let targets = self.destination()?;
                         into = Some((targets, strict, from, self.last_end()));
                         last = Kind::End;
                         continue;

@@ -109,6 +109,17 @@ fn same_shape(a: &Option<bind::RowShape>, b: &Option<bind::RowShape>) -> bool {
     }
 }
 
+/// A statement that is no query where its rows are wanted.
+fn gives_no_rows(text: &str) -> Error {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let word = match word.to_uppercase() {
+        select if select == "SELECT" => "SELECT INTO".to_owned(),
+        other => other,
+    };
+    let message = format!("{word} query does not return tuples");
+    Error::new(state::SYNTAX_ERROR, message)
+}
+
 impl Session {
     pub(super) fn now(&self, m: &mut Machine) -> Now {
         if let Some(now) = &m.now {
@@ -171,7 +182,7 @@ impl Session {
                         self.tell(notice)?;
                     }
                     let BoundStatement::Query(query) = statement else {
-                        return Err(Error::internal("a command where a query is wanted"));
+                        return Err(gives_no_rows(&source.text));
                     };
                     PlValue::Query(query)
                 }

@@ -37,6 +37,8 @@ use crate::trigger::TriggerCall;
 use kept::Kept;
 use loops::Loop;
 
+type Casts = HashMap<(SqlType, SqlType, Option<Oid>), Option<Rc<Expr>>>;
+
 /// A body that was read, with what was bound of it.
 pub(super) struct Compiled {
     /// None: DO.
@@ -46,8 +48,8 @@ pub(super) struct Compiled {
     code: Code,
     /// By the text's number.
     kept: Vec<RefCell<Option<Rc<Kept>>>>,
-    /// How values become others' types.
-    casts: RefCell<HashMap<(SqlType, SqlType, Option<Oid>), Option<Rc<Expr>>>>,
+    /// How values become others' types: from, to, and the domain.
+    casts: RefCell<Casts>,
 }
 
 /// What a body was read for.

@@ -195,7 +195,7 @@ impl Session {
                 let done = self.run_dynamic(m, dynamic, most).await?;
                 let (count, had) = (done.count, into.is_some());
                 if let Some(into) = into {
-                    self.into_places(m, into, *strict, &done, None).await?;
+                    self.put_in_places(m, into, *strict, &done, None).await?;
                 }
                 m.row_count = match had && done.select {
                     true => count.min(1),
@@ -421,7 +421,7 @@ impl Session {
             let message = "INTO used with a command that cannot return data";
             return Err(Error::new(state::SYNTAX_ERROR, message));
         }
-        self.into_places(m, into, strict, &done, Some(id)).await?;
+        self.put_in_places(m, into, strict, &done, Some(id)).await?;
         m.row_count = match done.select {
             true => done.count.min(1),
             false => done.count,
@@ -448,7 +448,7 @@ impl Session {
         Ok(())
     }
 
-    async fn into_places(
+    async fn put_in_places(
         &self,
         m: &mut Machine,
         into: &Destination,
@@ -521,7 +521,7 @@ impl Session {
                     let oid = m.compiled.def.as_ref().map_or(0, |def| def.oid.0);
                     (Datum::Oid(oid), SqlType::OID)
                 }
-                _ => (Datum::text(&self.context_now()), SqlType::TEXT),
+                _ => (Datum::text(self.context_now()), SqlType::TEXT),
             });
         }
         let Some(error) = m.errors.last() else {
@@ -543,7 +543,7 @@ impl Session {
             Diagnostic::DatatypeName => text(fields.data_type.as_deref()),
             Diagnostic::TableName => text(fields.table.as_deref()),
             Diagnostic::SchemaName => text(fields.schema.as_deref()),
-            _ => (Datum::text(&self.context_now()), SqlType::TEXT),
+            _ => (Datum::text(self.context_now()), SqlType::TEXT),
         })
     }
 

@@ -103,6 +103,8 @@ fn work(bench: &mut Workbench, sql: &str) -> String {
         Work::CheckForeignKey { .. } => "fk",
         Work::CheckPointsElsewhere { .. } => "points elsewhere",
         Work::Fill { .. } => "fill",
+        Work::Refresh(_) => "refresh",
+        Work::RefreshInPlace(_) => "refresh in place",
     };
     outcomes
         .iter()

@@ -5,7 +5,7 @@ use crate::catalog::{Deferral, Enabled};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TriggerStatement {
-    Create(CreateTrigger),
+    Create(Box<CreateTrigger>),
     Change(ChangeTrigger),
 }
 
