@@ -491,7 +491,7 @@ impl Binder<'_> {
             }),
             None => {
                 let message = format!("record \"{}\" has no field \"{field}\"", found.name);
-                Err(Error::new(state::UNDEFINED_COLUMN, message).position(pos + 1))
+                Err(Error::new(state::UNDEFINED_COLUMN, message))
             }
         })
     }

@@ -397,7 +397,7 @@ pub(super) fn within_text(mut e: Error, source: &Source) -> Error {
     let line = match (&source.whole, source.kind) {
         (Some(whole), _) => format!("PL/pgSQL assignment \"{whole}\""),
         (_, SourceKind::Expression | SourceKind::Assignment) => {
-            format!("SQL expression \"{}\"", source.text)
+            format!("PL/pgSQL expression \"{}\"", source.text)
         }
         (_, SourceKind::Statement) => format!("SQL statement \"{}\"", source.text),
     };

@@ -29,7 +29,6 @@ impl Session {
         let mut message = None;
         if let Some(condition) = &raise.condition {
             code = Some(state_of(condition)?);
-            message = Some(condition.clone());
         }
         if let Some(format) = &raise.message {
             message = Some(self.formatted(m, format, &raise.params).await?);
@@ -96,7 +95,7 @@ impl Session {
         let fields = error.fields_mut();
         fields.severity = severity;
         fields.code = code.unwrap_or(usual);
-        match message {
+        match message.or_else(|| raise.condition.clone()) {
             Some(message) => fields.message = message,
             None if fields.message.is_empty() => {
                 fields.message = fields.code.as_str().to_owned();
