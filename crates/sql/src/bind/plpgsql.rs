@@ -470,7 +470,7 @@ impl Binder<'_> {
     }
 
     /// A variable, or a field of one; none where no variable is named so.
-    pub(super) fn variable(&self, parts: &[String], pos: Pos) -> Option<Result<Expr>> {
+    pub(super) fn variable(&self, parts: &[String]) -> Option<Result<Expr>> {
         let variables = self.variables()?;
         let (found, used) = variables.find(parts)?;
         let Some(field) = parts.get(used) else {

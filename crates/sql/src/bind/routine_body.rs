@@ -183,7 +183,7 @@ impl Binder<'_> {
     pub(super) fn body_param(&self, n: u32, pos: Pos) -> Option<Result<Expr>> {
         let arguments = self.arguments.as_ref()?;
         if arguments.variables.is_some() {
-            let found = self.variable(&[format!("${n}")], pos);
+            let found = self.variable(&[format!("${n}")]);
             return Some(found.unwrap_or_else(|| {
                 let message = format!("there is no parameter ${n}");
                 Err(Error::new(state::UNDEFINED_PARAMETER, message).position(pos + 1))

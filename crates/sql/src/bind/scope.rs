@@ -203,14 +203,14 @@ impl Binder<'_> {
     pub(super) fn column(&mut self, parts: &[String], pos: Pos, scope: &Scope<'_>) -> Result<Expr> {
         let conflict = self.conflict();
         if conflict == Some(Conflict::UseVariable)
-            && let Some(Ok(found)) = self.variable(parts, pos)
+            && let Some(Ok(found)) = self.variable(parts)
         {
             return Ok(found);
         }
         match self.column_in(parts, pos, scope) {
             Err(e) if matches!(e.code(), state::UNDEFINED_COLUMN | state::UNDEFINED_TABLE) => {
                 let found = match conflict {
-                    Some(_) => self.variable(parts, pos),
+                    Some(_) => self.variable(parts),
                     None => self.argument(parts).map(Ok),
                 };
                 found
@@ -219,7 +219,7 @@ impl Binder<'_> {
             }
             Ok(_)
                 if conflict == Some(Conflict::Error)
-                    && matches!(self.variable(parts, pos), Some(Ok(_))) =>
+                    && matches!(self.variable(parts), Some(Ok(_))) =>
             {
                 Err(ambiguous_variable(parts, pos))
             }
