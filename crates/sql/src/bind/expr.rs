@@ -24,7 +24,11 @@ impl Binder<'_> {
     }
 
     /// What a row is made of, `t.*` and `(value).*` spread out.
-    fn row_items(&mut self, list: &[ast::Expr], scope: &Scope<'_>) -> Result<Vec<(Expr, Pos)>> {
+    pub(super) fn row_items(
+        &mut self,
+        list: &[ast::Expr],
+        scope: &Scope<'_>,
+    ) -> Result<Vec<(Expr, Pos)>> {
         let mut items = Vec::with_capacity(list.len());
         for item in list {
             match &item.node {
@@ -66,7 +70,6 @@ impl Binder<'_> {
             Node::Param(n) => self.param(*n, pos),
             Node::Column(parts) => self.column(parts, pos, scope),
             Node::Star(table) if !table.is_empty() => self.row_of_table(table, pos, scope),
-            Node::Star(parts) if !parts.is_empty() => self.named_row(parts, pos, scope),
             Node::Star(_) => Err(Error::new(
                 state::SYNTAX_ERROR,
                 "row expansion via \"*\" is not supported here",

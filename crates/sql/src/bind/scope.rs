@@ -303,23 +303,6 @@ impl Binder<'_> {
         self.whole_row(found, pos)
     }
 
-    /// `t.*` as a value.
-    pub(super) fn named_row(
-        &mut self,
-        parts: &[String],
-        pos: Pos,
-        scope: &Scope<'_>,
-    ) -> Result<Expr> {
-        let (schema, table) = match parts {
-            [schema, table] => (Some(schema), table),
-            [.., table] => (None, table),
-            [] => return Err(Error::internal("a row of no table")),
-        };
-        let found = self.named_table(schema, table, pos, scope)?;
-        self.seen.extend(found.rel.map(|rel| (rel, 0, pos)));
-        self.whole_row(found, pos)
-    }
-
     fn whole_row(&mut self, table: &NamedTable, pos: Pos) -> Result<Expr> {
         if let ([column], true) = (&table.columns[..], table.function) {
             return Ok(column.expr.clone());

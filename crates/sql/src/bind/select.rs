@@ -261,18 +261,21 @@ impl Binder<'_> {
         rows: &[Vec<ast::Expr>],
         scope: &Scope<'_>,
     ) -> Result<(Vec<Vec<Expr>>, Vec<Target>)> {
-        let width = rows[0].len();
-        let mut columns: Vec<Vec<(Expr, Pos)>> = vec![Vec::with_capacity(rows.len()); width];
+        let mut columns: Option<Vec<Vec<(Expr, Pos)>>> = None;
         for row in rows {
-            if row.len() != width {
+            let items = self.in_clause(Clause::Values, |b| b.row_items(row, scope))?;
+            let columns =
+                columns.get_or_insert_with(|| vec![Vec::with_capacity(rows.len()); items.len()]);
+            if items.len() != columns.len() {
                 let message = "VALUES lists must all be the same length";
                 return Err(Error::new(state::SYNTAX_ERROR, message).position(row[0].pos + 1));
             }
-            for (column, ast) in columns.iter_mut().zip(row) {
-                let expr = self.in_clause(Clause::Values, |b| b.expr(ast, scope))?;
-                column.push((expr, ast.pos));
+            for (column, item) in columns.iter_mut().zip(items) {
+                column.push(item);
             }
         }
+        let columns = columns.unwrap_or_default();
+        let width = columns.len();
         let mut bound = vec![Vec::with_capacity(width); rows.len()];
         let mut targets = Vec::with_capacity(width);
         for (i, column) in columns.into_iter().enumerate() {
