@@ -333,7 +333,8 @@ impl SessionHost<'_> {
         self.sequence(sequence)?;
         self.lock_sequence(sequence)?;
         let newer = self.session.catalog_now();
-        if newer.version() == self.catalog.version() {
+        // A definition under way knows a sequence that it makes itself.
+        if newer.version() == self.catalog.version() || newer.sequence(sequence).is_none() {
             return then(self);
         }
         then(&SessionHost {

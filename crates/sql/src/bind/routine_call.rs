@@ -323,9 +323,11 @@ impl Binder<'_> {
                 ..
             }) if routine.def.kind == RoutineKind::Procedure => {
                 let of_query = |arg: &Expr| arg.any(&mut |e| matches!(e, Expr::Subquery(_)));
-                if routine.args.iter().any(of_query) {
+                if let Some(at) = routine.args.iter().position(of_query) {
                     let message = "cannot use subquery in CALL argument";
-                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                    let pos = call.args.get(at).map_or(pos, |arg| arg.pos);
+                    let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
+                    return Err(error.position(pos + 1));
                 }
                 Ok(*routine)
             }
