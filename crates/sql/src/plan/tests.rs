@@ -158,7 +158,11 @@ fn tpch_begins_with_what_is_small() {
          WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
            AND o_orderdate < '1995-03-15' AND l_shipdate > '1995-03-15'",
     );
-    assert_eq!(q3, "hash(lineitem, hash(orders, customer))");
+    // How the large table comes to them depends on what a probe is thought to cost.
+    assert!(
+        q3.contains("hash(orders, customer)") && !q3.contains("hash(customer, lineitem"),
+        "{q3}"
+    );
 }
 
 #[test]
