@@ -137,16 +137,34 @@ impl Writer<'_> {
             } => arg,
             other => other,
         };
-        let Expr::Row(fields, Some(_)) = row else {
+        let Expr::Row(fields, named) = row else {
             return None;
         };
         let Some(Expr::Var(first)) = fields.first() else {
             return None;
         };
         let entry = self.named_entry(first.rel)?;
+        if named.is_none() && !entry.is_row {
+            return None;
+        }
         let is = |(field, column): (&Expr, &i16)| matches!(field, Expr::Var(var) if var.rel == first.rel && var.column == *column);
         let all = fields.len() == entry.live.len() && fields.iter().zip(&entry.live).all(is);
         all.then(|| entry.name.clone())
+    }
+
+    /// After an expression where a star would be read as the columns: what keeps a whole row one value.
+    pub(super) fn not_spread(&mut self, expr: &Expr) {
+        if self.whole_row(expr).is_none() {
+            return;
+        }
+        self.push("::");
+        match expr.type_oid() {
+            throng_types::oid::RECORD => self.push("record"),
+            _ => {
+                let name = self.type_name(expr.ty());
+                self.push(&name);
+            }
+        }
     }
 
     /// In parentheses where these are not left out for the reader's sake.
@@ -332,10 +350,6 @@ impl Writer<'_> {
                 self.expr(index);
                 self.push("]");
             }
-            Expr::Row(items, _) if let Some(name) = self.condition_row(items) => {
-                self.ident(&name);
-                self.push(".*");
-            }
             Expr::Row(items, _) => match self.whole_row(expr) {
                 Some(table) => {
                     self.ident(&table);
@@ -343,7 +357,13 @@ impl Writer<'_> {
                 }
                 None => {
                     self.push("ROW(");
-                    self.list(items);
+                    for (i, item) in items.iter().enumerate() {
+                        if i > 0 {
+                            self.push(", ");
+                        }
+                        self.expr(item);
+                        self.not_spread(item);
+                    }
                     self.push(")");
                 }
             },

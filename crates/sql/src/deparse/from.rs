@@ -334,28 +334,6 @@ impl Writer<'_> {
         named.cloned().unwrap_or_else(|| "?".to_owned())
     }
 
-    /// The entry of a trigger's condition whose columns all stand in a row, in their order.
-    pub(super) fn condition_row(&self, items: &[Expr]) -> Option<String> {
-        let Some(Expr::Var(first)) = items.first() else {
-            return None;
-        };
-        let (named, _) = self.named(first.rel)?;
-        if !named.is_row {
-            return None;
-        }
-        let live = named.columns.iter().zip(1..);
-        let live = live.filter(|(name, _)| !name.starts_with("........pg.dropped."));
-        let mut items = items.iter();
-        for (_, attnum) in live {
-            let item = items.next()?;
-            let is_next = matches!(item, Expr::Var(v) if v.rel == first.rel && v.column == attnum);
-            if !is_next {
-                return None;
-            }
-        }
-        items.next().is_none().then(|| named.name.clone())
-    }
-
     pub(super) fn var(&mut self, var: &Var) {
         if let Some((join, column)) = self.join_column(&Expr::Var(var.clone())) {
             self.ident(&join);

@@ -304,14 +304,7 @@ impl Writer<'_> {
                 }
                 expr => {
                     self.expr(expr);
-                    if self.whole_row(expr).is_some() {
-                        // Else it would be the columns.
-                        let ty = match expr.type_oid() {
-                            throng_types::oid::RECORD => "record".to_owned(),
-                            _ => self.type_name(expr.ty()),
-                        };
-                        self.push(&format!("::{ty}"));
-                    }
+                    self.not_spread(expr);
                     match self.names_shown {
                         true => None,
                         false => Some("?column?".to_owned()),
@@ -352,6 +345,7 @@ impl Writer<'_> {
                     self.push(",");
                 }
                 self.bare(value);
+                self.not_spread(value);
             }
             self.push(")");
         }
