@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanBuilder, LargeBinaryBuilder, LargeStringBuilder,
-    PrimitiveBuilder,
+    Array, ArrayRef, AsArray, BooleanBuilder, LargeBinaryArray, LargeStringArray,
+    NullBufferBuilder, PrimitiveBuilder,
 };
-use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Field, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     Schema, SchemaRef, UInt32Type,
@@ -102,8 +102,6 @@ fn misplaced(kind: Kind, value: &Datum) -> Error {
 pub struct ColumnBuilder {
     kind: Kind,
     values: Values,
-    /// Bytes of strings and packed values so far.
-    bytes: usize,
 }
 
 enum Values {
@@ -114,13 +112,69 @@ enum Values {
     Float4(PrimitiveBuilder<Float32Type>),
     Float8(PrimitiveBuilder<Float64Type>),
     Oid(PrimitiveBuilder<UInt32Type>),
-    Text(LargeStringBuilder),
+    Text(Strings),
     Packed {
         phys: Phys,
         layout: RowLayout,
-        scratch: Vec<u8>,
-        builder: LargeBinaryBuilder,
+        strings: Strings,
     },
+}
+
+/// Values of varying length, one after another.
+struct Strings {
+    bytes: Vec<u8>,
+    ends: Vec<i64>,
+    nulls: NullBufferBuilder,
+}
+
+impl Default for Strings {
+    fn default() -> Strings {
+        Strings {
+            bytes: Vec::new(),
+            ends: vec![0],
+            nulls: NullBufferBuilder::new(0),
+        }
+    }
+}
+
+impl Strings {
+    /// Ends a value whose bytes were appended.
+    #[inline]
+    fn end(&mut self) {
+        self.ends.push(self.bytes.len() as i64);
+        self.nulls.append_non_null();
+    }
+
+    #[inline]
+    fn push(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.end();
+    }
+
+    fn push_null(&mut self) {
+        self.ends.push(self.bytes.len() as i64);
+        self.nulls.append_null();
+    }
+
+    /// What there is so far, and nothing again; the next are likely to be as many.
+    fn take(&mut self) -> (OffsetBuffer<i64>, Buffer, Option<NullBuffer>) {
+        let mut next = Strings {
+            bytes: Vec::with_capacity(self.bytes.len()),
+            ends: Vec::with_capacity(self.ends.len()),
+            nulls: NullBufferBuilder::new(0),
+        };
+        next.ends.push(0);
+        let Strings {
+            bytes,
+            ends,
+            mut nulls,
+        } = std::mem::replace(self, next);
+        (
+            OffsetBuffer::new(ends.into()),
+            Buffer::from_vec(bytes),
+            nulls.finish(),
+        )
+    }
 }
 
 #[cold]
@@ -145,19 +199,14 @@ impl ColumnBuilder {
             Kind::Float4 => Values::Float4(PrimitiveBuilder::new()),
             Kind::Float8 => Values::Float8(PrimitiveBuilder::new()),
             Kind::Oid => Values::Oid(PrimitiveBuilder::new()),
-            Kind::Text => Values::Text(LargeStringBuilder::new()),
+            Kind::Text => Values::Text(Strings::default()),
             Kind::Packed(phys) => Values::Packed {
                 phys,
                 layout: RowLayout::new(&[phys]),
-                scratch: Vec::new(),
-                builder: LargeBinaryBuilder::new(),
+                strings: Strings::default(),
             },
         };
-        ColumnBuilder {
-            kind,
-            values,
-            bytes: 0,
-        }
+        ColumnBuilder { kind, values }
     }
 
     pub fn of_all(kinds: &[Kind]) -> Vec<ColumnBuilder> {
@@ -166,7 +215,10 @@ impl ColumnBuilder {
 
     /// Bytes of varying values gathered so far.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        match &self.values {
+            Values::Text(strings) | Values::Packed { strings, .. } => strings.bytes.len(),
+            _ => 0,
+        }
     }
 
     pub fn push(&mut self, value: &Datum) -> Result<()> {
@@ -182,23 +234,15 @@ impl ColumnBuilder {
             (Values::Float4(b), Datum::Float4(v)) => b.append_value(*v),
             (Values::Float8(b), Datum::Float8(v)) => b.append_value(*v),
             (Values::Oid(b), Datum::Oid(v)) => b.append_value(*v),
-            (Values::Text(b), Datum::Text(v)) => {
-                self.bytes += v.len();
-                b.append_value(v.as_str());
-            }
+            (Values::Text(b), Datum::Text(v)) => b.push(v.as_bytes()),
             (
                 Values::Packed {
-                    layout,
-                    scratch,
-                    builder,
-                    ..
+                    layout, strings, ..
                 },
                 value,
             ) => {
-                scratch.clear();
-                encode_row(layout, std::slice::from_ref(value), scratch)?;
-                self.bytes += scratch.len();
-                builder.append_value(&scratch[..]);
+                encode_row(layout, std::slice::from_ref(value), &mut strings.bytes)?;
+                strings.end();
             }
             (_, value) => return Err(misplaced(self.kind, value)),
         }
@@ -217,26 +261,21 @@ impl ColumnBuilder {
             Values::Float8(b) => b.append_value(f64::from_le_bytes(word(stored)?)),
             Values::Oid(b) => b.append_value(u32::from_le_bytes(word(stored)?)),
             Values::Text(b) => {
-                self.bytes += stored.len();
-                b.append_value(std::str::from_utf8(stored).map_err(|_| damaged())?);
+                // Letters below 128 need no closer look.
+                if !stored.is_ascii() {
+                    std::str::from_utf8(stored).map_err(|_| damaged())?;
+                }
+                b.push(stored);
             }
-            Values::Packed {
-                phys,
-                scratch,
-                builder,
-                ..
-            } => {
-                scratch.clear();
-                encode_stored(*phys, stored, scratch);
-                self.bytes += scratch.len();
-                builder.append_value(&scratch[..]);
+            Values::Packed { phys, strings, .. } => {
+                encode_stored(*phys, stored, &mut strings.bytes);
+                strings.end();
             }
         }
         Ok(())
     }
 
     pub fn finish(&mut self) -> ArrayRef {
-        self.bytes = 0;
         match &mut self.values {
             Values::Bool(b) => Arc::new(b.finish()),
             Values::Int2(b) => Arc::new(b.finish()),
@@ -245,8 +284,14 @@ impl ColumnBuilder {
             Values::Float4(b) => Arc::new(b.finish()),
             Values::Float8(b) => Arc::new(b.finish()),
             Values::Oid(b) => Arc::new(b.finish()),
-            Values::Text(b) => Arc::new(b.finish()),
-            Values::Packed { builder, .. } => Arc::new(builder.finish()),
+            Values::Text(b) => {
+                let (ends, bytes, nulls) = b.take();
+                Arc::new(LargeStringArray::new(ends, bytes, nulls))
+            }
+            Values::Packed { strings, .. } => {
+                let (ends, bytes, nulls) = strings.take();
+                Arc::new(LargeBinaryArray::new(ends, bytes, nulls))
+            }
         }
     }
 }
@@ -262,8 +307,7 @@ impl Values {
             Values::Float4(b) => b.append_null(),
             Values::Float8(b) => b.append_null(),
             Values::Oid(b) => b.append_null(),
-            Values::Text(b) => b.append_null(),
-            Values::Packed { builder, .. } => builder.append_null(),
+            Values::Text(b) | Values::Packed { strings: b, .. } => b.push_null(),
         }
     }
 }
@@ -280,20 +324,20 @@ pub fn decimals(column: &dyn Array) -> Option<Vec<Decimal>> {
 
 /// The column of these numerics.
 pub fn of_decimals(values: impl Iterator<Item = Decimal>, nulls: Option<&NullBuffer>) -> ArrayRef {
-    let mut builder = LargeBinaryBuilder::new();
-    let (mut stored, mut packed) = (Vec::new(), Vec::new());
+    let mut strings = Strings::default();
+    let mut stored = Vec::new();
     for (row, value) in values.enumerate() {
         if nulls.is_some_and(|nulls| nulls.is_null(row)) {
-            builder.append_null();
+            strings.push_null();
             continue;
         }
         stored.clear();
-        packed.clear();
         value.write_stored(&mut stored);
-        encode_stored(Phys::Numeric, &stored, &mut packed);
-        builder.append_value(&packed[..]);
+        encode_stored(Phys::Numeric, &stored, &mut strings.bytes);
+        strings.end();
     }
-    Arc::new(builder.finish())
+    let (ends, bytes, nulls) = strings.take();
+    Arc::new(LargeBinaryArray::new(ends, bytes, nulls))
 }
 
 #[inline]

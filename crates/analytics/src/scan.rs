@@ -112,16 +112,36 @@ impl Columns {
             .collect()
     }
 
-    /// Takes a row in.
+    /// Takes in the rows of some pages, all or those that are marked; how many they are.
     async fn take(
         &mut self,
         table: &Table,
-        tid: Tid,
-        bytes: &[u8],
+        pages: &[TupleBatch],
+        marks: Option<&[bool]>,
         values: &mut Vec<Datum>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
+        let (mut first, mut taken) = (0, 0);
+        for page in pages {
+            let marks = marks.map(|marks| &marks[first..][..page.len()]);
+            first += page.len();
+            for (row, (tid, bytes)) in page.iter().enumerate() {
+                if marks.is_some_and(|marks| !marks[row]) {
+                    continue;
+                }
+                if !self.take_at_once(table, tid, bytes)? {
+                    self.take_slowly(table, tid, bytes, values).await?;
+                }
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Takes in a row that has all its values in itself; else the answer is false.
+    #[inline]
+    fn take_at_once(&mut self, table: &Table, tid: Tid, bytes: &[u8]) -> Result<bool> {
         if RowLayout::has_external(bytes) || table.fills_in(bytes)? {
-            return self.take_slowly(table, tid, bytes, values).await;
+            return Ok(false);
         }
         let Columns {
             numbers,
@@ -141,7 +161,7 @@ impl Columns {
                 push_system(*number, builder, table, tid)?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// A row of which a value lies elsewhere.
@@ -367,14 +387,13 @@ impl Part {
     /// Takes in the rows of some pages for which the condition holds.
     async fn take(&mut self, pages: &[TupleBatch]) -> Result<()> {
         let kept = self.kept(pages).await?;
-        let rows = pages.iter().flat_map(TupleBatch::iter).enumerate();
-        let wanted = |row: &usize| kept.as_ref().is_none_or(|kept| kept[*row]);
-        for (_, (tid, bytes)) in rows.filter(|(row, _)| wanted(row)) {
-            self.columns
-                .take(&self.table, tid, bytes, &mut self.values)
-                .await?;
-            self.rows += 1;
-        }
+        let Part {
+            table,
+            columns,
+            values,
+            ..
+        } = self;
+        self.rows += columns.take(table, pages, kept.as_deref(), values).await?;
         Ok(())
     }
 
@@ -382,13 +401,9 @@ impl Part {
     async fn kept(&mut self, pages: &[TupleBatch]) -> Result<Option<Vec<bool>>> {
         let mut kept: Option<Vec<bool>> = None;
         if let Some((filter, columns)) = &mut self.filter {
-            let mut rows = 0;
-            for (tid, bytes) in pages.iter().flat_map(TupleBatch::iter) {
-                columns
-                    .take(&self.table, tid, bytes, &mut self.values)
-                    .await?;
-                rows += 1;
-            }
+            let rows = columns
+                .take(&self.table, pages, None, &mut self.values)
+                .await?;
             let batch = assemble(&filter.schema, columns.finish(), rows)?;
             let holds = self
                 .job
@@ -398,16 +413,11 @@ impl Part {
         for sieving in self.sieves.iter_mut().filter(|s| s.is_worth_it()) {
             let total = pages.iter().map(TupleBatch::len).sum();
             let marks = kept.get_or_insert_with(|| vec![true; total]);
-            let mut rows = Vec::with_capacity(total);
-            for (row, (tid, bytes)) in pages.iter().flat_map(TupleBatch::iter).enumerate() {
-                if marks[row] {
-                    let columns = &mut sieving.columns;
-                    columns
-                        .take(&self.table, tid, bytes, &mut self.values)
-                        .await?;
-                    rows.push(row);
-                }
-            }
+            let rows: Vec<usize> = (0..total).filter(|row| marks[*row]).collect();
+            sieving
+                .columns
+                .take(&self.table, pages, Some(marks.as_slice()), &mut self.values)
+                .await?;
             if let [keys] = &sieving.columns.finish()[..] {
                 sieving.sieve.pass(sieving.kind, keys, &rows, marks);
             }

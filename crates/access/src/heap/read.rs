@@ -9,7 +9,7 @@ use super::tuple::{TUPLE_HEADER, TupleHeader};
 use super::{Heap, Liveness};
 use crate::{TxContext, Visibility, XidStatus};
 
-/// Rows copied out of pages: their bytes one after another in one arena.
+/// Rows copied out of pages, in one arena: their bytes one after another, or the pages that are full of them whole.
 #[derive(Default)]
 pub struct TupleBatch {
     arena: Vec<u8>,
@@ -48,7 +48,7 @@ impl TupleBatch {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
-    /// Bytes of all its rows.
+    /// Bytes that its rows keep.
     pub fn bytes(&self) -> usize {
         self.arena.len()
     }
@@ -77,15 +77,23 @@ impl TupleBatch {
             rows.sort_unstable_by_key(|row| row.tid.slot);
         }
     }
-    fn push(&mut self, tid: Tid, root: u16, bytes: &[u8]) {
-        let start = self.arena.len() as u32;
-        self.arena.extend_from_slice(bytes);
-        self.rows.push(RowAt {
-            tid,
-            root,
-            start,
-            len: bytes.len() as u16,
-        });
+    /// Copies the rows from the `first` on, whose places are yet those on their page: one by one, or with the page around them
+    /// where they are most of it.
+    fn copy(&mut self, first: usize, page: &[u8; PAGE_SIZE]) {
+        let TupleBatch { arena, rows } = self;
+        let rows = rows.get_mut(first..).unwrap_or_default();
+        let bytes: usize = rows.iter().map(|row| usize::from(row.len)).sum();
+        if 2 * bytes > PAGE_SIZE {
+            let base = arena.len() as u32;
+            arena.extend_from_slice(page);
+            rows.iter_mut().for_each(|row| row.start += base);
+            return;
+        }
+        for row in rows {
+            let start = row.start as usize;
+            row.start = arena.len() as u32;
+            arena.extend_from_slice(&page[start..][..row.len.into()]);
+        }
     }
 }
 
@@ -277,21 +285,21 @@ fn scan(
     }
     let first = batch.len();
     for root in 1..=page::slot_count(page) {
-        let chain = Chain::new(page, Tid::new(block, root));
-        for Version {
-            slot,
-            at,
-            len,
-            header,
-        } in chain
-        {
-            if vis.visible(&header) {
-                let row = page.get(at + TUPLE_HEADER..at + len).unwrap_or_default();
-                batch.push(Tid::new(block, slot), root, row);
-                break;
-            }
-        }
+        let mut chain = Chain::new(page, Tid::new(block, root));
+        let Some(seen) = chain.find(|version| vis.visible(&version.header)) else {
+            continue;
+        };
+        let start = seen.at + TUPLE_HEADER;
+        // A row that is not whole on its page is damaged, and is found to be when it is read.
+        let row = page.get(start..seen.at + seen.len).unwrap_or_default();
+        batch.rows.push(RowAt {
+            tid: Tid::new(block, seen.slot),
+            root,
+            start: start.min(PAGE_SIZE) as u32,
+            len: row.len() as u16,
+        });
     }
+    batch.copy(first, page);
     batch.in_place_order(first);
 }
 

@@ -149,6 +149,8 @@ impl Phys {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowLayout {
     columns: Box<[Phys]>,
+    /// Bytes of each column's values; none for the varying ones.
+    widths: Box<[Option<u8>]>,
     /// Where each column starts if nothing before it is NULL or varying.
     fixed_offsets: Box<[Option<u32>]>,
 }
@@ -175,6 +177,7 @@ impl RowLayout {
             .collect();
         RowLayout {
             columns: columns.into(),
+            widths: columns.iter().map(|c| c.width().map(|w| w as u8)).collect(),
             fixed_offsets,
         }
     }
@@ -218,6 +221,7 @@ impl RowLayout {
     }
 
     /// Calls `f` with where each of `columns` (places in the layout, ascending) lies: its place in `columns` and its bytes.
+    #[inline]
     pub fn stored<'a>(
         &self,
         row: &'a [u8],
@@ -236,9 +240,12 @@ impl RowLayout {
             {
                 at = fixed as usize;
             } else {
-                for i in next..column {
+                for (i, width) in (next..).zip(&self.widths[next..column]) {
                     if !row.is_null(i) {
-                        at = skip_value(row.bytes, at, self.columns[i])?;
+                        at = match width {
+                            Some(width) => at + usize::from(*width),
+                            None => varying_range(row.bytes, at)?.1,
+                        };
                     }
                 }
             }
@@ -247,8 +254,11 @@ impl RowLayout {
                 f(nth, Stored::Null)?;
                 continue;
             }
-            let (range, end) = match self.columns[column].width() {
-                Some(width) => (Some(at..at + width), at + width),
+            let (range, end) = match self.widths[column] {
+                Some(width) => {
+                    let end = at + usize::from(width);
+                    (Some(at..end), end)
+                }
                 None => varying_range(row.bytes, at)?,
             };
             f(
@@ -407,6 +417,7 @@ pub enum Stored<'a> {
 }
 
 /// Appends the row of one column that holds a value of these bytes, as [`encode_row`] writes it.
+#[inline]
 pub fn encode_stored(phys: Phys, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&1u16.to_le_bytes());
     if phys.width().is_none() {
