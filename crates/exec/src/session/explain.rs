@@ -727,6 +727,9 @@ impl Client for Discard {
     fn empty_query(&mut self) {}
     fn portal_suspended(&mut self) {}
     fn notice(&mut self, _: &throng_types::Error) {}
+    fn hears_at_once(&self) -> bool {
+        false
+    }
     fn parameter_status(&mut self, _: &str, _: &str) {}
     fn notification(&mut self, _: i32, _: &crate::notify::Notification) {}
     fn copy_in_start(&mut self, _: Format, _: usize) {}
