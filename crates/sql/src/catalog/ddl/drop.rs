@@ -259,10 +259,15 @@ impl Run<'_> {
 
     /// A foreign key that depends on `on`.
     fn dependent(&self, fk: &ConstraintDef, on: Oid, found: &mut Collector) {
-        let with_its_table = found.gone.contains(&fk.table)
-            || found.named.contains(&fk.table)
-            || found.gone.contains(&fk.oid)
-            || found.named.contains(&fk.oid);
+        let goes = |oid: Oid| found.gone.contains(&oid) || found.named.contains(&oid);
+        let mut with_its_table = false;
+        // A partition's part of a key goes with the key, and with that one's table.
+        let mut own = Some(fk);
+        while let Some(fk) = own.filter(|_| !with_its_table) {
+            with_its_table = goes(fk.table) || goes(fk.oid);
+            let above = fk.lineage.parent.and_then(|p| self.catalog().constraint(p));
+            own = above.map(|above| &**above);
+        }
         if !with_its_table {
             found
                 .dependents
