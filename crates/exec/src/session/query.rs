@@ -275,7 +275,7 @@ impl Session {
     pub(super) async fn lock_tables(&self, locks: &[(Oid, TableLock)]) -> Result<()> {
         let transaction = self.transaction()?;
         let txn = &transaction.txn;
-        let only_reads = transaction.read_only && txn.isolation() == Isolation::Serializable;
+        let only_reads = transaction.read_only.get() && txn.isolation() == Isolation::Serializable;
         if transaction.deferrable && only_reads {
             txn.take_safe_snapshot().await?;
         }
