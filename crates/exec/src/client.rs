@@ -53,6 +53,10 @@ pub trait Client {
     fn portal_suspended(&mut self);
     /// A notice or warning; the level filter (`client_min_messages`) is the session's.
     fn notice(&mut self, notice: &Error);
+    /// Whether a notice goes to the client itself, and not back into the statement or nowhere.
+    fn hears_at_once(&self) -> bool {
+        true
+    }
     /// A reported setting's new value.
     fn parameter_status(&mut self, name: &str, value: &str);
     /// What the session with this number told a channel that this one listens to.

@@ -11,8 +11,8 @@ use throng_types::{Error, Oid, SqlType, Xid};
 use crate::catalog::partition::{PartitionBound, PartitionKey};
 use crate::catalog::{
     CheckOption, ColumnDef, Deferral, FkAction, Generated, Identity, IndexColumn, IndexTerms,
-    Lineage, Materialized, Persistence, Relation, RoutineDef, RoutineKind, TriggerDef, TypeDef,
-    ViewDef,
+    Lineage, Materialized, Persistence, Relation, RoutineDef, RoutineKind, Storage, TriggerDef,
+    TypeDef, ViewDef,
 };
 use crate::expr::{Expr, RoutineCall};
 use crate::func::Volatility;
@@ -629,6 +629,11 @@ pub enum AlterTable {
         value: Option<Expr>,
     },
     DropNotNull(u16),
+    /// None: as the column's type has it.
+    SetStorage {
+        attnum: u16,
+        storage: Option<Storage>,
+    },
     SetType {
         attnum: u16,
         ty: SqlType,

@@ -164,7 +164,36 @@ pub async fn lock_row(
     policy: WaitPolicy,
     turn: &mut RowTurn,
 ) -> Result<RowOutcome<()>> {
-    lock_where(txn, heap, row, mode, policy, turn, |change| change).await
+    // A row that is gone is no other to who only wants to lock it than one that has changed, as in PostgreSQL.
+    late_by(
+        "update",
+        txn,
+        lock_where(txn, heap, row, mode, policy, turn, |change| change).await?,
+    )
+}
+
+/// As [`lock_row`], waiting, for who is about to change or delete the row and is told that it is gone.
+pub async fn lock_row_to_change(
+    txn: &Txn,
+    heap: &Heap,
+    row: RowRef,
+    mode: RowLockMode,
+    turn: &mut RowTurn,
+) -> Result<RowOutcome<()>> {
+    let policy = WaitPolicy::Block;
+    late_by(
+        "delete",
+        txn,
+        lock_where(txn, heap, row, mode, policy, turn, |change| change).await?,
+    )
+}
+
+/// 40001 for a row that is gone of a snapshot that is kept.
+fn late_by(what: &str, txn: &Txn, outcome: RowOutcome<()>) -> Result<RowOutcome<()>> {
+    match outcome {
+        RowOutcome::Deleted if txn.isolation().keeps_snapshot() => Err(too_late(what)),
+        outcome => Ok(outcome),
+    }
 }
 
 /// As [`lock_row`], waiting, for who looks for a key: a row that goes on in another relation is gone from this one.
@@ -180,7 +209,11 @@ pub async fn lock_row_here(
         Change::Moved if !keeps_snapshot => Change::Deleted,
         other => other,
     };
-    lock_where(txn, heap, row, mode, WaitPolicy::Block, turn, gone).await
+    late_by(
+        "update",
+        txn,
+        lock_where(txn, heap, row, mode, WaitPolicy::Block, turn, gone).await?,
+    )
 }
 
 async fn lock_where(
@@ -192,19 +225,14 @@ async fn lock_where(
     turn: &mut RowTurn,
     taken_for: impl Fn(Change<()>) -> Change<()>,
 ) -> Result<RowOutcome<()>> {
-    let outcome = change(txn, heap, row, mode, policy, turn, |tid| {
+    change(txn, heap, row, mode, policy, turn, |tid| {
         // A cursor sees what was there when it was declared, also where a later command of the transaction has changed it.
         Ok(match taken_for(heap.lock(txn, tid, mode)?) {
             Change::Invisible => Change::SelfModified,
             other => other,
         })
     })
-    .await?;
-    match outcome {
-        // A row that is gone is no other to who only wants to lock it than one that has changed, as in PostgreSQL.
-        RowOutcome::Deleted if txn.isolation().keeps_snapshot() => Err(too_late("update")),
-        outcome => Ok(outcome),
-    }
+    .await
 }
 
 async fn change<T>(

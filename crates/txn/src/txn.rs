@@ -19,7 +19,7 @@
 
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
-use throng_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use throng_access::btree::KeyRange;
 use throng_access::{RowLockMode, TxContext, XidStatus};
@@ -106,7 +106,7 @@ pub struct Txn {
     last_cid: AtomicU32,
     /// The one snapshot of REPEATABLE READ and SERIALIZABLE.
     fixed: Mutex<Option<Snapshot>>,
-    read_only: bool,
+    read_only: AtomicBool,
     /// What follows a serializable transaction's reads and writes, from its snapshot on.
     serial: OnceLock<Arc<Member>>,
     progress: Mutex<Progress>,
@@ -126,7 +126,7 @@ impl Txn {
             cid: AtomicU32::new(0),
             last_cid: AtomicU32::new(0),
             fixed: Mutex::new(None),
-            read_only: false,
+            read_only: AtomicBool::new(false),
             serial: OnceLock::new(),
             progress: Mutex::default(),
             over: false,
@@ -292,19 +292,24 @@ impl Txn {
     // Serializable transactions
 
     /// What the transaction said of itself; counts from its first snapshot on.
-    pub fn set_read_only(&mut self, read_only: bool) {
-        self.read_only = read_only;
+    pub fn set_read_only(&self, read_only: bool) {
+        self.read_only.store(read_only, Ordering::Relaxed);
     }
 
     fn begin_serial(&self) -> (Snapshot, Option<Arc<Member>>) {
         let xid = self.top_xid();
         let (top, cid) = (xid.unwrap_or(Xid::NONE), self.cid());
         let serial = &self.core().serial;
-        serial.begin(self.session.pid(), self.read_only, xid, || {
-            let snapshot = Snapshot::take(&self.session, top, cid);
-            let csn = snapshot.csn();
-            (snapshot, csn)
-        })
+        serial.begin(
+            self.session.pid(),
+            self.read_only.load(Ordering::Relaxed),
+            xid,
+            || {
+                let snapshot = Snapshot::take(&self.session, top, cid);
+                let csn = snapshot.csn();
+                (snapshot, csn)
+            },
+        )
     }
 
     /// SERIALIZABLE READ ONLY DEFERRABLE: takes the transaction's snapshot such that nothing can harm it and its reads need not

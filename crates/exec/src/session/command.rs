@@ -332,7 +332,12 @@ impl Session {
             }
             "transaction_read_only" => {
                 if let Some(transaction) = transaction {
-                    return Ok(if transaction.read_only { "on" } else { "off" }.to_owned());
+                    return Ok(if transaction.read_only.get() {
+                        "on"
+                    } else {
+                        "off"
+                    }
+                    .to_owned());
                 }
                 self.settings.borrow().show("default_transaction_read_only")
             }

@@ -119,6 +119,7 @@ impl Session {
                 top.nanos = started.elapsed().as_nanos() as u64;
             }
         }
+        let execution = execution.filter(|_| options.summary);
         let tree = statement(&planned, counters.as_deref());
         let catalog = self.catalog();
         let host = self.host(&catalog);
@@ -127,7 +128,7 @@ impl Session {
         if options.format == ExplainFormat::Json {
             let mut json = String::from("[\n  {\n    \"Plan\": ");
             write_json(&tree, options, 2, &mut json);
-            if options.summary || options.analyze {
+            if options.summary {
                 json.push_str(&format!(
                     ",\n    \"Planning Time\": {:.3}",
                     millis(planning)
@@ -144,7 +145,7 @@ impl Session {
         }
         let mut lines = Vec::new();
         write_text(&tree, options, 0, &mut lines);
-        if options.summary || options.analyze {
+        if options.summary {
             lines.push(format!("Planning Time: {:.3} ms", millis(planning)));
         }
         let mut pairs = triggers.windows(2);
@@ -727,6 +728,9 @@ impl Client for Discard {
     fn empty_query(&mut self) {}
     fn portal_suspended(&mut self) {}
     fn notice(&mut self, _: &throng_types::Error) {}
+    fn hears_at_once(&self) -> bool {
+        false
+    }
     fn parameter_status(&mut self, _: &str, _: &str) {}
     fn notification(&mut self, _: i32, _: &crate::notify::Notification) {}
     fn copy_in_start(&mut self, _: Format, _: usize) {}

@@ -339,7 +339,10 @@ impl SessionHost<'_> {
             return Ok(false.into());
         };
         self.may_signal(Oid(target.info.user_oid), &reason)?;
-        Ok(sys.cancel(target.pid, reason).into())
+        let told = sys.cancel(target.pid, reason);
+        // Who means itself gets no answer any more.
+        self.session.handle.cancel_flag().check()?;
+        Ok(told.into())
     }
 
     /// 42501 where the role may not end what another's session does.

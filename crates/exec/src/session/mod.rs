@@ -26,6 +26,7 @@ mod host;
 mod keys;
 mod latest;
 mod notify;
+mod outlet;
 mod pages;
 mod plans;
 mod plpgsql;

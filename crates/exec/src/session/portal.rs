@@ -700,6 +700,9 @@ macro_rules! pass_on {
         fn notice(&mut self, notice: &Error) {
             self.inner.notice(notice);
         }
+        fn hears_at_once(&self) -> bool {
+            self.inner.hears_at_once()
+        }
         fn parameter_status(&mut self, name: &str, value: &str) {
             self.inner.parameter_status(name, value);
         }

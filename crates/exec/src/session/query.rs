@@ -20,11 +20,12 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
 use super::host::SessionHost;
+use super::outlet::Outlet;
 use super::plans::{self, Knowledge, Known, PlanKey};
 use super::prepared::is_data;
 use super::shape::Shape;
 use super::transaction::Block;
-use crate::client::{Client, Field, Format, HIGH_WATER, RowShape};
+use crate::client::{Client, Field, Format, RowShape};
 use crate::run::build::Execution;
 use crate::run::context::{Env, NodeCounters, too_much_kept};
 use crate::run::hashed::row_bytes;
@@ -274,7 +275,7 @@ impl Session {
     pub(super) async fn lock_tables(&self, locks: &[(Oid, TableLock)]) -> Result<()> {
         let transaction = self.transaction()?;
         let txn = &transaction.txn;
-        let only_reads = transaction.read_only && txn.isolation() == Isolation::Serializable;
+        let only_reads = transaction.read_only.get() && txn.isolation() == Isolation::Serializable;
         if transaction.deferrable && only_reads {
             txn.take_safe_snapshot().await?;
         }
@@ -344,6 +345,18 @@ impl Session {
         limit: u64,
         client: &mut dyn Client,
     ) -> Result<Ran> {
+        let outlet = Outlet::new(client);
+        let ran = self.run_for(run, shape, limit, &outlet);
+        self.telling(&outlet, ran).await
+    }
+
+    async fn run_for<'c>(
+        &self,
+        run: &mut Run,
+        shape: Option<&'c RowShape>,
+        limit: u64,
+        client: &'c Outlet<'c>,
+    ) -> Result<Ran> {
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let env = self.env(&catalog, &host, &run.snapshot, &run.params);
@@ -358,7 +371,7 @@ impl Session {
                 deferred: &self.deferred,
             };
             let rows = write::run(&mut run.execution, &write, &mut returning).await?;
-            self.notices(self.warnings.take(), client);
+            client.with(|client| self.notices(self.warnings.take(), client));
             txn.next_command()?;
             return Ok(Ran {
                 rows,
@@ -384,7 +397,7 @@ impl Session {
                 None => next(&mut run.execution, env, txn, &mut run.row).await?,
             };
             if !self.warnings.borrow().is_empty() {
-                self.notices(self.warnings.take(), client);
+                client.with(|client| self.notices(self.warnings.take(), client));
             }
             if !more {
                 txn.next_command()?;
@@ -397,9 +410,7 @@ impl Session {
                 client.row(&run.row, shape, &env.eval)?;
             }
             given += 1;
-            if client.backlog() > HIGH_WATER {
-                client.flush().await?;
-            }
+            client.drain().await?;
         }
         Ok(Ran {
             rows: given,
@@ -461,7 +472,7 @@ pub(super) struct Ran {
 /// Where RETURNING's rows go.
 pub enum Returning<'a> {
     Client {
-        client: &'a mut dyn Client,
+        client: &'a Outlet<'a>,
         shape: Option<&'a RowShape>,
     },
     /// To the rest of the statement.
@@ -520,9 +531,7 @@ impl Returning<'_> {
                 if let Some(shape) = shape {
                     client.row(row, shape, &env.eval)?;
                 }
-                if client.backlog() > HIGH_WATER {
-                    client.flush().await?;
-                }
+                client.drain().await?;
             }
             Returning::Kept(kept) => {
                 kept.keep(row)?;

@@ -49,7 +49,7 @@ pub(super) struct Transaction {
     pub catalog: RefCell<Option<Arc<Catalog>>>,
     pub changes: RefCell<Vec<Change>>,
     pub savepoints: RefCell<Vec<Savepoint>>,
-    pub read_only: bool,
+    pub read_only: Cell<bool>,
     /// It may wait for a snapshot that nothing can harm, if it is serializable and only reads.
     pub deferrable: bool,
     /// What SHOW transaction_isolation says; READ UNCOMMITTED runs as READ COMMITTED.
@@ -67,6 +67,19 @@ pub(super) struct Savepoint {
     deferred_mark: deferred::Mark,
     catalog: Option<Arc<Catalog>>,
     changes: usize,
+    read_only: bool,
+}
+
+impl Transaction {
+    /// A savepoint ends: what may be written is what it was before it. A serializable transaction that has begun to only read was
+    /// given a snapshot for that, and keeps to it.
+    fn back_to(&self, read_only: bool) {
+        let only_reads = level(self.isolation) == Isolation::Serializable && self.used.get();
+        if self.read_only.get() != read_only && !only_reads {
+            self.read_only.set(read_only);
+            self.txn.set_read_only(read_only);
+        }
+    }
 }
 
 fn level(isolation: SqlIsolation) -> Isolation {
@@ -110,14 +123,14 @@ impl Session {
         let read_only = settings.bool(Id::DefaultTransactionReadOnly);
         let deferrable = settings.bool(Id::DefaultTransactionDeferrable);
         drop(settings);
-        let mut txn = self.handle.begin(level(isolation));
+        let txn = self.handle.begin(level(isolation));
         txn.set_read_only(read_only);
         self.transaction = Some(Transaction {
             txn,
             catalog: RefCell::default(),
             changes: RefCell::default(),
             savepoints: RefCell::default(),
-            read_only,
+            read_only: Cell::new(read_only),
             deferrable,
             isolation,
             began: self.statement_time,
@@ -286,13 +299,20 @@ impl Session {
             transaction.isolation = isolation;
         }
         if let Some(read_only) = modes.read_only {
-            if !read_only && transaction.read_only && transaction.used.get() {
+            let opens = !read_only && transaction.read_only.get();
+            if opens && !transaction.savepoints.get_mut().is_empty() {
+                return Err(Error::new(
+                    state::ACTIVE_SQL_TRANSACTION,
+                    "cannot set transaction read-write mode inside a read-only transaction",
+                ));
+            }
+            if opens && transaction.used.get() {
                 return Err(Error::new(
                     state::ACTIVE_SQL_TRANSACTION,
                     "transaction read-write mode must be set before any query",
                 ));
             }
-            transaction.read_only = read_only;
+            transaction.read_only.set(read_only);
             transaction.txn.set_read_only(read_only);
         }
         if let Some(deferrable) = modes.deferrable {
@@ -353,7 +373,7 @@ impl Session {
         match &self.transaction {
             Some(transaction) => TransactionModes {
                 isolation: Some(transaction.isolation),
-                read_only: Some(transaction.read_only),
+                read_only: Some(transaction.read_only.get()),
                 deferrable: Some(transaction.deferrable),
             },
             None => self.failed_modes,
@@ -385,6 +405,7 @@ impl Session {
             deferred_mark,
             catalog,
             changes,
+            read_only: transaction.read_only.get(),
         });
         Ok(())
     }
@@ -418,7 +439,12 @@ impl Session {
     pub(super) fn release_savepoints(&self, at: usize) -> Result<()> {
         let transaction = self.transaction()?;
         transaction.txn.release(at);
-        transaction.savepoints.borrow_mut().truncate(at);
+        let mut savepoints = transaction.savepoints.borrow_mut();
+        if let Some(savepoint) = savepoints.get(at) {
+            transaction.back_to(savepoint.read_only);
+        }
+        savepoints.truncate(at);
+        drop(savepoints);
         self.portals.borrow_mut().released(at);
         self.deferred.release(at);
         Ok(())
@@ -451,6 +477,7 @@ impl Session {
         let mut savepoints = transaction.savepoints.borrow_mut();
         savepoints.truncate(at + 1);
         let savepoint = &savepoints[at];
+        transaction.back_to(savepoint.read_only);
         *transaction.catalog.borrow_mut() = savepoint.catalog.clone();
         transaction.changes.borrow_mut().truncate(savepoint.changes);
         let (roles_mark, outbox_mark) = (savepoint.roles_mark, savepoint.outbox_mark);
@@ -518,7 +545,7 @@ impl Session {
 
     /// Refuses a write in a read-only transaction.
     pub(super) fn must_be_writable(&self, what: &str) -> Result<()> {
-        if self.transaction.as_ref().is_some_and(|t| t.read_only) {
+        if self.transaction.as_ref().is_some_and(|t| t.read_only.get()) {
             return Err(Error::new(
                 state::READ_ONLY_SQL_TRANSACTION,
                 format!("cannot execute {what} in a read-only transaction"),

@@ -241,7 +241,8 @@ impl Deferred {
             cx.env.cancel.check()?;
         }
         self.release(depth);
-        Ok(())
+        // And what functions did for it is seen by what follows in the transaction.
+        cx.txn.next_command()
     }
 }
 

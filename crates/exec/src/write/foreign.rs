@@ -141,26 +141,46 @@ impl ForeignKeys {
                 self.note(at, new, new_tid, cx).await?;
             }
         }
-        self.departs((old, old_tid), new, cx)
+        for at in 0..self.incoming.len() {
+            self.departs(at, (old, old_tid), new, cx)?;
+        }
+        Ok(())
     }
 
-    /// A row has another key, or is in another partition now, which to those who pointed at it is the same: as it was, where it
-    /// was, and as it is or would be here.
-    pub fn departs(
+    /// A row is in another partition now: to who points at a table above this one it has another key, if that is another; who
+    /// points at this very table has lost it. `new`: as it would be here.
+    pub fn moved(
         &mut self,
         (old, old_tid): (&[Datum], Tid),
         new: &[Datum],
         cx: &Context<'_>,
     ) -> Result<()> {
-        for (at, constraint) in self.incoming.iter().enumerate() {
-            let columns = &foreign(constraint)?.ref_columns;
-            if key_of(old, columns) == key_of(new, columns) {
-                continue;
+        let own = cx.env.catalog.referencing(self.table.oid);
+        for at in 0..self.incoming.len() {
+            let constraint = self.incoming[at].oid;
+            match own.iter().any(|c| c.oid == constraint) {
+                true => self.goes(at, old, old_tid, cx)?,
+                false => self.departs(at, (old, old_tid), new, cx)?,
             }
-            match waits_for_nobody(constraint, Due::Updated, cx)? {
-                true => cx.deferred.add(constraint, old_tid, Due::Updated),
-                false => self.departed.push((at, old.to_vec(), Some(new.to_vec()))),
-            }
+        }
+        Ok(())
+    }
+
+    fn departs(
+        &mut self,
+        at: usize,
+        (old, old_tid): (&[Datum], Tid),
+        new: &[Datum],
+        cx: &Context<'_>,
+    ) -> Result<()> {
+        let constraint = &self.incoming[at];
+        let columns = &foreign(constraint)?.ref_columns;
+        if key_of(old, columns) == key_of(new, columns) {
+            return Ok(());
+        }
+        match waits_for_nobody(constraint, Due::Updated, cx)? {
+            true => cx.deferred.add(constraint, old_tid, Due::Updated),
+            false => self.departed.push((at, old.to_vec(), Some(new.to_vec()))),
         }
         Ok(())
     }
@@ -171,11 +191,17 @@ impl ForeignKeys {
     }
 
     pub async fn deleted(&mut self, old: &[Datum], tid: Tid, cx: &Context<'_>) -> Result<()> {
-        for (at, constraint) in self.incoming.iter().enumerate() {
-            match waits_for_nobody(constraint, Due::Deleted, cx)? {
-                true => cx.deferred.add(constraint, tid, Due::Deleted),
-                false => self.departed.push((at, old.to_vec(), None)),
-            }
+        for at in 0..self.incoming.len() {
+            self.goes(at, old, tid, cx)?;
+        }
+        Ok(())
+    }
+
+    fn goes(&mut self, at: usize, old: &[Datum], tid: Tid, cx: &Context<'_>) -> Result<()> {
+        let constraint = &self.incoming[at];
+        match waits_for_nobody(constraint, Due::Deleted, cx)? {
+            true => cx.deferred.add(constraint, tid, Due::Deleted),
+            false => self.departed.push((at, old.to_vec(), None)),
         }
         Ok(())
     }

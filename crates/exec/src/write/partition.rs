@@ -788,10 +788,17 @@ pub(super) async fn put(
         store_update(&source, found, old, &own, turn, cx).await?
     } else {
         may_leave(&member.leaf.table, cx)?;
-        if let Some(triggers) = source.locks_first(fires::DELETE)
-            && !triggers.before_delete(old, cx).await?
-        {
-            return Ok(RowOutcome::Done(None));
+        if let Some(triggers) = source.locks_first(fires::DELETE) {
+            match trigger::lock_for(&source, found, true, turn, cx).await? {
+                RowOutcome::Done(()) => {}
+                others => {
+                    self_modified(&others, &source, found, false, cx).await?;
+                    return Ok(others.map(|()| None));
+                }
+            }
+            if !triggers.before_delete(old, cx).await? {
+                return Ok(RowOutcome::Done(None));
+            }
         }
         let mut moved = next.row(&top);
         let to = places.get(goes_to, &next.table, &[], alone, cx)?;
@@ -842,7 +849,7 @@ pub(super) async fn put(
                 .after_update(versions.0, versions.1, updated, cx)
                 .await?;
         }
-        false => keys.departs((old, found.tid), &own, cx)?,
+        false => keys.moved((old, found.tid), &own, cx)?,
     }
     if named.keeps_rows() {
         let old_top = top_row(member, old, width);
@@ -866,11 +873,10 @@ pub(super) fn top_row(member: &throng_sql::plan::Member, own: &[Datum], width: u
     top
 }
 
-/// 0A000 for a row that others may point at in its partition alone: it cannot go to another.
+/// 0A000 for a row that others may point at in a part of the table alone that is partitioned itself: it cannot go to another.
 fn may_leave(leaf: &TableDef, cx: &Context<'_>) -> Result<()> {
     let catalog = cx.env.catalog;
-    let mut above = vec![leaf.oid];
-    above.extend(catalog.ancestors(leaf));
+    let above = catalog.ancestors(leaf);
     let Some((root, parts)) = above.split_last() else {
         return Ok(());
     };

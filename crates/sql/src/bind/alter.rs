@@ -11,7 +11,7 @@ use super::domain::Declared;
 use super::scope::Scope;
 use super::table::{Draft, check_storable, identity, no_position};
 use super::{Binder, Clause, slots_of_row};
-use crate::catalog::{ColumnDef, ConstraintDef, ConstraintKind, Persistence, TableDef};
+use crate::catalog::{ColumnDef, ConstraintDef, ConstraintKind, Persistence, Storage, TableDef};
 use crate::command::{AlterTable, Ddl, NewConstraintKind, SetExpression, Target, TargetKind};
 use crate::expr::Expr;
 use crate::func::{CastContext, find_cast};
@@ -164,6 +164,12 @@ impl Binder<'_> {
                 let attnum = column(self, draft, name)?;
                 let value = self.virtual_value(&draft.table, attnum)?;
                 out.push(AlterTable::SetNotNull { attnum, value });
+            }
+            AlterAction::SetStorage { column: name, word } => {
+                let attnum = column(self, draft, name)?;
+                let def = draft.table.column(attnum);
+                let storage = Storage::said(word, def.ty, &type_name(def.shown_type()))?;
+                out.push(AlterTable::SetStorage { attnum, storage });
             }
             AlterAction::DropNotNull(name) => {
                 let attnum = column(self, draft, name)?;

@@ -86,6 +86,7 @@ impl Binder<'_> {
         def.collation = column.collation.clone();
         def.domain = column.domain;
         def.generated = column.generated.clone().filter(|_| like.generated);
+        def.storage = column.storage.filter(|_| like.storage);
         let mut new = plain(def);
         let behind = column.sequence.and_then(|oid| self.catalog().sequence(oid));
         match (column.identity, behind) {

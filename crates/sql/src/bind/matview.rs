@@ -203,6 +203,7 @@ fn refused_action(action: &AlterAction) -> Option<&'static str> {
         AlterAction::SetLogged(false) => "SET UNLOGGED",
         AlterAction::SetOptions(_)
         | AlterAction::ResetOptions(_)
+        | AlterAction::SetStorage { .. }
         | AlterAction::OwnerTo(_)
         | AlterAction::ClusterOn(_)
         | AlterAction::Nothing => return None,

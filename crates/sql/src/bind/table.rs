@@ -12,7 +12,7 @@ use super::scope::Scope;
 use super::{Binder, Clause, inherit, slots_of_row};
 use crate::catalog::partition::PartitionBound;
 use crate::catalog::{
-    ColumnDef, Generated, Identity, Lineage, OnCommit, Persistence, Relation, TableDef,
+    ColumnDef, Generated, Identity, Lineage, OnCommit, Persistence, Relation, Storage, TableDef,
 };
 use crate::command::{
     CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
@@ -349,6 +349,9 @@ impl Binder<'_> {
             Some(collation) => self.column_collation(collation, ty)?,
             None => None,
         };
+        if let Some(word) = &ast.storage {
+            def.storage = Storage::said(word, ty, &type_name(def.shown_type()))?;
+        }
         let sequence = serial.map(|ty| SequenceOptions {
             ty: Some(ty.oid),
             ..SequenceOptions::default()

@@ -11,6 +11,7 @@ use throng_types::{Error, FileId, Oid, Result, SqlType, Xid};
 mod index;
 mod routine;
 mod stats;
+mod storage;
 pub mod trigger;
 
 pub use trigger::{Enabled, TriggerCondition, TriggerConstraint, TriggerDef};
@@ -20,6 +21,7 @@ pub use index::{
 };
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
 pub use stats::{ColumnStats, StatsDef};
+pub use storage::Storage;
 
 use super::partition::{PartitionBound, PartitionKey};
 
@@ -217,6 +219,9 @@ pub struct ColumnDef {
     /// GENERATED ALWAYS AS (…). Then there is no default.
     #[serde(default)]
     pub generated: Option<Generated>,
+    /// None: as its type has it.
+    #[serde(default)]
+    pub storage: Option<Storage>,
 }
 
 fn yes() -> bool {
@@ -848,6 +853,7 @@ impl ColumnDef {
             local: true,
             domain: None,
             generated: None,
+            storage: None,
         }
     }
     /// The type the column is said to be of: its domain, where it has one.

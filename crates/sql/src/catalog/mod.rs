@@ -28,8 +28,9 @@ pub use def::{
     DomainNotNull, Enabled, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn,
     IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef,
     Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoutineBody, RoutineDef,
-    RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef, TriggerCondition, TriggerConstraint,
-    TriggerDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names, is_polymorphic,
+    RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef, TriggerCondition,
+    TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names,
+    is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};

@@ -3,7 +3,7 @@
 use super::number::int;
 use super::string::text;
 use super::{EvalContext, EvalResult, Function};
-use crate::io::scalar::{self, is_space};
+use crate::io::scalar::is_space;
 use std::time::{SystemTime, UNIX_EPOCH};
 use throng_types::calendar::*;
 use throng_types::error::state;
@@ -181,11 +181,6 @@ fn extract_timestamp(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 /// Bytes of log between two positions.
-fn wal_lsn_diff(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let position = |value: &Datum| i128::from(scalar::wide_number(int(value)));
-    Ok(Numeric::from(position(&args[0]) - position(&args[1])).into())
-}
-
 pub static FUNCTIONS: &[Function] = &[
     Function::new(3432, "gen_random_uuid", &[], UUID, uuidv4).volatile(),
     Function::new(6428, "uuidv4", &[], UUID, uuidv4).volatile(),
@@ -208,11 +203,4 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(440, "num_nonnulls", &[ANY], INT4, num_nonnulls)
         .lenient()
         .variadic(ANY),
-    Function::new(
-        3165,
-        "pg_wal_lsn_diff",
-        &[PG_LSN, PG_LSN],
-        NUMERIC,
-        wal_lsn_diff,
-    ),
 ];

@@ -30,6 +30,7 @@ mod format;
 pub mod json;
 pub mod jsonpath;
 mod like;
+mod lsn;
 mod math;
 mod misc;
 pub mod named;
@@ -189,6 +190,11 @@ pub static FAMILIES: &[Family] = &[
     },
     Family {
         functions: misc::FUNCTIONS,
+        ..Family::NONE
+    },
+    Family {
+        functions: lsn::FUNCTIONS,
+        operators: lsn::OPERATORS,
         ..Family::NONE
     },
     Family {

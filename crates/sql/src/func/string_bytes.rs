@@ -4,6 +4,7 @@ use super::number::int;
 use super::string::{clipped, negative_length, text};
 use super::{EvalContext, EvalResult, Function, Operator, digest};
 use crate::io::scalar::{decode_escape, decode_hex, write_escaped, write_hex};
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, oid::*};
 
@@ -231,6 +232,10 @@ fn md5_bytea(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     md5(bytes(&args[0]))
 }
 
+fn sha<D: Digest>(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    Ok(Datum::bytea(D::digest(bytes(&args[0])).to_vec()))
+}
+
 /// The character sets that can be converted here.
 enum Charset {
     Utf8,
@@ -322,6 +327,10 @@ pub static FUNCTIONS: &[Function] = &[
     Function::new(1947, "decode", &[TEXT, TEXT], BYTEA, decode),
     Function::new(2311, "md5", &[TEXT], TEXT, md5_text),
     Function::new(2321, "md5", &[BYTEA], TEXT, md5_bytea),
+    Function::new(3419, "sha224", &[BYTEA], BYTEA, sha::<Sha224>),
+    Function::new(3420, "sha256", &[BYTEA], BYTEA, sha::<Sha256>),
+    Function::new(3421, "sha384", &[BYTEA], BYTEA, sha::<Sha384>),
+    Function::new(3422, "sha512", &[BYTEA], BYTEA, sha::<Sha512>),
     Function::new(1714, "convert_from", &[BYTEA, NAME], TEXT, convert_from).stable(),
     Function::new(1717, "convert_to", &[TEXT, NAME], BYTEA, convert_to).stable(),
     Function::new(2011, "byteacat", &[BYTEA, BYTEA], BYTEA, byteacat),

@@ -747,6 +747,7 @@ pub struct Like {
     pub generated: bool,
     pub identity: bool,
     pub indexes: bool,
+    pub storage: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -760,6 +761,8 @@ pub struct CreateTableAs {
 pub struct ColumnDef {
     pub name: String,
     pub ty: TypeName,
+    /// STORAGE's word.
+    pub storage: Option<String>,
     pub collation: Option<Name>,
     pub constraints: Vec<ColumnConstraint>,
     pub pos: Pos,
@@ -888,6 +891,10 @@ pub enum AlterAction {
     DropIdentity {
         column: String,
         if_exists: bool,
+    },
+    SetStorage {
+        column: String,
+        word: String,
     },
     /// Of a generated column.
     SetExpression {

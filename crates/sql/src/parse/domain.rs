@@ -50,6 +50,7 @@ impl Parser<'_> {
         Ok(ColumnDef {
             name,
             ty,
+            storage: None,
             collation,
             constraints: vec![],
             pos,

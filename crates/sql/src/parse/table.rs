@@ -293,6 +293,7 @@ impl Parser<'_> {
             generated: false,
             identity: false,
             indexes: false,
+            storage: false,
         };
         loop {
             let including = self.word("including");
@@ -307,7 +308,8 @@ impl Parser<'_> {
                 Some("identity") => like.identity = including,
                 Some("indexes") => like.indexes = including,
                 // A table has none of these that could be copied.
-                Some("compression" | "statistics" | "storage") => {}
+                Some("compression" | "statistics") => {}
+                Some("storage") => like.storage = including,
                 Some("all") => {
                     like = Like {
                         source: like.source,
@@ -317,6 +319,7 @@ impl Parser<'_> {
                         generated: including,
                         identity: including,
                         indexes: including,
+                        storage: including,
                     }
                 }
                 _ => return Err(self.unexpected()),
@@ -524,17 +527,28 @@ impl Parser<'_> {
         }
     }
 
+    /// What follows STORAGE.
+    fn storage(&mut self) -> Result<String> {
+        match self.word("default") {
+            true => Ok("default".to_owned()),
+            false => self.name(),
+        }
+    }
+
     fn column_def(&mut self) -> Result<ColumnDef> {
         let (name, pos) = self.name_pos()?;
         let ty = self.type_name()?;
-        for (word, what) in [("storage", "STORAGE"), ("compression", "COMPRESSION")] {
-            if self.is(word) {
-                return Err(self.unsupported(what, self.pos()));
-            }
+        let storage = match self.word("storage") {
+            true => Some(self.storage()?),
+            false => None,
+        };
+        if self.is("compression") {
+            return Err(self.unsupported("COMPRESSION", self.pos()));
         }
         let mut column = ColumnDef {
             name,
             ty,
+            storage,
             collation: None,
             constraints: vec![],
             pos,
@@ -894,6 +908,10 @@ impl Parser<'_> {
                 options,
             });
         }
+        if self.words(&["set", "storage"]) {
+            let word = self.storage()?;
+            return Ok(AlterAction::SetStorage { column, word });
+        }
         if self.is("restart") || (self.is("set") && !self.is_at(1, "statistics")) {
             return self.set_identity(column);
         }
@@ -918,7 +936,7 @@ impl Parser<'_> {
             } else if self.is("set") {
                 let pos = self.pos();
                 self.advance();
-                if self.any_of(&["storage", "compression"]) || self.is_punct('(') {
+                if self.is("compression") || self.is_punct('(') {
                     return Err(self.unsupported("this ALTER COLUMN ... SET", pos));
                 }
                 let found = self.sequence_options()?;

@@ -67,6 +67,9 @@ impl Client for Gathered<'_> {
         // Past what may be told in one statement the rest is not.
         let _ = self.session.tell(notice.clone());
     }
+    fn hears_at_once(&self) -> bool {
+        false
+    }
     fn parameter_status(&mut self, _: &str, _: &str) {}
     fn notification(&mut self, _: i32, _: &Notification) {}
     fn copy_in_start(&mut self, _: Format, _: usize) {}

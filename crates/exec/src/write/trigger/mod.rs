@@ -24,8 +24,7 @@ use throng_sql::bind::{self, BodyResult};
 use throng_sql::catalog::{Enabled, RoutineDef, TableDef, TriggerDef, fires};
 use throng_sql::expr::Expr;
 use throng_sql::query::RelColumn;
-use throng_txn::WaitPolicy;
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row_to_change};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
@@ -563,7 +562,7 @@ pub async fn lock_for(
         false => RowLockMode::NoKeyUpdate,
     };
     let heap = &target.table.heap;
-    lock_row(cx.txn, heap, at, mode, WaitPolicy::Block, turn).await
+    lock_row_to_change(cx.txn, heap, at, mode, turn).await
 }
 
 /// 27000 for a row that a function has changed which the statement itself has called; one that the statement has changed

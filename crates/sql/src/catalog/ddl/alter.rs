@@ -162,6 +162,9 @@ impl Run<'_> {
                     });
                 }
             }
+            AlterTable::SetStorage { attnum, storage } => {
+                def.columns[index(*attnum)].storage = *storage;
+            }
             AlterTable::DropNotNull(attnum) => {
                 let in_key = self
                     .catalog()

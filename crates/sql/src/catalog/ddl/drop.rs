@@ -240,29 +240,42 @@ impl Run<'_> {
         }
     }
 
-    /// Partitions are parts of their table; other children depend on it.
+    /// Partitions are parts of their table; other children depend on it, and each is told of before its brothers and after it its
+    /// own children.
     fn collect_children(&self, table: Oid, found: &mut Collector) {
-        let detaching = self.catalog().detaching_of(table).map(|t| t.oid);
-        for child in self.catalog().children_of(table).iter().chain(&detaching) {
-            let partition = self
-                .catalog()
-                .table(*child)
-                .is_some_and(|c| c.bound.is_some());
-            if !partition && !found.gone.contains(child) && !found.named.contains(child) {
+        let below = |table: Oid| {
+            let detaching = self.catalog().detaching_of(table).map(|t| t.oid);
+            let children = self.catalog().children_of(table).iter().copied();
+            let mut children: Vec<_> = children.chain(detaching).map(|c| (c, table)).collect();
+            children.reverse();
+            children
+        };
+        let mut next = below(table);
+        while let Some((child, of)) = next.pop() {
+            let def = self.catalog().table(child);
+            let partition = def.is_some_and(|c| c.bound.is_some());
+            let known = found.gone.contains(&child) || found.named.contains(&child);
+            if !partition && !known {
                 found
                     .dependents
-                    .push((self.describe(*child), self.describe(table)));
+                    .push((self.describe(child), self.describe(of)));
+                next.extend(below(child));
             }
-            found.part(*child);
+            found.part(child);
         }
     }
 
     /// A foreign key that depends on `on`.
     fn dependent(&self, fk: &ConstraintDef, on: Oid, found: &mut Collector) {
-        let with_its_table = found.gone.contains(&fk.table)
-            || found.named.contains(&fk.table)
-            || found.gone.contains(&fk.oid)
-            || found.named.contains(&fk.oid);
+        let goes = |oid: Oid| found.gone.contains(&oid) || found.named.contains(&oid);
+        let mut with_its_table = false;
+        // A partition's part of a key goes with the key, and with that one's table.
+        let mut own = Some(fk);
+        while let Some(fk) = own.filter(|_| !with_its_table) {
+            with_its_table = goes(fk.table) || goes(fk.oid);
+            let above = fk.lineage.parent.and_then(|p| self.catalog().constraint(p));
+            own = above.map(|above| &**above);
+        }
         if !with_its_table {
             found
                 .dependents

@@ -433,6 +433,10 @@ impl Run<'_> {
                 place(*attnum).map(|attnum| AlterTable::SetNotNull { attnum, value })
             }
             AlterTable::DropNotNull(attnum) => place(*attnum).map(AlterTable::DropNotNull),
+            AlterTable::SetStorage { attnum, storage } => {
+                let storage = *storage;
+                place(*attnum).map(|attnum| AlterTable::SetStorage { attnum, storage })
+            }
             AlterTable::SetType {
                 attnum,
                 ty,

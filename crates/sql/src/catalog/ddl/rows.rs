@@ -109,6 +109,8 @@ impl Run<'_> {
             for ancestor in self.catalog().ancestors(&table) {
                 pointing.extend(self.catalog().referencing(ancestor).iter().cloned());
             }
+            // The oldest tables first, whenever they came to point here.
+            pointing.sort_by_key(|fk| fk.table);
             for fk in pointing {
                 if all.contains(&fk.table) {
                     continue;

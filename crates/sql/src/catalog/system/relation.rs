@@ -10,7 +10,7 @@ use super::{Rows, SystemState, VirtualTable, all, definition, listed, operator_c
 use crate::catalog::acl;
 use crate::catalog::{
     Catalog, CheckOption, ColumnDef, ConstraintKind, Identity, IndexDef, IndexMethod, Persistence,
-    SchemaDef, SequenceDef, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, builtin,
+    SchemaDef, SequenceDef, Storage, TEMPORARY_PREFIX, TableDef, TypeDef, ViewDef, builtin,
 };
 
 /// Catalogs that all databases share.
@@ -421,6 +421,7 @@ pub(super) struct Attribute<'a> {
     collation: Option<&'a str>,
     local: bool,
     inherited: u16,
+    storage: Option<Storage>,
 }
 
 impl<'a> Attribute<'a> {
@@ -440,6 +441,7 @@ impl<'a> Attribute<'a> {
             collation: None,
             local: true,
             inherited: 0,
+            storage: None,
         }
     }
 
@@ -469,7 +471,11 @@ impl<'a> Attribute<'a> {
             i16::from(info.is_some_and(|t| t.is_array())),
             by_value,
             Datum::Char(align),
-            Datum::Char(types::storage(self.ty.oid)),
+            Datum::Char(
+                self.storage
+                    .unwrap_or(Storage::of_type(self.ty.oid))
+                    .letter()
+            ),
             Datum::Char(0),
             self.not_null,
             self.has_default,
@@ -532,6 +538,7 @@ fn column_attributes(table: &TableDef, rows: &mut Rows) {
             collation: column.collation.as_deref(),
             local: column.local,
             inherited: column.inherited,
+            storage: column.storage,
             ..Attribute::plain(table.oid, number, name, column.ty)
         };
         rows.push(attribute.row());

@@ -143,12 +143,7 @@ fn forms_of(ty: &TypeInfo) -> [Oid; 6] {
 /// How PostgreSQL would store long values: `p` plainly, `m` within the table, `x` outside if need
 /// be.
 pub(super) fn storage(ty: Oid) -> u8 {
-    match ty {
-        oid::NUMERIC => b'm',
-        oid::INT2VECTOR | oid::OIDVECTOR => b'p',
-        _ if type_info(ty).is_some_and(|t| t.len == -1) => b'x',
-        _ => b'p',
-    }
+    crate::catalog::Storage::of_type(ty).letter()
 }
 
 /// The collation a type's values have unless told otherwise; none where order is not a matter of

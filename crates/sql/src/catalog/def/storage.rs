@@ -1,0 +1,60 @@
+//! What `ALTER COLUMN … SET STORAGE` says of a column: kept and shown. Where a long value really lies is decided by its length
+//! alone, which no client can tell from PostgreSQL's choices but by the size of files.
+
+use serde::{Deserialize, Serialize};
+use throng_types::error::state;
+use throng_types::sqltype::type_info;
+use throng_types::{Error, Oid, Result, SqlType, oid};
+
+/// How long values are kept, as `pg_attribute.attstorage` tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Storage {
+    Plain,
+    Main,
+    External,
+    Extended,
+}
+
+impl Storage {
+    /// What a type's values have unless told otherwise.
+    pub fn of_type(ty: Oid) -> Storage {
+        match ty {
+            oid::NUMERIC => Storage::Main,
+            oid::INT2VECTOR | oid::OIDVECTOR => Storage::Plain,
+            _ if type_info(ty).is_some_and(|t| t.len == -1) => Storage::Extended,
+            _ => Storage::Plain,
+        }
+    }
+
+    /// PostgreSQL's letter.
+    pub fn letter(self) -> u8 {
+        match self {
+            Storage::Plain => b'p',
+            Storage::Main => b'm',
+            Storage::External => b'e',
+            Storage::Extended => b'x',
+        }
+    }
+
+    /// What was written for a column of that type, called `shown` in messages; none: what the type has. 22023 for another word, 0A000
+    /// for what only types of varying length have.
+    pub fn said(word: &str, ty: SqlType, shown: &str) -> Result<Option<Storage>> {
+        let said = match word.to_ascii_lowercase().as_str() {
+            "plain" => Storage::Plain,
+            "main" => Storage::Main,
+            "external" => Storage::External,
+            "extended" => Storage::Extended,
+            "default" => return Ok(None),
+            _ => {
+                let message = format!("invalid storage type \"{word}\"");
+                return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+        };
+        let own = Storage::of_type(ty.oid);
+        if said != Storage::Plain && own == Storage::Plain {
+            let message = format!("column data type {shown} can only have storage PLAIN");
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        Ok(Some(said).filter(|said| *said != own))
+    }
+}
