@@ -19,7 +19,7 @@ pub use index::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
 };
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
-pub use stats::{ColumnStats, StatsDef};
+pub use stats::{ColumnStats, FamilyStats, StatsDef};
 
 use super::partition::{PartitionBound, PartitionKey};
 
@@ -217,6 +217,12 @@ pub struct ColumnDef {
     /// GENERATED ALWAYS AS (…). Then there is no default.
     #[serde(default)]
     pub generated: Option<Generated>,
+    /// SET STATISTICS: how many common values and bounds ANALYZE keeps at most; none: `default_statistics_target`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistics_target: Option<i16>,
+    /// What `SET (n_distinct = …)` and the like said, in the order given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<(String, String)>,
 }
 
 fn yes() -> bool {
@@ -848,7 +854,14 @@ impl ColumnDef {
             local: true,
             domain: None,
             generated: None,
+            statistics_target: None,
+            options: Vec::new(),
         }
+    }
+    /// A number that the column's options give.
+    pub fn option(&self, name: &str) -> Option<f64> {
+        let given = self.options.iter().find(|(known, _)| known == name);
+        given.and_then(|(_, value)| value.parse().ok())
     }
     /// The type the column is said to be of: its domain, where it has one.
     pub fn shown_type(&self) -> Oid {

@@ -25,11 +25,12 @@ pub use def::trigger::fires;
 pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
-    DomainNotNull, Enabled, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn,
-    IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef,
-    Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoutineBody, RoutineDef,
-    RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef, TriggerCondition, TriggerConstraint,
-    TriggerDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names, is_polymorphic,
+    DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity,
+    IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
+    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoutineBody,
+    RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, TableDef, TriggerCondition,
+    TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names,
+    is_polymorphic,
 };
 pub use edit::{CatalogEdit, Change};
 pub use lookup::{Relation, RelationRef, TEMPORARY, TEMPORARY_PREFIX};

@@ -853,6 +853,19 @@ pub enum TableConstraintKind {
 pub enum AlterAction {
     Inherit(Name),
     NoInherit(Name),
+    /// None: the default.
+    SetStatistics {
+        column: String,
+        target: Option<i64>,
+    },
+    SetColumnOptions {
+        column: String,
+        options: Vec<(String, String)>,
+    },
+    ResetColumnOptions {
+        column: String,
+        names: Vec<String>,
+    },
     AddColumn {
         column: ColumnDef,
         if_not_exists: bool,
@@ -916,8 +929,6 @@ pub enum AlterAction {
     OwnerTo(String),
     /// An index's name; none: `SET WITHOUT CLUSTER`.
     ClusterOn(Option<String>),
-    /// Changes nothing that can be seen.
-    Nothing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
