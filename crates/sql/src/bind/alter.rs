@@ -381,27 +381,18 @@ impl Binder<'_> {
                 let index = self.index_to_cluster(&draft.table, Some(name))?;
                 out.push(AlterTable::ClusterOn(Some(index)));
             }
-            AlterAction::SetStatistics {
-                column: name,
-                target,
-            } => {
+            AlterAction::SetStatistics(name, target) => {
                 let attnum = self.column_to_analyze(&draft.table, name)?;
                 let target = self.statistics_target(*target)?;
                 out.push(AlterTable::SetStatistics { attnum, target });
             }
-            AlterAction::SetColumnOptions {
-                column: name,
-                options,
-            } => {
+            AlterAction::SetColumnOptions(name, options) => {
                 let attnum = self.column_to_analyze(&draft.table, name)?;
                 options::check(options, options::COLUMN)?;
                 let options = options.clone();
                 out.push(AlterTable::SetColumnOptions { attnum, options });
             }
-            AlterAction::ResetColumnOptions {
-                column: name,
-                names,
-            } => {
+            AlterAction::ResetColumnOptions(name, names) => {
                 let attnum = self.column_to_analyze(&draft.table, name)?;
                 let names = names.clone();
                 out.push(AlterTable::ResetColumnOptions { attnum, names });

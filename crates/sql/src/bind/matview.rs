@@ -205,8 +205,8 @@ fn refused_action(action: &AlterAction) -> Option<&'static str> {
         | AlterAction::ResetOptions(_)
         | AlterAction::OwnerTo(_)
         | AlterAction::ClusterOn(_)
-        | AlterAction::SetStatistics { .. }
-        | AlterAction::SetColumnOptions { .. }
-        | AlterAction::ResetColumnOptions { .. } => return None,
+        | AlterAction::SetStatistics(..)
+        | AlterAction::SetColumnOptions(..)
+        | AlterAction::ResetColumnOptions(..) => return None,
     })
 }

@@ -853,19 +853,10 @@ pub enum TableConstraintKind {
 pub enum AlterAction {
     Inherit(Name),
     NoInherit(Name),
-    /// None: the default.
-    SetStatistics {
-        column: String,
-        target: Option<i64>,
-    },
-    SetColumnOptions {
-        column: String,
-        options: Vec<(String, String)>,
-    },
-    ResetColumnOptions {
-        column: String,
-        names: Vec<String>,
-    },
+    /// Of a column; none: the default.
+    SetStatistics(String, Option<i64>),
+    SetColumnOptions(String, Vec<(String, String)>),
+    ResetColumnOptions(String, Vec<String>),
     AddColumn {
         column: ColumnDef,
         if_not_exists: bool,

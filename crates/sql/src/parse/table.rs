@@ -903,17 +903,17 @@ impl Parser<'_> {
                 true => None,
                 false => Some(self.integer()?),
             };
-            return Ok(AlterAction::SetStatistics { column, target });
+            return Ok(AlterAction::SetStatistics(column, target));
         }
         if self.is("set") && self.is_punct_at(1, '(') {
             self.advance();
             let options = self.options()?;
-            return Ok(AlterAction::SetColumnOptions { column, options });
+            return Ok(AlterAction::SetColumnOptions(column, options));
         }
         if self.is("reset") && self.is_punct_at(1, '(') {
             self.advance();
             let names = self.parens(|p| p.list(Self::label))?;
-            return Ok(AlterAction::ResetColumnOptions { column, names });
+            return Ok(AlterAction::ResetColumnOptions(column, names));
         }
         if self.is("restart") || self.is("set") {
             return self.set_identity(column);
