@@ -18,5 +18,5 @@ pub use admit::admit_write;
 pub use free::FreeSpaceForm;
 pub use heap::tuple::TupleHeader;
 pub use heap::{Change, Heap, Liveness, TupleBatch};
-pub use relation::{RelState, RelationStore};
+pub use relation::{RelCounts, RelState, RelationStore};
 pub use view::{RowLockMode, TxContext, Visibility, XidStatus};

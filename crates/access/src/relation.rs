@@ -79,6 +79,11 @@ pub struct RelCounts {
 }
 
 impl RelCounts {
+    /// Rows that were inserted, updated or deleted.
+    pub fn changes(&self) -> u64 {
+        self.inserted + self.updated + self.deleted
+    }
+
     /// Whether cleaning would pay, by PostgreSQL's rule: more than `threshold` and `scale` of the rows.
     pub fn wants_cleaning(&self, threshold: u64, scale: f64) -> bool {
         (self.dead + self.dead_slots) as f64 > threshold as f64 + scale * self.live.max(0) as f64

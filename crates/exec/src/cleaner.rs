@@ -2,7 +2,8 @@
 //!
 //! It looks at every table's counters each `autovacuum_naptime` and cleans those that PostgreSQL's rule says are worth it
 //! (`autovacuum_vacuum_threshold`, `autovacuum_vacuum_scale_factor`), pausing by `autovacuum_vacuum_cost_delay`
-//! and `autovacuum_vacuum_cost_limit`. A table that somebody redefines is left for the next round.
+//! and `autovacuum_vacuum_cost_limit`. A table that somebody redefines is left for the next round. Then come the
+//! tables of which so much has changed that they are to be analyzed anew ([`autoanalyze`]).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,7 +19,10 @@ use throng_txn::clean::{Cleaned, CostDelay, vacuum_table};
 use throng_txn::{Isolation, LockMode, LockTag, SessionInfo};
 use throng_types::Result;
 
+use crate::autoanalyze::{self, Pace};
 use crate::engine::Engine;
+use crate::maintenance::{By, Threshold, is_enabled};
+use crate::session::now;
 
 /// The cleaner's thread.
 pub struct Cleaner {
@@ -38,6 +42,7 @@ impl Cleaner {
         let (for_thread, engine) = (shared.clone(), Arc::downgrade(engine));
         let thread = std::thread::Builder::new()
             .name("cleaner".to_owned())
+            .stack_size(throng_sql::parse::STACK)
             .spawn(move || {
                 let _background = background("cleaner");
                 run(&for_thread, &engine);
@@ -77,10 +82,8 @@ fn run(shared: &Shared, engine: &Weak<Engine>) {
     }
 }
 
-fn round(shared: &Shared, engine: &Engine) -> Result<()> {
+fn round(shared: &Shared, engine: &Arc<Engine>) -> Result<()> {
     let settings = engine.settings();
-    let threshold = settings.int(Id::AutovacuumVacuumThreshold) as u64;
-    let scale = settings.real(Id::AutovacuumVacuumScaleFactor);
     let limit = match settings.int(Id::AutovacuumVacuumCostLimit) {
         limit @ 1.. => limit,
         _ => settings.int(Id::VacuumCostLimit),
@@ -90,24 +93,26 @@ fn round(shared: &Shared, engine: &Engine) -> Result<()> {
         _ => settings.real(Id::VacuumCostDelay),
     };
     let delay = Duration::from_secs_f64(delay / 1000.0);
+    let stop = || shared.stop.load(Ordering::Acquire);
     let catalog = engine.catalog();
     for table in catalog.tables() {
         let counts = engine.store.relations.rel(table.file).counts();
-        if !counts.wants_cleaning(threshold, scale) {
+        let threshold = Threshold::to_vacuum(&settings, table);
+        if !is_enabled(table) || !counts.wants_cleaning(threshold.rows, threshold.scale) {
             continue;
         }
-        let stop = || shared.stop.load(Ordering::Acquire);
-        clean_if_free(
-            engine,
-            &catalog,
-            table,
-            &mut CostDelay::new(limit, delay, stop),
-        )?;
+        let mut pacing = CostDelay::new(limit, delay, stop);
+        clean_if_free(engine, &catalog, table, &mut pacing)?;
         if stop() {
             return Ok(());
         }
     }
-    Ok(())
+    let pace = Pace {
+        limit,
+        delay,
+        stop: &stop,
+    };
+    autoanalyze::round(engine, pace)
 }
 
 /// Cleans a table unless somebody has it locked against that.
@@ -133,7 +138,13 @@ fn clean_if_free<F: FnMut() -> bool>(
             session
                 .entry()
                 .statement_began(&format!("autovacuum: VACUUM {}", table.name));
-            clean(engine, catalog, table, pacing)?;
+            let began = now();
+            let cleaned = clean(engine, catalog, table, pacing)?;
+            if !cleaned.stopped {
+                engine
+                    .maintenance
+                    .vacuumed(table.oid, By::Background, began);
+            }
         }
     }
     txn.abort();

@@ -26,6 +26,7 @@ use throng_wal::WalConfig;
 use crate::analytics::Analytics;
 use crate::cleaner::Cleaner;
 use crate::locks::Reporter;
+use crate::maintenance::Maintenance;
 use crate::notify::Notifier;
 use crate::objects;
 use crate::placement::Placement;
@@ -81,6 +82,7 @@ pub struct Engine {
     /// Cancel keys by session number.
     secrets: Mutex<HashMap<u32, Arc<[u8]>>>,
     sessions: AtomicUsize,
+    pub(crate) maintenance: Maintenance,
     closing: AtomicBool,
     cleaner: Mutex<Option<Cleaner>>,
     analytics: OnceLock<Arc<dyn Analytics>>,
@@ -235,6 +237,7 @@ impl Engine {
             given: config.settings,
             secrets: Mutex::default(),
             sessions: AtomicUsize::new(0),
+            maintenance: Maintenance::default(),
             closing: AtomicBool::new(false),
             cleaner: Mutex::new(None),
             analytics: OnceLock::new(),
@@ -379,6 +382,7 @@ impl Engine {
         let admission = Admission {
             engine: self.clone(),
             pid: None,
+            counted: true,
         };
         if before >= most {
             return Err(Error::new(
@@ -394,9 +398,20 @@ impl Engine {
 pub(crate) struct Admission {
     engine: Arc<Engine>,
     pid: Option<u32>,
+    /// It is one of those that `max_connections` is about.
+    counted: bool,
 }
 
 impl Admission {
+    /// That of a session of the server's own.
+    pub(crate) fn of_server(engine: &Arc<Engine>) -> Admission {
+        Admission {
+            engine: engine.clone(),
+            pid: None,
+            counted: false,
+        }
+    }
+
     /// Registers the session's cancel key.
     pub(crate) fn enter(&mut self, pid: u32, secret: Arc<[u8]>) {
         self.pid = Some(pid);
@@ -409,7 +424,9 @@ impl Drop for Admission {
         if let Some(pid) = self.pid {
             self.engine.secrets.lock().remove(&pid);
         }
-        self.engine.sessions.fetch_sub(1, Ordering::Relaxed);
+        if self.counted {
+            self.engine.sessions.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 

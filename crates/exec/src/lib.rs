@@ -1,12 +1,14 @@
 //! Running statements: row operators, writes, COPY and analytics.
 
 pub mod analytics;
+mod autoanalyze;
 mod cleaner;
 pub mod client;
 pub mod copy;
 mod engine;
 pub mod large;
 mod locks;
+mod maintenance;
 pub mod notify;
 mod objects;
 mod placement;

@@ -368,6 +368,8 @@ pub struct Maintained {
     pub name: Option<String>,
     /// The one that was named, of which this is a child.
     pub child_of: Option<Oid>,
+    /// The columns that ANALYZE is to look at; none: all.
+    pub columns: Vec<String>,
 }
 
 /// What was said of a VACUUM.
@@ -686,8 +688,19 @@ pub enum AlterTable {
     /// The index to cluster by from now on, or none.
     ClusterOn(Option<Oid>),
     EnableTriggers(EnableTriggers),
-    /// Accepted where it changes nothing a client can see (`SET STATISTICS`).
-    Nothing,
+    /// How much ANALYZE looks at of the column; none: `default_statistics_target`.
+    SetStatistics {
+        attnum: u16,
+        target: Option<i16>,
+    },
+    SetColumnOptions {
+        attnum: u16,
+        options: Vec<(String, String)>,
+    },
+    ResetColumnOptions {
+        attnum: u16,
+        names: Vec<String>,
+    },
 }
 
 /// ALTER DOMAIN: what it is now; new constraints have no oids yet.

@@ -18,6 +18,7 @@ pub(crate) struct Workbench {
     pub changes: Vec<Change>,
     next: u32,
     format: FormatSettings,
+    pub join_collapse_limit: i64,
 }
 
 const PATH: [Oid; 2] = [builtin::PG_CATALOG, builtin::PUBLIC];
@@ -148,6 +149,7 @@ impl Workbench {
             changes: vec![],
             next: 16384,
             format: FormatSettings::default(),
+            join_collapse_limit: 8,
         };
         bench
             .run(sql)
@@ -201,13 +203,34 @@ impl Workbench {
             enable_indexscan: true,
             enable_hashjoin: true,
             enable_nestloop: true,
-            join_collapse_limit: 8,
+            join_collapse_limit: self.join_collapse_limit,
+            from_collapse_limit: 8,
         };
         Some(plan(*query, &ctx))
     }
 
     /// As if ANALYZE had found this of a table: its rows, and of columns what a sample of their values says.
     pub fn know(&mut self, table: &str, rows: f64, columns: &[(&str, Vec<throng_types::Datum>)]) {
+        self.learn(table, rows, columns, false);
+    }
+
+    /// As if ANALYZE had found this of a partitioned table.
+    pub fn know_family(
+        &mut self,
+        table: &str,
+        rows: f64,
+        columns: &[(&str, Vec<throng_types::Datum>)],
+    ) {
+        self.learn(table, rows, columns, true);
+    }
+
+    fn learn(
+        &mut self,
+        table: &str,
+        rows: f64,
+        columns: &[(&str, Vec<throng_types::Datum>)],
+        family: bool,
+    ) {
         let relation = self.catalog.find_relation(&PATH, table);
         let oid = relation.expect("the test's own table").oid();
         let def = self.catalog.table(oid).expect("a table").clone();
@@ -224,7 +247,14 @@ impl Workbench {
             table: oid,
             rows,
             pages: (rows / 60.0).ceil() as u32,
-            columns: def.columns.iter().map(stats_of).collect(),
+            columns: match family {
+                true => Vec::new(),
+                false => def.columns.iter().map(stats_of).collect(),
+            },
+            family: family.then(|| crate::catalog::FamilyStats {
+                rows,
+                columns: def.columns.iter().map(stats_of).collect(),
+            }),
         };
         let mut edit = CatalogEdit::new(&self.catalog);
         edit.put(stats);

@@ -233,6 +233,11 @@ impl TxnSystem {
         }
     }
 
+    /// Whether somebody waits for a lock on this.
+    pub fn is_waited_for(&self, tag: LockTag) -> bool {
+        !self.core.locks.queue(tag).1.is_empty()
+    }
+
     /// `pg_stat_activity`.
     pub fn sessions(&self) -> Vec<SessionStatus> {
         let mut rows = Vec::new();

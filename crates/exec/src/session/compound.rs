@@ -28,7 +28,7 @@ impl Session {
             return Err(Error::unsupported(message));
         }
         let planning = Instant::now();
-        let plan = self.plan_of(&prepared).await?;
+        let plan = self.plan_with(&prepared, &values).await?;
         let planning = planning.elapsed();
         let shape = self.explain_shape(options);
         client.row_description(&shape);

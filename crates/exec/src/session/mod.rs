@@ -14,6 +14,7 @@ mod compound;
 mod constraints;
 mod copy;
 mod cursor;
+mod custom;
 mod ddl;
 mod describe;
 mod detach;
@@ -60,7 +61,7 @@ use std::time::Duration;
 
 use throng_observe::SessionWaits;
 use throng_sql::catalog::acl::right;
-use throng_sql::catalog::{Catalog, RoleDef};
+use throng_sql::catalog::{Catalog, RoleDef, builtin};
 use throng_sql::command::{BoundStatement, Command};
 use throng_sql::io::FormatSettings;
 use throng_sql::parse;
@@ -124,6 +125,7 @@ pub struct Session {
     /// What values look like, derived from the settings of version `format_version`.
     format: FormatSettings,
     format_version: u64,
+    custom_plans: bool,
     /// The catalog as this session last saw it published.
     published: RefCell<Arc<Catalog>>,
     /// Who logged in, who SET SESSION AUTHORIZATION made of them, and who SET ROLE did.
@@ -185,7 +187,42 @@ impl Session {
     /// # Errors
     /// 53300 when there are too many; 28000 for a role that may not log in; 42501 for one that may not connect; what is wrong with `options`.
     pub fn new(engine: Arc<Engine>, login: Login) -> Result<Session> {
-        let mut admission = engine.admit()?;
+        let admission = engine.admit()?;
+        Session::begun(engine, login, admission, "client backend")
+    }
+
+    /// A session that does the server's own work, as the superuser that there always is: nobody is at its other end, and
+    /// no setting of a role or database steers it.
+    ///
+    /// # Errors
+    /// None that are known; those of [`Session::new`] would be a bug.
+    pub(crate) fn worker(engine: Arc<Engine>) -> Result<Session> {
+        let superuser = engine.catalog().role(builtin::SUPERUSER).cloned();
+        let login = Login {
+            user: superuser.map(|role| role.name.clone()).unwrap_or_default(),
+            database: String::new(),
+            application_name: String::new(),
+            options: Vec::new(),
+            client: String::new(),
+        };
+        let admission = Admission::of_server(&engine);
+        let session = Session::begun(engine, login, admission, "autovacuum worker")?;
+        {
+            let mut settings = session.settings.borrow_mut();
+            let level = Value::Text("read committed".to_owned());
+            settings.force(Id::DefaultTransactionIsolation, level);
+            settings.force(Id::DefaultTransactionReadOnly, Value::Bool(false));
+        }
+        Ok(session)
+    }
+
+    fn begun(
+        engine: Arc<Engine>,
+        login: Login,
+        mut admission: Admission,
+        backend_type: &'static str,
+    ) -> Result<Session> {
+        let of_server = backend_type != "client backend";
         let catalog = engine.catalog();
         let role: Role = match catalog.role_by_name(&login.user) {
             Some(role) => role.as_ref().into(),
@@ -208,7 +245,11 @@ impl Session {
             superuser: role.superuser,
             starting: true,
         };
-        for (name, value) in role_settings(&catalog, &role, &login) {
+        let own = match of_server {
+            true => Vec::new(),
+            false => role_settings(&catalog, &role, &login),
+        };
+        for (name, value) in own {
             settings.set(&name, Some(&value), Scope::Session, caller)?;
         }
         settings.take_changed();
@@ -218,7 +259,7 @@ impl Session {
             None => (None, None),
         };
         let handle = engine.sys.register(SessionInfo {
-            backend_type: "client backend",
+            backend_type,
             user: login.user,
             user_oid: role.oid.0,
             database: login.database.clone(),
@@ -235,6 +276,7 @@ impl Session {
         let mut session = Session {
             format: format_settings(&settings),
             format_version: settings.version(),
+            custom_plans: custom::is_forced(&settings),
             published: RefCell::new(catalog),
             engine,
             transaction: None,
@@ -503,6 +545,7 @@ impl Session {
         }
         self.format = format_settings(&settings);
         self.format_version = settings.version();
+        self.custom_plans = custom::is_forced(&settings);
         steer_waits(self.handle.entry(), &settings);
     }
 

@@ -141,7 +141,7 @@ pub(super) struct PlanKey {
 struct PlanSettings {
     texts: [String; 4],
     paths: [bool; 4],
-    join_collapse_limit: i64,
+    collapse_limits: [i64; 2],
 }
 
 impl PlanSettings {
@@ -161,7 +161,8 @@ impl PlanSettings {
                 Id::EnableNestloop,
             ]
             .map(|id| settings.bool(id)),
-            join_collapse_limit: settings.int(Id::JoinCollapseLimit),
+            collapse_limits: [Id::JoinCollapseLimit, Id::FromCollapseLimit]
+                .map(|id| settings.int(id)),
         }
     }
 }
@@ -363,7 +364,7 @@ mod tests {
         let settings = |n: usize| PlanSettings {
             texts: [n.to_string(), String::new(), String::new(), String::new()],
             paths: [true; 4],
-            join_collapse_limit: 8,
+            collapse_limits: [8; 2],
         };
         assert_eq!(plans.settings_number(settings(7)), 0);
         plans.insert(key(1), "select", known("select"));

@@ -256,7 +256,7 @@ impl Session {
                     .run_bound(bound.statement, &known.sql, &known.sql, &mut client)
                     .await;
             }
-            let plan = self.plan_of(&prepared).await?;
+            let plan = self.plan_with(&prepared, &portal.values).await?;
             let run = self.start(plan, std::mem::take(&mut portal.values))?;
             self.find_position(run.execution.plan(), &run.snapshot)
                 .await?;

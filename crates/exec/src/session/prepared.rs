@@ -329,7 +329,7 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<()> {
         let prepared = self.find_prepared(name)?;
-        let plan = self.plan_of(&prepared).await?;
+        let plan = self.plan_with(&prepared, &values).await?;
         let columns = prepared.known().columns.clone();
         self.run_planned(plan, values, columns.as_deref(), client)
             .await

@@ -126,6 +126,7 @@ impl Session {
             enable_hashjoin: settings.bool(Id::EnableHashjoin),
             enable_nestloop: settings.bool(Id::EnableNestloop),
             join_collapse_limit: settings.int(Id::JoinCollapseLimit),
+            from_collapse_limit: settings.int(Id::FromCollapseLimit),
         };
         let analytics = self.engine.analytics();
         let Some(analytics) = analytics.filter(|_| matches!(query.kind, QueryKind::Select(_)))

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use throng_sql::bind;
 use throng_sql::catalog::system::{
-    CursorInfo, LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState,
-    TableActivity, WaitInfo, WaitingInfo,
+    CursorInfo, LockInfo, Maintained, PreparedInfo, SessionInfo, SettingInfo, StructureInfo,
+    SystemState, TableActivity, WaitInfo, WaitingInfo,
 };
 use throng_sql::catalog::{Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
@@ -188,6 +188,12 @@ impl SystemState for SessionHost<'_> {
             return TableActivity::default();
         };
         let counts = self.session.engine.store.relations.rel(def.file).counts();
+        let record = self.session.engine.maintenance.of(oid);
+        let done = |done: crate::maintenance::Done| Maintained {
+            last: done.last,
+            count: done.count,
+            milliseconds: done.milliseconds,
+        };
         TableActivity {
             inserted: counts.inserted,
             updated: counts.updated,
@@ -195,6 +201,13 @@ impl SystemState for SessionHost<'_> {
             deleted: counts.deleted,
             live_rows: counts.live.max(0) as u64,
             dead_rows: counts.dead.max(0) as u64,
+            changed_since_analyze: self.session.engine.maintenance.changed(def, &counts),
+            maintained: [
+                done(record.vacuum),
+                done(record.autovacuum),
+                done(record.analyze),
+                done(record.autoanalyze),
+            ],
         }
     }
 

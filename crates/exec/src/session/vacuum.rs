@@ -12,9 +12,10 @@ use throng_txn::{LockMode, LockTag};
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Oid, Result};
 
-use super::Session;
+use super::{Session, now};
 use crate::cleaner;
 use crate::client::Client;
+use crate::maintenance::By;
 
 impl Session {
     /// Cleans tables, each in a transaction of its own so that its lock is short.
@@ -81,6 +82,7 @@ impl Session {
                     .unwrap_or_else(|| settings.bool(Id::VacuumTruncate)),
             )
         };
+        let began = now();
         let engine = self.engine.clone();
         let heap = engine.store.relations.heap(def.file);
         let flag = self.handle.entry().clone();
@@ -95,6 +97,8 @@ impl Session {
         if cleaned.stopped {
             self.handle.cancel_flag().check()?;
         }
+        let maintenance = &self.engine.maintenance;
+        maintenance.vacuumed(table, By::Statement, began);
         match truncate {
             true => self.truncate_tail(table, heap).await,
             false => Ok(()),
@@ -224,7 +228,7 @@ impl Session {
             .lock_one(one, "analyze", mode, skip_locked, client)
             .await?
         {
-            true => self.analyze_table(one.table).await,
+            true => self.analyze_table(one.table, &one.columns).await,
             false => Ok(()),
         }
     }

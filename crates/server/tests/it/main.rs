@@ -9,4 +9,5 @@ mod script;
 mod server;
 mod sessions;
 mod sql;
+mod statistics;
 mod waits;

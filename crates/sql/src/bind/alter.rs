@@ -10,7 +10,7 @@ use super::dml::row_names;
 use super::domain::Declared;
 use super::scope::Scope;
 use super::table::{Draft, check_storable, identity, no_position};
-use super::{Binder, Clause, slots_of_row};
+use super::{Binder, Clause, options, slots_of_row};
 use crate::catalog::{ColumnDef, ConstraintDef, ConstraintKind, Persistence, Storage, TableDef};
 use crate::command::{AlterTable, Ddl, NewConstraintKind, SetExpression, Target, TargetKind};
 use crate::expr::Expr;
@@ -357,7 +357,8 @@ impl Binder<'_> {
                 });
             }
             AlterAction::SetOptions(options) => {
-                out.push(AlterTable::SetOptions(self.table_options(options)?));
+                options::check(options, options::TABLE)?;
+                out.push(AlterTable::SetOptions(options.clone()));
             }
             AlterAction::ResetOptions(names) => {
                 out.push(AlterTable::ResetOptions(names.clone()));
@@ -386,7 +387,22 @@ impl Binder<'_> {
                 let index = self.index_to_cluster(&draft.table, Some(name))?;
                 out.push(AlterTable::ClusterOn(Some(index)));
             }
-            AlterAction::Nothing => out.push(AlterTable::Nothing),
+            AlterAction::SetStatistics(name, target) => {
+                let attnum = self.column_to_analyze(&draft.table, name)?;
+                let target = self.statistics_target(*target)?;
+                out.push(AlterTable::SetStatistics { attnum, target });
+            }
+            AlterAction::SetColumnOptions(name, options) => {
+                let attnum = self.column_to_analyze(&draft.table, name)?;
+                options::check(options, options::COLUMN)?;
+                let options = options.clone();
+                out.push(AlterTable::SetColumnOptions { attnum, options });
+            }
+            AlterAction::ResetColumnOptions(name, names) => {
+                let attnum = self.column_to_analyze(&draft.table, name)?;
+                let names = names.clone();
+                out.push(AlterTable::ResetColumnOptions { attnum, names });
+            }
         }
         Ok(())
     }

@@ -28,6 +28,7 @@ impl Binder<'_> {
                         table: table.oid,
                         name: None,
                         child_of: None,
+                        columns: Vec::new(),
                     });
                 }
             }
@@ -74,6 +75,7 @@ impl Binder<'_> {
                 table: table.oid,
                 name: Some(table.name.clone()),
                 child_of: None,
+                columns: one.columns.clone(),
             });
         }
         if one.only {
@@ -86,6 +88,7 @@ impl Binder<'_> {
                     table: child,
                     name: None,
                     child_of: Some(table.oid),
+                    columns: one.columns.clone(),
                 });
             }
         }

@@ -206,6 +206,8 @@ fn refused_action(action: &AlterAction) -> Option<&'static str> {
         | AlterAction::SetStorage { .. }
         | AlterAction::OwnerTo(_)
         | AlterAction::ClusterOn(_)
-        | AlterAction::Nothing => return None,
+        | AlterAction::SetStatistics(..)
+        | AlterAction::SetColumnOptions(..)
+        | AlterAction::ResetColumnOptions(..) => return None,
     })
 }

@@ -34,6 +34,7 @@ mod matview;
 mod merge;
 mod notation;
 mod object;
+mod options;
 mod part;
 mod partition;
 mod plpgsql;

@@ -9,7 +9,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use super::dml::row_names;
 use super::domain::Declared;
 use super::scope::Scope;
-use super::{Binder, Clause, inherit, slots_of_row};
+use super::{Binder, Clause, inherit, options, slots_of_row};
 use crate::catalog::partition::PartitionBound;
 use crate::catalog::{
     ColumnDef, Generated, Identity, Lineage, OnCommit, Persistence, Relation, Storage, TableDef,
@@ -54,7 +54,8 @@ impl Binder<'_> {
             Persistence::Permanent if temporary => Persistence::Temporary(OnCommit::PreserveRows),
             as_said => as_said,
         };
-        let options = self.table_options(&ast.options)?;
+        options::check(&ast.options, options::TABLE)?;
+        let options = ast.options.clone();
         let table = TableDef {
             oid: Oid::NONE,
             schema,
@@ -268,40 +269,6 @@ impl Binder<'_> {
             false => None,
         };
         Ok((columns, bound))
-    }
-
-    pub(super) fn table_options(&self, list: &[(String, String)]) -> Result<Vec<(String, String)>> {
-        for (name, value) in list {
-            let known = name.strip_prefix("toast.").unwrap_or(name);
-            let range = match known {
-                "fillfactor" => Some((10.0, 100.0)),
-                "parallel_workers" => Some((0.0, 1024.0)),
-                "toast_tuple_target" => Some((128.0, 8160.0)),
-                "user_catalog_table" | "vacuum_truncate" | "vacuum_index_cleanup" => None,
-                "oids" if value.eq_ignore_ascii_case("false") => None,
-                _ if known.starts_with("autovacuum_") || known.starts_with("log_autovacuum_") => {
-                    None
-                }
-                _ => {
-                    let message = format!("unrecognized parameter \"{name}\"");
-                    return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
-                }
-            };
-            let Some((low, high)) = range else { continue };
-            let Ok(number) = value.parse::<f64>() else {
-                let message = format!("invalid value for integer option \"{name}\": {value}");
-                return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
-            };
-            if !(low..=high).contains(&number) {
-                let message = format!("value {value} out of bounds for option \"{name}\"");
-                return Err(
-                    Error::new(state::INVALID_PARAMETER_VALUE, message).detail(format!(
-                        "Valid values are between \"{low}\" and \"{high}\"."
-                    )),
-                );
-            }
-        }
-        Ok(list.to_vec())
     }
 
     fn draft_column(&self, table: &TableDef, name: &str, pos: Pos) -> Result<u16> {

@@ -20,7 +20,7 @@ pub use index::{
     IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, index_column_names,
 };
 pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
-pub use stats::{ColumnStats, StatsDef};
+pub use stats::{ColumnStats, FamilyStats, StatsDef};
 pub use storage::Storage;
 
 use super::partition::{PartitionBound, PartitionKey};
@@ -222,6 +222,12 @@ pub struct ColumnDef {
     /// None: as its type has it.
     #[serde(default)]
     pub storage: Option<Storage>,
+    /// SET STATISTICS: how many common values and bounds ANALYZE keeps at most; none: `default_statistics_target`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistics_target: Option<i16>,
+    /// What `SET (n_distinct = …)` and the like said, in the order given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<(String, String)>,
 }
 
 fn yes() -> bool {
@@ -854,7 +860,14 @@ impl ColumnDef {
             domain: None,
             generated: None,
             storage: None,
+            statistics_target: None,
+            options: Vec::new(),
         }
+    }
+    /// A number that the column's options give.
+    pub fn option(&self, name: &str) -> Option<f64> {
+        let given = self.options.iter().find(|(known, _)| known == name);
+        given.and_then(|(_, value)| value.parse().ok())
     }
     /// The type the column is said to be of: its domain, where it has one.
     pub fn shown_type(&self) -> Oid {

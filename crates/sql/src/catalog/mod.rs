@@ -25,10 +25,10 @@ pub use def::trigger::fires;
 pub use def::{
     AclItem, ArgDef, ArgMode, CheckOption, ColumnDef, ColumnStats, CommentDef, ConstraintDef,
     ConstraintKind, DatabaseDef, DefaultPrivilegesDef, Deferral, DeferralSaid, Domain, DomainCheck,
-    DomainNotNull, Enabled, EnumLabel, FkAction, ForeignKey, Generated, Identity, IndexColumn,
-    IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized, MembershipDef,
-    Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoutineBody, RoutineDef,
-    RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef, TriggerCondition,
+    DomainNotNull, Enabled, EnumLabel, FamilyStats, FkAction, ForeignKey, Generated, Identity,
+    IndexColumn, IndexDef, IndexExpr, IndexMethod, IndexTerms, KeyWords, Lineage, Materialized,
+    MembershipDef, Object, ObjectKind, OnCommit, Persistence, PrivilegesDef, RoleDef, RoutineBody,
+    RoutineDef, RoutineKind, SchemaDef, SequenceDef, StatsDef, Storage, TableDef, TriggerCondition,
     TriggerConstraint, TriggerDef, TypeDef, ViewColumn, ViewDef, ViewUse, index_column_names,
     is_polymorphic,
 };

@@ -856,6 +856,10 @@ pub enum TableConstraintKind {
 pub enum AlterAction {
     Inherit(Name),
     NoInherit(Name),
+    /// Of a column; none: the default.
+    SetStatistics(String, Option<i64>),
+    SetColumnOptions(String, Vec<(String, String)>),
+    ResetColumnOptions(String, Vec<String>),
     AddColumn {
         column: ColumnDef,
         if_not_exists: bool,
@@ -923,8 +927,6 @@ pub enum AlterAction {
     OwnerTo(String),
     /// An index's name; none: `SET WITHOUT CLUSTER`.
     ClusterOn(Option<String>),
-    /// Changes nothing that can be seen.
-    Nothing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

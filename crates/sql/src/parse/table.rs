@@ -810,6 +810,10 @@ impl Parser<'_> {
                     });
                 }
                 self.word("column");
+                if matches!(self.kind(), Kind::Integer(_)) && self.is_at(2, "statistics") {
+                    let message = "cannot refer to non-index column by number";
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                }
                 let (column, at) = self.name_pos()?;
                 self.alter_column(column, at)
             }
@@ -912,12 +916,25 @@ impl Parser<'_> {
             let word = self.storage()?;
             return Ok(AlterAction::SetStorage { column, word });
         }
-        if self.is("restart") || (self.is("set") && !self.is_at(1, "statistics")) {
-            return self.set_identity(column);
-        }
         if self.words(&["set", "statistics"]) {
-            self.integer()?;
-            return Ok(AlterAction::Nothing);
+            let target = match self.word("default") {
+                true => None,
+                false => Some(self.integer()?),
+            };
+            return Ok(AlterAction::SetStatistics(column, target));
+        }
+        if self.is("set") && self.is_punct_at(1, '(') {
+            self.advance();
+            let options = self.options()?;
+            return Ok(AlterAction::SetColumnOptions(column, options));
+        }
+        if self.is("reset") && self.is_punct_at(1, '(') {
+            self.advance();
+            let names = self.parens(|p| p.list(Self::label))?;
+            return Ok(AlterAction::ResetColumnOptions(column, names));
+        }
+        if self.is("restart") || self.is("set") {
+            return self.set_identity(column);
         }
         Err(self.unexpected())
     }
@@ -936,7 +953,7 @@ impl Parser<'_> {
             } else if self.is("set") {
                 let pos = self.pos();
                 self.advance();
-                if self.is("compression") || self.is_punct('(') {
+                if self.is("compression") {
                     return Err(self.unsupported("this ALTER COLUMN ... SET", pos));
                 }
                 let found = self.sequence_options()?;

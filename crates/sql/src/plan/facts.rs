@@ -336,8 +336,7 @@ fn scalar(value: &Datum) -> Option<f64> {
 
 /// Distinct values of a column now: those that were found, more where they grow with the table.
 pub(super) fn distinct_now(stats: &ColumnStats, then: f64, now: f64) -> f64 {
-    let grows = stats.distinct > then * 0.1 && then > 0.0;
-    let distinct = match grows {
+    let distinct = match stats.grows(then) {
         true => stats.distinct / then * now,
         false => stats.distinct,
     };

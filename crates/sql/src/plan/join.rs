@@ -1,6 +1,7 @@
 //! FROM: its relations and conditions as a graph, the cheapest order of joining them, and the joins in that order.
 //!
-//! Joins that are written keep no order but where [`graph`](super::graph) says so, or `join_collapse_limit` is 1.
+//! Joins that are written keep no order but where [`graph`](super::graph) says so, or where there are more of them than
+//! `join_collapse_limit` and `from_collapse_limit` let be ordered together ([`Parts`]).
 
 use std::collections::HashMap;
 
@@ -38,19 +39,25 @@ fn take(conditions: &mut Vec<Expr>, mut test: impl FnMut(&Expr) -> bool) -> Vec<
     conditions.extract_if(.., |c| test(c)).collect()
 }
 
-/// The items of FROM, taken apart.
-#[derive(Default)]
+/// The items of FROM, taken apart: those that are ordered together.
+///
+/// ```text
+/// a JOIN b ON … JOIN c ON …      both sides' items together, if they are no more than join_collapse_limit; else either side is one
+/// x, (a JOIN b ON …)             an item's among the others, if all are no more than from_collapse_limit; else it is one
+/// ```
 struct Parts<'q> {
     inner: Vec<&'q FromItem>,
     /// Sides that may be missing.
     outer: Vec<Outer<'q>>,
     conditions: Vec<Expr>,
-    /// Joins stand as they are written.
-    fixed: bool,
+    /// `join_collapse_limit`
+    limit: usize,
 }
 
 struct Outer<'q> {
     item: &'q FromItem,
+    /// Were it not outer, it would be taken apart.
+    apart: bool,
     on: Vec<Expr>,
     /// The side that is there.
     left: Vec<RelId>,
@@ -71,14 +78,53 @@ fn relations(item: &FromItem) -> usize {
     }
 }
 
+/// How many an item is where it is taken apart as far as `limit` allows.
+fn apart(item: &FromItem, limit: usize) -> usize {
+    match item {
+        FromItem::Rel(_) => 1,
+        FromItem::Join {
+            kind: JoinKind::Full,
+            ..
+        } => 1,
+        FromItem::Join { left, right, .. } => {
+            let both = apart(left, limit).saturating_add(apart(right, limit));
+            if both <= limit { both } else { 2 }
+        }
+    }
+}
+
 impl<'q> Parts<'q> {
+    fn new(conditions: Vec<Expr>, limit: usize) -> Parts<'q> {
+        Parts {
+            inner: Vec::new(),
+            outer: Vec::new(),
+            conditions,
+            limit,
+        }
+    }
+
     fn len(&self) -> usize {
         self.inner.len() + self.outer.len()
     }
 
-    /// Adds an item, taken apart if it is a join; one within another only where there is room and order does not matter.
-    fn add(&mut self, item: &'q FromItem, within: bool) {
-        let room = self.len() + relations(item) <= MOST_RELATIONS && !self.fixed;
+    /// Adds the items of a FROM, one after another.
+    fn add_all(&mut self, items: &'q [FromItem], limit: usize) {
+        let mut before = 0;
+        for (at, item) in items.iter().enumerate() {
+            let own = apart(item, self.limit);
+            let after = items.len() - at - 1;
+            let collapses = own <= 1 || before + own + after <= limit;
+            before += if collapses { own } else { 1 };
+            match collapses || items.len() == 1 {
+                true => self.add(item, true, false),
+                false => self.inner.push(item),
+            }
+        }
+    }
+
+    /// Adds an item, taken apart if it is a join and may be; one within another only where there is room.
+    fn add(&mut self, item: &'q FromItem, may: bool, within: bool) {
+        let room = self.len() + relations(item) <= MOST_RELATIONS;
         match item {
             FromItem::Join {
                 kind: kind @ (JoinKind::Inner | JoinKind::Left | JoinKind::Right),
@@ -86,16 +132,18 @@ impl<'q> Parts<'q> {
                 right,
                 on,
                 ..
-            } if room || !within => {
+            } if may && (room || !within) => {
+                let sides = apart(left, self.limit).saturating_add(apart(right, self.limit));
+                let apart = sides <= self.limit;
                 let on = conjuncts(on.as_ref());
                 // A right join is a left join seen from the other side.
                 let (left, right) = match kind {
                     JoinKind::Right => (right, left),
                     _ => (left, right),
                 };
-                self.add(left, true);
+                self.add(left, apart, true);
                 if *kind == JoinKind::Inner {
-                    self.add(right, true);
+                    self.add(right, apart, true);
                     self.conditions.extend(on);
                     return;
                 }
@@ -103,6 +151,7 @@ impl<'q> Parts<'q> {
                 left.rels(&mut rels);
                 self.outer.push(Outer {
                     item: right,
+                    apart,
                     on,
                     left: rels,
                 });
@@ -120,7 +169,7 @@ impl<'q> Parts<'q> {
         };
         while let Some(at) = self.outer.iter().position(|o| reduced(o, &self.conditions)) {
             let outer = self.outer.remove(at);
-            self.add(outer.item, true);
+            self.add(outer.item, outer.apart, true);
             self.conditions.extend(outer.on);
         }
     }
@@ -147,15 +196,16 @@ impl Planner<'_> {
                     using: vec![],
                     alias: None,
                 });
-            return self.from(&Vec::from_iter(joined), conditions, wanted);
+            // Who wrote a list has not asked for this order.
+            let limit = std::mem::replace(&mut self.join_limit, usize::MAX);
+            let built = self.from(&Vec::from_iter(joined), conditions, wanted);
+            self.join_limit = limit;
+            return built;
         }
         self.note_tables(items);
-        let mut parts = Parts {
-            conditions,
-            fixed: self.ctx.join_collapse_limit <= 1,
-            ..Parts::default()
-        };
-        items.iter().for_each(|item| parts.add(item, false));
+        let mut parts = Parts::new(conditions, self.join_limit);
+        let limit = usize::try_from(self.ctx.from_collapse_limit).unwrap_or(1);
+        parts.add_all(items, limit);
         parts.reduce();
         let mut local = Vec::new();
         items.iter().for_each(|item| item.rels(&mut local));
@@ -447,7 +497,11 @@ impl Planner<'_> {
                 let Some(table) = self.tables.get(rel) else {
                     continue;
                 };
-                let rows = self.ctx.stats.table_size(table.oid).rows;
+                let family = self.families.get(rel).copied();
+                if family.is_some() && !table.is_partitioned() {
+                    continue;
+                }
+                let rows = family.unwrap_or_else(|| self.ctx.stats.table_size(table.oid).rows);
                 for index in self.ctx.catalog.indexes_of(table.oid) {
                     if index.unique && index.is_plain() && index.columns.len() > 1 {
                         unique.push(Unique {

@@ -45,11 +45,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use throng_types::{Error, Oid, Result, SqlType};
+use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use crate::catalog::Catalog;
 use crate::expr::{Expr, ParamId, RelId, Var};
 use crate::func::EvalContext;
+use crate::query::walk::PartMut;
 use crate::query::{BoundQuery, Cte, CteBody, QueryKind};
 
 pub use fold::constant_value as constant;
@@ -83,8 +84,21 @@ pub struct PlanContext<'a> {
     pub enable_indexscan: bool,
     pub enable_hashjoin: bool,
     pub enable_nestloop: bool,
-    /// 1: joins are made in the order they are written in.
+    /// So many items of joins, or of queries in FROM and what stands beside them, are ordered together. 1: they stay as written.
     pub join_collapse_limit: i64,
+    pub from_collapse_limit: i64,
+}
+
+/// Puts values in the places of a statement's parameters, for a plan that is made for these alone.
+pub fn set_parameters(query: &mut BoundQuery, values: &[Datum]) {
+    pullup::walk_statement(query, &mut |part| {
+        if let PartMut::Expr(expr) = part
+            && let Expr::Param(at, ty) = expr
+            && let Some(value) = values.get(usize::from(*at))
+        {
+            *expr = Expr::Const(value.clone(), *ty);
+        }
+    });
 }
 
 /// Plans a data statement.
@@ -118,6 +132,8 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         next_plan: 0,
         next_rel: rel_count,
         tables: HashMap::default(),
+        families: HashMap::default(),
+        join_limit: usize::try_from(ctx.join_collapse_limit).unwrap_or(1),
         locks: BTreeMap::new(),
         kindred: HashMap::default(),
         target: None,
@@ -247,6 +263,9 @@ pub(super) struct Planner<'a> {
     next_rel: u32,
     /// The tables that entries stand for, as far as they were met.
     tables: Map<RelId, Arc<crate::catalog::TableDef>>,
+    /// Of those that are read with their children: the rows of all together.
+    families: Map<RelId, f64>,
+    join_limit: usize,
     locks: BTreeMap<Oid, TableLock>,
     /// The tables behind the entries of tables with children.
     kindred: Map<RelId, Arc<family::Kindred>>,

@@ -10,6 +10,7 @@ use super::access::same_keys;
 use super::facts::{self, Facts};
 use super::fold;
 use super::{Planner, cost};
+use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId};
 use crate::func::{Operator, Strategy};
 use crate::query::{FromItem, RelKind};
@@ -42,6 +43,10 @@ impl Planner<'_> {
                 FromItem::Rel(rel) => {
                     if let RelKind::Table(table) = &rel.kind {
                         self.tables.insert(rel.id, table.clone());
+                        if !rel.only && self.has_kin(table) {
+                            let rows = self.family_rows(table.oid);
+                            self.families.insert(rel.id, rows);
+                        }
                     }
                 }
                 FromItem::Join { left, right, .. } => {
@@ -58,22 +63,35 @@ impl Planner<'_> {
             Expr::Var(var) if about.is_none_or(|rel| rel == var.rel) => {
                 let table = self.tables.get(&var.rel)?;
                 let attnum = u16::try_from(var.column).ok().filter(|n| *n > 0)?;
-                Some(self.column_facts(table.oid, attnum, var.ty.oid))
+                Some(self.column_facts(var.rel, table, attnum, var.ty.oid))
             }
             Expr::Cast { arg, to, .. } if same_keys(arg.ty(), *to) => self.facts(arg, about),
             _ => None,
         }
     }
 
-    fn column_facts(&self, table: Oid, attnum: u16, ty: Oid) -> Facts<'_> {
+    /// Rows of a table and all those below it.
+    fn family_rows(&self, table: Oid) -> f64 {
         let catalog = self.ctx.catalog;
-        let rows = self.ctx.stats.table_size(table).rows.max(1.0);
-        let unique = catalog.indexes_of(table).iter().any(|index| {
+        let has_rows = |table: &Oid| catalog.table(*table).is_some_and(|t| !t.is_partitioned());
+        let members = catalog.descendants(table).into_iter().filter(has_rows);
+        let sizes = members.map(|member| self.ctx.stats.table_size(member));
+        sizes.map(|size| size.rows).sum()
+    }
+
+    fn column_facts(&self, rel: RelId, table: &TableDef, attnum: u16, ty: Oid) -> Facts<'_> {
+        let catalog = self.ctx.catalog;
+        let family = self.families.get(&rel).copied();
+        let rows = family.unwrap_or_else(|| self.ctx.stats.table_size(table.oid).rows);
+        let rows = rows.max(1.0);
+        // What no two rows of a parent share, rows of its children may.
+        let keyed = family.is_none() || table.is_partitioned();
+        let unique = catalog.indexes_of(table.oid).iter().any(|index| {
             let one = index.unique && index.is_plain() && index.columns.len() == 1;
-            one && index.columns[0].attnum == attnum
+            one && keyed && index.columns[0].attnum == attnum
         });
-        let found = catalog.stats_of(table);
-        let column = found.and_then(|s| Some((s.columns.get(usize::from(attnum) - 1)?, s.rows)));
+        let found = catalog.stats_of(table.oid);
+        let column = found.and_then(|s| s.column(attnum, family.is_some()));
         let mut facts = Facts::unknown(rows);
         if let Some((stats, then)) = column {
             facts.nulls = stats.null_fraction;

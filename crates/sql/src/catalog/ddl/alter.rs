@@ -312,7 +312,19 @@ impl Run<'_> {
                 self.enable_triggers(def.oid, change);
                 return Ok(());
             }
-            AlterTable::Inherit(_) | AlterTable::NoInherit(_) | AlterTable::Nothing => {}
+            AlterTable::SetStatistics { attnum, target } => {
+                def.columns[index(*attnum)].statistics_target = *target;
+            }
+            AlterTable::SetColumnOptions { attnum, options } => {
+                let kept = &mut def.columns[index(*attnum)].options;
+                kept.retain(|(known, _)| !options.iter().any(|(name, _)| name == known));
+                kept.extend(options.iter().cloned());
+            }
+            AlterTable::ResetColumnOptions { attnum, names } => {
+                let kept = &mut def.columns[index(*attnum)].options;
+                kept.retain(|(known, _)| !names.contains(known));
+            }
+            AlterTable::Inherit(_) | AlterTable::NoInherit(_) => {}
         }
         self.put_table(def);
         Ok(())

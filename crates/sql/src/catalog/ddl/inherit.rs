@@ -505,7 +505,15 @@ impl Run<'_> {
                     check: check.as_ref().map(|e| change.over(child, e)),
                 })
             }
+            AlterTable::SetStatistics { attnum, target } => {
+                place(*attnum).map(|attnum| AlterTable::SetStatistics {
+                    attnum,
+                    target: *target,
+                })
+            }
             AlterTable::AlterConstraint { .. }
+            | AlterTable::SetColumnOptions { .. }
+            | AlterTable::ResetColumnOptions { .. }
             | AlterTable::SetOptions(_)
             | AlterTable::ResetOptions(_)
             | AlterTable::SetPersistence(_)
@@ -513,8 +521,7 @@ impl Run<'_> {
             | AlterTable::Inherit(_)
             | AlterTable::NoInherit(_)
             | AlterTable::ClusterOn(_)
-            | AlterTable::EnableTriggers(_)
-            | AlterTable::Nothing => None,
+            | AlterTable::EnableTriggers(_) => None,
         })
     }
 

@@ -20,8 +20,31 @@ pub struct StatsDef {
     pub table: Oid,
     pub rows: f64,
     pub pages: u32,
-    /// By attribute number - 1.
+    /// By attribute number - 1. Of a partitioned table, which has no rows of its own: none.
     pub columns: Vec<ColumnStats>,
+    /// Of a table with children: what its rows and theirs say together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<FamilyStats>,
+}
+
+/// What is known of a table and its children as one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FamilyStats {
+    pub rows: f64,
+    /// By the parent's attribute number - 1.
+    pub columns: Vec<ColumnStats>,
+}
+
+impl StatsDef {
+    /// What is known of a column, and of how many rows: with those of the children, or of the table alone.
+    pub fn column(&self, attnum: u16, with_children: bool) -> Option<(&ColumnStats, f64)> {
+        let at = usize::from(attnum).checked_sub(1)?;
+        match (&self.family, with_children) {
+            (Some(family), true) => Some((family.columns.get(at)?, family.rows)),
+            (None, true) => None,
+            (_, false) => Some((self.columns.get(at)?, self.rows)),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +52,8 @@ pub struct StatsDef {
 pub struct ColumnStats {
     /// Number of distinct values; 0 when unknown.
     pub distinct: f64,
+    /// Whether that number grows with the rows, where somebody has said so; otherwise it does where it is a good part of them.
+    pub grows: Option<bool>,
     /// Share of NULLs, 0 to 1.
     pub null_fraction: f64,
     /// Mean bytes of a value.
@@ -44,10 +69,29 @@ pub struct ColumnStats {
     pub correlation: Option<f64>,
 }
 
+impl ColumnStats {
+    /// Whether there are more distinct values where there are more rows than these.
+    pub fn grows(&self, rows: f64) -> bool {
+        /// PostgreSQL's measure: this part of the rows, found to be distinct, is taken to stay that part.
+        const PART: f64 = 0.1;
+        rows > 0.0 && self.grows.unwrap_or(self.distinct > rows * PART)
+    }
+
+    /// Takes what `n_distinct` says in the place of what was found: a count, or, negative, a part of the rows.
+    pub fn take_distinct(&mut self, said: f64, rows: f64) {
+        (self.distinct, self.grows) = match said < 0.0 {
+            true => (-said * rows, Some(true)),
+            false => (said, Some(false)),
+        };
+    }
+}
+
 /// [`ColumnStats`] as text.
 #[derive(Clone, Serialize, Deserialize)]
 struct Kept {
     distinct: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    grows: Option<bool>,
     null_fraction: f64,
     width: u32,
     #[serde(default)]
@@ -66,6 +110,7 @@ impl From<ColumnStats> for Kept {
     fn from(stats: ColumnStats) -> Kept {
         Kept {
             distinct: stats.distinct,
+            grows: stats.grows,
             null_fraction: stats.null_fraction,
             width: stats.width,
             ty: stats.ty.0,
@@ -83,6 +128,7 @@ impl From<Kept> for ColumnStats {
         let common = read(ty, &kept.common).filter(|v| v.len() == kept.frequencies.len());
         ColumnStats {
             distinct: kept.distinct,
+            grows: kept.grows,
             null_fraction: kept.null_fraction,
             width: kept.width,
             ty,
@@ -140,6 +186,7 @@ mod tests {
     fn values_survive_as_text() -> Result<(), serde_json::Error> {
         let stats = ColumnStats {
             distinct: 3.0,
+            grows: Some(false),
             null_fraction: 0.25,
             width: 6,
             ty: oid::TEXT,
@@ -160,6 +207,50 @@ mod tests {
         assert_eq!(stats.distinct, 7.0);
         assert!(stats.common.is_empty() && stats.bounds.is_empty());
         Ok(())
+    }
+
+    #[test]
+    fn what_is_said_of_distinct_values_wins() {
+        let mut stats = ColumnStats {
+            distinct: 10.0,
+            ..ColumnStats::default()
+        };
+        assert!(!stats.grows(1000.0) && stats.grows(50.0));
+        stats.take_distinct(-0.5, 1000.0);
+        assert!(stats.distinct == 500.0 && stats.grows(1000.0));
+        stats.take_distinct(700.0, 1000.0);
+        assert!(stats.distinct == 700.0 && !stats.grows(1000.0));
+    }
+
+    #[test]
+    fn a_parent_has_two_columns_stats() {
+        let of = |distinct: f64| ColumnStats {
+            distinct,
+            ..ColumnStats::default()
+        };
+        let mut stats = StatsDef {
+            oid: Oid(1),
+            table: Oid(2),
+            rows: 10.0,
+            pages: 1,
+            columns: vec![of(1.0)],
+            family: None,
+        };
+        assert_eq!(stats.column(1, true), None);
+        let columns = vec![of(2.0)];
+        stats.family = Some(FamilyStats {
+            rows: 20.0,
+            columns,
+        });
+        assert_eq!(
+            stats.column(1, true).map(|(c, r)| (c.distinct, r)),
+            Some((2.0, 20.0))
+        );
+        assert_eq!(
+            stats.column(1, false).map(|(c, r)| (c.distinct, r)),
+            Some((1.0, 10.0))
+        );
+        assert_eq!(stats.column(0, false), None);
     }
 
     #[test]

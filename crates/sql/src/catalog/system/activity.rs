@@ -193,13 +193,17 @@ pub(super) fn pg_stat_user_tables(catalog: &Catalog, state: &dyn SystemState) ->
                 Datum::Null,
                 count(activity.live_rows),
                 count(activity.dead_rows),
+                count(activity.changed_since_analyze),
+                Datum::Null,
             ];
-            row.resize(STAT_TABLES_COLUMNS, Datum::Null);
+            let maintained = activity.maintained;
+            row.extend(maintained.map(|m| m.last.map_or(Datum::Null, Datum::TimestampTz)));
+            row.extend(maintained.map(|m| count(m.count)));
+            row.extend(maintained.map(|m| Datum::Float8(m.milliseconds)));
             row
         })
         .collect()
 }
-const STAT_TABLES_COLUMNS: usize = 30;
 
 /// The system's own relations are computed: nothing of theirs is counted.
 pub(super) fn pg_stat_all_tables(catalog: &Catalog, state: &dyn SystemState) -> Rows {

@@ -218,6 +218,18 @@ pub struct TableActivity {
     pub deleted: u64,
     pub live_rows: u64,
     pub dead_rows: u64,
+    pub changed_since_analyze: u64,
+    /// By VACUUM, by the cleaner, by ANALYZE, and by the ANALYZE that nobody asks for.
+    pub maintained: [Maintained; 4],
+}
+
+/// What was done to a table one way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Maintained {
+    /// Microseconds since 2000-01-01 UTC.
+    pub last: Option<i64>,
+    pub count: u64,
+    pub milliseconds: f64,
 }
 
 /// Relations as `oid name in module { column: TYPE, … }`: the module's function of the relation's

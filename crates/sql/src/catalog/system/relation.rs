@@ -75,11 +75,6 @@ impl<'a> Class<'a> {
     }
 
     pub fn row(&self) -> Vec<Datum> {
-        let options = self
-            .options
-            .iter()
-            .map(|(n, v)| format!("{n}={v}"))
-            .collect();
         let shared = SHARED.contains(&self.oid.0);
         let made = self.oid >= Oid::FIRST_USER;
         let has_type = matches!(self.kind, b'r' | b'm' | b'v' | b'c') && made;
@@ -128,10 +123,14 @@ impl<'a> Class<'a> {
             Datum::Oid(0),
             Datum::Oid(0),
             Datum::Null,
-            text_array(options),
+            options_array(self.options),
             self.bound.clone(),
         ]
     }
+}
+
+fn options_array(options: &[(String, String)]) -> Datum {
+    text_array(options.iter().map(|(n, v)| format!("{n}={v}")).collect())
 }
 
 /// NULL for an empty list, as options and settings are kept.
@@ -422,6 +421,8 @@ pub(super) struct Attribute<'a> {
     local: bool,
     inherited: u16,
     storage: Option<Storage>,
+    statistics_target: Option<i16>,
+    options: &'a [(String, String)],
 }
 
 impl<'a> Attribute<'a> {
@@ -442,6 +443,8 @@ impl<'a> Attribute<'a> {
             local: true,
             inherited: 0,
             storage: None,
+            statistics_target: None,
+            options: &[],
         }
     }
 
@@ -486,9 +489,9 @@ impl<'a> Attribute<'a> {
             self.local,
             self.inherited as i16,
             collation_oid(self.collation, self.ty.oid),
+            self.statistics_target,
             Datum::Null,
-            Datum::Null,
-            Datum::Null,
+            options_array(self.options),
             Datum::Null,
             missing,
         ]
@@ -539,6 +542,8 @@ fn column_attributes(table: &TableDef, rows: &mut Rows) {
             local: column.local,
             inherited: column.inherited,
             storage: column.storage,
+            statistics_target: column.statistics_target,
+            options: &column.options,
             ..Attribute::plain(table.oid, number, name, column.ty)
         };
         rows.push(attribute.row());

@@ -9,16 +9,35 @@ use crate::catalog::acl::right;
 use crate::catalog::{Catalog, ColumnDef, ColumnStats, Relation, TableDef};
 use crate::func::{Strategy, operators_named};
 
-/// Columns with what is known about them, and the rows of their tables.
-fn analyzed(
-    catalog: &Catalog,
-) -> impl Iterator<Item = (&TableDef, u16, &ColumnDef, &ColumnStats, f64)> {
+/// What is known of a column.
+struct Analyzed<'c> {
+    table: &'c TableDef,
+    attnum: u16,
+    column: &'c ColumnDef,
+    /// Of the table's rows and its children's together.
+    inherited: bool,
+    stats: &'c ColumnStats,
+    /// Rows that it is about.
+    rows: f64,
+}
+
+fn analyzed(catalog: &Catalog) -> impl Iterator<Item = Analyzed<'_>> {
     let tables = catalog.tables().into_iter();
     let with_stats = tables.filter_map(|t| Some((&**t, &**catalog.stats_of(t.oid)?)));
-    with_stats.flat_map(|(table, stats)| {
-        table.live_columns().filter_map(move |(attnum, column)| {
-            let found = stats.columns.get(usize::from(attnum) - 1)?;
-            Some((table, attnum, column, found, stats.rows))
+    with_stats.flat_map(|(table, known)| {
+        table.live_columns().flat_map(move |(attnum, column)| {
+            [false, true].into_iter().filter_map(move |inherited| {
+                let (stats, rows) = known.column(attnum, inherited)?;
+                // Of a column that nobody wants statistics of there are none.
+                (*stats != ColumnStats::default()).then_some(Analyzed {
+                    table,
+                    attnum,
+                    column,
+                    inherited,
+                    stats,
+                    rows,
+                })
+            })
         })
     })
 }
@@ -26,7 +45,7 @@ fn analyzed(
 /// Distinct values as `pg_stats` tells them: a count, or, where it grows with the table, the
 /// negative share of rows.
 fn n_distinct(stats: &ColumnStats, rows: f64) -> f32 {
-    match stats.distinct > rows * 0.1 && rows > 0.0 {
+    match stats.grows(rows) {
         true => -((stats.distinct / rows).min(1.0)) as f32,
         false => stats.distinct as f32,
     }
@@ -54,16 +73,17 @@ pub(super) fn pg_stats(catalog: &Catalog, state: &dyn SystemState) -> Rows {
         })
     };
     analyzed(catalog)
-        .filter(|(table, attnum, ..)| readable(table, *attnum))
-        .map(|(table, _, column, stats, rows)| {
+        .filter(|one| readable(one.table, one.attnum))
+        .map(|one| {
+            let stats = one.stats;
             let mut row = row![
-                schema_name(catalog, table.schema),
-                table.name.as_str(),
-                column.name.as_str(),
-                false,
+                schema_name(catalog, one.table.schema),
+                one.table.name.as_str(),
+                one.column.name.as_str(),
+                one.inherited,
                 stats.null_fraction as f32,
                 stats.width as i32,
-                n_distinct(stats, rows),
+                n_distinct(stats, one.rows),
                 values(stats.ty, &stats.common),
                 numbers(stats.frequencies.iter().copied()),
                 values(stats.ty, &stats.bounds),
@@ -124,14 +144,15 @@ pub(super) fn pg_statistic(catalog: &Catalog, state: &dyn SystemState) -> Rows {
         return Rows::new();
     }
     analyzed(catalog)
-        .map(|(table, attnum, column, stats, rows)| {
+        .map(|one| {
+            let (column, stats) = (one.column, one.stats);
             let mut row = row![
-                table.oid,
-                attnum as i16,
-                false,
+                one.table.oid,
+                one.attnum as i16,
+                one.inherited,
                 stats.null_fraction as f32,
                 stats.width as i32,
-                n_distinct(stats, rows),
+                n_distinct(stats, one.rows),
             ];
             let collation = relation::collation_oid(column.collation.as_deref(), column.ty.oid);
             let mut slots = slots(stats);

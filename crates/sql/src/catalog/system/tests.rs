@@ -247,6 +247,7 @@ fn small() -> Catalog {
             };
             2
         ],
+        family: None,
     };
     let comment = CommentDef {
         oid: Oid(16401),

@@ -1,0 +1,61 @@
+//! Plans made for a prepared statement's parameters, where `plan_cache_mode` is `force_custom_plan`.
+//!
+//! Otherwise a prepared statement has one plan, which knows no values: the setting is looked at when it changes, and a
+//! statement that runs by the usual way tests one flag.
+
+use std::sync::Arc;
+
+use throng_sql::command::BoundStatement;
+use throng_sql::plan::{self, PlannedStatement};
+use throng_sql::settings::{Id, SessionSettings};
+use throng_types::{Datum, Error, Result};
+
+use super::Session;
+use super::prepared::Prepared;
+
+/// Whether prepared statements are planned anew for each of their parameters' values.
+pub(super) fn is_forced(settings: &SessionSettings) -> bool {
+    settings.text(Id::PlanCacheMode) == "force_custom_plan"
+}
+
+impl Session {
+    /// The plan by which a prepared data statement runs with these values, its tables locked.
+    pub(super) async fn plan_with(
+        &mut self,
+        prepared: &Prepared,
+        values: &[Datum],
+    ) -> Result<Arc<PlannedStatement>> {
+        match self.custom_plans && !values.is_empty() {
+            false => self.plan_of(prepared).await,
+            true => Box::pin(self.custom_plan(prepared, values)).await,
+        }
+    }
+
+    #[cold]
+    async fn custom_plan(
+        &mut self,
+        prepared: &Prepared,
+        values: &[Datum],
+    ) -> Result<Arc<PlannedStatement>> {
+        loop {
+            // It is the one without values that must still have the columns that were told.
+            self.plan_of(prepared).await?;
+            let key = self.plan_key();
+            let known = prepared.known();
+            let Some(statement) = &known.statement else {
+                return Err(Error::internal("a statement without a text has a plan"));
+            };
+            let bound = self.bind_statement(statement, &known.sql, &known.params)?;
+            let BoundStatement::Query(mut query) = bound.statement else {
+                return Err(Error::internal("a data statement that is none"));
+            };
+            plan::set_parameters(&mut query, values);
+            let plan = Arc::new(self.plan(*query)?);
+            self.lock_tables(&plan.locks).await?;
+            // While a lock was waited for, what it protects may have become another.
+            if self.plan_key() == key {
+                return Ok(plan);
+            }
+        }
+    }
+}
