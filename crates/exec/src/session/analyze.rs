@@ -24,7 +24,7 @@ struct Sample {
 }
 
 impl Session {
-    pub(super) async fn analyze_table(&mut self, table: Oid) -> Result<()> {
+    pub(super) async fn analyze_table(&self, table: Oid) -> Result<()> {
         let catalog = self.definitions();
         let Some(def) = catalog.table(table) else {
             return Ok(());
@@ -46,7 +46,7 @@ impl Session {
     }
 
     /// What is known of a partitioned table: how many rows its partitions have, each of which is looked at.
-    async fn sum_of_parts(&mut self, def: &Arc<TableDef>) -> Result<StatsDef> {
+    async fn sum_of_parts(&self, def: &Arc<TableDef>) -> Result<StatsDef> {
         let mut rows = 0.0;
         for part in self.catalog().descendants(def.oid) {
             let txn = &self.transaction()?.txn;

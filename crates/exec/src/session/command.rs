@@ -344,9 +344,9 @@ impl Session {
                     .borrow()
                     .show("default_transaction_deferrable")
             }
-            "role" => Ok(match self.role.oid == self.session_role.oid {
+            "role" => Ok(match self.role().oid == self.session_role().oid {
                 true => "none".to_owned(),
-                false => self.role.name.clone(),
+                false => self.role().name.clone(),
             }),
             _ => self.settings.borrow().show(name),
         }
@@ -455,7 +455,7 @@ impl Session {
     async fn checkpoint(&mut self) -> Result<()> {
         if !self
             .catalog()
-            .acts_as(self.role.oid, builtin::PG_CHECKPOINT)
+            .acts_as(self.role().oid, builtin::PG_CHECKPOINT)
         {
             let message = "permission denied to execute CHECKPOINT command";
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).detail(
@@ -479,7 +479,7 @@ impl Session {
                     starting: false,
                 })?;
                 self.settings_changed();
-                self.prepared.clear();
+                self.prepared.get_mut().clear();
                 self.unlisten(None);
                 self.handle.entry().release_session_locks();
                 self.sequences.borrow_mut().clear();
@@ -489,6 +489,7 @@ impl Session {
             Discard::Plans => {
                 super::plans::forget();
                 self.prepared
+                    .borrow()
                     .values()
                     .for_each(|prepared| prepared.forget());
                 Ok("DISCARD PLANS")

@@ -188,13 +188,7 @@ impl Binder<'_> {
         &mut self,
         view: &Arc<ViewDef>,
         alias: Option<&str>,
-        verb: Verb,
     ) -> Result<WriteTarget> {
-        if verb == Verb::Merge {
-            return Err(Error::unsupported(
-                "MERGE into a view with INSTEAD OF triggers",
-            ));
-        }
         let relation = Relation::View(view.clone());
         let table = columns_of(&relation).ok_or_else(|| Error::internal("no view"))?;
         let mut query = self.view_rows(view)?;
@@ -280,7 +274,7 @@ impl Binder<'_> {
         verb: Verb,
     ) -> Result<WriteTarget> {
         if self.acts_instead(view, verb) {
-            return self.instead_target(view, alias, verb);
+            return self.instead_target(view, alias);
         }
         // It is written to, not read: what is read of it is noted once that is known.
         let place = self.accesses.len();
