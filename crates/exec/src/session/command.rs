@@ -180,6 +180,9 @@ impl Session {
                 mode,
                 nowait,
             } => {
+                if !self.is_in_block() {
+                    return Err(not_in_block("LOCK TABLE"));
+                }
                 self.lock_named(&tables, mode, nowait).await?;
                 "LOCK TABLE"
             }
@@ -435,9 +438,6 @@ impl Session {
         mode: TableLock,
         nowait: bool,
     ) -> Result<()> {
-        if !self.is_in_block() {
-            return Err(not_in_block("LOCK TABLE"));
-        }
         let catalog = self.catalog();
         let txn = &self.transaction()?.txn;
         for table in tables {

@@ -429,10 +429,10 @@ impl Host for SessionHost<'_> {
                 let def = self.catalog.routine(object)?;
                 Some(self.catalog.routine_signature(&self.search_path(), def))
             }
-            ObjectKind::Procedure => routine::procedure(object).map(|p| p.name.to_owned()),
+            ObjectKind::Procedure => routine::procedure(object).map(|p| quote_ident(p.name)),
             ObjectKind::ProcedureWithArguments => {
                 let procedure = routine::procedure(object);
-                procedure.map(|p| format!("{}({})", p.name, type_list(&p.args)))
+                procedure.map(|p| format!("{}({})", quote_ident(p.name), type_list(&p.args)))
             }
             ObjectKind::Operator => func::operator_by_oid(object).map(|o| o.name.to_owned()),
             ObjectKind::OperatorWithArguments => func::operator_by_oid(object).map(|o| {

@@ -15,6 +15,10 @@ impl Binder<'_> {
             let message = "WHERE CURRENT OF on a view is not implemented";
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
         }
+        if target.is_view() {
+            let message = "WHERE CURRENT OF on a view is not implemented";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
         let row = is(target.rel, system::CTID, &cursor::ROW, name)?;
         let table = &target.table;
         if !table.is_partitioned() && self.catalog().children_of(table.oid).is_empty() {

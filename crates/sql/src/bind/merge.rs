@@ -93,6 +93,11 @@ impl Binder<'_> {
         let (item, there) = match target.instead {
             Some(FromItem::Rel(mut rows)) => {
                 let there = self.marked(&mut rows);
+                if let RelKind::Subquery { query, .. } = &mut rows.kind {
+                    // All of its columns are the triggers', so it is no part of the query around it.
+                    let none = Expr::Const(throng_types::Datum::Int8(0), SqlType::INT8);
+                    query.offset.get_or_insert(none);
+                }
                 (FromItem::Rel(rows), Some(there))
             }
             _ => {

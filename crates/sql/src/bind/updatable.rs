@@ -79,6 +79,11 @@ impl WriteTarget {
         }
     }
 
+    /// Whether a view was named.
+    pub fn is_view(&self) -> bool {
+        self.view.is_some() || self.instead.is_some()
+    }
+
     /// What it is called.
     pub fn name(&self) -> &str {
         let view = self.view.as_ref();

@@ -340,9 +340,12 @@ impl Body<'_> {
         if target.parts.is_empty() {
             return Ok(target);
         }
-        self.at = start;
-        while !matches!(self.kind(), Kind::Punct('[') | Kind::End) {
+        let end = std::mem::replace(&mut self.at, start);
+        while self.at < end && !self.is_punct('[') {
             self.advance();
+        }
+        if self.at == end {
+            return Err(Error::unsupported("INTO a part of a field"));
         }
         Err(self.unexpected())
     }

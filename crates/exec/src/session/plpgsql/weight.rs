@@ -10,7 +10,7 @@ use super::Machine;
 use crate::run::hashed::datum_bytes;
 
 /// What the variables of a session's calls may hold together. While a value is replaced there are two of it.
-const MOST_BYTES: usize = 256 << 20;
+const MOST_BYTES: usize = 128 << 20;
 /// What takes less is not counted.
 const LIGHT: usize = 256;
 
