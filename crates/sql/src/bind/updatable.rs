@@ -189,11 +189,7 @@ impl Binder<'_> {
     }
 
     /// A view with INSTEAD OF triggers for what is done to it.
-    fn instead_target(
-        &mut self,
-        view: &Arc<ViewDef>,
-        alias: Option<&str>,
-    ) -> Result<WriteTarget> {
+    fn instead_target(&mut self, view: &Arc<ViewDef>, alias: Option<&str>) -> Result<WriteTarget> {
         let relation = Relation::View(view.clone());
         let table = columns_of(&relation).ok_or_else(|| Error::internal("no view"))?;
         let mut query = self.view_rows(view)?;
