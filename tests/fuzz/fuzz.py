@@ -18,7 +18,7 @@ from shrink import shorter, smaller
 from target import Child, Remote
 from wire import Connection, Lost, Slow
 
-MODES = {"grammar": workers.Grammar, "mutation": workers.Mutation, "protocol": workers.Protocol, "oracle": workers.Oracle, "diff": workers.Diff}
+MODES = {"grammar": workers.Grammar, "procedures": workers.Procedures, "mutation": workers.Mutation, "protocol": workers.Protocol, "oracle": workers.Oracle, "diff": workers.Diff}
 IN_FLIGHT = 400  # operations of each worker that are looked at when the server died
 
 
@@ -156,7 +156,7 @@ class Hunt:
         connections, seen = [], ""
         try:
             path = worker.schema
-            workers.fresh(address, worker.schema).close()
+            workers.fresh(address, worker.schema, getattr(worker, "ground", ())).close()
             if isinstance(worker, workers.Mutation):
                 path = worker.schema_path
             connections = [Connection(address, options=workers.options(path)) for _ in range(3)]
@@ -258,7 +258,7 @@ def main():
     p.add_argument("--server", help="HOST:PORT of a server that runs")
     p.add_argument("--throng", help="the binary to start")
     p.add_argument("--postgres", help="HOST:PORT/DATABASE of a PostgreSQL to compare with")
-    p.add_argument("--modes", default="grammar,mutation,protocol,oracle,diff", help="comma-separated")
+    p.add_argument("--modes", default="grammar,procedures,mutation,protocol,oracle,diff", help="comma-separated")
     p.add_argument("--workers", type=int, default=2, help="of each mode")
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     p.add_argument("--out", default="/tmp/throng-fuzz")

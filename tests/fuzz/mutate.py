@@ -82,6 +82,12 @@ class Mutator:
         if not solid:
             return statement
         i = rng.choice(solid)
+        bodies = [j for j in solid if parts[j].startswith("$") and len(parts[j]) > 8 and not parts[j][1:].isdigit()]
+        if bodies and rng.random() < 0.7:
+            i = rng.choice(bodies)
+            mark = parts[i][:parts[i].index("$", 1) + 1]
+            parts[i] = mark + self.step(parts[i][len(mark):-len(mark)]) + mark
+            return "".join(parts)
         other = tokens(rng.choice(self.corpus.all))
         way = rng.randrange(9)
         if way == 0:

@@ -10,6 +10,7 @@ import protocol
 from catalog import tables
 from mutate import DANGEROUS, Mutator
 from oracle import Differential, Logic, shape, worth_telling
+from procedures import GROUND, Bodies
 from shrink import shorter
 from statements import SETUP, Statements
 from wire import Connection, Lost, Slow, Unasked
@@ -18,7 +19,7 @@ LIMIT = 2  # seconds, statement_timeout
 STEPS = 150  # statements in an episode; then the schema is made anew
 INTERNAL = ("XX000", "XX001", "XX002")
 # What PostgreSQL, too, says with XX000.
-THEIRS = re.compile(r"unsupported json(b|path) version number|tuple concurrently updated")
+THEIRS = re.compile(r"unsupported json(b|path) version number|is not marked NOT NULL|unrecognized object type abbreviation|NUMA is not supported|tuple concurrently updated")
 ODD_PARAMETERS = [None, b"", b"1", b"abc", b"{1,2}", b"2024-01-01", b"\0\0\0\1", b"1.5", b"\xff", b"true", b"[1]"]
 
 
@@ -26,10 +27,10 @@ def options(schema):
     return f"-c statement_timeout={LIMIT}s -c lock_timeout=40 -c search_path={schema}"
 
 
-def fresh(address, schema, patience=60, database="postgres"):
-    """A connection whose schema is new and holds what SETUP makes."""
+def fresh(address, schema, more=(), patience=60, database="postgres"):
+    """A connection whose schema is new and holds what SETUP makes, and `more`."""
     connection = Connection(address, database=database, options=f"-c search_path={schema} -c statement_timeout=100s", patience=patience)
-    for s in [f"drop schema if exists {schema} cascade", f"create schema {schema}", *SETUP.split(";\n")]:
+    for s in [f"drop schema if exists {schema} cascade", f"create schema {schema}", *SETUP.split(";\n"), *more]:
         answer = connection.query(s, patience)[-1]
         if answer.error and answer.state not in ("0A000", "42704"):
             raise Lost(f"{s[:80]}: {answer.message}")
@@ -51,7 +52,7 @@ class Worker(threading.Thread):
         super().__init__(daemon=True, name=f"{type(self).__name__.lower()} {number}")
         self.number, self.hunt = number, hunt
         self.rng = random.Random(f"{hunt.seed} {self.name}")
-        self.schema = f"fz{type(self).__name__[0].lower()}{number}"
+        self.schema = f"fz{type(self).__name__[:3].lower()}{number}"
         self.history, self.connections, self.done = [], [], 0
 
     def run(self):
@@ -108,10 +109,15 @@ def perform(connections, i, operation, patience):
 class Grammar(Worker):
     """Statements made from the server's catalog, on three connections over one schema."""
 
+    ground = ()
+
+    def generator(self):
+        return Statements(self.rng, self.hunt.catalog, tables(self.connections[0], self.schema))
+
     def episode(self):
-        fresh(self.hunt.target.address, self.schema).close()
+        fresh(self.hunt.target.address, self.schema, self.ground).close()
         self.connect(3)
-        make = Statements(self.rng, self.hunt.catalog, tables(self.connections[0], self.schema))
+        make = self.generator()
         for step in range(STEPS):
             if self.hunt.over.is_set() or not self.hunt.up.is_set():
                 return
@@ -142,6 +148,18 @@ class Grammar(Worker):
                                          "formats": rng.choice([[], [], [0], [1], [0, 1]]), "results": rng.choice([[], [], [0], [1], [1], [0, 1]]), "limit": rng.choice([0, 0, 0, 1, 5]),
                                          "name": rng.choice(["", "", "s1"]), "describe": rng.random() < 0.8})
         return i, ("overlap", sql, make.statement(), rng.random() < 0.4)
+
+
+class Procedures(Grammar):
+    """As [`Grammar`], most of it bodies in PL/pgSQL, triggers and what else is new."""
+
+    ground = GROUND.split(";\n")
+
+    def generator(self):
+        make = super().generator()
+        bodies = Bodies(make)
+        make.ways.append((sum(n for n, _ in make.ways) * 2, bodies.statement))
+        return make
 
 
 def parametrized(rng, sql):

@@ -2,6 +2,7 @@
 pub mod calendar;
 pub mod datum;
 pub mod error;
+pub mod height;
 pub mod ids;
 pub mod jsonb;
 pub mod key;

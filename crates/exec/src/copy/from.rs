@@ -3,6 +3,7 @@
 //! A row that PostgreSQL would store in a batch is stored in one; where a default or the condition is volatile each row is
 //! stored before the next is read, so that such a function sees the rows before it.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::catalog::{TableDef, fires};
@@ -28,7 +29,7 @@ use crate::run::context::Env;
 use crate::write::foreign::ForeignKeys;
 use crate::write::partition::{Router, must_take};
 use crate::write::row::{check_not_null, violation};
-use crate::write::trigger::Named;
+use crate::write::trigger::{Named, Triggers};
 use crate::write::{Compute, Context, Target, insert_row};
 
 /// `nextval` is volatile, but what it gives hangs on no table.
@@ -121,8 +122,10 @@ impl Outlet {
 struct Loading<'a> {
     plan: &'a Plan,
     cx: &'a Context<'a>,
-    /// The table's, or those of the leaves that rows came to.
+    /// The table's, or those of the leaves that rows came to; a view has none.
     outlets: Vec<Outlet>,
+    /// What does a view's rows instead.
+    instead: Option<Rc<Triggers>>,
     /// For each leaf its place among the outlets.
     places: Vec<Option<usize>>,
     router: Option<Router>,
@@ -174,12 +177,19 @@ impl Load {
         }
         cx.deferred.triggers.begin();
         let named = Named::begin_over(&plan.table, &[fires::INSERT], &[], cx).await?;
+        let is_view = !plan.table.has_rows();
         let outlets = match &plan.routing {
             Some(_) => Vec::new(),
+            None if is_view => Vec::new(),
             None => vec![Outlet::of(&plan.table, &[], cx)?],
+        };
+        let instead = match is_view {
+            true => Triggers::of(&plan.table, cx)?,
+            false => None,
         };
         let mut loading = Loading {
             outlets,
+            instead,
             places: plan
                 .routing
                 .iter()
@@ -578,6 +588,9 @@ impl Loading<'_> {
             let leaf = router.leaf(routing, row, env).await?;
             return self.add_to(leaf, routing, line).await;
         }
+        if !plan.table.has_rows() {
+            return self.do_instead().await;
+        }
         if let Some(triggers) = self.outlets[0].target.triggers.clone()
             && !triggers.before_insert(&mut self.row, self.cx).await?
         {
@@ -598,6 +611,22 @@ impl Loading<'_> {
         let taken = self.take(0, &row, None, line).await;
         self.row = row;
         taken
+    }
+
+    /// Gives the row in hand to the triggers of a view; it is in no batch.
+    async fn do_instead(&mut self) -> Result<bool> {
+        let row = std::mem::take(&mut self.row);
+        let taken = match &self.instead {
+            Some(triggers) => {
+                triggers
+                    .instead(fires::INSERT, None, Some(row), self.cx)
+                    .await?
+            }
+            // They are switched off in this session.
+            None => Some(Some(row)),
+        };
+        self.stored += u64::from(taken.is_some());
+        Ok(false)
     }
 
     /// Stores a row of an outlet at once where triggers see it, else adds it to the batch, which is then to be stored. `top`: the

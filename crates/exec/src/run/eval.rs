@@ -217,6 +217,7 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             for item in items {
                 values.push(eval(item, row, cx)?);
             }
+            throng_types::height::check(&values)?;
             let types = items.iter().map(|e| e.ty().oid).collect();
             let names = names.clone();
             Datum::Record(

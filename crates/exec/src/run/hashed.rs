@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 use throng_sql::expr::Expr;
 use throng_types::key::{self, KeyOrder};
-use throng_types::{Datum, Oid, Result};
+use throng_types::{Datum, Oid, Record, Result};
 
 use super::eval::eval;
 use super::{Cx, Row, Step};
@@ -63,14 +63,68 @@ pub fn row_bytes(row: &[Datum]) -> usize {
 
 /// About how much memory a kept value takes.
 pub fn datum_bytes(value: &Datum) -> usize {
+    let mut looks = MOST_LOOKS;
+    weigh(value, &mut looks)
+}
+
+/// Parts of a value that are looked at to know its size.
+const MOST_LOOKS: u32 = 256;
+/// Items at either end of an array that stand for all.
+const ENDS: usize = 64;
+
+fn weigh(value: &Datum, looks: &mut u32) -> usize {
     let long = match value {
         Datum::Text(s) | Datum::Json(s) if s.len() > 23 => s.len(),
         Datum::Jsonb(v) => v.as_bytes().len(),
         Datum::Bytea(b) => b.len(),
-        Datum::Array(a) => a.items.len() * size_of::<Datum>(),
+        Datum::Array(a) => weigh_items(&a.items, looks),
+        Datum::Record(record) => {
+            let mut sum = size_of::<Record>();
+            for field in &record.values {
+                let Some(left) = looks.checked_sub(1) else {
+                    break;
+                };
+                *looks = left;
+                sum += weigh(field, looks);
+            }
+            sum
+        }
         _ => 0,
     };
     size_of::<Datum>() + long
+}
+
+fn weigh_items(items: &[Datum], looks: &mut u32) -> usize {
+    let all = size_of_val(items);
+    let varies = |item: &&Datum| {
+        matches!(
+            item,
+            Datum::Text(_)
+                | Datum::Json(_)
+                | Datum::Jsonb(_)
+                | Datum::Bytea(_)
+                | Datum::Record(_)
+                | Datum::Numeric(_)
+        )
+    };
+    if items.first().filter(varies).is_none() && items.last().filter(varies).is_none() {
+        return all;
+    }
+    let last = items.len().saturating_sub(ENDS).max(ENDS.min(items.len()));
+    let mut looked = 0;
+    let mut sum = 0;
+    for item in items.iter().take(ENDS).chain(&items[last..]) {
+        if *looks == 0 {
+            break;
+        }
+        *looks -= 1;
+        looked += 1;
+        sum += weigh(item, looks);
+    }
+    match looked {
+        0 => all,
+        looked => sum / looked * items.len(),
+    }
 }
 
 const END: u32 = u32::MAX;

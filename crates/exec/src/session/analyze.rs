@@ -54,7 +54,7 @@ const COLUMN_COST: u32 = 20;
 
 impl Session {
     /// ANALYZE of a table that is locked for it.
-    pub(super) async fn analyze_table(&mut self, table: Oid, columns: &[String]) -> Result<()> {
+    pub(super) async fn analyze_table(&self, table: Oid, columns: &[String]) -> Result<()> {
         let manner = Manner {
             columns,
             pace: None,
@@ -100,7 +100,7 @@ impl Session {
         done
     }
 
-    async fn analyze_in(&mut self, table: Oid, manner: &Manner<'_>) -> Result<()> {
+    async fn analyze_in(&self, table: Oid, manner: &Manner<'_>) -> Result<()> {
         let began = now();
         let catalog = self.definitions();
         let Some(def) = catalog.table(table) else {
@@ -153,7 +153,7 @@ impl Session {
         Ok(())
     }
 
-    fn keep_statistics(&mut self, stats: StatsDef) -> Result<()> {
+    fn keep_statistics(&self, stats: StatsDef) -> Result<()> {
         let catalog = self.catalog();
         let mut edit = CatalogEdit::new(&catalog);
         edit.put(Object::Stats(Arc::new(stats)));

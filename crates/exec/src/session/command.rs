@@ -180,6 +180,9 @@ impl Session {
                 mode,
                 nowait,
             } => {
+                if !self.is_in_block() {
+                    return Err(not_in_block("LOCK TABLE"));
+                }
                 self.lock_named(&tables, mode, nowait).await?;
                 "LOCK TABLE"
             }
@@ -349,9 +352,9 @@ impl Session {
                     .borrow()
                     .show("default_transaction_deferrable")
             }
-            "role" => Ok(match self.role.oid == self.session_role.oid {
+            "role" => Ok(match self.role().oid == self.session_role().oid {
                 true => "none".to_owned(),
-                false => self.role.name.clone(),
+                false => self.role().name.clone(),
             }),
             _ => self.settings.borrow().show(name),
         }
@@ -440,9 +443,6 @@ impl Session {
         mode: TableLock,
         nowait: bool,
     ) -> Result<()> {
-        if !self.is_in_block() {
-            return Err(not_in_block("LOCK TABLE"));
-        }
         let catalog = self.catalog();
         let txn = &self.transaction()?.txn;
         for table in tables {
@@ -460,7 +460,7 @@ impl Session {
     async fn checkpoint(&mut self) -> Result<()> {
         if !self
             .catalog()
-            .acts_as(self.role.oid, builtin::PG_CHECKPOINT)
+            .acts_as(self.role().oid, builtin::PG_CHECKPOINT)
         {
             let message = "permission denied to execute CHECKPOINT command";
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message).detail(
@@ -484,7 +484,7 @@ impl Session {
                     starting: false,
                 })?;
                 self.settings_changed();
-                self.prepared.clear();
+                self.prepared.get_mut().clear();
                 self.unlisten(None);
                 self.handle.entry().release_session_locks();
                 self.sequences.borrow_mut().clear();
@@ -494,6 +494,7 @@ impl Session {
             Discard::Plans => {
                 super::plans::forget();
                 self.prepared
+                    .borrow()
                     .values()
                     .for_each(|prepared| prepared.forget());
                 Ok("DISCARD PLANS")

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use std::rc::Rc;
+
 use throng_sql::command::{BoundStatement, Command, Ddl, ExplainOptions};
 use throng_sql::parse::ast::{self, Statement};
 use throng_types::error::state;
@@ -89,12 +91,12 @@ impl Session {
         self.notices(notices, client);
         let catalog = self.catalog();
         let owner = catalog.role(*owner).map(|role| role.as_ref().into());
-        let role = owner.map(|owner| std::mem::replace(&mut self.role, owner));
+        let role = owner.map(|owner| self.act_for(Rc::new(owner)));
         let first = self.schema_first.replace(name.clone());
         let made = self.make_elements(elements, sql, client).await;
         self.schema_first = first;
         if let Some(role) = role {
-            self.role = role;
+            self.act_for(role);
         }
         made?;
         client.command_complete(&schema.tag());

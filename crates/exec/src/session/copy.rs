@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use throng_sql::catalog::TableDef;
+use throng_sql::bind;
+use throng_sql::catalog::{Relation, TableDef};
 use throng_sql::command::{Copy, CopyOptions, CopySubject, CopyTarget};
 use throng_sql::query::BoundQuery;
 use throng_sql::settings::Id;
@@ -75,7 +76,7 @@ impl Session {
         };
         let catalog = self.engine.catalog();
         let needed = catalog.role_by_name(role).map_or(Oid::NONE, |r| r.oid);
-        if !catalog.acts_as(self.role.oid, needed) {
+        if !catalog.acts_as(self.role().oid, needed) {
             let message = format!("permission denied to COPY {what}");
             let detail =
                 format!("Only roles with privileges of the \"{role}\" role may COPY {what}.");
@@ -93,6 +94,13 @@ impl Session {
 
     /// The table, locked, if it may be written to as the options want.
     async fn table_to_load(&mut self, oid: Oid, options: &CopyOptions) -> Result<Arc<TableDef>> {
+        if let Some(view @ Relation::View(_)) = self.catalog().relation(oid) {
+            let txn = &self.transaction()?.txn;
+            txn.lock_relation(oid, LockMode::RowExclusive).await?;
+            self.must_be_writable("COPY FROM")?;
+            let columns = bind::columns_of(&view);
+            return columns.ok_or_else(|| Error::internal("a view without columns"));
+        }
         let bound = self.catalog().table(oid).cloned();
         self.transaction()?
             .txn

@@ -25,7 +25,7 @@ impl Session {
         prepared: &Prepared,
         values: &[Datum],
     ) -> Result<Arc<PlannedStatement>> {
-        match self.custom_plans && !values.is_empty() {
+        match self.custom_plans.get() && !values.is_empty() {
             false => self.plan_of(prepared).await,
             true => Box::pin(self.custom_plan(prepared, values)).await,
         }

@@ -484,7 +484,7 @@ impl Session {
             txn,
             env: self.env(catalog, &host, &snapshot, &[]),
             search_path: &search_path,
-            user: self.role.oid,
+            user: self.role().oid,
             temporary: &self.temporary.name,
             md5: self.settings.borrow().text(Id::PasswordEncryption) == "md5",
             scram_iterations: self.settings.borrow().int(Id::ScramIterations) as u32,

@@ -5,6 +5,7 @@ mod deparse;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use throng_sql::catalog::{Catalog, TriggerDef};
 use throng_sql::command::{ExplainFormat, ExplainOptions};
 use throng_sql::expr::RelId;
 use throng_sql::parse::quote_ident;
@@ -133,6 +134,9 @@ impl Session {
                     ",\n    \"Planning Time\": {:.3}",
                     millis(planning)
                 ));
+            }
+            if execution.is_some() {
+                write_triggers(&triggers, options, &catalog, &mut json);
             }
             if let Some(execution) = execution {
                 json.push_str(&format!(
@@ -709,6 +713,34 @@ fn write_json(node: &Shown, options: &ExplainOptions, depth: usize, out: &mut St
         out.push_str(&format!("\n{pad}]"));
     }
     out.push_str(&format!("\n{}}}", "  ".repeat(depth)));
+}
+
+/// How often triggers ran, and how long.
+fn write_triggers(
+    triggers: &[(Arc<TriggerDef>, u64, Duration)],
+    options: &ExplainOptions,
+    catalog: &Catalog,
+    out: &mut String,
+) {
+    let shown = triggers.iter().map(|(def, calls, time)| {
+        let mut fields = vec![format!("\"Trigger Name\": {}", json_string(&def.name))];
+        if def.constraint.is_some() {
+            fields.push(format!("\"Constraint Name\": {}", json_string(&def.name)));
+        }
+        if let Some(relation) = catalog.relation(def.table) {
+            fields.push(format!("\"Relation\": {}", json_string(relation.name())));
+        }
+        if options.timing {
+            fields.push(format!("\"Time\": {:.3}", millis(*time)));
+        }
+        fields.push(format!("\"Calls\": {calls}"));
+        format!(
+            "\n      {{\n        {}\n      }}",
+            fields.join(",\n        ")
+        )
+    });
+    let shown = shown.collect::<Vec<_>>().join(",");
+    out.push_str(&format!(",\n    \"Triggers\": [{shown}\n    ]"));
 }
 
 /// Takes a statement's rows and does nothing with them: EXPLAIN ANALYZE shows only how they came to be.

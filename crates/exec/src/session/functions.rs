@@ -397,7 +397,7 @@ impl SessionHost<'_> {
 
     /// Superusers forget the waits of all.
     fn reset_waits(&self) -> Result<Datum> {
-        if !self.session.role.superuser {
+        if !self.session.role().superuser {
             let message = "permission denied for function throng_reset_waits";
             return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
         }

@@ -1,5 +1,6 @@
 //! The session and the catalog, as functions and casts ask for them.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::catalog::system::routine;
@@ -35,18 +36,22 @@ pub fn format_settings(settings: &SessionSettings) -> FormatSettings {
     }
 }
 
-/// A session with the catalog its statement sees.
-#[derive(Clone, Copy)]
+/// A session with the catalog its statement sees, and how it reads and writes values at that time.
+#[derive(Clone)]
 pub struct SessionHost<'a> {
     pub(super) session: &'a Session,
     pub(super) catalog: &'a Catalog,
+    format: Rc<FormatSettings>,
 }
 
 impl Session {
     pub(crate) fn host<'a>(&'a self, catalog: &'a Catalog) -> SessionHost<'a> {
+        // A body may have changed settings that its own later statements go by.
+        self.settings_changed();
         SessionHost {
             session: self,
             catalog,
+            format: self.format.borrow().clone(),
         }
     }
 }
@@ -55,7 +60,7 @@ impl<'a> SessionHost<'a> {
     pub fn eval(&'a self) -> EvalContext<'a> {
         EvalContext {
             host: self,
-            format: &self.session.format,
+            format: &self.format,
         }
     }
 
@@ -74,7 +79,7 @@ impl<'a> SessionHost<'a> {
     /// 42501 for a schema of others' that the role may not use.
     fn may_look_into(&self, schema: Oid) -> Result<()> {
         let own = self.session.temporary.schema(self.catalog) == Some(schema);
-        if own || self.catalog.may_look_into(self.session.role.oid, schema) {
+        if own || self.catalog.may_look_into(self.session.role().oid, schema) {
             return Ok(());
         }
         let name = self.catalog.schema(schema).map_or("", |s| &s.name);
@@ -309,11 +314,11 @@ impl Host for SessionHost<'_> {
     fn current_user(&self) -> String {
         match self.catalog.role(self.session.acting_role()) {
             Some(role) => role.name.clone(),
-            None => self.session.role.name.clone(),
+            None => self.session.role().name.clone(),
         }
     }
     fn session_user(&self) -> String {
-        self.session.session_role.name.clone()
+        self.session.session_role().name.clone()
     }
     fn current_database(&self) -> String {
         self.session.database.clone()
@@ -424,10 +429,10 @@ impl Host for SessionHost<'_> {
                 let def = self.catalog.routine(object)?;
                 Some(self.catalog.routine_signature(&self.search_path(), def))
             }
-            ObjectKind::Procedure => routine::procedure(object).map(|p| p.name.to_owned()),
+            ObjectKind::Procedure => routine::procedure(object).map(|p| quote_ident(p.name)),
             ObjectKind::ProcedureWithArguments => {
                 let procedure = routine::procedure(object);
-                procedure.map(|p| format!("{}({})", p.name, type_list(&p.args)))
+                procedure.map(|p| format!("{}({})", quote_ident(p.name), type_list(&p.args)))
             }
             ObjectKind::Operator => func::operator_by_oid(object).map(|o| o.name.to_owned()),
             ObjectKind::OperatorWithArguments => func::operator_by_oid(object).map(|o| {

@@ -27,7 +27,6 @@ mod host;
 mod keys;
 mod latest;
 mod notify;
-mod outlet;
 mod pages;
 mod plans;
 mod plpgsql;
@@ -43,6 +42,7 @@ mod routine;
 pub(crate) mod sequences;
 mod shape;
 mod system;
+mod telling;
 mod temporary;
 mod transaction;
 mod trigger;
@@ -123,19 +123,16 @@ pub struct Session {
     handle: throng_txn::Session,
     settings: RefCell<SessionSettings>,
     /// What values look like, derived from the settings of version `format_version`.
-    format: FormatSettings,
-    format_version: u64,
-    custom_plans: bool,
+    format: RefCell<Rc<FormatSettings>>,
+    format_version: Cell<u64>,
+    custom_plans: Cell<bool>,
     /// The catalog as this session last saw it published.
     published: RefCell<Arc<Catalog>>,
     /// Who logged in, who SET SESSION AUTHORIZATION made of them, and who SET ROLE did.
     login_role: Role,
-    session_role: Role,
-    role: Role,
-    /// What SET ROLE and its kin changed in the transaction under way.
-    roles_before: Vec<roles::RolesBefore>,
+    roles: RefCell<roles::Roles>,
     database: String,
-    prepared: HashMap<String, Rc<Prepared>>,
+    prepared: RefCell<HashMap<String, Rc<Prepared>>>,
     /// Room for the shape of a statement, and for a statement's name in the plan cache.
     shape: Shape,
     name: String,
@@ -155,8 +152,7 @@ pub struct Session {
     settings_number: plans::SettingsNumber,
     /// Bodies in PL/pgSQL that were read, and the calls of them that are under way.
     procedures: plpgsql::Procedures,
-    /// What functions had to say.
-    warnings: RefCell<Vec<Error>>,
+    unsaid: telling::Unsaid,
     /// What LISTEN and NOTIFY will do at commit.
     outbox: RefCell<notify::Outbox>,
     /// None: it has never listened.
@@ -273,10 +269,10 @@ impl Session {
         let secret: Arc<[u8]> = secret.into();
         admission.enter(handle.pid(), secret.clone());
         let temporary = temporary::Temporary::new(handle.pid() as i32);
-        let mut session = Session {
-            format: format_settings(&settings),
-            format_version: settings.version(),
-            custom_plans: custom::is_forced(&settings),
+        let session = Session {
+            format: RefCell::new(Rc::new(format_settings(&settings))),
+            format_version: Cell::new(settings.version()),
+            custom_plans: Cell::new(custom::is_forced(&settings)),
             published: RefCell::new(catalog),
             engine,
             transaction: None,
@@ -286,11 +282,9 @@ impl Session {
             handle,
             settings: RefCell::new(settings),
             login_role: role.clone(),
-            session_role: role.clone(),
-            role,
-            roles_before: Vec::new(),
+            roles: RefCell::new(roles::Roles::new(role)),
             database: login.database,
-            prepared: HashMap::new(),
+            prepared: RefCell::default(),
             shape: Shape::default(),
             name: String::new(),
             portals: RefCell::default(),
@@ -304,7 +298,7 @@ impl Session {
             trigger_calls: trigger::TriggerCalls::default(),
             procedures: plpgsql::Procedures::default(),
             settings_number: plans::SettingsNumber::default(),
-            warnings: RefCell::default(),
+            unsaid: telling::Unsaid::default(),
             outbox: RefCell::default(),
             listener: None,
             temporary,
@@ -395,7 +389,7 @@ impl Session {
 
     fn caller(&self) -> Caller {
         Caller {
-            superuser: self.role.superuser,
+            superuser: self.role().superuser,
             starting: false,
         }
     }
@@ -405,7 +399,7 @@ impl Session {
     pub async fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
         // A simple query closes the unnamed portal and forgets the unnamed statement.
         self.portals.get_mut().remove("");
-        self.prepared.remove("");
+        self.prepared.get_mut().remove("");
         self.statement_began(sql);
         let ran = self.run_string(sql, client).await;
         self.joined = Joined::default();
@@ -456,48 +450,6 @@ impl Session {
         Ok(())
     }
 
-    /// A function warns; the client is told when the statement gives the next row or ends.
-    pub(super) fn warn(&self, warning: Error) {
-        self.warnings
-            .borrow_mut()
-            .push(warning.severity(Severity::Warning));
-    }
-
-    /// Has the client be told something when the statement gives the next row or ends; 54000 where that is too much.
-    pub(super) fn tell(&self, notice: Error) -> Result<()> {
-        const MOST: usize = 100_000;
-        let mut warnings = self.warnings.borrow_mut();
-        if warnings.len() >= MOST {
-            let message = format!("more than {MOST} messages in one statement");
-            return Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message));
-        }
-        warnings.push(notice);
-        Ok(())
-    }
-
-    /// Sends notices that `client_min_messages` lets through.
-    fn notices(&self, notices: Vec<Error>, client: &mut dyn Client) {
-        const ORDER: [&str; 5] = ["log", "notice", "warning", "error", "none"];
-        let settings = self.settings.borrow();
-        let least = settings.text(Id::ClientMinMessages);
-        let least = match least.starts_with("debug") {
-            true => 0,
-            false => ORDER.iter().position(|l| *l == least).unwrap_or(1) + 1,
-        };
-        for notice in notices {
-            let level = match notice.fields().severity {
-                Severity::Debug => 0,
-                Severity::Log => 1,
-                Severity::Notice => 2,
-                Severity::Info => usize::MAX,
-                _ => 3,
-            };
-            if level >= least {
-                client.notice(&self.spelled(notice));
-            }
-        }
-    }
-
     fn statement_began(&mut self, text: &str) {
         self.statement_time = now();
         self.effects.clear();
@@ -516,7 +468,7 @@ impl Session {
     }
 
     fn statement_ended(&mut self, client: &mut dyn Client) {
-        self.notices(self.warnings.take(), client);
+        self.say(client);
         self.procedures.ended();
         self.handle.cancel_flag().statement_ended();
         let state = match self.block {
@@ -538,14 +490,14 @@ impl Session {
     }
 
     /// Derives anew what depends on settings.
-    fn settings_changed(&mut self) {
+    fn settings_changed(&self) {
         let settings = self.settings.borrow();
-        if settings.version() == self.format_version {
+        if settings.version() == self.format_version.get() {
             return;
         }
-        self.format = format_settings(&settings);
-        self.format_version = settings.version();
-        self.custom_plans = custom::is_forced(&settings);
+        *self.format.borrow_mut() = Rc::new(format_settings(&settings));
+        self.format_version.set(settings.version());
+        self.custom_plans.set(custom::is_forced(&settings));
         steer_waits(self.handle.entry(), &settings);
     }
 
@@ -553,20 +505,23 @@ impl Session {
 
     pub async fn parse(&mut self, name: &str, sql: &str, types: &[u32]) -> Result<()> {
         self.statement_began(sql);
-        if !name.is_empty() && self.prepared.contains_key(name) {
+        if !name.is_empty() && self.prepared.borrow().contains_key(name) {
             return Err(Error::new(
                 state::DUPLICATE_PREPARED_STATEMENT,
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
-        if name.is_empty() {
-            self.prepared.remove("");
+        match name.is_empty() {
+            true => drop(self.prepared.get_mut().remove("")),
+            false => self.has_room_to_prepare()?,
         }
         // 0 leaves the type to us.
         let declared = |oid: &u32| SqlType::plain(if *oid == 0 { oid::UNKNOWN } else { Oid(*oid) });
         let types: Vec<SqlType> = types.iter().map(declared).collect();
         let prepared = self.prepare_text(sql, types)?;
-        self.prepared.insert(name.to_owned(), Rc::new(prepared));
+        self.prepared
+            .get_mut()
+            .insert(name.to_owned(), Rc::new(prepared));
         Ok(())
     }
 
@@ -589,6 +544,7 @@ impl Session {
                 format!("cursor \"{portal}\" already exists"),
             ));
         }
+        self.portals.borrow().has_room()?;
         self.begin_if_idle();
         let values = self.read_parameters(&known, statement, parameter_formats, parameters)?;
         let made = self.make_portal(prepared, values, result_formats)?;
@@ -652,7 +608,7 @@ impl Session {
     }
 
     pub fn close_statement(&mut self, name: &str) {
-        self.prepared.remove(name);
+        self.prepared.get_mut().remove(name);
     }
 
     pub fn close_portal(&mut self, name: &str) {
@@ -676,7 +632,7 @@ impl Session {
     }
 
     fn find_prepared(&self, name: &str) -> Result<Rc<Prepared>> {
-        self.prepared.get(name).cloned().ok_or_else(|| {
+        self.prepared.borrow().get(name).cloned().ok_or_else(|| {
             let message = match name {
                 "" => "unnamed prepared statement does not exist".to_owned(),
                 name => format!("prepared statement \"{name}\" does not exist"),

@@ -122,6 +122,11 @@ impl Portal {
     }
 }
 
+/// Open cursors and portals of a session.
+const MOST_PORTALS: usize = 10_000;
+/// A cursor's statement is shown with the text around it that is no longer than this.
+const LONGEST_SHOWN: usize = 64 << 10;
+
 /// A session's portals by name. The unnamed one, which drivers use for each statement, is kept apart: it needs no name.
 #[derive(Default)]
 pub(super) struct Portals {
@@ -135,6 +140,15 @@ impl Portals {
             self.unnamed.as_ref()
         } else {
             self.named.get(name)
+        }
+    }
+
+    /// 53200 where there are more portals than anybody uses: a loop may open cursors for ever.
+    pub fn has_room(&self) -> Result<()> {
+        match self.named.len() < MOST_PORTALS {
+            true => Ok(()),
+            false => Err(Error::new(state::OUT_OF_MEMORY, "out of memory")
+                .detail(format!("The session has {MOST_PORTALS} open cursors."))),
         }
     }
 
@@ -405,6 +419,7 @@ impl Session {
                 format!("cursor \"{name}\" already exists"),
             ));
         }
+        self.portals.borrow().has_room()?;
         let mut places = cursor::with_places(&mut query, &self.catalog());
         let mut plan = self.plan(query)?;
         if let Some(places) = &mut places {
@@ -429,9 +444,9 @@ impl Session {
                 snapshot: run.snapshot.clone(),
             })
         });
-        // As PostgreSQL shows it: all of the text that it came in.
+        // As PostgreSQL shows it: all of the text that it came in, where that is no book.
         let whole = self.handle.entry().query();
-        let sql = match whole.contains(sql) {
+        let sql = match whole.len() <= LONGEST_SHOWN && whole.contains(sql) {
             true => whole.as_str(),
             false => sql,
         };

@@ -6,16 +6,37 @@ use std::sync::Arc;
 
 use throng_sql::catalog::Catalog;
 use throng_sql::command::{BoundStatement, Command};
+use throng_sql::expr::Expr;
 use throng_sql::parse::{self, ast::Statement};
 use throng_sql::plan::PlannedStatement;
 use throng_sql::{func, io};
 use throng_types::error::state;
-use throng_types::{Datum, Error, Result, SqlType};
+use throng_types::{Datum, Error, Result, SqlType, oid};
 
 use super::plans::{self, Known, PlanKey};
 use super::query::{as_text, columns};
 use super::{Session, now};
 use crate::client::{Client, RowShape};
+
+/// The types of a command's parameters: as they were declared, or as its arguments take them.
+fn parameters(args: &[Expr], declared: &[SqlType]) -> Vec<SqlType> {
+    let mut types = declared.to_vec();
+    for arg in args {
+        arg.any(&mut |e| {
+            if let Expr::Param(n, ty) = e {
+                let at = usize::from(*n);
+                if types.len() <= at {
+                    types.resize(at + 1, SqlType::UNKNOWN);
+                }
+                if types[at].oid == oid::UNKNOWN {
+                    types[at] = *ty;
+                }
+            }
+            false
+        });
+    }
+    types
+}
 
 /// A statement to be run any number of times.
 pub(crate) struct Prepared {
@@ -52,6 +73,29 @@ pub(super) fn is_data(statement: &Statement) -> bool {
 }
 
 impl Session {
+    /// The types of a prepared statement's parameters.
+    pub(super) fn parameters_of(&self, name: &str) -> Option<Vec<SqlType>> {
+        let prepared = self.prepared.borrow().get(name).cloned();
+        Some(prepared?.known().params.clone())
+    }
+
+    /// 53200 where there are more prepared statements than anybody uses: a loop may prepare for ever.
+    pub(super) fn has_room_to_prepare(&self) -> Result<()> {
+        const MOST: usize = 20_000;
+        match self.prepared.borrow().len() < MOST {
+            true => Ok(()),
+            false => Err(Error::new(state::OUT_OF_MEMORY, "out of memory")
+                .detail(format!("The session has {MOST} prepared statements."))),
+        }
+    }
+
+    /// What a prepared statement means now, to whoever runs it inside another statement.
+    pub(super) fn prepared_now(&self, name: &str) -> Result<Known> {
+        let prepared = self.find_prepared(name)?;
+        let known = prepared.known();
+        self.understand(&known.sql, known.statement.clone(), &known.params)
+    }
+
     /// What a plan made now would be made for.
     pub(super) fn plan_key(&self) -> PlanKey {
         let catalog = self.catalog();
@@ -76,7 +120,7 @@ impl Session {
 
     /// Binds a statement to know its parameters, and plans it, if it is one that has a plan, to know its columns.
     pub(super) fn understand(
-        &mut self,
+        &self,
         sql: &str,
         statement: Option<Arc<Statement>>,
         types: &[SqlType],
@@ -108,6 +152,8 @@ impl Session {
                 let columns = self.command_columns(&command);
                 match &*command {
                     Command::Declare { query, .. } => known(&query.params, columns),
+                    Command::Call(call) => known(&parameters(&call.args, types), columns),
+                    Command::Execute { args, .. } => known(&parameters(args, types), columns),
                     _ => known(types, columns),
                 }
             }
@@ -121,7 +167,10 @@ impl Session {
                 Some(super::routine::columns_of_call(&call.columns))
             }
             Command::Show(name) => Some(as_text(super::command::show_fields(name.as_deref()))),
-            Command::Execute { name, .. } => self.prepared.get(name)?.known().columns.clone(),
+            Command::Execute { name, .. } => {
+                let prepared = self.prepared.borrow().get(name).cloned();
+                prepared?.known().columns.clone()
+            }
             Command::Fetch {
                 name,
                 moving: false,
@@ -277,18 +326,19 @@ impl Session {
 
     /// PREPARE.
     pub(super) async fn prepare_named(
-        &mut self,
+        &self,
         name: String,
         types: Vec<SqlType>,
         statement: Arc<Statement>,
         sql: &str,
     ) -> Result<()> {
-        if self.prepared.contains_key(&name) {
+        if self.prepared.borrow().contains_key(&name) {
             return Err(Error::new(
                 state::DUPLICATE_PREPARED_STATEMENT,
                 format!("prepared statement \"{name}\" already exists"),
             ));
         }
+        self.has_room_to_prepare()?;
         let known = Rc::new(self.understand(sql, Some(statement), &types)?);
         if let Some(plan) = &known.plan {
             // What was understood stays as it is while the transaction lasts, and its snapshot is of now.
@@ -305,17 +355,17 @@ impl Session {
             from_sql: true,
             made_at: now(),
         };
-        self.prepared.insert(name, Rc::new(prepared));
+        self.prepared.borrow_mut().insert(name, Rc::new(prepared));
         Ok(())
     }
 
     /// DEALLOCATE.
-    pub(super) fn deallocate(&mut self, name: Option<&str>) -> Result<()> {
+    pub(super) fn deallocate(&self, name: Option<&str>) -> Result<()> {
         match name {
-            None => self.prepared.clear(),
+            None => self.prepared.borrow_mut().clear(),
             Some(name) => {
                 self.find_prepared(name)?;
-                self.prepared.remove(name);
+                self.prepared.borrow_mut().remove(name);
             }
         }
         Ok(())

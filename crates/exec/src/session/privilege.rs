@@ -54,7 +54,7 @@ impl SessionHost<'_> {
     pub(super) fn has_privilege(&self, what: &str, args: &[Datum]) -> EvalResult {
         let columns = usize::from(what == "column");
         let (role, rest) = match args.len() == 2 + columns {
-            true => (self.session.role.oid, args),
+            true => (self.session.role().oid, args),
             false => (self.role_or_public(&args[0])?, &args[1..]),
         };
         let list = rest.last().map(text).unwrap_or_default();
@@ -240,7 +240,7 @@ impl SessionHost<'_> {
         };
         let (member, group, mode) = match args {
             [member, group, mode] => (role(member)?, role(group)?, text(mode)),
-            [group, mode] => (self.session.role.oid, role(group)?, text(mode)),
+            [group, mode] => (self.session.role().oid, role(group)?, text(mode)),
             _ => return Ok(Datum::Null),
         };
         let catalog = self.catalog;
@@ -268,7 +268,7 @@ impl SessionHost<'_> {
 
     /// 42501 unless the role has one of these rights on a sequence.
     pub(super) fn may_use(&self, sequence: &SequenceDef, rights: u32) -> Result<()> {
-        let role = &self.session.role;
+        let role = self.session.role();
         if role.superuser || role.oid == sequence.owner && !self.catalog.has_grants() {
             return Ok(());
         }

@@ -20,10 +20,10 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
 use super::host::SessionHost;
-use super::outlet::Outlet;
 use super::plans::{self, Knowledge, Known, PlanKey};
 use super::prepared::is_data;
 use super::shape::Shape;
+use super::telling::Turns;
 use super::transaction::Block;
 use crate::client::{Client, Field, Format, RowShape};
 use crate::run::build::Execution;
@@ -94,12 +94,12 @@ impl Session {
         let ctx = BindContext {
             catalog: &catalog,
             search_path: &search_path,
-            creation_schema: catalog.creation_schema(&path_setting, &self.role.name),
+            creation_schema: catalog.creation_schema(&path_setting, &self.role().name),
             temporary_schema: self.temporary.schema(&catalog),
-            user: self.role.oid,
+            user: self.role().oid,
             params,
             eval: host.eval(),
-            prepared: &|name| self.prepared.get(name).map(|p| p.known().params.clone()),
+            prepared: &|name| self.parameters_of(name),
         };
         bind::bind(statement, sql, &ctx)
     }
@@ -346,24 +346,16 @@ impl Session {
         limit: u64,
         client: &mut dyn Client,
     ) -> Result<Ran> {
-        let outlet = Outlet::new(client);
-        let ran = self.run_for(run, shape, limit, &outlet);
-        self.telling(&outlet, ran).await
-    }
-
-    async fn run_for<'c>(
-        &self,
-        run: &mut Run,
-        shape: Option<&'c RowShape>,
-        limit: u64,
-        client: &'c Outlet<'c>,
-    ) -> Result<Ran> {
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let env = self.env(&catalog, &host, &run.snapshot, &run.params);
         let txn = &self.transaction()?.txn;
+        let client = Turns::new(client);
         if run.execution.plan().tag != StatementTag::Select {
-            let mut returning = Returning::Client { client, shape };
+            let mut returning = Returning::Client {
+                client: &client,
+                shape,
+            };
             let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
             let write = write::Context {
                 env,
@@ -371,8 +363,8 @@ impl Session {
                 work_mem,
                 deferred: &self.deferred,
             };
-            let rows = write::run(&mut run.execution, &write, &mut returning).await?;
-            client.with(|client| self.notices(self.warnings.take(), client));
+            let writing = write::run(&mut run.execution, &write, &mut returning);
+            let rows = self.telling(&client, writing).await?;
             txn.next_command()?;
             return Ok(Ran {
                 rows,
@@ -388,18 +380,19 @@ impl Session {
                 deferred: &self.deferred,
             };
             let mut keys = Vec::new();
-            write::run_with(&mut run.execution, &write, false, &mut keys).await?;
-            write::finish(keys, &write).await?;
+            let writing = write::run_with(&mut run.execution, &write, false, &mut keys);
+            self.telling(&client, writing).await?;
+            self.telling(&client, write::finish(keys, &write)).await?;
         }
         let mut given = 0;
         while given < limit {
             let more = match &mut run.elsewhere {
                 Some(elsewhere) => elsewhere.next(env, &mut run.row).await?,
-                None => next(&mut run.execution, env, txn, &mut run.row).await?,
+                None => {
+                    let next = next(&mut run.execution, env, txn, &mut run.row);
+                    self.telling(&client, next).await?
+                }
             };
-            if !self.warnings.borrow().is_empty() {
-                client.with(|client| self.notices(self.warnings.take(), client));
-            }
             if !more {
                 txn.next_command()?;
                 return Ok(Ran {
@@ -408,7 +401,8 @@ impl Session {
                 });
             }
             if let Some(shape) = shape {
-                client.row(&run.row, shape, &env.eval)?;
+                let row = |client: &mut dyn Client| client.row(&run.row, shape, &env.eval);
+                client.with(row).transpose()?;
             }
             given += 1;
             client.drain().await?;
@@ -473,7 +467,7 @@ pub(super) struct Ran {
 /// Where RETURNING's rows go.
 pub enum Returning<'a> {
     Client {
-        client: &'a Outlet<'a>,
+        client: &'a Turns<'a>,
         shape: Option<&'a RowShape>,
     },
     /// To the rest of the statement.
@@ -530,7 +524,8 @@ impl Returning<'_> {
         match self {
             Returning::Client { client, shape } => {
                 if let Some(shape) = shape {
-                    client.row(row, shape, &env.eval)?;
+                    let row = |client: &mut dyn Client| client.row(row, shape, &env.eval);
+                    client.with(row).transpose()?;
                 }
                 client.drain().await?;
             }

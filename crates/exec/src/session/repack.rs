@@ -125,7 +125,7 @@ impl Session {
     }
 
     fn may_cluster(&self, catalog: &Catalog, relation: &Relation, client: &mut dyn Client) -> bool {
-        if catalog.relation_rights(self.role.oid, relation, right::MAINTAIN) != 0 {
+        if catalog.relation_rights(self.role().oid, relation, right::MAINTAIN) != 0 {
             return true;
         }
         let message = format!(

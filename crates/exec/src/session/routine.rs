@@ -32,7 +32,7 @@ use crate::run::routine::{CallFuture, CallRequest, CallResult, Routines};
 use crate::write;
 
 /// Calls inside calls. A level takes stack: this many fit into [`throng_sql::parse::STACK`] in a build without optimisation.
-const DEEPEST: u32 = 300;
+pub(super) const DEEPEST: u32 = 300;
 
 /// What a body's plans were made for.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -70,14 +70,17 @@ impl Drop for Level<'_> {
     }
 }
 
+/// 54001.
+#[cold]
+pub(super) fn too_deep() -> Error {
+    let hint = format!("Functions may call functions {DEEPEST} levels deep.");
+    Error::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(hint)
+}
+
 fn deeper(session: &Session) -> Result<Level<'_>> {
     let depth = session.routine_depth.get();
     if depth >= DEEPEST {
-        return Err(
-            Error::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded").hint(format!(
-                "Functions may call functions {DEEPEST} levels deep."
-            )),
-        );
+        return Err(too_deep());
     }
     session.routine_depth.set(depth + 1);
     Ok(Level(session))
@@ -358,10 +361,7 @@ impl Session {
         let values = self.command_values.take();
         let env = self.env(&catalog, &host, &snapshot, &values);
         // What may end the transaction is no part of an expression.
-        let alone = matches!(call.def.body, RoutineBody::Plpgsql(_))
-            && !call.def.security_definer
-            && call.def.settings.is_empty();
-        let value = if alone {
+        let value = if super::plpgsql::may_end(&call.def) {
             let mut args = Vec::with_capacity(call.args.len());
             for arg in &call.args {
                 args.push(write::constant(arg.clone(), env).await?);
@@ -390,7 +390,7 @@ impl Session {
 
     /// Whose rights count: the role's, or those of the owner of a SECURITY DEFINER function that is running.
     pub(super) fn acting_role(&self) -> Oid {
-        self.acting.get().unwrap_or(self.role.oid)
+        self.acting.get().unwrap_or(self.role().oid)
     }
 }
 

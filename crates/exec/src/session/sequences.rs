@@ -337,10 +337,7 @@ impl SessionHost<'_> {
         if newer.version() == self.catalog.version() || newer.sequence(sequence).is_none() {
             return then(self);
         }
-        then(&SessionHost {
-            session: self.session,
-            catalog: &newer,
-        })
+        then(&self.session.host(&newer))
     }
 
     /// `of_identity`: for the column that the sequence is of.

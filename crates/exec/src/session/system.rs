@@ -32,7 +32,7 @@ pub(super) fn block_count(store: &Store, file: FileId) -> u32 {
 
 impl SystemState for SessionHost<'_> {
     fn current_user(&self) -> Oid {
-        self.session.role.oid
+        self.session.role().oid
     }
 
     fn sessions(&self) -> Vec<SessionInfo> {
@@ -114,11 +114,8 @@ impl SystemState for SessionHost<'_> {
     }
 
     fn prepared(&self) -> Vec<PreparedInfo> {
-        let named = self
-            .session
-            .prepared
-            .iter()
-            .filter(|(name, _)| !name.is_empty());
+        let prepared = self.session.prepared.borrow();
+        let named = prepared.iter().filter(|(name, _)| !name.is_empty());
         let mut rows: Vec<PreparedInfo> = named
             .map(|(name, prepared)| PreparedInfo {
                 name: name.clone(),

@@ -71,7 +71,7 @@ impl Session {
     pub(super) fn search_path(&self, catalog: &Catalog) -> Vec<Oid> {
         let setting = self.path_setting();
         let temporary = self.temporary.schema(catalog);
-        catalog.search_path(&setting, &self.role.name, temporary)
+        catalog.search_path(&setting, &self.role().name, temporary)
     }
 
     /// Their names, as the setting has them.

@@ -465,18 +465,20 @@ impl Session {
         self.portals
             .get_mut()
             .retain(|portal| portal.outlives_savepoint(at));
-        if let Some(roles_mark) = self.undo_beneath(at) {
-            self.rollback_roles(roles_mark);
-        }
+        self.undo_beneath(at);
     }
 
-    /// Undoes what came after savepoint `at` but for cursors and who the session acts as; the mark of the latter.
-    pub(super) fn undo_beneath(&self, at: usize) -> Option<usize> {
-        let transaction = self.transaction.as_ref()?;
+    /// Undoes what came after savepoint `at` but for cursors.
+    pub(super) fn undo_beneath(&self, at: usize) {
+        let Some(transaction) = &self.transaction else {
+            return;
+        };
         transaction.txn.rollback_to(at);
         let mut savepoints = transaction.savepoints.borrow_mut();
         savepoints.truncate(at + 1);
-        let savepoint = &savepoints[at];
+        let Some(savepoint) = savepoints.get(at) else {
+            return;
+        };
         transaction.back_to(savepoint.read_only);
         *transaction.catalog.borrow_mut() = savepoint.catalog.clone();
         transaction.changes.borrow_mut().truncate(savepoint.changes);
@@ -486,7 +488,7 @@ impl Session {
             .borrow_mut()
             .rollback_to(savepoint.settings_mark);
         self.outbox.borrow_mut().rollback_to(outbox_mark);
-        Some(roles_mark)
+        self.rollback_roles(roles_mark);
     }
 
     /// The catalog as the running statement sees it.

@@ -156,8 +156,25 @@ impl Session {
         Ok(())
     }
 
+    /// ANALYZE inside a function, and so inside its transaction.
+    pub(super) async fn analyze_inside(
+        &self,
+        tables: Vec<Maintained>,
+        skip_locked: bool,
+        client: &mut dyn Client,
+    ) -> Result<()> {
+        let tables = match skip_locked {
+            true => self.not_locked(tables, "analyze", client)?,
+            false => self.still_there(tables).await?,
+        };
+        for one in tables {
+            self.analyze_one(&one, skip_locked, client).await?;
+        }
+        Ok(())
+    }
+
     /// The tables, once those that were named may be looked at; 42P01 if one of them has gone meanwhile.
-    async fn still_there(&mut self, tables: Vec<Maintained>) -> Result<Vec<Maintained>> {
+    async fn still_there(&self, tables: Vec<Maintained>) -> Result<Vec<Maintained>> {
         for one in &tables {
             let Some(name) = &one.name else { continue };
             let txn = &self.transaction()?.txn;
@@ -172,7 +189,7 @@ impl Session {
 
     /// Without the tables whose names lead to their children, and that others have locked against being looked at.
     fn not_locked(
-        &mut self,
+        &self,
         tables: Vec<Maintained>,
         verb: &str,
         client: &mut dyn Client,
@@ -195,7 +212,7 @@ impl Session {
 
     /// Locks a table; false where it is locked by others, or gone, which is told of one that was named.
     async fn lock_one(
-        &mut self,
+        &self,
         one: &Maintained,
         verb: &str,
         mode: LockMode,
@@ -218,7 +235,7 @@ impl Session {
     }
 
     async fn analyze_one(
-        &mut self,
+        &self,
         one: &Maintained,
         skip_locked: bool,
         client: &mut dyn Client,

@@ -12,6 +12,7 @@
 //! At READ COMMITTED a row that others have changed is looked at again, beside the same row of the source: the join's
 //! condition and those of the clauses are evaluated over its newest version.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::catalog::{TableDef, fires};
@@ -27,7 +28,7 @@ use super::partition::{
     Change, Goal, Place, Places, complete_leaf, leaf_of, leaf_or_error, member_of, must_fit,
     must_take, place_of, put, read_row, top_row,
 };
-use super::trigger::{Named, Updated, changed_by_function, lock_for};
+use super::trigger::{Named, Triggers, Updated, changed_by_function, lock_for};
 use super::{
     Context, check_views, complete_row, evaluate, give, insert_row, row_ref, store_update,
 };
@@ -55,6 +56,8 @@ struct Merging<'a, 'b> {
     /// The columns that its UPDATEs set.
     set: &'a [u16],
     named: &'a Named,
+    /// Of a view: what does its rows instead.
+    instead: Option<Rc<Triggers>>,
 }
 
 /// A row of the target.
@@ -88,9 +91,17 @@ pub(super) async fn run(
         alone: execution.writes_once(),
         cx,
         count: 0,
+        instead: match node.table.has_rows() {
+            true => None,
+            false => Triggers::of(&node.table, cx)?,
+        },
     };
     let mut input = Row::new();
     while next(execution, cx.env, cx.txn, &mut input).await? {
+        if !node.table.has_rows() {
+            merging.do_instead(execution, &mut input, returning).await?;
+            continue;
+        }
         let met = match merging.found(&input).await? {
             Some(found) => {
                 merging
@@ -231,6 +242,68 @@ impl Merging<'_, '_> {
                     });
                 }
             }
+        }
+    }
+
+    /// A row of the join of a view: its triggers do what is to be done.
+    async fn do_instead(
+        &mut self,
+        execution: &mut Execution,
+        input: &mut Row,
+        returning: &mut Returning<'_>,
+    ) -> Result<()> {
+        if input[self.node.tid as usize].is_null() {
+            return self.unpaired(execution, input, returning).await;
+        }
+        let of = match self.matched(execution, input).await? {
+            true => MergeMatch::Matched,
+            false => MergeMatch::NotMatchedBySource,
+        };
+        let Some(place) = self.chosen(execution, of, input).await? else {
+            return Ok(());
+        };
+        let old = self.old(input);
+        let (action, is_update, new) = match &self.node.actions[place].write {
+            MergeWrite::Update(_) => {
+                let mut new = old.clone();
+                for (attnum, value) in self.updated(execution, place, input).await? {
+                    new[usize::from(attnum) - 1] = value;
+                }
+                ("UPDATE", true, Some(new))
+            }
+            MergeWrite::Delete => ("DELETE", false, None),
+            MergeWrite::Nothing | MergeWrite::Insert(_) => return Ok(()),
+        };
+        let event = if is_update {
+            fires::UPDATE
+        } else {
+            fires::DELETE
+        };
+        let Some(taken) = self.acted(event, Some(&old), new).await? else {
+            return Ok(());
+        };
+        let written = Written {
+            row: taken.unwrap_or(old),
+            tid: Tid::NONE,
+            table: self.node.table.oid,
+        };
+        let row = self.returned(action, &written, is_update, input);
+        give(execution, self.cx, &row, returning).await?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The new row of a view as its triggers leave it; None where one of them does not take the row.
+    async fn acted(
+        &self,
+        event: i16,
+        old: Option<&[Datum]>,
+        new: Option<Row>,
+    ) -> Result<Option<Option<Row>>> {
+        match &self.instead {
+            Some(triggers) => triggers.instead(event, old, new, self.cx).await,
+            // They are switched off in this session.
+            None => Ok(Some(new)),
         }
     }
 
@@ -408,6 +481,14 @@ impl Merging<'_, '_> {
     /// Stores a new row; None where a trigger keeps it out.
     async fn add(&mut self, execution: &mut Execution, mut new: Row) -> Result<Option<Written>> {
         let (node, cx) = (self.node, self.cx);
+        if !node.table.has_rows() {
+            let taken = self.acted(fires::INSERT, None, Some(new)).await?;
+            return Ok(taken.flatten().map(|row| Written {
+                row,
+                tid: Tid::NONE,
+                table: node.table.oid,
+            }));
+        }
         let mut of = 0;
         let own = match node.routing.as_deref() {
             Some(routing) => {

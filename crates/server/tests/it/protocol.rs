@@ -523,6 +523,41 @@ fn pieces_and_batches() {
     });
 }
 
+/// A parameter of CALL has its argument's type where the client says none.
+#[test]
+fn parameters_of_calls_are_of_their_arguments_types() {
+    with_server(|server| {
+        let mut client = server.connect();
+        client.run(
+            "create procedure twice(inout x integer) language plpgsql as $$begin x := x * 2; end$$",
+        );
+        let mut batch = framed(b'P', b"\0call twice($1)\0\0\0");
+        batch.extend(framed(b'B', b"\0\0\0\0\0\x01\0\0\0\x0221\0\0"));
+        batch.extend(framed(b'E', b"\0\0\0\0\0"));
+        batch.extend(framed(b'S', b""));
+        client.send(&batch).expect("sent");
+        assert_eq!(client.finish().expect("an answer").value(), "42");
+    });
+}
+
+/// What a function says is told before its statement waits.
+#[test]
+fn a_message_comes_before_what_is_waited_for() {
+    with_server(|server| {
+        let mut holder = server.connect();
+        holder.run("create table held (v int); begin; lock table held");
+        let mut client = server.connect();
+        let body = "begin raise notice 'waiting'; perform * from held; end";
+        client.start(&format!("do $${body}$$")).expect("sent");
+        match client.receive(Duration::from_secs(30)).expect("a message") {
+            Received::Message(message) => assert_eq!(message.tag, b'N'),
+            _ => panic!("no notice while the table is locked"),
+        }
+        holder.run("commit");
+        assert_eq!(client.finish().expect("an answer").code(), "");
+    });
+}
+
 #[test]
 fn copied_lines_need_no_last_line_break() {
     with_server(|server| {

@@ -90,6 +90,7 @@ impl Binder<'_> {
         if !ast.from {
             return self.copy_table_to(name, columns);
         }
+        let mut link = None;
         let table = match self.copied(name)? {
             Relation::Table(table) if table.is_materialized() => {
                 let message = format!("cannot copy to materialized view \"{}\"", table.name);
@@ -101,9 +102,10 @@ impl Binder<'_> {
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
             }
             Relation::View(view) if self.acts_instead(&view, Verb::Insert) => {
-                return Err(Error::unsupported(
-                    "COPY to a view with INSTEAD OF triggers",
-                ));
+                // It has the view's columns and no rows: what is read is for the triggers.
+                let target = self.write_target(name, None, Verb::Insert)?;
+                link = target.links.into_iter().next();
+                target.table
             }
             other => {
                 let message = format!("cannot copy to view \"{}\"", other.name());
@@ -112,7 +114,7 @@ impl Binder<'_> {
             }
         };
         let listed = self.copy_columns(&table, columns)?;
-        let link = self.target_link(&table);
+        let link = link.unwrap_or_else(|| self.target_link(&table));
         self.writes(&[link], right::INSERT, &listed);
         self.check_accesses(None)?;
         let mut defaults = Vec::with_capacity(table.columns.len());

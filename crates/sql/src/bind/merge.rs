@@ -89,13 +89,33 @@ impl Binder<'_> {
             &written,
             &exprs,
         );
+        // A view's rows are marked as there, since they have no place.
+        let (item, there) = match target.instead {
+            Some(FromItem::Rel(mut rows)) => {
+                let there = self.marked(&mut rows);
+                if let RelKind::Subquery { query, .. } = &mut rows.kind {
+                    // All of its columns are the triggers', so it is no part of the query around it.
+                    let none = Expr::Const(throng_types::Datum::Int8(0), SqlType::INT8);
+                    query.offset.get_or_insert(none);
+                }
+                (FromItem::Rel(rows), Some(there))
+            }
+            _ => {
+                let item = FromItem::of_table(&table, rel, ast.alias.as_deref(), only);
+                (item, None)
+            }
+        };
         let joined = Joined {
-            target: FromItem::of_table(&table, rel, ast.alias.as_deref(), only),
+            target: item,
             visible: target.filter,
             source,
             on,
         };
-        let (from, filter, matched) = self.joined(joined.clone(), &actions);
+        let (from, filter, mut matched) = self.joined(joined.clone(), &actions);
+        if let Some(there) = there {
+            let there = Expr::IsNotNull(Box::new(there));
+            matched = Expr::all_of(vec![there, matched]).unwrap_or_else(|| Expr::bool(true));
+        }
         Ok(Merge {
             table,
             rel,
@@ -114,7 +134,7 @@ impl Binder<'_> {
     }
 
     fn merge_target(&mut self, ast: &ast::Merge) -> Result<WriteTarget> {
-        let verb = |when: &ast::MergeWhen| match when.action {
+        let written = |when: &ast::MergeWhen| match when.action {
             ast::MergeAction::Insert { .. } => Some((Verb::Insert, "inserting into", "INSERT")),
             ast::MergeAction::Update(_) => Some((Verb::Update, "updating", "UPDATE")),
             ast::MergeAction::Delete => Some((Verb::Delete, "deleting from", "DELETE")),
@@ -123,7 +143,7 @@ impl Binder<'_> {
         let (verb, doing, trigger) =
             ast.whens
                 .iter()
-                .find_map(verb)
+                .find_map(written)
                 .unwrap_or((Verb::Delete, "deleting from", "DELETE"));
         let found = self.find_relation(&ast.table)?;
         if let Some(crate::catalog::Relation::Sequence(sequence)) = &found {
@@ -137,6 +157,17 @@ impl Binder<'_> {
             let message = format!("cannot execute MERGE on relation \"{}\"", table.name);
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
                 .detail("This operation is not supported for materialized views."));
+        }
+        if let Some(crate::catalog::Relation::View(view)) = &found {
+            let acts = ast.whens.iter().filter_map(written);
+            let acts = acts.map(|(verb, ..)| self.acts_instead(view, verb));
+            let acts: Vec<bool> = acts.collect();
+            if acts.contains(&true) && acts.contains(&false) {
+                let message = format!("cannot merge into view \"{}\"", view.name);
+                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message)
+                    .detail("MERGE is not supported for views with INSTEAD OF triggers for some actions but not all.")
+                    .hint("To enable merging into the view, either provide a full set of INSTEAD OF triggers or drop the existing INSTEAD OF triggers."));
+            }
         }
         let mut target = self
             .write_target(&ast.table, ast.alias.as_deref(), verb)

@@ -99,13 +99,15 @@ pub use kept::{Kept, kept_again, kept_shown};
 pub use matview::materialized_query;
 pub use plpgsql::{
     PlTarget, PlValue, RowShape, Variables, Visible, composite_shape, pl_assignment,
-    pl_call_outputs, pl_cast, pl_dynamic, pl_expression, pl_statement, plpgsql_code,
+    pl_call_outputs, pl_cast, pl_dynamic, pl_expression, pl_statement, pl_with_part, plpgsql_code,
     plpgsql_signature,
 };
 pub use routine::{body_error, signature as routine_signature};
 pub use routine_body::{BodyResult, body_statement, body_statements, no_result, routine_body_text};
 pub(crate) use routine_call::row_columns;
-pub use trigger::{SUPPRESS, trigger_condition, trigger_condition_again, trigger_condition_shown};
+pub use trigger::{
+    SUPPRESS, columns_of, trigger_condition, trigger_condition_again, trigger_condition_shown,
+};
 pub(crate) use view::stored_context;
 pub use view::{ctid_source, rewritten, updatable_columns, view_definition};
 

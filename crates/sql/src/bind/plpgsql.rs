@@ -274,29 +274,36 @@ pub fn pl_assignment(
     if target.parts.is_empty() {
         return pl_expression(ctx, variables, text, Some(held));
     }
-    let value = pl_expression(ctx, variables, text, None)?;
-    let mut parts = binder(ctx, variables);
-    let value = match value {
-        PlValue::Simple(expr) => expr,
-        PlValue::Query(_) => {
-            return Err(Error::unsupported(
-                "assignment of a query's value to a part of a variable",
-            ));
-        }
-    };
-    let element = parts.pl_part_type(base.ty(), target.parts);
-    let value = match element {
-        Some(ty) => parts.pl_coerce(value, Held { ty, domain: None })?,
+    // A query's value is put there when it is known: [`pl_with_part`].
+    Ok(match pl_expression(ctx, variables, text, None)? {
+        PlValue::Simple(value) => PlValue::Simple(pl_with_part(
+            ctx,
+            variables,
+            (name, base, held),
+            target.parts,
+            value,
+        )?),
+        query => query,
+    })
+}
+
+/// A value whose parts are replaced by another value; `whole`: its name, the value and what holds it.
+pub fn pl_with_part(
+    ctx: &BindContext<'_>,
+    variables: &Rc<Variables>,
+    whole: (&str, &Expr, Held),
+    parts: &[Part],
+    value: Expr,
+) -> Result<Expr> {
+    let (name, base, held) = whole;
+    let mut binder = binder(ctx, variables);
+    let value = match binder.pl_part_type(base.ty(), parts) {
+        Some(ty) => binder.pl_coerce(value, Held { ty, domain: None })?,
         None => value,
     };
     let column = crate::catalog::ColumnDef::new(name, base.ty());
-    let scope = Scope::empty();
-    let whole = parts.with_part(base.clone(), &column, (target.parts, 0), value, &scope);
-    let whole = whole.map_err(|mut e| {
-        e.fields_mut().position = None;
-        e
-    })?;
-    Ok(PlValue::Simple(parts.in_domain(whole, held.domain)?))
+    let whole = binder.with_part(base.clone(), &column, (parts, 0), value, &Scope::empty());
+    binder.in_domain(whole.map_err(without_place)?, held.domain)
 }
 
 /// A statement of a body.

@@ -32,6 +32,12 @@ fn invalid(message: &str) -> Error {
     Error::new(state::INVALID_OBJECT_DEFINITION, message)
 }
 
+fn no_triggers(relation: &Relation, what: &str) -> Error {
+    let message = format!("relation \"{}\" cannot have triggers", relation.name());
+    let detail = format!("This operation is not supported for {what}.");
+    Error::new(state::WRONG_OBJECT_TYPE, message).detail(detail)
+}
+
 fn unsupported(message: &str) -> Error {
     Error::new(state::FEATURE_NOT_SUPPORTED, message)
 }
@@ -44,7 +50,7 @@ struct Condition {
 }
 
 /// The columns of a table or view, as one table has them.
-pub(super) fn columns_of(relation: &Relation) -> Option<Arc<TableDef>> {
+pub fn columns_of(relation: &Relation) -> Option<Arc<TableDef>> {
     match relation {
         Relation::Table(table) => Some(table.clone()),
         Relation::View(view) => {
@@ -230,6 +236,9 @@ impl Binder<'_> {
         };
         let is = |bit: i16| create.fires & bit != 0;
         match relation {
+            Relation::Table(table) if table.materialized.is_some() => {
+                return Err(no_triggers(relation, "materialized views"));
+            }
             Relation::Table(_) if is(fires::INSTEAD) => {
                 return wrong("a table", "Tables cannot have INSTEAD OF triggers.");
             }
@@ -252,15 +261,8 @@ impl Binder<'_> {
                 let message = format!("permission denied: \"{}\" is a system catalog", table.name);
                 return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
             }
-            Relation::Index(_) | Relation::Sequence(_) => {
-                let message = format!("relation \"{}\" cannot have triggers", relation.name());
-                let what = match relation {
-                    Relation::Index(_) => "indexes",
-                    _ => "sequences",
-                };
-                let detail = format!("This operation is not supported for {what}.");
-                return Err(Error::new(state::WRONG_OBJECT_TYPE, message).detail(detail));
-            }
+            Relation::Index(_) => return Err(no_triggers(relation, "indexes")),
+            Relation::Sequence(_) => return Err(no_triggers(relation, "sequences")),
             _ => {}
         }
         columns_of(relation).ok_or_else(|| Error::internal("a relation without columns"))
@@ -460,6 +462,10 @@ impl Binder<'_> {
                     let message = format!("function {name}() does not exist");
                     return Err(Error::new(state::UNDEFINED_FUNCTION, message));
                 };
+                if found.ret == oid::TRIGGER && found.oid != SUPPRESS {
+                    let message = format!("a trigger that executes {name}");
+                    return Err(Error::unsupported(message));
+                }
                 (found.oid, found.ret)
             }
         };

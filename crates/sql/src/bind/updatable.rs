@@ -68,15 +68,16 @@ const MANY: &str =
 const NO_COLUMNS: &str = "Views that have no updatable columns are not automatically updatable.";
 
 impl WriteTarget {
-    pub fn is_view(&self) -> bool {
-        self.view.is_some()
-    }
-
     /// What is done to it is MERGE's.
     pub fn merges(&mut self) {
         if let Some((_, verb)) = &mut self.view {
             *verb = Verb::Merge;
         }
+    }
+
+    /// Whether a view was named.
+    pub fn is_view(&self) -> bool {
+        self.view.is_some() || self.instead.is_some()
     }
 
     /// What it is called.
@@ -184,17 +185,7 @@ impl Binder<'_> {
     }
 
     /// A view with INSTEAD OF triggers for what is done to it.
-    fn instead_target(
-        &mut self,
-        view: &Arc<ViewDef>,
-        alias: Option<&str>,
-        verb: Verb,
-    ) -> Result<WriteTarget> {
-        if verb == Verb::Merge {
-            return Err(Error::unsupported(
-                "MERGE into a view with INSTEAD OF triggers",
-            ));
-        }
+    fn instead_target(&mut self, view: &Arc<ViewDef>, alias: Option<&str>) -> Result<WriteTarget> {
         let relation = Relation::View(view.clone());
         let table = columns_of(&relation).ok_or_else(|| Error::internal("no view"))?;
         let mut query = self.view_rows(view)?;
@@ -280,7 +271,7 @@ impl Binder<'_> {
         verb: Verb,
     ) -> Result<WriteTarget> {
         if self.acts_instead(view, verb) {
-            return self.instead_target(view, alias, verb);
+            return self.instead_target(view, alias);
         }
         // It is written to, not read: what is read of it is noted once that is known.
         let place = self.accesses.len();

@@ -549,7 +549,7 @@ impl Writer<'_> {
             }),
             ("overlaps", [a, b, c, d]) => {
                 let words = ["((", ", ", ") OVERLAPS (", ", ", "))"];
-                self.phrase(&words, &[a, b, c, d])
+                self.phrase(&words, &[a, b, c, d].map(as_given))
             }
             _ => false,
         }
@@ -777,5 +777,17 @@ impl Writer<'_> {
             return bare;
         }
         format!("{bare}::{}", self.type_name(ty))
+    }
+}
+
+/// A date that goes as a moment without saying so.
+fn as_given(value: &Expr) -> &Expr {
+    match value {
+        Expr::Cast { arg, context, .. }
+            if *context != CastContext::Explicit && arg.type_oid() == oid::DATE =>
+        {
+            arg.as_ref()
+        }
+        _ => value,
     }
 }

@@ -101,9 +101,14 @@ fn time_of(args: &[Datum]) -> Result<i64> {
     let micros = (second * 1e6).round_ties_even();
     let in_range =
         (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60e6).contains(&micros);
-    let total = hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE + micros as i64;
+    let total = hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE;
+    let total = total.saturating_add(micros as i64);
     if !in_range || total > MICROS_PER_DAY {
         let seconds = match second == second.trunc() {
+            _ if second.is_infinite() => match second > 0.0 {
+                true => "Infinity".to_owned(),
+                false => "-Infinity".to_owned(),
+            },
             true => format!("{second:02}"),
             false => format!("{second}"),
         };

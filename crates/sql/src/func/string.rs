@@ -68,6 +68,9 @@ fn text_substr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 fn textcat(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (a, b) = (text(&args[0]), text(&args[1]));
+    if (a.len() + b.len()) as i64 > MAX_BYTES {
+        return Err(too_long().into());
+    }
     let mut joined = String::with_capacity(a.len() + b.len());
     joined.push_str(a);
     joined.push_str(b);

@@ -50,6 +50,18 @@ host_functions! {
     1573 pg_get_ruledef(OID) -> TEXT stable;
     2504 pg_get_ruledef(OID, BOOL) -> TEXT stable;
     1291 suppress_redundant_updates_trigger() -> TRIGGER volatile;
+    1644 RI_FKey_check_ins() -> TRIGGER volatile;
+    1645 RI_FKey_check_upd() -> TRIGGER volatile;
+    1646 RI_FKey_cascade_del() -> TRIGGER volatile;
+    1647 RI_FKey_cascade_upd() -> TRIGGER volatile;
+    1648 RI_FKey_restrict_del() -> TRIGGER volatile;
+    1649 RI_FKey_restrict_upd() -> TRIGGER volatile;
+    1650 RI_FKey_setnull_del() -> TRIGGER volatile;
+    1651 RI_FKey_setnull_upd() -> TRIGGER volatile;
+    1652 RI_FKey_setdefault_del() -> TRIGGER volatile;
+    1653 RI_FKey_setdefault_upd() -> TRIGGER volatile;
+    1654 RI_FKey_noaction_del() -> TRIGGER volatile;
+    1655 RI_FKey_noaction_upd() -> TRIGGER volatile;
     1662 pg_get_triggerdef(OID) -> TEXT stable;
     2730 pg_get_triggerdef(OID, BOOL) -> TEXT stable;
     2098 pg_get_functiondef(OID) -> TEXT stable;

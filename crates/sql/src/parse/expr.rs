@@ -137,7 +137,9 @@ impl Parser<'_> {
                 "or" => level::OR,
                 "and" => level::AND,
                 "is" | "isnull" | "notnull" => level::IS,
-                "between" | "in" | "like" | "ilike" | "similar" => level::RANGE,
+                "between" | "in" | "like" | "ilike" => level::RANGE,
+                // SUBSTRING has one of its own.
+                "similar" if self.is_at(1, "to") => level::RANGE,
                 "not" => match self.kind_at(1) {
                     Kind::Word(w)
                         if ["between", "in", "like", "ilike", "similar"].contains(&w.as_str()) =>

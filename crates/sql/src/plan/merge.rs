@@ -1,6 +1,6 @@
 //! MERGE: a join of the source with the target, and what is computed from its rows.
 
-use throng_types::Result;
+use throng_types::{Error, Result};
 
 use super::access::Wanted;
 use super::write::{Planned, only_places, row_and_tid, write_cost};
@@ -39,7 +39,12 @@ impl Planner<'_> {
         for leaf in routing.iter().flat_map(|routing| &routing.leaves) {
             self.lock(leaf.table.oid, TableLock::RowExclusive);
         }
-        let (tid, old) = Self::target_slots(&table, rel, &input.columns)?;
+        let (mut tid, old) = Self::target_slots(&table, rel, &input.columns)?;
+        if !table.has_rows() {
+            // Of a view: whether there is one of its rows.
+            let there = input.columns.get(rel, table.columns.len() as i16 + 1);
+            tid = there.ok_or_else(|| Error::internal("a view's rows are not marked"))?;
+        }
         let matched = self.place(matched, &input.columns)?;
         let visible = visible.map(|e| self.place(e, &input.columns)).transpose()?;
         let actions = actions

@@ -283,12 +283,12 @@ pub enum Op {
         body: Pc,
     },
     ForEach {
-        target: Target,
+        into: Destination,
         slice: u32,
         array: SourceId,
     },
     NextItem {
-        target: Target,
+        into: Destination,
         body: Pc,
     },
     /// The innermost loop ends.

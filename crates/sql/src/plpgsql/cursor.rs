@@ -252,7 +252,8 @@ impl Body<'_> {
         loop {
             let pos = self.pos();
             let target = self.target()?;
-            if self.is_row(target.slot) && target.field.is_none() {
+            let is_whole = target.parts.is_empty();
+            if !is_whole || self.is_row(target.slot) && target.field.is_none() {
                 let name = &self.code.variables[usize::from(target.slot)].name;
                 let message = format!("\"{name}\" is not a scalar variable");
                 return Err(self.error(message, pos));

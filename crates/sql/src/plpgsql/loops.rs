@@ -8,8 +8,7 @@
 //! end:    EndLoop                FOUND
 //! ```
 
-use throng_types::error::state;
-use throng_types::{Error, Result, SqlType, oid};
+use throng_types::{Result, SqlType, oid};
 
 use super::code::*;
 use super::parse::{AroundKind, Body};
@@ -234,13 +233,7 @@ impl Body<'_> {
             let message = "loop variable of FOREACH must be a known variable or list of variables";
             return Err(self.error(message, pos));
         }
-        let target = self.target()?;
-        if self.is_punct(',') {
-            return Err(Error::new(
-                state::FEATURE_NOT_SUPPORTED,
-                "FOREACH into several variables is not supported",
-            ));
-        }
+        let into = self.destination()?;
         let mut slice = 0;
         if self.word("slice") {
             let Kind::Integer(digits) = self.kind() else {
@@ -253,13 +246,13 @@ impl Body<'_> {
         self.keyword("array")?;
         let array = self.expression_before("loop")?;
         let what = "FOREACH over array";
-        let first = target.clone();
+        let first = into.clone();
         let op = Op::ForEach {
-            target: first,
+            into: first,
             slice,
             array,
         };
         self.emit(op, line, what);
-        self.state_body(label, line, what, |body| Op::NextItem { target, body })
+        self.state_body(label, line, what, |body| Op::NextItem { into, body })
     }
 }

@@ -333,6 +333,23 @@ impl Body<'_> {
         self.must_change(target)
     }
 
+    /// What rows are put into: a variable or a field of one, but no part of an array.
+    fn whole_target(&mut self) -> Result<Target> {
+        let start = self.at;
+        let target = self.target()?;
+        if target.parts.is_empty() {
+            return Ok(target);
+        }
+        let end = std::mem::replace(&mut self.at, start);
+        while self.at < end && !self.is_punct('[') {
+            self.advance();
+        }
+        if self.at == end {
+            return Err(Error::unsupported("INTO a part of a field"));
+        }
+        Err(self.unexpected())
+    }
+
     fn must_change(&self, target: Target) -> Result<Target> {
         let variable = &self.code.variables[usize::from(target.slot)];
         if variable.constant {
@@ -669,8 +686,8 @@ impl Body<'_> {
     /// One record, or a list of places for values.
     pub(super) fn destination(&mut self) -> Result<Destination> {
         let pos = self.pos();
-        let first = self.target()?;
-        if self.is_row(first.slot) && first.field.is_none() && first.parts.is_empty() {
+        let first = self.whole_target()?;
+        if self.is_row(first.slot) && first.field.is_none() {
             if self.is_punct(',') {
                 let message = "record variable cannot be part of multiple-item INTO list";
                 return Err(self.error(message, pos));
@@ -680,8 +697,8 @@ impl Body<'_> {
         let mut list = vec![first];
         while self.punct(',') {
             let pos = self.pos();
-            let target = self.target()?;
-            if self.is_row(target.slot) && target.field.is_none() && target.parts.is_empty() {
+            let target = self.whole_target()?;
+            if self.is_row(target.slot) && target.field.is_none() {
                 let name = &self.code.variables[usize::from(target.slot)].name;
                 let message = format!("\"{name}\" is not a scalar variable");
                 return Err(self.error(message, pos));

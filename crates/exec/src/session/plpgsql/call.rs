@@ -1,4 +1,4 @@
-//! Calls: a body found or read, arguments put into variables, what comes back; DO and CALL.
+//! Calls: a body found or read, arguments put into variables, what comes back.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use throng_sql::bind::{self, BodyResult, body_error};
 use throng_sql::catalog::{ArgDef, RoutineBody, RoutineDef, RoutineKind, is_polymorphic};
-use throng_sql::expr::{Expr, RoutineCall};
 use throng_sql::parse::ast::DoBlock;
-use throng_sql::plpgsql::{Code, Held, Rows, Signature};
+use throng_sql::plpgsql::{Code, Held, Rows, Signature, Target};
 use throng_sql::query::RelColumn;
 use throng_sql::settings::Id;
 use throng_txn::Snapshot;
@@ -20,8 +19,8 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 use super::super::Session;
 use super::super::query::KeptRows;
 use super::record::{is_row, shape_of};
+use super::weight;
 use super::{Compiled, CompiledKey, Frame, MOST_BODIES, Machine, Outcome, Wanted};
-use crate::client::Client;
 use crate::run::Row;
 use crate::run::context::Memory;
 use crate::run::routine::{CallRequest, CallResult};
@@ -52,7 +51,7 @@ impl Session {
     }
 
     /// A body as it was read for calls like this one, or is now.
-    fn compiled(&self, request: &CallRequest) -> Result<Rc<Compiled>> {
+    pub(super) fn compiled(&self, request: &CallRequest) -> Result<Rc<Compiled>> {
         let def = &request.def;
         let key = CompiledKey {
             routine: def.oid,
@@ -146,7 +145,7 @@ impl Session {
         }
     }
 
-    fn machine(&self, compiled: Rc<Compiled>, request: &CallRequest) -> Machine {
+    pub(super) fn machine(&self, compiled: Rc<Compiled>, request: &CallRequest) -> Machine {
         let def = &request.def;
         let mut m = self.fresh(compiled);
         m.set = def.set;
@@ -189,7 +188,7 @@ impl Session {
         m
     }
 
-    fn fresh(&self, compiled: Rc<Compiled>) -> Machine {
+    pub(super) fn fresh(&self, compiled: Rc<Compiled>) -> Machine {
         let code = &compiled.code;
         let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
         let mut m = Machine {
@@ -201,6 +200,7 @@ impl Session {
             }),
             pc: 0,
             values: vec![Datum::Null; code.variables.len()],
+            weights: weight::Weights::new(code.variables.len(), &self.procedures.held),
             types: code.variables.iter().map(|v| v.held.ty).collect(),
             shapes: vec![None; code.variables.len()],
             loops: vec![],
@@ -213,6 +213,7 @@ impl Session {
             columns: vec![],
             caller: None,
             alone: false,
+            calling: None,
             trigger: None,
             memory: Memory::new(0, 0, usize::MAX),
             now: None,
@@ -223,7 +224,7 @@ impl Session {
         m
     }
 
-    fn compile_block(&self, block: &DoBlock) -> Result<Rc<Compiled>> {
+    pub(super) fn compile_block(&self, block: &DoBlock) -> Result<Rc<Compiled>> {
         match block.language.as_deref().map(str::to_lowercase).as_deref() {
             None | Some("plpgsql") => {}
             Some(known @ ("sql" | "c" | "internal")) => {
@@ -261,100 +262,25 @@ impl Session {
         self.run_atomic(&mut m).await
     }
 
-    /// DO, which may end the transaction where it is in no block.
-    pub(in super::super) async fn run_do(
-        &mut self,
-        block: &DoBlock,
-        client: &mut dyn Client,
-    ) -> Result<()> {
-        self.transaction()?.used.set(true);
-        let mut m = self.fresh(self.compile_block(block)?);
-        let ran = self.run_alone(&mut m).await;
-        self.notices(self.warnings.take(), client);
-        ran
-    }
-
-    /// Runs a call that stands alone, ending the transaction where it says so.
-    async fn run_alone(&mut self, m: &mut Machine) -> Result<()> {
-        let effects = self.effects.suspend();
-        m.alone = self.block == super::super::transaction::Block::None;
-        let ran = loop {
-            let ran = match self.run_machine(m).await {
-                Ok(Outcome::Done) => break Ok(()),
-                Ok(Outcome::Commit { chain }) => {
-                    let modes = self.chained_modes();
-                    let done = self.commit().await;
-                    done.and_then(|()| self.begin_anew(chain.then_some(modes)))
-                }
-                Ok(Outcome::Rollback { chain }) => {
-                    let modes = self.chained_modes();
-                    self.rollback();
-                    self.begin_anew(chain.then_some(modes))
-                }
-                Err(e) => Err(e),
-            };
-            if let Err(e) = ran {
-                break Err(e);
-            }
-        };
-        self.effects.resume(effects);
-        ran?;
-        self.transaction()?.txn.next_command()
-    }
-
-    fn begin_anew(&mut self, modes: Option<throng_sql::command::TransactionModes>) -> Result<()> {
-        self.begin_if_idle();
-        if let Some(modes) = modes {
-            self.set_transaction_modes(modes)?;
-        }
-        self.transaction()?.used.set(true);
-        Ok(())
-    }
-
-    /// CALL of a procedure in PL/pgSQL, whose arguments have their values: what comes back.
-    pub(in super::super) async fn call_alone(
-        &mut self,
-        call: RoutineCall,
-        args: Vec<Datum>,
-        client: &mut dyn Client,
-    ) -> Result<Datum> {
-        let request = CallRequest {
-            def: call.def.clone(),
-            types: call.args.iter().map(Expr::ty).collect(),
-            result: BodyResult::of_call(&call),
-            args,
-            trigger: None,
-        };
-        let mut m = self.machine(self.compiled(&request)?, &request);
-        let ran = self.run_alone(&mut m).await;
-        self.notices(self.warnings.take(), client);
-        ran?;
-        let row = m.given().rows.into_iter().next();
-        Ok(match (row, call.columns.is_empty()) {
-            (None, _) => Datum::Null,
-            (Some(mut row), true) => row.pop().unwrap_or_default(),
-            (Some(row), false) => Datum::Record(Arc::new(throng_types::datum::Record {
-                types: call
-                    .columns
-                    .iter()
-                    .map(|c| c.ty.oid)
-                    .collect::<Box<[Oid]>>()
-                    .into(),
-                names: None,
-                values: row,
-            })),
-        })
-    }
-
     /// CALL or DO in a body: what comes back goes into the variables that were given.
     pub(super) async fn call_inside(&self, m: &mut Machine, id: usize) -> Result<()> {
         let done = self.run_statement(m, id, 1).await?;
-        let Some(row) = done.rows.first() else {
-            return Ok(());
-        };
-        for (name, value, ty) in self.returned_to(m, id, row, &done.columns)? {
-            let target = throng_sql::plpgsql::Target::of(name);
-            self.put(m, &target, value, ty).await?;
+        match done.rows.first() {
+            Some(row) => self.give_back(m, id, row, &done.columns).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Puts what a CALL gave into the variables that are its arguments.
+    pub(super) async fn give_back(
+        &self,
+        m: &mut Machine,
+        id: usize,
+        row: &[Datum],
+        columns: &[RelColumn],
+    ) -> Result<()> {
+        for (slot, value, ty) in self.returned_to(m, id, row, columns)? {
+            self.put(m, &Target::of(slot), value, ty).await?;
         }
         Ok(())
     }
@@ -616,7 +542,7 @@ impl Compiled {
 
 impl Machine {
     /// What came back.
-    fn given(self) -> CallResult {
+    pub(super) fn given(self) -> CallResult {
         CallResult {
             rows: self.rows.rows,
             columns: self.columns,

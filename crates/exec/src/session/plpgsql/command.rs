@@ -158,7 +158,8 @@ impl Session {
                 Ok(None)
             }
             BoundStatement::Command(command) => {
-                self.run_plain_command(m, *command, values, client).await?;
+                self.run_plain_command(m, *command, text, values, client)
+                    .await?;
                 Ok(None)
             }
             BoundStatement::ExplainExecute { .. } => Err(inside("EXPLAIN EXECUTE")),
@@ -172,6 +173,7 @@ impl Session {
         &self,
         m: &mut Machine,
         command: Command,
+        text: &str,
         values: Vec<Datum>,
         client: &mut Gathered<'_>,
     ) -> Result<()> {
@@ -190,18 +192,26 @@ impl Session {
             Command::Set { name, value, local } => {
                 let special = matches!(
                     name.to_ascii_lowercase().as_str(),
-                    "transaction_isolation"
-                        | "transaction_read_only"
-                        | "transaction_deferrable"
-                        | "role"
-                        | "session_authorization"
+                    "transaction_isolation" | "transaction_read_only" | "transaction_deferrable"
                 );
                 if special {
                     return Err(inside(&format!("SET {name}")));
                 }
+                match name.to_ascii_lowercase().as_str() {
+                    "role" => {
+                        return self.set_role(value.as_deref().filter(|v| *v != "none"), local);
+                    }
+                    "session_authorization" => {
+                        return self.set_session_authorization(value.as_deref(), local);
+                    }
+                    _ => {}
+                }
                 let scope = if local { Scope::Local } else { Scope::Session };
                 let mut settings = self.settings.borrow_mut();
                 settings.set(&name, value.as_deref(), scope, self.caller())
+            }
+            Command::Reset(Some(name)) if name.eq_ignore_ascii_case("role") => {
+                self.set_role(None, false)
             }
             Command::Reset(Some(name)) => {
                 let mut settings = self.settings.borrow_mut();
@@ -271,14 +281,26 @@ impl Session {
                 let message = "VACUUM cannot be executed from a function";
                 Err(Error::new(state::ACTIVE_SQL_TRANSACTION, message))
             }
-            Command::Analyze { .. } => Err(inside("ANALYZE")),
-            Command::Reset(None) => Err(inside("RESET ALL")),
+            Command::Analyze {
+                tables,
+                skip_locked,
+            } => Box::pin(self.analyze_inside(tables, skip_locked, client)).await,
+            Command::Reset(None) => {
+                let mut settings = self.settings.borrow_mut();
+                settings.reset_all(self.caller())
+            }
             Command::Show(None) => Err(inside("SHOW ALL")),
-            Command::Prepare { .. } => Err(inside("PREPARE")),
+            Command::Prepare {
+                name,
+                types,
+                statement,
+            } => Box::pin(self.prepare_named(name, types, statement, text)).await,
             Command::Execute { .. } => Err(inside("EXECUTE of a prepared statement")),
-            Command::Deallocate(_) => Err(inside("DEALLOCATE")),
-            Command::SetRole { .. } => Err(inside("SET ROLE")),
-            Command::SetSessionAuthorization { .. } => Err(inside("SET SESSION AUTHORIZATION")),
+            Command::Deallocate(name) => self.deallocate(name.as_deref()),
+            Command::SetRole { role, local } => self.set_role(role.as_deref(), local),
+            Command::SetSessionAuthorization { role, local } => {
+                self.set_session_authorization(role.as_deref(), local)
+            }
             _ => Err(inside("this command")),
         }
     }

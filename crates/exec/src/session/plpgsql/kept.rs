@@ -239,8 +239,9 @@ impl Session {
         let host = self.host(catalog);
         let search_path = self.search_path(catalog);
         let path_setting = self.path_setting();
+        let current = self.role();
         let role = catalog.role(self.acting_role());
-        let role = role.map_or(self.role.name.as_str(), |r| r.name.as_str());
+        let role = role.map_or(current.name.as_str(), |r| r.name.as_str());
         f(&BindContext {
             catalog,
             search_path: &search_path,
@@ -249,7 +250,7 @@ impl Session {
             user: self.acting_role(),
             params,
             eval: host.eval(),
-            prepared: &|name| self.prepared.get(name).map(|p| p.known().params.clone()),
+            prepared: &|name| self.parameters_of(name),
         })
     }
 
@@ -281,6 +282,13 @@ impl Session {
             Some(held) => Ok((self.coerce(m, value, ty, held).await?, held.ty)),
             None => Ok((value, ty)),
         }
+    }
+
+    /// Whether a text that was bound is no mere expression.
+    pub(super) fn is_kept_query(&self, m: &Machine, id: SourceId) -> bool {
+        let kept = m.compiled.kept[id].borrow();
+        kept.as_ref()
+            .is_some_and(|kept| matches!(kept.what, Meant::Query(_)))
     }
 
     /// As [`Session::value`] of a condition: NULL is not true.

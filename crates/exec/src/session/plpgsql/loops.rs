@@ -1,8 +1,10 @@
 //! Loops that go through values: integers, rows, items of an array.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::plpgsql::{Destination, Held, Rows, Slot, Target};
+use throng_sql::query::RelColumn;
 use throng_types::error::state;
 use throng_types::sqltype::element_of;
 use throng_types::{Array, Datum, Error, Result, SqlType};
@@ -206,7 +208,7 @@ impl Session {
     pub(super) async fn for_each(
         &self,
         m: &mut Machine,
-        target: &Target,
+        into: &Destination,
         slice: u32,
         id: usize,
     ) -> Result<()> {
@@ -231,8 +233,13 @@ impl Session {
             return Err(Error::new(state::ARRAY_SUBSCRIPT_ERROR, message));
         }
         let now = self.now(m);
-        let (held, _) = self.place_of(m, target, &now.catalog)?;
-        let is_array = held.ty.info().is_some_and(|t| t.is_array());
+        let is_array = match into {
+            Destination::List(targets) if targets.len() == 1 => {
+                let (held, _) = self.place_of(m, &targets[0], &now.catalog)?;
+                held.ty.info().is_some_and(|t| t.is_array())
+            }
+            _ => false,
+        };
         if slice > 0 && !is_array {
             let message = "FOREACH ... SLICE loop variable must be of an array type";
             return Err(Error::new(state::DATATYPE_MISMATCH, message));
@@ -251,7 +258,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) async fn next_item(&self, m: &mut Machine, target: &Target) -> Result<bool> {
+    pub(super) async fn next_item(&self, m: &mut Machine, into: &Destination) -> Result<bool> {
         let Some(Loop::Items {
             array,
             ty,
@@ -291,8 +298,34 @@ impl Session {
         };
         *at += width;
         *found = true;
-        self.put(m, target, value, from).await?;
+        match into {
+            Destination::Record(slot) => self.put(m, &Target::of(*slot), value, from).await?,
+            Destination::List(targets) if targets.len() == 1 => {
+                self.put(m, &targets[0], value, from).await?
+            }
+            Destination::List(_) => self.spread(m, into, value).await?,
+        }
         Ok(true)
+    }
+
+    /// Puts the fields of a row into a list of places.
+    async fn spread(&self, m: &mut Machine, into: &Destination, value: Datum) -> Result<()> {
+        let record = match value {
+            Datum::Null => return self.put_into(m, into, None, &[], &Rc::from([])).await,
+            Datum::Record(record) => record,
+            _ => {
+                let message = "cannot assign non-composite value to a row variable";
+                return Err(Error::new(state::DATATYPE_MISMATCH, message));
+            }
+        };
+        let shape = super::record::shape_of_record(&record);
+        let column = |(name, ty): &(String, SqlType)| RelColumn {
+            name: name.clone(),
+            ty: *ty,
+        };
+        let columns: Vec<RelColumn> = shape.iter().map(column).collect();
+        self.put_into(m, into, Some(&record.values), &columns, &shape)
+            .await
     }
 }
 

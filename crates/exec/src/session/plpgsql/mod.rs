@@ -6,6 +6,7 @@
 //! the definitions, the settings and the shapes of the rows in sight are the same ([`kept`]). Expressions that read no table are
 //! evaluated at once, without a plan.
 
+mod alone;
 mod call;
 mod command;
 mod cursor;
@@ -16,6 +17,9 @@ mod record;
 mod rows;
 mod step;
 mod trigger;
+mod weight;
+
+pub(super) use alone::may_end;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -79,6 +83,8 @@ pub(super) struct Procedures {
     frames: RefCell<Vec<Rc<Frame>>>,
     /// Numbers of cursors that have no name of their own.
     cursors: Cell<u32>,
+    /// Bytes that the variables of calls under way hold.
+    held: Rc<Cell<usize>>,
 }
 
 impl Procedures {
@@ -124,6 +130,7 @@ struct Machine {
     frame: Rc<Frame>,
     pc: Pc,
     values: Vec<Datum>,
+    weights: weight::Weights,
     types: Vec<SqlType>,
     /// Of records that have held a row.
     shapes: Vec<Option<RowShape>>,
@@ -140,6 +147,8 @@ struct Machine {
     caller: Option<Snapshot>,
     /// It stands alone and may end the transaction.
     alone: bool,
+    /// The call that it has made and waits for.
+    calling: Option<alone::Calling>,
     trigger: Option<Arc<TriggerCall>>,
     memory: Memory,
     now: Option<Now>,
@@ -172,6 +181,12 @@ impl Machine {
 /// How a run ended.
 enum Outcome {
     Done,
-    Commit { chain: bool },
-    Rollback { chain: bool },
+    /// Another call is to run before this one goes on.
+    Call(Box<Machine>),
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
 }

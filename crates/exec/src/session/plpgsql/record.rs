@@ -132,9 +132,10 @@ impl Session {
         if let Datum::Record(record) = &mut m.values[at]
             && record.values.len() == fields.len()
         {
+            throng_types::height::check(std::slice::from_ref(&value))?;
             let record = Arc::make_mut(record);
             record.values[index] = value;
-            return Ok(());
+            return m.weigh(at);
         }
         let shape: Vec<(String, SqlType)> = fields
             .into_iter()
@@ -143,7 +144,7 @@ impl Session {
         let mut values = vec![Datum::Null; shape.len()];
         values[index] = value;
         m.values[at] = record(&shape, values);
-        Ok(())
+        m.weigh(at)
     }
 
     /// Puts a value into a variable.
@@ -166,11 +167,11 @@ impl Session {
         let held = m.held(slot);
         if !is_row(held.ty) {
             m.values[at] = value;
-            return Ok(());
+            return m.weigh(at);
         }
         if held.ty.oid != oid::RECORD {
             m.values[at] = Box::pin(self.as_row_of(m, value, ty, held)).await?;
-            return Ok(());
+            return m.weigh(at);
         }
         match &value {
             Datum::Record(given) => {
@@ -197,7 +198,7 @@ impl Session {
             }
             _ => return Err(no_row()),
         }
-        Ok(())
+        m.weigh(at)
     }
 
     /// A value as a row of a composite type, field by field.
@@ -283,7 +284,7 @@ impl Session {
         if variable.not_null && m.values[at].is_null() {
             return self.store_whole(m, slot, Datum::Null, held.ty).await;
         }
-        Ok(())
+        m.weigh(at)
     }
 
     /// A value as one of another type, as an assignment makes it.

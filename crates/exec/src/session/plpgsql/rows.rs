@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use throng_sql::bind::{self, RowShape};
 use throng_sql::catalog::Catalog;
-use throng_sql::command::{Bound, BoundStatement};
+use throng_sql::command::{Bound, BoundStatement, Command};
 use throng_sql::plan::{PlannedStatement, StatementTag};
 use throng_sql::plpgsql::{Destination, Dynamic, Rows, SourceId};
 use throng_sql::query::RelColumn;
@@ -453,8 +453,15 @@ impl Session {
             let Some(bound) = self.bind_dynamic(&now, text, types)? else {
                 return Ok(Done::nothing());
             };
-            let BoundStatement::Query(query) = bound.statement else {
-                return self.run_command_inside(m, bound, text, values).await;
+            let query = match bound.statement {
+                BoundStatement::Query(query) => query,
+                BoundStatement::Command(command) if matches!(*command, Command::Execute { .. }) => {
+                    return self.run_prepared_inside(m, *command, values, most).await;
+                }
+                statement => {
+                    let bound = Bound { statement, ..bound };
+                    return self.run_command_inside(m, bound, text, values).await;
+                }
             };
             let planned = self.planned(*query, &now.catalog)?;
             let Some(plan) = planned.known.plan.clone() else {
@@ -469,6 +476,44 @@ impl Session {
             return self
                 .run_plan(m, plan, planned.columns, now, values, most)
                 .await;
+        }
+    }
+
+    /// EXECUTE of a prepared statement, which a text made at run time says.
+    async fn run_prepared_inside(
+        &self,
+        m: &mut Machine,
+        command: Command,
+        values: Vec<Datum>,
+        most: usize,
+    ) -> Result<Done> {
+        let Command::Execute { name, args } = command else {
+            return Err(Error::internal("a command that is no EXECUTE"));
+        };
+        let outside = std::mem::replace(&mut m.values, values);
+        let mut given = Vec::with_capacity(args.len());
+        for arg in &args {
+            given.push(self.evaluate(m, arg, true).await);
+        }
+        m.values = outside;
+        let given = given.into_iter().collect::<Result<Vec<Datum>>>()?;
+        loop {
+            let now = self.now(m);
+            let known = self.prepared_now(&name)?;
+            let Some(plan) = known.plan.clone() else {
+                return Err(Error::unsupported(
+                    "EXECUTE in a function of a statement that is no query",
+                ));
+            };
+            if !self.locked(m, &plan).await? {
+                continue;
+            }
+            let columns = plan.output.iter().map(|c| RelColumn {
+                name: c.name.clone(),
+                ty: c.ty,
+            });
+            let columns = columns.collect();
+            return self.run_plan(m, plan, columns, now, given, most).await;
         }
     }
 

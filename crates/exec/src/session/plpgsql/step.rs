@@ -1,7 +1,10 @@
 //! The instructions of a call, one by one.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use throng_sql::bind;
+use throng_sql::expr::Expr;
 use throng_sql::plpgsql::{Caught, Code, Destination, Diagnostic, Handler, Held, Op, Slot, Target};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Result, SqlState, SqlType, oid};
@@ -15,7 +18,7 @@ use super::{Active, Machine, Outcome};
 /// Instructions between two looks at the clock.
 const TICKS: u32 = 64;
 /// How long a call may hold its core before others get their turn.
-const SLICE: Duration = Duration::from_micros(200);
+pub(super) const SLICE: Duration = Duration::from_micros(200);
 
 /// What an instruction asks for.
 enum Next {
@@ -71,7 +74,7 @@ impl Session {
     }
 
     /// An error came up: goes on in the handler that is for it, its block undone.
-    fn caught(&self, m: &mut Machine, code: &Code, mut e: Error) -> Result<()> {
+    pub(super) fn caught(&self, m: &mut Machine, code: &Code, mut e: Error) -> Result<()> {
         m.stale();
         *m.frame.sql.borrow_mut() = None;
         add_context(&mut e, place_of(m));
@@ -134,8 +137,8 @@ impl Session {
                     return Ok(Next::Jump(*body));
                 }
             }
-            Op::NextItem { target, body } => {
-                if Box::pin(self.next_item(m, target)).await? {
+            Op::NextItem { into, body } => {
+                if Box::pin(self.next_item(m, into)).await? {
                     return Ok(Next::Jump(*body));
                 }
             }
@@ -165,6 +168,7 @@ impl Session {
                 let (value, ty) = self.value(m, *value, None).await?;
                 m.types[usize::from(*slot)] = ty;
                 m.values[usize::from(*slot)] = value;
+                m.weigh(usize::from(*slot))?;
             }
             Op::NoCase => {
                 let message = "case not found";
@@ -176,7 +180,16 @@ impl Session {
                 m.row_count = done.count;
                 m.set_found(done.count > 0);
             }
-            Op::Call(id) => self.call_inside(m, *id).await?,
+            Op::Call(id) => {
+                // Under a handler nothing may be ended, by nobody.
+                if m.alone
+                    && self.savepoint_depth() == 0
+                    && let Some(callee) = self.callee(m, *id).await?
+                {
+                    return Ok(Next::Leave(Outcome::Call(Box::new(callee))));
+                }
+                self.call_inside(m, *id).await?;
+            }
             Op::Sql {
                 statement,
                 into,
@@ -219,11 +232,7 @@ impl Session {
                     .await?
             }
             Op::ForRows { rows, into } => self.for_rows(m, rows, into).await?,
-            Op::ForEach {
-                target,
-                slice,
-                array,
-            } => self.for_each(m, target, *slice, *array).await?,
+            Op::ForEach { into, slice, array } => self.for_each(m, into, *slice, *array).await?,
             Op::Try(_) => {
                 self.push_savepoint(String::new())?;
                 let savepoints = self.transaction()?.savepoints.borrow().len();
@@ -276,8 +285,8 @@ impl Session {
                 let name = self.cursor_name(m, *slot)?;
                 self.close_cursor(Some(&name))?;
             }
-            Op::Commit { chain } => return self.end_transaction(m, "commit", *chain).await,
-            Op::Rollback { chain } => return self.end_transaction(m, "roll back", *chain).await,
+            Op::Commit { chain } => return self.end_transaction(m, "commit", *chain),
+            Op::Rollback { chain } => return self.end_transaction(m, "roll back", *chain),
             _ => return Err(Error::internal("an instruction that nobody runs")),
         }
         Ok(Next::Go)
@@ -296,7 +305,7 @@ impl Session {
         Ok(Next::Leave(Outcome::Done))
     }
 
-    async fn end_transaction(&self, m: &mut Machine, verb: &str, chain: bool) -> Result<Next> {
+    fn end_transaction(&self, m: &Machine, verb: &str, chain: bool) -> Result<Next> {
         let wrong = |message: &str| {
             let code = state::INVALID_TRANSACTION_TERMINATION;
             Err(Error::new(code, message))
@@ -307,10 +316,6 @@ impl Session {
         if !m.tries.is_empty() {
             return wrong(&format!("cannot {verb} while a subtransaction is active"));
         }
-        for state in &mut m.loops {
-            state.survive(self).await?;
-        }
-        m.stale();
         Ok(Next::Leave(match verb {
             "commit" => Outcome::Commit { chain },
             _ => Outcome::Rollback { chain },
@@ -356,12 +361,15 @@ impl Session {
         };
         let scalar = wanted.filter(|held| !is_row(held.ty));
         let (value, ty) = self.value_as(m, id, bound_as, scalar).await?;
+        if !target.parts.is_empty() && self.is_kept_query(m, id) {
+            return self.put_part(m, target, id, value, ty).await;
+        }
         if let Some(held) = scalar
             && !m.compiled.code.variables[usize::from(target.slot)].not_null
             && held.ty == m.types[usize::from(target.slot)]
         {
             m.values[usize::from(target.slot)] = value;
-            return Ok(());
+            return m.weigh(usize::from(target.slot));
         }
         let (value, ty) = match simple {
             true => (value, ty),
@@ -372,6 +380,35 @@ impl Session {
             }
         };
         self.store(m, target, value, ty).await
+    }
+
+    /// Puts a value into a part of what a target holds.
+    async fn put_part(
+        &self,
+        m: &mut Machine,
+        target: &Target,
+        id: usize,
+        value: Datum,
+        ty: SqlType,
+    ) -> Result<()> {
+        let now = self.now(m);
+        let source = m.source(id).clone();
+        let (held, base) = self.place_of(m, target, &now.catalog)?;
+        // The value is a parameter behind the variables.
+        let mut variables = (*m.visible_of(&source)).clone();
+        let given = Expr::Param(variables.types.len() as u16, ty);
+        variables.types.push(ty);
+        let variables = Rc::new(variables);
+        let whole = (m.name(target.slot), &base, held);
+        let expr = self.with_context(&now.catalog, |ctx| {
+            bind::pl_with_part(ctx, &variables, whole, &target.parts, given)
+        });
+        let expr = expr.map_err(|e| super::kept::about_text(e, &source))?;
+        m.values.push(value);
+        let whole = self.evaluate(m, &expr, true).await;
+        m.values.pop();
+        let ty = expr.ty();
+        self.store(m, target, whole?, ty).await
     }
 
     /// Casts a value to what a target holds, and puts it there.

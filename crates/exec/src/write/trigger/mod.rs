@@ -102,6 +102,12 @@ pub struct Rows<'a> {
     pub new: Option<&'a [Datum]>,
 }
 
+/// Whether the session replays what was done elsewhere.
+pub(super) fn replays(env: &Env<'_>) -> bool {
+    let role = env.eval.host.show_setting("session_replication_role");
+    role.as_deref() == Some("replica")
+}
+
 /// The triggers of one table or view that run in this session.
 pub struct Triggers {
     pub def: Arc<TableDef>,
@@ -131,8 +137,7 @@ impl Triggers {
         cx: &Context<'_>,
     ) -> Result<Option<Rc<Triggers>>> {
         let env = &cx.env;
-        let replays = env.eval.host.show_setting("session_replication_role");
-        let replays = replays.as_deref() == Some("replica");
+        let replays = replays(env);
         let runs = |trigger: &&Arc<TriggerDef>| match trigger.enabled {
             Enabled::Origin => !replays,
             Enabled::Replica => replays,

@@ -7,7 +7,9 @@ use super::definition::qualified_name;
 use super::info_relation::{catalog_name, schema_name};
 use super::{Rows, SystemState, row};
 use crate::catalog::builtin::class;
-use crate::catalog::{Catalog, Relation, TableDef, TriggerDef, builtin, fires};
+use crate::catalog::{
+    Catalog, ConstraintDef, FkAction, Relation, TableDef, TriggerDef, builtin, fires,
+};
 use crate::func::function_by_oid;
 use crate::parse::{quote_ident, quote_literal};
 
@@ -177,7 +179,98 @@ pub(super) fn pg_trigger(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             trigger.new_table.as_deref(),
         ]
     };
-    catalog.triggers().iter().map(row).collect()
+    let mut rows: Rows = catalog.triggers().iter().map(row).collect();
+    for table in catalog.tables() {
+        for constraint in catalog.constraints_of(table.oid) {
+            rows.extend(of_foreign_key(constraint));
+        }
+    }
+    rows
+}
+
+/// PostgreSQL's own functions for foreign keys: on DELETE and on UPDATE of a row that is pointed at.
+fn action_functions(on_delete: FkAction, on_update: FkAction) -> [u32; 2] {
+    let pair = |action| match action {
+        FkAction::Cascade => [1646, 1647],
+        FkAction::Restrict => [1648, 1649],
+        FkAction::SetNull => [1650, 1651],
+        FkAction::SetDefault => [1652, 1653],
+        FkAction::NoAction => [1654, 1655],
+    };
+    [pair(on_delete)[0], pair(on_update)[1]]
+}
+
+/// The oid of one of the four triggers that a foreign key is in PostgreSQL: a number that no object has.
+fn internal_oid(constraint: Oid, which: u32) -> Oid {
+    const FIRST: u32 = 1 << 31;
+    Oid(FIRST | (constraint.0 << 2) & !FIRST | which)
+}
+
+/// A foreign key as the triggers that it is in PostgreSQL, which clients look for.
+fn of_foreign_key(constraint: &ConstraintDef) -> Rows {
+    const CHECKS: [u32; 2] = [1644, 1645];
+    let Some(key) = constraint.foreign_key() else {
+        return Rows::new();
+    };
+    if !constraint.deferral.is_enforced() {
+        return Rows::new();
+    }
+    let actions = action_functions(key.on_delete, key.on_update);
+    let (own, other) = (constraint.table, key.ref_table);
+    let mut found = Vec::with_capacity(4);
+    // What is done with rows that are pointed at is said once, for the table that the key was declared of.
+    if constraint.lineage.parent.is_none() {
+        let waits = |action| action == FkAction::NoAction;
+        found.push((
+            0,
+            'a',
+            other,
+            own,
+            actions[0],
+            fires::DELETE,
+            waits(key.on_delete),
+        ));
+        found.push((
+            1,
+            'a',
+            other,
+            own,
+            actions[1],
+            fires::UPDATE,
+            waits(key.on_update),
+        ));
+    }
+    found.push((2, 'c', own, other, CHECKS[0], fires::INSERT, true));
+    found.push((3, 'c', own, other, CHECKS[1], fires::UPDATE, true));
+    let parent = constraint.lineage.parent;
+    let rows = found
+        .into_iter()
+        .map(|(which, kind, table, from, function, event, waits)| {
+            let oid = internal_oid(constraint.oid, which);
+            let parent = parent.map_or(Oid::NONE, |parent| internal_oid(parent, which));
+            row![
+                oid,
+                table,
+                parent,
+                format!("RI_ConstraintTrigger_{kind}_{}", oid.0),
+                Oid(function),
+                fires::ROW | event,
+                Datum::Char(b'O'),
+                true,
+                from,
+                key.ref_index,
+                constraint.oid,
+                waits && constraint.deferral.is_deferrable(),
+                waits && constraint.deferral.is_deferred(),
+                0i16,
+                Datum::array(Array::vector(oid::INT2, vec![])),
+                Datum::Bytea(arguments(&[]).into()),
+                Datum::Null,
+                Datum::Null,
+                Datum::Null,
+            ]
+        });
+    rows.collect()
 }
 
 /// Constraint triggers as `pg_constraint` lists them, which have their triggers' oids.
