@@ -1,0 +1,82 @@
+//! What ALTER TABLE does.
+
+use super::{
+    ColumnDef, EnableTrigger, Expr, Name, Pos, SequenceOption, Source, TableConstraint, TypeName,
+};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterAction {
+    Inherit(Name),
+    NoInherit(Name),
+    /// Of a column; none: the default.
+    SetStatistics(String, Option<i64>),
+    SetColumnOptions(String, Vec<(String, String)>),
+    ResetColumnOptions(String, Vec<String>),
+    AddColumn {
+        column: ColumnDef,
+        if_not_exists: bool,
+    },
+    DropColumn {
+        column: String,
+        if_exists: bool,
+        cascade: bool,
+    },
+    SetDefault {
+        column: String,
+        default: Option<Source>,
+    },
+    SetNotNull(String),
+    DropNotNull(String),
+    SetType {
+        column: String,
+        ty: TypeName,
+        collation: Option<Name>,
+        using: Option<Expr>,
+        pos: Pos,
+    },
+    AddIdentity {
+        column: String,
+        always: bool,
+        options: Vec<SequenceOption>,
+    },
+    SetIdentity {
+        column: String,
+        always: Option<bool>,
+        options: Vec<SequenceOption>,
+    },
+    DropIdentity {
+        column: String,
+        if_exists: bool,
+    },
+    SetStorage {
+        column: String,
+        word: String,
+    },
+    /// Of a generated column.
+    SetExpression {
+        column: String,
+        source: Source,
+    },
+    DropExpression {
+        column: String,
+        if_exists: bool,
+    },
+    AddConstraint(TableConstraint),
+    DropConstraint {
+        name: String,
+        if_exists: bool,
+        cascade: bool,
+    },
+    ValidateConstraint(String),
+    AlterConstraint {
+        name: String,
+        said: crate::catalog::DeferralSaid,
+    },
+    EnableTrigger(EnableTrigger),
+    SetOptions(Vec<(String, String)>),
+    ResetOptions(Vec<String>),
+    SetLogged(bool),
+    OwnerTo(String),
+    /// An index's name; none: `SET WITHOUT CLUSTER`.
+    ClusterOn(Option<String>),
+}
