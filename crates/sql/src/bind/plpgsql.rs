@@ -287,6 +287,22 @@ pub fn pl_assignment(
     })
 }
 
+/// Whether an expression is a query's, and cannot be evaluated by itself.
+fn needs_plan(expr: &Expr) -> bool {
+    expr.any(&mut |e| {
+        matches!(
+            e,
+            Expr::Subquery(_)
+                | Expr::SetCall { .. }
+                | Expr::SetRoutine(_)
+                | Expr::Aggregate(_)
+                | Expr::Grouping(_)
+                | Expr::Window(_)
+                | Expr::Var(_)
+        )
+    })
+}
+
 /// A value whose parts are replaced by another value; `whole`: its name, the value and what holds it.
 pub fn pl_with_part(
     ctx: &BindContext<'_>,
@@ -303,7 +319,13 @@ pub fn pl_with_part(
     };
     let column = crate::catalog::ColumnDef::new(name, base.ty());
     let whole = binder.with_part(base.clone(), &column, (parts, 0), value, &Scope::empty());
-    binder.in_domain(whole.map_err(without_place)?, held.domain)
+    let whole = whole.map_err(without_place)?;
+    if needs_plan(&whole) {
+        return Err(Error::unsupported(
+            "a query in a subscript of what is assigned to",
+        ));
+    }
+    binder.in_domain(whole, held.domain)
 }
 
 /// A statement of a body.
@@ -401,19 +423,7 @@ impl Binder<'_> {
             }
             Err(e) => return Err(e),
         };
-        let beyond = bound.any(&mut |e| {
-            matches!(
-                e,
-                Expr::Subquery(_)
-                    | Expr::SetCall { .. }
-                    | Expr::SetRoutine(_)
-                    | Expr::Aggregate(_)
-                    | Expr::Grouping(_)
-                    | Expr::Window(_)
-                    | Expr::Var(_)
-            )
-        });
-        Ok((!beyond && self.ctes.is_empty()).then_some(bound))
+        Ok((!needs_plan(&bound) && self.ctes.is_empty()).then_some(bound))
     }
 
     /// Casts as an assignment does, or by way of text. What becomes a row is left to be moved field by field.

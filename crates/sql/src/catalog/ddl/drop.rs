@@ -4,7 +4,7 @@
 //! depend (a foreign key on the table it references): they need CASCADE. The collector walks from
 //! the targets over both kinds and only then is anything deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use throng_types::error::state;
 use throng_types::sqltype::made;
@@ -42,6 +42,11 @@ impl Collector {
         if self.gone.insert(oid) {
             self.queue.push(oid);
         }
+    }
+
+    /// It goes anyway, or was named.
+    fn is_known(&self, oid: Oid) -> bool {
+        self.gone.contains(&oid) || self.named.contains(&oid)
     }
 }
 
@@ -240,26 +245,42 @@ impl Run<'_> {
         }
     }
 
-    /// Partitions are parts of their table; other children depend on it, and each is told of before its brothers and after it its
-    /// own children.
+    /// Partitions are parts of their table; other children depend on it. Each is told of before its younger brothers, and after it
+    /// its own children; one of several parents after the last of them.
     fn collect_children(&self, table: Oid, found: &mut Collector) {
+        enum Visit {
+            Enter(Oid, Oid),
+            Leave(Oid, Oid),
+        }
         let below = |table: Oid| {
             let detaching = self.catalog().detaching_of(table).map(|t| t.oid);
             let children = self.catalog().children_of(table).iter().copied();
-            let mut children: Vec<_> = children.chain(detaching).map(|c| (c, table)).collect();
-            children.reverse();
             children
+                .chain(detaching)
+                .map(move |child| Visit::Enter(child, table))
         };
-        let mut next = below(table);
-        while let Some((child, of)) = next.pop() {
+        let mut visits: Vec<Visit> = below(table).collect();
+        let (mut entered, mut left) = (HashSet::new(), Vec::new());
+        while let Some(visit) = visits.pop() {
+            match visit {
+                Visit::Enter(child, of) if entered.insert(child) => {
+                    visits.push(Visit::Leave(child, of));
+                    let def = self.catalog().table(child);
+                    let partition = def.is_some_and(|c| c.bound.is_some());
+                    if !partition && !found.is_known(child) {
+                        visits.extend(below(child));
+                    }
+                }
+                Visit::Enter(..) => {}
+                Visit::Leave(child, of) => left.push((child, of)),
+            }
+        }
+        for (child, of) in left.into_iter().rev() {
             let def = self.catalog().table(child);
             let partition = def.is_some_and(|c| c.bound.is_some());
-            let known = found.gone.contains(&child) || found.named.contains(&child);
-            if !partition && !known {
-                found
-                    .dependents
-                    .push((self.describe(child), self.describe(of)));
-                next.extend(below(child));
+            if !partition && !found.is_known(child) {
+                let dependent = self.describe(child);
+                found.dependents.push((dependent, self.describe(of)));
             }
             found.part(child);
         }
@@ -267,12 +288,11 @@ impl Run<'_> {
 
     /// A foreign key that depends on `on`.
     fn dependent(&self, fk: &ConstraintDef, on: Oid, found: &mut Collector) {
-        let goes = |oid: Oid| found.gone.contains(&oid) || found.named.contains(&oid);
         let mut with_its_table = false;
         // A partition's part of a key goes with the key, and with that one's table.
         let mut own = Some(fk);
         while let Some(fk) = own.filter(|_| !with_its_table) {
-            with_its_table = goes(fk.table) || goes(fk.oid);
+            with_its_table = found.is_known(fk.table) || found.is_known(fk.oid);
             let above = fk.lineage.parent.and_then(|p| self.catalog().constraint(p));
             own = above.map(|above| &**above);
         }
