@@ -172,6 +172,7 @@ impl Session {
             }
             Command::Copy(copy) => {
                 let rows = self.run_copy(*copy, client).await?;
+                self.say(client);
                 client.command_complete(&format!("COPY {rows}"));
                 return Ok(());
             }
@@ -250,6 +251,7 @@ impl Session {
                 "UNLISTEN"
             }
         };
+        self.say(client);
         client.command_complete(tag);
         Ok(())
     }

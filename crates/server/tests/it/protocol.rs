@@ -545,7 +545,8 @@ fn parameters_of_calls_are_of_their_arguments_types() {
 fn a_message_comes_before_what_is_waited_for() {
     with_server(|server| {
         let mut holder = server.connect();
-        holder.run("create table held (v int); begin; lock table held");
+        holder.run("create table held (v int)");
+        holder.run("begin; lock table held");
         let mut client = server.connect();
         let body = "begin raise notice 'waiting'; perform * from held; end";
         client.start(&format!("do $${body}$$")).expect("sent");

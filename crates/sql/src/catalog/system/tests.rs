@@ -319,6 +319,7 @@ fn fits(value: &Datum, ty: Oid) -> bool {
         Datum::Float8(_) => ty == FLOAT8,
         Datum::Text(_) => matches!(ty, TEXT | NAME | VARCHAR | PG_NODE_TREE | ACLITEM),
         Datum::Oid(_) => matches!(ty, OID | REGPROC | REGTYPE | XID | REGCLASS),
+        Datum::Bytea(_) => ty == BYTEA,
         Datum::TimestampTz(_) => ty == TIMESTAMPTZ,
         Datum::Interval(_) => ty == INTERVAL,
         Datum::Array(array) => {
