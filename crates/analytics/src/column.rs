@@ -4,6 +4,7 @@
 //! it has in a stored row (`throng_types::row`). No Arrow type is ever asked what a value means: that one `numeric` equals
 //! or precedes another is a matter of its ordered key ([`crate::keys`]).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -315,11 +316,29 @@ impl Values {
 /// A column of numerics as 128-bit decimals, zero for NULL; None if one of them is none.
 pub fn decimals(column: &dyn Array) -> Option<Vec<Decimal>> {
     let column = column.as_binary::<i64>();
-    let decimal = |row| match column.is_null(row) {
-        true => Some(Decimal::default()),
-        false => Decimal::read_stored(short_value(column.value(row))?),
-    };
-    (0..column.len()).map(decimal).collect()
+    let (bytes, nulls) = (column.value_data(), column.nulls());
+    let mut decimals = Vec::with_capacity(column.len());
+    for (row, ends) in column.value_offsets().windows(2).enumerate() {
+        decimals.push(match nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            true => Decimal::default(),
+            false => decimal(bytes, ends[0] as usize..ends[1] as usize)?,
+        });
+    }
+    Some(decimals)
+}
+
+/// The numeric that is some of a column's bytes. Most are short, and read as a word with what happens to be behind them.
+#[inline]
+fn decimal(bytes: &[u8], of: Range<usize>) -> Option<Decimal> {
+    let stored = short_value(&bytes[of.clone()])?;
+    let coefficient = of.end - stored.len() + 2;
+    match bytes.get(coefficient..coefficient + 8) {
+        Some(word) if (2..=10).contains(&stored.len()) => {
+            let word = word.try_into().ok()?;
+            Decimal::of_word([stored[0], stored[1]], word, stored.len() - 2)
+        }
+        _ => Decimal::read_stored(stored),
+    }
 }
 
 /// The column of these numerics.
@@ -402,7 +421,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_types::oid;
+    use throng_types::{Numeric, oid};
 
     #[test]
     fn values_come_back_as_they_went() -> Result<()> {
@@ -444,6 +463,42 @@ mod tests {
                 .collect::<Result<_>>()?;
             assert_eq!(format!("{back:?}"), format!("{values:?}"));
         }
+        Ok(())
+    }
+
+    /// Wherever a numeric lies among others, it is read as itself.
+    #[test]
+    fn numerics_are_read_as_decimals() -> Result<()> {
+        let texts = [
+            "0",
+            "-1",
+            "7",
+            "0.00",
+            "-123456.789",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "123456789012345678901234567890",
+            "-0.5",
+            "127",
+            "128",
+            "-129",
+        ];
+        let parsed = texts.iter().filter_map(|text| text.parse().ok());
+        let values: Vec<Numeric> = parsed.collect();
+        assert_eq!(values.len(), texts.len());
+        for first in 0..values.len() {
+            let mut builder = ColumnBuilder::new(Kind::Packed(Phys::Numeric));
+            for value in &values[first..] {
+                builder.push(&Datum::Numeric(value.clone()))?;
+            }
+            builder.push(&Datum::Null)?;
+            let read = decimals(&*builder.finish()).expect("all are of 38 digits");
+            let wanted = values[first..].iter().filter_map(Decimal::of);
+            assert_eq!(read, wanted.chain([Decimal::default()]).collect::<Vec<_>>());
+        }
+        let mut builder = ColumnBuilder::new(Kind::Packed(Phys::Numeric));
+        builder.push(&Datum::Numeric(Numeric::NAN))?;
+        assert_eq!(decimals(&*builder.finish()), None);
         Ok(())
     }
 

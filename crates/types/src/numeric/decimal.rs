@@ -34,21 +34,37 @@ impl Decimal {
     #[inline]
     pub fn read_stored(bytes: &[u8]) -> Option<Decimal> {
         let (head, coefficient) = bytes.split_first_chunk::<2>()?;
+        if coefficient.len() <= 8 {
+            let mut word = [0; 8];
+            word[..coefficient.len()].copy_from_slice(coefficient);
+            return Decimal::of_word(*head, word, coefficient.len());
+        }
         let scale = u16::from_le_bytes(*head);
         if scale >> 14 != 0 || coefficient.len() > 16 {
             return None;
         }
         let negative = coefficient.last().is_some_and(|b| b & 0x80 != 0);
-        let coefficient = if coefficient.len() <= 8 {
-            let mut raw = if negative { [0xff; 8] } else { [0; 8] };
-            raw[..coefficient.len()].copy_from_slice(coefficient);
-            i64::from_le_bytes(raw).into()
-        } else {
-            let mut raw = if negative { [0xff; 16] } else { [0; 16] };
-            raw[..coefficient.len()].copy_from_slice(coefficient);
-            i128::from_le_bytes(raw)
-        };
+        let mut raw = if negative { [0xff; 16] } else { [0; 16] };
+        raw[..coefficient.len()].copy_from_slice(coefficient);
+        let coefficient = i128::from_le_bytes(raw);
         Some(Decimal { coefficient, scale })
+    }
+
+    /// The same where the coefficient is a word's first `len` bytes, at most eight: what is behind them may be anything.
+    #[inline]
+    pub fn of_word(head: [u8; 2], word: [u8; 8], len: usize) -> Option<Decimal> {
+        let scale = u16::from_le_bytes(head);
+        if scale >> 14 != 0 || len > 8 {
+            return None;
+        }
+        let coefficient = match 64 - 8 * len as u32 {
+            64 => 0,
+            beyond => (i64::from_le_bytes(word) << beyond) >> beyond,
+        };
+        Some(Decimal {
+            coefficient: coefficient.into(),
+            scale,
+        })
     }
 
     /// Appends what [`Numeric::write_stored`] would write.
