@@ -91,6 +91,12 @@ pub trait Visibility {
     /// A page is looked at (once more): what was asked about it before does not count.
     #[inline]
     fn again(&self) {}
+
+    /// Whether everybody, now and later, sees of this version what I see, for as long as its header is as it is. No is always a
+    /// right answer.
+    fn is_settled(&self, _header: &TupleHeader) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

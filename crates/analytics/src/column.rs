@@ -21,7 +21,7 @@ use throng_types::row::{Phys, RowLayout, encode_row, encode_stored, short_value}
 use throng_types::{Datum, Error, Result, SqlType};
 
 /// How the values of a column are carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     Bool,
     Int2,

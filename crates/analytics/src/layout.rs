@@ -31,6 +31,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
 use crate::accept::{DistinctBy, distinct_by};
+use crate::cache::ColumnCache;
 use crate::column::{self, Kind};
 use crate::group::Group;
 use crate::keys::KeyPlan;
@@ -56,6 +57,7 @@ pub struct Layout {
     pub batch_bytes: usize,
     /// By the number of a scan: the joins above whose keys its rows have to meet.
     pub sieves: Mutex<HashMap<u32, Vec<SievedBy>>>,
+    pub cache: Arc<ColumnCache>,
 }
 
 /// What DataFusion made of a plan that it should have taken.
@@ -215,6 +217,7 @@ impl Layout {
             schema.clone(),
             scan.filter.as_ref(),
             self.batch_bytes,
+            self.cache.clone(),
         )?;
         let mut sieves = self.sieves.lock().unwrap_or_else(PoisonError::into_inner);
         let step = step.sieved(sieves.remove(&plan.id).unwrap_or_default());

@@ -10,6 +10,7 @@
 //! * Dropping a job's stream ends it.
 
 mod accept;
+mod cache;
 mod column;
 mod few;
 mod group;

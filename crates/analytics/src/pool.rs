@@ -20,6 +20,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
 use crate::accept;
+use crate::cache::ColumnCache;
 use crate::column::{Kind, Reader};
 use crate::layout::{JoinBy, Layout, kinds_of, one_partition, refused};
 use crate::memory::{FAN_IN, JobMemory};
@@ -50,6 +51,8 @@ pub struct PoolConfig {
     pub temporary: PathBuf,
     /// Bytes that a job may use whatever `work_mem` says; [`LEAST_MEMORY`] is known to do.
     pub least_memory: usize,
+    /// Bytes that columns taken out of rows may take while they are kept; 0: none are.
+    pub column_cache: usize,
 }
 
 /// Runs big statements.
@@ -61,6 +64,7 @@ pub struct AnalyticsPool {
     temporary: PathBuf,
     least_memory: usize,
     workers: usize,
+    cache: Arc<ColumnCache>,
 }
 
 impl AnalyticsPool {
@@ -95,12 +99,18 @@ impl AnalyticsPool {
             temporary: config.temporary,
             least_memory: config.least_memory,
             workers,
+            cache: Arc::new(ColumnCache::new(config.column_cache)),
         })
     }
 
     /// Jobs taken on so far.
     pub fn started(&self) -> u64 {
         self.started.load(Ordering::Relaxed)
+    }
+
+    /// What the column cache takes.
+    pub fn cached_bytes(&self) -> usize {
+        self.cache.bytes()
     }
 }
 
@@ -151,6 +161,7 @@ impl Analytics for AnalyticsPool {
             workers: self.workers,
             temporary: self.temporary.clone(),
             least_memory: self.least_memory,
+            cache: self.cache.clone(),
             rows,
             given: false,
         };
@@ -209,6 +220,7 @@ struct Run {
     workers: usize,
     temporary: PathBuf,
     least_memory: usize,
+    cache: Arc<ColumnCache>,
     rows: mpsc::Sender<Message>,
     /// Some rows have left: it cannot be started over.
     given: bool,
@@ -240,6 +252,7 @@ impl Run {
             join_by,
             batch_bytes,
             sieves: Default::default(),
+            cache: self.cache.clone(),
         };
         let plan = &self.job.plan.root;
         let root = one_partition(layout.node(plan, None).map_err(theirs)?);

@@ -1,12 +1,24 @@
-//! The leaf: a heap's visible rows, by ranges of blocks handed out to whoever is free.
+//! The leaf: a heap's visible rows, by extents of blocks handed out to whoever is free.
 //!
-//! Of a chunk of rows the columns that the condition reads are taken out first, then the keys of joins that are known to let few
-//! rows through; the others only of the rows that are left.
+//! ```text
+//!            all columns kept, pages unchanged?        worth keeping?
+//!   extent ──────────────────────────► no ──► read pages ──► no ──► by rows: the condition's columns, the keys of joins,
+//!                 │ yes                          │ yes              then the others of the rows that are left
+//!                 ▼                              ▼
+//!          whole columns ◄────────────── take them out, keep them ([`ColumnCache`])
+//!                 └──► condition, keys of joins ──► the rows that are left
+//! ```
 
+mod columns;
+
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch};
+use datafusion::arrow::buffer::BooleanBuffer;
+use datafusion::arrow::compute::{concat_batches, filter, filter_record_batch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result as DfResult;
 use datafusion::execution::TaskContext;
@@ -14,19 +26,20 @@ use futures::StreamExt;
 use throng_access::TupleBatch;
 use throng_buffer::{Ring, retry};
 use throng_exec::analytics::Job;
-use throng_exec::large::Fetch;
 use throng_exec::table::Table;
-use throng_sql::expr::{Expr, system};
-use throng_types::row::{RowLayout, Stored};
-use throng_types::{BlockNo, Datum, Result, Tid};
+use throng_sql::expr::Expr;
+use throng_types::{BlockNo, Datum, Lsn, Result};
 
-use crate::column::{self, ColumnBuilder, Kind};
+use self::columns::{Columns, whole};
+use crate::cache::{Attribute, ColumnCache, Extent, Kept};
+use crate::column::{self, Kind};
 use crate::sieve::{self, Sieve};
 use crate::stage::{Batches, PlanRef, Step, theirs};
-use crate::vector::{Program, assemble};
+use crate::vector::{Program, arrow, assemble};
 
-/// Blocks taken at a time: enough for read-ahead, few enough that nobody is left with much more than the others.
-const RANGE: BlockNo = 64;
+/// Blocks taken at a time: enough for read-ahead and for columns worth keeping, few enough that nobody is left with much more
+/// than the others.
+const EXTENT: BlockNo = 32;
 
 /// Rows whose condition is looked at together, at the least: those of some pages.
 const CHUNK: usize = 1024;
@@ -73,129 +86,6 @@ fn moved(mut expr: Expr, columns: &[usize]) -> Expr {
     expr
 }
 
-/// Some of the scan's columns being filled.
-struct Columns {
-    /// As the plan names them: attribute numbers, or system columns.
-    numbers: Vec<i16>,
-    /// The attributes among them, ascending from 0, and whose they are.
-    stored: Vec<usize>,
-    owners: Vec<usize>,
-    builders: Vec<ColumnBuilder>,
-}
-
-impl Columns {
-    fn new(numbers: Vec<i16>, kinds: &[Kind]) -> Columns {
-        let mut attributes: Vec<(usize, usize)> = numbers
-            .iter()
-            .enumerate()
-            .filter(|(_, n)| **n > 0)
-            .map(|(owner, n)| (*n as usize - 1, owner))
-            .collect();
-        attributes.sort_unstable();
-        let (stored, owners) = attributes.into_iter().unzip();
-        Columns {
-            numbers,
-            stored,
-            owners,
-            builders: ColumnBuilder::of_all(kinds),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        self.builders.iter().map(ColumnBuilder::bytes).sum()
-    }
-
-    fn finish(&mut self) -> Vec<ArrayRef> {
-        self.builders
-            .iter_mut()
-            .map(ColumnBuilder::finish)
-            .collect()
-    }
-
-    /// Takes in the rows of some pages, all or those that are marked; how many they are.
-    async fn take(
-        &mut self,
-        table: &Table,
-        pages: &[TupleBatch],
-        marks: Option<&[bool]>,
-        values: &mut Vec<Datum>,
-    ) -> Result<usize> {
-        let (mut first, mut taken) = (0, 0);
-        for page in pages {
-            let marks = marks.map(|marks| &marks[first..][..page.len()]);
-            first += page.len();
-            for (row, (tid, bytes)) in page.iter().enumerate() {
-                if marks.is_some_and(|marks| !marks[row]) {
-                    continue;
-                }
-                if !self.take_at_once(table, tid, bytes)? {
-                    self.take_slowly(table, tid, bytes, values).await?;
-                }
-                taken += 1;
-            }
-        }
-        Ok(taken)
-    }
-
-    /// Takes in a row that has all its values in itself; else the answer is false.
-    #[inline]
-    fn take_at_once(&mut self, table: &Table, tid: Tid, bytes: &[u8]) -> Result<bool> {
-        if RowLayout::has_external(bytes) || table.fills_in(bytes)? {
-            return Ok(false);
-        }
-        let Columns {
-            numbers,
-            stored,
-            owners,
-            builders,
-        } = self;
-        table.layout.stored(bytes, stored, |nth, value| {
-            let builder = &mut builders[owners[nth]];
-            match value {
-                Stored::Bytes(bytes) => builder.push_stored(bytes),
-                _ => builder.push(&Datum::Null),
-            }
-        })?;
-        if stored.len() < numbers.len() {
-            for (number, builder) in numbers.iter().zip(builders) {
-                push_system(*number, builder, table, tid)?;
-            }
-        }
-        Ok(true)
-    }
-
-    /// A row of which a value lies elsewhere.
-    async fn take_slowly(
-        &mut self,
-        table: &Table,
-        tid: Tid,
-        bytes: &[u8],
-        values: &mut Vec<Datum>,
-    ) -> Result<()> {
-        let wanted = self.stored.last().map_or(0, |last| last + 1);
-        table.decode(bytes, wanted, values)?;
-        if RowLayout::has_external(bytes) {
-            let mut fetch = Fetch::default();
-            retry(|| table.fetch_external(values, &mut fetch)).await?;
-        }
-        for (number, builder) in self.numbers.iter().zip(&mut self.builders) {
-            match *number {
-                n if n > 0 => builder.push(&values[n as usize - 1])?,
-                n => push_system(n, builder, table, tid)?,
-            }
-        }
-        Ok(())
-    }
-}
-
-fn push_system(number: i16, builder: &mut ColumnBuilder, table: &Table, tid: Tid) -> Result<()> {
-    match number {
-        n if n > 0 => Ok(()),
-        system::CTID => builder.push(&Datum::Tid(tid)),
-        _ => builder.push(&Datum::Oid(table.def.oid.0)),
-    }
-}
-
 /// A join's keys, of which a column of the scan has to be one.
 #[derive(Clone)]
 pub struct SievedBy {
@@ -206,7 +96,7 @@ pub struct SievedBy {
 
 /// A sieve in use, by one partition.
 struct Sieving {
-    sieve: Arc<Sieve>,
+    by: SievedBy,
     kind: Kind,
     columns: Columns,
     /// Rows that were held against it, and those that passed.
@@ -219,7 +109,15 @@ impl Sieving {
     fn is_worth_it(&self) -> bool {
         const TRIAL: usize = 10_000;
         let useless = self.tested > TRIAL && self.passed > self.tested / 10 * 8;
-        self.sieve.is_ready() && !useless
+        self.by.sieve.is_ready() && !useless
+    }
+
+    /// Clears the marks of rows without a partner; `keys` are those of the rows that are marked.
+    fn test(&mut self, keys: &ArrayRef, marks: &mut [bool]) {
+        let rows: Vec<usize> = (0..marks.len()).filter(|row| marks[*row]).collect();
+        self.by.sieve.pass(self.kind, keys, &rows, marks);
+        self.tested += rows.len();
+        self.passed += rows.iter().filter(|row| marks[**row]).count();
     }
 }
 
@@ -237,9 +135,14 @@ pub struct Scan {
     next: Arc<AtomicU32>,
     /// A batch ends at so many bytes of varying values, if it has not ended at DataFusion's number of rows.
     batch_bytes: usize,
+    cache: Arc<ColumnCache>,
 }
 
 impl Scan {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a plan's node and its layout know, each once"
+    )]
     pub fn new(
         job: &Arc<Job>,
         table: Table,
@@ -248,6 +151,7 @@ impl Scan {
         schema: SchemaRef,
         filter: Option<&Expr>,
         batch_bytes: usize,
+        cache: Arc<ColumnCache>,
     ) -> Result<Scan> {
         let filter = filter.map(|f| Filter::new(f, &kinds)).transpose()?;
         let end = throng_buffer::retry_blocking(|| table.heap.blocks())?;
@@ -262,11 +166,30 @@ impl Scan {
             end,
             next: Arc::new(AtomicU32::new(0)),
             batch_bytes,
+            cache,
         })
     }
-}
 
-impl Scan {
+    /// What the cache is asked for; None: a column is none of the table's.
+    fn attributes(&self) -> Option<Vec<Attribute>> {
+        let attribute = |(number, kind): (&i16, &Kind)| Attribute {
+            number: *number,
+            kind: *kind,
+        };
+        let mut attributes: Vec<Attribute> = self
+            .columns
+            .iter()
+            .zip(&self.kinds)
+            .map(attribute)
+            .collect();
+        if attributes.is_empty() {
+            attributes.push(Attribute::ROWS);
+        } else if attributes.iter().any(|a| a.number <= 0) {
+            return None;
+        }
+        self.cache.is_open().then_some(attributes)
+    }
+
     /// With joins above whose keys its rows have to meet.
     pub fn sieved(mut self, by: Vec<SievedBy>) -> Scan {
         self.sieves = by;
@@ -285,7 +208,7 @@ impl Step for Scan {
         let sieves = self.sieves.iter().map(|by| {
             let kind = self.kinds[by.column];
             Sieving {
-                sieve: by.sieve.clone(),
+                by: by.clone(),
                 kind,
                 columns: Columns::new(vec![self.columns[by.column]], &[kind]),
                 tested: 0,
@@ -304,10 +227,13 @@ impl Step for Scan {
             schema: self.schema.clone(),
             end: self.end,
             next: self.next.clone(),
-            range: 0..0,
             ring: Ring::for_scan(self.table.heap.pool(), self.end),
             pages: Vec::new(),
             values: Vec::new(),
+            attributes: self.attributes(),
+            cache: self.cache.clone(),
+            sifted: Vec::new(),
+            ready: VecDeque::new(),
         };
         let batches = futures::stream::try_unfold(part, async |mut part| {
             let batch = part.batch().await.map_err(theirs)?;
@@ -323,6 +249,7 @@ struct Part {
     table: Arc<Table>,
     filter: Option<(Arc<Filter>, Columns)>,
     sieves: Vec<Sieving>,
+    /// Rows that were taken one by one.
     columns: Columns,
     rows: usize,
     batch_rows: usize,
@@ -330,75 +257,223 @@ struct Part {
     schema: SchemaRef,
     end: BlockNo,
     next: Arc<AtomicU32>,
-    range: std::ops::Range<BlockNo>,
     ring: Ring,
-    /// The pages of the chunk in hand; kept for those of the next.
+    /// The pages of the extent in hand; their room is kept for those of the next.
     pages: Vec<TupleBatch>,
     values: Vec<Datum>,
+    attributes: Option<Vec<Attribute>>,
+    cache: Arc<ColumnCache>,
+    /// What is left of extents' columns, too few rows yet for a batch.
+    sifted: Vec<RecordBatch>,
+    ready: VecDeque<RecordBatch>,
 }
 
 impl Part {
     async fn batch(&mut self) -> Result<Option<RecordBatch>> {
-        while self.rows < self.batch_rows && self.columns.bytes() < self.batch_bytes {
-            // Pages that are in memory never make this wait: give way to other jobs, and to a cancel, once a chunk.
-            tokio::task::yield_now().await;
-            let pages = self.read().await?;
-            if pages == 0 {
-                break;
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
             }
-            let taken = std::mem::take(&mut self.pages);
-            self.take(&taken[..pages]).await?;
-            self.pages = taken;
+            // Pages that are in memory never make this wait: give way to other jobs, and to a cancel, once an extent.
+            tokio::task::yield_now().await;
+            let Some(blocks) = self.next_extent() else {
+                self.end_rows()?;
+                self.end_sifted()?;
+                return Ok(self.ready.pop_front());
+            };
+            self.take(blocks).await?;
         }
-        if self.rows == 0 {
-            return Ok(None);
-        }
-        let columns = self.columns.finish();
-        assemble(&self.schema, columns, std::mem::take(&mut self.rows)).map(Some)
     }
 
-    /// Reads the next chunk; how many pages it has, none after the last.
-    async fn read(&mut self) -> Result<usize> {
-        let most = CHUNK.min(self.batch_rows - self.rows);
-        let (mut pages, mut rows, mut bytes) = (0, 0, 0);
-        while rows < most && bytes < self.batch_bytes {
-            let Some(block) = self.next_block() else {
-                break;
-            };
-            if pages == self.pages.len() {
-                self.pages.push(TupleBatch::new());
+    fn next_extent(&self) -> Option<Range<BlockNo>> {
+        // A count alone is shared; what it hands out is published by the pages' own latches.
+        let start = self.next.fetch_add(EXTENT, Ordering::Relaxed);
+        if start >= self.end {
+            // Kept from wrapping around by a partition that asks again and again.
+            self.next.store(self.end, Ordering::Relaxed);
+            return None;
+        }
+        Some(start..self.end.min(start.saturating_add(EXTENT)))
+    }
+
+    async fn take(&mut self, blocks: Range<BlockNo>) -> Result<()> {
+        let extent = Extent {
+            file: self.table.heap.file(),
+            start: blocks.start,
+        };
+        let found = self.found(extent, blocks.clone()).await?;
+        if let Some(columns) = all_of(&found) {
+            return self.sift(columns);
+        }
+        let lsns = self.read(blocks).await?;
+        if let Some(lsns) = lsns
+            && let Some(columns) = self.keep(extent, lsns, found)?
+        {
+            return self.sift(columns);
+        }
+        let pages = std::mem::take(&mut self.pages);
+        let taken = self.take_rows(&pages).await;
+        self.pages = pages;
+        taken
+    }
+
+    /// What the cache has of the columns, and still holds; nothing of none.
+    async fn found(&mut self, extent: Extent, blocks: Range<BlockNo>) -> Result<Vec<Option<Kept>>> {
+        let Some(attributes) = &self.attributes else {
+            return Ok(Vec::new());
+        };
+        let mut found = self.cache.get(extent, attributes);
+        if found.iter().any(Option::is_some) {
+            let mut lsns = Vec::with_capacity(blocks.len());
+            for block in blocks {
+                lsns.push(retry(|| self.table.heap.page_lsn(block, &mut self.ring)).await?);
             }
+            keep_those_of(&mut found, &lsns);
+        }
+        Ok(found)
+    }
+
+    /// Reads an extent's rows; its pages' LSNs if all of it is what everybody sees.
+    async fn read(&mut self, blocks: Range<BlockNo>) -> Result<Option<Arc<[Lsn]>>> {
+        let mut lsns = Vec::with_capacity(blocks.len());
+        self.pages.resize_with(blocks.len(), TupleBatch::new);
+        for (tuples, block) in self.pages.iter_mut().zip(blocks) {
             let Part {
                 job, table, ring, ..
             } = self;
-            let tuples = &mut self.pages[pages];
-            retry(|| {
+            let lsn = retry(|| {
                 tuples.clear();
-                table.heap.scan_page(block, &job.snapshot, ring, tuples)
-            })
-            .await?;
-            rows += tuples.len();
-            bytes += tuples.bytes();
-            pages += 1;
+                table.heap.scan_settled(block, &job.snapshot, ring, tuples)
+            });
+            lsns.push(lsn.await?);
         }
-        Ok(pages)
+        Ok(lsns.into_iter().collect())
     }
 
-    /// Takes in the rows of some pages for which the condition holds.
-    async fn take(&mut self, pages: &[TupleBatch]) -> Result<()> {
-        let kept = self.kept(pages).await?;
-        let Part {
-            table,
-            columns,
-            values,
-            ..
-        } = self;
-        self.rows += columns.take(table, pages, kept.as_deref(), values).await?;
+    /// Takes the columns that were not found out of the pages and keeps them, if they are worth it.
+    fn keep(
+        &self,
+        extent: Extent,
+        lsns: Arc<[Lsn]>,
+        mut found: Vec<Option<Kept>>,
+    ) -> Result<Option<Vec<ArrayRef>>> {
+        let Some(attributes) = &self.attributes else {
+            return Ok(None);
+        };
+        keep_those_of(&mut found, &lsns);
+        // Where all rows are wanted keeping costs nothing; else it has to be likely that it will be of use.
+        let wants_all = self.filter.is_none() && !self.sieves.iter().any(Sieving::is_worth_it);
+        let at_rest = self.cache.is_at_rest(extent, &lsns);
+        if !wants_all && !at_rest && found.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let missing = attributes
+            .iter()
+            .zip(&found)
+            .filter(|(_, found)| found.is_none());
+        let missing: Vec<Attribute> = missing.map(|(attribute, _)| *attribute).collect();
+        let Some(made) = whole(&self.table, &self.pages, &missing)? else {
+            return Ok(None);
+        };
+        let places = found.iter_mut().filter(|found| found.is_none());
+        for ((place, attribute), values) in places.zip(missing).zip(made) {
+            let kept = Kept {
+                values,
+                lsns: lsns.clone(),
+            };
+            self.cache.put(extent, attribute, kept.clone());
+            *place = Some(kept);
+        }
+        Ok(all_of(&found))
+    }
+
+    /// Takes in what is wanted of an extent's rows.
+    fn sift(&mut self, mut columns: Vec<ArrayRef>) -> Result<()> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        columns.truncate(self.schema.fields().len());
+        let mut kept: Option<BooleanBuffer> = None;
+        if let Some((filter, _)) = &self.filter {
+            let own = filter.columns.iter().map(|at| columns[*at].clone());
+            let batch = assemble(&filter.schema, own.collect(), rows)?;
+            kept = Some(
+                self.job
+                    .with_cx(|cx| filter.program.holds(&batch, &None, cx))?,
+            );
+        }
+        for sieving in self.sieves.iter_mut().filter(|s| s.is_worth_it()) {
+            let mut keys = columns[sieving.by.column].clone();
+            if let Some(kept) = &kept {
+                keys = filter(&keys, &BooleanArray::new(kept.clone(), None)).map_err(arrow)?;
+            }
+            let mut marks = kept.map_or_else(|| vec![true; rows], |kept| kept.iter().collect());
+            sieving.test(&keys, &mut marks);
+            kept = Some(marks.into());
+        }
+        let mut batch = assemble(&self.schema, columns, rows)?;
+        if let Some(kept) = kept.filter(|kept| kept.count_set_bits() < rows) {
+            batch = filter_record_batch(&batch, &BooleanArray::new(kept, None)).map_err(arrow)?;
+        }
+        if batch.num_rows() > 0 {
+            self.sifted.push(batch);
+        }
+        let rows: usize = self.sifted.iter().map(RecordBatch::num_rows).sum();
+        match 2 * rows >= self.batch_rows {
+            true => self.end_sifted(),
+            false => Ok(()),
+        }
+    }
+
+    fn end_sifted(&mut self) -> Result<()> {
+        match &self.sifted[..] {
+            [] => {}
+            [batch] => self.ready.push_back(batch.clone()),
+            batches => self
+                .ready
+                .push_back(concat_batches(&self.schema, batches).map_err(arrow)?),
+        }
+        self.sifted.clear();
+        Ok(())
+    }
+
+    /// Takes in the rows of an extent for which the condition holds, one by one.
+    async fn take_rows(&mut self, pages: &[TupleBatch]) -> Result<()> {
+        let mut rest = pages;
+        while !rest.is_empty() {
+            let most = CHUNK.min(self.batch_rows - self.rows);
+            let (mut pages, mut rows, mut bytes) = (0, 0, 0);
+            while rows < most && bytes < self.batch_bytes && pages < rest.len() {
+                rows += rest[pages].len();
+                bytes += rest[pages].bytes();
+                pages += 1;
+            }
+            let (chunk, after) = rest.split_at(pages);
+            rest = after;
+            let kept = self.wanted(chunk).await?;
+            let Part {
+                table,
+                columns,
+                values,
+                ..
+            } = self;
+            self.rows += columns.take(table, chunk, kept.as_deref(), values).await?;
+            if self.rows >= self.batch_rows || self.columns.bytes() >= self.batch_bytes {
+                self.end_rows()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_rows(&mut self) -> Result<()> {
+        if self.rows > 0 {
+            let columns = self.columns.finish();
+            let rows = std::mem::take(&mut self.rows);
+            self.ready.push_back(assemble(&self.schema, columns, rows)?);
+        }
         Ok(())
     }
 
     /// Which rows are wanted; None: all.
-    async fn kept(&mut self, pages: &[TupleBatch]) -> Result<Option<Vec<bool>>> {
+    async fn wanted(&mut self, pages: &[TupleBatch]) -> Result<Option<Vec<bool>>> {
         let mut kept: Option<Vec<bool>> = None;
         if let Some((filter, columns)) = &mut self.filter {
             let rows = columns
@@ -413,31 +488,33 @@ impl Part {
         for sieving in self.sieves.iter_mut().filter(|s| s.is_worth_it()) {
             let total = pages.iter().map(TupleBatch::len).sum();
             let marks = kept.get_or_insert_with(|| vec![true; total]);
-            let rows: Vec<usize> = (0..total).filter(|row| marks[*row]).collect();
             sieving
                 .columns
                 .take(&self.table, pages, Some(marks.as_slice()), &mut self.values)
                 .await?;
             if let [keys] = &sieving.columns.finish()[..] {
-                sieving.sieve.pass(sieving.kind, keys, &rows, marks);
+                sieving.test(keys, marks);
             }
-            sieving.tested += rows.len();
-            sieving.passed += rows.iter().filter(|row| marks[**row]).count();
         }
         Ok(kept)
     }
+}
 
-    fn next_block(&mut self) -> Option<BlockNo> {
-        if self.range.is_empty() {
-            // A count alone is shared; what it hands out is published by the pages' own latches.
-            let start = self.next.fetch_add(RANGE, Ordering::Relaxed);
-            if start >= self.end {
-                // Kept from wrapping around by a partition that asks again and again.
-                self.next.store(self.end, Ordering::Relaxed);
-                return None;
-            }
-            self.range = start..self.end.min(start.saturating_add(RANGE));
+fn all_of(found: &[Option<Kept>]) -> Option<Vec<ArrayRef>> {
+    if found.is_empty() {
+        return None;
+    }
+    found
+        .iter()
+        .map(|kept| Some(kept.as_ref()?.values.clone()))
+        .collect()
+}
+
+/// Leaves what was taken out of pages that have other LSNs now.
+fn keep_those_of(found: &mut [Option<Kept>], lsns: &[Lsn]) {
+    for kept in found {
+        if kept.as_ref().is_some_and(|kept| *kept.lsns != *lsns) {
+            *kept = None;
         }
-        self.range.next()
     }
 }

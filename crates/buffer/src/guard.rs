@@ -127,6 +127,11 @@ impl<'p> SharedGuard<'p> {
         PageRef::new(self.pool.frames.words(self.frame))
     }
 
+    /// The end of the record of its last change.
+    pub fn lsn(&self) -> Lsn {
+        page_lsn(self)
+    }
+
     /// The same page exclusively, if no other reader is there; never waits.
     ///
     /// # Errors

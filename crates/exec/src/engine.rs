@@ -19,6 +19,7 @@ use throng_sync::Nodes;
 use throng_sync::lab::Choice;
 use throng_txn::{CancelReason, OpenConfig, TxnConfig, TxnSystem};
 use throng_types::error::state;
+use throng_types::page::PAGE_SIZE;
 use throng_types::sqltype::made;
 use throng_types::{Error, Oid, Result};
 use throng_wal::WalConfig;
@@ -319,6 +320,14 @@ impl Engine {
     /// A server-wide setting as SHOW tells it.
     pub fn setting(&self, id: Id) -> String {
         id.definition().kind.show(self.settings.read().get(id))
+    }
+
+    /// Bytes that big queries may keep columns in.
+    pub fn column_cache_bytes(&self) -> usize {
+        let settings = self.settings.read();
+        let pages = settings.int(Id::SharedBuffers) as usize;
+        let kilobytes = usize::try_from(settings.int(Id::ColumnCacheSize));
+        kilobytes.map_or(pages * PAGE_SIZE / 4, |kilobytes| kilobytes << 10)
     }
 
     pub(crate) fn catalog(&self) -> Arc<Catalog> {

@@ -49,6 +49,7 @@ fn start_analytics(config: &Config, placement: &Placement, engine: &Engine) -> R
         concurrency: workers.div_ceil(2),
         temporary: config.data.join("tmp"),
         least_memory: LEAST_MEMORY,
+        column_cache: engine.column_cache_bytes(),
     })?;
     engine.set_analytics(Arc::new(pool));
     Ok(())

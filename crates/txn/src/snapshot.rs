@@ -137,6 +137,24 @@ impl Visibility for Snapshot {
         let made = t.xmin_seen_by_all() || self.sees(t.xmin, t.cmin);
         made && (t.xmax_is_void() || !self.sees(t.xmax, t.cmax))
     }
+
+    fn is_settled(&self, t: &TupleHeader) -> bool {
+        let core = self.session.core();
+        let horizon = core.clock.horizon();
+        // Whether what the transaction did has happened for everybody; None where that is not yet the same for all.
+        let happened = |xid: Xid| match core.status.standing(xid) {
+            Standing::Committed(csn) => (csn <= horizon).then_some(true),
+            Standing::Aborted => Some(false),
+            Standing::InProgress { .. } => None,
+        };
+        if t.xmin_aborted() {
+            return true;
+        }
+        match t.xmin_seen_by_all() || happened(t.xmin) == Some(true) {
+            true => t.xmax_seen_by_all() || t.xmax_is_void() || happened(t.xmax).is_some(),
+            false => happened(t.xmin) == Some(false),
+        }
+    }
 }
 
 impl Clone for Snapshot {

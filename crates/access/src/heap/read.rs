@@ -2,7 +2,7 @@
 
 use throng_buffer::{PageRef, Ring, Try};
 use throng_types::page::PAGE_SIZE;
-use throng_types::{BlockNo, Tid, Xid};
+use throng_types::{BlockNo, Lsn, Tid, Xid};
 
 use super::page::{self, MAX_SLOTS, PageBytes, Slot};
 use super::tuple::{TUPLE_HEADER, TupleHeader};
@@ -247,6 +247,25 @@ impl Heap {
         Ok(())
     }
 
+    /// As [`Heap::scan_page`]; where what it found is what everybody finds there until the page changes, the page's LSN, which every
+    /// change moves on.
+    pub fn scan_settled(
+        &self,
+        block: BlockNo,
+        vis: &(impl Visibility + ?Sized),
+        ring: &mut Ring,
+        batch: &mut TupleBatch,
+    ) -> Try<Option<Lsn>> {
+        let page = self.pool.shared_with(self.page_id(block), ring)?;
+        scan(&page, block, vis, batch);
+        Ok(is_settled(&page, vis).then(|| page.lsn()))
+    }
+
+    /// The LSN of a block's page: whether it has changed since [`Heap::scan_settled`].
+    pub fn page_lsn(&self, block: BlockNo, ring: &mut Ring) -> Try<Lsn> {
+        Ok(self.pool.shared_with(self.page_id(block), ring)?.lsn())
+    }
+
     /// How the row under a root stands, uncommitted changes included: what a unique index must know before it lets a key in.
     pub fn liveness(&self, root: Tid, ctx: &dyn TxContext) -> Try<Liveness> {
         let page = self.pool.shared(self.page_id(root.block))?;
@@ -301,6 +320,17 @@ fn scan(
     }
     batch.copy(first, page);
     batch.in_place_order(first);
+}
+
+/// Whether each version on the page is there for all, or gone for all.
+fn is_settled(page: &[u8; PAGE_SIZE], vis: &(impl Visibility + ?Sized)) -> bool {
+    let slots = match page::is_heap(page) {
+        true => page::slot_count(page),
+        false => 0,
+    };
+    (1..=slots)
+        .filter_map(|slot| page::tuple(page, slot))
+        .all(|(_, _, header)| vis.is_settled(&header))
 }
 
 /// Whether something that a transaction did to a version counts.

@@ -37,6 +37,7 @@ impl Database {
             concurrency: 1,
             temporary: directory.path().join("tmp"),
             least_memory: 4 << 20,
+            column_cache: 1 << 20,
         });
         let pool = Arc::new(pool.expect("a pool"));
         engine.set_analytics(pool.clone());

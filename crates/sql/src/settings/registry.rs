@@ -112,6 +112,7 @@ registry! {
     CheckpointTimeout "checkpoint_timeout" int(1, 86_400, Unit::Seconds), "300", Sighup; "Write-Ahead Log / Checkpoints", "Sets the maximum time between automatic WAL checkpoints."
     ClientEncoding "client_encoding" Kind::Text(super::value::client_encoding), "UTF8", User, report; "Client Connection Defaults / Locale and Formatting", "Sets the client's character set encoding."
     ClientMinMessages "client_min_messages" LEVELS, "notice", User; "Client Connection Defaults / Statement Behavior", "Sets the message levels that are sent to the client."
+    ColumnCacheSize "column_cache_size" int(-1, MAX, KB), "-1", Postmaster; "Resource Usage / Memory", "Sets the memory for columns that big queries took out of rows and may use again; -1 is a quarter of shared_buffers, 0 is none."
     CommitDelay "commit_delay" int(0, 100_000, Unit::None), "0", Sighup; "Write-Ahead Log / Settings", "Sets the delay in microseconds between transaction commit and flushing WAL to disk."
     CommitSiblings "commit_siblings" int(0, 1000, Unit::None), "5", Sighup; "Write-Ahead Log / Settings", "Sets the minimum number of concurrent open transactions required before performing commit_delay."
     DataDirectory "data_directory" STRING, "", Postmaster; "File Locations", "Sets the server's data directory."
