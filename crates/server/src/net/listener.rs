@@ -49,7 +49,7 @@ impl Loops {
     pub fn start(
         engine: &Arc<Engine>,
         placement: &Placement,
-        tls: Option<tokio_rustls::TlsAcceptor>,
+        tls: Option<Tls>,
     ) -> io::Result<Loops> {
         let (stop, _) = watch::channel(false);
         let loops = placement
@@ -98,7 +98,7 @@ fn start_loop(
     core: usize,
     placement: &Placement,
     engine: Arc<Engine>,
-    tls: Option<tokio_rustls::TlsAcceptor>,
+    tls: Option<Tls>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<Loop> {
     let (arrivals, receiver) = mpsc::unbounded_channel();

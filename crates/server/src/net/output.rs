@@ -54,6 +54,11 @@ impl Peer {
         Ok(Peer::new(self.stream.secure(tls).await?))
     }
 
+    /// How what goes over the socket is encrypted.
+    pub fn encryption(&self) -> Option<Encryption> {
+        self.stream.encryption()
+    }
+
     /// Ends the connection; what was not sent is not sent.
     pub async fn close(&mut self) {
         self.stream.close().await;

@@ -6,8 +6,8 @@ use throng_types::{Array, Datum, Oid, oid};
 use super::{Rows, SystemState, definition, listed, row};
 use crate::catalog::builtin::class;
 use crate::catalog::{
-    Catalog, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage, TableDef,
-    TypeDef, ViewDef, builtin,
+    Catalog, ColumnDef, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage,
+    TableDef, TypeDef, ViewDef, builtin,
 };
 use crate::func::operators_named;
 
@@ -187,6 +187,14 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             rows.push(constraint.row(catalog));
         }
         for (attnum, column) in definition::not_nulls(table) {
+            let above = |parent: &&Oid| {
+                let parent = catalog.table(**parent);
+                parent.is_some_and(|p| {
+                    let of_parent = p.attnum(&column.name).map(|n| p.column(n));
+                    of_parent.is_some_and(ColumnDef::hands_on_not_null)
+                })
+            };
+            let inherited = table.parents.iter().filter(above).count() as u16;
             let not_null = Constraint {
                 oid: definition::not_null_oid(table.oid, attnum),
                 name: &definition::not_null_name(table, column),
@@ -197,8 +205,9 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 index: Oid::NONE,
                 columns: vec![attnum],
                 lineage: Lineage {
-                    inherited: column.inherited,
-                    local: column.local,
+                    inherited,
+                    local: inherited == 0 || column.local,
+                    no_inherit: column.not_null_alone,
                     ..Lineage::default()
                 },
                 expr: None,
@@ -409,6 +418,7 @@ pub(super) fn pg_description(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let standard = definition::comment(catalog, class::NAMESPACE, builtin::PUBLIC, 0);
         rows.push(row![builtin::PUBLIC, class::NAMESPACE, 0, standard]);
     }
+    rows.extend(super::extension::descriptions());
     rows
 }
 

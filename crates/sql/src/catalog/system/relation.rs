@@ -511,7 +511,13 @@ static VIRTUAL_ATTRIBUTES: LazyLock<Rows> = LazyLock::new(|| {
     let columns = all().iter().flat_map(|table| {
         let relation = table.oid;
         let numbered = table.columns.iter().zip(1..);
-        numbered.map(move |(&(name, ty), n)| Attribute::plain(relation, n, name, ty).row())
+        numbered.map(move |(&(name, ty), n)| {
+            let attribute = Attribute {
+                not_null: table.is_never_null(name),
+                ..Attribute::plain(relation, n, name, ty)
+            };
+            attribute.row()
+        })
     });
     columns.collect()
 });

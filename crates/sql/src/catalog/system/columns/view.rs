@@ -79,6 +79,14 @@ relations! {
         usename: NAME, usesysid: OID, usecreatedb: BOOL, usesuper: BOOL, userepl: BOOL,
         usebypassrls: BOOL, passwd: TEXT, valuntil: TIMESTAMPTZ, useconfig: TEXT_ARRAY,
     }
+    12253 pg_stat_ssl in activity {
+        pid: INT4, ssl: BOOL, version: TEXT, cipher: TEXT, bits: INT4, client_dn: TEXT,
+        client_serial: NUMERIC, issuer_dn: TEXT,
+    }
+    12257 pg_stat_gssapi in activity {
+        pid: INT4, gss_authenticated: BOOL, principal: TEXT, encrypted: BOOL,
+        credentials_delegated: BOOL,
+    }
     12226 pg_stat_activity in activity {
         datid: OID, datname: NAME, pid: INT4, leader_pid: INT4, usesysid: OID, usename: NAME,
         application_name: TEXT, client_addr: TEXT, client_hostname: TEXT, client_port: INT4,
