@@ -21,6 +21,7 @@ use throng_exec::{Engine, Placement};
 
 use super::connection::{self, Host};
 use super::stream::Stream;
+use super::tls::Tls;
 
 /// Connections the kernel may hold for us before we accept them: a crowd arrives at once.
 const BACKLOG: i32 = 4096;

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use throng_exec::Encryption;
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
 use throng_exec::notify::Notification;
 use throng_observe::{Object, WaitEvent, waited};

@@ -270,12 +270,20 @@ impl Binder<'_> {
             return Err(error.position(source.expr.pos + 1));
         }
         let table = value_table(base);
-        let text = kept_text(&bound, &table, rel, self.catalog(), self.ctx.eval);
-        let bound = slots_of_row(bound);
-        match self.stored_domain_check(&text, base) {
-            Ok(again) if again == bound => Ok((text, bound)),
-            _ => Ok((source.text.clone(), bound)),
-        }
+        let written = self.as_written(|b| b.domain_condition(&source.expr, base, rel));
+        let written = written.as_ref().unwrap_or(&bound);
+        let text = kept_text(written, &table, rel, self.catalog(), self.ctx.eval);
+        let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
+        let again = self.as_written(|b| {
+            let ast = parse::parse_expr(&text)?;
+            b.domain_condition(&ast, base, rel)
+        });
+        self.search_path = path;
+        let kept = match again {
+            Ok(again) if again == *written => text,
+            _ => source.text.clone(),
+        };
+        Ok((kept, slots_of_row(bound)))
     }
 
     /// The text of a domain's default.
