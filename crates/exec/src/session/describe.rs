@@ -296,8 +296,8 @@ impl SessionHost<'_> {
             let (catalog, path) = (self.catalog, self.search_path());
             let is = |c: &ColumnDef| c.generated.as_ref().is_some_and(|g| g.expr == text);
             if let Some((_, column)) = table.live_columns().find(|(_, c)| is(c)) {
-                let shown = |c| bind::generation_shown(table, c, catalog, &path, self.eval());
-                return pretty.then(|| shown(column).ok()).flatten();
+                return bind::generation_shown(table, column, catalog, &path, pretty, self.eval())
+                    .ok();
             }
             let is = |c: &ColumnDef| c.default.as_deref() == Some(text);
             let (_, column) = table.live_columns().find(|(_, c)| is(c))?;
@@ -331,11 +331,9 @@ impl SessionHost<'_> {
         let path = self.search_path();
         let shown = |check: &DomainCheck, domain: &Domain| {
             let plain = || bind::shown_check(&check.expr);
-            match pretty {
-                true => bind::check_shown(check, domain.base, self.catalog, &path, self.eval())
-                    .unwrap_or_else(|_| plain()),
-                false => plain(),
-            }
+            let shown =
+                bind::check_shown(check, domain.base, self.catalog, &path, pretty, self.eval());
+            shown.unwrap_or_else(|_| plain())
         };
         if let Some(text) = domain::constraint_definition(self.catalog, constraint, &shown) {
             return text.into();

@@ -10,13 +10,14 @@ use throng_types::error::state;
 use throng_types::sqltype::{array_of, made, type_info};
 use throng_types::{Error, Oid, Result, SqlType};
 
-use super::generated::{kept_text, pretty};
+use super::generated::kept_text;
 use super::scope::{NamedColumn, Names, Scope};
 use super::table::no_position;
 use super::view::{STORED_PATH, stored_context};
 use super::{Binder, Clause, slots_of_row};
 use crate::catalog::{Catalog, ColumnDef, Domain, DomainCheck, DomainNotNull, TableDef, TypeDef};
 use crate::command::{AlterDomain, Ddl, DomainTest, Target, TargetKind};
+use crate::deparse::{self, Style};
 use crate::expr::{DomainRule, DomainRules, Expr, RelId, Var};
 use crate::func::{CastContext, EvalContext};
 use crate::parse;
@@ -69,12 +70,13 @@ pub fn shown_check(text: &str) -> String {
     out + &text[copied..]
 }
 
-/// A domain's check as a session with this search path would write it, without needless parentheses.
+/// A domain's check as a session with this search path would write it; `pretty`: without needless parentheses.
 pub fn check_shown(
     check: &DomainCheck,
     base: SqlType,
     catalog: &Catalog,
     search_path: &[Oid],
+    pretty: bool,
     eval: EvalContext<'_>,
 ) -> Result<String> {
     let ctx = stored_context(catalog, eval);
@@ -82,7 +84,13 @@ pub fn check_shown(
     let rel = binder.new_rel();
     let ast = parse::parse_expr(&check.expr)?;
     let bound = binder.domain_condition(&ast, base, rel)?;
-    let text = pretty(&bound, &value_table(base), rel, catalog, search_path, eval);
+    let style = Style {
+        catalog,
+        search_path,
+        pretty,
+        eval,
+    };
+    let text = deparse::row_expr(&bound, &value_table(base), rel, &style);
     Ok(shown_check(&text))
 }
 
@@ -270,20 +278,12 @@ impl Binder<'_> {
             return Err(error.position(source.expr.pos + 1));
         }
         let table = value_table(base);
-        let written = self.as_written(|b| b.domain_condition(&source.expr, base, rel));
-        let written = written.as_ref().unwrap_or(&bound);
-        let text = kept_text(written, &table, rel, self.catalog(), self.ctx.eval);
-        let path = std::mem::replace(&mut self.search_path, STORED_PATH.to_vec());
-        let again = self.as_written(|b| {
-            let ast = parse::parse_expr(&text)?;
-            b.domain_condition(&ast, base, rel)
-        });
-        self.search_path = path;
-        let kept = match again {
-            Ok(again) if again == *written => text,
-            _ => source.text.clone(),
-        };
-        Ok((kept, slots_of_row(bound)))
+        let text = kept_text(&bound, &table, rel, self.catalog(), self.ctx.eval);
+        let bound = slots_of_row(bound);
+        match self.stored_domain_check(&text, base) {
+            Ok(again) if again == bound => Ok((text, bound)),
+            _ => Ok((source.text.clone(), bound)),
+        }
     }
 
     /// The text of a domain's default.

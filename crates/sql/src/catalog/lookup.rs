@@ -231,7 +231,7 @@ impl Catalog {
                 TEMPORARY => temporary,
                 // Another session's are not for us to see.
                 name if name.starts_with(TEMPORARY_PREFIX) => None,
-                name => self.schemas.get(name).copied(),
+                name => self.schema_by_name(name).map(|schema| schema.oid),
             };
             let usable = |oid: &Oid| temporary == Some(*oid) || self.may_look_into(role, *oid);
             if let Some(oid) = found.filter(|oid| !path.contains(oid)).filter(usable) {

@@ -256,6 +256,12 @@ fn constraint_dependencies(catalog: &Catalog, c: &ConstraintDef, rows: &mut Rows
     }
 }
 
+/// A partition's index or constraint, which is there because of the whole's, and goes with its table.
+fn part_dependencies(kind: Oid, part: Oid, whole: Oid, table: Oid, rows: &mut Rows) {
+    rows.push(dependency((kind, part, 0), (kind, whole, 0), b'P'));
+    rows.push(dependency((kind, part, 0), relation(table, 0), b'S'));
+}
+
 fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     let own = relation(table.oid, 0);
     rows.push(dependency(own, (class::NAMESPACE, table.schema, 0), b'n'));
@@ -292,6 +298,15 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     }
     for constraint in catalog.constraints_of(table.oid) {
         constraint_dependencies(catalog, constraint, rows);
+        if let Some(parent) = constraint.lineage.parent {
+            let (part, whole) = (constraint.oid, parent);
+            part_dependencies(class::CONSTRAINT, part, whole, table.oid, rows);
+        }
+    }
+    for index in catalog.indexes_of(table.oid) {
+        if let Some(parent) = index.parent {
+            part_dependencies(class::RELATION, index.oid, parent, table.oid, rows);
+        }
     }
     for index in catalog
         .indexes_of(table.oid)
