@@ -331,8 +331,7 @@ impl SessionHost<'_> {
         let path = self.search_path();
         let shown = |check: &DomainCheck, domain: &Domain| {
             let plain = || bind::shown_check(&check.expr);
-            let shown =
-                bind::check_shown(check, domain.base, self.catalog, &path, pretty, self.eval());
+            let shown = bind::check_shown(check, domain, self.catalog, &path, pretty, self.eval());
             shown.unwrap_or_else(|_| plain())
         };
         if let Some(text) = domain::constraint_definition(self.catalog, constraint, &shown) {

@@ -18,18 +18,38 @@ pub(super) const HANDLERS: [(u32, &str); 3] = [
     (13598, "plpgsql_inline_handler"),
     (13599, "plpgsql_validator"),
 ];
-const DESCRIPTION: &str = "PL/pgSQL procedural language";
+pub const NAME: &str = "plpgsql";
+pub const VERSION: &str = "1.0";
+pub const DESCRIPTION: &str = "PL/pgSQL procedural language";
 
 pub(super) fn pg_extension(_: &Catalog, _: &dyn SystemState) -> Rows {
     vec![row![
         EXTENSION,
-        "plpgsql",
+        NAME,
         builtin::SUPERUSER,
         builtin::PG_CATALOG,
         false,
-        "1.0",
+        VERSION,
         Datum::Null,
         Datum::Null,
+    ]]
+}
+
+pub(super) fn pg_available_extensions(_: &Catalog, _: &dyn SystemState) -> Rows {
+    vec![row![NAME, VERSION, VERSION, DESCRIPTION]]
+}
+
+pub(super) fn pg_available_extension_versions(_: &Catalog, _: &dyn SystemState) -> Rows {
+    vec![row![
+        NAME,
+        VERSION,
+        true,
+        true,
+        true,
+        false,
+        "pg_catalog",
+        Datum::Null,
+        DESCRIPTION,
     ]]
 }
 

@@ -512,8 +512,12 @@ static VIRTUAL_ATTRIBUTES: LazyLock<Rows> = LazyLock::new(|| {
         let relation = table.oid;
         let numbered = table.columns.iter().zip(1..);
         numbered.map(move |(&(name, ty), n)| {
+            // Catalogs' texts are compared byte by byte.
+            let catalogs = table.schema == builtin::PG_CATALOG && table.relkind() == b'r';
+            let compared = catalogs && types::collation(ty.oid) != Oid::NONE;
             let attribute = Attribute {
                 not_null: table.is_never_null(name),
+                collation: compared.then_some("C"),
                 ..Attribute::plain(relation, n, name, ty)
             };
             attribute.row()

@@ -6,11 +6,11 @@ use crate::catalog::system::relations;
 
 relations! {
     PG_CATALOG;
-    12085 pg_available_extension_versions {
+    12085 pg_available_extension_versions in extension {
         name: NAME, version: TEXT, installed: BOOL, superuser: BOOL, trusted: BOOL,
         relocatable: BOOL, schema: NAME, requires: NAME_ARRAY, comment: TEXT,
     }
-    12081 pg_available_extensions {
+    12081 pg_available_extensions in extension {
         name: NAME, default_version: TEXT, installed_version: TEXT, comment: TEXT,
     }
     12077 pg_cursors in activity {
