@@ -352,7 +352,7 @@ impl Binder<'_> {
                 }),
                 Err(e) if *if_exists => {
                     let message = format!("{}, skipping", e.message());
-                    self.notice(Error::new(e.code(), message));
+                    self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
                 }
                 Err(e) => return Err(e),
             },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use throng_types::error::state;
 use throng_types::sqltype::type_name;
-use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+use throng_types::{Datum, Error, Oid, Result, SqlState, SqlType, oid};
 
 use super::dml::row_names;
 use super::domain::Declared;
@@ -153,7 +153,8 @@ impl Binder<'_> {
             if let T::NotNull(name) = &constraint.kind {
                 let attnum = self.draft_column(&draft.table, name, constraint.pos)?;
                 let def = &mut columns[attnum as usize - 1].def;
-                say_not_null(def, constraint.name.as_deref(), constraint.no_inherit)?;
+                let (said, alone) = (constraint.name.as_deref(), constraint.no_inherit);
+                say_not_null(def, said, alone, state::SYNTAX_ERROR)?;
                 continue;
             }
             let new = self.table_constraint(constraint, &mut draft)?;
@@ -396,7 +397,12 @@ impl Binder<'_> {
                     said_not_null |= not;
                     if not {
                         let said = constraint.name.as_deref();
-                        say_not_null(&mut new.def, said, constraint.no_inherit)?;
+                        say_not_null(
+                            &mut new.def,
+                            said,
+                            constraint.no_inherit,
+                            state::INTERNAL_ERROR,
+                        )?;
                     }
                     continue;
                 }
@@ -911,17 +917,18 @@ fn sequence_of(expr: &Expr) -> Option<Oid> {
     }
 }
 
-/// A column is said to be NOT NULL, maybe not for the first time.
+/// A column is said to be NOT NULL, maybe not for the first time; `conflict`: the error's code where two names are said.
 pub(super) fn say_not_null(
     column: &mut ColumnDef,
     name: Option<&str>,
     no_inherit: bool,
+    conflict: SqlState,
 ) -> Result<()> {
     if let (Some(said), Some(name)) = (&column.not_null_name, name)
         && said != name
     {
         let message = format!("conflicting not-null constraint names \"{said}\" and \"{name}\"");
-        return Err(Error::new(state::SYNTAX_ERROR, message));
+        return Err(Error::new(conflict, message));
     }
     if column.not_null && column.not_null_alone != no_inherit {
         let message = format!(
