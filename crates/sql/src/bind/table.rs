@@ -154,6 +154,11 @@ impl Binder<'_> {
                 let attnum = self.draft_column(&draft.table, name, constraint.pos)?;
                 let def = &mut columns[attnum as usize - 1].def;
                 let (said, alone) = (constraint.name.as_deref(), constraint.no_inherit);
+                // A child may call its own otherwise than its parent does.
+                if def.inherited > 0 && def.not_null && !alone {
+                    def.not_null_name = constraint.name.clone().or(def.not_null_name.take());
+                    continue;
+                }
                 say_not_null(def, said, alone, state::SYNTAX_ERROR)?;
                 continue;
             }
