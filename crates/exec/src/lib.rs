@@ -23,3 +23,4 @@ pub mod write;
 pub use engine::{Engine, EngineConfig, Passwords, RoleLogin};
 pub use placement::Placement;
 pub use session::{Login, Session, adopt_memberships, drop_leftovers};
+pub use throng_txn::Encryption;

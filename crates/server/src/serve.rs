@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_rustls::TlsAcceptor;
 
 use throng_analytics::{AnalyticsPool, LEAST_MEMORY, PoolConfig};
 use throng_exec::{Engine, EngineConfig, Passwords, Placement};
@@ -16,6 +15,7 @@ use throng_types::{Error, Result};
 use crate::auth::scram::Verifier;
 use crate::config::{self, Config};
 use crate::net::listener::{Listeners, Loops};
+use crate::net::tls::Tls;
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(config: Config) -> Result<()> {
@@ -69,7 +69,7 @@ fn listen(config: &Config, placement: &Placement, engine: &Arc<Engine>) -> Resul
     let tls = config
         .certificate
         .as_ref()
-        .map(|(c, k)| tls_acceptor(c, k))
+        .map(|(c, k)| tls_of(c, k))
         .transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -136,7 +136,7 @@ impl Signals {
     }
 }
 
-fn tls_acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
+fn tls_of(certificate: &Path, key: &Path) -> Result<Tls> {
     let wrong = |path: &Path, e: &dyn std::fmt::Display| {
         Error::new(state::CONFIG_FILE_ERROR, format!("{}: {e}", path.display()))
     };
@@ -151,9 +151,10 @@ fn tls_acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor> {
     let private = rustls_pemfile::private_key(&mut open(key)?)
         .map_err(|e| wrong(key, &e))?
         .ok_or_else(|| wrong(key, &"no private key in this file"))?;
+    let own = certificates.first().cloned();
     let config = rustls::ServerConfig::builder()
         .with_no_client_auth()
         .with_single_cert(certificates, private)
         .map_err(|e| wrong(certificate, &e))?;
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(Tls::new(config, own.as_deref().unwrap_or_default()))
 }

@@ -629,8 +629,15 @@ pub enum AlterTable {
     SetNotNull {
         attnum: u16,
         value: Option<Expr>,
+        /// As it was said.
+        name: Option<String>,
+        no_inherit: bool,
     },
     DropNotNull(u16),
+    RenameNotNull {
+        attnum: u16,
+        name: String,
+    },
     /// None: as the column's type has it.
     SetStorage {
         attnum: u16,

@@ -38,7 +38,8 @@ pub use recover::RecoveryReport;
 pub use running::SnapshotForm;
 pub use serial::{ReadLock, ReadTarget, Reads, Watch};
 pub use session::{
-    CancelFlag, CancelReason, Session, SessionEntry, SessionInfo, SessionState, SessionStatus,
+    CancelFlag, CancelReason, Encryption, Session, SessionEntry, SessionInfo, SessionState,
+    SessionStatus,
 };
 pub use snapshot::Snapshot;
 pub use system::{CleanerContext, OpenConfig, TxnSystem};

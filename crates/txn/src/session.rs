@@ -35,6 +35,18 @@ pub struct SessionInfo {
     pub client_addr: Option<String>,
     pub client_port: Option<u16>,
     pub application_name: String,
+    /// None: what client and server say goes over the network as it is.
+    pub encryption: Option<Encryption>,
+}
+
+/// How a connection is encrypted, as `pg_stat_ssl` tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encryption {
+    /// `TLSv1.3`
+    pub version: &'static str,
+    /// OpenSSL's name of the cipher suite.
+    pub cipher: String,
+    pub bits: i32,
 }
 
 /// `pg_stat_activity.state`.

@@ -55,6 +55,7 @@ impl Database {
             application_name: "test".into(),
             options: Vec::new(),
             client: "[local]".into(),
+            encryption: None,
         };
         Session::new(self.engine.clone(), login).expect("a session")
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use throng_sql::bind;
-use throng_sql::catalog::system::{definition, domain, listed, partition, user_routine};
+use throng_sql::catalog::system::{
+    definition, domain, extension, listed, partition, routine, routine_text, user_routine,
+};
 use throng_sql::catalog::{
     ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, Relation, ViewDef, builtin,
 };
@@ -64,7 +66,7 @@ impl SessionHost<'_> {
                     Some("pg_type") => builtin::class::TYPE,
                     Some("pg_proc") => builtin::class::PROCEDURE,
                     Some("pg_trigger") => builtin::class::TRIGGER,
-                    Some(_) => return Ok(Datum::Null),
+                    Some(other) => return Ok(extension::description(other, oid(&args[0])).into()),
                 };
                 self.comment(class, oid(&args[0]), 0)
             }
@@ -114,7 +116,16 @@ impl SessionHost<'_> {
             "pg_partition_tree" => self.partition_tree(oid(&args[0])),
             "pg_get_functiondef" | "pg_get_function_sqlbody" => {
                 let Some(def) = self.catalog.routine(oid(&args[0])) else {
-                    return Ok(Datum::Null);
+                    return match routine::procedure(oid(&args[0])) {
+                        Some(of) if of.kind == b'a' && name == "pg_get_functiondef" => {
+                            let message = format!("\"{}\" is an aggregate function", of.name);
+                            Err(Error::new(state::WRONG_OBJECT_TYPE, message).into())
+                        }
+                        Some(of) if name == "pg_get_functiondef" => {
+                            Ok(routine_text::definition(of).into())
+                        }
+                        _ => Ok(Datum::Null),
+                    };
                 };
                 let path = self.search_path();
                 let body = bind::routine_body_text(def, self.catalog, &path, self.eval());
@@ -285,8 +296,8 @@ impl SessionHost<'_> {
             let (catalog, path) = (self.catalog, self.search_path());
             let is = |c: &ColumnDef| c.generated.as_ref().is_some_and(|g| g.expr == text);
             if let Some((_, column)) = table.live_columns().find(|(_, c)| is(c)) {
-                let shown = |c| bind::generation_shown(table, c, catalog, &path, self.eval());
-                return pretty.then(|| shown(column).ok()).flatten();
+                return bind::generation_shown(table, column, catalog, &path, pretty, self.eval())
+                    .ok();
             }
             let is = |c: &ColumnDef| c.default.as_deref() == Some(text);
             let (_, column) = table.live_columns().find(|(_, c)| is(c))?;
@@ -320,11 +331,8 @@ impl SessionHost<'_> {
         let path = self.search_path();
         let shown = |check: &DomainCheck, domain: &Domain| {
             let plain = || bind::shown_check(&check.expr);
-            match pretty {
-                true => bind::check_shown(check, domain.base, self.catalog, &path, self.eval())
-                    .unwrap_or_else(|_| plain()),
-                false => plain(),
-            }
+            let shown = bind::check_shown(check, domain, self.catalog, &path, pretty, self.eval());
+            shown.unwrap_or_else(|_| plain())
         };
         if let Some(text) = domain::constraint_definition(self.catalog, constraint, &shown) {
             return text.into();
@@ -347,7 +355,6 @@ impl SessionHost<'_> {
     }
 
     fn signature(&self, what: &str, function: Oid) -> Datum {
-        use throng_sql::func;
         if let Some(def) = self.catalog.routine(function) {
             let path = self.search_path();
             return match what {
@@ -358,27 +365,7 @@ impl SessionHost<'_> {
                 }
             };
         }
-        let (args, ret) = match (
-            func::function_by_oid(function),
-            func::aggregate_by_oid(function),
-        ) {
-            (Some(f), _) => (f.args, f.ret),
-            (None, Some(a)) => (a.args, a.ret),
-            (None, None) => return Datum::Null,
-        };
-        let name = |oid| throng_types::sqltype::type_name(oid);
-        match what {
-            "pg_get_function_result" => match func::function_by_oid(function) {
-                Some(f) if f.returns_set() => format!("SETOF {}", name(ret)).into(),
-                _ => name(ret).into(),
-            },
-            _ => args
-                .iter()
-                .map(|a| name(*a))
-                .collect::<Vec<_>>()
-                .join(", ")
-                .into(),
-        }
+        routine_text::signature(what, function).into()
     }
 
     fn serial_sequence(&self, table: &Datum, column: &Datum) -> Result<Option<String>> {

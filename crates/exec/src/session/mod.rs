@@ -66,7 +66,7 @@ use throng_sql::command::{BoundStatement, Command};
 use throng_sql::io::FormatSettings;
 use throng_sql::parse;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
-use throng_txn::{SessionEntry, SessionInfo, SessionState};
+use throng_txn::{Encryption, SessionEntry, SessionInfo, SessionState};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
@@ -92,6 +92,8 @@ pub struct Login {
     pub options: Vec<(String, String)>,
     /// The client's address, `127.0.0.1:1234` or `[local]`.
     pub client: String,
+    /// How the connection is encrypted, where it is.
+    pub encryption: Option<Encryption>,
 }
 
 /// A role a session acts as.
@@ -200,6 +202,7 @@ impl Session {
             application_name: String::new(),
             options: Vec::new(),
             client: String::new(),
+            encryption: None,
         };
         let admission = Admission::of_server(&engine);
         let session = Session::begun(engine, login, admission, "autovacuum worker")?;
@@ -262,6 +265,7 @@ impl Session {
             client_addr: address,
             client_port: port,
             application_name: login.application_name,
+            encryption: login.encryption,
         });
         steer_waits(handle.entry(), &settings);
         let mut secret = [0; SECRET];

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use throng_sql::bind;
 use throng_sql::catalog::system::{
-    CursorInfo, LockInfo, Maintained, PreparedInfo, SessionInfo, SettingInfo, StructureInfo,
-    SystemState, TableActivity, WaitInfo, WaitingInfo,
+    CursorInfo, EncryptionInfo, LockInfo, Maintained, PreparedInfo, SessionInfo, SettingInfo,
+    StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
 };
 use throng_sql::catalog::{Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
@@ -247,6 +247,11 @@ fn session_row(status: SessionStatus) -> SessionInfo {
         xid: status.xid.map(|xid| xid.0),
         query: status.query,
         backend_type: status.info.backend_type.to_owned(),
+        encryption: status.info.encryption.map(|e| EncryptionInfo {
+            version: e.version,
+            cipher: e.cipher,
+            bits: e.bits,
+        }),
     }
 }
 

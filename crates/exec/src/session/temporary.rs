@@ -159,6 +159,7 @@ impl Session {
             application_name: String::new(),
             options: Vec::new(),
             client: "[local]".to_owned(),
+            encryption: None,
         };
         Session::new(engine.clone(), login)
     }

@@ -2,7 +2,8 @@
 //!
 //! | the role has | comes through | then |
 //! | --- | --- | --- |
-//! | a password | anything | SCRAM-SHA-256 |
+//! | a password | TLS | SCRAM-SHA-256-PLUS, bound to the certificate, or SCRAM-SHA-256, as the client likes |
+//! | a password | anything else | SCRAM-SHA-256 |
 //! | none | the Unix socket, as the operating-system user the server runs as | trusted, so that an owner is never locked out |
 //! | none | the Unix socket or loopback, while no role has a password | trusted |
 //! | none | anything else | refused, after an exchange that looks like the others |
@@ -16,11 +17,15 @@ use throng_types::{Error, Result};
 use crate::net::output::Peer;
 use crate::net::stream::Origin;
 use crate::net::wire::{self, Frontend};
-use scram::{Exchange, Verifier};
+use scram::{Channel, Exchange, Verifier};
 
 const MECHANISM: &str = "SCRAM-SHA-256";
+/// The one whose proof is also of the server's certificate.
+const BOUND_MECHANISM: &str = "SCRAM-SHA-256-PLUS";
 
 /// Lets `user` in or says why not. Sends everything up to, but not including, AuthenticationOk.
+///
+/// `end_point`: the hash of the certificate that the client saw, where channels can be bound to it.
 ///
 /// A user that does not exist goes through the same exchange as one with another password, so that names cannot be probed.
 pub async fn authenticate(
@@ -28,6 +33,7 @@ pub async fn authenticate(
     peer: &mut Peer,
     user: &str,
     origin: &Origin,
+    end_point: Option<&[u8]>,
 ) -> Result<()> {
     let role = engine.find_role(user);
     let verifier = role
@@ -37,7 +43,7 @@ pub async fn authenticate(
     let trusted =
         verifier.is_none() && (origin.is_owner() || (origin.is_near() && !engine.any_password()));
     if !trusted {
-        scram(peer, user, verifier).await?;
+        scram(peer, user, verifier, end_point).await?;
     }
     match role {
         None => Err(Error::new(
@@ -59,9 +65,17 @@ fn failed(user: &str) -> Error {
     )
 }
 
-async fn scram(peer: &mut Peer, user: &str, verifier: Option<Verifier>) -> Result<()> {
+async fn scram(
+    peer: &mut Peer,
+    user: &str,
+    verifier: Option<Verifier>,
+    end_point: Option<&[u8]>,
+) -> Result<()> {
     wire::message(&mut peer.output, b'R', |b| {
         wire::put_i32(b, 10);
+        if end_point.is_some() {
+            wire::put_cstr(b, BOUND_MECHANISM);
+        }
         wire::put_cstr(b, MECHANISM);
         b.push(0);
     });
@@ -69,8 +83,25 @@ async fn scram(peer: &mut Peer, user: &str, verifier: Option<Verifier>) -> Resul
     let exchange = Exchange::new(verifier.unwrap_or_else(|| Verifier::mock(user)));
 
     let first = reply(peer).await?;
-    let client_first = initial_response(&first).ok_or_else(malformed)?;
-    let (exchange, server_first) = exchange.first(client_first).ok_or_else(malformed)?;
+    let (mechanism, client_first) = initial_response(&first).ok_or_else(malformed)?;
+    let channel = match (mechanism, end_point) {
+        (BOUND_MECHANISM, Some(hash)) => Channel::Bound(hash),
+        (MECHANISM, Some(_)) => Channel::Offered,
+        (MECHANISM, None) => Channel::Plain,
+        _ => {
+            let message = "client selected an invalid SASL authentication mechanism";
+            return Err(Error::new(state::PROTOCOL_VIOLATION, message));
+        }
+    };
+    if channel == Channel::Offered && client_first.starts_with("y,") {
+        let message = "SCRAM channel binding negotiation error";
+        let detail = "The client supports SCRAM channel binding but thinks the server does not.  \
+            However, this server does support channel binding.";
+        return Err(Error::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message).detail(detail));
+    }
+    let (exchange, server_first) = exchange
+        .first(client_first, channel)
+        .ok_or_else(malformed)?;
     wire::message(&mut peer.output, b'R', |b| {
         wire::put_i32(b, 11);
         b.extend_from_slice(server_first.as_bytes());
@@ -110,16 +141,14 @@ async fn reply(peer: &mut Peer) -> Result<Vec<u8>> {
     }
 }
 
-/// The client-first-message inside a SASLInitialResponse: mechanism, length, data.
-fn initial_response(body: &[u8]) -> Option<&str> {
+/// The mechanism and the client-first-message inside a SASLInitialResponse: mechanism, length, data.
+fn initial_response(body: &[u8]) -> Option<(&str, &str)> {
     let end = body.iter().position(|&b| b == 0)?;
-    if &body[..end] != MECHANISM.as_bytes() {
-        return None;
-    }
+    let mechanism = std::str::from_utf8(&body[..end]).ok()?;
     let data = body.get(end + 5..)?;
     let length = u32::from_be_bytes(body[end + 1..end + 5].try_into().ok()?);
     if length as usize != data.len() {
         return None;
     }
-    std::str::from_utf8(data).ok()
+    Some((mechanism, std::str::from_utf8(data).ok()?))
 }

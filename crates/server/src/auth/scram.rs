@@ -94,6 +94,17 @@ impl std::fmt::Display for Verifier {
     }
 }
 
+/// What the client may bind its proof to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel<'c> {
+    /// Nothing.
+    Plain,
+    /// The certificate, which it did not choose to.
+    Offered,
+    /// The certificate of this hash, and it must.
+    Bound(&'c [u8]),
+}
+
 /// A conversation that has not heard the client yet.
 pub struct Exchange {
     verifier: Verifier,
@@ -105,7 +116,7 @@ pub struct Challenged {
     nonce: String,
     /// client-first-message-bare, server-first-message, joined by a comma.
     transcript: String,
-    /// What the final message's channel binding must be: the first message's GS2 header.
+    /// What the final message's channel binding must be: the first message's GS2 header, and what it is bound to.
     binding: String,
 }
 
@@ -114,19 +125,33 @@ impl Exchange {
         Exchange { verifier }
     }
 
-    /// Takes client-first-message, gives server-first-message. `None` if it is malformed or wants channel binding.
-    pub fn first(self, message: &str) -> Option<(Challenged, String)> {
+    /// Takes client-first-message, gives server-first-message. `None` if it is malformed or wants another channel binding.
+    pub fn first(self, message: &str, channel: Channel<'_>) -> Option<(Challenged, String)> {
         let mut nonce = [0; NONCE];
         rand::rng().fill_bytes(&mut nonce);
-        self.first_with(message, &BASE64.encode(nonce))
+        self.first_with(message, channel, &BASE64.encode(nonce))
     }
 
-    fn first_with(self, message: &str, server_nonce: &str) -> Option<(Challenged, String)> {
-        // gs2-header = "n" or "y", a comma, an optional authzid, a comma
+    fn first_with(
+        self,
+        message: &str,
+        channel: Channel<'_>,
+        server_nonce: &str,
+    ) -> Option<(Challenged, String)> {
+        // gs2-header = "n", "y" or "p=" and the kind of binding, a comma, an optional authzid, a comma
         let mut parts = message.splitn(3, ',');
         let (flag, authzid, bare) = (parts.next()?, parts.next()?, parts.next()?);
-        if !matches!(flag, "n" | "y") || !authzid.is_empty() {
+        let agreed = match channel {
+            Channel::Plain => matches!(flag, "n" | "y"),
+            Channel::Offered => flag == "n",
+            Channel::Bound(_) => flag == "p=tls-server-end-point",
+        };
+        if !agreed || !authzid.is_empty() {
             return None;
+        }
+        let mut binding = format!("{flag},{authzid},").into_bytes();
+        if let Channel::Bound(hash) = channel {
+            binding.extend_from_slice(hash);
         }
         let client_nonce = bare.split(',').find_map(|a| a.strip_prefix("r="))?;
         let nonce = format!("{client_nonce}{server_nonce}");
@@ -136,7 +161,7 @@ impl Exchange {
         let reply = format!("r={nonce},s={},i={iterations}", BASE64.encode(salt));
         let challenged = Challenged {
             transcript: format!("{bare},{reply}"),
-            binding: BASE64.encode(format!("{flag},{authzid},")),
+            binding: BASE64.encode(binding),
             verifier: self.verifier,
             nonce,
         };
@@ -191,6 +216,7 @@ mod tests {
         let (challenged, first) = Exchange::new(verifier)
             .first_with(
                 "n,,n=user,r=rOprNGfwEbeRWgbNEkqO",
+                Channel::Plain,
                 "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0",
             )
             .expect("well formed");
@@ -222,7 +248,7 @@ mod tests {
         let salt = b"0123456789abcdef".to_vec();
         let kept = Verifier::derive("right", salt.clone(), 4096);
         let (challenged, first) = Exchange::new(kept)
-            .first_with("n,,n=,r=abc", "def")
+            .first_with("n,,n=,r=abc", Channel::Plain, "def")
             .expect("well formed");
         // The client signs with another password's key.
         let mut salted = [0; 32];
@@ -236,5 +262,23 @@ mod tests {
         }
         let message = format!("c=biws,r=abcdef,p={}", BASE64.encode(proof));
         assert_eq!(challenged.last(&message), Some(None));
+    }
+    #[test]
+    fn a_bound_channel_is_the_one_that_was_agreed() {
+        let exchange = || Exchange::new(Verifier::mock("x"));
+        let bound = "p=tls-server-end-point,,n=,r=abc";
+        assert!(exchange().first(bound, Channel::Plain).is_none());
+        assert!(exchange().first(bound, Channel::Offered).is_none());
+        let plain = "n,,n=,r=abc";
+        assert!(exchange().first(plain, Channel::Bound(b"hash")).is_none());
+        assert!(exchange().first("y,,n=,r=abc", Channel::Offered).is_none());
+        let other = "p=tls-unique,,n=,r=abc";
+        assert!(exchange().first(other, Channel::Bound(b"hash")).is_none());
+        let agreed = exchange().first_with(bound, Channel::Bound(b"hash"), "def");
+        let (challenged, _) = agreed.expect("agreed");
+        assert_eq!(
+            challenged.binding,
+            BASE64.encode(b"p=tls-server-end-point,,hash")
+        );
     }
 }

@@ -23,6 +23,7 @@ use throng_types::{Error, Result};
 
 use super::output::Peer;
 use super::stream::{Origin, Stream};
+use super::tls::Tls;
 use super::wire::{self, Frontend, Startup};
 use crate::auth;
 
@@ -36,7 +37,7 @@ const SHORT_SECRET: usize = 4;
 /// What every connection of a loop shares.
 pub struct Host {
     pub engine: Arc<Engine>,
-    pub tls: Option<tokio_rustls::TlsAcceptor>,
+    pub tls: Option<Tls>,
 }
 
 /// Serves one client; returns when it has gone.
@@ -86,7 +87,7 @@ async fn start(host: &Host, mut peer: Peer, origin: &Origin) -> Result<Option<(P
                 Some(tls) if !origin.is_unix() => {
                     peer.output.push(b'S');
                     peer.send().await?;
-                    peer = peer.secure(tls).await?;
+                    peer = peer.secure(&tls.acceptor).await?;
                 }
                 _ => peer.output.push(b'N'),
             },
@@ -234,7 +235,10 @@ async fn session(
         .filter(|d| !d.is_empty())
         .unwrap_or_else(|| user.clone());
 
-    auth::authenticate(&host.engine, peer, &user, origin).await?;
+    let encryption = peer.encryption();
+    let tls = host.tls.as_ref().filter(|_| encryption.is_some());
+    let end_point = tls.and_then(|tls| tls.end_point.as_deref());
+    auth::authenticate(&host.engine, peer, &user, origin, end_point).await?;
     if !host.engine.database_exists(&database) {
         return Err(Error::new(
             state::INVALID_CATALOG_NAME,
@@ -247,6 +251,7 @@ async fn session(
         application_name: request.application_name,
         options: request.options,
         client: origin.to_string(),
+        encryption,
     };
     let session = Session::new(host.engine.clone(), login)?;
 

@@ -21,6 +21,7 @@ use throng_exec::{Engine, Placement};
 
 use super::connection::{self, Host};
 use super::stream::Stream;
+use super::tls::Tls;
 
 /// Connections the kernel may hold for us before we accept them: a crowd arrives at once.
 const BACKLOG: i32 = 4096;
@@ -49,7 +50,7 @@ impl Loops {
     pub fn start(
         engine: &Arc<Engine>,
         placement: &Placement,
-        tls: Option<tokio_rustls::TlsAcceptor>,
+        tls: Option<Tls>,
     ) -> io::Result<Loops> {
         let (stop, _) = watch::channel(false);
         let loops = placement
@@ -98,7 +99,7 @@ fn start_loop(
     core: usize,
     placement: &Placement,
     engine: Arc<Engine>,
-    tls: Option<tokio_rustls::TlsAcceptor>,
+    tls: Option<Tls>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<Loop> {
     let (arrivals, receiver) = mpsc::unbounded_channel();

@@ -3,4 +3,5 @@ pub mod connection;
 pub mod listener;
 pub mod output;
 pub mod stream;
+pub mod tls;
 pub mod wire;

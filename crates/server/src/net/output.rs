@@ -3,6 +3,7 @@
 
 use std::io;
 
+use throng_exec::Encryption;
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
 use throng_exec::notify::Notification;
 use throng_observe::{Object, WaitEvent, waited};
@@ -52,6 +53,11 @@ impl Peer {
             ));
         }
         Ok(Peer::new(self.stream.secure(tls).await?))
+    }
+
+    /// How what goes over the socket is encrypted.
+    pub fn encryption(&self) -> Option<Encryption> {
+        self.stream.encryption()
     }
 
     /// Ends the connection; what was not sent is not sent.

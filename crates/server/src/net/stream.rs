@@ -10,6 +10,29 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use throng_exec::Encryption;
+
+/// A cipher suite as OpenSSL calls it, and its key's length in bits. The registry's name, as rustls has it, is
+/// `TLS13_AES_256_GCM_SHA384` or `TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384`.
+fn cipher_name(registered: &str) -> (String, i32) {
+    let bits = if registered.contains("AES_128") {
+        128
+    } else {
+        256
+    };
+    let name = match registered.strip_prefix("TLS13_") {
+        Some(rest) => format!("TLS_{rest}"),
+        None => {
+            let plain = registered.trim_start_matches("TLS_").replace("_WITH", "");
+            let plain = plain
+                .replace("AES_", "AES")
+                .replace("POLY1305_SHA256", "POLY1305");
+            plain.replace('_', "-")
+        }
+    };
+    (name, bits)
+}
+
 pub enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -67,6 +90,26 @@ impl Stream {
                 owner: c.uid() == rustix::process::geteuid().as_raw(),
             }),
         }
+    }
+
+    /// As `pg_stat_ssl` tells it.
+    pub fn encryption(&self) -> Option<Encryption> {
+        let Stream::Tls(stream) = self else {
+            return None;
+        };
+        let connection = stream.get_ref().1;
+        let suite = connection.negotiated_cipher_suite()?.suite();
+        let version = match connection.protocol_version()? {
+            rustls::ProtocolVersion::TLSv1_2 => "TLSv1.2",
+            rustls::ProtocolVersion::TLSv1_3 => "TLSv1.3",
+            _ => "unknown",
+        };
+        let (cipher, bits) = cipher_name(suite.as_str().unwrap_or_default());
+        Some(Encryption {
+            version,
+            cipher,
+            bits,
+        })
     }
 
     pub async fn secure(self, tls: &TlsAcceptor) -> io::Result<Stream> {

@@ -163,7 +163,12 @@ impl Binder<'_> {
             AlterAction::SetNotNull(name) => {
                 let attnum = column(self, draft, name)?;
                 let value = self.virtual_value(&draft.table, attnum)?;
-                out.push(AlterTable::SetNotNull { attnum, value });
+                out.push(AlterTable::SetNotNull {
+                    attnum,
+                    value,
+                    name: None,
+                    no_inherit: false,
+                });
             }
             AlterAction::SetStorage { column: name, word } => {
                 let attnum = column(self, draft, name)?;
@@ -311,7 +316,21 @@ impl Binder<'_> {
                 if let T::NotNull(name) = &constraint.kind {
                     let attnum = column(self, draft, name)?;
                     let value = self.virtual_value(&draft.table, attnum)?;
-                    out.push(AlterTable::SetNotNull { attnum, value });
+                    let no_inherit = constraint.no_inherit;
+                    if constraint.not_valid {
+                        return Err(Error::unsupported("NOT VALID of a NOT NULL constraint"));
+                    }
+                    if no_inherit && draft.table.is_partitioned() {
+                        let message =
+                            "not-null constraints on partitioned tables cannot be NO INHERIT";
+                        return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                    }
+                    out.push(AlterTable::SetNotNull {
+                        attnum,
+                        value,
+                        name: constraint.name.clone(),
+                        no_inherit,
+                    });
                     return Ok(());
                 }
                 let new = self.table_constraint(constraint, draft);
@@ -324,13 +343,16 @@ impl Binder<'_> {
                 if_exists,
                 cascade,
             } => match self.table_constraint_named(&draft.table, name) {
+                Err(_) if draft.table.not_null_named(name).is_some() => {
+                    out.extend(self.drop_not_null_named(&draft.table, name)?);
+                }
                 Ok(constraint) => out.push(AlterTable::DropConstraint {
                     constraint,
                     cascade: *cascade,
                 }),
                 Err(e) if *if_exists => {
                     let message = format!("{}, skipping", e.message());
-                    self.notice(Error::new(e.code(), message));
+                    self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
                 }
                 Err(e) => return Err(e),
             },
@@ -468,6 +490,77 @@ impl Binder<'_> {
         let ast = crate::parse::parse_expr(expr)?;
         let bound = self.expr_over_table(&ast, table, None)?;
         Ok(Some(slots_of_row(bound)))
+    }
+
+    /// RENAME CONSTRAINT of a NOT NULL.
+    pub(super) fn rename_not_null(
+        &mut self,
+        table: &TableDef,
+        name: &str,
+        to: &str,
+        only: bool,
+    ) -> Result<Ddl> {
+        let Some(attnum) = table.not_null_named(name) else {
+            return Err(Error::internal("a constraint that was found is gone"));
+        };
+        let column = table.column(attnum);
+        for child in self.catalog().children_of(table.oid) {
+            let Some(child) = self.catalog().table(*child).filter(|_| !only) else {
+                continue;
+            };
+            if child.not_null_named(name).is_none() {
+                let message = format!(
+                    "constraint \"{name}\" for table \"{}\" does not exist",
+                    child.name
+                );
+                return Err(Error::new(state::UNDEFINED_OBJECT, message));
+            }
+        }
+        if self.inherits_not_null(table, column) {
+            let message = format!("cannot rename inherited constraint \"{name}\"");
+            return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
+        }
+        Ok(Ddl::AlterTable {
+            table: table.oid,
+            only,
+            actions: vec![AlterTable::RenameNotNull {
+                attnum,
+                name: to.to_owned(),
+            }],
+        })
+    }
+
+    /// Whether a column is NOT NULL because a parent's is.
+    fn inherits_not_null(&self, table: &TableDef, column: &ColumnDef) -> bool {
+        let parents = table.parents.iter();
+        let mut parents = parents.filter_map(|parent| self.catalog().table(*parent));
+        parents.any(|p| {
+            let of_parent = p.attnum(&column.name).map(|n| p.column(n));
+            of_parent.is_some_and(ColumnDef::hands_on_not_null)
+        })
+    }
+
+    /// DROP CONSTRAINT of a NOT NULL.
+    fn drop_not_null_named(&self, table: &TableDef, name: &str) -> Result<Option<AlterTable>> {
+        let Some(attnum) = table.not_null_named(name) else {
+            return Ok(None);
+        };
+        let column = table.column(attnum);
+        if column.identity.is_some() {
+            let message = format!(
+                "column \"{}\" of relation \"{}\" is an identity column",
+                column.name, table.name
+            );
+            return Err(Error::new(state::SYNTAX_ERROR, message));
+        }
+        if self.inherits_not_null(table, column) {
+            let message = format!(
+                "cannot drop inherited constraint \"{name}\" of relation \"{}\"",
+                table.name
+            );
+            return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
+        }
+        Ok(Some(AlterTable::DropNotNull(attnum)))
     }
 
     pub(super) fn table_constraint_named(&self, table: &TableDef, name: &str) -> Result<Oid> {

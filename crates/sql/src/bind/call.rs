@@ -9,6 +9,7 @@ use super::scope::Scope;
 use super::select::{has_aggregate, has_window};
 use super::{Binder, at};
 use crate::expr::{Expr, RoutineCall};
+use crate::func::current::CURRENT;
 use crate::func::{Callee, CastContext, resolve_function, written};
 use crate::parse::ast::{self, Node, Pos};
 
@@ -187,7 +188,14 @@ impl Binder<'_> {
             "localtimestamp" => SqlType::TIMESTAMP,
             _ => return Ok(None),
         };
-        let now = self.apply("now", vec![], pos)?;
+        let now = match self.defining {
+            true => Expr::Call {
+                func: &CURRENT,
+                args: vec![],
+                ty: SqlType::TIMESTAMPTZ,
+            },
+            false => self.apply("now", vec![], pos)?,
+        };
         let mut to = ty;
         if let Some(ast::Expr {
             node: Node::Integer(digits),

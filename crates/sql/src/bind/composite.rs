@@ -298,6 +298,11 @@ impl Binder<'_> {
                     records.find(|(rel, column, _)| (*rel, *column) == (var.rel, var.column))?;
                 Some((number, known.2.clone()))
             }
+            call if call.type_oid() == oid::RECORD => {
+                let columns = row_columns(call).into_iter();
+                let shape: Shape = columns.map(|c| (c.name, c.ty)).collect();
+                Some((number, shape)).filter(|(_, shape)| !shape.is_empty())
+            }
             _ => None,
         });
         shapes.collect()

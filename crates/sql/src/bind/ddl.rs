@@ -117,6 +117,9 @@ impl Binder<'_> {
                 to,
             } => match self.owned_table(table, *if_exists)? {
                 None => Ddl::Nothing { tag: "ALTER TABLE" },
+                Some(def) if def.not_null_named(constraint).is_some() => {
+                    self.rename_not_null(&def, constraint, to, *only)?
+                }
                 Some(def) => {
                     let message = format!(
                         "constraint \"{constraint}\" for table \"{}\" does not exist",
@@ -172,6 +175,7 @@ impl Binder<'_> {
                     if !if_exists {
                         return Err(Error::new(state::UNDEFINED_TABLE, message));
                     }
+                    let message = format!("relation \"{}\" does not exist", name.last());
                     self.notice(Error::new(
                         state::SUCCESSFUL_COMPLETION,
                         message + ", skipping",
@@ -410,7 +414,7 @@ impl Binder<'_> {
         let found = match self.find_relation(name)? {
             Some(found) => found,
             None if if_exists => {
-                let message = format!("relation \"{name}\" does not exist, skipping");
+                let message = format!("relation \"{}\" does not exist, skipping", name.last());
                 self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
                 return Ok(None);
             }
@@ -455,7 +459,16 @@ impl Binder<'_> {
         name: &ast::Name,
         if_exists: bool,
     ) -> Result<Option<Target>> {
-        let found = self.find_object(kind, name);
+        // What is not in a schema that is there is named alone.
+        let alone = |mut e: Error| {
+            let qualified = name.parts.len() == 2 && e.code() != state::INVALID_SCHEMA_NAME;
+            if qualified && names_relation(kind) && is_missing(&e) {
+                let message = e.message().replacen(&name.to_string(), name.last(), 1);
+                e.fields_mut().message = message;
+            }
+            e
+        };
+        let found = self.find_object(kind, name).map_err(alone);
         match found {
             Ok(target) => Ok(Some(target)),
             Err(e) if if_exists && is_missing(&e) => {
@@ -550,21 +563,19 @@ impl Binder<'_> {
                 _ => kind,
             };
         }
-        let is_view = matches!(kind, ObjectKind::View | ObjectKind::MaterializedView);
-        let relation = is_view
-            || matches!(
-                kind,
-                ObjectKind::Table | ObjectKind::Index | ObjectKind::Sequence
-            );
-        let missing_view =
-            if_exists && is_view && self.find_relation(name).is_ok_and(|found| found.is_none());
-        if missing_view {
-            let message = format!("relation \"{name}\" does not exist, skipping");
+        let relation = names_relation(kind);
+        let missing =
+            if_exists && relation && self.find_relation(name).is_ok_and(|found| found.is_none());
+        if missing {
+            let message = format!("relation \"{}\" does not exist, skipping", name.last());
             self.notice(Error::new(state::SUCCESSFUL_COMPLETION, message));
             return Ok(Ddl::Nothing {
                 tag: match kind {
                     ObjectKind::MaterializedView => "ALTER MATERIALIZED VIEW",
-                    _ => "ALTER VIEW",
+                    ObjectKind::View => "ALTER VIEW",
+                    ObjectKind::Index => "ALTER INDEX",
+                    ObjectKind::Sequence => "ALTER SEQUENCE",
+                    _ => "ALTER TABLE",
                 },
             });
         }
@@ -582,11 +593,8 @@ impl Binder<'_> {
             Ok(None) => {
                 return Ok(Ddl::Nothing {
                     tag: match kind {
-                        ObjectKind::Index => "ALTER INDEX",
                         ObjectKind::Type => "ALTER TYPE",
                         ObjectKind::Domain => "ALTER DOMAIN",
-                        ObjectKind::Sequence => "ALTER SEQUENCE",
-                        ObjectKind::View => "ALTER VIEW",
                         _ => "ALTER TABLE",
                     },
                 });
@@ -966,6 +974,11 @@ impl Binder<'_> {
 }
 
 /// Whether an error says that a thing is not there.
+fn names_relation(kind: ObjectKind) -> bool {
+    use ObjectKind::{Index, MaterializedView, Sequence, Table, View};
+    matches!(kind, Table | Index | Sequence | View | MaterializedView)
+}
+
 fn is_missing(e: &Error) -> bool {
     [
         state::UNDEFINED_TABLE,

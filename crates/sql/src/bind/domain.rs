@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use throng_types::error::state;
 use throng_types::sqltype::{array_of, made, type_info};
-use throng_types::{Error, Oid, Result, SqlType};
+use throng_types::{Datum, Error, Oid, Result, SqlType};
 
-use super::generated::{kept_text, pretty};
+use super::generated::kept_text;
 use super::scope::{NamedColumn, Names, Scope};
 use super::table::no_position;
 use super::view::{STORED_PATH, stored_context};
 use super::{Binder, Clause, slots_of_row};
 use crate::catalog::{Catalog, ColumnDef, Domain, DomainCheck, DomainNotNull, TableDef, TypeDef};
 use crate::command::{AlterDomain, Ddl, DomainTest, Target, TargetKind};
+use crate::deparse::{self, Style};
 use crate::expr::{DomainRule, DomainRules, Expr, RelId, Var};
 use crate::func::{CastContext, EvalContext};
 use crate::parse;
@@ -69,20 +70,47 @@ pub fn shown_check(text: &str) -> String {
     out + &text[copied..]
 }
 
-/// A domain's check as a session with this search path would write it, without needless parentheses.
+/// VALUE is of the domain below, and goes as that one's base type.
+fn as_base(value: &mut Expr, base: SqlType) {
+    match value {
+        Expr::Var(_) => {
+            let arg = std::mem::replace(value, Expr::Const(Datum::Null, base));
+            *value = Expr::Cast {
+                arg: Box::new(arg),
+                cast: None,
+                to: SqlType::plain(base.oid),
+                context: CastContext::Implicit,
+            };
+        }
+        other => other.for_each_child_mut(&mut |child| as_base(child, base)),
+    }
+}
+
+/// A domain's check as a session with this search path would write it; `pretty`: without needless parentheses.
 pub fn check_shown(
     check: &DomainCheck,
-    base: SqlType,
+    domain: &Domain,
     catalog: &Catalog,
     search_path: &[Oid],
+    pretty: bool,
     eval: EvalContext<'_>,
 ) -> Result<String> {
     let ctx = stored_context(catalog, eval);
     let mut binder = Binder::defining(&ctx);
     let rel = binder.new_rel();
     let ast = parse::parse_expr(&check.expr)?;
-    let bound = binder.domain_condition(&ast, base, rel)?;
-    let text = pretty(&bound, &value_table(base), rel, catalog, search_path, eval);
+    let base = domain.base;
+    let mut bound = binder.domain_condition(&ast, base, rel)?;
+    if domain.over.is_some() {
+        as_base(&mut bound, base);
+    }
+    let style = Style {
+        catalog,
+        search_path,
+        pretty,
+        eval,
+    };
+    let text = deparse::row_expr(&bound, &value_table(base), rel, &style);
     Ok(shown_check(&text))
 }
 

@@ -74,12 +74,13 @@ pub(crate) fn other_kind(
     ))
 }
 
-/// A generation expression as a session with this search path would write it, without needless parentheses.
+/// A generation expression as a session with this search path would write it; `pretty`: without needless parentheses.
 pub fn generation_shown(
     table: &Arc<TableDef>,
     column: &ColumnDef,
     catalog: &Catalog,
     search_path: &[Oid],
+    pretty: bool,
     eval: EvalContext<'_>,
 ) -> Result<String> {
     let Some(generated) = &column.generated else {
@@ -91,7 +92,13 @@ pub fn generation_shown(
     let ast = parse::parse_expr(&generated.expr)?;
     let names = row_names(table, &table.name, rel);
     let bound = binder.in_clause(CLAUSE, |b| b.expr(&ast, &Scope::within(&names, None)))?;
-    Ok(pretty(&bound, table, rel, catalog, search_path, eval))
+    let style = Style {
+        catalog,
+        search_path,
+        pretty,
+        eval,
+    };
+    Ok(deparse::row_expr(&bound, table, rel, &style))
 }
 
 /// An expression over a table's row for people to read.

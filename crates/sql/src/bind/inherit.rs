@@ -147,6 +147,10 @@ impl Binder<'_> {
             for (_, column) in parent.live_columns() {
                 let mut def = column.clone();
                 def.missing = None;
+                match column.hands_on_not_null() {
+                    true => def.not_null_name = Some(parent.not_null_name(column)),
+                    false => def.drop_not_null(),
+                }
                 def.inherited = 1;
                 def.local = false;
                 if !partition && def.identity.is_some() {
@@ -204,7 +208,10 @@ impl Binder<'_> {
                 let none = (None, None);
                 let (old, new) = (has_default(&known.def), has_default(&def));
                 known.def.inherited += 1;
-                known.def.not_null |= def.not_null;
+                if !known.def.not_null {
+                    known.def.not_null = def.not_null;
+                    known.def.not_null_name = def.not_null_name.clone();
+                }
                 if old == none {
                     (known.def.default, known.def.sequence) = new;
                 } else if new != none && old != new && !own_defaults.contains(&def.name) {
@@ -407,7 +414,11 @@ pub(super) fn refine(inherited: &mut NewColumn, own: NewColumn) -> Result<()> {
         def.generated = own.def.generated;
         inherited.generated = own.generated;
     }
-    def.not_null |= own.def.not_null;
+    if own.def.not_null {
+        def.not_null = true;
+        def.not_null_name = own.def.not_null_name;
+        def.not_null_alone = own.def.not_null_alone;
+    }
     if by_default || own.default.is_some() {
         def.default = own.def.default;
         def.sequence = own.def.sequence;

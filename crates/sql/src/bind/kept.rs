@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use throng_types::{Error, Oid, Result, SqlType, oid};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::dml::row_names;
 use super::generated::kept_text;
@@ -48,13 +48,25 @@ pub fn kept_shown(
     Ok(deparse::row_expr(&shown, table, rel, &style))
 }
 
+/// Types whose values a column makes to fit its length, which a constant does not say.
+fn made_to_fit(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oid::VARCHAR | oid::BPCHAR | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ
+    )
+}
+
 /// A default without the casts that its column makes, and a string without the column's length.
 fn without_assignment(mut value: Expr) -> Expr {
     loop {
         value = match value {
             Expr::Cast { arg, context, .. } if context != CastContext::Explicit => *arg,
-            Expr::Const(text, ty) if ty.oid == oid::VARCHAR => {
-                return Expr::Const(text, SqlType::plain(oid::VARCHAR));
+            Expr::Const(value, ty) if made_to_fit(ty.oid) => {
+                let value = match (ty.oid, value) {
+                    (oid::BPCHAR, Datum::Text(text)) => Datum::text(text.trim_end_matches(' ')),
+                    (_, value) => value,
+                };
+                return Expr::Const(value, SqlType::plain(ty.oid));
             }
             other => return other,
         };

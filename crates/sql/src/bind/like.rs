@@ -44,7 +44,10 @@ impl Binder<'_> {
                 any_right(self.catalog(), self.user, &relation, right::SELECT)?;
                 let new: Vec<NewColumn> = table
                     .live_columns()
-                    .map(|(_, column)| self.like_column(like, column))
+                    .map(|(_, column)| {
+                        let name = column.not_null.then(|| table.not_null_name(column));
+                        self.like_column(like, column, name)
+                    })
                     .collect();
                 (new, Some(table))
             }
@@ -80,9 +83,16 @@ impl Binder<'_> {
         Ok(Copy { like, source })
     }
 
-    fn like_column(&self, like: &ast::Like, column: &ColumnDef) -> NewColumn {
+    fn like_column(
+        &self,
+        like: &ast::Like,
+        column: &ColumnDef,
+        not_null_name: Option<String>,
+    ) -> NewColumn {
         let mut def = ColumnDef::new(&column.name, column.ty);
         def.not_null = column.not_null;
+        def.not_null_name = not_null_name;
+        def.not_null_alone = column.not_null_alone;
         def.collation = column.collation.clone();
         def.domain = column.domain;
         def.generated = column.generated.clone().filter(|_| like.generated);

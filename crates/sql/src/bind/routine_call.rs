@@ -34,9 +34,8 @@ impl Binder<'_> {
                 .collect(),
             None => {
                 let path = self.search_path.iter().copied().enumerate();
-                path.filter(|(_, schema)| *schema != builtin::PG_CATALOG)
-                    // Functions are never sought in the temporary schema unless it is named.
-                    .filter(|(_, schema)| Some(*schema) != self.ctx.temporary_schema)
+                // Functions are never sought in the temporary schema unless it is named.
+                path.filter(|(_, schema)| Some(*schema) != self.ctx.temporary_schema)
                     .flat_map(in_schema)
                     .collect()
             }
@@ -67,6 +66,9 @@ impl Binder<'_> {
                 .map(|a| Ok((b.expr(a, scope)?, a.pos)))
                 .collect::<Result<Vec<_>>>()
         })?;
+        // Of JDBC's calls: a parameter of type void stands for what comes back and is no argument.
+        let is_void = |e: &Expr| matches!(e, Expr::Param(..)) && e.type_oid() == oid::VOID;
+        let args: Vec<_> = args.into_iter().filter(|(e, _)| !is_void(e)).collect();
         let types: Vec<_> = args.iter().map(|(e, _)| e.type_oid()).collect();
         if let Some(schema) = call.name.schema() {
             self.schema(schema).map_err(|e| at(e, pos))?;
@@ -390,6 +392,14 @@ pub(crate) fn row_columns(row: &Expr) -> Vec<RelColumn> {
             .map(|(field, n)| RelColumn {
                 name: format!("f{n}"),
                 ty: field.ty(),
+            })
+            .collect(),
+        Expr::Call { func, .. } | Expr::SetCall { func, .. } if func.ret == oid::RECORD => func
+            .columns
+            .iter()
+            .map(|(name, ty)| RelColumn {
+                name: (*name).to_owned(),
+                ty: SqlType::plain(*ty),
             })
             .collect(),
         _ => vec![],

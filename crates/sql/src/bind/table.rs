@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use throng_types::error::state;
 use throng_types::sqltype::type_name;
-use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
+use throng_types::{Datum, Error, Oid, Result, SqlState, SqlType, oid};
 
 use super::dml::row_names;
 use super::domain::Declared;
@@ -152,7 +152,14 @@ impl Binder<'_> {
         for constraint in &ast.constraints {
             if let T::NotNull(name) = &constraint.kind {
                 let attnum = self.draft_column(&draft.table, name, constraint.pos)?;
-                columns[attnum as usize - 1].def.not_null = true;
+                let def = &mut columns[attnum as usize - 1].def;
+                let (said, alone) = (constraint.name.as_deref(), constraint.no_inherit);
+                // A child may call its own otherwise than its parent does.
+                if def.inherited > 0 && def.not_null && !alone {
+                    def.not_null_name = constraint.name.clone().or(def.not_null_name.take());
+                    continue;
+                }
+                say_not_null(def, said, alone, state::SYNTAX_ERROR)?;
                 continue;
             }
             let new = self.table_constraint(constraint, &mut draft)?;
@@ -393,7 +400,15 @@ impl Binder<'_> {
                     }
                     said_null |= !not;
                     said_not_null |= not;
-                    new.def.not_null |= not;
+                    if not {
+                        let said = constraint.name.as_deref();
+                        say_not_null(
+                            &mut new.def,
+                            said,
+                            constraint.no_inherit,
+                            state::INTERNAL_ERROR,
+                        )?;
+                    }
                     continue;
                 }
                 C::Default(_) if new.generated.is_some() => {
@@ -905,4 +920,30 @@ fn sequence_of(expr: &Expr) -> Option<Oid> {
         },
         _ => None,
     }
+}
+
+/// A column is said to be NOT NULL, maybe not for the first time; `conflict`: the error's code where two names are said.
+pub(super) fn say_not_null(
+    column: &mut ColumnDef,
+    name: Option<&str>,
+    no_inherit: bool,
+    conflict: SqlState,
+) -> Result<()> {
+    if let (Some(said), Some(name)) = (&column.not_null_name, name)
+        && said != name
+    {
+        let message = format!("conflicting not-null constraint names \"{said}\" and \"{name}\"");
+        return Err(Error::new(conflict, message));
+    }
+    if column.not_null && column.not_null_alone != no_inherit {
+        let message = format!(
+            "conflicting NO INHERIT declaration for not-null constraint on column \"{}\"",
+            column.name
+        );
+        return Err(Error::new(state::SYNTAX_ERROR, message));
+    }
+    column.not_null = true;
+    column.not_null_alone = no_inherit;
+    column.not_null_name = column.not_null_name.take().or(name.map(str::to_owned));
+    Ok(())
 }

@@ -23,6 +23,7 @@ pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_poly
 pub use stats::{ColumnStats, FamilyStats, StatsDef};
 pub use storage::Storage;
 
+use super::ddl::names::object_name;
 use super::partition::{PartitionBound, PartitionKey};
 
 /// Ids in JSON are plain numbers.
@@ -195,6 +196,12 @@ pub struct ColumnDef {
     #[serde(with = "id")]
     pub ty: SqlType,
     pub not_null: bool,
+    /// What its NOT NULL is called, where that is not what one made now would be; see [`TableDef::not_null_name`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_null_name: Option<String>,
+    /// NOT NULL … NO INHERIT.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_null_alone: bool,
     /// SQL text of the default, fully qualified, or none.
     pub default: Option<String>,
     pub identity: Option<Identity>,
@@ -737,6 +744,28 @@ objects! {
 }
 
 impl TableDef {
+    /// The name of a column's NOT NULL constraint.
+    pub fn not_null_name(&self, column: &ColumnDef) -> String {
+        match &column.not_null_name {
+            Some(name) => name.clone(),
+            None => object_name(&self.name, &column.name, "not_null"),
+        }
+    }
+    /// The column whose NOT NULL is called so.
+    pub fn not_null_named(&self, name: &str) -> Option<u16> {
+        let mut columns = self.live_columns();
+        let found = columns.find(|(_, c)| c.not_null && self.not_null_name(c) == name);
+        found.map(|(attnum, _)| attnum)
+    }
+    /// The table or a column is about to be called something else, its NOT NULL constraints are not.
+    pub fn keep_not_null_names(&mut self) {
+        let table = self.name.clone();
+        for column in self.columns.iter_mut().filter(|c| c.not_null && !c.dropped) {
+            let made = object_name(&table, &column.name, "not_null");
+            let kept = column.not_null_name.take().unwrap_or(made);
+            column.not_null_name = Some(kept);
+        }
+    }
     /// Whether it is a partition whose heap is elsewhere: in its own partitions.
     pub fn is_partitioned(&self) -> bool {
         self.partitioned.is_some()
@@ -849,6 +878,8 @@ impl ColumnDef {
             name: name.into(),
             ty,
             not_null: false,
+            not_null_name: None,
+            not_null_alone: false,
             default: None,
             identity: None,
             sequence: None,
@@ -863,6 +894,16 @@ impl ColumnDef {
             statistics_target: None,
             options: Vec::new(),
         }
+    }
+    /// Its NOT NULL goes, with all that was said of it.
+    pub fn drop_not_null(&mut self) {
+        self.not_null = false;
+        self.not_null_name = None;
+        self.not_null_alone = false;
+    }
+    /// A child's column is NOT NULL because this one is.
+    pub fn hands_on_not_null(&self) -> bool {
+        self.not_null && !self.not_null_alone
     }
     /// A number that the column's options give.
     pub fn option(&self, name: &str) -> Option<f64> {

@@ -184,8 +184,17 @@ impl Catalog {
         self.objects.values()
     }
 
+    /// `throng` is short for the system's schema of that, where no user's is called so.
     pub fn schema_by_name(&self, name: &str) -> Option<&Arc<SchemaDef>> {
-        self.schema(*self.schemas.get(name)?)
+        match self.schemas.get(name) {
+            Some(oid) => self.schema(*oid),
+            None if name == THRONG_SHORT => self.schema(builtin::THRONG),
+            None => None,
+        }
+    }
+    /// Whether a schema to be made may have the name.
+    pub fn is_schema_name_free(&self, name: &str) -> bool {
+        !self.schemas.contains_key(name)
     }
     pub fn role_by_name(&self, name: &str) -> Option<&Arc<RoleDef>> {
         self.role(*self.roles.get(name)?)
@@ -222,7 +231,7 @@ impl Catalog {
                 TEMPORARY => temporary,
                 // Another session's are not for us to see.
                 name if name.starts_with(TEMPORARY_PREFIX) => None,
-                name => self.schemas.get(name).copied(),
+                name => self.schema_by_name(name).map(|schema| schema.oid),
             };
             let usable = |oid: &Oid| temporary == Some(*oid) || self.may_look_into(role, *oid);
             if let Some(oid) = found.filter(|oid| !path.contains(oid)).filter(usable) {

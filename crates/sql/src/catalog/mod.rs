@@ -124,6 +124,10 @@ type ColumnPrivileges = BTreeMap<u16, Arc<PrivilegesDef>>;
 
 /// The oids of what predefined roles are in. PostgreSQL gives these out at initdb, from 10000 on.
 const FIRST_PREDEFINED_MEMBERSHIP: u32 = 10_233;
+/// The system's schema of what PostgreSQL has not; by a name like this one tools know that it is no user's.
+const THRONG_SCHEMA: &str = "pg_throng";
+/// How it is mostly called.
+const THRONG_SHORT: &str = "throng";
 
 type Map<K, V> = Arc<HashMap<K, V, FixedState>>;
 
@@ -217,6 +221,9 @@ impl Catalog {
         };
         catalog.add_system_schemas();
         catalog.add_predefined_roles();
+        for routine in system::sql_routine::definitions() {
+            catalog.insert(routine.into());
+        }
         let mut later = Vec::new();
         for object in objects {
             match object.kind() {
@@ -239,7 +246,7 @@ impl Catalog {
             (builtin::PG_CATALOG, "pg_catalog"),
             (builtin::INFORMATION_SCHEMA, "information_schema"),
             (builtin::PG_TOAST, "pg_toast"),
-            (builtin::THRONG, "throng"),
+            (builtin::THRONG, THRONG_SCHEMA),
         ] {
             let schema = SchemaDef {
                 oid,

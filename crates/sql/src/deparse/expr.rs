@@ -9,6 +9,7 @@ use crate::bind::written_order;
 use crate::catalog::RoutineDef;
 use crate::expr::{AggCall, Expr, Place, RoutineCall, Subquery, SubqueryKind};
 use crate::func::collate::COLLATE;
+use crate::func::current::{self, CURRENT};
 use crate::func::json::populate;
 use crate::func::{CastContext, Function, sqljson, written};
 use crate::io::output_text;
@@ -35,8 +36,22 @@ enum Shape {
     Collate,
 }
 
+/// The keyword that a value is, and the precision behind it: `CURRENT_TIMESTAMP(3)`.
+fn current_value(expr: &Expr) -> Option<(&'static str, i32)> {
+    let is_current = |e: &Expr| matches!(e, Expr::Call { func, .. } if **func == CURRENT);
+    let ty = match expr {
+        Expr::Cast {
+            arg, to, context, ..
+        } if *context == CastContext::Explicit && is_current(arg) => *to,
+        expr if is_current(expr) => SqlType::TIMESTAMPTZ,
+        _ => return None,
+    };
+    Some((current::keyword(ty.oid)?, ty.typmod))
+}
+
 fn shape(expr: &Expr) -> Shape {
     match expr {
+        _ if current_value(expr).is_some() => Shape::Simple,
         Expr::Op { .. } => Shape::Operator,
         Expr::IsNull(_)
         | Expr::IsNotNull(_)
@@ -188,6 +203,13 @@ impl Writer<'_> {
     }
 
     pub(super) fn expr(&mut self, expr: &Expr) {
+        if let Some((keyword, precision)) = current_value(expr) {
+            self.push(keyword);
+            if precision >= 0 {
+                self.push(&format!("({precision})"));
+            }
+            return;
+        }
         match expr {
             Expr::Var(var) => self.var(var),
             Expr::Const(value, ty) => {

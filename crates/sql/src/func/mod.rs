@@ -20,6 +20,7 @@ pub mod compare;
 mod compare_table;
 pub mod context;
 pub mod conversion;
+pub mod current;
 pub mod cursor;
 mod datetime;
 mod datetime_make;

@@ -3,10 +3,11 @@
 use super::datetime::{interval, moment, timestamp_plus, timestamptz_plus};
 use super::number::{int, numeric};
 use super::{EvalContext, EvalResult, EvalStop, Function, SetIterator};
+use crate::catalog::system::extension;
 use crate::io::Zone;
 use std::sync::Arc;
 use throng_types::error::state;
-use throng_types::{Array, Datum, Error, Interval, Numeric, Result, oid::*};
+use throng_types::{Array, Datum, Error, Interval, Numeric, Record, Result, oid::*};
 
 #[cold]
 fn bad_bound(message: &str) -> EvalStop {
@@ -183,9 +184,19 @@ fn listening_channels(ctx: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator,
     Ok(Box::new(array(&channels).items.clone().into_iter().map(Ok)))
 }
 
-/// Nothing can be added to this server.
+/// What is there already; nothing can be added to this server.
 fn available_extensions(_: &EvalContext<'_>, _: &[Datum]) -> Result<SetIterator, EvalStop> {
-    Ok(Box::new(std::iter::empty()))
+    let record = Record {
+        types: [NAME, TEXT, TEXT].into(),
+        names: None,
+        values: vec![
+            extension::NAME.into(),
+            extension::VERSION.into(),
+            extension::DESCRIPTION.into(),
+        ],
+    };
+    let row = Datum::Record(Arc::new(record));
+    Ok(Box::new(std::iter::once(Ok(row))))
 }
 
 pub static FUNCTIONS: &[Function] = &[

@@ -39,7 +39,10 @@ fn boxed(node: Node, pos: Pos) -> Box<Expr> {
 
 impl Parser<'_> {
     pub(super) fn expr(&mut self) -> Result<Expr> {
-        self.expr_at(level::OR)
+        let outside = std::mem::replace(&mut self.restricted, false);
+        let expr = self.expr_at(level::OR);
+        self.restricted = outside;
+        expr
     }
 
     pub(super) fn expr_at(&mut self, min: u8) -> Result<Expr> {
@@ -150,7 +153,7 @@ impl Parser<'_> {
                 },
                 "operator" if self.is_punct_at(1, '(') => level::OTHER,
                 "at" if self.is_at(1, "time") || self.is_at(1, "local") => level::AT,
-                "collate" => level::COLLATE,
+                "collate" if !self.restricted => level::COLLATE,
                 "overlaps" => level::OTHER,
                 _ => 0,
             },
@@ -956,8 +959,11 @@ fn special_value(word: &str, pos: Pos) -> Node {
 }
 
 impl Parser<'_> {
-    /// gram.y's `b_expr`: no AND, OR, NOT, IN, LIKE, BETWEEN, IS NULL.
+    /// gram.y's `b_expr`: no AND, OR, NOT, IN, LIKE, BETWEEN, IS NULL, COLLATE.
     pub(super) fn restricted_expr(&mut self) -> Result<Expr> {
-        self.expr_at(level::OTHER)
+        let outside = std::mem::replace(&mut self.restricted, true);
+        let expr = self.expr_at(level::OTHER);
+        self.restricted = outside;
+        expr
     }
 }

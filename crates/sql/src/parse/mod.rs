@@ -196,6 +196,8 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: u32,
+    /// In a `b_expr`, outside of what is enclosed in it: COLLATE is not the expression's.
+    restricted: bool,
     /// The INTO of the SELECT that was read, and where it was.
     into: Option<(ast::CreateTable, Pos)>,
 }
@@ -207,6 +209,7 @@ impl<'a> Parser<'a> {
             tokens: lexer::tokenize(sql)?,
             at: 0,
             depth: 0,
+            restricted: false,
             into: None,
         })
     }

@@ -44,6 +44,17 @@ impl Rows {
     }
 }
 
+#[cold]
+fn other_name(table: &TableDef, attnum: u16, name: &str, known: &str) -> Error {
+    let message = format!(
+        "cannot create not-null constraint \"{name}\" on column \"{}\" of table \"{}\"",
+        table.column(attnum).name,
+        table.name
+    );
+    let detail = format!("A not-null constraint named \"{known}\" already exists for this column.");
+    Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).detail(detail)
+}
+
 impl Run<'_> {
     pub(super) fn alter_table(&mut self, oid: Oid, actions: &[AlterTable]) -> Result<()> {
         let old = self.table(oid)?;
@@ -151,10 +162,23 @@ impl Run<'_> {
                 column.default = default.clone();
                 column.sequence = *sequence;
             }
-            AlterTable::SetNotNull { attnum, value } => {
-                let column = &mut def.columns[index(*attnum)];
-                if !column.not_null {
+            AlterTable::SetNotNull {
+                attnum,
+                value,
+                name,
+                no_inherit,
+            } => {
+                if def.columns[index(*attnum)].not_null {
+                    let known = def.not_null_name(&def.columns[index(*attnum)]);
+                    if let Some(name) = name.as_ref().filter(|name| **name != known) {
+                        return Err(other_name(&def, *attnum, name, &known));
+                    }
+                } else {
+                    let made = def.not_null_name(&def.columns[index(*attnum)]);
+                    let column = &mut def.columns[index(*attnum)];
                     column.not_null = true;
+                    column.not_null_name = name.clone().filter(|name| *name != made);
+                    column.not_null_alone = *no_inherit;
                     self.work(Work::CheckNotNull {
                         table: oid,
                         attnum: *attnum,
@@ -175,7 +199,19 @@ impl Run<'_> {
                     let message = format!("column \"{}\" is in a primary key", column.name);
                     return Err(Error::new(state::INVALID_TABLE_DEFINITION, message));
                 }
-                column.not_null = false;
+                column.drop_not_null();
+            }
+            AlterTable::RenameNotNull { attnum, name } => {
+                let taken = self.catalog().constraint_by_name(oid, name).is_some()
+                    || def.not_null_named(name).is_some();
+                if taken {
+                    let message = format!(
+                        "constraint \"{name}\" for relation \"{}\" already exists",
+                        def.name
+                    );
+                    return Err(Error::new(state::DUPLICATE_OBJECT, message));
+                }
+                def.columns[index(*attnum)].not_null_name = Some(name.clone());
             }
             AlterTable::SetType {
                 attnum,
@@ -479,6 +515,7 @@ impl Run<'_> {
             TargetKind::Table | TargetKind::MaterializedView => {
                 let mut def = (*self.table(target.oid)?).clone();
                 self.name_is_free(def.schema, name)?;
+                def.keep_not_null_names();
                 let old = std::mem::replace(&mut def.name, name.to_string());
                 rename_in_generated(&mut def, (&old, name), ("", ""));
                 self.put_table(def);
@@ -528,7 +565,7 @@ impl Run<'_> {
                 let Some(def) = self.catalog().schema(target.oid).cloned() else {
                     return missing();
                 };
-                if self.catalog().schema_by_name(name).is_some() {
+                if !self.catalog().is_schema_name_free(name) {
                     let message = format!("schema \"{name}\" already exists");
                     return Err(Error::new(state::DUPLICATE_SCHEMA, message));
                 }
@@ -572,6 +609,7 @@ impl Run<'_> {
                     );
                     return Err(Error::new(state::DUPLICATE_COLUMN, message));
                 }
+                def.keep_not_null_names();
                 let column = &mut def.columns[attnum as usize - 1];
                 let old = std::mem::replace(&mut column.name, name.to_string());
                 let table = def.name.clone();

@@ -36,7 +36,7 @@ impl Run<'_> {
         owner: Oid,
         if_not_exists: bool,
     ) -> Result<()> {
-        if self.catalog().schema_by_name(name).is_some() {
+        if !self.catalog().is_schema_name_free(name) {
             let e = Error::new(
                 state::DUPLICATE_SCHEMA,
                 format!("schema \"{name}\" already exists"),

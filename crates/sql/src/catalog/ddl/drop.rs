@@ -639,7 +639,7 @@ impl Run<'_> {
         let gap = &mut def.columns[attnum as usize - 1];
         gap.name = format!("........pg.dropped.{attnum}........");
         gap.dropped = true;
-        gap.not_null = false;
+        gap.drop_not_null();
         gap.default = None;
         gap.sequence = None;
         gap.identity = None;

@@ -241,7 +241,8 @@ impl Run<'_> {
                 let above = table.parents.iter().any(|parent| {
                     let parent = self.catalog().table(*parent);
                     parent.is_some_and(|p| {
-                        p.attnum(&column.name).is_some_and(|n| p.column(n).not_null)
+                        let of_parent = p.attnum(&column.name).map(|n| p.column(n));
+                        of_parent.is_some_and(ColumnDef::hands_on_not_null)
                     })
                 });
                 if above {
@@ -270,8 +271,10 @@ impl Run<'_> {
                     false => Ok(()),
                 }
             }
-            AlterTable::SetNotNull { .. } if alone => Err(bad(
-                "constraint must be added to child tables too".to_owned(),
+            AlterTable::SetNotNull {
+                no_inherit: false, ..
+            } if alone => Err(bad(
+                "constraint must be added to child tables too".to_owned()
             )),
             AlterTable::AddConstraint(new) => {
                 let check = matches!(new.kind, NewConstraintKind::Check { .. });
@@ -428,9 +431,25 @@ impl Run<'_> {
             AlterTable::DropExpression { attnum } => {
                 place(*attnum).map(|attnum| AlterTable::DropExpression { attnum })
             }
-            AlterTable::SetNotNull { attnum, value } => {
+            AlterTable::SetNotNull {
+                no_inherit: true, ..
+            } => None,
+            AlterTable::SetNotNull { attnum, value, .. } => {
                 let value = value.as_ref().map(|value| change.over(child, value));
-                place(*attnum).map(|attnum| AlterTable::SetNotNull { attnum, value })
+                // It is called as the parent's, unless it is there already.
+                let name = change.new.not_null_name(change.new.column(*attnum));
+                place(*attnum).map(|attnum| AlterTable::SetNotNull {
+                    attnum,
+                    value,
+                    name: (!child.column(attnum).not_null).then_some(name),
+                    no_inherit: false,
+                })
+            }
+            AlterTable::RenameNotNull { attnum, name } => {
+                place(*attnum).map(|attnum| AlterTable::RenameNotNull {
+                    attnum,
+                    name: name.clone(),
+                })
             }
             AlterTable::DropNotNull(attnum) => place(*attnum).map(AlterTable::DropNotNull),
             AlterTable::SetStorage { attnum, storage } => {
@@ -807,7 +826,7 @@ impl Run<'_> {
                     column.name
                 )));
             }
-            if column.not_null && !own.not_null {
+            if column.hands_on_not_null() && !own.not_null {
                 return Err(misfit(format!(
                     "column \"{}\" in child table \"{name}\" must be marked NOT NULL",
                     column.name

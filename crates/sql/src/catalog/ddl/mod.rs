@@ -12,7 +12,7 @@ mod inherit;
 mod kept;
 mod matview;
 mod membership;
-mod names;
+pub(in crate::catalog) mod names;
 mod owned;
 mod partition;
 mod password;

@@ -7,7 +7,7 @@ use crate::catalog::{Catalog, RoutineKind};
 use crate::parse::quote_ident;
 
 /// `name1_name2_label`, cut to what fits by shortening the longer of the first two.
-pub(super) fn object_name(name1: &str, name2: &str, label: &str) -> String {
+pub(in crate::catalog) fn object_name(name1: &str, name2: &str, label: &str) -> String {
     const MOST: usize = 63;
     let overhead = label.len() + 1 + usize::from(!name2.is_empty());
     let (mut len1, mut len2) = (name1.len(), name2.len());

@@ -464,7 +464,7 @@ impl Run<'_> {
                     child.name, column.name
                 ));
             }
-            if column.not_null && !own.not_null {
+            if column.hands_on_not_null() && !own.not_null {
                 return misfit(format!(
                     "column \"{}\" in child table \"{}\" must be marked NOT NULL",
                     column.name, child.name

@@ -72,6 +72,44 @@ pub(super) fn pg_stat_activity(catalog: &Catalog, state: &dyn SystemState) -> Ro
     state.sessions().into_iter().map(row_of).collect()
 }
 
+/// The sessions of clients, as the views about their connections list them.
+fn clients(state: &dyn SystemState) -> impl Iterator<Item = SessionInfo> {
+    let sessions = state.sessions().into_iter();
+    sessions.filter(|s| s.backend_type == "client backend")
+}
+
+pub(super) fn pg_stat_ssl(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let row_of = |s: SessionInfo| {
+        let shown = may_see(catalog, state, &s);
+        let used = shown.then_some(s.encryption.is_some());
+        let seen = s.encryption.filter(|_| shown);
+        let (version, cipher, bits) = match seen {
+            Some(e) => (e.version.into(), e.cipher.into(), e.bits.into()),
+            None => (Datum::Null, Datum::Null, Datum::Null),
+        };
+        // No client shows a certificate.
+        row![
+            s.pid,
+            used,
+            version,
+            cipher,
+            bits,
+            Datum::Null,
+            Datum::Null,
+            Datum::Null,
+        ]
+    };
+    clients(state).map(row_of).collect()
+}
+
+pub(super) fn pg_stat_gssapi(catalog: &Catalog, state: &dyn SystemState) -> Rows {
+    let row_of = |s: SessionInfo| {
+        let never = may_see(catalog, state, &s).then_some(false);
+        row![s.pid, never, Datum::Null, never, never]
+    };
+    clients(state).map(row_of).collect()
+}
+
 pub(super) fn pg_locks(_: &Catalog, state: &dyn SystemState) -> Rows {
     let locks = state.locks().into_iter();
     locks

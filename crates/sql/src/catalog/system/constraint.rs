@@ -6,8 +6,8 @@ use throng_types::{Array, Datum, Oid, oid};
 use super::{Rows, SystemState, definition, listed, row};
 use crate::catalog::builtin::class;
 use crate::catalog::{
-    Catalog, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage, TableDef,
-    TypeDef, ViewDef, builtin,
+    Catalog, ColumnDef, ConstraintDef, ConstraintKind, Deferral, FkAction, ForeignKey, Lineage,
+    TableDef, TypeDef, ViewDef, builtin,
 };
 use crate::func::operators_named;
 
@@ -187,6 +187,14 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
             rows.push(constraint.row(catalog));
         }
         for (attnum, column) in definition::not_nulls(table) {
+            let above = |parent: &&Oid| {
+                let parent = catalog.table(**parent);
+                parent.is_some_and(|p| {
+                    let of_parent = p.attnum(&column.name).map(|n| p.column(n));
+                    of_parent.is_some_and(ColumnDef::hands_on_not_null)
+                })
+            };
+            let inherited = table.parents.iter().filter(above).count() as u16;
             let not_null = Constraint {
                 oid: definition::not_null_oid(table.oid, attnum),
                 name: &definition::not_null_name(table, column),
@@ -197,8 +205,9 @@ pub(super) fn pg_constraint(catalog: &Catalog, _: &dyn SystemState) -> Rows {
                 index: Oid::NONE,
                 columns: vec![attnum],
                 lineage: Lineage {
-                    inherited: column.inherited,
-                    local: column.local,
+                    inherited,
+                    local: inherited == 0 || column.local,
+                    no_inherit: column.not_null_alone,
                     ..Lineage::default()
                 },
                 expr: None,
@@ -247,6 +256,12 @@ fn constraint_dependencies(catalog: &Catalog, c: &ConstraintDef, rows: &mut Rows
     }
 }
 
+/// A partition's index or constraint, which is there because of the whole's, and goes with its table.
+fn part_dependencies(kind: Oid, part: Oid, whole: Oid, table: Oid, rows: &mut Rows) {
+    rows.push(dependency((kind, part, 0), (kind, whole, 0), b'P'));
+    rows.push(dependency((kind, part, 0), relation(table, 0), b'S'));
+}
+
 fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     let own = relation(table.oid, 0);
     rows.push(dependency(own, (class::NAMESPACE, table.schema, 0), b'n'));
@@ -283,6 +298,15 @@ fn table_dependencies(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     }
     for constraint in catalog.constraints_of(table.oid) {
         constraint_dependencies(catalog, constraint, rows);
+        if let Some(parent) = constraint.lineage.parent {
+            let (part, whole) = (constraint.oid, parent);
+            part_dependencies(class::CONSTRAINT, part, whole, table.oid, rows);
+        }
+    }
+    for index in catalog.indexes_of(table.oid) {
+        if let Some(parent) = index.parent {
+            part_dependencies(class::RELATION, index.oid, parent, table.oid, rows);
+        }
     }
     for index in catalog
         .indexes_of(table.oid)
@@ -409,6 +433,7 @@ pub(super) fn pg_description(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let standard = definition::comment(catalog, class::NAMESPACE, builtin::PUBLIC, 0);
         rows.push(row![builtin::PUBLIC, class::NAMESPACE, 0, standard]);
     }
+    rows.extend(super::extension::descriptions());
     rows
 }
 

@@ -55,7 +55,7 @@ pub fn not_nulls(table: &TableDef) -> impl Iterator<Item = (u16, &ColumnDef)> {
 
 /// The name PostgreSQL gives a column's NOT NULL.
 pub fn not_null_name(table: &TableDef, column: &ColumnDef) -> String {
-    format!("{}_{}_not_null", table.name, column.name)
+    table.not_null_name(column)
 }
 
 /// A relation's name, qualified unless it is in `public` or a system schema.
@@ -288,7 +288,13 @@ pub fn constraint_definition(
 
 /// A column's NOT NULL as a table constraint.
 pub fn not_null_definition(table: &TableDef, attnum: u16) -> String {
-    format!("NOT NULL {}", quote_ident(&table.column(attnum).name))
+    let column = table.column(attnum);
+    let alone = if column.not_null_alone {
+        " NO INHERIT"
+    } else {
+        ""
+    };
+    format!("NOT NULL {}{alone}", quote_ident(&column.name))
 }
 
 fn foreign_key(

@@ -1,36 +1,92 @@
-//! The schema `throng` and its views in the catalogs: an extension that every database is born with, so that a dump leaves them out.
+//! PL/pgSQL, which every database is born with, as the extension that PostgreSQL's tools look for: a dump leaves its
+//! members out.
 
 use throng_types::{Datum, Oid};
 
 use super::constraint::dependency;
-use super::{Rows, SystemState, all, row};
+use super::user_routine::PLPGSQL;
+use super::{Rows, SystemState, row};
 use crate::catalog::{Catalog, builtin};
 
 /// Below the numbers that dumps take for a user's.
-const EXTENSION: Oid = Oid(15999);
+const EXTENSION: Oid = Oid(13596);
 const CLASS: Oid = Oid(3079);
+pub(super) const LANGUAGE_CLASS: Oid = Oid(2612);
+/// What calls a function in the language, runs a DO block, and looks at a function as it is made.
+pub(super) const HANDLERS: [(u32, &str); 3] = [
+    (13597, "plpgsql_call_handler"),
+    (13598, "plpgsql_inline_handler"),
+    (13599, "plpgsql_validator"),
+];
+pub const NAME: &str = "plpgsql";
+pub const VERSION: &str = "1.0";
+pub const DESCRIPTION: &str = "PL/pgSQL procedural language";
 
 pub(super) fn pg_extension(_: &Catalog, _: &dyn SystemState) -> Rows {
     vec![row![
         EXTENSION,
-        "throng",
+        NAME,
         builtin::SUPERUSER,
-        builtin::THRONG,
+        builtin::PG_CATALOG,
         false,
-        env!("CARGO_PKG_VERSION"),
+        VERSION,
         Datum::Null,
         Datum::Null,
+    ]]
+}
+
+pub(super) fn pg_available_extensions(_: &Catalog, _: &dyn SystemState) -> Rows {
+    vec![row![NAME, VERSION, VERSION, DESCRIPTION]]
+}
+
+pub(super) fn pg_available_extension_versions(_: &Catalog, _: &dyn SystemState) -> Rows {
+    vec![row![
+        NAME,
+        VERSION,
+        true,
+        true,
+        true,
+        false,
+        "pg_catalog",
+        Datum::Null,
+        DESCRIPTION,
     ]]
 }
 
 /// What belongs to it, as `pg_depend` says it.
 pub(super) fn members() -> Rows {
     let own = (CLASS, EXTENSION, 0);
-    let schema = (builtin::class::NAMESPACE, builtin::THRONG, 0);
-    let views = all().iter().filter(|v| v.schema == builtin::THRONG);
-    let views = views.map(|v| (builtin::class::RELATION, v.oid, 0));
-    std::iter::once(schema)
-        .chain(views)
+    let language = (LANGUAGE_CLASS, PLPGSQL, 0);
+    let handlers = HANDLERS.map(|(oid, _)| (builtin::class::PROCEDURE, Oid(oid), 0));
+    std::iter::once(language)
+        .chain(handlers)
         .map(|member| dependency(member, own, b'e'))
         .collect()
+}
+
+/// The rows of `pg_description` about languages and extensions.
+pub(super) fn descriptions() -> Rows {
+    let languages = [
+        (Oid(12), "built-in functions"),
+        (Oid(13), "dynamically-loaded C functions"),
+        (super::user_routine::SQL, "SQL-language functions"),
+        (PLPGSQL, DESCRIPTION),
+    ];
+    let languages = languages.map(|(oid, text)| row![oid, LANGUAGE_CLASS, 0, text]);
+    let extension = row![EXTENSION, CLASS, 0, DESCRIPTION];
+    languages.into_iter().chain([extension]).collect()
+}
+
+/// What `obj_description` says of a language or an extension.
+pub fn description(class: &str, object: Oid) -> Option<String> {
+    let class = match class {
+        "pg_language" => LANGUAGE_CLASS,
+        "pg_extension" => CLASS,
+        _ => return None,
+    };
+    let rows = descriptions();
+    let row = rows
+        .iter()
+        .find(|row| row[0] == Datum::from(object) && row[1] == Datum::from(class));
+    row.and_then(|row| row[3].as_str()).map(str::to_owned)
 }

@@ -9,7 +9,7 @@ mod columns;
 mod constraint;
 pub mod definition;
 pub mod domain;
-mod extension;
+pub mod extension;
 mod info_constraint;
 mod info_privilege;
 mod info_relation;
@@ -20,6 +20,8 @@ pub mod partition;
 mod relation;
 mod role;
 pub mod routine;
+pub mod routine_text;
+pub mod sql_routine;
 mod statistic;
 #[cfg(test)]
 mod tests;
@@ -72,6 +74,14 @@ impl VirtualTable {
             0..12000 => b'r',
             _ => b'v',
         }
+    }
+    /// Whether a column is NOT NULL, which those of PostgreSQL's catalogs are unless they are known not to be.
+    pub fn is_never_null(&self, column: &str) -> bool {
+        let nullable = columns::NULLABLE;
+        let own = nullable.iter().find(|(table, _)| *table == self.name);
+        self.schema == builtin::PG_CATALOG
+            && self.relkind() == b'r'
+            && own.is_none_or(|(_, columns)| !columns.contains(&column))
     }
     /// XX000 of a view of something that there is not here, as `pg_numa_available()` tells.
     pub fn must_be_readable(&self) -> Result<()> {
@@ -146,6 +156,15 @@ pub struct SessionInfo {
     pub xid: Option<u64>,
     pub query: String,
     pub backend_type: String,
+    pub encryption: Option<EncryptionInfo>,
+}
+
+/// How a session's connection is encrypted, as `pg_stat_ssl` shows it.
+#[derive(Clone, Debug)]
+pub struct EncryptionInfo {
+    pub version: &'static str,
+    pub cipher: String,
+    pub bits: i32,
 }
 
 /// A lock held or awaited.

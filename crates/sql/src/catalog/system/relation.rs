@@ -511,12 +511,31 @@ static VIRTUAL_ATTRIBUTES: LazyLock<Rows> = LazyLock::new(|| {
     let columns = all().iter().flat_map(|table| {
         let relation = table.oid;
         let numbered = table.columns.iter().zip(1..);
-        numbered.map(move |(&(name, ty), n)| Attribute::plain(relation, n, name, ty).row())
+        numbered.map(move |(&(name, ty), n)| {
+            // Catalogs' texts are compared byte by byte.
+            let catalogs = table.schema == builtin::PG_CATALOG && table.relkind() == b'r';
+            let compared = catalogs && types::collation(ty.oid) != Oid::NONE;
+            let attribute = Attribute {
+                not_null: table.is_never_null(name),
+                collation: compared.then_some("C"),
+                ..Attribute::plain(relation, n, name, ty)
+            };
+            attribute.row()
+        })
     });
     columns.collect()
 });
 
-fn column_attributes(table: &TableDef, rows: &mut Rows) {
+/// What a column's values are compared by, where that is not the default: its domain's, where it has none of its own.
+fn collation_of<'a>(catalog: &'a Catalog, column: &'a ColumnDef) -> Option<&'a str> {
+    let of_domain = || {
+        let domain = catalog.made_type(column.domain?)?.domain.as_ref()?;
+        domain.collation.as_deref()
+    };
+    column.collation.as_deref().or_else(of_domain)
+}
+
+fn column_attributes(catalog: &Catalog, table: &TableDef, rows: &mut Rows) {
     for (column, number) in table.columns.iter().zip(1..) {
         let dropped_name;
         let name = match column.dropped {
@@ -538,7 +557,7 @@ fn column_attributes(table: &TableDef, rows: &mut Rows) {
                 Some(_) => b'v',
             },
             dropped: column.dropped,
-            collation: column.collation.as_deref(),
+            collation: collation_of(catalog, column),
             local: column.local,
             inherited: column.inherited,
             storage: column.storage,
@@ -568,7 +587,7 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows = VIRTUAL_ATTRIBUTES.clone();
     rows.extend(listed::pg_attribute());
     for table in catalog.tables() {
-        column_attributes(table, &mut rows);
+        column_attributes(catalog, table, &mut rows);
     }
     for index in catalog.indexes() {
         let Some(table) = catalog.table(index.table) else {

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use foldhash::fast::FixedState;
 use throng_types::{Array, Datum, Oid, oid};
 
-use super::{Rows, SystemState, operator_class, row, types, user_routine};
+use super::{Rows, SystemState, extension, operator_class, row, types, user_routine};
 use crate::catalog::{Catalog, builtin};
 use crate::func::{
     AggKind, Aggregate, Cast, CastContext, CastMethod, FAMILIES, Function, Operator, Volatility,
@@ -200,8 +200,15 @@ fn unnamed() -> Vec<Procedure> {
         ),
         ((330, "bthandler"), vec![oid::INTERNAL], oid::INTERNAL),
     ];
+    let [call, inline, validator] = extension::HANDLERS;
+    let handlers = [
+        (call, vec![], oid::INTERNAL),
+        (inline, vec![oid::INTERNAL], oid::VOID),
+        (validator, vec![oid::OID], oid::VOID),
+    ];
     let mut all: Vec<Procedure> = given
         .into_iter()
+        .chain(handlers)
         .map(|((oid, name), args, ret)| Procedure::plain(Oid(oid), name, args, ret))
         .collect();
     all.extend(
@@ -365,16 +372,19 @@ pub(super) fn pg_cast(_: &Catalog, _: &dyn SystemState) -> Rows {
 
 pub(super) fn pg_language(_: &Catalog, _: &dyn SystemState) -> Rows {
     const C: Oid = Oid(13);
+    let [call, inline, validator] = extension::HANDLERS.map(|(oid, _)| Oid(oid));
     let row_of = |(oid, name, trusted): (Oid, &str, bool)| {
+        let is_made = oid == user_routine::PLPGSQL;
+        let handler = |handler| if is_made { handler } else { Oid::NONE };
         row![
             oid,
             name,
             builtin::SUPERUSER,
-            oid == user_routine::PLPGSQL,
+            is_made,
             trusted,
-            Oid::NONE,
-            Oid::NONE,
-            Oid::NONE,
+            handler(call),
+            handler(inline),
+            handler(validator),
             Datum::Null,
         ]
     };

@@ -6,11 +6,11 @@ use crate::catalog::system::relations;
 
 relations! {
     PG_CATALOG;
-    12085 pg_available_extension_versions {
+    12085 pg_available_extension_versions in extension {
         name: NAME, version: TEXT, installed: BOOL, superuser: BOOL, trusted: BOOL,
         relocatable: BOOL, schema: NAME, requires: NAME_ARRAY, comment: TEXT,
     }
-    12081 pg_available_extensions {
+    12081 pg_available_extensions in extension {
         name: NAME, default_version: TEXT, installed_version: TEXT, comment: TEXT,
     }
     12077 pg_cursors in activity {
@@ -78,6 +78,14 @@ relations! {
     12005 pg_shadow in role {
         usename: NAME, usesysid: OID, usecreatedb: BOOL, usesuper: BOOL, userepl: BOOL,
         usebypassrls: BOOL, passwd: TEXT, valuntil: TIMESTAMPTZ, useconfig: TEXT_ARRAY,
+    }
+    12253 pg_stat_ssl in activity {
+        pid: INT4, ssl: BOOL, version: TEXT, cipher: TEXT, bits: INT4, client_dn: TEXT,
+        client_serial: NUMERIC, issuer_dn: TEXT,
+    }
+    12257 pg_stat_gssapi in activity {
+        pid: INT4, gss_authenticated: BOOL, principal: TEXT, encrypted: BOOL,
+        credentials_delegated: BOOL,
     }
     12226 pg_stat_activity in activity {
         datid: OID, datname: NAME, pid: INT4, leader_pid: INT4, usesysid: OID, usename: NAME,
