@@ -2,7 +2,7 @@
 
 use super::array::{array, same};
 use super::compare::comparator;
-use super::length::fits;
+use super::length::buffer_fits;
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, Operator, SetIterator};
 use crate::io::to_text;
@@ -341,7 +341,7 @@ fn array_to_text(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         })
         .collect();
     let between = separator.len().saturating_mul(shown.len());
-    fits(
+    buffer_fits(
         shown
             .iter()
             .map(|s| s.len())

@@ -11,16 +11,29 @@ const MAX_BYTES: usize = 0x3fff_ffff;
 /// the memory they may have.
 #[inline]
 pub fn fits(bytes: usize) -> Result<()> {
-    if bytes <= MAX_BYTES && heap::has_room(bytes) {
-        return Ok(());
+    match bytes <= MAX_BYTES && heap::has_room(bytes) {
+        true => Ok(()),
+        false => Err(refusal(bytes, "requested length too large".into())),
     }
-    Err(refusal(bytes))
+}
+
+/// The same for a string that is put together from parts, of which PostgreSQL says it otherwise.
+#[inline]
+pub fn buffer_fits(bytes: usize) -> Result<()> {
+    match bytes <= MAX_BYTES && heap::has_room(bytes) {
+        true => Ok(()),
+        false => {
+            let message =
+                format!("string buffer exceeds maximum allowed length ({MAX_BYTES} bytes)");
+            Err(refusal(bytes, message))
+        }
+    }
 }
 
 #[cold]
-fn refusal(bytes: usize) -> Error {
+fn refusal(bytes: usize, too_long: String) -> Error {
     match bytes > MAX_BYTES {
-        true => Error::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"),
+        true => Error::new(state::PROGRAM_LIMIT_EXCEEDED, too_long),
         false => no_room(),
     }
 }

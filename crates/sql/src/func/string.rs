@@ -1,6 +1,6 @@
 //! Strings: lengths, parts, positions, padding, case. Positions count characters from 1.
 
-use super::length::fits;
+use super::length::{buffer_fits, fits};
 use super::number::int;
 use super::{EvalContext, EvalResult, Function, Operator};
 use crate::io::to_text;
@@ -99,7 +99,7 @@ fn concat_ws(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         .collect();
     let separator = text(&args[0]);
     let between = separator.len().saturating_mul(shown.len());
-    fits(
+    buffer_fits(
         shown
             .iter()
             .map(String::len)
@@ -236,7 +236,7 @@ fn replace(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let to = text(&args[2]);
     if to.len() > from.len() {
         let more = (to.len() - from.len()).saturating_mul(s.matches(from).count());
-        fits(s.len().saturating_add(more))?;
+        buffer_fits(s.len().saturating_add(more))?;
     }
     Ok(s.replace(from, to).into())
 }
