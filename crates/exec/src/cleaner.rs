@@ -22,6 +22,7 @@ use throng_types::Result;
 use crate::autoanalyze::{self, Pace};
 use crate::engine::Engine;
 use crate::maintenance::{By, Threshold, is_enabled};
+use crate::objects::OBJECTS_FILE;
 use crate::session::now;
 
 /// The cleaner's thread.
@@ -94,6 +95,7 @@ fn round(shared: &Shared, engine: &Arc<Engine>) -> Result<()> {
     };
     let delay = Duration::from_secs_f64(delay / 1000.0);
     let stop = || shared.stop.load(Ordering::Acquire);
+    clean_definitions(engine, &mut CostDelay::new(limit, delay, stop))?;
     let catalog = engine.catalog();
     for table in catalog.tables() {
         let counts = engine.store.relations.rel(table.file).counts();
@@ -113,6 +115,20 @@ fn round(shared: &Shared, engine: &Arc<Engine>) -> Result<()> {
         stop: &stop,
     };
     autoanalyze::round(engine, pace)
+}
+
+/// Cleans the heap of the definitions, which no table names: whoever changes a definition looks through all of it.
+fn clean_definitions<F: FnMut() -> bool>(engine: &Engine, pacing: &mut CostDelay<F>) -> Result<()> {
+    let settings = engine.settings();
+    let rows = settings.int(Id::AutovacuumVacuumThreshold).max(0) as u64;
+    let scale = settings.real(Id::AutovacuumVacuumScaleFactor);
+    let heap = engine.store.relations.heap(OBJECTS_FILE);
+    let counts = engine.store.relations.rel(OBJECTS_FILE).counts();
+    if counts.wants_cleaning(rows, scale) {
+        engine.sys.advance_horizon(true)?;
+        vacuum_table(&engine.sys.cleaner_context(), &heap, &[], pacing)?;
+    }
+    Ok(())
 }
 
 /// Cleans a table unless somebody has it locked against that.

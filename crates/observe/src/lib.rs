@@ -16,6 +16,7 @@
 mod clock;
 mod counter;
 mod event;
+pub mod heap;
 mod histogram;
 mod key;
 mod latch;

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use throng_observe::heap::Counting;
 use throng_server::config::{Cli, Command, Config};
 use throng_server::{check, serve};
 use throng_types::Error;
 use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt()

@@ -17,8 +17,12 @@ use crate::config::{self, Config};
 use crate::net::listener::{Listeners, Loops};
 use crate::net::tls::Tls;
 
+/// What long values may take together at least: PostgreSQL's longest one.
+const LEAST_FOR_VALUES: usize = 1 << 30;
+
 /// Serves until SIGTERM or SIGINT.
 pub fn run(config: Config) -> Result<()> {
+    throng_observe::heap::set_limit(config.pool_bytes.max(LEAST_FOR_VALUES));
     let placement = Placement::of(&config.settings, &config.cores)?;
     placement.confine();
     let engine = Engine::open(EngineConfig {

@@ -44,6 +44,8 @@ pub struct Execution {
     prepared: bool,
     /// Who runs the parts that are the analytics pool's.
     pool: Option<Arc<Pool>>,
+    /// The one row that it is run again for; see [`recheck`](Self::recheck).
+    recheck: Option<(RelId, Tid)>,
 }
 
 impl Execution {
@@ -58,6 +60,7 @@ impl Execution {
             written: Vec::new(),
             prepared: false,
             pool: None,
+            recheck: None,
         }
     }
 
@@ -156,22 +159,13 @@ impl Execution {
 
     /// The next row of the plan (of a write: of its input). Goes on where it stopped.
     pub fn next(&mut self, env: Env<'_>, row: &mut Row) -> Step<bool> {
-        self.next_rechecking(env, None, row)
-    }
-
-    fn next_rechecking(
-        &mut self,
-        env: Env<'_>,
-        recheck: Option<(RelId, Tid)>,
-        row: &mut Row,
-    ) -> Step<bool> {
         let source = self.row_source();
         let plan = self.static_plan();
         if self.stage.is_none() && !self.is_ready() {
             return Err(Error::unsupported("data-modifying WITH here").into());
         }
         let mut cx = Cx::new(env, &mut self.memory);
-        cx.recheck = recheck;
+        cx.recheck = self.recheck;
         if !self.prepared {
             let is_write = |slot: usize| {
                 let mut writes = plan.writes.iter().chain(&plan.late_writes);
@@ -229,15 +223,12 @@ impl Execution {
     }
 
     /// The same input for one row of `rel` that has changed to the version `tid`.
-    pub fn recheck(&self, rel: RelId, tid: Tid, work_mem: usize) -> RecheckRun {
-        RecheckRun {
-            run: Execution {
-                stage: self.stage,
-                written: self.written.clone(),
-                ..Execution::new(self.plan.clone(), work_mem)
-            },
-            rel,
-            tid,
+    pub fn recheck(&self, rel: RelId, tid: Tid, work_mem: usize) -> Execution {
+        Execution {
+            stage: self.stage,
+            written: self.written.clone(),
+            recheck: Some((rel, tid)),
+            ..Execution::new(self.plan.clone(), work_mem)
         }
     }
 
@@ -249,21 +240,6 @@ impl Execution {
     ) -> Step<T> {
         let plan = self.current(self.static_plan());
         f(plan, &mut Cx::new(env, &mut self.memory))
-    }
-}
-
-/// A statement's input run again for one changed row.
-pub struct RecheckRun {
-    run: Execution,
-    rel: RelId,
-    tid: Tid,
-}
-
-impl RecheckRun {
-    /// The row the input gives for the new version; false if it no longer qualifies.
-    pub fn next(&mut self, env: Env<'_>, row: &mut Row) -> Step<bool> {
-        self.run
-            .next_rechecking(env, Some((self.rel, self.tid)), row)
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use throng_observe::heap;
 use throng_sql::catalog::Catalog;
 use throng_sql::expr::RelId;
-use throng_sql::func::EvalContext;
+use throng_sql::func::{EvalContext, length};
 use throng_txn::{CancelFlag, Snapshot};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, Tid};
 
+use super::hashed::datum_bytes;
 use super::lock::Locked;
 use super::routine::Routines;
 use super::subplan::SubPlan;
@@ -152,12 +154,17 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Whoever makes long values is asked for the time at the next row: a hundred of them are seconds.
+    /// A value was made. 53200 for a long one while long values take more memory than they may; and whoever makes long values is
+    /// asked for the time at the next row: a hundred of them are seconds.
     #[inline]
-    pub fn weigh(&mut self, value: &Datum) {
+    pub fn weigh(&mut self, value: &Datum) -> Result<()> {
         const LONG: usize = 1 << 16;
         if matches!(value, Datum::Text(text) if text.len() > LONG) {
             self.turn.ticks = 1;
+        }
+        match heap::is_full() {
+            false => Ok(()),
+            true => refuse_long(value),
         }
     }
 
@@ -187,6 +194,15 @@ impl<'a> Cx<'a> {
             return Ok(());
         }
         Err(too_much_kept(self.limit))
+    }
+}
+
+/// 53200 for a value that takes as much as the allocator counts.
+#[cold]
+fn refuse_long(value: &Datum) -> Result<()> {
+    match datum_bytes(value) >= heap::LONG {
+        true => Err(length::no_room()),
+        false => Ok(()),
     }
 }
 

@@ -53,15 +53,19 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             let Some(values) = spread_args(func, args, row, cx)? else {
                 return Ok(Datum::Null);
             };
-            func.call(&cx.eval, &values)?
+            let value = func.call(&cx.eval, &values)?;
+            cx.weigh(&value)?;
+            value
         }
         Expr::Call { func, args, .. } => {
             let value = call(args, row, cx, |cx, args| func.call(&cx.eval, args))?;
-            cx.weigh(&value);
-            return Ok(value);
+            cx.weigh(&value)?;
+            value
         }
         Expr::Op { op, args, .. } => {
-            return call(args, row, cx, |cx, args| op.call(&cx.eval, args));
+            let value = call(args, row, cx, |cx, args| op.call(&cx.eval, args))?;
+            cx.weigh(&value)?;
+            value
         }
         Expr::Routine(routine) => return routine::value(routine, row, cx),
         Expr::SetCall { .. } | Expr::SetRoutine(_) | Expr::Variadic(_) => {
@@ -192,7 +196,11 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             let array = eval(array, row, cx)?;
             return Ok(op.call_on_items(&cx.eval, left, &array, *all)?);
         }
-        Expr::Array(items, ty) => return array(items, *ty, row, cx),
+        Expr::Array(items, ty) => {
+            let value = array(items, *ty, row, cx)?;
+            cx.weigh(&value)?;
+            value
+        }
         Expr::Subscript { array, index, .. } => {
             let array = eval(array, row, cx)?;
             let index = eval(index, row, cx)?;
@@ -211,7 +219,11 @@ pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
             _ => Datum::Null,
         },
         Expr::Items { array, place, .. } => return items(array, place, row, cx),
-        Expr::Replace { base, place, value } => return replaced(base, place, value, row, cx),
+        Expr::Replace { base, place, value } => {
+            let value = replaced(base, place, value, row, cx)?;
+            cx.weigh(&value)?;
+            value
+        }
         Expr::Row(items, names) => {
             let mut values = Vec::with_capacity(items.len());
             for item in items {
@@ -349,7 +361,11 @@ fn cast(
         return Ok(Datum::Null);
     }
     let converted = match how {
-        Some(cast) => cast.apply(&cx.eval, &value)?,
+        Some(cast) => {
+            let value = cast.apply(&cx.eval, &value)?;
+            cx.weigh(&value)?;
+            value
+        }
         None => value,
     };
     if to.typmod < 0 {

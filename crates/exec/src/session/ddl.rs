@@ -34,9 +34,16 @@ use crate::engine::Engine;
 use crate::rows::PageRows;
 use crate::run::Row;
 use crate::run::context::Env;
+use crate::store::Store;
 use crate::table::{Index, Table};
 use crate::write;
 use crate::write::term::Terms;
+
+/// A file is gone: so is what memory holds about it.
+fn forget_file(store: &Store, file: FileId) {
+    store.relations.forget(file);
+    sequences::forget(store, file);
+}
 
 /// What carrying out a definition asks of the engine.
 struct Host<'a> {
@@ -60,7 +67,12 @@ impl DdlHost for Host<'_> {
 
     fn next_file(&mut self) -> FileId {
         match self.txn.create_file() {
-            Ok(file) => file,
+            Ok(file) => {
+                // What is known of a file in memory goes with it.
+                let store = self.engine.store.clone();
+                self.txn.on_abort(move || forget_file(&store, file));
+                file
+            }
             Err(e) => {
                 self.failed.get_or_insert(e);
                 FileId(0)
@@ -599,10 +611,7 @@ impl Session {
         let txn = &self.transaction()?.txn;
         txn.drop_file(file);
         let store = self.engine.store.clone();
-        txn.on_commit(move |_| {
-            store.relations.forget(file);
-            sequences::forget(&store, file);
-        });
+        txn.on_commit(move |_| forget_file(&store, file));
         Ok(())
     }
 

@@ -81,7 +81,7 @@ use transaction::{Block, Joined, Transaction};
 pub use effects::{Effect, Effects};
 pub(crate) use elsewhere::Pool;
 pub use host::format_settings;
-pub(crate) use query::{KeptRows, Returning, next, not_of_an_expression, wait};
+pub(crate) use query::{KeptRows, Returning, lock, next, not_of_an_expression, wait};
 
 /// Who wants a session.
 pub struct Login {

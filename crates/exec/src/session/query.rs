@@ -587,7 +587,12 @@ pub(crate) fn not_of_an_expression() -> Error {
     Error::internal("an expression that stops for what an operator stops for")
 }
 
-async fn lock(request: LockRequest, env: Env<'_>, txn: &throng_txn::Txn) -> Result<Locked> {
+/// Locks a row for an operator, waiting as it asks.
+pub(crate) async fn lock(
+    request: LockRequest,
+    env: Env<'_>,
+    txn: &throng_txn::Txn,
+) -> Result<Locked> {
     let policy = match request.wait {
         LockWait::Wait => WaitPolicy::Block,
         LockWait::SkipLocked | LockWait::NoWait => WaitPolicy::NoWait,

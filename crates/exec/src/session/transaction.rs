@@ -71,14 +71,9 @@ pub(super) struct Savepoint {
 }
 
 impl Transaction {
-    /// A savepoint ends: what may be written is what it was before it. A serializable transaction that has begun to only read was
-    /// given a snapshot for that, and keeps to it.
+    /// A savepoint ends: what may be written is what it was before it.
     fn back_to(&self, read_only: bool) {
-        let only_reads = level(self.isolation) == Isolation::Serializable && self.used.get();
-        if self.read_only.get() != read_only && !only_reads {
-            self.read_only.set(read_only);
-            self.txn.set_read_only(read_only);
-        }
+        self.read_only.set(read_only);
     }
 }
 
@@ -313,7 +308,10 @@ impl Session {
                 ));
             }
             transaction.read_only.set(read_only);
-            transaction.txn.set_read_only(read_only);
+            // Within a savepoint it may be undone: a serializable transaction is then watched as one that may write.
+            if transaction.savepoints.get_mut().is_empty() {
+                transaction.txn.set_read_only(read_only);
+            }
         }
         if let Some(deferrable) = modes.deferrable {
             if deferrable != transaction.deferrable && transaction.used.get() {

@@ -457,7 +457,7 @@ impl Merging<'_, '_> {
             return Ok(());
         }
         let mut new = Row::new();
-        evaluate(execution, cx.env, |plan, cx| {
+        evaluate(execution, cx, |plan, cx| {
             let Node::Merge(node) = &plan.node else {
                 return Ok(());
             };
@@ -536,7 +536,7 @@ impl Merging<'_, '_> {
 
     /// Whether the target's row belongs to the source's.
     async fn matched(&self, execution: &mut Execution, input: &Row) -> Result<bool> {
-        evaluate(execution, self.cx.env, |plan, cx| match &plan.node {
+        evaluate(execution, self.cx, |plan, cx| match &plan.node {
             Node::Merge(node) => holds(&node.matched, input, cx),
             _ => Ok(false),
         })
@@ -545,7 +545,7 @@ impl Merging<'_, '_> {
 
     /// Whether the target's row is seen through the views.
     async fn visible(&self, execution: &mut Execution, input: &Row) -> Result<bool> {
-        evaluate(execution, self.cx.env, |plan, cx| match &plan.node {
+        evaluate(execution, self.cx, |plan, cx| match &plan.node {
             Node::Merge(node) => match &node.visible {
                 Some(visible) => holds(visible, input, cx),
                 None => Ok(true),
@@ -562,7 +562,7 @@ impl Merging<'_, '_> {
         of: MergeMatch,
         input: &Row,
     ) -> Result<Option<usize>> {
-        evaluate(execution, self.cx.env, |plan, cx| {
+        evaluate(execution, self.cx, |plan, cx| {
             let Node::Merge(node) = &plan.node else {
                 return Ok(None);
             };
@@ -587,7 +587,7 @@ impl Merging<'_, '_> {
         place: usize,
         input: &Row,
     ) -> Result<Vec<(u16, Datum)>> {
-        evaluate(execution, self.cx.env, |plan, cx| {
+        evaluate(execution, self.cx, |plan, cx| {
             let Node::Merge(node) = &plan.node else {
                 return Ok(Vec::new());
             };

@@ -36,7 +36,7 @@ use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
 use crate::run::eval::{eval, holds};
 use crate::run::{Row, Step, Stop};
-use crate::session::{KeptRows, Returning, next, not_of_an_expression, wait};
+use crate::session::{KeptRows, Returning, lock, next, not_of_an_expression, wait};
 use crate::table::{COMPUTED, Index, Table};
 use deferred::Deferred;
 use foreign::ForeignKeys;
@@ -230,18 +230,24 @@ fn one((count, keys): (u64, ForeignKeys)) -> (u64, Vec<ForeignKeys>) {
     (count, vec![keys])
 }
 
-/// Evaluates expressions of a write, waiting for what they need.
+/// Evaluates expressions of a write, waiting for what they need: locks, too, where a subquery takes them.
 async fn evaluate<T>(
     execution: &mut Execution,
-    env: Env<'_>,
+    cx: &Context<'_>,
     mut f: impl FnMut(&'static Plan, &mut Cx) -> Step<T>,
 ) -> Result<T> {
+    let env = cx.env;
     let mut patience = Patience::default();
     loop {
         match execution.evaluate(env, &mut f) {
             Ok(value) => {
                 env.effects.done();
                 return Ok(value);
+            }
+            Err(Stop::Lock(request)) => {
+                env.effects.again();
+                let locked = lock(request, env, cx.txn).await?;
+                execution.answer(locked);
             }
             Err(stop) => wait(stop, env, &mut patience).await?,
         }
@@ -258,7 +264,7 @@ async fn give(
         return Ok(());
     }
     let mut out = Row::new();
-    evaluate(execution, cx.env, |plan, cx| {
+    evaluate(execution, cx, |plan, cx| {
         let exprs: &'static [Expr] = match &plan.node {
             Node::Insert(node) => &node.returning,
             Node::Update(node) => &node.returning,
@@ -289,7 +295,7 @@ async fn complete_row(
 
 /// Sets the columns that are computed from a row's others.
 async fn compute(execution: &mut Execution, cx: &Context<'_>, row: &mut [Datum]) -> Result<()> {
-    let generated = evaluate(execution, cx.env, |plan, cx| {
+    let generated = evaluate(execution, cx, |plan, cx| {
         let generated: &'static [(u16, Expr)] = match &plan.node {
             Node::Insert(node) => &node.generated,
             Node::Update(node) => &node.generated,
@@ -354,7 +360,7 @@ async fn failed_check(
     row: &[Datum],
     checks: impl Fn(&'static Plan) -> &'static [CheckExpr],
 ) -> Result<Option<&'static CheckExpr>> {
-    evaluate(execution, cx.env, |plan, cx| {
+    evaluate(execution, cx, |plan, cx| {
         for check in checks(plan) {
             // A check that is NULL is satisfied.
             if eval(&check.expr, row, cx)? == Datum::Bool(false) {
@@ -574,7 +580,7 @@ async fn conflicting_set(
     old: &[Datum],
     both: &[Datum],
 ) -> Result<Option<Row>> {
-    evaluate(execution, cx.env, |plan, cx| {
+    evaluate(execution, cx, |plan, cx| {
         let Node::Insert(node) = &plan.node else {
             return Ok(None);
         };
@@ -710,7 +716,7 @@ async fn update(
                 .map(|slot| input[*slot as usize].clone())
                 .collect();
             let mut new = old.clone();
-            evaluate(execution, cx.env, |plan, cx| {
+            evaluate(execution, cx, |plan, cx| {
                 let Node::Update(node) = &plan.node else {
                     return Ok(());
                 };
@@ -784,7 +790,8 @@ async fn newest_of<T>(
         return Ok(None);
     };
     let mut recheck = execution.recheck(rel, newest.tid, cx.work_mem);
-    let qualifies = wait_for(cx.env, || recheck.next(cx.env, input)).await?;
+    // What is run again may lock rows, as a subquery with FOR UPDATE does.
+    let qualifies = next(&mut recheck, cx.env, cx.txn, input).await?;
     Ok(qualifies.then_some(newest))
 }
 
@@ -834,13 +841,13 @@ impl Compute {
     /// Their values over `row`.
     pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<Row> {
         let mut out = Row::new();
-        evaluate(&mut self.run, env, |plan, cx| {
+        let mut compute = |plan: &'static Plan, cx: &mut Cx| {
             let Node::Values { rows } = &plan.node else {
                 return Ok(());
             };
             crate::run::build::evaluate_all(&rows[0], row, cx, &mut out)
-        })
-        .await?;
+        };
+        wait_for(env, || self.run.evaluate(env, &mut compute)).await?;
         Ok(out)
     }
 }

@@ -91,7 +91,7 @@ pub(super) async fn place_of(
     cx: &Context<'_>,
     row: &[Datum],
 ) -> Result<Found> {
-    evaluate(execution, cx.env, |plan, cx| {
+    evaluate(execution, cx, |plan, cx| {
         let Some(routing) = routing_of(plan) else {
             return Ok(Found::Leaf(0));
         };
@@ -378,7 +378,7 @@ pub(super) async fn complete_leaf(
     own: &mut [Datum],
     leaf: impl Fn(&'static Plan) -> Option<&'static Leaf>,
 ) -> Result<()> {
-    let computed = evaluate(execution, cx.env, |plan, cx| {
+    let computed = evaluate(execution, cx, |plan, cx| {
         let generated = leaf(plan).map_or(&[][..], |leaf| &leaf.generated);
         let value = |(attnum, expr): &'static (u16, Expr)| Ok((*attnum, eval(expr, own, cx)?));
         generated.iter().map(value).collect::<Step<Vec<_>>>()
@@ -657,7 +657,7 @@ pub(super) async fn update(
                 break;
             };
             let mut own = old.clone();
-            evaluate(execution, cx.env, |plan, cx| {
+            evaluate(execution, cx, |plan, cx| {
                 let Node::Update(node) = &plan.node else {
                     return Ok(());
                 };

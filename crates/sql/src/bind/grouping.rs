@@ -354,8 +354,8 @@ impl Binder<'_> {
         let mut keys: Vec<Oid> = Vec::new();
         let mut bad: Option<(Var, Place)> = None;
         {
-            let mut check = |e: &Expr| {
-                ungrouped(e, Place::Query, &select.group_by, &mut |var, place| {
+            let mut look = |e: &Expr, place: Place| {
+                ungrouped(e, place, &select.group_by, &mut |var, place| {
                     if !local.contains(&var.rel) || bad.is_some() {
                         return;
                     }
@@ -368,6 +368,13 @@ impl Binder<'_> {
                     }
                 })
             };
+            // Aggregates of this query that stand in subqueries.
+            for e in &select.lifted {
+                if let Expr::Aggregate(agg) = e {
+                    agg.direct.iter().for_each(|e| look(e, Place::Subquery));
+                }
+            }
+            let mut check = |e: &Expr| look(e, Place::Query);
             select.targets.iter().for_each(|t| check(&t.expr));
             select.having.iter().for_each(&mut check);
             for window in &select.windows {

@@ -2,6 +2,7 @@
 
 use super::array::{array, same};
 use super::compare::comparator;
+use super::length::buffer_fits;
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, Operator, SetIterator};
 use crate::io::to_text;
@@ -339,6 +340,14 @@ fn array_to_text(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             item => Some(Cow::Owned(to_text(ctx, item, element))),
         })
         .collect();
+    let between = separator.len().saturating_mul(shown.len());
+    buffer_fits(
+        shown
+            .iter()
+            .map(|s| s.len())
+            .sum::<usize>()
+            .saturating_add(between),
+    )?;
     Ok(shown.join(separator).into())
 }
 

@@ -1,5 +1,6 @@
 //! Quoting, `format()`, Unicode escapes and identifiers taken apart.
 
+use super::length::buffer_fits;
 use super::string::{printed, text};
 use super::{EvalContext, EvalResult, Function};
 use crate::parse::unicode::{Fault, unescape};
@@ -160,6 +161,7 @@ fn format(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
             (_, value) => quoted_literal(&printed(ctx, value)),
         };
         let missing = (found.width as usize).saturating_sub(shown.chars().count());
+        buffer_fits(out.len() + shown.len() + missing)?;
         let pad = " ".repeat(missing);
         let (before, after) = if found.left {
             ("", pad.as_str())

@@ -30,6 +30,7 @@ mod extract;
 mod format;
 pub mod json;
 pub mod jsonpath;
+pub mod length;
 mod like;
 mod lsn;
 mod math;

@@ -3,6 +3,7 @@
 //! Matches follow one another as PostgreSQL counts them: after an empty one the search goes on a character further, and an empty match
 //! may stand right behind another match.
 
+use super::length::buffer_fits;
 use super::like::bad_escape;
 use super::number::int;
 use super::regex::{Match, Options, Regex, compile};
@@ -260,6 +261,7 @@ fn replaced(s: &str, regex: &Regex, replacement: &str, start: i64, n: i64) -> Re
         }
         out.push_str(&s[copied..found.start()]);
         append_replacement(replacement, s, &found, &mut out);
+        buffer_fits(out.len())?;
         copied = found.end();
         if n != 0 {
             break;

@@ -1,5 +1,6 @@
 //! Strings: lengths, parts, positions, padding, case. Positions count characters from 1.
 
+use super::length::{buffer_fits, fits};
 use super::number::int;
 use super::{EvalContext, EvalResult, Function, Operator};
 use crate::io::to_text;
@@ -19,13 +20,6 @@ pub fn printed(ctx: &EvalContext<'_>, value: &Datum) -> String {
     to_text(ctx, value, SqlType::plain(value.natural_type()))
 }
 
-/// The longest value PostgreSQL allocates.
-const MAX_BYTES: i64 = 0x3fff_ffff;
-
-#[cold]
-fn too_long() -> Error {
-    Error::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large")
-}
 #[cold]
 pub fn negative_length() -> Error {
     Error::new(
@@ -68,9 +62,7 @@ fn text_substr(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 fn textcat(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (a, b) = (text(&args[0]), text(&args[1]));
-    if (a.len() + b.len()) as i64 > MAX_BYTES {
-        return Err(too_long().into());
-    }
+    fits(a.len() + b.len())?;
     let mut joined = String::with_capacity(a.len() + b.len());
     joined.push_str(a);
     joined.push_str(b);
@@ -105,7 +97,16 @@ fn concat_ws(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         .filter(|a| !a.is_null())
         .map(|a| printed(ctx, a))
         .collect();
-    Ok(shown.join(text(&args[0])).into())
+    let separator = text(&args[0]);
+    let between = separator.len().saturating_mul(shown.len());
+    buffer_fits(
+        shown
+            .iter()
+            .map(String::len)
+            .sum::<usize>()
+            .saturating_add(between),
+    )?;
+    Ok(shown.join(separator).into())
 }
 
 fn length(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
@@ -191,9 +192,8 @@ fn rtrim(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 /// The string cut to the length wanted, and the padding it lacks.
 fn padding(args: &[Datum]) -> Result<(&str, String)> {
     let len = int(&args[1]).max(0);
-    if len * 4 > MAX_BYTES {
-        return Err(too_long());
-    }
+    // PostgreSQL asks for four bytes a character.
+    fits(len as usize * 4)?;
     let s = text(&args[0]);
     let cut = &s[..offset(s, len)];
     let missing = len as usize - cut.chars().count();
@@ -233,7 +233,12 @@ fn replace(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if from.is_empty() || !s.contains(from) {
         return Ok(args[0].clone());
     }
-    Ok(s.replace(from, text(&args[2])).into())
+    let to = text(&args[2]);
+    if to.len() > from.len() {
+        let more = (to.len() - from.len()).saturating_mul(s.matches(from).count());
+        buffer_fits(s.len().saturating_add(more))?;
+    }
+    Ok(s.replace(from, to).into())
 }
 fn translate(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (from, to) = (text(&args[1]), text(&args[2]));
@@ -267,9 +272,7 @@ fn split_part(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn repeat(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (s, n) = (text(&args[0]), int(&args[1]).max(0));
-    if s.len() as i64 * n > MAX_BYTES - 4 {
-        return Err(too_long().into());
-    }
+    fits((s.len() as u64).saturating_mul(n as u64).saturating_add(4) as usize)?;
     Ok(s.repeat(n as usize).into())
 }
 fn reverse(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

@@ -52,7 +52,7 @@ pub async fn update(
         let slots = node.old.iter();
         let old: Row = slots.map(|slot| input[*slot as usize].clone()).collect();
         let mut new = old.clone();
-        evaluate(execution, cx.env, |plan, cx| {
+        evaluate(execution, cx, |plan, cx| {
             let Node::Update(node) = &plan.node else {
                 return Ok(());
             };
