@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use throng_analytics::{AnalyticsPool, LEAST_MEMORY, PoolConfig};
 use throng_exec::{Engine, EngineConfig, Passwords, Placement};
+use throng_observe::heap;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
@@ -22,7 +23,6 @@ const LEAST_FOR_VALUES: usize = 1 << 30;
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(config: Config) -> Result<()> {
-    throng_observe::heap::set_limit(config.pool_bytes.max(LEAST_FOR_VALUES));
     let placement = Placement::of(&config.settings, &config.cores)?;
     placement.confine();
     let engine = Engine::open(EngineConfig {
@@ -37,6 +37,8 @@ pub fn run(config: Config) -> Result<()> {
             opens: |secret, password| Some(Verifier::parse(secret)?.is_of(password)),
         },
     })?;
+    // What is there by now is the server's own, for good.
+    heap::set_limit(heap::held() + config.pool_bytes.max(LEAST_FOR_VALUES));
     let served = start_analytics(&config, &placement, &engine)
         .and_then(|()| listen(&config, &placement, &engine));
     // Whatever ended the serving, what was acknowledged is on disk already; closing makes the next start quick.
