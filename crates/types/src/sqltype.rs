@@ -143,6 +143,7 @@ types! {
     ANYARRAY = 2277, "anyarray", -1, false, b'p', b'P', false, NO_ARRAY = 0, b'd';
     VOID = 2278, "void", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     TRIGGER = 2279, "trigger", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
+    LANGUAGE_HANDLER = 2280, "language_handler", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     INTERNAL = 2281, "internal", 8, true, b'p', b'P', false, NO_ARRAY = 0, b'd';
     ANYELEMENT = 2283, "anyelement", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';
     ANYNONARRAY = 2776, "anynonarray", 4, true, b'p', b'P', false, NO_ARRAY = 0, b'i';

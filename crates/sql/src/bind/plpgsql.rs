@@ -107,7 +107,13 @@ impl plpgsql::Types for TypesOf<'_, '_> {
         let declared = self.0.declared(ty)?;
         let pseudo = matches!(
             declared.ty.oid,
-            oid::VOID | oid::TRIGGER | oid::CSTRING | oid::INTERNAL | oid::ANY | oid::UNKNOWN
+            oid::VOID
+                | oid::TRIGGER
+                | oid::CSTRING
+                | oid::INTERNAL
+                | oid::LANGUAGE_HANDLER
+                | oid::ANY
+                | oid::UNKNOWN
         );
         if pseudo || crate::catalog::is_polymorphic(declared.ty.oid) {
             let message = format!(

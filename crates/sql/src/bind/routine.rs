@@ -846,7 +846,13 @@ fn no_pseudo_types(args: &[ArgDef], returned: &Resolved) -> Result<()> {
     let wrong = |ty: Oid| {
         matches!(
             ty,
-            oid::CSTRING | oid::INTERNAL | oid::ANY | oid::UNKNOWN | oid::TRIGGER | oid::VOID
+            oid::CSTRING
+                | oid::INTERNAL
+                | oid::LANGUAGE_HANDLER
+                | oid::ANY
+                | oid::UNKNOWN
+                | oid::TRIGGER
+                | oid::VOID
         )
     };
     if wrong(returned.ty) && !matches!(returned.ty, oid::VOID | oid::TRIGGER) {

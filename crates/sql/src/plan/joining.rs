@@ -7,7 +7,7 @@ use super::join::rels_of;
 use super::{Built, Columns, Cost, HashJoin, NestedLoop, Node, Planner};
 use super::{cost, with};
 use crate::expr::{Expr, RelId};
-use crate::func::{Operator, Strategy};
+use crate::func::{Operator, Strategy, operator_by_oid};
 use crate::query::JoinKind;
 
 impl Planner<'_> {
@@ -180,9 +180,16 @@ pub(super) fn as_any(condition: &Expr, rels: &[RelId]) -> Option<Expr> {
         let (column, Strategy::Equal, value) = comparison(arm, *rel)? else {
             return None;
         };
-        let left = args.first().filter(|left| column > 0 && *left != value)?;
+        let (op, left) = match &args[..] {
+            [left, right] if right == value => (*op, left),
+            [left, right] if left == value => (operator_by_oid(op.commutator)?, right),
+            _ => return None,
+        };
+        if column <= 0 {
+            return None;
+        }
         match &first {
-            None => first = Some((*op, left.clone())),
+            None => first = Some((op, left.clone())),
             Some((same, column)) if same.oid == op.oid && column == left => {}
             Some(_) => return None,
         }

@@ -202,7 +202,7 @@ fn unnamed() -> Vec<Procedure> {
     ];
     let [call, inline, validator] = extension::HANDLERS;
     let handlers = [
-        (call, vec![], oid::INTERNAL),
+        (call, vec![], oid::LANGUAGE_HANDLER),
         (inline, vec![oid::INTERNAL], oid::VOID),
         (validator, vec![oid::OID], oid::VOID),
     ];

@@ -82,6 +82,7 @@ forms! {
     2277: 2296 anyarray_in, 2297 anyarray_out, 2502 anyarray_recv, 2503 anyarray_send;
     2278: 2298 void_in, 2299 void_out, 3120 void_recv, 3121 void_send;
     2279: 2300 trigger_in, 2301 trigger_out;
+    2280: 2302 language_handler_in, 2303 language_handler_out;
     2281: 2304 internal_in, 2305 internal_out;
     2283: 2312 anyelement_in, 2313 anyelement_out;
     2776: 2777 anynonarray_in, 2778 anynonarray_out;
