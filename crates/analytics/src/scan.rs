@@ -230,6 +230,8 @@ impl Step for Scan {
             ring: Ring::for_scan(self.table.heap.pool(), self.end),
             pages: Vec::new(),
             values: Vec::new(),
+            looked_at: 0,
+            passed: 0,
             attributes: self.attributes(),
             cache: self.cache.clone(),
             sifted: Vec::new(),
@@ -261,6 +263,9 @@ struct Part {
     /// The pages of the extent in hand; their room is kept for those of the next.
     pages: Vec<TupleBatch>,
     values: Vec<Datum>,
+    /// Rows so far, and those of them that were wanted.
+    looked_at: usize,
+    passed: usize,
     attributes: Option<Vec<Attribute>>,
     cache: Arc<ColumnCache>,
     /// What is left of extents' columns, too few rows yet for a batch.
@@ -361,10 +366,11 @@ impl Part {
             return Ok(None);
         };
         keep_those_of(&mut found, &lsns);
-        // Where all rows are wanted keeping costs nothing; else it has to be likely that it will be of use.
-        let wants_all = self.filter.is_none() && !self.sieves.iter().any(Sieving::is_worth_it);
+        // Where most rows are wanted keeping costs next to nothing; else it has to be likely that it will be of use.
+        let takes_all = self.filter.is_none() && !self.sieves.iter().any(Sieving::is_worth_it);
+        let wants_most = takes_all || 2 * self.passed > self.looked_at;
         let at_rest = self.cache.is_at_rest(extent, &lsns);
-        if !wants_all && !at_rest && found.iter().all(Option::is_none) {
+        if !wants_most && !at_rest && found.iter().all(Option::is_none) {
             return Ok(None);
         }
         let missing = attributes
@@ -413,6 +419,8 @@ impl Part {
         if let Some(kept) = kept.filter(|kept| kept.count_set_bits() < rows) {
             batch = filter_record_batch(&batch, &BooleanArray::new(kept, None)).map_err(arrow)?;
         }
+        self.looked_at += rows;
+        self.passed += batch.num_rows();
         if batch.num_rows() > 0 {
             self.sifted.push(batch);
         }
@@ -455,7 +463,10 @@ impl Part {
                 values,
                 ..
             } = self;
-            self.rows += columns.take(table, chunk, kept.as_deref(), values).await?;
+            let taken = columns.take(table, chunk, kept.as_deref(), values).await?;
+            self.rows += taken;
+            self.looked_at += rows;
+            self.passed += taken;
             if self.rows >= self.batch_rows || self.columns.bytes() >= self.batch_bytes {
                 self.end_rows()?;
             }
