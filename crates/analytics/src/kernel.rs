@@ -13,6 +13,7 @@ use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 use datafusion::arrow::compute::{and_kleene, is_not_null, is_null, not, or_kleene};
 use datafusion::arrow::datatypes::{Float64Type, Int16Type, Int32Type, Int64Type};
 use throng_sql::expr::Expr;
+use throng_sql::func::like::like;
 use throng_sql::func::{CastMethod, Operator};
 use throng_types::numeric::Decimal;
 use throng_types::row::Phys;
@@ -409,6 +410,18 @@ impl<'a> Kernel<'a> {
                 let bits = BooleanBuffer::collect_bool(rows, |i| (a.value(i) == b) == equal);
                 Some(Vector::Bools(BooleanArray::new(bits, a.nulls().cloned())))
             }
+            (Vector::Texts(a), Vector::Text(pattern)) if is_like(op) => {
+                let a = a.as_string::<i64>();
+                let (wanted, mut sure) = (op.name == "~~", true);
+                let bits = BooleanBuffer::collect_bool(rows, |i| match like(a.value(i), pattern) {
+                    Ok(matches) => matches == wanted,
+                    Err(_) => {
+                        sure = false;
+                        false
+                    }
+                });
+                sure.then(|| Vector::Bools(BooleanArray::new(bits, a.nulls().cloned())))
+            }
             _ => None,
         }
     }
@@ -452,6 +465,11 @@ fn is_text_equality(op: &Operator) -> bool {
 /// Strings whose equality is that of their bytes but for blanks at the end.
 fn is_padded_equality(op: &Operator) -> bool {
     op.left == oid::BPCHAR && op.right == oid::BPCHAR && matches!(op.name, "=" | "<>")
+}
+
+fn is_like(op: &Operator) -> bool {
+    let text = |ty| matches!(ty, oid::TEXT | oid::NAME | oid::BPCHAR);
+    text(op.left) && op.right == oid::TEXT && matches!(op.name, "~~" | "!~~")
 }
 
 /// Dates as timestamps; None where one of them is too far off.
@@ -603,7 +621,7 @@ mod tests {
                     3.0,
                 ][rng.random_range(0..10)],
             ),
-            _ => Datum::text(["", "a", "ab", "b "][rng.random_range(0..4)]),
+            _ => Datum::text(["", "a", "ab", "b ", "a%", "_b%a", "%\\"][rng.random_range(0..7)]),
         }
     }
 

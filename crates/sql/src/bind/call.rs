@@ -290,7 +290,11 @@ fn subquery_label(query: &ast::Query) -> Option<(String, bool)> {
             let item = select.targets.first()?;
             match &item.alias {
                 Some(alias) => Some((alias.clone(), true)),
-                None => label(&item.expr.node),
+                None if matches!(item.expr.node, Node::Star(_) | Node::FieldStar(_)) => None,
+                None => Some((
+                    label(&item.expr.node).map_or("?column?".into(), |(name, _)| name),
+                    true,
+                )),
             }
         }
         ast::Body::Nested(query) => subquery_label(query),

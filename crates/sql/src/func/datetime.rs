@@ -403,7 +403,7 @@ fn timestamp_mi(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 /// A time of day moved on: it wraps at midnight, and months and days do not count.
-fn shift_clock(time: i64, span: Interval, add: bool) -> Result<i64> {
+pub(super) fn shift_clock(time: i64, span: Interval, add: bool) -> Result<i64> {
     if !span.is_finite() {
         return Err(overflow(match add {
             true => "cannot add infinite interval to time",

@@ -2,9 +2,9 @@
 
 use super::datetime::{
     checked_timestamp, days, finite, interval, interval_out_of_range, is_infinite, moment, negate,
-    overflow, timestamp_plus, timestamptz_plus,
+    overflow, shift_clock, timestamp_plus, timestamptz_plus,
 };
-use super::number::{float, int};
+use super::number::{float, float_overflow, int};
 use super::string::text;
 use super::timezone::zone_named;
 use super::{EvalContext, EvalResult, Function, typmod};
@@ -164,8 +164,15 @@ fn make_timestamptz(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn make_interval(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let part = |i: usize| args.get(i).map_or(0, int);
-    let seconds = args.get(6).map_or(0.0, float) * 1e6;
-    if !seconds.is_finite() || seconds.abs() >= i64::MAX as f64 {
+    let seconds = args.get(6).map_or(0.0, float);
+    if !seconds.is_finite() {
+        return Err(interval_out_of_range().into());
+    }
+    let seconds = seconds * 1e6;
+    if seconds.is_infinite() {
+        return Err(float_overflow().into());
+    }
+    if seconds.abs() >= i64::MAX as f64 {
         return Err(interval_out_of_range().into());
     }
     let months = i32::try_from(part(0) * 12 + part(1)).ok();
@@ -360,9 +367,7 @@ fn period_end(ctx: &EvalContext<'_>, start: &Datum, end: &Datum) -> EvalResult {
         Datum::TimestampTz(t) => {
             Datum::TimestampTz(timestamptz_plus(&ctx.format.time_zone, t, *span)?)
         }
-        Datum::Time(t) => {
-            Datum::Time((t + span.micros % MICROS_PER_DAY).rem_euclid(MICROS_PER_DAY))
-        }
+        Datum::Time(t) => Datum::Time(shift_clock(t, *span, true)?),
         ref other => other.clone(),
     })
 }

@@ -26,6 +26,10 @@ fn matches(s: &[u8], pattern: &[u8], width: fn(u8) -> usize) -> Result<bool> {
         let step = match pattern.get(p) {
             Some(b'%') => {
                 p += 1;
+                let Some(next) = candidate(s, at, pattern.get(p)) else {
+                    return Ok(false);
+                };
+                at = next;
                 retry = Some((p, at));
                 continue;
             }
@@ -44,11 +48,23 @@ fn matches(s: &[u8], pattern: &[u8], width: fn(u8) -> usize) -> Result<bool> {
                 p += pattern_step;
             }
             (None, Some((after, from))) if *from < s.len() => {
-                *from += width(s[*from]);
-                (p, at) = (*after, *from);
+                let Some(next) = candidate(s, *from + width(s[*from]), pattern.get(*after)) else {
+                    return Ok(false);
+                };
+                *from = next;
+                (p, at) = (*after, next);
             }
             _ => return Ok(false),
         }
+    }
+}
+
+/// Where in the text, from a place on, what follows `%` may begin.
+fn candidate(s: &[u8], from: usize, next: Option<&u8>) -> Option<usize> {
+    match next {
+        None => Some(s.len()),
+        Some(b'%' | b'_' | b'\\') => Some(from),
+        Some(&literal) => memchr::memchr(literal, s.get(from..)?).map(|at| from + at),
     }
 }
 

@@ -31,7 +31,7 @@ mod format;
 pub mod json;
 pub mod jsonpath;
 pub mod length;
-mod like;
+pub mod like;
 mod lsn;
 mod math;
 mod misc;

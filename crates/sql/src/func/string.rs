@@ -1,7 +1,7 @@
 //! Strings: lengths, parts, positions, padding, case. Positions count characters from 1.
 
 use super::length::{buffer_fits, fits};
-use super::number::int;
+use super::number::{int, integer_out_of_range};
 use super::{EvalContext, EvalResult, Function, Operator};
 use crate::io::to_text;
 use throng_types::error::state;
@@ -284,8 +284,9 @@ fn overlay(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if start <= 0 {
         return Err(negative_length().into());
     }
+    let after = i64::from(i32::try_from(start + len).map_err(|_| integer_out_of_range())?);
     let before = slice(s, 1, Some(start - 1))?;
-    Ok([before, new, slice(s, start + len, None)?].concat().into())
+    Ok([before, new, slice(s, after, None)?].concat().into())
 }
 
 fn ascii(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

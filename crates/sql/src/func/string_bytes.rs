@@ -1,6 +1,6 @@
 //! Byte strings: parts, bits, and their forms as text (hex, base64, escape).
 
-use super::number::int;
+use super::number::{int, integer_out_of_range};
 use super::string::{clipped, negative_length, text};
 use super::{EvalContext, EvalResult, Function, Operator, digest};
 use crate::io::scalar::{decode_escape, decode_hex, write_escaped, write_hex};
@@ -84,10 +84,9 @@ fn overlay(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if start <= 0 {
         return Err(negative_length().into());
     }
+    let after = i64::from(i32::try_from(start + len).map_err(|_| integer_out_of_range())?);
     let before = slice(b, 1, Some(start - 1))?;
-    Ok(Datum::bytea(
-        [before, new, slice(b, start + len, None)?].concat(),
-    ))
+    Ok(Datum::bytea([before, new, slice(b, after, None)?].concat()))
 }
 
 /// An index below a limit, or PostgreSQL's complaint.

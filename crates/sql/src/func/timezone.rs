@@ -53,22 +53,18 @@ fn zone_argument(value: &Datum) -> Result<Zone> {
     }
 }
 
-/// The local time of a moment, checked.
-fn to_clock(zone: &Zone, utc: i64) -> EvalResult {
-    if is_infinite(utc) {
-        return Ok(Datum::Timestamp(utc));
-    }
-    Ok(Datum::Timestamp(checked_timestamp(Some(
-        zone.to_local(utc),
-    ))?))
+/// The local time of a moment, checked. An infinite one is none of any zone's, whatever that is called.
+fn to_clock(utc: i64, zone: impl FnOnce() -> Result<Zone>) -> EvalResult {
+    Ok(Datum::Timestamp(match is_infinite(utc) {
+        true => utc,
+        false => checked_timestamp(Some(zone()?.to_local(utc)))?,
+    }))
 }
-fn from_clock(zone: &Zone, local: i64) -> EvalResult {
-    if is_infinite(local) {
-        return Ok(Datum::TimestampTz(local));
-    }
-    Ok(Datum::TimestampTz(checked_timestamp(Some(
-        zone.to_utc(local),
-    ))?))
+fn from_clock(local: i64, zone: impl FnOnce() -> Result<Zone>) -> EvalResult {
+    Ok(Datum::TimestampTz(match is_infinite(local) {
+        true => local,
+        false => checked_timestamp(Some(zone()?.to_utc(local)))?,
+    }))
 }
 fn move_clock(ctx: &EvalContext<'_>, zone: &Zone, time: TimeTz) -> EvalResult {
     let east = zone.east_at(ctx.host.transaction_timestamp());
@@ -80,19 +76,19 @@ fn move_clock(ctx: &EvalContext<'_>, zone: &Zone, time: TimeTz) -> EvalResult {
 }
 
 fn timestamptz_zone(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    to_clock(&zone_argument(&args[0])?, moment(&args[1]))
+    to_clock(moment(&args[1]), || zone_argument(&args[0]))
 }
 fn timestamp_zone(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    from_clock(&zone_argument(&args[0])?, moment(&args[1]))
+    from_clock(moment(&args[1]), || zone_argument(&args[0]))
 }
 fn timetz_zone(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     move_clock(ctx, &zone_argument(&args[0])?, zoned_clock(&args[1]))
 }
 fn timestamptz_at_local(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    to_clock(&ctx.format.time_zone, moment(&args[0]))
+    to_clock(moment(&args[0]), || Ok(ctx.format.time_zone.clone()))
 }
 fn timestamp_at_local(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    from_clock(&ctx.format.time_zone, moment(&args[0]))
+    from_clock(moment(&args[0]), || Ok(ctx.format.time_zone.clone()))
 }
 fn timetz_at_local(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     move_clock(ctx, &ctx.format.time_zone, zoned_clock(&args[0]))

@@ -207,26 +207,27 @@ fn naive(micros: i64) -> NaiveDateTime {
 
 /// `NAME±hh[:mm[:ss]]`, counted west, without daylight-saving rules.
 fn posix_zone(name: &str) -> Option<Zone> {
-    let (label_end, digits_from) = if name.starts_with('<') {
-        let end = name.find('>')? + 1;
-        (end, end)
-    } else {
-        let end = name.find(|c: char| !c.is_ascii_alphabetic())?;
-        (end, end)
-    };
     // The label may be left out altogether.
-    if (1..3).contains(&label_end) {
-        return None;
-    }
-    let west = parse_displacement(&name[digits_from..])?;
+    let label_end = match name.starts_with('<') {
+        true => name.find('>')? + 1,
+        false => name.find(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ','))?,
+    };
+    let west = displacement(&name[label_end..], MOST_HOURS)?;
     Some(Zone::Fixed {
         east: -west,
         name: name.into(),
     })
 }
 
-/// `[±]h[h][:mm[:ss]]` in seconds.
+/// `[±]h[h][:mm[:ss]]` in seconds, below 16 hours.
 pub fn parse_displacement(text: &str) -> Option<i32> {
+    displacement(text, 15)
+}
+
+/// Of a POSIX form: a week of hours.
+const MOST_HOURS: i32 = 167;
+
+fn displacement(text: &str, most_hours: i32) -> Option<i32> {
     let (sign, body) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
         b'+' => (1, &text[1..]),
@@ -234,12 +235,13 @@ pub fn parse_displacement(text: &str) -> Option<i32> {
     };
     let mut parts = body.split(':');
     let number = |s: &str, limit: i32| -> Option<i32> {
-        let fits = (1..=2).contains(&s.len()) && s.bytes().all(|b| b.is_ascii_digit());
+        let most_digits = if limit < 100 { 2 } else { 3 };
+        let fits = (1..=most_digits).contains(&s.len()) && s.bytes().all(|b| b.is_ascii_digit());
         fits.then(|| s.parse().ok())
             .flatten()
             .filter(|&v| v <= limit)
     };
-    let h = number(parts.next()?, 15)?;
+    let h = number(parts.next()?, most_hours)?;
     let m = parts.next().map_or(Some(0), |s| number(s, 59))?;
     let s = parts.next().map_or(Some(0), |s| number(s, 59))?;
     parts

@@ -24,15 +24,43 @@ fn is_delicate(expr: &Expr) -> bool {
     matches!(expr, Expr::Subquery(_)) || super::fold::is_volatile(expr)
 }
 
+/// What a disjunction among the conditions that [`derive`] has left implies of each relation: it is among them too.
+pub(super) fn implied_by(condition: &Expr, local: &[RelId]) -> Vec<Expr> {
+    match condition {
+        Expr::Or(arms) if !condition.any(&mut is_delicate) => implied(&parts(arms.clone()), local),
+        _ => Vec::new(),
+    }
+}
+
+fn implied(arms: &[Vec<Expr>], local: &[RelId]) -> Vec<Expr> {
+    let mut about: Vec<RelId> = arms.iter().flatten().flat_map(rels_of).collect();
+    about.retain(|rel| local.contains(rel));
+    about.sort_unstable();
+    about.dedup();
+    if about.len() < 2 {
+        return Vec::new();
+    }
+    let of = |rel: RelId| {
+        let own = |arm: &Vec<Expr>| {
+            let parts = arm.iter().filter(|part| rels_of(part) == [rel]);
+            Expr::all_of(parts.cloned().collect())
+        };
+        Some(Expr::Or(arms.iter().map(own).collect::<Option<_>>()?))
+    };
+    about.into_iter().filter_map(of).collect()
+}
+
+fn parts(arms: Vec<Expr>) -> Vec<Vec<Expr>> {
+    let parts = |arm: Expr| {
+        let mut parts = Vec::new();
+        arm.conjuncts(&mut parts);
+        parts
+    };
+    arms.into_iter().map(parts).collect()
+}
+
 fn factored(arms: Vec<Expr>, local: &[RelId], out: &mut Vec<Expr>) {
-    let mut arms: Vec<Vec<Expr>> = arms
-        .into_iter()
-        .map(|arm| {
-            let mut parts = Vec::new();
-            arm.conjuncts(&mut parts);
-            parts
-        })
-        .collect();
+    let mut arms = parts(arms);
     let common: Vec<Expr> = match arms.split_first() {
         Some((first, rest)) => first
             .iter()
@@ -49,21 +77,7 @@ fn factored(arms: Vec<Expr>, local: &[RelId], out: &mut Vec<Expr>) {
     if arms.iter().any(Vec::is_empty) {
         return;
     }
-    let mut about: Vec<RelId> = arms.iter().flatten().flat_map(rels_of).collect();
-    about.retain(|rel| local.contains(rel));
-    about.sort_unstable();
-    about.dedup();
-    if about.len() > 1 {
-        for rel in about {
-            let own = |arm: &Vec<Expr>| {
-                let parts = arm.iter().filter(|part| rels_of(part) == [rel]);
-                Expr::all_of(parts.cloned().collect())
-            };
-            if let Some(own) = arms.iter().map(own).collect::<Option<Vec<Expr>>>() {
-                out.push(Expr::Or(own));
-            }
-        }
-    }
+    out.extend(implied(&arms, local));
     out.push(Expr::Or(
         arms.into_iter().filter_map(Expr::all_of).collect(),
     ));

@@ -276,8 +276,8 @@ impl Graph<'_> {
         bits(mask).any(|at| self.members[at].kind != JoinKind::Inner)
     }
 
-    /// Where equalities cover all columns of a unique index, a row of the others has one partner at most: shares of single columns
-    /// say fewer, as if these were independent.
+    /// Where equalities with columns of one other member cover all columns of a unique index, a row of the others has one
+    /// partner at most: shares of single columns say fewer, as if these were independent.
     fn mend_keys(&self, set: Set, shares: &mut [f64]) {
         let mut mended = vec![false; shares.len()];
         for unique in &self.unique {
@@ -285,29 +285,27 @@ impl Graph<'_> {
                 continue;
             }
             let of_column = |column: &i16| {
-                self.classes.iter().position(|class| {
-                    let here = class.members.iter().filter(|m| set >> m.member & 1 == 1);
-                    let (mut count, mut mine) = (0, false);
-                    for m in here {
-                        count += 1;
-                        mine |= m.var.rel == unique.rel && m.var.column == *column;
-                    }
-                    mine && count == 2
-                })
+                let mine = |m: &ClassMember| m.var.rel == unique.rel && m.var.column == *column;
+                let classes = &mut self.classes.iter();
+                classes.position(|class| class.members.iter().any(mine))
             };
-            let Some(classes) = unique
-                .columns
-                .iter()
-                .map(of_column)
-                .collect::<Option<Vec<_>>>()
-            else {
+            let columns = unique.columns.iter().map(of_column);
+            let Some(classes) = columns.collect::<Option<Vec<_>>>() else {
                 continue;
             };
-            if classes.len() < 2 || classes.iter().any(|at| mended[*at]) {
+            let others = set & !(1 << unique.member);
+            let refers = |other: usize| {
+                let mut classes = classes.iter().map(|at| &self.classes[*at]);
+                classes.all(|class| class.members.iter().any(|m| m.member == other))
+            };
+            if !bits(others).any(refers) || classes.iter().any(|at| mended[*at]) {
                 continue;
             }
             let product: f64 = classes.iter().map(|at| shares[*at]).product();
-            let truth = 1.0 / unique.rows.max(1.0);
+            let among = classes
+                .iter()
+                .map(|at| self.classes[*at].share_within(others));
+            let truth = among.product::<f64>() / unique.rows.max(1.0);
             if product < truth && product > 0.0 {
                 shares[classes[0]] *= truth / product;
             }

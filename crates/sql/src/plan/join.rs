@@ -213,7 +213,7 @@ impl Planner<'_> {
         if parts.len() > 1 {
             alternatives::derive(&mut conditions, &local);
         }
-        let (semi, conditions) = self.semi_joins(conditions, &local);
+        let (semi, conditions) = self.semi_joins(conditions, &local, &parts.inner);
         match (&parts.inner[..], parts.outer.is_empty() && semi.is_empty()) {
             ([], true) => {
                 let built = self.one_row();
@@ -431,7 +431,7 @@ impl Planner<'_> {
                 JoinKind::Inner => all,
                 _ => all | graph.members[at].required,
             });
-            let share = self.share(&condition, None);
+            let share = self.share_beyond_implied(&condition, graph);
             let sides = graph.sides_of(&condition);
             graph.clauses.push(Clause {
                 expr: condition,
@@ -442,6 +442,20 @@ impl Planner<'_> {
         }
         self.settle_classes(graph, &fixed);
         last
+    }
+
+    /// The share that a condition lets through of the rows that meet what it implies of single members.
+    fn share_beyond_implied(&self, condition: &Expr, graph: &Graph<'_>) -> f64 {
+        let rels: Vec<RelId> = graph
+            .members
+            .iter()
+            .flat_map(|m| &m.rels)
+            .copied()
+            .collect();
+        let implied = alternatives::implied_by(condition, &rels);
+        let apart: f64 = implied.iter().map(|c| self.share(c, None)).product();
+        let share = self.share(condition, None);
+        if apart > share { share / apart } else { share }
     }
 
     /// What classes say of single members, and what their equalities let through.

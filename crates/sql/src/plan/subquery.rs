@@ -2,11 +2,15 @@
 
 use throng_types::Result;
 
+use super::access::same_keys;
 use super::join::rels_of;
 use super::{Columns, Planner};
 use crate::expr::{Expr, RelId, SubPlanKind, SubPlanRef, Subquery, SubqueryKind, Var};
+use crate::func::{Operator, Strategy};
 use crate::query::walk::PartMut;
-use crate::query::{Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, Select};
+use crate::query::{
+    Body, BoundQuery, CteBody, Distinct, FromItem, JoinKind, Query, RelKind, Select,
+};
 
 /// A condition that keeps rows with (or without) a partner in a subquery.
 pub(super) struct SemiJoin {
@@ -84,16 +88,18 @@ pub(super) fn trim_exists(query: &mut BoundQuery) {
 }
 
 impl Planner<'_> {
-    /// Takes out of the conjuncts those that can be semi- and anti-joins of the relations in `local`.
+    /// Takes out of the conjuncts those that can be semi- and anti-joins of the relations in `local`. `present`: items none of
+    /// which may be missing from a row.
     pub(super) fn semi_joins(
         &self,
         conditions: Vec<Expr>,
         local: &[RelId],
+        present: &[&FromItem],
     ) -> (Vec<SemiJoin>, Vec<Expr>) {
         let mut joins = Vec::new();
         let mut rest = Vec::new();
         for condition in conditions {
-            match semi_join(&condition, local) {
+            match semi_join(&condition, local, present) {
                 Some(join) => joins.push(join),
                 None => rest.push(condition),
             }
@@ -130,56 +136,113 @@ impl Planner<'_> {
     }
 }
 
-fn semi_join(condition: &Expr, local: &[RelId]) -> Option<SemiJoin> {
+fn semi_join(condition: &Expr, local: &[RelId], present: &[&FromItem]) -> Option<SemiJoin> {
     match condition {
         Expr::Subquery(sub) => match &sub.kind {
             SubqueryKind::Exists => exists(&sub.query, JoinKind::Semi, local),
             SubqueryKind::Any { left, compare } => {
-                let mut correlated = false;
-                sub.query
-                    .for_each_var(&mut |var| correlated |= local.contains(&var.rel));
-                let about_us = left
-                    .iter()
-                    .all(|e| rels_of(e).iter().any(|rel| local.contains(rel)));
-                if correlated || !about_us {
-                    return None;
-                }
-                let columns = sub.query.columns();
-                let on = left
-                    .iter()
-                    .zip(compare)
-                    .zip(columns.iter().zip(1..))
-                    .map(|((left, op), (column, number))| Expr::Op {
-                        op,
-                        args: vec![
-                            left.clone(),
-                            Expr::Var(Var {
-                                rel: sub.query.output,
-                                column: number,
-                                ty: column.ty,
-                            }),
-                        ],
-                        ty: throng_types::SqlType::BOOL,
-                    })
-                    .collect();
-                let right = Inner::Query(Box::new(sub.query.clone()));
-                Some(SemiJoin {
-                    kind: JoinKind::Semi,
-                    right,
-                    own: Vec::new(),
-                    on,
-                })
+                any(&sub.query, left, compare, JoinKind::Semi, local)
             }
             _ => None,
         },
         Expr::Not(inner) => match &**inner {
-            Expr::Subquery(sub) if sub.kind == SubqueryKind::Exists => {
-                exists(&sub.query, JoinKind::Anti, local)
-            }
+            Expr::Subquery(sub) => match &sub.kind {
+                SubqueryKind::Exists => exists(&sub.query, JoinKind::Anti, local),
+                SubqueryKind::Any { left, compare }
+                    if is_never_unknown(&sub.query, left, compare, present) =>
+                {
+                    any(&sub.query, left, compare, JoinKind::Anti, local)
+                }
+                _ => None,
+            },
             _ => None,
         },
         _ => None,
     }
+}
+
+/// Whether an IN is true or false of every row: both sides are columns declared NOT NULL, of tables that are not missing. Then a row
+/// without a partner is one of which NOT IN is true.
+fn is_never_unknown(
+    query: &Query,
+    left: &[Expr],
+    compare: &[&Operator],
+    present: &[&FromItem],
+) -> bool {
+    let Some(select) = bare_select(query) else {
+        return false;
+    };
+    let from: Vec<&FromItem> = select.from.iter().collect();
+    let columns = query.columns();
+    left.iter().all(|e| is_never_null(e, present))
+        && select.targets.len() == left.len()
+        && select.targets.iter().all(|t| is_never_null(&t.expr, &from))
+        && compare
+            .iter()
+            .zip(left.iter().zip(&columns))
+            .all(|(op, (left, column))| {
+                op.strategy == Some(Strategy::Equal) && op.strict && same_keys(left.ty(), column.ty)
+            })
+}
+
+/// Whether an expression is a column declared NOT NULL of one of the items.
+fn is_never_null(expr: &Expr, items: &[&FromItem]) -> bool {
+    match expr {
+        Expr::Cast { arg, to, .. } if same_keys(arg.ty(), *to) => is_never_null(arg, items),
+        Expr::Var(var) => items.iter().any(|item| match item {
+            FromItem::Rel(rel) if rel.id == var.rel => match &rel.kind {
+                RelKind::Table(table) => usize::try_from(var.column - 1)
+                    .ok()
+                    .and_then(|at| table.columns.get(at))
+                    .is_some_and(|column| column.not_null && !column.not_null_alone),
+                _ => false,
+            },
+            _ => false,
+        }),
+        _ => false,
+    }
+}
+
+/// A row's partners are the rows of a query whose columns are equal to `left`.
+fn any(
+    query: &Query,
+    left: &[Expr],
+    compare: &[&'static Operator],
+    kind: JoinKind,
+    local: &[RelId],
+) -> Option<SemiJoin> {
+    let mut correlated = false;
+    query.for_each_var(&mut |var| correlated |= local.contains(&var.rel));
+    let about_us = left
+        .iter()
+        .all(|e| rels_of(e).iter().any(|rel| local.contains(rel)));
+    if correlated || !about_us {
+        return None;
+    }
+    let columns = query.columns();
+    let on = left
+        .iter()
+        .zip(compare)
+        .zip(columns.iter().zip(1..))
+        .map(|((left, op), (column, number))| Expr::Op {
+            op,
+            args: vec![
+                left.clone(),
+                Expr::Var(Var {
+                    rel: query.output,
+                    column: number,
+                    ty: column.ty,
+                }),
+            ],
+            ty: throng_types::SqlType::BOOL,
+        })
+        .collect();
+    Some(SemiJoin {
+        kind,
+        right: Inner::Query(Box::new(query.clone())),
+        own: Vec::new(),
+        on,
+    })
 }
 
 fn exists(query: &Query, kind: JoinKind, local: &[RelId]) -> Option<SemiJoin> {
