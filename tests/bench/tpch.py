@@ -7,10 +7,13 @@ DIR holds the eight tables as CSV with a header, as `tpchgen-cli csv -s 1 -o DIR
 Starts both servers itself, on temporary directories with a pool of --memory, loads, indexes foreign keys too, analyzes, and asks
 each query of one server and then of the other, --runs times. The first run is the first touch of a query's columns; the table has it and the median of all.
 Results are compared byte by byte; a query that gives other rows than PostgreSQL's, or none in ten minutes, is told and not summed.
+With --out DIR what was measured is left in DIR/tpch.json, for `benchmarks.py page`.
 PostgreSQL does not run as root: pass --pguser NAME to start it as NAME.
 """
 
 import argparse
+import datetime
+import json
 import os
 import pathlib
 import statistics
@@ -64,17 +67,30 @@ def measure(ports, runs):
 
 
 def table(seconds, same):
-    print("| query | Throng, first | Throng | PostgreSQL, first | PostgreSQL | ratio | rows |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    lines = ["| query | Throng, first | Throng | PostgreSQL, first | PostgreSQL | Throng over PostgreSQL | rows |", "|" + " --- |" * 7]
     sums = [0.0] * 4
     for number, times in seconds.items():
         row = [f(times[name]) for name in ("Throng", "PostgreSQL") for f in (lambda t: t[0], statistics.median)]
         if same[number]:
             sums = [a + b for a, b in zip(sums, row)]
         cells = " | ".join(f"{value:.2f}" for value in row)
-        print(f"| {number} | {cells} | {row[1] / row[3]:.2f} | {'same' if same[number] else 'DIFFERENT'} |")
+        lines.append(f"| {number} | {cells} | {row[1] / row[3]:.2f} | {'same' if same[number] else 'DIFFERENT'} |")
     cells = " | ".join(f"{value:.2f}" for value in sums)
-    print(f"| sum | {cells} | {sums[1] / sums[3]:.2f} | first runs {sums[0] / sums[2]:.2f} |")
+    lines.append(f"| sum | {cells} | {sums[1] / sums[3]:.2f} | first runs {sums[0] / sums[2]:.2f} |")
+    return "\n".join(lines)
+
+
+def section(measured):
+    loaded = ", ".join(f"{name} {elapsed:.0f} s" for name, elapsed in measured["loaded"].items())
+    return f"""## TPC-H's queries at scale {measured["scale"]:g}
+
+`{measured["command"]}`
+
+Seconds: of the first run of a query, and the median of {measured["runs"]}; the servers take turns. Pools of {measured["memory"]}; the tables' keys and what refers to
+them are indexed. Loaded, indexed and analyzed in: {loaded}. Measured on {measured["day"]}.
+
+{table(measured["seconds"], measured["same"])}
+"""
 
 
 def main():
@@ -85,6 +101,8 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--memory", default="2GB")
+    parser.add_argument("--scale", type=float, default=1, help="of what lies in --data")
+    parser.add_argument("--out")
     arguments = parser.parse_args()
     compare.POOL = arguments.memory
     ports = {"Throng": 5611, "PostgreSQL": 5612}
@@ -98,12 +116,26 @@ def main():
         ]
         try:
             loaded = {name: load(port, os.path.abspath(arguments.data)) for name, port in ports.items()}
-            print("Loaded and analyzed in " + ", ".join(f"{name} {elapsed:.0f} s" for name, elapsed in loaded.items()) + ".\n")
-            table(*measure(ports, arguments.runs))
+            seconds, same = measure(ports, arguments.runs)
         finally:
             for server in servers:
                 server.terminate()
                 server.wait()
+    measured = {
+        "command": f"tests/bench/tpch.py --runs {arguments.runs} --memory {arguments.memory}",
+        "day": datetime.date.today().isoformat(),
+        "scale": arguments.scale,
+        "runs": arguments.runs,
+        "memory": arguments.memory,
+        "loaded": loaded,
+        "seconds": seconds,
+        "same": same,
+    }
+    if arguments.out:
+        os.makedirs(arguments.out, exist_ok=True)
+        with open(os.path.join(arguments.out, "tpch.json"), "w", encoding="utf-8") as file:
+            json.dump(measured, file, indent=1)
+    print(section(measured))
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ fn round(shared: &Shared, engine: &Arc<Engine>) -> Result<()> {
     autoanalyze::round(engine, pace)
 }
 
-/// Cleans the heap of the definitions, which no table names: whoever changes a definition looks through all of it.
+/// Cleans the heap of the definitions, which no table names.
 fn clean_definitions<F: FnMut() -> bool>(engine: &Engine, pacing: &mut CostDelay<F>) -> Result<()> {
     let settings = engine.settings();
     let rows = settings.int(Id::AutovacuumVacuumThreshold).max(0) as u64;
@@ -127,6 +127,7 @@ fn clean_definitions<F: FnMut() -> bool>(engine: &Engine, pacing: &mut CostDelay
     if counts.wants_cleaning(rows, scale) {
         engine.sys.advance_horizon(true)?;
         vacuum_table(&engine.sys.cleaner_context(), &heap, &[], pacing)?;
+        engine.store.objects.forget_freed(&heap)?;
     }
     Ok(())
 }

@@ -212,6 +212,7 @@ impl Engine {
             pool: sys.pool().clone(),
             relations: Arc::new(relations),
             sequences: Arc::default(),
+            objects: Arc::default(),
         };
         let objects = if report.first_start {
             objects::create(&sys, &store)?

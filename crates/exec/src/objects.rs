@@ -1,18 +1,21 @@
 //! Where definitions are kept: one real heap of rows (oid, kind, definition as JSON).
 //!
 //! DDL writes here under its own transaction, so definitions have its atomicity, its durability and its isolation with no
-//! code of their own. The heap has a file number no other file can get and no index: it is read whole at start, and looked
-//! through for a row to change.
+//! code of their own. The heap has a file number no other file can get. It is read whole at start, so its index needs no
+//! file ([`Places`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use throng_access::{Heap, RowLockMode, TupleBatch, TxContext, Visibility};
+use foldhash::fast::FixedState;
+use parking_lot::Mutex;
+
+use throng_access::{Heap, RowLockMode, TupleBatch, TxContext};
 use throng_buffer::{Ring, retry, retry_blocking};
 use throng_sql::catalog::{Catalog, Change, Object, ObjectKind};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, update_row};
 use throng_txn::{Isolation, SessionInfo, Txn, TxnSystem};
 use throng_types::row::{Phys, RowLayout, encode_row};
-use throng_types::{Datum, Error, FileId, Oid, Result};
+use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
 
 use crate::large;
 use crate::store::Store;
@@ -23,6 +26,66 @@ pub const OBJECTS_FILE: FileId = FileId(u32::MAX - 1);
 const OID: usize = 0;
 const KIND: usize = 1;
 const JSON: usize = 2;
+
+/// Where rows of each object begin: the heap's index.
+///
+/// As in any index a place may be that of a version that nobody sees, or of another object's row, for which the slot was free.
+#[derive(Default)]
+pub struct Places(Mutex<Noted>);
+
+#[derive(Default)]
+struct Noted {
+    by_object: HashMap<Oid, Vec<Place>, FixedState>,
+    count: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    root: Tid,
+    /// Which note of all this is.
+    number: u64,
+}
+
+impl Places {
+    fn note(&self, oid: Oid, root: Tid) {
+        let mut noted = self.0.lock();
+        noted.count += 1;
+        let number = noted.count;
+        let places = noted.by_object.entry(oid).or_default();
+        places.retain(|place| place.root != root);
+        places.push(Place { root, number });
+    }
+
+    /// The newest first.
+    fn of(&self, oid: Oid) -> Vec<Tid> {
+        let noted = self.0.lock();
+        let places = noted.by_object.get(&oid).into_iter().flatten();
+        places.rev().map(|place| place.root).collect()
+    }
+
+    /// Forgets places that the cleaner has freed.
+    ///
+    /// # Errors
+    /// What reading the heap gives.
+    pub fn forget_freed(&self, heap: &Heap) -> Result<()> {
+        let all: Vec<Place> = {
+            let noted = self.0.lock();
+            noted.by_object.values().flatten().copied().collect()
+        };
+        let mut freed = HashSet::new();
+        for place in all {
+            if !retry_blocking(|| heap.has_slot(place.root))? {
+                freed.insert(place.number);
+            }
+        }
+        // One that was noted again since has another number.
+        self.0.lock().by_object.retain(|_, places| {
+            places.retain(|place| !freed.contains(&place.number));
+            !places.is_empty()
+        });
+        Ok(())
+    }
+}
 
 fn layout() -> RowLayout {
     RowLayout::new(&[Phys::Oid, Phys::Text, Phys::Text])
@@ -58,7 +121,8 @@ pub fn create(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
             &mut bytes,
         )?;
         txn.xid();
-        retry_blocking(|| heap.insert(&txn, &bytes))?;
+        let tid = retry_blocking(|| heap.insert(&txn, &bytes))?;
+        store.objects.note(object.oid(), tid);
     }
     futures_block_on(txn.commit(true))?;
     sys.checkpoint_blocking()?;
@@ -94,8 +158,10 @@ pub fn load(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
             batch.clear();
             heap.scan_page(block, &snapshot, &mut ring, &mut batch)
         })?;
-        for (_, bytes) in batch.iter() {
-            objects.push(read(&heap, bytes)?);
+        for i in 0..batch.len() {
+            let object = read(&heap, batch.row(i))?;
+            store.objects.note(object.oid(), batch.root(i));
+            objects.push(object);
         }
     }
     drop(snapshot);
@@ -131,17 +197,20 @@ pub async fn write(store: &Store, txn: &Txn, changes: &[Change]) -> Result<()> {
             Change::Put { oid, kind, json } => {
                 let row = row_of(*oid, *kind, json);
                 let bytes = large::encode(&heap, txn, &layout(), &row).await?;
-                match find(&heap, txn, *oid).await? {
-                    Some(row) => replace(&heap, txn, row, Some(&bytes)).await?,
+                let new = match find(store, &heap, txn, *oid).await? {
+                    Some(row) => replace(&heap, txn, row, &bytes).await?,
                     None => {
                         txn.xid();
-                        retry(|| heap.insert(txn, &bytes)).await?;
+                        Some(retry(|| heap.insert(txn, &bytes)).await?)
                     }
+                };
+                if let Some(tid) = new {
+                    store.objects.note(*oid, tid);
                 }
             }
             Change::Delete { oid, .. } => {
-                if let Some(row) = find(&heap, txn, *oid).await? {
-                    replace(&heap, txn, row, None).await?;
+                if let Some(row) = find(store, &heap, txn, *oid).await? {
+                    remove(&heap, txn, row).await?;
                 }
             }
         }
@@ -150,49 +219,39 @@ pub async fn write(store: &Store, txn: &Txn, changes: &[Change]) -> Result<()> {
 }
 
 /// The visible row of an object.
-async fn find(heap: &Heap, txn: &Txn, oid: Oid) -> Result<Option<RowRef>> {
+async fn find(store: &Store, heap: &Heap, txn: &Txn, oid: Oid) -> Result<Option<RowRef>> {
     // What earlier commands of this transaction wrote is seen; others' changes are kept out by the object's lock.
     let snapshot = txn.latest_snapshot();
-    let vis: &dyn Visibility = &snapshot;
-    let blocks = retry(|| heap.blocks()).await?;
-    let mut ring = Ring::for_scan(heap.pool(), blocks);
-    for block in 0..blocks {
-        let mut batch = TupleBatch::new();
-        retry(|| {
-            batch.clear();
-            heap.scan_page(block, vis, &mut ring, &mut batch)
-        })
-        .await?;
-        for i in 0..batch.len() {
-            if layout().decode_column(batch.row(i), OID)? == Datum::Oid(oid.0) {
-                return Ok(Some(RowRef {
-                    tid: batch.tid(i),
-                    root: batch.root(i),
-                }));
-            }
+    let mut bytes = Vec::new();
+    for root in store.objects.of(oid) {
+        let found = retry(|| heap.fetch(root, &snapshot, &mut bytes)).await?;
+        if let Some(tid) = found
+            && layout().decode_column(&bytes, OID)? == Datum::Oid(oid.0)
+        {
+            return Ok(Some(RowRef { tid, root }));
         }
     }
     Ok(None)
 }
 
-async fn replace(heap: &Heap, txn: &Txn, row: RowRef, new: Option<&[u8]>) -> Result<()> {
-    let mut turn = RowTurn::default();
-    let done = match new {
-        Some(bytes) => {
-            let mode = RowLockMode::NoKeyUpdate;
-            matches!(
-                update_row(txn, heap, row, bytes, mode, true, &mut turn).await?,
-                RowOutcome::Done(_)
-            )
-        }
-        None => matches!(
-            delete_row(txn, heap, row, &mut turn).await?,
-            RowOutcome::Done(())
-        ),
-    };
-    if done {
-        return Ok(());
+/// Where the row begins now, if that is another place.
+async fn replace(heap: &Heap, txn: &Txn, row: RowRef, new: &[u8]) -> Result<Option<Tid>> {
+    let (mode, mut turn) = (RowLockMode::NoKeyUpdate, RowTurn::default());
+    match update_row(txn, heap, row, new, mode, true, &mut turn).await? {
+        RowOutcome::Done(version) => Ok((!version.hot).then_some(version.tid)),
+        _ => Err(updated_concurrently()),
     }
-    // PostgreSQL's message for two sessions that change one object at once.
-    Err(Error::internal("tuple concurrently updated"))
+}
+
+async fn remove(heap: &Heap, txn: &Txn, row: RowRef) -> Result<()> {
+    let mut turn = RowTurn::default();
+    match delete_row(txn, heap, row, &mut turn).await? {
+        RowOutcome::Done(()) => Ok(()),
+        _ => Err(updated_concurrently()),
+    }
+}
+
+/// PostgreSQL's message for two sessions that change one object at once.
+fn updated_concurrently() -> Error {
+    Error::internal("tuple concurrently updated")
 }

@@ -233,6 +233,16 @@ impl Heap {
         Ok(root.unwrap_or(tid))
     }
 
+    /// Whether a tid leads to any version, or may again: its slot is in use.
+    pub fn has_slot(&self, tid: Tid) -> Try<bool> {
+        self.pool
+            .read(self.page_id(tid.block), |page: &PageRef<'_>| {
+                page::is_heap(page)
+                    && (1..=page::slot_count(page)).contains(&tid.slot)
+                    && !matches!(page::slot(page, tid.slot), Slot::Unused | Slot::Dead)
+            })
+    }
+
     /// Appends every row of the block that `vis` shows, in the order in which they lie there. A block that holds no rows adds none. `ring` is the scan's own
     /// ([`Ring::for_scan`]), for all of its blocks.
     pub fn scan_page(

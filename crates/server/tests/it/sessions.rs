@@ -1,5 +1,7 @@
 //! Sessions through a driver that others wrote: typed parameters and rows in binary, COPY, transactions.
 
+use std::collections::BTreeMap;
+
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Config, NoTls};
 
@@ -362,4 +364,73 @@ async fn types_are_made_after_a_restart_too() {
         (row.get::<_, bool>(0), row.get::<_, &str>(1)),
         (true, "okm")
     );
+}
+
+/// Changes of definitions drawn by lot, some of them undone, while the cleaner takes old versions away or a snapshot keeps them.
+#[tokio::test]
+async fn definitions_are_found_among_their_versions() {
+    let home = Home::new();
+    let eager = [
+        "--set",
+        "autovacuum_naptime=1",
+        "--set",
+        "autovacuum_vacuum_threshold=5",
+        "--set",
+        "autovacuum_vacuum_scale_factor=0",
+    ];
+    let server = home.serve(&eager);
+    let (client, other) = (driver(&server).await, driver(&server).await);
+    let mut lot = 7u64;
+    let mut draw = |below: u64| {
+        lot = lot.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (lot >> 33) % below
+    };
+    // What is said of each table that is there.
+    let mut tables = BTreeMap::<String, String>::new();
+    for step in 0..1500 {
+        if step % 300 == 100 {
+            let keep = "begin isolation level repeatable read; select from pg_class";
+            other.batch_execute(keep).await.expect("a snapshot");
+        }
+        if step % 300 == 250 {
+            other.batch_execute("commit").await.expect("no snapshot");
+        }
+        let mut after = tables.clone();
+        let mut statements = Vec::new();
+        for _ in 0..=draw(3) {
+            let name = format!("t{}", draw(12));
+            let said = format!("step {step}, {}", "x".repeat(draw(2000) as usize));
+            match (after.contains_key(&name), draw(4)) {
+                (false, _) => {
+                    statements.push(format!("create table {name} (a serial primary key)"));
+                    after.insert(name, String::new());
+                }
+                (true, 0) => {
+                    statements.push(format!("drop table {name}"));
+                    after.remove(&name);
+                }
+                (true, _) => {
+                    statements.push(format!("comment on table {name} is '{said}'"));
+                    after.insert(name, said);
+                }
+            }
+        }
+        let undone = draw(4) == 0;
+        let end = if undone { "rollback" } else { "commit" };
+        let script = format!("begin; {}; {end}", statements.join("; "));
+        client.batch_execute(&script).await.expect(&script);
+        if !undone {
+            tables = after;
+        }
+    }
+    let told = async |server: &Server| -> BTreeMap<String, String> {
+        let query =
+            "select relname::text, coalesce(obj_description(oid, 'pg_class'), '') from pg_class
+                     where relkind = 'r' and relnamespace = 'public'::regnamespace";
+        let rows = driver(server).await.query(query, &[]).await.expect("rows");
+        rows.iter().map(|r| (r.get(0), r.get(1))).collect()
+    };
+    assert_eq!(told(&server).await, tables);
+    server.kill();
+    assert_eq!(told(&home.serve(&eager)).await, tables);
 }

@@ -75,7 +75,9 @@ fn tpch() -> Workbench {
          CREATE TABLE supplier (s_suppkey int PRIMARY KEY, s_name text, s_nationkey int);
          CREATE TABLE customer (c_custkey int PRIMARY KEY, c_nationkey int, c_mktsegment text);
          CREATE TABLE orders (o_orderkey int PRIMARY KEY, o_custkey int, o_orderdate date, o_orderpriority text);
-         CREATE TABLE lineitem (l_orderkey int, l_linenumber int, l_suppkey int, l_shipdate date,
+         CREATE TABLE part (p_partkey int PRIMARY KEY, p_name text);
+         CREATE TABLE partsupp (ps_partkey int, ps_suppkey int, PRIMARY KEY (ps_partkey, ps_suppkey));
+         CREATE TABLE lineitem (l_orderkey int, l_linenumber int, l_partkey int, l_suppkey int, l_shipdate date,
              l_commitdate date, l_receiptdate date, l_extendedprice numeric, PRIMARY KEY (l_orderkey, l_linenumber));
          CREATE INDEX orders_custkey ON orders (o_custkey);",
     );
@@ -123,12 +125,19 @@ fn tpch() -> Workbench {
             ("o_orderpriority", words(&["1", "2", "3", "4", "5"])),
         ],
     );
+    bench.know("part", 500.0, &[("p_partkey", keys(500))]);
+    bench.know(
+        "partsupp",
+        2000.0,
+        &[("ps_partkey", many(500)), ("ps_suppkey", many(500))],
+    );
     bench.know(
         "lineitem",
         1_200_000.0,
         &[
             ("l_orderkey", many(300_000)),
-            ("l_suppkey", many(2000)),
+            ("l_partkey", many(500)),
+            ("l_suppkey", many(500)),
             ("l_shipdate", dates()),
             ("l_commitdate", dates()),
             ("l_receiptdate", dates()),
@@ -223,6 +232,40 @@ fn estimates_follow_the_statistics() {
         30_000.0,
     );
     near("SELECT 1 FROM customer WHERE c_mktsegment IS NULL", 1.0);
+    // A row of the items has one pair of part and supplier, however many columns say which.
+    near(
+        "SELECT 1 FROM part, supplier, partsupp, lineitem
+         WHERE ps_partkey = l_partkey AND ps_suppkey = l_suppkey AND p_partkey = l_partkey AND s_suppkey = l_suppkey",
+        1_200_000.0,
+    );
+    // No pair of any part and any supplier has one.
+    near(
+        "SELECT 1 FROM part, supplier, partsupp WHERE ps_partkey = p_partkey AND ps_suppkey = s_suppkey",
+        2000.0,
+    );
+    // What a disjunction implies of each side is not counted again.
+    near(
+        "SELECT 1 FROM customer, orders WHERE c_custkey = o_custkey
+           AND (c_mktsegment = 'BUILDING' AND o_orderpriority = '1' OR c_mktsegment = 'MACHINERY' AND o_orderpriority = '2')",
+        300_000.0 * 0.0784,
+    );
+}
+
+#[test]
+fn what_is_never_null_is_not_in_by_an_anti_join() {
+    let bench = tpch();
+    let sure = "SELECT 1 FROM orders WHERE o_orderkey NOT IN (SELECT l_orderkey FROM lineitem)";
+    assert_eq!(of(&bench, sure), "hash(anti, orders, lineitem)");
+    for other in [
+        "SELECT 1 FROM orders WHERE o_orderkey NOT IN (SELECT l_partkey FROM lineitem)",
+        "SELECT 1 FROM orders WHERE o_custkey NOT IN (SELECT c_custkey FROM customer)",
+        "SELECT 1 FROM customer LEFT JOIN orders ON o_custkey = c_custkey
+         WHERE o_orderkey NOT IN (SELECT l_orderkey FROM lineitem)",
+        "SELECT 1 FROM orders WHERE o_orderkey NOT IN
+         (SELECT l_orderkey FROM customer LEFT JOIN lineitem ON l_orderkey = c_custkey)",
+    ] {
+        assert!(!of(&bench, other).contains("anti"), "{other}");
+    }
 }
 
 #[test]
