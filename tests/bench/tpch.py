@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""TPC-H's 22 queries on Throng and PostgreSQL, alternating in one run; prints times and ratios as a markdown table.
+"""TPC-H's 22 queries on Throng and PostgreSQL, alternating in one run: times and ratios as a markdown page.
 
     tpch.py --throng target/release/throng --pgbin /usr/lib/postgresql/18/bin --data DIR [--runs 3] [--memory 2GB]
 
 DIR holds the eight tables as CSV with a header, as `tpchgen-cli csv -s 1 -o DIR` writes them (`pip install tpchgen-cli`).
 Starts both servers itself, on temporary directories with a pool of --memory, loads, indexes foreign keys too, analyzes, and asks
-each query of one server and then of the other, --runs times. The first run is the first touch of a query's columns; the table has it and the median of all.
-Results are compared byte by byte; a query that gives other rows than PostgreSQL's, or none in ten minutes, is told and not summed.
-With --out DIR what was measured is left in DIR/tpch.json, for `benchmarks.py page`.
+each query of one server and then of the other, --runs times. The first run is the first touch of a query's columns; the table
+has it and the median of all. Results are compared byte by byte; a query that gives other rows than PostgreSQL's, or none in ten
+minutes, is told and not summed. docs/tpch.md is what it printed.
 PostgreSQL does not run as root: pass --pguser NAME to start it as NAME.
 """
 
 import argparse
 import datetime
-import json
 import os
 import pathlib
 import statistics
@@ -80,17 +79,19 @@ def table(seconds, same):
     return "\n".join(lines)
 
 
-def section(measured):
-    loaded = ", ".join(f"{name} {elapsed:.0f} s" for name, elapsed in measured["loaded"].items())
-    return f"""## TPC-H's queries at scale {measured["scale"]:g}
+def page(arguments, version, loaded, seconds, same):
+    size = sum(os.path.getsize(f"{arguments.data}/{table}.csv") for table in TABLES) / 1e9
+    took = ", ".join(f"{name} {elapsed:.0f} s" for name, elapsed in loaded.items())
+    return f"""# TPC-H's queries
 
-`{measured["command"]}`
+Made by `tests/bench/tpch.py`: no number here is typed by hand.
 
-Seconds: of the first run of a query, and the median of {measured["runs"]}; the servers take turns. Pools of {measured["memory"]}; the tables' keys and what refers to
-them are indexed. Loaded, indexed and analyzed in: {loaded}. Measured on {measured["day"]}.
+- `tests/bench/tpch.py --throng target/release/throng --pgbin DIR-OF-POSTGRES --data DIR --runs {arguments.runs} --memory {arguments.memory}`
+- Throng and PostgreSQL {version}, {os.cpu_count()} cores, {size:.2g} GB of text, measured on {datetime.date.today().isoformat()}.
+- Seconds of the first run of a query, and the median of {arguments.runs}; the servers take turns, each with a pool of {arguments.memory} and its own defaults beside it.
+- Primary keys and the columns of foreign keys are indexed. Loading, indexes and VACUUM ANALYZE took: {took}.
 
-{table(measured["seconds"], measured["same"])}
-"""
+{table(seconds, same)}"""
 
 
 def main():
@@ -101,8 +102,6 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--memory", default="2GB")
-    parser.add_argument("--scale", type=float, default=1, help="of what lies in --data")
-    parser.add_argument("--out")
     arguments = parser.parse_args()
     compare.POOL = arguments.memory
     ports = {"Throng": 5611, "PostgreSQL": 5612}
@@ -116,26 +115,13 @@ def main():
         ]
         try:
             loaded = {name: load(port, os.path.abspath(arguments.data)) for name, port in ports.items()}
+            version = psql(ports["PostgreSQL"], "-c", "show server_version").stdout.strip()
             seconds, same = measure(ports, arguments.runs)
         finally:
             for server in servers:
                 server.terminate()
                 server.wait()
-    measured = {
-        "command": f"tests/bench/tpch.py --runs {arguments.runs} --memory {arguments.memory}",
-        "day": datetime.date.today().isoformat(),
-        "scale": arguments.scale,
-        "runs": arguments.runs,
-        "memory": arguments.memory,
-        "loaded": loaded,
-        "seconds": seconds,
-        "same": same,
-    }
-    if arguments.out:
-        os.makedirs(arguments.out, exist_ok=True)
-        with open(os.path.join(arguments.out, "tpch.json"), "w", encoding="utf-8") as file:
-            json.dump(measured, file, indent=1)
-    print(section(measured))
+    print(page(arguments, version, loaded, seconds, same))
 
 
 if __name__ == "__main__":
