@@ -18,6 +18,7 @@ mod session;
 pub mod store;
 pub mod table;
 pub mod trigger;
+mod versions;
 pub mod write;
 
 pub use engine::{Engine, EngineConfig, Passwords, RoleLogin};

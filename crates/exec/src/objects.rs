@@ -12,13 +12,14 @@ use parking_lot::Mutex;
 use throng_access::{Heap, RowLockMode, TupleBatch, TxContext};
 use throng_buffer::{Ring, retry, retry_blocking};
 use throng_sql::catalog::{Catalog, Change, Object, ObjectKind};
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, update_row};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_txn::{Isolation, SessionInfo, Txn, TxnSystem};
 use throng_types::row::{Phys, RowLayout, encode_row};
 use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
 
 use crate::large;
 use crate::store::Store;
+use crate::versions::Rows;
 
 /// Far above any number that is given out.
 pub const OBJECTS_FILE: FileId = FileId(u32::MAX - 1);
@@ -186,7 +187,11 @@ fn read(heap: &Heap, bytes: &[u8]) -> Result<Object> {
 
 /// Writes changed definitions under `txn`: of each object what it is in the end.
 pub async fn write(store: &Store, txn: &Txn, changes: &[Change]) -> Result<()> {
-    let heap = store.relations.heap(OBJECTS_FILE);
+    let (heap, layout) = (store.relations.heap(OBJECTS_FILE), layout());
+    let rows = Rows {
+        heap: &heap,
+        layout: &layout,
+    };
     let mut written = HashSet::new();
     for change in changes.iter().rev() {
         let (Change::Put { oid, .. } | Change::Delete { oid, .. }) = change;
@@ -196,9 +201,9 @@ pub async fn write(store: &Store, txn: &Txn, changes: &[Change]) -> Result<()> {
         match change {
             Change::Put { oid, kind, json } => {
                 let row = row_of(*oid, *kind, json);
-                let bytes = large::encode(&heap, txn, &layout(), &row).await?;
+                let bytes = large::encode(&heap, txn, &layout, &row).await?;
                 let new = match find(store, &heap, txn, *oid).await? {
-                    Some(row) => replace(&heap, txn, row, &bytes).await?,
+                    Some(row) => replace(rows, txn, row, &bytes).await?,
                     None => {
                         txn.xid();
                         Some(retry(|| heap.insert(txn, &bytes)).await?)
@@ -210,7 +215,7 @@ pub async fn write(store: &Store, txn: &Txn, changes: &[Change]) -> Result<()> {
             }
             Change::Delete { oid, .. } => {
                 if let Some(row) = find(store, &heap, txn, *oid).await? {
-                    remove(&heap, txn, row).await?;
+                    remove(rows, txn, row).await?;
                 }
             }
         }
@@ -235,17 +240,17 @@ async fn find(store: &Store, heap: &Heap, txn: &Txn, oid: Oid) -> Result<Option<
 }
 
 /// Where the row begins now, if that is another place.
-async fn replace(heap: &Heap, txn: &Txn, row: RowRef, new: &[u8]) -> Result<Option<Tid>> {
+async fn replace(rows: Rows<'_>, txn: &Txn, row: RowRef, new: &[u8]) -> Result<Option<Tid>> {
     let (mode, mut turn) = (RowLockMode::NoKeyUpdate, RowTurn::default());
-    match update_row(txn, heap, row, new, mode, true, &mut turn).await? {
+    match rows.update(txn, row, new, (mode, true), &mut turn).await? {
         RowOutcome::Done(version) => Ok((!version.hot).then_some(version.tid)),
         _ => Err(updated_concurrently()),
     }
 }
 
-async fn remove(heap: &Heap, txn: &Txn, row: RowRef) -> Result<()> {
+async fn remove(rows: Rows<'_>, txn: &Txn, row: RowRef) -> Result<()> {
     let mut turn = RowTurn::default();
-    match delete_row(txn, heap, row, &mut turn).await? {
+    match rows.delete(txn, row, &mut turn).await? {
         RowOutcome::Done(()) => Ok(()),
         _ => Err(updated_concurrently()),
     }

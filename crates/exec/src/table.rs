@@ -20,6 +20,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use crate::large;
 use crate::store::Store;
+use crate::versions::Rows;
 
 /// A table ready to be read and written.
 pub struct Table {
@@ -124,6 +125,14 @@ impl Table {
     }
 
     /// Fetches the values that are kept outside the row.
+    /// Its rows as they are replaced and deleted.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows {
+            heap: &self.heap,
+            layout: &self.layout,
+        }
+    }
+
     pub fn fetch_external(&self, row: &mut [Datum], fetch: &mut large::Fetch) -> Try<()> {
         large::fetch(&self.heap, &self.layout, row, fetch)
     }

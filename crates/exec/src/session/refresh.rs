@@ -18,7 +18,7 @@ use throng_sql::bind;
 use throng_sql::catalog::{Catalog, TableDef};
 use throng_sql::io::output_text;
 use throng_sql::settings::Id;
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::row::{RowLayout, encode_row};
 use throng_types::{Datum, Error, Oid, Record, Result, SqlType};
@@ -229,7 +229,7 @@ async fn remove(target: &Target, at: RowRef, cx: &Context<'_>) -> Result<()> {
     cx.env.store.pool.wal().check_space()?;
     cx.txn.xid();
     let mut turn = RowTurn::default();
-    match delete_row(cx.txn, &target.table.heap, at, &mut turn).await? {
+    match target.table.rows().delete(cx.txn, at, &mut turn).await? {
         RowOutcome::Done(()) => Ok(()),
         // Who refreshes is alone with the rows.
         _ => Err(Error::internal(

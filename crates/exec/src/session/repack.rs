@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use throng_access::heap::Kept;
-use throng_access::heap::large::LargeRef;
 use throng_access::{TupleHeader, Visibility};
 use throng_buffer::{Ring, retry};
 use throng_sql::catalog::acl::right;
@@ -267,23 +266,10 @@ impl Repacking<'_> {
         retry(|| heap.insert_kept(txn, &version.header, &bytes)).await?;
         if version.is_ending() {
             self.ending += 1;
-            self.let_go(&bytes).await?;
+            // Nobody will delete a row that is deleted already, and let go of its large values then: they go with this transaction.
+            self.target.rows().let_go(txn, &bytes, &[]).await?;
         } else {
             self.live += 1;
-        }
-        Ok(())
-    }
-
-    /// Nobody will delete a row that is deleted already, and let go of its large values then: they go with this transaction.
-    async fn let_go(&self, bytes: &[u8]) -> Result<()> {
-        let mut row = Row::new();
-        let columns = self.target.def.columns.len();
-        self.target.layout.decode_first(bytes, columns, &mut row)?;
-        for value in &row {
-            if let Datum::External(reference) = value {
-                let large = LargeRef::from_bytes(*reference);
-                retry(|| self.target.heap.drop_large(self.txn, &large)).await?;
-            }
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use throng_sql::catalog::{
 };
 use throng_sql::expr::Expr;
 use throng_sql::func::compare::comparator;
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, too_late};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn, too_late};
 use throng_txn::{LockMode, Snapshot};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
@@ -162,7 +162,7 @@ impl Departed<'_> {
                             continue;
                         }
                     }
-                    match delete_row(cx.txn, &target.table.heap, at, turn).await? {
+                    match target.table.rows().delete(cx.txn, at, turn).await? {
                         RowOutcome::Done(()) => {
                             keys.deleted(&row, at.tid, cx).await?;
                             target.after_delete(&row, at.tid, cx).await?;

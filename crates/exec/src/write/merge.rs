@@ -19,7 +19,7 @@ use throng_sql::catalog::{TableDef, fires};
 use throng_sql::expr::Expr;
 use throng_sql::plan::{MergeNode, Node};
 use throng_sql::query::{MergeMatch, MergeWrite};
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Text, Tid};
 
@@ -421,7 +421,7 @@ impl Merging<'_, '_> {
                 return Ok(RowOutcome::Done(None));
             }
         }
-        let gone = delete_row(cx.txn, &target.table.heap, found.at, turn).await?;
+        let gone = target.table.rows().delete(cx.txn, found.at, turn).await?;
         let table = target.def().oid;
         if let (RowOutcome::Done(()), Some(own)) = (gone, own) {
             let keys = &mut self.place(found.of)?.keys;

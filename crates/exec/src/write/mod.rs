@@ -28,7 +28,7 @@ use throng_sql::expr::{Expr, RelId};
 use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
 use throng_sql::query::CheckOf;
 use throng_txn::Txn;
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, update_row};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::{Datum, Error, Result, Tid};
 
 use crate::large;
@@ -640,11 +640,11 @@ pub async fn store_update(
         RowLockMode::NoKeyUpdate
     };
     let hot = !changed(&target.indexed, old, new);
-    let heap = &target.table.heap;
+    let rows = target.table.rows();
     cx.env.store.pool.wal().check_space()?;
-    let bytes = large::encode(heap, cx.txn, &target.table.layout, new).await?;
+    let bytes = large::encode(rows.heap, cx.txn, rows.layout, new).await?;
     Ok(
-        match update_row(cx.txn, heap, at, &bytes, mode, hot, turn).await? {
+        match rows.update(cx.txn, at, &bytes, (mode, hot), turn).await? {
             RowOutcome::Done(version) => {
                 if !version.hot {
                     row::enter(target, new, version.tid, cx).await?;
@@ -902,7 +902,7 @@ async fn delete(
                     break;
                 }
             }
-            match delete_row(cx.txn, &target.table.heap, at, &mut turn).await? {
+            match target.table.rows().delete(cx.txn, at, &mut turn).await? {
                 RowOutcome::Done(()) => {
                     drop(turn);
                     let old = old_row(&input);

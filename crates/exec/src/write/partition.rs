@@ -15,7 +15,7 @@ use throng_sql::io::output_text;
 use throng_sql::parse::quote_ident;
 use throng_sql::plan::{ConflictNode, DeleteNode, Family, InsertNode, Node, Plan, UpdateNode};
 use throng_sql::route::{Division, Leaf, Level, Next, Routing};
-use throng_txn::rows::{RowOutcome, RowRef, RowTurn, delete_row, take_out_row};
+use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
 
@@ -813,7 +813,7 @@ pub(super) async fn put(
         }
         complete_leaf(execution, cx, &next.table, &mut moved, of_plan).await?;
         next.give_computed(&moved, &mut top);
-        match take_out_row(cx.txn, &source.table.heap, found, turn).await? {
+        match source.table.rows().take_out(cx.txn, found, turn).await? {
             RowOutcome::Done(()) if !arrives => {
                 source.after_delete(old, found.tid, cx).await?;
                 return Ok(RowOutcome::Done(None));
@@ -953,7 +953,13 @@ pub(super) async fn delete(
                     break;
                 }
             }
-            match delete_row(cx.txn, &place.target.table.heap, found, &mut turn).await? {
+            match place
+                .target
+                .table
+                .rows()
+                .delete(cx.txn, found, &mut turn)
+                .await?
+            {
                 RowOutcome::Done(()) => {
                     drop(turn);
                     if let Some(old) = old {

@@ -434,3 +434,64 @@ async fn definitions_are_found_among_their_versions() {
     server.kill();
     assert_eq!(told(&home.serve(&eager)).await, tables);
 }
+
+/// A value of its own pages goes with its row, once nobody can see that any more, and its pages are used again.
+#[tokio::test]
+async fn pages_of_large_values_are_used_again() {
+    let home = Home::new();
+    let server = home.serve(&["--set", "autovacuum=off"]);
+    let client = driver(&server).await;
+    let setup = "create table t (id int primary key, a text, b text);
+                 insert into t select i, repeat('a' || i, 20000), 'small' from generate_series(1, 5) i";
+    client.batch_execute(setup).await.expect("made");
+    let size = async || -> i64 {
+        let row = client
+            .query_one("select pg_relation_size('t')", &[])
+            .await
+            .expect("a size");
+        row.get(0)
+    };
+    let other = driver(&server).await;
+    let reader = "begin isolation level repeatable read; select from t";
+    other.batch_execute(reader).await.expect("a snapshot");
+    let round = async |round: i32| {
+        for i in 0..20 {
+            let changes = [
+                &format!(
+                    "update t set a = repeat('b{i}', 20000), b = '{round}' where id % 2 = {}",
+                    i % 2
+                ),
+                &format!("update t set b = 'only {i}' where id = 3"),
+                "begin; delete from t where id = 5; rollback",
+                "begin; savepoint s; update t set a = 'short'; rollback to s; commit",
+                &format!(
+                    "delete from t where id = 4; insert into t values (4, repeat('c{i}', 20000), '')"
+                ),
+            ];
+            for change in changes {
+                client.batch_execute(change).await.expect(change);
+            }
+        }
+        client.batch_execute("vacuum t").await.expect("cleaned");
+    };
+    round(0).await;
+    let row = other
+        .query_one("select string_agg(a, '' order by id) from t", &[])
+        .await
+        .expect("old rows");
+    let old: String = (1..=5).map(|i| format!("a{i}").repeat(20000)).collect();
+    assert!(row.get::<_, &str>(0) == old, "what an old snapshot sees");
+    other.batch_execute("commit").await.expect("no snapshot");
+    round(1).await;
+    let settled = size().await;
+    for i in 2..6 {
+        round(i).await;
+    }
+    let grown = size().await;
+    assert!(grown <= settled + settled / 4, "{settled} to {grown}");
+    let lengths = "select string_agg(length(a)::text, ' ' order by id) from t";
+    let row = client.query_one(lengths, &[]).await.expect("lengths");
+    assert_eq!(row.get::<_, &str>(0), "60000 60000 60000 60000 60000");
+    server.stop();
+    home.check();
+}

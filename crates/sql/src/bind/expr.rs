@@ -566,6 +566,9 @@ impl Binder<'_> {
             name: name.into(),
             pos,
         };
+        if let Some(tests) = self.rows_in_list(&op, arg, list, scope)? {
+            return Ok(any_or_none(tests, negated));
+        }
         let left = self.expr(arg, scope)?;
         let items = self.exprs(list, scope)?;
         let types: Vec<SqlType> = [left.ty()]
@@ -610,11 +613,32 @@ impl Binder<'_> {
                 false => self.operator(name, Some(left.clone()), item, pos),
             })
             .collect::<Result<Vec<_>>>()?;
-        Ok(match (tests.len(), negated) {
-            (1, _) => tests.into_iter().next().unwrap_or(Expr::bool(false)),
-            (_, true) => Expr::And(tests),
-            (_, false) => Expr::Or(tests),
-        })
+        Ok(any_or_none(tests, negated))
+    }
+
+    /// `(a, b) IN ((c, d), …)` field by field, so that each gives the type of what it is compared with.
+    fn rows_in_list(
+        &mut self,
+        op: &ast::Operator,
+        arg: &ast::Expr,
+        list: &[ast::Expr],
+        scope: &Scope<'_>,
+    ) -> Result<Option<Vec<Expr>>> {
+        let Node::Row { fields: left, .. } = &arg.node else {
+            return Ok(None);
+        };
+        let mut rights = Vec::with_capacity(list.len());
+        for item in list {
+            match &item.node {
+                Node::Row { fields, .. } => rights.push(fields),
+                _ => return Ok(None),
+            }
+        }
+        let mut tests = Vec::with_capacity(rights.len());
+        for right in rights {
+            tests.push(self.compare_rows(op, left, right, scope)?);
+        }
+        Ok(Some(tests))
     }
 
     #[allow(clippy::too_many_arguments)] // The parts of LIKE.
@@ -975,4 +999,13 @@ fn no_array(element: throng_types::Oid, pos: Pos) -> Error {
         type_name(element)
     );
     Error::new(state::UNDEFINED_OBJECT, message).position(pos + 1)
+}
+
+/// Whether one of the tests holds, or, where it is negated, each.
+fn any_or_none(mut tests: Vec<Expr>, negated: bool) -> Expr {
+    match (tests.len(), negated) {
+        (1, _) => tests.remove(0),
+        (_, true) => Expr::And(tests),
+        (_, false) => Expr::Or(tests),
+    }
 }
