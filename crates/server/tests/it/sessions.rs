@@ -456,7 +456,7 @@ async fn pages_of_large_values_are_used_again() {
     other.batch_execute(reader).await.expect("a snapshot");
     let round = async |round: i32| {
         for i in 0..20 {
-            let changes = [
+            let changes: [&str; 5] = [
                 &format!(
                     "update t set a = repeat('b{i}', 20000), b = '{round}' where id % 2 = {}",
                     i % 2
