@@ -59,6 +59,34 @@ impl KeyRange {
             Some((start, end))
         }
     }
+
+    /// The keys of any of the ranges, as ranges in ascending order of which no two overlap.
+    pub fn union(ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+        let mut stretches: Vec<_> = ranges.into_iter().filter_map(KeyRange::half_open).collect();
+        stretches.sort_unstable();
+        let mut merged: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+        for (start, end) in stretches {
+            match merged.last_mut() {
+                Some((_, last)) if last.as_ref().is_none_or(|last| start <= *last) => {
+                    // None stands above everything.
+                    let beyond = match (&*last, &end) {
+                        (None, _) => false,
+                        (Some(_), None) => true,
+                        (Some(last), Some(end)) => end > last,
+                    };
+                    if beyond {
+                        *last = end;
+                    }
+                }
+                _ => merged.push((start, end)),
+            }
+        }
+        let range = |(start, end): (_, Option<_>)| KeyRange {
+            lower: Bound::Included(start),
+            upper: end.map_or(Bound::Unbounded, Bound::Excluded),
+        };
+        merged.into_iter().map(range).collect()
+    }
 }
 
 /// The lowest string above all that begin with `key`; `None` when there is none.

@@ -7,7 +7,7 @@ use throng_access::TupleBatch;
 use throng_access::btree::{Cursor, Direction, KeyRange};
 use throng_buffer::Ring;
 use throng_sql::expr::{Expr, system};
-use throng_sql::plan::{IndexScan, KeyMatch, SeqScan};
+use throng_sql::plan::{IndexScan, KeyMatch, KeySpan, SeqScan};
 use throng_sql::tablesample::Taken;
 use throng_types::key::{self, KeyOrder};
 use throng_types::{BlockNo, Datum, Tid};
@@ -295,42 +295,57 @@ impl IndexScanOp {
 
     /// The ranges of keys that satisfy the conditions, the first to read last.
     fn key_ranges(&self, cx: &mut Cx) -> Step<Vec<KeyRange>> {
+        let mut ranges = Vec::new();
+        for span in &self.plan.spans {
+            self.ranges_of(span, cx, &mut ranges)?;
+        }
+        if self.plan.spans.len() > 1 {
+            ranges = KeyRange::union(ranges);
+        }
+        if !self.plan.reverse {
+            ranges.reverse();
+        }
+        Ok(ranges)
+    }
+
+    fn ranges_of(
+        &self,
+        span: &'static KeySpan,
+        cx: &mut Cx,
+        ranges: &mut Vec<KeyRange>,
+    ) -> Step<()> {
         let mut prefixes = vec![Vec::new()];
-        for (matching, order) in self.plan.prefix.iter().zip(&self.index.orders) {
+        for (matching, order) in span.prefix.iter().zip(&self.index.orders) {
             let parts = key_parts(matching, *order, cx)?;
             prefixes = prefixes
                 .iter()
                 .flat_map(|prefix| parts.iter().map(|part| [prefix.as_slice(), part].concat()))
                 .collect();
         }
-        let mut ranges = Vec::with_capacity(prefixes.len());
-        if self.plan.lower.is_none() && self.plan.upper.is_none() {
+        if span.lower.is_none() && span.upper.is_none() {
             ranges.extend(prefixes.iter().map(|p| KeyRange::prefix(p)));
-        } else {
-            let order = self.index.orders[self.plan.prefix.len()];
-            let mut ends = [None, None];
-            for (end, bound) in ends.iter_mut().zip([&self.plan.lower, &self.plan.upper]) {
-                let Some(bound) = bound else { continue };
-                let value = eval(&bound.value, &[], cx)?;
-                if value.is_null() {
-                    return Ok(Vec::new());
-                }
-                let mut bytes = Vec::new();
-                key::encode_one(&value, order, &mut bytes)?;
-                *end = Some((bytes, bound.inclusive));
+            return Ok(());
+        }
+        let order = self.index.orders[span.prefix.len()];
+        let mut ends = [None, None];
+        for (end, bound) in ends.iter_mut().zip([&span.lower, &span.upper]) {
+            let Some(bound) = bound else { continue };
+            let value = eval(&bound.value, &[], cx)?;
+            if value.is_null() {
+                return Ok(());
             }
-            let [lower, upper] = ends;
-            let (low, high) = if order.descending {
-                (upper, lower)
-            } else {
-                (lower, upper)
-            };
-            ranges.extend(prefixes.iter().map(|p| bounded(p, &low, &high, order)));
+            let mut bytes = Vec::new();
+            key::encode_one(&value, order, &mut bytes)?;
+            *end = Some((bytes, bound.inclusive));
         }
-        if !self.plan.reverse {
-            ranges.reverse();
-        }
-        Ok(ranges)
+        let [lower, upper] = ends;
+        let (low, high) = if order.descending {
+            (upper, lower)
+        } else {
+            (lower, upper)
+        };
+        ranges.extend(prefixes.iter().map(|p| bounded(p, &low, &high, order)));
+        Ok(())
     }
 
     /// Fills `tids` with the next entries; false at the end.

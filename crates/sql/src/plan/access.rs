@@ -6,8 +6,8 @@ use throng_types::{Oid, Result, SqlType, oid};
 
 use super::cost::{self, at_least_one};
 use super::{
-    Built, Columns, Cost, IndexScan, KeyBound, KeyMatch, Node, OrderedBy, Planner, SeqScan,
-    TableLock, like,
+    Built, Columns, Cost, IndexScan, KeyBound, KeyMatch, KeySpan, Node, OrderedBy, Planner,
+    SeqScan, TableLock, like,
 };
 use crate::bind::same_term;
 use crate::catalog::{IndexDef, IndexMethod, TableDef};
@@ -37,20 +37,52 @@ pub(super) struct TableRef<'q> {
 /// A way through one index.
 struct Path {
     index: Arc<IndexDef>,
-    /// The conditions used for each prefix column, and for the bounds after them: places in the list of conditions.
+    /// The stretches that are read, one after another.
+    spans: Vec<Span>,
+    /// The conditions that all of them together say: places in the list of conditions.
     used: Vec<usize>,
     /// The conditions that the index's own says already.
     said: Vec<usize>,
-    prefix: Vec<Match>,
-    lower: Option<(Expr, bool)>,
-    upper: Option<(Expr, bool)>,
-    /// Comparisons that say the bounds, where no condition does.
+    /// Comparisons that say a stretch's bounds, where no condition does.
     implied: Vec<Expr>,
     reverse: bool,
     ordered: bool,
     /// Entries read.
     rows: f64,
     cost: f64,
+}
+
+/// A stretch of an index.
+struct Span {
+    /// The conditions used for each prefix column, and for the bounds after them: places in the list of conditions.
+    used: Vec<usize>,
+    prefix: Vec<Match>,
+    lower: Option<(Expr, bool)>,
+    upper: Option<(Expr, bool)>,
+    implied: Vec<Expr>,
+    /// One for each element of its arrays.
+    ranges: f64,
+    rows: f64,
+}
+
+impl Span {
+    /// Whether the index gives the wanted order within it: read forward (false) or backward (true).
+    fn order(&self, via: &TableIndex<'_, '_>, wanted: &Wanted) -> Option<bool> {
+        // Several ranges come one after another: the order within each is not the order of all.
+        let single = !self.prefix.iter().any(|m| matches!(m, Match::Any(_)));
+        let sorted = via.index.terms.method != IndexMethod::Hash;
+        let given = || order_given(via.index, self.prefix.len(), wanted);
+        (single && sorted).then(given).flatten()
+    }
+}
+
+/// A table and one of its indexes.
+#[derive(Clone, Copy)]
+struct TableIndex<'p, 'q> {
+    source: &'p TableRef<'q>,
+    index: &'p Arc<IndexDef>,
+    keys: &'p [Key<'p>],
+    size: super::TableSize,
 }
 
 enum Match {
@@ -277,7 +309,6 @@ impl Planner<'_> {
         wanted: &Wanted,
         size: super::TableSize,
     ) -> Vec<Path> {
-        let table_rows = size.rows;
         let Some(served) = self.terms(source, index, conditions) else {
             return Vec::new();
         };
@@ -290,12 +321,106 @@ impl Planner<'_> {
                 attnum => Key::Column(attnum as i16),
             })
             .collect();
+        let via = TableIndex {
+            source,
+            index,
+            keys: &keys,
+            size,
+        };
+        let all: Vec<&Expr> = conditions.iter().collect();
+        let whole = self.span(&via, &all).and_then(|mut span| {
+            let order = span.order(&via, wanted);
+            let implied = std::mem::take(&mut span.implied);
+            let bounded = !span.used.is_empty() || !implied.is_empty();
+            if !bounded && order.is_none() && index.terms.predicate.is_none() {
+                return None;
+            }
+            let used = span.used.clone();
+            let mut path = self.path(&via, vec![span], used);
+            path.implied = implied;
+            path.ordered = order.is_some();
+            path.reverse = order == Some(true);
+            Some(path)
+        });
+        let unions = (0..conditions.len()).filter_map(|at| self.union(&via, conditions, at));
+        let mut paths: Vec<Path> = whole.into_iter().chain(unions).collect();
+        for path in &mut paths {
+            path.said.clone_from(&served.said);
+        }
+        paths
+    }
+
+    /// The stretches of the arms of a disjunction, where each arm says one together with the other conditions.
+    fn union(&self, via: &TableIndex<'_, '_>, conditions: &[Expr], at: usize) -> Option<Path> {
+        let Expr::Or(arms) = &conditions[at] else {
+            return None;
+        };
+        let mut used: Vec<usize> = (0..conditions.len()).filter(|i| *i != at).collect();
+        let others: Vec<&Expr> = used.iter().map(|i| &conditions[*i]).collect();
+        let mut spans = Vec::with_capacity(arms.len());
+        let mut exact = true;
+        for arm in arms {
+            let mut own = Vec::new();
+            arm.clone().conjuncts(&mut own);
+            let list: Vec<&Expr> = own.iter().chain(others.iter().copied()).collect();
+            let mut span = self.span(via, &list)?;
+            let of_arm = span.used.iter().filter(|i| **i < own.len()).count();
+            if of_arm == 0 {
+                return None;
+            }
+            exact &= of_arm == own.len();
+            // What stands behind the disjunction is one place nearer among the others.
+            let place = |i: usize| own.len() + if i < at { i } else { i - 1 };
+            used.retain(|i| span.used.contains(&place(*i)));
+            span.implied.clear();
+            spans.push(span);
+        }
+        if exact {
+            used.push(at);
+        }
+        Some(self.path(via, spans, used))
+    }
+
+    fn path(&self, via: &TableIndex<'_, '_>, spans: Vec<Span>, used: Vec<usize>) -> Path {
+        let table_rows = via.size.rows;
+        let ranges: f64 = spans.iter().map(|span| span.ranges).sum();
+        let rows: f64 = spans.iter().map(|span| span.rows).sum();
+        let rows = rows.min(table_rows).max(ranges.min(table_rows.max(1.0)));
+        let disabled = if self.ctx.enable_indexscan {
+            0.0
+        } else {
+            cost::DISABLED
+        };
+        let cost = disabled
+            + ranges * cost::DESCENT
+            + self.pages_read(via, rows) * cost::RANDOM_PAGE
+            + rows * (cost::INDEX_TUPLE + cost::TUPLE);
+        Path {
+            index: via.index.clone(),
+            spans,
+            used,
+            said: Vec::new(),
+            implied: Vec::new(),
+            reverse: false,
+            ordered: false,
+            rows,
+            cost,
+        }
+    }
+
+    /// The stretch that conditions say, perhaps all of the index; None where it is not one that can be read.
+    fn span(&self, via: &TableIndex<'_, '_>, conditions: &[&Expr]) -> Option<Span> {
+        let TableIndex {
+            source,
+            index,
+            keys,
+            size,
+        } = *via;
         let hash = index.terms.method == IndexMethod::Hash;
         let mut used = Vec::new();
         let mut prefix = Vec::new();
         let mut ranges = 1.0;
-        let mut equalities = 0;
-        for key in &keys {
+        for key in keys {
             let Some((at, matching)) = find_match(conditions, source.rel, *key) else {
                 break;
             };
@@ -309,16 +434,15 @@ impl Planner<'_> {
                     _ => 10.0,
                 };
             }
-            equalities += 1;
             used.push(at);
             prefix.push(matching);
         }
-        if hash && equalities == 0 {
-            return Vec::new();
+        if hash && prefix.is_empty() {
+            return None;
         }
         let (mut lower, mut upper) = (None, None);
         let mut implied = Vec::new();
-        if let Some(key) = keys.get(equalities) {
+        if let Some(key) = keys.get(prefix.len()) {
             for (at, condition) in conditions.iter().enumerate() {
                 let Some((strategy, value)) = key.compared(condition, source.rel) else {
                     continue;
@@ -339,7 +463,7 @@ impl Planner<'_> {
                 }
             }
             if lower.is_none() && upper.is_none() {
-                let (_, class) = index.terms.words_of(equalities);
+                let (_, class) = index.terms.words_of(prefix.len());
                 let patterns = class.is_some_and(|c| c.ends_with("_pattern_ops"));
                 let is_key = |expr: &Expr| key.is(expr, source.rel);
                 let ranges = conditions
@@ -351,58 +475,30 @@ impl Planner<'_> {
                 }
             }
         }
-        let mut rows =
-            table_rows * self.shares(used.iter().map(|at| &conditions[*at]), Some(source.rel));
+        let met = used.iter().map(|at| conditions[*at]);
+        let mut rows = size.rows * self.shares(met, Some(source.rel));
         if index.terms.predicate.is_some() {
             rows *= PARTIAL;
         }
-        if index.unique && equalities == index.columns.len() {
+        if index.unique && prefix.len() == index.columns.len() {
             rows = ranges;
         }
-        // Several ranges come one after another: the order within each is not the order of all.
-        let single = !prefix.iter().any(|m| matches!(m, Match::Any(_)));
-        let order = if single && !hash {
-            order_given(index, equalities, wanted)
-        } else {
-            None
-        };
-        let bounded = !used.is_empty() || !implied.is_empty();
-        if !bounded && order.is_none() && index.terms.predicate.is_none() {
-            return Vec::new();
-        }
-        let rows = rows.max(ranges.min(table_rows.max(1.0)));
-        let disabled = if self.ctx.enable_indexscan {
-            0.0
-        } else {
-            cost::DISABLED
-        };
-        let cost = disabled
-            + ranges * cost::DESCENT
-            + self.pages_read(source, &keys, rows, size) * cost::RANDOM_PAGE
-            + rows * (cost::INDEX_TUPLE + cost::TUPLE);
-        vec![Path {
-            index: index.clone(),
+        Some(Span {
             used,
-            said: served.said.clone(),
             prefix,
             lower,
             upper,
             implied,
-            reverse: order == Some(true),
-            ordered: order.is_some(),
+            ranges,
             rows,
-            cost,
-        }]
+        })
     }
 
     /// Pages that are read for so many rows found through an index: fewer than the rows where the heap is in its order.
-    fn pages_read(
-        &self,
-        source: &TableRef<'_>,
-        keys: &[Key<'_>],
-        rows: f64,
-        size: super::TableSize,
-    ) -> f64 {
+    fn pages_read(&self, via: &TableIndex<'_, '_>, rows: f64) -> f64 {
+        let TableIndex {
+            source, keys, size, ..
+        } = *via;
         /// Of two rows that lie apart, one's page has often been read just before.
         const APART: f64 = 0.5;
         let apart = rows * APART;
@@ -436,7 +532,6 @@ impl Planner<'_> {
         places: Columns,
         mut cost: Cost,
     ) -> Result<Built> {
-        let nothing = Columns::default();
         let mut filter = Vec::new();
         let mut condition = Vec::new();
         for (at, expr) in conditions.into_iter().enumerate() {
@@ -469,33 +564,16 @@ impl Planner<'_> {
         }
         let filter = Expr::all_of(self.place_all(filter, &places)?);
         let condition = Expr::all_of(self.place_all(condition, &places)?);
-        let mut prefix = Vec::with_capacity(path.prefix.len());
-        for matching in path.prefix {
-            prefix.push(match matching {
-                Match::Eq(e) => KeyMatch::Eq(self.place(e, &nothing)?),
-                Match::Any(e) => KeyMatch::Any(self.place(e, &nothing)?),
-                Match::IsNull => KeyMatch::IsNull,
-            });
+        let mut spans = Vec::with_capacity(path.spans.len());
+        for span in path.spans {
+            spans.push(self.placed(span)?);
         }
-        let mut bound = |end: Option<(Expr, bool)>| -> Result<Option<KeyBound>> {
-            end.map(|(value, inclusive)| {
-                Ok(KeyBound {
-                    value: self.place(value, &nothing)?,
-                    inclusive,
-                })
-            })
-            .transpose()
-        };
-        let (lower, upper) = (bound(path.lower)?, bound(path.upper)?);
+        let fixed = spans.first().map_or(0, |span| span.prefix.len());
         let order = path
             .index
             .columns
             .iter()
-            .skip(if path.ordered {
-                prefix.len()
-            } else {
-                usize::MAX
-            })
+            .skip(if path.ordered { fixed } else { usize::MAX })
             .map(|key| OrderedBy {
                 rel: source.rel,
                 column: key.attnum as i16,
@@ -512,9 +590,7 @@ impl Planner<'_> {
             alias: source.alias.to_owned(),
             table: source.table.clone(),
             index: path.index,
-            prefix,
-            lower,
-            upper,
+            spans,
             reverse: path.reverse,
             columns,
             condition,
@@ -526,6 +602,33 @@ impl Planner<'_> {
             plan,
             columns: places,
             order,
+        })
+    }
+
+    /// A stretch as it is read: its expressions have no input row.
+    fn placed(&mut self, span: Span) -> Result<KeySpan> {
+        let nothing = Columns::default();
+        let mut prefix = Vec::with_capacity(span.prefix.len());
+        for matching in span.prefix {
+            prefix.push(match matching {
+                Match::Eq(e) => KeyMatch::Eq(self.place(e, &nothing)?),
+                Match::Any(e) => KeyMatch::Any(self.place(e, &nothing)?),
+                Match::IsNull => KeyMatch::IsNull,
+            });
+        }
+        let mut bound = |end: Option<(Expr, bool)>| -> Result<Option<KeyBound>> {
+            end.map(|(value, inclusive)| {
+                Ok(KeyBound {
+                    value: self.place(value, &nothing)?,
+                    inclusive,
+                })
+            })
+            .transpose()
+        };
+        Ok(KeySpan {
+            prefix,
+            lower: bound(span.lower)?,
+            upper: bound(span.upper)?,
         })
     }
 }
@@ -549,7 +652,7 @@ fn key_first(condition: Expr, rel: RelId) -> Expr {
 }
 
 /// The condition that fixes a column, and how.
-fn find_match(conditions: &[Expr], rel: RelId, key: Key<'_>) -> Option<(usize, Match)> {
+fn find_match(conditions: &[&Expr], rel: RelId, key: Key<'_>) -> Option<(usize, Match)> {
     let mut found = None;
     for (at, condition) in conditions.iter().enumerate() {
         match condition {

@@ -628,16 +628,7 @@ impl Plan {
                 sample.for_each(f);
             }
             Node::IndexScan(scan) => {
-                for matching in &scan.prefix {
-                    match matching {
-                        KeyMatch::Eq(e) | KeyMatch::Any(e) => f(e),
-                        KeyMatch::IsNull => {}
-                    }
-                }
-                scan.lower
-                    .iter()
-                    .chain(&scan.upper)
-                    .for_each(|b| f(&b.value));
+                scan.spans.iter().for_each(|span| span.for_each_expr(f));
                 scan.condition.iter().chain(&scan.filter).for_each(f);
             }
             Node::VirtualScan { filter, .. } => filter.iter().for_each(f),

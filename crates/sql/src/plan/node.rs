@@ -316,20 +316,39 @@ pub struct IndexScan {
     pub alias: String,
     pub table: Arc<TableDef>,
     pub index: Arc<IndexDef>,
+    /// The stretches of the index that are read, each entry once: several for the arms of a disjunction.
+    pub spans: Vec<KeySpan>,
+    /// Read the index backwards.
+    pub reverse: bool,
+    pub columns: Vec<i16>,
+    /// What `spans` say, as conditions on the row: for the re-check of a row that changed, and for EXPLAIN.
+    pub condition: Option<Expr>,
+    pub filter: Option<Expr>,
+    /// All wanted columns are key columns. A hint: the heap still decides visibility.
+    pub index_only: bool,
+}
+
+/// A stretch of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeySpan {
     /// Conditions on the first key columns, in order.
     pub prefix: Vec<KeyMatch>,
     /// Bounds on the key column after the prefix, in terms of values (not of index order).
     pub lower: Option<KeyBound>,
     pub upper: Option<KeyBound>,
-    /// Read the index backwards.
-    pub reverse: bool,
-    pub columns: Vec<i16>,
-    /// What `prefix`, `lower` and `upper` say, as conditions on the row: for the re-check of a row
-    /// that changed, and for EXPLAIN.
-    pub condition: Option<Expr>,
-    pub filter: Option<Expr>,
-    /// All wanted columns are key columns. A hint: the heap still decides visibility.
-    pub index_only: bool,
+}
+
+impl KeySpan {
+    pub(super) fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        for matching in &self.prefix {
+            match matching {
+                KeyMatch::Eq(e) | KeyMatch::Any(e) => f(e),
+                KeyMatch::IsNull => {}
+            }
+        }
+        let bounds = self.lower.iter().chain(&self.upper);
+        bounds.for_each(|bound| f(&bound.value));
+    }
 }
 
 /// Expressions have no input row: they are constants, parameters and `Outer` values. They are of

@@ -418,10 +418,34 @@ fn tpcc_is_read_by_key() {
             "DELETE FROM orders WHERE o_id = 4 AND o_d_id = 2 AND o_w_id = 1",
             "orders_pkey",
         ),
+        (
+            "SELECT s_quantity FROM stock WHERE (s_w_id, s_i_id) IN ((1, 5), (2, 9), (1, 7)) FOR UPDATE",
+            "stock_pkey",
+        ),
+        (
+            "SELECT 1 FROM stock WHERE s_w_id = 1 AND (s_i_id BETWEEN 5 AND 9 OR s_i_id BETWEEN 8 AND 20)",
+            "stock_pkey",
+        ),
     ] {
         let found = of(&bench, point);
         assert!(found.ends_with(&format!("[{index}]")), "{point}: {found}");
     }
+}
+
+#[test]
+fn arms_that_an_index_does_not_serve_are_not_left_out() {
+    let mut bench = Workbench::new("CREATE TABLE t (a int PRIMARY KEY, b int, c int)");
+    bench.know("t", 1e6, &[("a", keys(1_000_000)), ("b", many(1000))]);
+    let scan = |sql: &str| match planned(&bench, sql).root.node {
+        Node::IndexScan(scan) => Some((scan.spans.len(), scan.filter.is_some())),
+        _ => None,
+    };
+    // The arms say all, or more than the index knows, or one says nothing of it.
+    let all = scan("SELECT a, b FROM t WHERE a < 5 OR a = 70");
+    assert_eq!(all, Some((2, false)));
+    let more = scan("SELECT a, b FROM t WHERE a < 5 AND b = 1 OR a = 70");
+    assert_eq!(more, Some((2, true)));
+    assert_eq!(scan("SELECT a, b FROM t WHERE a < 5 OR b = 1"), None);
 }
 
 #[test]

@@ -59,6 +59,29 @@ fn within(entry: &[u8], range: &KeyRange) -> bool {
     above && below
 }
 
+#[test]
+fn a_union_has_the_keys_of_all_its_ranges_once() {
+    let mut rng = Rng(9);
+    for _ in 0..20_000 {
+        let shape = [Shape::Strings, Shape::LongPrefixes][rng.below(2)];
+        let ranges: Vec<KeyRange> = (0..rng.below(5))
+            .map(|_| KeyRange {
+                lower: bound(shape, &mut rng),
+                upper: bound(shape, &mut rng),
+            })
+            .collect();
+        let union = KeyRange::union(ranges.clone());
+        for _ in 0..20 {
+            let key = key(shape, &mut rng);
+            let times = union.iter().filter(|range| within(&key, range)).count();
+            let expected = ranges.iter().any(|range| within(&key, range));
+            assert_eq!(times, usize::from(expected), "{key:?} in {ranges:?}");
+        }
+        let starts: Vec<_> = union.into_iter().map(KeyRange::half_open).collect();
+        assert!(starts.is_sorted() && starts.iter().all(Option::is_some));
+    }
+}
+
 /// Entries in order, offered as runs until all are in or refused.
 fn insert_some(tree: &BTree, shape: Shape, rng: &mut Rng, model: &mut Model) {
     // Where no key begins another: else a tid's bytes may look like a key's.
