@@ -358,17 +358,17 @@ impl Planner<'_> {
         let mut used: Vec<usize> = (0..conditions.len()).filter(|i| *i != at).collect();
         let others: Vec<&Expr> = used.iter().map(|i| &conditions[*i]).collect();
         let mut spans = Vec::with_capacity(arms.len());
+        let mut alternatives = Vec::with_capacity(arms.len());
         let mut exact = true;
         for arm in arms {
             let mut own = Vec::new();
             arm.clone().conjuncts(&mut own);
             let list: Vec<&Expr> = own.iter().chain(others.iter().copied()).collect();
             let mut span = self.span(via, &list)?;
-            let of_arm = span.used.iter().filter(|i| **i < own.len()).count();
-            if of_arm == 0 {
-                return None;
-            }
-            exact &= of_arm == own.len();
+            let of_arm = span.used.iter().filter_map(|i| own.get(*i).cloned());
+            let said: Vec<Expr> = of_arm.collect();
+            exact &= said.len() == own.len();
+            alternatives.push(Expr::all_of(said)?);
             // What stands behind the disjunction is one place nearer among the others.
             let place = |i: usize| own.len() + if i < at { i } else { i - 1 };
             used.retain(|i| span.used.contains(&place(*i)));
@@ -378,7 +378,11 @@ impl Planner<'_> {
         if exact {
             used.push(at);
         }
-        Some(self.path(via, spans, used))
+        let mut path = self.path(via, spans, used);
+        if !exact {
+            path.implied.push(Expr::Or(alternatives));
+        }
+        Some(path)
     }
 
     fn path(&self, via: &TableIndex<'_, '_>, spans: Vec<Span>, used: Vec<usize>) -> Path {
