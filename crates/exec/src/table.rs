@@ -124,7 +124,6 @@ impl Table {
         Ok(self.has_missing && RowLayout::attributes(row)? < self.def.columns.len())
     }
 
-    /// Fetches the values that are kept outside the row.
     /// Its rows as they are replaced and deleted.
     pub fn rows(&self) -> Rows<'_> {
         Rows {
@@ -133,6 +132,7 @@ impl Table {
         }
     }
 
+    /// Fetches the values that are kept outside the row.
     pub fn fetch_external(&self, row: &mut [Datum], fetch: &mut large::Fetch) -> Try<()> {
         large::fetch(&self.heap, &self.layout, row, fetch)
     }
