@@ -17,6 +17,8 @@ const SHORTEST_MOVED: usize = 4 * REFERENCE_LEN;
 /// How far the fetching of a row's large values has come.
 #[derive(Default)]
 pub struct Fetch {
+    /// The value that is on its way.
+    of: Option<LargeRef>,
     progress: LargeRead,
     bytes: Vec<u8>,
 }
@@ -28,6 +30,12 @@ pub fn fetch(heap: &Heap, layout: &RowLayout, row: &mut [Datum], fetch: &mut Fet
             continue;
         };
         let reference = LargeRef::from_bytes(*reference);
+        if fetch.of != Some(reference) {
+            *fetch = Fetch {
+                of: Some(reference),
+                ..Fetch::default()
+            };
+        }
         heap.read_large(&reference, &mut fetch.progress, &mut fetch.bytes)?;
         *value = RowLayout::value(*phys, &fetch.bytes)?;
         *fetch = Fetch::default();

@@ -10,6 +10,7 @@ use throng_sql::expr::{Expr, system};
 use throng_sql::plan::{IndexScan, KeyMatch, KeySpan, SeqScan};
 use throng_sql::tablesample::Taken;
 use throng_types::key::{self, KeyOrder};
+use throng_types::row::RowLayout;
 use throng_types::{BlockNo, Datum, Tid};
 
 use super::eval::{eval, holds, show};
@@ -27,6 +28,8 @@ struct Decoder {
     plain: bool,
     filter: &'static Option<Expr>,
     values: Row,
+    /// The version whose large values are on their way to `values`.
+    fetching: Option<Tid>,
     reading: Fetch,
 }
 
@@ -41,16 +44,21 @@ impl Decoder {
             plain,
             filter,
             values: Row::new(),
+            fetching: None,
             reading: Fetch::default(),
         }
     }
 
     /// Fills `row` from the stored bytes; false if the filter keeps it out. May be called again for the same row.
     fn take(&mut self, tid: Tid, bytes: &[u8], cx: &mut Cx, row: &mut Row) -> Step<bool> {
-        self.table.decode(bytes, self.wanted, &mut self.values)?;
-        if throng_types::row::RowLayout::has_external(bytes) {
+        if self.fetching != Some(tid) {
+            self.table.decode(bytes, self.wanted, &mut self.values)?;
+        }
+        if RowLayout::has_external(bytes) {
+            self.fetching = Some(tid);
             self.table
                 .fetch_external(&mut self.values, &mut self.reading)?;
+            self.fetching = None;
         }
         if self.plain {
             std::mem::swap(row, &mut self.values);

@@ -435,6 +435,26 @@ async fn definitions_are_found_among_their_versions() {
     assert_eq!(told(&home.serve(&eager)).await, tables);
 }
 
+/// Rows of several values that are not in memory: a scan waits in the midst of one, and goes on there.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_values_of_one_row_are_not_mixed_up() {
+    let home = Home::new();
+    let server = home.serve(&["--memory", "32MB"]);
+    let client = driver(&server).await;
+    // All of one length, by one transaction.
+    let setup = "create table t (id int primary key, a text, b text, c text);
+                 insert into t select i, repeat(md5('a' || i), 900), repeat(md5('b' || i), 900), repeat(md5('c' || i), 900)
+                   from generate_series(1, 1000) i;
+                 set enable_seqscan = off";
+    client.batch_execute(setup).await.expect("made");
+    let wrong = "select count(*), coalesce(sum((a <> repeat(md5('a' || id), 900) or b <> repeat(md5('b' || id), 900)
+                   or c <> repeat(md5('c' || id), 900))::int), 0) from t where id > 0";
+    for _ in 0..3 {
+        let row = client.query_one(wrong, &[]).await.expect("rows");
+        assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (1000, 0));
+    }
+}
+
 /// A value of its own pages goes with its row, once nobody can see that any more, and its pages are used again.
 #[tokio::test]
 async fn pages_of_large_values_are_used_again() {
