@@ -6,7 +6,7 @@
 use throng_access::heap::large::{LargeRead, LargeRef, LargeWrite};
 use throng_access::{Heap, TxContext};
 use throng_buffer::{Try, retry};
-use throng_types::row::{REFERENCE_LEN, RowLayout, encode_row};
+use throng_types::row::{Phys, REFERENCE_LEN, RowLayout, encode_row};
 use throng_types::{Datum, Result};
 
 /// The longest row a page takes; a longer one gives up values. Each value outside takes whole pages, so none is moved early.
@@ -26,20 +26,26 @@ pub struct Fetch {
 /// Replaces references by their values. Columns fetched before a wait are not fetched again.
 pub fn fetch(heap: &Heap, layout: &RowLayout, row: &mut [Datum], fetch: &mut Fetch) -> Try<()> {
     for (value, phys) in row.iter_mut().zip(layout.columns()) {
-        let Datum::External(reference) = value else {
-            continue;
-        };
-        let reference = LargeRef::from_bytes(*reference);
-        if fetch.of != Some(reference) {
-            *fetch = Fetch {
-                of: Some(reference),
-                ..Fetch::default()
-            };
-        }
-        heap.read_large(&reference, &mut fetch.progress, &mut fetch.bytes)?;
-        *value = RowLayout::value(*phys, &fetch.bytes)?;
-        *fetch = Fetch::default();
+        fetch_value(heap, *phys, value, fetch)?;
     }
+    Ok(())
+}
+
+/// Replaces a reference by its value, and leaves a value as it is.
+pub fn fetch_value(heap: &Heap, phys: Phys, value: &mut Datum, fetch: &mut Fetch) -> Try<()> {
+    let Datum::External(reference) = value else {
+        return Ok(());
+    };
+    let reference = LargeRef::from_bytes(*reference);
+    if fetch.of != Some(reference) {
+        *fetch = Fetch {
+            of: Some(reference),
+            ..Fetch::default()
+        };
+    }
+    heap.read_large(&reference, &mut fetch.progress, &mut fetch.bytes)?;
+    *value = RowLayout::value(phys, &fetch.bytes)?;
+    *fetch = Fetch::default();
     Ok(())
 }
 

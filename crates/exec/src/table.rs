@@ -119,6 +119,39 @@ impl Table {
         Ok(())
     }
 
+    /// Puts values of a row into `out`, of each wanted column at the place beside it: see [`RowLayout::decode_into`].
+    pub fn decode_into(
+        &self,
+        row: &[u8],
+        wanted: &[(usize, usize)],
+        out: &mut [Datum],
+    ) -> Result<()> {
+        self.layout.decode_into(row, wanted, out)?;
+        if self.has_missing {
+            let present = RowLayout::attributes(row)?;
+            for &(column, place) in wanted.iter().filter(|(column, _)| *column >= present) {
+                if let Some(missing) = &self.missing[column] {
+                    out[place] = missing.clone();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetches those of the wanted values that are kept outside the row.
+    pub fn fetch_into(
+        &self,
+        wanted: &[(usize, usize)],
+        out: &mut [Datum],
+        fetch: &mut large::Fetch,
+    ) -> Try<()> {
+        for &(column, place) in wanted {
+            let phys = self.layout.columns()[column];
+            large::fetch_value(&self.heap, phys, &mut out[place], fetch)?;
+        }
+        Ok(())
+    }
+
     /// Whether columns that the row does not have yet have a value all the same.
     pub fn fills_in(&self, row: &[u8]) -> Result<bool> {
         Ok(self.has_missing && RowLayout::attributes(row)? < self.def.columns.len())

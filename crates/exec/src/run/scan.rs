@@ -18,67 +18,109 @@ use super::{Cx, Operator, Row, Step, follow};
 use crate::large::Fetch;
 use crate::table::{Index, Table};
 
-/// Turns stored rows into a scan's output rows.
+/// Turns stored rows into a scan's output rows: first what the filter reads, the rest only of the rows that it shows.
 struct Decoder {
     table: Rc<Table>,
-    columns: &'static [i16],
-    /// Columns to decode: up to the last one wanted.
-    wanted: usize,
-    /// The output is just the first `wanted` columns.
-    plain: bool,
+    /// Columns of the table that the filter reads and the others, ascending, each with its place in the output.
+    filtered: Vec<(usize, usize)>,
+    others: Vec<(usize, usize)>,
+    /// System columns.
+    system: Vec<(i16, usize)>,
     filter: &'static Option<Expr>,
     values: Row,
-    /// The version whose large values are on their way to `values`.
-    fetching: Option<Tid>,
+    /// The version that `values` is being made of, and whether the filter shows it: large values may have to be waited for.
+    making: Option<(Tid, bool)>,
     reading: Fetch,
 }
 
 impl Decoder {
     fn new(table: Rc<Table>, columns: &'static [i16], filter: &'static Option<Expr>) -> Decoder {
-        let wanted = columns.iter().copied().max().unwrap_or(0).max(0) as usize;
-        let plain = columns.len() == wanted && columns.iter().zip(1..).all(|(c, n)| *c == n);
+        let mut reads = vec![false; columns.len()];
+        if let Some(filter) = filter {
+            filter.any(&mut |part| {
+                match part {
+                    Expr::Slot(at, _) => reads[*at as usize] = true,
+                    Expr::SubPlan(_) => reads.fill(true),
+                    _ => {}
+                }
+                false
+            });
+        }
+        let (mut filtered, mut others, mut system) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, column) in columns.iter().copied().enumerate() {
+            match usize::try_from(column - 1) {
+                Ok(column) if reads[place] => filtered.push((column, place)),
+                Ok(column) => others.push((column, place)),
+                Err(_) => system.push((column, place)),
+            }
+        }
+        filtered.sort_unstable();
+        others.sort_unstable();
         Decoder {
             table,
-            columns,
-            wanted,
-            plain,
+            filtered,
+            others,
+            system,
             filter,
-            values: Row::new(),
-            fetching: None,
+            values: vec![Datum::Null; columns.len()],
+            making: None,
             reading: Fetch::default(),
         }
     }
 
-    /// Fills `row` from the stored bytes; false if the filter keeps it out. May be called again for the same row.
+    /// Fills `row` from the stored bytes; false if the filter keeps it out. Called again for the same row where it had to wait.
     fn take(&mut self, tid: Tid, bytes: &[u8], cx: &mut Cx, row: &mut Row) -> Step<bool> {
-        if self.fetching != Some(tid) {
-            self.table.decode(bytes, self.wanted, &mut self.values)?;
-        }
-        if RowLayout::has_external(bytes) {
-            self.fetching = Some(tid);
-            self.table
-                .fetch_external(&mut self.values, &mut self.reading)?;
-            self.fetching = None;
-        }
-        if self.plain {
-            std::mem::swap(row, &mut self.values);
-        } else {
-            row.clear();
-            for column in self.columns {
-                row.push(match *column {
-                    n if n > 0 => self.values[n as usize - 1].clone(),
-                    system::CTID => Datum::Tid(tid),
-                    system::TABLEOID => Datum::Oid(self.table.def.oid.0),
-                    n => self.header_column(n, tid)?,
-                });
+        let external = RowLayout::has_external(bytes);
+        let mut shown = match self.making {
+            Some((of, shown)) if of == tid => shown,
+            _ => {
+                self.begin(tid, bytes)?;
+                false
             }
-        }
-        let Some(filter) = self.filter else {
-            return Ok(true);
         };
-        let shown = holds(filter, row, cx)?;
-        cx.evaluated();
-        Ok(shown)
+        if !shown {
+            if external {
+                self.table
+                    .fetch_into(&self.filtered, &mut self.values, &mut self.reading)?;
+            }
+            if let Some(filter) = self.filter {
+                shown = holds(filter, &self.values, cx)?;
+                cx.evaluated();
+                if !shown {
+                    self.making = None;
+                    return Ok(false);
+                }
+            }
+            self.table
+                .decode_into(bytes, &self.others, &mut self.values)?;
+            self.making = Some((tid, true));
+        }
+        if external {
+            self.table
+                .fetch_into(&self.others, &mut self.values, &mut self.reading)?;
+        }
+        self.making = None;
+        std::mem::swap(row, &mut self.values);
+        Ok(true)
+    }
+
+    /// The values that are there before the filter is asked.
+    fn begin(&mut self, tid: Tid, bytes: &[u8]) -> Step<()> {
+        let width = self.filtered.len() + self.others.len() + self.system.len();
+        self.values.clear();
+        self.values.resize(width, Datum::Null);
+        for at in 0..self.system.len() {
+            let (column, place) = self.system[at];
+            self.values[place] = match column {
+                system::CTID => Datum::Tid(tid),
+                system::TABLEOID => Datum::Oid(self.table.def.oid.0),
+                n => self.header_column(n, tid)?,
+            };
+        }
+        self.table
+            .decode_into(bytes, &self.filtered, &mut self.values)?;
+        self.making = Some((tid, false));
+        Ok(())
     }
 
     /// xmin, xmax, cmin and cmax: asked for rarely enough that the tuple is looked at once more.

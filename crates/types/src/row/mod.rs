@@ -210,13 +210,35 @@ impl RowLayout {
         Ok(())
     }
 
+    /// Puts values of a row into `out`: of each wanted column (places in the layout, ascending) at the place beside it.
+    pub fn decode_into(
+        &self,
+        row: &[u8],
+        wanted: &[(usize, usize)],
+        out: &mut [Datum],
+    ) -> Result<()> {
+        let row = Parsed::new(row)?;
+        let mut from = (0, row.start);
+        for &(column, place) in wanted {
+            if column >= row.count || row.is_null(column) {
+                out[place] = Datum::Null;
+                continue;
+            }
+            let at = self.start_of(&row, column, from)?;
+            let (datum, next) = read_value(row.bytes, at, self.columns[column])?;
+            out[place] = datum;
+            from = (column + 1, next);
+        }
+        Ok(())
+    }
+
     /// One value of a row.
     pub fn decode_column(&self, row: &[u8], column: usize) -> Result<Datum> {
         let row = Parsed::new(row)?;
         if column >= row.count || row.is_null(column) {
             return Ok(Datum::Null);
         }
-        let at = self.offset(&row, column)?;
+        let at = self.start_of(&row, column, (0, row.start))?;
         read_value(row.bytes, at, self.columns[column]).map(|(datum, _)| datum)
     }
 
@@ -235,20 +257,7 @@ impl RowLayout {
                 f(nth, Stored::Absent)?;
                 continue;
             }
-            if row.bitmap.is_none()
-                && let Some(fixed) = self.fixed_offsets[column]
-            {
-                at = fixed as usize;
-            } else {
-                for (i, width) in (next..).zip(&self.widths[next..column]) {
-                    if !row.is_null(i) {
-                        at = match width {
-                            Some(width) => at + usize::from(*width),
-                            None => varying_range(row.bytes, at)?.1,
-                        };
-                    }
-                }
-            }
+            at = self.start_of(&row, column, (next, at))?;
             next = column + 1;
             if row.is_null(column) {
                 f(nth, Stored::Null)?;
@@ -273,16 +282,25 @@ impl RowLayout {
         Ok(())
     }
 
-    fn offset(&self, row: &Parsed<'_>, column: usize) -> Result<usize> {
+    /// Where a column begins, when an earlier one (or itself) is known to begin `at`.
+    #[inline]
+    fn start_of(
+        &self,
+        row: &Parsed<'_>,
+        column: usize,
+        (earlier, mut at): (usize, usize),
+    ) -> Result<usize> {
         if row.bitmap.is_none()
-            && let Some(at) = self.fixed_offsets[column]
+            && let Some(fixed) = self.fixed_offsets[column]
         {
-            return Ok(at as usize);
+            return Ok(fixed as usize);
         }
-        let mut at = row.start;
-        for i in 0..column {
+        for (i, width) in (earlier..).zip(&self.widths[earlier..column]) {
             if !row.is_null(i) {
-                at = skip_value(row.bytes, at, self.columns[i])?;
+                at = match width {
+                    Some(width) => at + usize::from(*width),
+                    None => varying_range(row.bytes, at)?.1,
+                };
             }
         }
         Ok(at)
