@@ -106,9 +106,11 @@ impl Decoder {
 
     /// The values that are there before the filter is asked.
     fn begin(&mut self, tid: Tid, bytes: &[u8]) -> Step<()> {
+        // A row kept out left its values here: each place is written again before it is read.
         let width = self.filtered.len() + self.others.len() + self.system.len();
-        self.values.clear();
-        self.values.resize(width, Datum::Null);
+        if self.values.len() != width {
+            self.values.resize(width, Datum::Null);
+        }
         for at in 0..self.system.len() {
             let (column, place) = self.system[at];
             self.values[place] = match column {

@@ -408,20 +408,18 @@ impl Host for SessionHost<'_> {
                 oid::BPCHAR => "character".to_owned(),
                 _ => format_type(SqlType::plain(object)),
             }),
-            ObjectKind::Procedure if self.catalog.routine(object).is_some() => {
-                let def = self.catalog.routine(object)?;
-                let path = self.search_path();
-                let named = parse_name(&quote_ident(&def.name)).ok()?;
+            ObjectKind::Procedure => {
+                let (schema, name) = match self.catalog.routine(object) {
+                    Some(def) => (def.schema, &def.name[..]),
+                    None => (builtin::PG_CATALOG, routine::procedure(object)?.name),
+                };
+                let name = quote_ident(name);
                 // Named alone where that says which one it is.
-                match self.procedures_named(&named, None)[..] {
-                    [one] if one == object => Some(quote_ident(&def.name)),
+                match self.procedures_named(&parse_name(&name).ok()?, None)[..] {
+                    [one] if one == object => Some(name),
                     _ => {
-                        let schema = self.catalog.schema(def.schema)?;
-                        let display = self.catalog.routine_display(&path, def);
-                        Some(match display.contains('.') {
-                            true => display,
-                            false => format!("{}.{display}", quote_ident(&schema.name)),
-                        })
+                        let schema = self.catalog.schema(schema)?;
+                        Some(format!("{}.{name}", quote_ident(&schema.name)))
                     }
                 }
             }
@@ -429,7 +427,6 @@ impl Host for SessionHost<'_> {
                 let def = self.catalog.routine(object)?;
                 Some(self.catalog.routine_signature(&self.search_path(), def))
             }
-            ObjectKind::Procedure => routine::procedure(object).map(|p| quote_ident(p.name)),
             ObjectKind::ProcedureWithArguments => {
                 let procedure = routine::procedure(object);
                 procedure.map(|p| format!("{}({})", quote_ident(p.name), type_list(&p.args)))

@@ -11,7 +11,10 @@ use super::scope::Scope;
 use super::{Binder, Clause, at};
 use crate::catalog::{ArgDef, RoutineDef, RoutineKind, builtin};
 use crate::expr::{Expr, RoutineCall};
-use crate::func::{Callee, Filler, Function, Given, Resolved, actual_type, named, resolve_call};
+use crate::func::{
+    Callee, CastContext, CastMethod, Filler, Function, Given, Resolved, actual_type, find_cast,
+    named, resolve_call,
+};
 use crate::parse::ast::{self, Pos};
 use crate::query::RelColumn;
 
@@ -89,17 +92,18 @@ impl Binder<'_> {
                 Some(_) => None,
             },
         };
+        let may_be_cast = args.len() == 1 && !call.star && !call.variadic && call.names.is_empty();
         let found = match resolve_call(&given) {
-            Ok(found) => found,
-            Err(_)
-                if args.len() == 1
-                    && !call.star
-                    && !call.variadic
-                    && call.names.is_empty()
-                    && self.is_type_name(&call.name) =>
+            // What need not be computed is a cast before it is any function that does not take just this type.
+            Ok(found)
+                if may_be_cast
+                    && found.arg_types != types
+                    && self.is_relabelling(types[0], &call.name) =>
             {
                 return Ok(None);
             }
+            Ok(found) => found,
+            Err(_) if may_be_cast && self.is_type_name(&call.name) => return Ok(None),
             Err(mut e)
                 if matches!(
                     e.code(),
@@ -179,6 +183,16 @@ impl Binder<'_> {
         let plain = name.schema().is_none_or(|s| s == "pg_catalog");
         plain && throng_types::sqltype::type_by_name(name.last()).is_some()
             || self.made_type(name).is_some()
+    }
+
+    /// Whether a value of this type, or a literal of none yet, is one of the named type as it is.
+    fn is_relabelling(&self, from: Oid, name: &ast::Name) -> bool {
+        let to = throng_types::sqltype::type_by_name(name.last()).map(|info| info.oid);
+        self.is_type_name(name)
+            && (from == oid::UNKNOWN
+                || to
+                    .and_then(|to| find_cast(from, to, CastContext::Explicit))
+                    .is_some_and(|cast| matches!(cast.method, CastMethod::Binary)))
     }
 
     /// The arguments of a built-in function in its own order.

@@ -205,13 +205,27 @@ struct Digits {
     before: usize,
 }
 
-/// `after`: how many digits behind the point are to be told.
-fn digits(value: &Numeric, t: &Template, after: usize) -> Result<Digits> {
-    let value = match t.shift {
-        Some(shift) => value.mul(&Numeric::from(10i64.pow(shift.min(18) as u32)))?,
-        None => value.clone(),
+/// The number times `10 ^ shift`, with so many digits behind the point. A float is rounded as C's printf does it: from the binary value, and half to even.
+fn rounded(value: &Datum, shift: usize, after: usize) -> Result<String> {
+    let shift = shift.min(18);
+    let float = match value {
+        Datum::Float4(v) if v.is_finite() => f64::from(v * 10f32.powi(shift as i32)),
+        Datum::Float8(v) if v.is_finite() => v * 10f64.powi(shift as i32),
+        exact => {
+            let value = as_numeric(exact).mul(&Numeric::from(10i64.pow(shift as u32)))?;
+            return Ok(value.round(after as i32).to_string());
+        }
     };
-    let mut plain = value.round(after as i32).to_string();
+    Ok(if float.is_finite() {
+        format!("{float:.after$}")
+    } else {
+        Numeric::from_f64(float).to_string()
+    })
+}
+
+/// `after`: how many digits behind the point are to be told.
+fn digits(value: &Datum, t: &Template, after: usize) -> Result<Digits> {
+    let mut plain = rounded(value, t.shift.unwrap_or(0), after)?;
     let negative = plain.starts_with('-');
     if negative {
         plain.remove(0);
@@ -446,10 +460,21 @@ fn roman(value: i64) -> Option<String> {
 }
 
 /// `d.dde+xx`
-fn scientific(value: &Numeric, t: &Template) -> Result<String> {
+fn scientific(number: &Datum, t: &Template) -> Result<String> {
+    let value = as_numeric(number);
     if !value.is_finite() {
         let places = "#".repeat(t.before.max(1));
         return Ok(format!(" {places}.{}", "#".repeat(t.after + 4)));
+    }
+    if let Some(float) = float(number) {
+        let text = format!("{float:.*e}", t.after);
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (sign, exponent) = match exponent.strip_prefix('-') {
+            Some(exponent) => ('-', exponent),
+            None => ('+', exponent),
+        };
+        let lead = if float.is_sign_negative() { "" } else { " " };
+        return Ok(format!("{lead}{mantissa}e{sign}{exponent:0>2}"));
     }
     let mut exponent = value.exponent();
     if value.is_zero() {
@@ -478,6 +503,15 @@ fn scientific(value: &Numeric, t: &Template) -> Result<String> {
     Ok(format!("{lead}{mantissa}e{sign}{:02}", exponent.abs()))
 }
 
+/// The value of a float.
+fn float(value: &Datum) -> Option<f64> {
+    match value {
+        Datum::Float4(v) => Some(f64::from(*v)),
+        Datum::Float8(v) => Some(*v),
+        _ => None,
+    }
+}
+
 fn as_numeric(value: &Datum) -> Numeric {
     match value {
         Datum::Numeric(n) => n.clone(),
@@ -488,15 +522,15 @@ fn as_numeric(value: &Datum) -> Numeric {
 }
 
 pub(super) fn number_to_char(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    let (value, format) = (as_numeric(&args[0]), text(&args[1]));
+    let (value, format) = (&args[0], text(&args[1]));
     let t = read(format)?;
     if t.exponent {
-        return Ok(scientific(&value, &t)?.into());
+        return Ok(scientific(value, &t)?.into());
     }
     if let Some(case) = t.roman {
-        let numeral = value
-            .round(0)
-            .to_i64()
+        let numeral = rounded(value, 0, 0)?
+            .parse()
+            .ok()
             .and_then(roman)
             .unwrap_or_else(|| "#".repeat(15));
         let numeral = case.apply(&numeral);
@@ -508,18 +542,19 @@ pub(super) fn number_to_char(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult 
         .into());
     }
     // A float's digits are told as far as they mean something.
-    let told = match args[0] {
+    let told = match value {
         Datum::Float4(_) => Some(6),
         Datum::Float8(_) => Some(15),
         _ => None,
     };
     let mut after = t.after;
     if let Some(told) = told {
-        let whole = value.trunc(0).abs().to_string().len();
+        let whole = rounded(value, t.shift.unwrap_or(0), 0)?;
+        let whole = whole.trim_start_matches('-').len();
         after = after.min(usize::saturating_sub(told, whole));
     }
-    let number = digits(&value, &t, after)?;
-    let short = after < t.after || !value.is_finite();
+    let number = digits(value, &t, after)?;
+    let short = after < t.after || !as_numeric(value).is_finite();
     Ok(laid_out(&t, &number, short).into())
 }
 

@@ -40,6 +40,7 @@ mod window;
 use throng_types::error::state;
 use throng_types::{Error, Result};
 
+use crate::io::scalar::is_space;
 use ast::{Name, Parsed, Pos, Statement};
 pub(crate) use expr::new_call;
 pub use keyword::{Category, category, needs_quotes, quote_ident, quote_literal};
@@ -132,15 +133,43 @@ pub fn parse_type(sql: &str) -> Result<ast::TypeName> {
     }
 }
 
-/// Parses a possibly qualified name, as in `'public.t'::regclass`.
-pub fn parse_name(sql: &str) -> Result<Name> {
+/// Parses a possibly qualified name, as in `'public.t'::regclass`. Any word is a name there, `3` and `select` too.
+pub fn parse_name(text: &str) -> Result<Name> {
     let invalid = || Error::new(state::INVALID_NAME, "invalid name syntax");
-    let mut parser = Parser::new(sql).map_err(|_| invalid())?;
-    let name = parser.any_name().map_err(|_| invalid())?;
-    if parser.at_end() {
-        Ok(name)
-    } else {
-        Err(invalid())
+    let (mut parts, mut rest) = (Vec::new(), text);
+    loop {
+        let (part, after) = name_part(rest.trim_start_matches(is_space)).ok_or_else(invalid)?;
+        parts.push(lexer::truncate_name(part));
+        rest = after.trim_start_matches(is_space);
+        match rest.strip_prefix('.') {
+            Some(more) => rest = more,
+            None if rest.is_empty() => break,
+            None => return Err(invalid()),
+        }
+    }
+    if parts.len() > 3 {
+        let message = format!("improper relation name (too many dotted names): {text}");
+        return Err(Error::new(state::SYNTAX_ERROR, message));
+    }
+    Ok(Name { parts, pos: 0 })
+}
+
+/// The word or quoted name that a text begins with, and what follows.
+fn name_part(text: &str) -> Option<(String, &str)> {
+    let Some(mut rest) = text.strip_prefix('"') else {
+        let end = text.find(|c| c == '.' || is_space(c)).unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        return (end > 0).then(|| (word.to_ascii_lowercase(), rest));
+    };
+    let mut name = String::new();
+    loop {
+        let (piece, after) = rest.split_once('"')?;
+        name.push_str(piece);
+        let Some(more) = after.strip_prefix('"') else {
+            return Some((name, after));
+        };
+        name.push('"');
+        rest = more;
     }
 }
 

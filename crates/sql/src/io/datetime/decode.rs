@@ -141,6 +141,11 @@ impl Fields {
     fn has_any_date(&self) -> bool {
         self.days.is_some() || self.year.is_some() || self.month.is_some() || self.day.is_some()
     }
+    /// Whether the month and the day, as far as they are told, are some.
+    fn may_be_of_a_date(&self) -> bool {
+        self.month.is_none_or(|m| (1..=12).contains(&m))
+            && self.day.is_none_or(|d| (1..=31).contains(&d))
+    }
     fn set_time(&mut self, time: i64, hour: i64) -> Result<(), Fault> {
         if self.time.is_some() {
             return Err(Fault::Format);
@@ -640,6 +645,7 @@ fn finish(mut fields: Fields, time_only: bool) -> Result<Moment, Fault> {
     let days = match fields.days {
         Some(days) => Some(days),
         None if fields.has_date() => Some(calendar_days(&fields)?),
+        None if !fields.may_be_of_a_date() => return Err(Fault::MonthDayOverflow),
         None if fields.has_any_date() && !time_only => return Err(Fault::Format),
         None => None,
     };
@@ -677,10 +683,10 @@ fn calendar_days(fields: &Fields) -> Result<i64, Fault> {
     if let Some(day) = fields.day_of_year {
         return Ok(days_from_date(year, 1, 1) + i64::from(day) - 1);
     }
-    let (month, day) = (fields.month.unwrap_or(0), fields.day.unwrap_or(0));
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    if !fields.may_be_of_a_date() {
         return Err(Fault::MonthDayOverflow);
     }
+    let (month, day) = (fields.month.unwrap_or(1), fields.day.unwrap_or(1));
     if day > days_in_month(year, month) {
         return Err(Fault::FieldOverflow);
     }
