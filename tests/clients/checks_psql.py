@@ -94,6 +94,20 @@ def gexec(server):
     assert out.split() == ["1", "2", "3"], out
 
 
+def another_database(server):
+    """Made and dropped as a user does, and gone over to from within a session."""
+    server.run("createdb", "-T", "template0", "-E", "UTF8", "other", "for a try")
+    try:
+        there = "select current_database(), count(*) from pg_namespace where nspname = 'shop'"
+        out = server.run("psql", "-XAt", "-v", "ON_ERROR_STOP=1", text=f"{there};\n\\c other\n{there};\n").stdout
+        assert "postgres|1" in out and "other|0" in out, out
+        server.run("psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-d", "other", text=SETUP)
+        described("\\dt+ shop.*", "customer")(server)
+    finally:
+        server.run("dropdb", "-f", "other")
+    assert server.sql("select count(*) from pg_database where datname = 'other'") == "0"
+
+
 def interrupt(server):
     """^C stops the statement, and psql goes on with the next."""
     client = subprocess.Popen(
@@ -169,6 +183,7 @@ def checks():
     yield "psql: \\copy there and back", copy_there_and_back
     yield "psql: variables and formats", variables_and_formats
     yield "psql: \\gexec", gexec
+    yield "psql: another database", another_database
     yield "psql: ^C", interrupt
     yield "psql: pg_stat_activity", activity
     yield "psql: over the Unix socket", unix_socket

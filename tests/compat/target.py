@@ -36,12 +36,14 @@ class Target:
 
     def prepare(self, database):
         """Makes the database where it can, and finds the start-up settings of pg_regress that the server takes."""
-        try:
-            self.sql(f"drop database if exists {database}")
-            self.sql(f"create database {database} template template0 locale 'C' encoding 'UTF8'")
-            self.database = database
-        except psycopg.Error as e:
-            self.refused.append(f"the database is postgres: {first_line(e)}")
+        self.sql(f"drop database if exists {database}")
+        for locale in ["locale 'C'", ""]:
+            try:
+                self.sql(f"create database {database} template template0 {locale} encoding 'UTF8'")
+                self.database = database
+                break
+            except psycopg.Error as e:
+                self.refused.append(f"the database's {locale or 'encoding'}: {first_line(e)}")
         self.settings = {}
         if self.tools.psql is None:
             return

@@ -40,21 +40,32 @@ fn due(engine: &Engine, catalog: &Catalog, settings: &ServerSettings) -> Vec<Oid
     due.map(|table| table.oid).collect()
 }
 
-/// Looks at every table that is due.
-///
-/// # Errors
-/// When no session can be had for it; what goes wrong with one table is logged.
-pub(crate) fn round(engine: &Arc<Engine>, pace: Pace<'_>) -> Result<()> {
-    let catalog = engine.catalog();
-    engine.maintenance.forget_all_but(&catalog);
-    let due = due(engine, &catalog, &engine.settings());
-    if due.is_empty() {
-        return Ok(());
+/// Looks at every table that is due. What goes wrong with one is logged.
+pub(crate) fn round(engine: &Arc<Engine>, pace: Pace<'_>) {
+    let catalogs: Vec<Arc<Catalog>> = engine.databases.all().iter().map(|d| d.catalog()).collect();
+    let is_there = |table| {
+        catalogs
+            .iter()
+            .any(|catalog| catalog.table(table).is_some())
+    };
+    engine.maintenance.forget_unless(is_there);
+    let settings = engine.settings();
+    for catalog in &catalogs {
+        let due = due(engine, catalog, &settings);
+        let database = catalog.current_database_name();
+        if !due.is_empty()
+            && let Err(error) = analyze(engine, database, due, pace)
+        {
+            tracing::info!(%error, database, "automatic ANALYZE was given up");
+        }
     }
+}
+
+fn analyze(engine: &Arc<Engine>, database: &str, due: Vec<Oid>, pace: Pace<'_>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
-    let mut session = Session::worker(engine.clone())?;
+    let mut session = Session::worker(engine.clone(), database.to_owned())?;
     let waits = session.waits();
     runtime.block_on(accounted(waits, async {
         for table in due {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use throng_access::btree::BTree;
 use throng_observe::{Object, WaitEvent, background, waiting};
-use throng_sql::catalog::{Catalog, TableDef};
+use throng_sql::catalog::{Catalog, TableDef, builtin};
 use throng_sql::settings::Id;
 use throng_sync::Parker;
 use throng_txn::clean::{Cleaned, CostDelay, vacuum_table};
@@ -20,9 +20,9 @@ use throng_txn::{Isolation, LockMode, LockTag, SessionInfo};
 use throng_types::Result;
 
 use crate::autoanalyze::{self, Pace};
+use crate::database::Database;
 use crate::engine::Engine;
 use crate::maintenance::{By, Threshold, is_enabled};
-use crate::objects::OBJECTS_FILE;
 use crate::session::now;
 
 /// The cleaner's thread.
@@ -95,18 +95,20 @@ fn round(shared: &Shared, engine: &Arc<Engine>) -> Result<()> {
     };
     let delay = Duration::from_secs_f64(delay / 1000.0);
     let stop = || shared.stop.load(Ordering::Acquire);
-    clean_definitions(engine, &mut CostDelay::new(limit, delay, stop))?;
-    let catalog = engine.catalog();
-    for table in catalog.tables() {
-        let counts = engine.store.relations.rel(table.file).counts();
-        let threshold = Threshold::to_vacuum(&settings, table);
-        if !is_enabled(table) || !counts.wants_cleaning(threshold.rows, threshold.scale) {
-            continue;
-        }
-        let mut pacing = CostDelay::new(limit, delay, stop);
-        clean_if_free(engine, &catalog, table, &mut pacing)?;
-        if stop() {
-            return Ok(());
+    for database in engine.databases.all() {
+        clean_definitions(engine, &database, &mut CostDelay::new(limit, delay, stop))?;
+        let catalog = database.catalog();
+        for table in catalog.tables() {
+            let counts = engine.store.relations.rel(table.file).counts();
+            let threshold = Threshold::to_vacuum(&settings, table);
+            if !is_enabled(table) || !counts.wants_cleaning(threshold.rows, threshold.scale) {
+                continue;
+            }
+            let mut pacing = CostDelay::new(limit, delay, stop);
+            clean_if_free(engine, &database, table, &mut pacing)?;
+            if stop() {
+                return Ok(());
+            }
         }
     }
     let pace = Pace {
@@ -114,40 +116,62 @@ fn round(shared: &Shared, engine: &Arc<Engine>) -> Result<()> {
         delay,
         stop: &stop,
     };
-    autoanalyze::round(engine, pace)
+    autoanalyze::round(engine, pace);
+    Ok(())
 }
 
-/// Cleans the heap of the definitions, which no table names.
-fn clean_definitions<F: FnMut() -> bool>(engine: &Engine, pacing: &mut CostDelay<F>) -> Result<()> {
+/// What works on a database's things, as the list of sessions has it.
+fn worker(engine: &Engine, catalog: &Catalog) -> throng_txn::Session {
+    engine.sys.register(SessionInfo {
+        backend_type: "autovacuum worker",
+        database: catalog.current_database_name().to_owned(),
+        ..SessionInfo::default()
+    })
+}
+
+/// Cleans the heap of a database's definitions, which no table names, unless the database is about to change or go.
+fn clean_definitions<F: FnMut() -> bool>(
+    engine: &Engine,
+    database: &Database,
+    pacing: &mut CostDelay<F>,
+) -> Result<()> {
     let settings = engine.settings();
     let rows = settings.int(Id::AutovacuumVacuumThreshold).max(0) as u64;
     let scale = settings.real(Id::AutovacuumVacuumScaleFactor);
-    let heap = engine.store.relations.heap(OBJECTS_FILE);
-    let counts = engine.store.relations.rel(OBJECTS_FILE).counts();
-    if counts.wants_cleaning(rows, scale) {
+    let heap = engine.store.relations.heap(database.definitions);
+    let counts = engine.store.relations.rel(database.definitions).counts();
+    if !counts.wants_cleaning(rows, scale) {
+        return Ok(());
+    }
+    let session = worker(engine, &database.catalog());
+    let txn = session.begin(Isolation::ReadCommitted);
+    let tag = LockTag::Object {
+        class: builtin::class::DATABASE,
+        object: database.oid,
+    };
+    let mode = LockMode::ShareUpdateExclusive;
+    if txn.try_lock(tag, mode) && engine.databases.by_oid(database.oid).is_some() {
         engine.sys.advance_horizon(true)?;
         vacuum_table(&engine.sys.cleaner_context(), &heap, &[], pacing)?;
-        engine.store.objects.forget_freed(&heap)?;
+        database.places.forget_freed(&heap)?;
     }
+    txn.abort();
     Ok(())
 }
 
 /// Cleans a table unless somebody has it locked against that.
 fn clean_if_free<F: FnMut() -> bool>(
     engine: &Engine,
-    catalog: &Catalog,
+    database: &Database,
     table: &TableDef,
     pacing: &mut CostDelay<F>,
 ) -> Result<()> {
-    let session = engine.sys.register(SessionInfo {
-        backend_type: "autovacuum worker",
-        ..SessionInfo::default()
-    });
+    let session = worker(engine, &database.catalog());
     let txn = session.begin(Isolation::ReadCommitted);
     let tag = LockTag::Relation(table.oid);
     if txn.try_lock(tag, LockMode::ShareUpdateExclusive) {
         // The table may have been dropped or given a new file before the lock was ours.
-        let current = engine.catalog();
+        let current = database.catalog();
         if current
             .table(table.oid)
             .is_some_and(|now| now.file == table.file)
@@ -156,7 +180,7 @@ fn clean_if_free<F: FnMut() -> bool>(
                 .entry()
                 .statement_began(&format!("autovacuum: VACUUM {}", table.name));
             let began = now();
-            let cleaned = clean(engine, catalog, table, pacing)?;
+            let cleaned = clean(engine, &current, table, pacing)?;
             if !cleaned.stopped {
                 engine
                     .maintenance

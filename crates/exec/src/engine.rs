@@ -1,9 +1,9 @@
-//! One running database: its storage, its catalog, its settings, its background work.
+//! One running server: its storage, its databases, its settings, its background work.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use throng_access::RelationStore;
 use throng_buffer::{ExtendLock, Extension, PoolConfig, Victims};
 use throng_disk::{CheckedDisk, Disk, Reading, RealDisk, SlowDisk};
 use throng_observe::WaitEvent;
-use throng_sql::catalog::{Catalog, CatalogEdit, Change, Object};
+use throng_sql::catalog::{Catalog, DatabaseDef, builtin};
 use throng_sql::settings::{Id, ServerSettings, Source};
 use throng_sync::Nodes;
 use throng_sync::lab::Choice;
@@ -26,9 +26,9 @@ use throng_wal::WalConfig;
 
 use crate::analytics::Analytics;
 use crate::cleaner::Cleaner;
+use crate::database::{Database, Databases};
 use crate::locks::Reporter;
 use crate::maintenance::Maintenance;
-use crate::notify::Notifier;
 use crate::objects;
 use crate::placement::Placement;
 use crate::session::{now, sequences};
@@ -66,6 +66,9 @@ pub struct RoleLogin {
     pub connection_limit: i32,
 }
 
+/// What a client's session is called among the server's.
+pub(crate) const CLIENT_BACKEND: &str = "client backend";
+
 pub struct Engine {
     /// Tells the engines of a process apart, where a thread keeps something of each.
     pub(crate) number: u32,
@@ -75,9 +78,7 @@ pub struct Engine {
     /// When the server started, and when the configuration was last read: microseconds since 2000-01-01 UTC.
     pub(crate) started: i64,
     loaded: AtomicI64,
-    catalog: RwLock<Arc<Catalog>>,
-    /// The published catalog's version: one load tells a session whether the catalog it has is the current one.
-    catalog_version: AtomicU64,
+    pub(crate) databases: Databases,
     settings: RwLock<ServerSettings>,
     given: Vec<(String, String)>,
     /// Cancel keys by session number.
@@ -87,7 +88,6 @@ pub struct Engine {
     closing: AtomicBool,
     cleaner: Mutex<Option<Cleaner>>,
     analytics: OnceLock<Arc<dyn Analytics>>,
-    pub(crate) notifier: Arc<Notifier>,
 }
 
 pub(crate) fn server_settings(
@@ -175,18 +175,6 @@ fn open_disk(data: &Path, reading: Reading, pause: Duration) -> Result<Arc<dyn D
     })
 }
 
-/// A catalog with changed definitions.
-pub(crate) fn with_changes(catalog: &Catalog, changes: &[Change]) -> Result<Catalog> {
-    let mut edit = CatalogEdit::new(catalog);
-    for change in changes {
-        match change {
-            Change::Put { kind, json, .. } => edit.put(Object::from_json(kind.tag(), json)?),
-            Change::Delete { oid, .. } => edit.delete(*oid),
-        }
-    }
-    Ok(edit.finish().0)
-}
-
 impl Engine {
     /// Opens a data directory, made at first start; recovers it if need be.
     ///
@@ -212,24 +200,22 @@ impl Engine {
             pool: sys.pool().clone(),
             relations: Arc::new(relations),
             sequences: Arc::default(),
-            objects: Arc::default(),
         };
-        let objects = if report.first_start {
-            objects::create(&sys, &store)?
-        } else {
-            objects::load(&sys, &store)?
-        };
-        for object in &objects {
-            // A type that a user made has an oid in a range of its own; the counter's share of it is its number.
-            let oid = object.oid();
-            sys.note_oid(made::serial(oid).unwrap_or(oid));
+        let (places, objects) = objects::load_first(&sys, &store, report.first_start)?;
+        let first = Database::new(builtin::DATABASE, builtin::DEFINITIONS, places, objects);
+        let load = |def: &DatabaseDef| objects::load(&sys, &store, def.definitions);
+        let databases = Databases::open(first, load)?;
+        for database in databases.all() {
+            for object in database.catalog().objects() {
+                // A type that a user made has an oid in a range of its own; the counter's share of it is its number.
+                let oid = object.oid();
+                sys.note_oid(made::serial(oid).unwrap_or(oid));
+            }
         }
-        let catalog = Arc::new(Catalog::load(objects, 1));
         static ENGINES: AtomicU32 = AtomicU32::new(0);
         let engine = Arc::new(Engine {
             number: ENGINES.fetch_add(1, Ordering::Relaxed),
-            catalog_version: AtomicU64::new(catalog.version()),
-            catalog: RwLock::new(catalog),
+            databases,
             sys,
             store,
             passwords: config.passwords,
@@ -243,7 +229,6 @@ impl Engine {
             closing: AtomicBool::new(false),
             cleaner: Mutex::new(None),
             analytics: OnceLock::new(),
-            notifier: Arc::default(),
         });
         engine
             .sys
@@ -331,26 +316,13 @@ impl Engine {
         kilobytes.map_or(pages * PAGE_SIZE / 4, |kilobytes| kilobytes << 10)
     }
 
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.catalog.read().clone()
-    }
-
-    pub(crate) fn catalog_version(&self) -> u64 {
-        self.catalog_version.load(Ordering::Acquire)
-    }
-
-    /// Makes a committed transaction's definitions everybody's. To be called while its locks are held.
-    pub(crate) fn publish(&self, changes: &[Change]) -> Result<()> {
-        let mut current = self.catalog.write();
-        let catalog = with_changes(&current, changes)?;
-        let version = catalog.version();
-        *current = Arc::new(catalog);
-        self.catalog_version.store(version, Ordering::Release);
-        Ok(())
+    /// The catalog of the first database, for what all databases share.
+    pub(crate) fn shared(&self) -> Arc<Catalog> {
+        self.databases.first().catalog()
     }
 
     pub fn find_role(&self, name: &str) -> Option<RoleLogin> {
-        self.catalog().role_by_name(name).map(|role| RoleLogin {
+        self.shared().role_by_name(name).map(|role| RoleLogin {
             oid: role.oid,
             name: role.name.clone(),
             superuser: role.superuser,
@@ -360,13 +332,21 @@ impl Engine {
         })
     }
 
+    /// The numbers of clients' sessions in a database.
+    pub(crate) fn clients_of(&self, database: &str) -> Vec<u32> {
+        let sessions = self.sys.sessions().into_iter();
+        let there = sessions
+            .filter(|s| s.info.backend_type == CLIENT_BACKEND && s.info.database == database);
+        there.map(|s| s.pid).collect()
+    }
+
     pub fn database_exists(&self, name: &str) -> bool {
-        self.catalog().database_by_name(name).is_some()
+        self.shared().database_by_name(name).is_some()
     }
 
     /// Whether any role has a password.
     pub fn any_password(&self) -> bool {
-        self.catalog()
+        self.shared()
             .roles()
             .iter()
             .any(|role| role.password.is_some())

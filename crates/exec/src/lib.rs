@@ -5,6 +5,7 @@ mod autoanalyze;
 mod cleaner;
 pub mod client;
 pub mod copy;
+mod database;
 mod engine;
 pub mod large;
 mod locks;
@@ -23,5 +24,5 @@ pub mod write;
 
 pub use engine::{Engine, EngineConfig, Passwords, RoleLogin};
 pub use placement::Placement;
-pub use session::{Login, Session, adopt_memberships, drop_leftovers};
+pub use session::{Login, Session, adopt, drop_leftovers};
 pub use throng_txn::Encryption;

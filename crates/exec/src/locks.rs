@@ -2,7 +2,7 @@
 
 use std::sync::Weak;
 
-use throng_sql::catalog::builtin;
+use throng_sql::catalog::{Catalog, builtin};
 use throng_txn::{LockReporter, LockTag, SessionEntry};
 
 use crate::engine::Engine;
@@ -13,30 +13,35 @@ pub(crate) struct Reporter(pub(crate) Weak<Engine>);
 impl LockReporter for Reporter {
     /// As PostgreSQL's `DescribeLockTag` does.
     fn describe(&self, tag: &LockTag) -> String {
-        let database = builtin::DATABASE;
+        let engine = self.0.upgrade();
+        let first = builtin::DATABASE;
         match *tag {
-            LockTag::Relation(oid) => format!("relation {oid} of database {database}"),
+            LockTag::Relation(oid) => {
+                let has = |catalog: &Catalog| catalog.object(oid).is_some();
+                let found = engine.and_then(|engine| engine.databases.holding(first, has));
+                format!("relation {oid} of database {}", found.unwrap_or(first))
+            }
             LockTag::Object { class, object } => {
-                format!("object {object} of class {class} of database {database}")
+                format!("object {object} of class {class} of database {first}")
             }
             LockTag::Tuple { file, tid } => {
-                let engine = self.0.upgrade();
-                let catalog = engine.map(|engine| engine.catalog());
-                let table = catalog.and_then(|catalog| {
-                    let tables = catalog.tables();
-                    tables.iter().find(|t| t.file == file).map(|t| t.oid)
-                });
-                match table {
-                    Some(oid) => format!("tuple {tid} of relation {oid} of database {database}"),
+                let found = engine.and_then(|engine| engine.databases.table_of_file(first, file));
+                match found {
+                    Some((database, oid)) => {
+                        format!("tuple {tid} of relation {oid} of database {database}")
+                    }
                     // A rewritten table's old file.
                     None => tag.to_string(),
                 }
             }
-            LockTag::Advisory(key) => {
+            LockTag::Advisory { database, key } => {
                 let (high, low) = ((key as u64) >> 32, key as u32);
                 format!("advisory lock [{database},{high},{low},1]")
             }
-            LockTag::AdvisoryPair(a, b) => {
+            LockTag::AdvisoryPair {
+                database,
+                keys: (a, b),
+            } => {
                 format!("advisory lock [{database},{},{},2]", a as u32, b as u32)
             }
             LockTag::Transaction(xid) => format!("transaction {xid}"),

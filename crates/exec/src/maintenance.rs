@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use throng_access::RelCounts;
-use throng_sql::catalog::{Catalog, TableDef};
+use throng_sql::catalog::TableDef;
 use throng_sql::settings::value::parse_bool;
 use throng_sql::settings::{Id, ServerSettings};
 use throng_types::{FileId, Oid};
@@ -94,9 +94,9 @@ impl Maintenance {
     }
 
     /// Forgets the tables that are gone.
-    pub fn forget_all_but(&self, catalog: &Catalog) {
+    pub fn forget_unless(&self, is_there: impl Fn(Oid) -> bool) {
         let mut records = self.records.lock();
-        records.retain(|table, _| catalog.table(*table).is_some());
+        records.retain(|table, _| is_there(*table));
     }
 }
 

@@ -54,7 +54,7 @@ struct Mailbox {
     waker: WakerSlot,
 }
 
-/// The listeners of an engine.
+/// The listeners of a database.
 #[derive(Default)]
 pub struct Notifier {
     channels: Mutex<HashMap<String, Vec<Arc<Mailbox>>>>,

@@ -1,8 +1,8 @@
-//! Where definitions are kept: one real heap of rows (oid, kind, definition as JSON).
+//! Where the definitions of a database are kept: one real heap of rows (oid, kind, definition as JSON).
 //!
 //! DDL writes here under its own transaction, so definitions have its atomicity, its durability and its isolation with no
-//! code of their own. The heap has a file number no other file can get. It is read whole at start, so its index needs no
-//! file ([`Places`]).
+//! code of their own. The heap of the first database has a file number no other file can get, and rows of what all databases
+//! share. A heap is read whole at start, so its index needs no file ([`Places`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,18 +11,16 @@ use parking_lot::Mutex;
 
 use throng_access::{Heap, RowLockMode, TupleBatch, TxContext};
 use throng_buffer::{Ring, retry, retry_blocking};
-use throng_sql::catalog::{Catalog, Change, Object, ObjectKind};
+use throng_sql::catalog::{Catalog, Change, Object, ObjectKind, builtin};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_txn::{Isolation, SessionInfo, Txn, TxnSystem};
-use throng_types::row::{Phys, RowLayout, encode_row};
+use throng_types::row::{Phys, RowLayout};
 use throng_types::{Datum, Error, FileId, Oid, Result, Tid};
 
+use crate::database::Database;
 use crate::large;
 use crate::store::Store;
 use crate::versions::Rows;
-
-/// Far above any number that is given out.
-pub const OBJECTS_FILE: FileId = FileId(u32::MAX - 1);
 
 const OID: usize = 0;
 const KIND: usize = 1;
@@ -100,34 +98,43 @@ fn row_of(oid: Oid, kind: ObjectKind, json: &str) -> [Datum; 3] {
     ]
 }
 
-/// Fills a new data directory's heap and gives what it holds.
-pub fn create(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
+/// What a heap of definitions holds, and where.
+pub type Loaded = (Places, Vec<Object>);
+
+/// Fills a new data directory's heap.
+fn create(sys: &TxnSystem, store: &Store) -> Result<Loaded> {
     let files = sys.files();
-    if !files.list()?.contains(&OBJECTS_FILE) {
-        files.create(OBJECTS_FILE)?;
+    if !files.list()?.contains(&builtin::DEFINITIONS) {
+        files.create(builtin::DEFINITIONS)?;
     }
     let session = sys.register(SessionInfo {
         backend_type: "bootstrap",
         ..SessionInfo::default()
     });
     let txn = session.begin(Isolation::ReadCommitted);
-    let heap = store.relations.heap(OBJECTS_FILE);
+    txn.xid();
     // A start that was cut off may have left rows of a transaction that never committed; they are dead.
     let objects = Catalog::initial_objects();
-    for object in &objects {
-        let mut bytes = Vec::new();
-        encode_row(
-            &layout(),
-            &row_of(object.oid(), object.kind(), &object.to_json()),
-            &mut bytes,
-        )?;
-        txn.xid();
-        let tid = retry_blocking(|| heap.insert(&txn, &bytes))?;
-        store.objects.note(object.oid(), tid);
-    }
+    let places = futures_block_on(fill(store, &txn, builtin::DEFINITIONS, &objects))?;
     futures_block_on(txn.commit(true))?;
     sys.checkpoint_blocking()?;
-    Ok(objects)
+    Ok((places, objects))
+}
+
+/// Fills the heap of a new database.
+///
+/// # Errors
+/// What writing rows gives.
+pub async fn fill(store: &Store, txn: &Txn, file: FileId, objects: &[Object]) -> Result<Places> {
+    let (heap, layout) = (store.relations.heap(file), layout());
+    let places = Places::default();
+    for object in objects {
+        let row = row_of(object.oid(), object.kind(), &object.to_json());
+        let bytes = large::encode(&heap, txn, &layout, &row).await?;
+        let tid = retry(|| heap.insert(txn, &bytes)).await?;
+        places.note(object.oid(), tid);
+    }
+    Ok(places)
 }
 
 /// Waits for a future on a thread that serves nobody else.
@@ -138,19 +145,34 @@ fn futures_block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
         .block_on(future)
 }
 
-/// Everything that is committed.
-pub fn load(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
-    if !sys.files().list()?.contains(&OBJECTS_FILE) {
+/// What the first database's heap holds, which is made if it is not there.
+///
+/// # Errors
+/// What reading and writing give.
+pub fn load_first(sys: &TxnSystem, store: &Store, new: bool) -> Result<Loaded> {
+    if new || !sys.files().list()?.contains(&builtin::DEFINITIONS) {
         return create(sys, store);
     }
+    let loaded = load(sys, store, builtin::DEFINITIONS)?;
+    match loaded.1.is_empty() {
+        true => create(sys, store),
+        false => Ok(loaded),
+    }
+}
+
+/// Everything in a heap that is committed.
+///
+/// # Errors
+/// What reading gives; XX001 for a row that is no definition.
+pub fn load(sys: &TxnSystem, store: &Store, file: FileId) -> Result<Loaded> {
     let session = sys.register(SessionInfo {
         backend_type: "startup",
         ..SessionInfo::default()
     });
     let txn = session.begin(Isolation::ReadCommitted);
     let snapshot = txn.snapshot();
-    let heap = store.relations.heap(OBJECTS_FILE);
-    let mut objects = Vec::new();
+    let heap = store.relations.heap(file);
+    let (places, mut objects) = (Places::default(), Vec::new());
     let blocks = retry_blocking(|| heap.blocks())?;
     let mut ring = Ring::for_scan(&store.pool, blocks);
     for block in 0..blocks {
@@ -161,17 +183,13 @@ pub fn load(sys: &TxnSystem, store: &Store) -> Result<Vec<Object>> {
         })?;
         for i in 0..batch.len() {
             let object = read(&heap, batch.row(i))?;
-            store.objects.note(object.oid(), batch.root(i));
+            places.note(object.oid(), batch.root(i));
             objects.push(object);
         }
     }
     drop(snapshot);
     txn.abort();
-    if objects.is_empty() {
-        create(sys, store)
-    } else {
-        Ok(objects)
-    }
+    Ok((places, objects))
 }
 
 fn read(heap: &Heap, bytes: &[u8]) -> Result<Object> {
@@ -185,50 +203,66 @@ fn read(heap: &Heap, bytes: &[u8]) -> Result<Object> {
     Object::from_json(kind, json)
 }
 
-/// Writes changed definitions under `txn`: of each object what it is in the end.
-pub async fn write(store: &Store, txn: &Txn, changes: &[Change]) -> Result<()> {
-    let (heap, layout) = (store.relations.heap(OBJECTS_FILE), layout());
-    let rows = Rows {
-        heap: &heap,
-        layout: &layout,
-    };
+/// Writes changed definitions under `txn`: of each object what it is in the end. What all databases share goes to the first.
+///
+/// # Errors
+/// What reading and writing rows give; XX000 where somebody else has changed an object.
+pub async fn write(
+    store: &Store,
+    txn: &Txn,
+    (own, first): (&Database, &Database),
+    changes: &[Change],
+) -> Result<()> {
     let mut written = HashSet::new();
     for change in changes.iter().rev() {
-        let (Change::Put { oid, .. } | Change::Delete { oid, .. }) = change;
-        if !written.insert(*oid) {
-            continue;
-        }
-        match change {
-            Change::Put { oid, kind, json } => {
-                let row = row_of(*oid, *kind, json);
-                let bytes = large::encode(&heap, txn, &layout, &row).await?;
-                let new = match find(store, &heap, txn, *oid).await? {
-                    Some(row) => replace(rows, txn, row, &bytes).await?,
-                    None => {
-                        txn.xid();
-                        Some(retry(|| heap.insert(txn, &bytes)).await?)
-                    }
-                };
-                if let Some(tid) = new {
-                    store.objects.note(*oid, tid);
-                }
-            }
-            Change::Delete { oid, .. } => {
-                if let Some(row) = find(store, &heap, txn, *oid).await? {
-                    remove(rows, txn, row).await?;
-                }
-            }
+        if written.insert(change.oid()) {
+            let database = if change.is_shared() { first } else { own };
+            write_one(store, txn, database, change).await?;
         }
     }
     txn.next_command()
 }
 
+async fn write_one(store: &Store, txn: &Txn, database: &Database, change: &Change) -> Result<()> {
+    let heap = store.relations.heap(database.definitions);
+    let layout = layout();
+    let rows = Rows {
+        heap: &heap,
+        layout: &layout,
+    };
+    let places = &database.places;
+    match change {
+        Change::Put {
+            oid, kind, json, ..
+        } => {
+            let row = row_of(*oid, *kind, json);
+            let bytes = large::encode(&heap, txn, &layout, &row).await?;
+            let new = match find(places, &heap, txn, *oid).await? {
+                Some(row) => replace(rows, txn, row, &bytes).await?,
+                None => {
+                    txn.xid();
+                    Some(retry(|| heap.insert(txn, &bytes)).await?)
+                }
+            };
+            if let Some(tid) = new {
+                places.note(*oid, tid);
+            }
+        }
+        Change::Delete { oid, .. } => {
+            if let Some(row) = find(places, &heap, txn, *oid).await? {
+                remove(rows, txn, row).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The visible row of an object.
-async fn find(store: &Store, heap: &Heap, txn: &Txn, oid: Oid) -> Result<Option<RowRef>> {
+async fn find(places: &Places, heap: &Heap, txn: &Txn, oid: Oid) -> Result<Option<RowRef>> {
     // What earlier commands of this transaction wrote is seen; others' changes are kept out by the object's lock.
     let snapshot = txn.latest_snapshot();
     let mut bytes = Vec::new();
-    for root in store.objects.of(oid) {
+    for root in places.of(oid) {
         let found = retry(|| heap.fetch(root, &snapshot, &mut bytes)).await?;
         if let Some(tid) = found
             && layout().decode_column(&bytes, OID)? == Datum::Oid(oid.0)

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use throng_access::RelationStore;
 use throng_buffer::Pool;
 
-use crate::objects::Places;
 use crate::session::sequences::Counters;
 
 #[derive(Clone)]
@@ -13,5 +12,4 @@ pub struct Store {
     pub pool: Arc<Pool>,
     pub relations: Arc<RelationStore>,
     pub sequences: Arc<Counters>,
-    pub objects: Arc<Places>,
 }

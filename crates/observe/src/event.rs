@@ -101,6 +101,8 @@ events! {
     LockObject = Lock, "object";
     /// The end of transactions that a deferrable one must not overlap. Object: none.
     SafeSnapshot = Ipc, "SafeSnapshot";
+    /// Sessions to leave a database that is to go. Object: the database.
+    DatabaseInUse = Ipc, "DatabaseInUse";
     /// Runnable, but the core runs another session. Object: the core.
     CoreQueue = Ipc, "CoreQueue";
     /// A place among the running analytics. Object: the session.

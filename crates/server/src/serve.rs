@@ -81,7 +81,7 @@ fn listen(config: &Config, placement: &Placement, engine: &Arc<Engine>) -> Resul
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        throng_exec::adopt_memberships(engine).await?;
+        throng_exec::adopt(engine).await?;
         throng_exec::drop_leftovers(engine).await?;
         let listeners = Listeners::bind(config.listen, &config.unix_sockets)?;
         let loops = Loops::start(engine, placement, tls)?;

@@ -175,6 +175,16 @@ pub enum Ddl {
         table: Oid,
         order: Option<Oid>,
     },
+    CreateDatabase(Box<CreateDatabase>),
+    AlterDatabase {
+        database: Oid,
+        changes: DatabaseChanges,
+    },
+    /// `force`: sessions that use it are ended.
+    DropDatabase {
+        database: Oid,
+        force: bool,
+    },
     CreateRole {
         name: String,
         changes: RoleOptions,
@@ -183,9 +193,10 @@ pub enum Ddl {
         role: Oid,
         changes: RoleOptions,
     },
-    /// `value` None: RESET; name None: RESET ALL.
+    /// Of a role or of a database. `value` None: RESET; name None: RESET ALL.
     AlterRoleSet {
         role: Option<Oid>,
+        database: Option<Oid>,
         name: Option<String>,
         value: Option<String>,
     },
@@ -245,7 +256,16 @@ pub enum Ddl {
 }
 
 impl Ddl {
-    /// What it is called, where it lets others use a table until it is its turn. Such a one cannot be part of a transaction.
+    /// What it is called, where it cannot be part of a transaction.
+    pub fn alone(&self) -> Option<&'static str> {
+        match self {
+            Ddl::CreateDatabase(_) => Some("CREATE DATABASE"),
+            Ddl::DropDatabase { .. } => Some("DROP DATABASE"),
+            _ => self.concurrently(),
+        }
+    }
+
+    /// What it is called, where it lets others use a table until it is its turn.
     pub fn concurrently(&self) -> Option<&'static str> {
         match self {
             Ddl::CreateIndex(create) if create.concurrently => Some("CREATE INDEX CONCURRENTLY"),
@@ -294,6 +314,9 @@ impl Ddl {
             Ddl::Truncate { .. } => "TRUNCATE TABLE".into(),
             Ddl::Repack { order: Some(_), .. } => "CLUSTER".into(),
             Ddl::Repack { order: None, .. } => "VACUUM".into(),
+            Ddl::CreateDatabase(_) => "CREATE DATABASE".into(),
+            Ddl::AlterDatabase { .. } => "ALTER DATABASE".into(),
+            Ddl::DropDatabase { .. } => "DROP DATABASE".into(),
             Ddl::CreateRole { .. } => "CREATE ROLE".into(),
             Ddl::AlterRole { .. } | Ddl::AlterRoleSet { role: Some(_), .. } => "ALTER ROLE".into(),
             Ddl::AlterRoleSet { role: None, .. } => "ALTER DATABASE".into(),
@@ -778,6 +801,25 @@ pub struct SequenceOptions {
     pub restart: Option<Option<i64>>,
     /// `SEQUENCE NAME` of an identity column's sequence: its schema and its name.
     pub name: Option<(Oid, String)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateDatabase {
+    /// One that the system knows, for its own.
+    pub oid: Option<Oid>,
+    pub name: String,
+    pub owner: Oid,
+    pub template: Oid,
+    pub changes: DatabaseChanges,
+}
+
+/// What CREATE and ALTER DATABASE may say of a database.
+#[derive(Clone, Debug, Default)]
+pub struct DatabaseChanges {
+    pub is_template: Option<bool>,
+    pub allow_connections: Option<bool>,
+    /// -1 for none.
+    pub connection_limit: Option<i32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

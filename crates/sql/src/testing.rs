@@ -139,13 +139,16 @@ impl DdlHost for Ids {
     fn temporary_schema(&self) -> String {
         "pg_temp_1".into()
     }
+    fn needed_elsewhere(&self, _: Oid) -> Vec<(String, usize)> {
+        Vec::new()
+    }
 }
 
 impl Workbench {
     /// A fresh catalog with these definitions.
     pub fn new(sql: &str) -> Workbench {
         let mut bench = Workbench {
-            catalog: Catalog::load(Catalog::initial_objects(), 1),
+            catalog: Catalog::load(builtin::DATABASE, Catalog::initial_objects()),
             changes: vec![],
             next: 16384,
             format: FormatSettings::default(),

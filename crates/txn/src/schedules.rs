@@ -86,7 +86,10 @@ fn is_expected(error: &Error) -> bool {
 const TAGS: [LockTag; 3] = [
     LockTag::Relation(Oid(1)),
     LockTag::Relation(Oid(2)),
-    LockTag::Advisory(3),
+    LockTag::Advisory {
+        database: Oid(5),
+        key: 3,
+    },
 ];
 
 /// Who holds what, as the sessions say it: noted after a lock is got and before it is given back.

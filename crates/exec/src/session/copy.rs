@@ -74,7 +74,7 @@ impl Session {
                 "pg_execute_server_program",
             ),
         };
-        let catalog = self.engine.catalog();
+        let catalog = self.catalog();
         let needed = catalog.role_by_name(role).map_or(Oid::NONE, |r| r.oid);
         if !catalog.acts_as(self.role().oid, needed) {
             let message = format!("permission denied to COPY {what}");

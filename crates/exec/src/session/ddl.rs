@@ -53,6 +53,7 @@ struct Host<'a> {
     search_path: &'a [Oid],
     user: Oid,
     temporary: &'a str,
+    database: Oid,
     /// `password_encryption` asks for MD5.
     md5: bool,
     scram_iterations: u32,
@@ -126,6 +127,19 @@ impl DdlHost for Host<'_> {
 
     fn temporary_schema(&self) -> String {
         self.temporary.to_owned()
+    }
+
+    fn needed_elsewhere(&self, role: Oid) -> Vec<(String, usize)> {
+        let databases = self.engine.databases.all().into_iter();
+        let others = databases.map(|database| database.catalog());
+        let others = others.filter(|other| other.current_database_oid() != self.database);
+        let needs = others.map(|other| {
+            (
+                other.current_database_name().to_owned(),
+                other.needs_of(role),
+            )
+        });
+        needs.filter(|(_, count)| *count > 0).collect()
     }
 }
 
@@ -335,7 +349,7 @@ fn row_locks(changes: &[Change], before: &Catalog, edited: &Catalog) -> Vec<Lock
     let mut tags: Vec<LockTag> = changes
         .iter()
         .filter_map(|change| {
-            let (Change::Put { oid, .. } | Change::Delete { oid, .. }) = change;
+            let oid = &change.oid();
             match (before.object(*oid), edited.object(*oid)) {
                 (_, Some(Object::Privileges(def))) | (Some(Object::Privileges(def)), _) => {
                     row(def.class, def.object)
@@ -366,6 +380,7 @@ fn relation_name(object: &Object) -> Option<(Oid, &str)> {
         Object::Routine(def) => Some((def.schema, &def.name)),
         Object::Schema(def) => Some((Oid::NONE, &def.name)),
         Object::Role(def) => Some((Oid(1), &def.name)),
+        Object::Database(def) => Some((Oid(2), &def.name)),
         _ => None,
     }
 }
@@ -381,7 +396,7 @@ impl Session {
         {
             return self.run_detach(table, partition, step, client).await;
         }
-        if let Some(what) = ddl.concurrently() {
+        if let Some(what) = ddl.alone() {
             self.must_be_outside_block(what)?;
         }
         let (rows, notices) = match &ddl {
@@ -402,7 +417,7 @@ impl Session {
     pub(super) async fn define(&self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
         loop {
             let catalog = self.definitions();
-            let seen = self.engine.catalog_version();
+            let seen = self.database.version();
             self.transaction()?.used.set(true);
             let txn = &self.transaction()?.txn;
             for (relation, mode) in tables_of(ddl, &catalog) {
@@ -450,7 +465,7 @@ impl Session {
                     .await?;
             }
             // What others published while we waited for a lock may be about the same things.
-            if self.engine.catalog_version() != seen {
+            if self.database.version() != seen {
                 continue;
             }
             let edited = Arc::new(edited);
@@ -498,6 +513,7 @@ impl Session {
             search_path: &search_path,
             user: self.role().oid,
             temporary: &self.temporary.name,
+            database: self.database.oid,
             md5: self.settings.borrow().text(Id::PasswordEncryption) == "md5",
             scram_iterations: self.settings.borrow().int(Id::ScramIterations) as u32,
             failed: None,
@@ -584,6 +600,13 @@ impl Session {
             }
             Work::Refresh(table) => self.refresh(table, edited).await?,
             Work::RefreshInPlace(table) => self.refresh_in_place(table, edited).await?,
+            Work::CreateDatabase { database, template } => {
+                self.create_database(database, template, edited).await?;
+            }
+            Work::CloseDatabase { database, force } => {
+                self.close_database(database, force).await?;
+            }
+            Work::DropDatabase(database) => self.drop_database(database).await?,
             Work::Fill { table, query } => return self.fill(table, *query, edited).await.map(Some),
         }
         Ok(None)
@@ -607,7 +630,7 @@ impl Session {
         Ok(())
     }
 
-    fn drop_file(&self, file: FileId) -> Result<()> {
+    pub(super) fn drop_file(&self, file: FileId) -> Result<()> {
         let txn = &self.transaction()?.txn;
         txn.drop_file(file);
         let store = self.engine.store.clone();

@@ -49,17 +49,17 @@ impl Session {
         }
         let catalog = self.catalog_now();
         let is_child = |oid: Oid| is_below(oid, &catalog, &|oid| locks.iter().any(|l| l.0 == oid));
-        let version = self.engine.catalog_version();
+        let version = self.database.version();
         for (table, mode) in locks.iter().filter(|(oid, _)| !is_child(*oid)) {
             txn.lock_relation(*table, lock_mode(*mode)).await?;
         }
-        let found_at = self.engine.catalog_version();
+        let found_at = self.database.version();
         let mut any = false;
         for (table, mode) in locks.iter().filter(|(oid, _)| is_child(*oid)) {
             txn.lock_relation(*table, lock_mode(*mode)).await?;
             any = true;
         }
-        if any && version == found_at && self.engine.catalog_version() != found_at {
+        if any && version == found_at && self.database.version() != found_at {
             let mut parents: Vec<Oid> = Vec::new();
             for (oid, _) in locks {
                 parents.extend(catalog.descendants(*oid));

@@ -21,6 +21,7 @@ use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
 use super::effects::Effect;
 use super::host::SessionHost;
 use super::system::block_count;
+use crate::database::Database;
 use crate::run::Stop;
 
 fn int(value: &Datum) -> i64 {
@@ -94,7 +95,7 @@ impl SessionHost<'_> {
                 let items = self.session.listening().into_iter().map(Datum::from);
                 Datum::array(Array::from_items(oid::TEXT, items.collect()))
             }
-            "pg_notification_queue_usage" => Datum::Float8(self.session.engine.notifier.usage()),
+            "pg_notification_queue_usage" => Datum::Float8(self.session.database.notifier.usage()),
             "pg_jit_available" => false.into(),
             "pg_trigger_depth" => self.session.trigger_depth().into(),
             "pg_stat_clear_snapshot" => Datum::VOID,
@@ -110,7 +111,16 @@ impl SessionHost<'_> {
             "pg_table_size" => self.table_size(object(&args[0])).into(),
             "pg_indexes_size" => self.indexes_size(object(&args[0])).into(),
             "pg_total_relation_size" => self.total_size(object(&args[0])),
-            "pg_database_size" | "pg_tablespace_size" => self.database_size().into(),
+            "pg_database_size" => return self.database_size(&args[0]),
+            // Everything is in the one that there is.
+            "pg_tablespace_size" => {
+                let databases = self.session.engine.databases.all();
+                databases
+                    .iter()
+                    .map(|d| self.size_of(d))
+                    .sum::<i64>()
+                    .into()
+            }
             "pg_relation_filenode" => self
                 .file_of(object(&args[0]))
                 .map(|file| Oid(file.0))
@@ -311,15 +321,30 @@ impl SessionHost<'_> {
             .into()
     }
 
-    fn database_size(&self) -> i64 {
-        let tables = self.catalog.tables().into_iter().map(|t| t.file);
-        let indexes = self.catalog.indexes().into_iter().map(|i| i.file);
-        let sequences = self.catalog.sequences().into_iter().map(|s| s.file);
-        let files = tables.chain(indexes).chain(sequences);
-        files
-            .chain([crate::objects::OBJECTS_FILE])
-            .map(|file| self.file_size(file))
-            .sum()
+    fn database_size(&self, named: &Datum) -> EvalResult {
+        let databases = &self.session.engine.databases;
+        let found = match named {
+            Datum::Text(name) => {
+                let missing = || {
+                    let message = format!("database \"{name}\" does not exist");
+                    Error::new(state::INVALID_CATALOG_NAME, message)
+                };
+                Some(databases.by_name(name).ok_or_else(missing)?)
+            }
+            value => databases.by_oid(Oid(int(value) as u32)),
+        };
+        Ok(found.map(|database| self.size_of(&database)).into())
+    }
+
+    fn size_of(&self, database: &Database) -> i64 {
+        let files = database.files().into_iter();
+        files.map(|file| self.file_size(file)).sum()
+    }
+
+    /// Whether some database's definitions are kept in a file.
+    pub(super) fn is_of_definitions(&self, file: FileId) -> bool {
+        let databases = self.session.engine.databases.all();
+        databases.iter().any(|d| d.definitions == file)
     }
 
     fn counts(&self, table: Oid) -> Option<throng_access::relation::RelCounts> {
@@ -442,9 +467,16 @@ impl SessionHost<'_> {
             entry.release_session_locks();
             return Ok(Datum::VOID);
         }
+        let database = self.session.database.oid;
         let tag = match args {
-            [key] => LockTag::Advisory(int(key)),
-            [a, b] => LockTag::AdvisoryPair(int(a) as i32, int(b) as i32),
+            [key] => LockTag::Advisory {
+                database,
+                key: int(key),
+            },
+            [a, b] => LockTag::AdvisoryPair {
+                database,
+                keys: (int(a) as i32, int(b) as i32),
+            },
             _ => return Err(Error::internal("an advisory lock without a key").into()),
         };
         let mode = match name.ends_with("_shared") {

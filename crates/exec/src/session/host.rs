@@ -321,7 +321,7 @@ impl Host for SessionHost<'_> {
         self.session.session_role().name.clone()
     }
     fn current_database(&self) -> String {
-        self.session.database.clone()
+        self.session.database_name.clone()
     }
     fn current_schemas(&self, implicit: bool) -> Vec<String> {
         let setting = self.session.settings.borrow().search_path();

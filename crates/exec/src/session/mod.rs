@@ -15,6 +15,7 @@ mod constraints;
 mod copy;
 mod cursor;
 mod custom;
+mod database;
 mod ddl;
 mod describe;
 mod detach;
@@ -49,7 +50,7 @@ mod trigger;
 mod vacuum;
 mod waiting;
 
-pub use adopt::adopt_memberships;
+pub use adopt::adopt;
 pub use temporary::drop_leftovers;
 
 use std::cell::{Cell, Ref, RefCell};
@@ -71,7 +72,8 @@ use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use crate::client::{Client, RowShape};
-use crate::engine::{Admission, Engine};
+use crate::database::Database;
+use crate::engine::{Admission, CLIENT_BACKEND, Engine};
 use crate::write;
 use portal::{Portal, Portals};
 use prepared::{Prepared, is_data};
@@ -133,7 +135,8 @@ pub struct Session {
     /// Who logged in, who SET SESSION AUTHORIZATION made of them, and who SET ROLE did.
     login_role: Role,
     roles: RefCell<roles::Roles>,
-    database: String,
+    database: Arc<Database>,
+    database_name: String,
     prepared: RefCell<HashMap<String, Rc<Prepared>>>,
     /// Room for the shape of a statement, and for a statement's name in the plan cache.
     shape: Shape,
@@ -183,22 +186,23 @@ fn steer_waits(entry: &SessionEntry, settings: &SessionSettings) {
 
 impl Session {
     /// # Errors
-    /// 53300 when there are too many; 28000 for a role that may not log in; 42501 for one that may not connect; what is wrong with `options`.
+    /// 53300 when there are too many; 28000 for a role that may not log in; 3D000 where there is no such database, 55000 where
+    /// it takes nobody, 42501 for a role that may not connect; what is wrong with `options`.
     pub fn new(engine: Arc<Engine>, login: Login) -> Result<Session> {
         let admission = engine.admit()?;
-        Session::begun(engine, login, admission, "client backend")
+        Session::begun(engine, login, admission, CLIENT_BACKEND)
     }
 
     /// A session that does the server's own work, as the superuser that there always is: nobody is at its other end, and
     /// no setting of a role or database steers it.
     ///
     /// # Errors
-    /// None that are known; those of [`Session::new`] would be a bug.
-    pub(crate) fn worker(engine: Arc<Engine>) -> Result<Session> {
-        let superuser = engine.catalog().role(builtin::SUPERUSER).cloned();
+    /// 3D000 for a database that has just gone; others of [`Session::new`] would be a bug.
+    pub(crate) fn worker(engine: Arc<Engine>, database: String) -> Result<Session> {
+        let superuser = engine.shared().role(builtin::SUPERUSER).cloned();
         let login = Login {
             user: superuser.map(|role| role.name.clone()).unwrap_or_default(),
-            database: String::new(),
+            database,
             application_name: String::new(),
             options: Vec::new(),
             client: String::new(),
@@ -221,8 +225,10 @@ impl Session {
         mut admission: Admission,
         backend_type: &'static str,
     ) -> Result<Session> {
-        let of_server = backend_type != "client backend";
-        let catalog = engine.catalog();
+        let of_server = backend_type != CLIENT_BACKEND;
+        let database = engine.databases.by_name(&login.database);
+        let database = database.ok_or_else(|| no_database(&login.database))?;
+        let catalog = database.catalog();
         let role: Role = match catalog.role_by_name(&login.user) {
             Some(role) => role.as_ref().into(),
             None => {
@@ -232,10 +238,8 @@ impl Session {
                 ));
             }
         };
-        if catalog.database_rights(role.oid, right::CONNECT) == 0 {
-            let message = format!("permission denied for database \"{}\"", login.database);
-            return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)
-                .detail("User does not have CONNECT privilege."));
+        if !of_server {
+            may_enter(&engine, &catalog, &role)?;
         }
         let mut settings = SessionSettings::new(&engine.settings());
         settings.force(Id::IsSuperuser, Value::Bool(role.superuser));
@@ -253,6 +257,7 @@ impl Session {
         }
         settings.take_changed();
 
+        let login_database = login.database;
         let (address, port) = match login.client.rsplit_once(':') {
             Some((address, port)) => (Some(address.to_owned()), port.parse().ok()),
             None => (None, None),
@@ -261,12 +266,17 @@ impl Session {
             backend_type,
             user: login.user,
             user_oid: role.oid.0,
-            database: login.database.clone(),
+            database: login_database.clone(),
             client_addr: address,
             client_port: port,
             application_name: login.application_name,
             encryption: login.encryption,
         });
+        // Whoever closes a database looks for sessions after that.
+        if database.is_closed() {
+            return Err(no_database(&login_database)
+                .detail("It seems to have just been dropped or renamed."));
+        }
         steer_waits(handle.entry(), &settings);
         let mut secret = [0; SECRET];
         rand::fill(&mut secret[..]);
@@ -287,7 +297,8 @@ impl Session {
             settings: RefCell::new(settings),
             login_role: role.clone(),
             roles: RefCell::new(roles::Roles::new(role)),
-            database: login.database,
+            database,
+            database_name: login_database,
             prepared: RefCell::default(),
             shape: Shape::default(),
             name: String::new(),
@@ -696,6 +707,39 @@ fn no_portal(name: &str) -> Error {
         state::INVALID_CURSOR_NAME,
         format!("portal \"{name}\" does not exist"),
     )
+}
+
+fn no_database(name: &str) -> Error {
+    let message = format!("database \"{name}\" does not exist");
+    Error::new(state::INVALID_CATALOG_NAME, message)
+}
+
+/// Whether a role may connect to a catalog's database.
+fn may_enter(engine: &Engine, catalog: &Catalog, role: &Role) -> Result<()> {
+    let Some(def) = catalog.current_database() else {
+        return Ok(());
+    };
+    if !def.allow_connections {
+        let message = format!(
+            "database \"{}\" is not currently accepting connections",
+            def.name
+        );
+        return Err(Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+    }
+    if catalog.database_rights(role.oid, right::CONNECT) == 0 {
+        let message = format!("permission denied for database \"{}\"", def.name);
+        return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message)
+            .detail("User does not have CONNECT privilege."));
+    }
+    let limit = usize::try_from(def.connection_limit);
+    if let Ok(limit) = limit
+        && !role.superuser
+        && engine.clients_of(&def.name).len() >= limit
+    {
+        let message = format!("too many connections for database \"{}\"", def.name);
+        return Err(Error::new(state::TOO_MANY_CONNECTIONS, message));
+    }
+    Ok(())
 }
 
 /// Settings a session starts with beside the server's, later ones winning: the database's, the role's, the client's.

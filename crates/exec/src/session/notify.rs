@@ -122,7 +122,7 @@ impl Session {
         }
         let outbox = std::mem::take(self.outbox.get_mut());
         if !outbox.notifications.is_empty() {
-            let notifier = self.engine.notifier.clone();
+            let notifier = self.database.notifier.clone();
             let room = notifier.reserve(&outbox.notifications)?;
             let pid = self.pid();
             txn.on_commit(move |_| {
@@ -134,7 +134,7 @@ impl Session {
             match change {
                 Change::Listen(channel) => self
                     .listener
-                    .get_or_insert_with(|| Listener::new(self.engine.notifier.clone()))
+                    .get_or_insert_with(|| Listener::new(self.database.notifier.clone()))
                     .listen(channel),
                 Change::Unlisten(channel) => {
                     if let Some(listener) = &self.listener {

@@ -87,7 +87,11 @@ impl SessionHost<'_> {
                     }
                     value => catalog.database(oid(value)).map(|d| d.oid),
                 };
-                database.map(|_| bits.iter().any(|b| catalog.database_rights(role, *b) != 0))
+                let has = |database| {
+                    let held = |b: &u32| catalog.rights_on_database(role, database, *b) != 0;
+                    bits.iter().any(held)
+                };
+                database.map(has)
             }
             "type" => {
                 let bits = wanted(list, &[Kind::Type])?;

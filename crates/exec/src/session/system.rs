@@ -8,7 +8,7 @@ use throng_sql::catalog::system::{
     CursorInfo, EncryptionInfo, LockInfo, Maintained, PreparedInfo, SessionInfo, SettingInfo,
     StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
 };
-use throng_sql::catalog::{Relation, ViewDef};
+use throng_sql::catalog::{Catalog, Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
 use throng_sql::settings::Id;
 use throng_sql::settings::value::{Kind, Unit, raw};
@@ -233,6 +233,7 @@ fn session_row(status: SessionStatus) -> SessionInfo {
     let event = status.wait.map(|wait| wait.event);
     SessionInfo {
         pid: status.pid as i32,
+        database: status.info.database,
         user: Oid(status.info.user_oid),
         application_name: status.info.application_name,
         client_addr: status.info.client_addr,
@@ -283,6 +284,7 @@ impl SessionHost<'_> {
             };
             LockInfo {
                 lock_type: lock_type.to_owned(),
+                database: Some(self.session.database.oid),
                 relation: relations.get(&lock.file).copied(),
                 page,
                 tuple,
@@ -307,25 +309,42 @@ impl SessionHost<'_> {
             wait_start: lock.wait_start.map(from_unix),
             ..LockInfo::default()
         };
+        let databases = &self.session.engine.databases;
+        let own = self.session.database.oid;
+        // What is not found anywhere is the system's, which every database has.
+        let of_relation = |oid: Oid| {
+            let has = |catalog: &Catalog| catalog.object(oid).is_some();
+            databases.holding(own, has).unwrap_or(own)
+        };
         match lock.tag {
-            LockTag::Relation(oid) => row.relation = Some(oid),
+            LockTag::Relation(oid) => {
+                row.database = Some(of_relation(oid));
+                row.relation = Some(oid);
+            }
             LockTag::Object { class, object } => {
+                row.database = Some(own);
                 row.class = Some(class.0);
                 row.object = Some(object.0);
                 row.part = Some(0);
             }
             LockTag::Tuple { file, tid } => {
-                let tables = self.catalog.tables();
-                row.relation = tables.iter().find(|t| t.file == file).map(|t| t.oid);
+                let found = databases.table_of_file(own, file);
+                row.database = Some(found.map_or(own, |(database, _)| database));
+                row.relation = found.map(|(_, table)| table);
                 row.page = Some(tid.block as i32);
                 row.tuple = Some(tid.slot as i16);
             }
-            LockTag::Advisory(key) => {
+            LockTag::Advisory { database, key } => {
+                row.database = Some(database);
                 row.class = Some((key as u64 >> 32) as u32);
                 row.object = Some(key as u32);
                 row.part = Some(1);
             }
-            LockTag::AdvisoryPair(a, b) => {
+            LockTag::AdvisoryPair {
+                database,
+                keys: (a, b),
+            } => {
+                row.database = Some(database);
                 row.class = Some(a as u32);
                 row.object = Some(b as u32);
                 row.part = Some(2);

@@ -6,11 +6,11 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use throng_sql::catalog::{Catalog, OnCommit, Persistence, TEMPORARY_PREFIX, builtin};
+use throng_sql::catalog::{Catalog, OnCommit, Persistence, TEMPORARY_PREFIX};
 use throng_sql::command::{Ddl, Target, TargetKind};
 use throng_types::{Oid, Result};
 
-use super::{Login, Session};
+use super::Session;
 use crate::engine::Engine;
 
 /// A session's own schema.
@@ -149,21 +149,6 @@ impl Session {
         self.commit().await
     }
 
-    /// One of the server's own, for what is to be put in order before there are clients.
-    pub(super) fn of_superuser(engine: &Arc<Engine>) -> Result<Session> {
-        let catalog = engine.catalog();
-        let superuser = catalog.role(builtin::SUPERUSER);
-        let login = Login {
-            user: superuser.map_or_else(String::new, |role| role.name.clone()),
-            database: "postgres".to_owned(),
-            application_name: String::new(),
-            options: Vec::new(),
-            client: "[local]".to_owned(),
-            encryption: None,
-        };
-        Session::new(engine.clone(), login)
-    }
-
     /// The session ends, and is in no transaction.
     pub(super) async fn drop_temporary(&mut self) {
         let Some(schema) = self.own_schema() else {
@@ -181,19 +166,21 @@ impl Session {
 /// # Errors
 /// What keeps a session from beginning, or a schema from being dropped.
 pub async fn drop_leftovers(engine: &Arc<Engine>) -> Result<()> {
-    let catalog = engine.catalog();
-    let left = catalog.schemas().into_iter();
-    let left: Vec<Oid> = left
-        .filter(|schema| schema.name.starts_with(TEMPORARY_PREFIX))
-        .map(|schema| schema.oid)
-        .collect();
-    if left.is_empty() {
-        return Ok(());
+    for database in engine.databases.all() {
+        let catalog = database.catalog();
+        let left = catalog.schemas().into_iter();
+        let left: Vec<Oid> = left
+            .filter(|schema| schema.name.starts_with(TEMPORARY_PREFIX))
+            .map(|schema| schema.oid)
+            .collect();
+        if left.is_empty() {
+            continue;
+        }
+        let mut session = Session::worker(engine.clone(), catalog.current_database_name().into())?;
+        for schema in left {
+            session.drop_schema(schema).await?;
+        }
+        session.close().await;
     }
-    let mut session = Session::of_superuser(engine)?;
-    for schema in left {
-        session.drop_schema(schema).await?;
-    }
-    session.close().await;
     Ok(())
 }

@@ -235,15 +235,18 @@ impl Session {
         };
         let changes = transaction.changes.take();
         if !changes.is_empty() {
-            if let Err(e) = objects::write(&self.engine.store, &transaction.txn, &changes).await {
+            let databases = (&*self.database, &**self.engine.databases.first());
+            let store = &self.engine.store;
+            if let Err(e) = objects::write(store, &transaction.txn, databases, &changes).await {
                 self.rollback();
                 return Err(e);
             }
-            let engine = self.engine.clone();
+            let (engine, database) = (self.engine.clone(), self.database.clone());
             transaction.txn.on_commit(move |_| {
                 // The definitions were made by this server from the same text a moment ago.
                 engine
-                    .publish(&changes)
+                    .databases
+                    .publish(&database, &changes)
                     .expect("a definition that was written can be read");
             });
         }
@@ -502,9 +505,9 @@ impl Session {
 
     /// What is published, with this transaction's own changes.
     pub(super) fn definitions(&self) -> Arc<Catalog> {
-        let stale = self.published.borrow().version() != self.engine.catalog_version();
+        let stale = self.published.borrow().version() != self.database.version();
         if stale {
-            let published = self.engine.catalog();
+            let published = self.database.catalog();
             self.temporary.catalog_published(&published);
             *self.published.borrow_mut() = published;
         }
@@ -519,7 +522,7 @@ impl Session {
             Some(_) => {
                 // Others published meanwhile: the own changes go on top of theirs.
                 let changes = transaction.changes.borrow();
-                let rebased = crate::engine::with_changes(&published, &changes)
+                let rebased = crate::database::with_changes(&published, changes.iter())
                     .expect("a definition that was made can be read");
                 let rebased = Arc::new(rebased);
                 *catalog = Some(rebased.clone());

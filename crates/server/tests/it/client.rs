@@ -206,14 +206,17 @@ impl Client {
         })
     }
 
+    /// Somebody at the door of a database, and what is said to them.
+    pub fn enter(address: &Address, user: &str, database: &str) -> io::Result<(Client, Answer)> {
+        let mut client = Client::open(address)?;
+        client.send(&startup_packet(&[("user", user), ("database", database)]))?;
+        let greeting = client.finish()?;
+        Ok((client, greeting))
+    }
+
     /// A session of the superuser in the first database.
     pub fn connect(address: &Address) -> io::Result<Client> {
-        let mut client = Client::open(address)?;
-        client.send(&startup_packet(&[
-            ("user", "postgres"),
-            ("database", "postgres"),
-        ]))?;
-        let greeting = client.finish()?;
+        let (client, greeting) = Client::enter(address, "postgres", "postgres")?;
         match greeting.error() {
             Some(refusal) => Err(io::Error::other(format!("refused: {refusal:?}"))),
             None if greeting.closed() => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -3,6 +3,7 @@
 mod bench;
 mod client;
 mod crash;
+mod databases;
 mod isolation;
 mod protocol;
 mod script;

@@ -40,6 +40,12 @@ impl Home {
         self.dir.path().join("data")
     }
 
+    /// How many files relations have.
+    pub fn files(&self) -> usize {
+        let base = std::fs::read_dir(self.data().join("base"));
+        base.expect("a data directory").count()
+    }
+
     /// Where the Unix socket is put: short, and nobody else's.
     pub fn sockets(&self) -> &Path {
         self.dir.path()

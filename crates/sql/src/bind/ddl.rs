@@ -276,19 +276,22 @@ impl Binder<'_> {
                 name,
                 value,
             } => {
-                if let Some(database) = database
-                    && self.catalog().database_by_name(database).is_none()
-                {
-                    let message = format!("database \"{database}\" does not exist");
-                    return Err(Error::new(state::INVALID_CATALOG_NAME, message));
-                }
                 let role = role.as_ref().map(|r| self.role(r)).transpose()?;
+                let database = database.as_ref().map(|name| self.database(name));
                 Ddl::AlterRoleSet {
                     role,
+                    database: database.transpose()?.map(|def| def.oid),
                     name: name.clone(),
                     value: value.clone(),
                 }
             }
+            S::CreateDatabase { name, options } => self.create_database(name, options)?,
+            S::AlterDatabase { name, options } => self.alter_database(name, options)?,
+            S::DropDatabase {
+                name,
+                if_exists,
+                force,
+            } => self.drop_database(name, *if_exists, *force)?,
             S::GrantRole(grant) => self.grant_role(grant)?,
             S::Grant(grant) => self.grant(grant)?,
             S::AlterDefaultPrivileges {
@@ -497,20 +500,10 @@ impl Binder<'_> {
                 kind: TargetKind::Role,
                 oid: self.role(last)?,
             }),
-            ObjectKind::Database => {
-                let oid = self
-                    .catalog()
-                    .database_by_name(last)
-                    .map(|d| d.oid)
-                    .ok_or_else(|| {
-                        let message = format!("database \"{last}\" does not exist");
-                        Error::new(state::INVALID_CATALOG_NAME, message)
-                    })?;
-                Ok(Target {
-                    kind: TargetKind::Database,
-                    oid,
-                })
-            }
+            ObjectKind::Database => Ok(Target {
+                kind: TargetKind::Database,
+                oid: self.owned_database(last)?.oid,
+            }),
             ObjectKind::Type => self.find_type_object(name),
             ObjectKind::Domain => self.find_domain(name),
             ObjectKind::Other(what) => {
@@ -611,11 +604,16 @@ impl Binder<'_> {
             }
         };
         Ok(match change {
-            ObjectChange::Rename(to) => Ddl::Rename {
-                target,
-                name: to.clone(),
-                only: false,
-            },
+            ObjectChange::Rename(to) => {
+                if target.kind == TargetKind::Database {
+                    self.may_rename_database(target.oid)?;
+                }
+                Ddl::Rename {
+                    target,
+                    name: to.clone(),
+                    only: false,
+                }
+            }
             ObjectChange::SetSchema(schema) => {
                 let schema = self.schema(schema)?;
                 if self
@@ -629,7 +627,10 @@ impl Binder<'_> {
             }
             ObjectChange::Owner(role) => {
                 let owner = self.role(role)?;
-                self.may_give(target, owner)?;
+                match target.kind {
+                    TargetKind::Database => self.may_give_database(owner)?,
+                    _ => self.may_give(target, owner)?,
+                }
                 Ddl::SetOwner { target, owner }
             }
         })
@@ -642,9 +643,6 @@ impl Binder<'_> {
         if_exists: bool,
         cascade: bool,
     ) -> Result<Ddl> {
-        if kind == ObjectKind::Database {
-            return Err(Error::unsupported("DROP DATABASE"));
-        }
         let mut targets = Vec::with_capacity(names.len());
         for name in names {
             if let Some(target) = self.owned(kind, name, if_exists)?

@@ -5,7 +5,7 @@ use throng_types::{Error, Oid, Result};
 
 use super::Binder;
 use crate::catalog::acl::{Kind, right};
-use crate::catalog::{Relation, Through, builtin};
+use crate::catalog::{Relation, Through};
 use crate::command::{
     AlterDefaultPrivileges, Ddl, Grant, GrantRole, Granted, RoleOptions, TargetKind,
 };
@@ -152,14 +152,7 @@ impl Binder<'_> {
                 }
             }
             GrantKind::Schema => object(Kind::Schema, self.schema(name.last())?),
-            GrantKind::Database => {
-                let found = self.catalog().database_by_name(name.last());
-                let found = found.ok_or_else(|| {
-                    let message = format!("database \"{name}\" does not exist");
-                    Error::new(state::INVALID_CATALOG_NAME, message)
-                })?;
-                object(Kind::Database, found.oid)
-            }
+            GrantKind::Database => object(Kind::Database, self.database(name.last())?.oid),
             GrantKind::Type => match self.made_type(name) {
                 Some(def) => object(Kind::Type, def.oid),
                 None if throng_types::sqltype::type_by_name(name.last()).is_some() => {
@@ -394,8 +387,12 @@ impl Binder<'_> {
                     false => denied("alter", this("alter", *role)),
                 }
             }
-            Ddl::AlterRoleSet { role: None, .. } => {
-                let database = catalog.database(builtin::DATABASE);
+            Ddl::AlterRoleSet {
+                role: None,
+                database,
+                ..
+            } => {
+                let database = database.and_then(|oid| catalog.database(oid));
                 let owner = database.map_or(Oid::NONE, |d| d.owner);
                 self.must_own(owner, "database", database.map_or("", |d| &d.name))
             }
@@ -473,10 +470,9 @@ impl Binder<'_> {
         if self.catalog().database_rights(self.ctx.user, right::CREATE) != 0 {
             return Ok(());
         }
-        let database = self.catalog().database(builtin::DATABASE);
         let message = format!(
             "permission denied for database {}",
-            database.map_or("", |d| &d.name)
+            self.catalog().current_database_name()
         );
         Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
     }
@@ -489,10 +485,9 @@ impl Binder<'_> {
         {
             return Ok(());
         }
-        let database = self.catalog().database(builtin::DATABASE);
         let message = format!(
             "permission denied to create temporary tables in database \"{}\"",
-            database.map_or("", |d| &d.name)
+            self.catalog().current_database_name()
         );
         Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message))
     }

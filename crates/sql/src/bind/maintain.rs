@@ -6,7 +6,7 @@ use throng_types::{Error, Oid, Result};
 use super::Binder;
 use super::table::no_position;
 use crate::catalog::acl::right;
-use crate::catalog::{Relation, TableDef, builtin};
+use crate::catalog::{Relation, TableDef};
 use crate::command::{Command, Maintained};
 use crate::parse::ast;
 
@@ -102,7 +102,7 @@ impl Binder<'_> {
     /// By the right to it, or as the database's owner.
     pub(super) fn has_maintain(&self, relation: &Relation) -> bool {
         let catalog = self.catalog();
-        let database = catalog.database(builtin::DATABASE);
+        let database = catalog.current_database();
         let owner = database.is_some_and(|d| catalog.acts_as(self.user, d.owner));
         catalog.is_superuser(self.user)
             || owner

@@ -11,6 +11,7 @@ mod coerce;
 mod composite;
 mod copy;
 mod cursor;
+mod database;
 mod ddl;
 mod dml;
 mod domain;
@@ -446,6 +447,9 @@ impl<'a> Binder<'a> {
             | S::CommentRoutine { .. }
             | S::Truncate { .. }
             | S::Comment { .. }
+            | S::CreateDatabase { .. }
+            | S::AlterDatabase { .. }
+            | S::DropDatabase { .. }
             | S::CreateRole { .. }
             | S::AlterRole { .. }
             | S::AlterRoleSet { .. }
@@ -525,7 +529,7 @@ impl<'a> Binder<'a> {
     }
 
     fn check_database(&self, name: &ast::Name) -> Result<()> {
-        if name.parts.len() == 3 && self.catalog().database_by_name(&name.parts[0]).is_none() {
+        if name.parts.len() == 3 && self.catalog().current_database_name() != name.parts[0] {
             let message = format!("cross-database references are not implemented: \"{name}\"");
             return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).position(name.pos + 1));
         }

@@ -235,7 +235,7 @@ impl Binder<'_> {
                 self.qualified_column(Some(schema), table, name, pos, scope)?
             }
             [database, schema, table, name]
-                if self.catalog().database_by_name(database).is_some() =>
+                if self.catalog().current_database_name() == database =>
             {
                 self.qualified_column(Some(schema), table, name, pos, scope)?
             }

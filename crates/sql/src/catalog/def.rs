@@ -23,6 +23,7 @@ pub use routine::{ArgDef, ArgMode, RoutineBody, RoutineDef, RoutineKind, is_poly
 pub use stats::{ColumnStats, FamilyStats, StatsDef};
 pub use storage::Storage;
 
+use super::builtin;
 use super::ddl::names::object_name;
 use super::partition::{PartitionBound, PartitionKey};
 
@@ -524,7 +525,7 @@ pub struct RoleDef {
     pub settings: Vec<(String, String)>,
 }
 
-/// A database. There is one for now.
+/// A database.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatabaseDef {
     #[serde(with = "id")]
@@ -532,7 +533,41 @@ pub struct DatabaseDef {
     pub name: String,
     #[serde(with = "id")]
     pub owner: Oid,
+    /// The heap of its definitions.
+    #[serde(default = "first_definitions", with = "id")]
+    pub definitions: FileId,
+    #[serde(default)]
+    pub is_template: bool,
+    #[serde(default = "yes")]
+    pub allow_connections: bool,
+    /// -1 for no limit.
+    #[serde(default = "no_limit")]
+    pub connection_limit: i32,
     pub settings: Vec<(String, String)>,
+}
+
+/// Of a database that was made when there was one.
+fn first_definitions() -> FileId {
+    builtin::DEFINITIONS
+}
+fn no_limit() -> i32 {
+    -1
+}
+
+impl DatabaseDef {
+    /// One as CREATE DATABASE makes it, the superuser's.
+    pub fn new(oid: Oid, name: &str, definitions: FileId) -> DatabaseDef {
+        DatabaseDef {
+            oid,
+            name: name.to_owned(),
+            owner: builtin::SUPERUSER,
+            definitions,
+            is_template: false,
+            allow_connections: true,
+            connection_limit: -1,
+            settings: vec![],
+        }
+    }
 }
 
 /// A type that a user made: an enum, a domain or a composite type.
@@ -741,6 +776,20 @@ objects! {
     DefaultPrivileges(DefaultPrivilegesDef) = "default_privileges";
     Membership(MembershipDef) = "membership";
     Trigger(TriggerDef) = "trigger";
+}
+
+impl Object {
+    /// Whether it is every database's.
+    pub fn is_shared(&self) -> bool {
+        use builtin::class;
+        let of_shared = |class| [class::ROLE, class::DATABASE].contains(&class);
+        match self {
+            Object::Role(_) | Object::Database(_) | Object::Membership(_) => true,
+            Object::Comment(def) => of_shared(def.class),
+            Object::Privileges(def) => of_shared(def.class),
+            _ => false,
+        }
+    }
 }
 
 impl TableDef {

@@ -13,11 +13,25 @@ pub enum Change {
         oid: Oid,
         kind: ObjectKind,
         json: String,
+        /// It is every database's.
+        shared: bool,
     },
     Delete {
         oid: Oid,
-        kind: ObjectKind,
+        shared: bool,
     },
+}
+
+impl Change {
+    pub fn oid(&self) -> Oid {
+        let (Change::Put { oid, .. } | Change::Delete { oid, .. }) = self;
+        *oid
+    }
+
+    pub fn is_shared(&self) -> bool {
+        let (Change::Put { shared, .. } | Change::Delete { shared, .. }) = self;
+        *shared
+    }
 }
 
 /// A catalog being changed.
@@ -28,7 +42,7 @@ pub struct CatalogEdit {
 }
 
 struct Touched {
-    kind: ObjectKind,
+    shared: bool,
     existed: bool,
 }
 
@@ -48,22 +62,23 @@ impl CatalogEdit {
     /// Adds or replaces an object.
     pub fn put(&mut self, object: impl Into<Object>) {
         let object = object.into();
-        self.touch(object.oid(), object.kind());
+        self.touch(object.oid(), object.is_shared());
         self.catalog.insert(object);
     }
 
     /// Removes an object; nothing happens if it is not there.
     pub fn delete(&mut self, oid: Oid) {
-        let Some(kind) = self.catalog.object(oid).map(|o| o.kind()) else {
+        let Some(shared) = self.catalog.object(oid).map(|o| o.is_shared()) else {
             return;
         };
-        self.touch(oid, kind);
+        self.touch(oid, shared);
         self.catalog.remove(oid);
     }
 
-    fn touch(&mut self, oid: Oid, kind: ObjectKind) {
+    fn touch(&mut self, oid: Oid, shared: bool) {
         let existed = self.catalog.object(oid).is_some();
-        self.touched.entry(oid).or_insert(Touched { kind, existed });
+        let touched = Touched { shared, existed };
+        self.touched.entry(oid).or_insert(touched);
     }
 
     /// The new catalog, one version on, and the changes in order of oid.
@@ -75,10 +90,11 @@ impl CatalogEdit {
                     oid,
                     kind: object.kind(),
                     json: object.to_json(),
+                    shared: touched.shared,
                 }),
                 None if touched.existed => changes.push(Change::Delete {
                     oid,
-                    kind: touched.kind,
+                    shared: touched.shared,
                 }),
                 None => {}
             }

@@ -202,6 +202,21 @@ impl Catalog {
     pub fn database_by_name(&self, name: &str) -> Option<&Arc<DatabaseDef>> {
         self.database(*self.databases.get(name)?)
     }
+    /// The database whose definitions these are.
+    pub fn current_database(&self) -> Option<&Arc<DatabaseDef>> {
+        self.database(self.database)
+    }
+    /// Its name; empty in a catalog of no database.
+    pub fn current_database_name(&self) -> &str {
+        self.current_database().map_or("", |d| &d.name)
+    }
+    pub fn current_database_oid(&self) -> Oid {
+        self.database
+    }
+    /// Those that all databases have in common.
+    pub fn shared_objects(&self) -> impl Iterator<Item = &Object> {
+        self.objects().filter(|object| object.is_shared())
+    }
 
     /// The relation of that name in that schema.
     pub fn relation_in(&self, schema: Oid, name: &str) -> Option<Relation> {

@@ -55,7 +55,7 @@ impl Catalog {
         through: Through,
         admin_of: Oid,
     ) -> (Vec<Oid>, Option<Oid>) {
-        let database_owner = self.database(builtin::DATABASE).map(|d| d.owner);
+        let database_owner = self.current_database().map(|d| d.owner);
         let mut held = vec![role];
         let mut admin = None;
         let mut next = 0;

@@ -39,7 +39,7 @@ pub use system::{SystemState, VirtualTable};
 
 /// Oids PostgreSQL gives to what it is born with.
 pub mod builtin {
-    use throng_types::Oid;
+    use throng_types::{FileId, Oid};
 
     pub const PG_CATALOG: Oid = Oid(11);
     pub const PG_TOAST: Oid = Oid(99);
@@ -91,6 +91,11 @@ pub mod builtin {
     pub const PG_MAINTAIN: Oid = Oid(6337);
     /// The database `postgres`.
     pub const DATABASE: Oid = Oid(5);
+    pub const TEMPLATE1: Oid = Oid(1);
+    pub const TEMPLATE0: Oid = Oid(4);
+    /// The heap of the definitions of the database `postgres`, and of what all databases share. Far above any number that is
+    /// given out.
+    pub const DEFINITIONS: FileId = FileId(u32::MAX - 1);
     pub const DEFAULT_TABLESPACE: Oid = Oid(1663);
     pub const GLOBAL_TABLESPACE: Oid = Oid(1664);
     pub const HEAP_AM: Oid = Oid(2);
@@ -131,9 +136,11 @@ const THRONG_SHORT: &str = "throng";
 
 type Map<K, V> = Arc<HashMap<K, V, FixedState>>;
 
-/// An immutable snapshot of all definitions.
+/// An immutable snapshot of all definitions of one database, and of what all databases share.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
+    /// Whose definitions they are.
+    database: Oid,
     version: u64,
     objects: Map<Oid, Object>,
     /// Tables, indexes and sequences share one name space per schema.
@@ -184,15 +191,19 @@ struct Links {
 }
 
 impl Catalog {
+    /// What a new database holds.
+    pub fn public_schema() -> SchemaDef {
+        SchemaDef {
+            oid: builtin::PUBLIC,
+            name: "public".into(),
+            owner: builtin::PG_DATABASE_OWNER,
+        }
+    }
+
     /// What a new data directory holds: the schema `public`, the role and the database `postgres`.
     pub fn initial_objects() -> Vec<Object> {
         vec![
-            SchemaDef {
-                oid: builtin::PUBLIC,
-                name: "public".into(),
-                owner: builtin::PG_DATABASE_OWNER,
-            }
-            .into(),
+            Catalog::public_schema().into(),
             RoleDef {
                 superuser: true,
                 create_role: true,
@@ -203,20 +214,15 @@ impl Catalog {
                 ..RoleDef::new(builtin::SUPERUSER, "postgres")
             }
             .into(),
-            DatabaseDef {
-                oid: builtin::DATABASE,
-                name: "postgres".into(),
-                owner: builtin::SUPERUSER,
-                settings: vec![],
-            }
-            .into(),
+            DatabaseDef::new(builtin::DATABASE, "postgres", builtin::DEFINITIONS).into(),
         ]
     }
 
-    /// The catalog that holds these objects.
-    pub fn load(objects: impl IntoIterator<Item = Object>, version: u64) -> Catalog {
+    /// The catalog of a database that holds these objects.
+    pub fn load(database: Oid, objects: impl IntoIterator<Item = Object>) -> Catalog {
         let mut catalog = Catalog {
-            version,
+            database,
+            version: u64::from(database.0) << 32,
             ..Catalog::default()
         };
         catalog.add_system_schemas();
@@ -236,7 +242,7 @@ impl Catalog {
         catalog
     }
 
-    /// Grows with every published change.
+    /// Grows with every published change. Catalogs of two databases never have the same: the upper half is the database's.
     pub fn version(&self) -> u64 {
         self.version
     }

@@ -191,6 +191,22 @@ macro_rules! operators {
     };
 }
 
+/// A transaction's id beside an integer, which is taken for the id with its bits.
+pub(super) mod xid {
+    use super::*;
+
+    fn same(args: &[Datum]) -> bool {
+        let id = |value: &Datum| value.as_i64().map(|id| id as u32);
+        id(&args[0]) == id(&args[1])
+    }
+    pub fn eq(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+        Ok(same(args).into())
+    }
+    pub fn ne(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+        Ok((!same(args)).into())
+    }
+}
+
 operators! {
     any = |_ctx, a, b| compare(a, b);
     padded = |_ctx, a, b| compare_padded(a, b);

@@ -1,6 +1,6 @@
 //! The comparison operators, as PostgreSQL's `pg_operator` numbers them.
 
-use super::compare::{any, int4, int8, padded, text, zoned};
+use super::compare::{any, int4, int8, padded, text, xid, zoned};
 use super::{Operator, Strategy};
 use throng_types::oid::*;
 
@@ -61,7 +61,7 @@ comparisons! {
     264 > TEXT NAME 251 textgtname any::gt 255 262;
     265 NE TEXT NAME 252 textnename any::ne 259 260;
     352 = XID XID 68 xideq any::eq 352 3315;
-    353 = XID INT4 1319 xideqint4 any::eq 0 3316;
+    353 = XID INT4 1319 xideqint4 xid::eq 0 3316;
     385 = CID CID 69 cideq any::eq 385 0;
     387 = TID TID 1292 tideq any::eq 387 402;
     402 NE TID TID 1265 tidne any::ne 402 387;
@@ -287,7 +287,7 @@ comparisons! {
     3520 <= ANYENUM ANYENUM 3512 enum_le any::le 3521 3519;
     3521 >= ANYENUM ANYENUM 3513 enum_ge any::ge 3520 3518;
     3315 NE XID XID 3308 xidneq any::ne 3315 352;
-    3316 NE XID INT4 3309 xidneqint4 any::ne 0 353;
+    3316 NE XID INT4 3309 xidneqint4 xid::ne 0 353;
     5068 = XID8 XID8 5084 xid8eq any::eq 5068 5072;
     5072 NE XID8 XID8 5085 xid8ne any::ne 5072 5068;
     5073 < XID8 XID8 5034 xid8lt any::lt 5074 5076;

@@ -591,6 +591,19 @@ pub enum Statement {
         routine: RoutineName,
         text: Option<String>,
     },
+    CreateDatabase {
+        name: String,
+        options: Vec<DatabaseOption>,
+    },
+    AlterDatabase {
+        name: String,
+        options: Vec<DatabaseOption>,
+    },
+    DropDatabase {
+        name: String,
+        if_exists: bool,
+        force: bool,
+    },
     CreateRole {
         name: String,
         options: Vec<RoleOption>,
@@ -908,6 +921,15 @@ pub enum SequenceOption {
     /// None: NONE.
     OwnedBy(Option<Name>),
     Name(Name),
+}
+
+/// An option of CREATE or ALTER DATABASE as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatabaseOption {
+    pub name: String,
+    /// None: DEFAULT.
+    pub value: Option<String>,
+    pub pos: Pos,
 }
 
 #[derive(Clone, Debug, PartialEq)]

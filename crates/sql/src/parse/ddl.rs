@@ -74,7 +74,7 @@ impl Parser<'_> {
                 }
                 Ok(Statement::CreateRole { name, options })
             }
-            "database" => Ok(self.skip_unsupported("CREATE DATABASE")),
+            "database" => self.create_database(),
             "view" | "recursive" => self.create_view(false, false),
             "materialized" => self.create_materialized_view(Persistence::Permanent),
             "function" | "procedure" => self.create_routine(false),
@@ -558,23 +558,8 @@ impl Parser<'_> {
         Ok(Statement::AlterRole { name, options })
     }
 
-    fn alter_database(&mut self) -> Result<Statement> {
-        self.advance();
-        let name = self.name()?;
-        if self.any_of(&["set", "reset"]) && !self.is_at(1, "tablespace") {
-            let (setting, value) = self.stored_setting()?;
-            return Ok(Statement::AlterRoleSet {
-                role: None,
-                database: Some(name),
-                name: setting,
-                value,
-            });
-        }
-        Ok(self.skip_unsupported("ALTER DATABASE"))
-    }
-
     /// `SET name TO value`, `SET name FROM CURRENT`, `RESET name`, `RESET ALL`.
-    fn stored_setting(&mut self) -> Result<(Option<String>, Option<String>)> {
+    pub(super) fn stored_setting(&mut self) -> Result<(Option<String>, Option<String>)> {
         if self.word("reset") {
             if self.word("all") {
                 return Ok((None, None));
@@ -610,7 +595,7 @@ impl Parser<'_> {
                 self.keyword("view")?;
                 ObjectKind::MaterializedView
             }
-            "database" => ObjectKind::Database,
+            "database" => return self.drop_database(),
             "type" => ObjectKind::Type,
             "domain" => ObjectKind::Domain,
             "extension" => ObjectKind::Other("extension"),

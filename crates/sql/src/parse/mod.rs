@@ -13,6 +13,7 @@ mod ast_write;
 mod call;
 mod constraint;
 mod copy;
+mod database;
 mod ddl;
 mod dml;
 mod domain;

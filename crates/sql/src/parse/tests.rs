@@ -96,7 +96,7 @@ fn utility_statements() {
         ),
         ("alter user r set work_mem = '1MB'", "AlterRoleSet"),
         ("alter role r password null", "AlterRole"),
-        ("create database d owner x", "Unsupported"),
+        ("create database d owner x", "CreateDatabase"),
         (
             "alter sequence s restart with -5 increment by 2 no maxvalue",
             "AlterSequence",

@@ -140,9 +140,9 @@ pub enum LockTag {
     /// A place in the queue for a row, by its chain's root.
     Tuple { file: FileId, tid: Tid },
     /// `pg_advisory_lock(bigint)`.
-    Advisory(i64),
+    Advisory { database: Oid, key: i64 },
     /// `pg_advisory_lock(int, int)`: another key space.
-    AdvisoryPair(i32, i32),
+    AdvisoryPair { database: Oid, keys: (i32, i32) },
     /// A transaction's end; only ever seen in listings and messages.
     Transaction(Xid),
 }
@@ -161,7 +161,7 @@ impl LockTag {
             LockTag::Relation(_) => "relation",
             LockTag::Object { .. } => "object",
             LockTag::Tuple { .. } => "tuple",
-            LockTag::Advisory(_) | LockTag::AdvisoryPair(..) => "advisory",
+            LockTag::Advisory { .. } | LockTag::AdvisoryPair { .. } => "advisory",
             LockTag::Transaction(_) => "transactionid",
         }
     }
@@ -174,13 +174,13 @@ impl fmt::Display for LockTag {
             LockTag::Relation(oid) => write!(f, "relation {oid}"),
             LockTag::Object { class, object } => write!(f, "object {object} of class {class}"),
             LockTag::Tuple { file, tid } => write!(f, "tuple {tid} of file {file}"),
-            LockTag::Advisory(key) => write!(
+            LockTag::Advisory { key, .. } => write!(
                 f,
                 "advisory lock [{},{},1]",
                 (*key as u64) >> 32,
                 *key as u32
             ),
-            LockTag::AdvisoryPair(a, b) => {
+            LockTag::AdvisoryPair { keys: (a, b), .. } => {
                 write!(f, "advisory lock [{},{},2]", *a as u32, *b as u32)
             }
             LockTag::Transaction(xid) => write!(f, "transaction {xid}"),

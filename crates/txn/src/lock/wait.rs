@@ -118,8 +118,8 @@ impl WaitOn {
                 LockTag::Tuple { file, tid } => {
                     (WaitEvent::LockTuple, Object::tuple(file.0, tid.to_u64()))
                 }
-                LockTag::Advisory(key) => (WaitEvent::LockAdvisory, Object::advisory(key)),
-                LockTag::AdvisoryPair(a, b) => {
+                LockTag::Advisory { key, .. } => (WaitEvent::LockAdvisory, Object::advisory(key)),
+                LockTag::AdvisoryPair { keys: (a, b), .. } => {
                     (WaitEvent::LockAdvisory, Object::advisory_pair(a, b))
                 }
                 LockTag::Transaction(xid) => {

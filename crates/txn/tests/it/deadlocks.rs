@@ -138,7 +138,10 @@ fn rows_and_relations_in_one_circle() {
             b.begin(Isolation::ReadCommitted),
         );
         assert!(table.add(&first, 1, 1).await.expect("updated"));
-        let key = LockTag::Advisory(1);
+        let key = LockTag::Advisory {
+            database: Oid(5),
+            key: 1,
+        };
         assert!(
             second
                 .lock(key, LockMode::Exclusive, WaitPolicy::Block)

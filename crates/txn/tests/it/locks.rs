@@ -228,7 +228,10 @@ fn advisory_locks_are_counted_for_the_session_and_not_for_the_transaction() {
     run(async {
         let (sys, _) = open(&SimDisk::new());
         let (a, b) = (session(&sys), session(&sys));
-        let key = LockTag::Advisory(42);
+        let key = LockTag::Advisory {
+            database: Oid(5),
+            key: 42,
+        };
         assert!(
             a.advisory_lock(key, LockMode::Exclusive, WaitPolicy::Block)
                 .await

@@ -128,7 +128,10 @@ impl World {
                     txn.lock_relation(Oid(self.lots.below(2)), mode).await?;
                 }
                 1 => {
-                    let tag = LockTag::Advisory(self.lots.below(2).into());
+                    let tag = LockTag::Advisory {
+                        database: Oid(5),
+                        key: self.lots.below(2).into(),
+                    };
                     let policy =
                         [WaitPolicy::Block, WaitPolicy::NoWait][self.lots.below(2) as usize];
                     txn.lock(tag, LockMode::Exclusive, policy).await?;

@@ -107,7 +107,10 @@ async fn worker(sys: &Arc<TxnSystem>, added: &AtomicI64, mut random: Random, row
                         .map(|()| 0)
                 }
                 1 => {
-                    let key = LockTag::Advisory(random.below(3).into());
+                    let key = LockTag::Advisory {
+                        database: Oid(5),
+                        key: random.below(3).into(),
+                    };
                     txn.lock(key, LockMode::Exclusive, WaitPolicy::Block)
                         .await
                         .map(|_| 0)

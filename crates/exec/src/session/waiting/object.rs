@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use throng_observe::{Object, ObjectKind, WaitEvent};
 use throng_types::{FileId, Oid, PageId, Tid};
 
-use crate::objects::OBJECTS_FILE;
 use crate::session::host::SessionHost;
 
 /// Names of relations, by file and by oid.
@@ -61,7 +60,7 @@ impl<'a> Names<'a> {
     fn file(&self, file: FileId) -> String {
         match self.by_file.get(&file) {
             Some(oid) => self.relation(*oid),
-            None if file == OBJECTS_FILE => "the system catalog".to_owned(),
+            None if self.host.is_of_definitions(file) => "the system catalog".to_owned(),
             // Dropped since, or made by a transaction that has not committed.
             None => format!("file base/{file}"),
         }
@@ -80,6 +79,9 @@ impl<'a> Names<'a> {
         let catalog = self.host.catalog;
         if let Some(role) = catalog.role(oid) {
             return format!("role {}", role.name);
+        }
+        if let Some(database) = catalog.database(oid) {
+            return format!("database {}", database.name);
         }
         match catalog.schema(oid) {
             Some(schema) => format!("schema {}", schema.name),

@@ -102,6 +102,9 @@ impl Remedies {
             WaitEvent::SafeSnapshot => {
                 "A DEFERRABLE transaction waits for serializable writers that ran when it began: have them end sooner, or begin it without DEFERRABLE."
             }
+            WaitEvent::DatabaseInUse => {
+                "Sessions still use a database that is to go: close them, or DROP DATABASE ... WITH (FORCE)."
+            }
             WaitEvent::CheckpointDone => "A checkpoint was asked for: leave them to the server.",
             WaitEvent::ClientWrite => {
                 "The client, or the network, takes its results slowly: fetch fewer rows, or fetch them through a cursor."

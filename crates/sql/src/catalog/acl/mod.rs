@@ -418,11 +418,15 @@ impl Catalog {
         never_changed() || self.schema_rights(role, schema, right::USAGE) != 0
     }
 
+    /// Rights on the database whose definitions these are.
     pub fn database_rights(&self, role: Oid, wanted: u32) -> u32 {
+        self.rights_on_database(role, self.current_database_oid(), wanted)
+    }
+
+    pub fn rights_on_database(&self, role: Oid, database: Oid, wanted: u32) -> u32 {
         if self.is_superuser(role) {
             return wanted;
         }
-        let database = builtin::DATABASE;
         let owner = self.database(database).map_or(Oid::NONE, |d| d.owner);
         self.granted(role, &self.database_acl(database), owner, wanted)
     }

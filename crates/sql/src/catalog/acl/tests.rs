@@ -10,7 +10,10 @@ const CAROL: Oid = Oid(102);
 fn catalog() -> Catalog {
     let roles = [(OWNER, "owner"), (BOB, "bob"), (CAROL, "car ol")];
     let roles = roles.map(|(oid, name)| Object::from(RoleDef::new(oid, name)));
-    Catalog::load(Catalog::initial_objects().into_iter().chain(roles), 1)
+    Catalog::load(
+        builtin::DATABASE,
+        Catalog::initial_objects().into_iter().chain(roles),
+    )
 }
 
 fn item(grantee: Oid, grantor: Oid, rights: u32) -> AclItem {

@@ -618,7 +618,7 @@ impl Run<'_> {
                 self.rename_in_checks(target.oid, (&table, &table), (&old, name));
                 self.rename_in_conditions(target.oid, (&old, name));
             }
-            TargetKind::Database => return Err(Error::unsupported("ALTER DATABASE RENAME")),
+            TargetKind::Database => self.rename_database(target.oid, name)?,
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 mod alter;
 mod create;
+mod database;
 mod drop;
 mod grant;
 mod inherit;
@@ -53,6 +54,8 @@ pub trait DdlHost {
     fn eval(&self) -> EvalContext<'_>;
     /// What the session's schema of temporary relations is called, or will be.
     fn temporary_schema(&self) -> String;
+    /// How many objects of other databases need a role, by the databases' names.
+    fn needed_elsewhere(&self, role: Oid) -> Vec<(String, usize)>;
 }
 
 /// Files and rows to see to. Definitions are found in the edited catalog.
@@ -116,6 +119,13 @@ pub enum Work {
     Refresh(Oid),
     /// Make a materialized view's rows those of its query, by changing the ones that differ.
     RefreshInPlace(Oid),
+    /// Make the heap of a new database's definitions, with what the template has.
+    CreateDatabase { database: Oid, template: Oid },
+    /// Nobody is to be in a database until the transaction ends; 55006 where somebody is and stays. `force`: whoever is there
+    /// is ended.
+    CloseDatabase { database: Oid, force: bool },
+    /// Remove everything of a database at commit.
+    DropDatabase(Oid),
     /// CREATE TABLE AS: insert the query's rows.
     Fill { table: Oid, query: Box<BoundQuery> },
 }
@@ -276,11 +286,17 @@ impl Run<'_> {
                 concurrently,
                 with_data,
             } => self.refresh(*table, *concurrently, *with_data),
+            Ddl::CreateDatabase(create) => self.create_database(create),
+            Ddl::AlterDatabase { database, changes } => self.alter_database(*database, changes),
+            Ddl::DropDatabase { database, force } => self.drop_database(*database, *force),
             Ddl::CreateRole { name, changes } => self.create_role(name, changes),
             Ddl::AlterRole { role, changes } => self.alter_role(*role, changes),
-            Ddl::AlterRoleSet { role, name, value } => {
-                self.alter_role_set(*role, name.as_deref(), value.as_deref())
-            }
+            Ddl::AlterRoleSet {
+                role,
+                database,
+                name,
+                value,
+            } => self.alter_role_set(*role, *database, name.as_deref(), value.as_deref()),
             Ddl::DropRole { roles } => self.drop_roles(roles),
             Ddl::GrantRole(grant) => self.grant_role(grant),
             Ddl::Grant(grant) => self.grant(grant),

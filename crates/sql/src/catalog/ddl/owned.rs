@@ -6,27 +6,50 @@ use throng_types::{Error, Oid, Result};
 use super::Run;
 use super::grant::column_name;
 use crate::catalog::acl::{self, Revoke, Update, right};
-use crate::catalog::{AclItem, Object, builtin};
+use crate::catalog::{AclItem, Catalog, Object, builtin};
 use crate::command::{RoutineWord, Target, TargetKind};
 use crate::parse::quote_ident;
 
+/// Whose an object is, and what. Indexes and constraints are their tables'.
+fn owner_and_kind(object: &Object) -> Option<(Oid, TargetKind)> {
+    Some(match object {
+        Object::Table(d) => (d.owner, TargetKind::Table),
+        Object::View(d) => (d.owner, TargetKind::View),
+        Object::Sequence(d) => (d.owner, TargetKind::Sequence),
+        Object::Schema(d) => (d.owner, TargetKind::Schema),
+        Object::Type(d) => (d.owner, TargetKind::Type),
+        Object::Database(d) => (d.owner, TargetKind::Database),
+        Object::Routine(d) => (d.owner, TargetKind::Routine(RoutineWord::Routine)),
+        _ => return None,
+    })
+}
+
+/// Whether grants are a role's, to it or by it.
+fn names(items: &[AclItem], role: Oid) -> bool {
+    items.iter().any(|i| [i.grantee, i.grantor].contains(&role))
+}
+
+impl Catalog {
+    /// How many of the database's own objects need a role.
+    pub fn needs_of(&self, role: Oid) -> usize {
+        let needs = |object: &&Object| match object {
+            object if object.is_shared() => false,
+            Object::Privileges(def) => names(&def.items, role),
+            Object::DefaultPrivileges(def) => def.role == role || names(&def.items, role),
+            object => owner_and_kind(object).is_some_and(|(owner, _)| owner == role),
+        };
+        self.objects().filter(needs).count()
+    }
+}
+
 impl Run<'_> {
-    /// What a role owns, by age. Indexes and constraints are their tables'; sequences of columns come with their tables.
+    /// What a role owns, by age; sequences of columns come with their tables.
     fn owned_by(&self, role: Oid) -> Vec<Target> {
         let mut found: Vec<Target> = self
             .catalog()
             .objects()
             .filter_map(|object| {
-                let (owner, kind) = match object {
-                    Object::Table(d) => (d.owner, TargetKind::Table),
-                    Object::View(d) => (d.owner, TargetKind::View),
-                    Object::Sequence(d) => (d.owner, TargetKind::Sequence),
-                    Object::Schema(d) => (d.owner, TargetKind::Schema),
-                    Object::Type(d) => (d.owner, TargetKind::Type),
-                    Object::Database(d) => (d.owner, TargetKind::Database),
-                    Object::Routine(d) => (d.owner, TargetKind::Routine(RoutineWord::Routine)),
-                    _ => return None,
-                };
+                let (owner, kind) = owner_and_kind(object)?;
                 (owner == role).then_some(Target {
                     kind,
                     oid: object.oid(),
@@ -50,7 +73,13 @@ impl Run<'_> {
             .collect();
         lines.extend(self.grants_naming(role));
         lines.sort_by_key(|(oid, _)| *oid);
-        lines.into_iter().map(|(_, line)| line).collect()
+        let mut lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        let elsewhere = self.host.needed_elsewhere(role).into_iter();
+        lines.extend(elsewhere.map(|(database, count)| {
+            let objects = if count == 1 { "object" } else { "objects" };
+            format!("{count} {objects} in database {}", quote_ident(&database))
+        }));
+        lines
     }
 
     fn described(&self, oid: Oid) -> String {
@@ -62,11 +91,9 @@ impl Run<'_> {
 
     fn grants_naming(&self, role: Oid) -> Vec<(Oid, String)> {
         let catalog = self.catalog();
-        let names =
-            |items: &[AclItem]| items.iter().any(|i| [i.grantee, i.grantor].contains(&role));
         let mut lines = Vec::new();
         for def in catalog.all_privileges() {
-            if !names(&def.items) || self.owner_of(def.object) == Some(role) {
+            if !names(&def.items, role) || self.owner_of(def.object) == Some(role) {
                 continue;
             }
             let mut of = self.described(def.object);
@@ -91,7 +118,7 @@ impl Run<'_> {
             }
             if def.role == role {
                 lines.push((def.oid, format!("owner of {of}")));
-            } else if names(&def.items) {
+            } else if names(&def.items, role) {
                 lines.push((def.oid, format!("privileges for {of}")));
             }
         }

@@ -4,7 +4,7 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Run;
-use crate::catalog::{DatabaseDef, RoleDef, builtin};
+use crate::catalog::{RoleDef, builtin};
 use crate::command::RoleOptions;
 
 impl Run<'_> {
@@ -61,6 +61,7 @@ impl Run<'_> {
     pub(super) fn alter_role_set(
         &mut self,
         role: Option<Oid>,
+        database: Option<Oid>,
         name: Option<&str>,
         value: Option<&str>,
     ) -> Result<()> {
@@ -73,20 +74,15 @@ impl Run<'_> {
                 }
             }
         };
-        match role {
-            Some(role) => {
-                let mut def = self.role(role)?;
-                change(&mut def.settings);
-                self.edit.put(def);
-            }
-            None => {
-                let Some(database) = self.catalog().database(builtin::DATABASE) else {
-                    return Ok(());
-                };
-                let mut def: DatabaseDef = (**database).clone();
-                change(&mut def.settings);
-                self.edit.put(def);
-            }
+        if let Some(role) = role {
+            let mut def = self.role(role)?;
+            change(&mut def.settings);
+            self.edit.put(def);
+        }
+        if let Some(database) = database {
+            let mut def = self.database(database)?;
+            change(&mut def.settings);
+            self.edit.put(def);
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ fn stored_rows_give_the_catalog_back() {
     let objects = stored
         .iter()
         .map(|(tag, json)| Object::from_json(tag, json).unwrap());
-    let loaded = Catalog::load(objects, bench.catalog.version());
+    let loaded = Catalog::load(crate::catalog::builtin::DATABASE, objects);
     for object in bench.catalog.objects() {
         assert_eq!(loaded.object(object.oid()), Some(object));
     }
@@ -102,6 +102,9 @@ fn work(bench: &mut Workbench, sql: &str) -> String {
         Work::CheckPartition { .. } => "partition",
         Work::CheckForeignKey { .. } => "fk",
         Work::CheckPointsElsewhere { .. } => "points elsewhere",
+        Work::CreateDatabase { .. } => "database",
+        Work::CloseDatabase { .. } => "close",
+        Work::DropDatabase(_) => "drop database",
         Work::Fill { .. } => "fill",
         Work::Refresh(_) => "refresh",
         Work::RefreshInPlace(_) => "refresh in place",

@@ -4,7 +4,7 @@ use throng_types::{Array, Datum, Oid, oid};
 
 use super::view::{role_name, schema_name};
 use super::{Rows, SessionInfo, SystemState, relation::text_array, row};
-use crate::catalog::{Catalog, builtin};
+use crate::catalog::Catalog;
 
 fn moment(at: Option<i64>) -> Datum {
     at.map_or(Datum::Null, Datum::TimestampTz)
@@ -22,10 +22,9 @@ fn may_see(catalog: &Catalog, state: &dyn SystemState, session: &SessionInfo) ->
 }
 
 pub(super) fn pg_stat_activity(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    let database = catalog.database(builtin::DATABASE);
     let row_of = |s: SessionInfo| {
         let client = s.backend_type == "client backend";
-        let (id, name) = match database.filter(|_| client) {
+        let (id, name) = match catalog.database_by_name(&s.database) {
             Some(d) => (d.oid.into(), d.name.as_str().into()),
             None => (Datum::Null, Datum::Null),
         };
@@ -114,13 +113,10 @@ pub(super) fn pg_locks(_: &Catalog, state: &dyn SystemState) -> Rows {
     let locks = state.locks().into_iter();
     locks
         .map(|l| {
-            // Transactions are the server's, everything else is a database's.
-            let local = l.relation.is_some() || l.class.is_some();
-            let database = if local { Some(builtin::DATABASE) } else { None };
             let virtual_id = (l.lock_type == "virtualxid").then(|| l.virtual_transaction.clone());
             row![
                 l.lock_type,
-                database,
+                l.database,
                 l.relation,
                 l.page,
                 l.tuple,
@@ -275,17 +271,18 @@ pub(super) fn pg_stat_all_indexes(catalog: &Catalog, state: &dyn SystemState) ->
     pg_stat_user_indexes(catalog, state)
 }
 
-/// The database with its sessions; its other counters are not kept.
+/// The databases with their sessions; their other counters are not kept.
 pub(super) fn pg_stat_database(catalog: &Catalog, state: &dyn SystemState) -> Rows {
-    let clients = state
-        .sessions()
-        .iter()
-        .filter(|s| s.backend_type == "client backend")
-        .count();
+    let sessions = state.sessions();
+    let clients = |database: &str| {
+        let client =
+            |s: &&SessionInfo| s.backend_type == "client backend" && s.database == database;
+        sessions.iter().filter(client).count() as i32
+    };
     let databases = catalog.databases().into_iter();
     databases
         .map(|d| {
-            let mut row = row![d.oid, d.name.as_str(), clients as i32];
+            let mut row = row![d.oid, d.name.as_str(), clients(&d.name)];
             row.resize(STAT_DATABASE_COLUMNS, Datum::Null);
             row
         })

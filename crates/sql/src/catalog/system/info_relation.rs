@@ -15,10 +15,7 @@ use crate::catalog::{
 
 /// The catalog's name, which is the database's.
 pub(super) fn catalog_name(catalog: &Catalog) -> Datum {
-    catalog
-        .database(builtin::DATABASE)
-        .map(|d| d.name.as_str())
-        .into()
+    catalog.current_database().map(|d| d.name.as_str()).into()
 }
 
 /// `YES` or `NO`.

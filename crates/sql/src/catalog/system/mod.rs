@@ -140,6 +140,8 @@ pub trait SystemState {
 #[derive(Clone, Debug, Default)]
 pub struct SessionInfo {
     pub pid: i32,
+    /// Empty for what works for all of them.
+    pub database: String,
     pub user: Oid,
     pub application_name: String,
     /// None: a Unix socket.
@@ -172,6 +174,8 @@ pub struct EncryptionInfo {
 pub struct LockInfo {
     /// `relation`, `transactionid`, `tuple`, `advisory`, ….
     pub lock_type: String,
+    /// Transactions are the server's, everything else is a database's.
+    pub database: Option<Oid>,
     pub relation: Option<Oid>,
     pub page: Option<i32>,
     pub tuple: Option<i16>,

@@ -302,7 +302,7 @@ fn small() -> Catalog {
         comment.into(),
         reader.into(),
     ]);
-    Catalog::load(objects, 1)
+    Catalog::load(builtin::DATABASE, objects)
 }
 
 /// Could a column of that type hold the value?
