@@ -82,7 +82,7 @@ fn must_be_ours(option: &DatabaseOption) -> Result<()> {
         true => Ok(()),
         false => {
             let what = option.name.to_ascii_uppercase();
-            Err(Error::unsupported(&format!("{what} \"{value}\""))
+            Err(Error::unsupported(format!("{what} \"{value}\""))
                 .hint("Databases have the encoding UTF8 and the locale C.UTF-8 of libc."))
         }
     }
@@ -224,7 +224,7 @@ impl Binder<'_> {
         }
         self.must_be_another(def.oid, "cannot drop the currently open database")?;
         if def.definitions == builtin::DEFINITIONS {
-            return Err(Error::unsupported(&format!("DROP DATABASE {name}"))
+            return Err(Error::unsupported(format!("DROP DATABASE {name}"))
                 .detail("What all databases share is kept in it."));
         }
         Ok(Ddl::DropDatabase {
