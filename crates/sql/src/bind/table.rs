@@ -684,7 +684,7 @@ impl Binder<'_> {
             T::ForeignKey {
                 columns,
                 references,
-            } => self.foreign_key(columns, references, table, ast.pos)?,
+            } => self.foreign_key(columns, references, table)?,
             T::NotNull(_) => {
                 return Err(Error::internal("NOT NULL is not kept as a constraint"));
             }
@@ -776,7 +776,6 @@ impl Binder<'_> {
         columns: &[(String, Pos)],
         references: &ast::References,
         table: &TableDef,
-        pos: Pos,
     ) -> Result<NewConstraintKind> {
         let mut names: Vec<String> = Vec::new();
         for (name, _) in columns {
@@ -785,10 +784,6 @@ impl Binder<'_> {
                     "column \"{name}\" referenced in foreign key constraint does not exist"
                 );
                 return Err(Error::new(state::UNDEFINED_COLUMN, message));
-            }
-            if names.contains(name) {
-                let message = "foreign key referenced-columns list must not contain duplicates";
-                return Err(Error::new(state::INVALID_FOREIGN_KEY, message).position(pos + 1));
             }
             names.push(name.clone());
         }

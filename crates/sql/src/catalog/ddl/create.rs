@@ -683,6 +683,10 @@ impl Run<'_> {
         }
         let mut sorted = columns.clone();
         sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            let message = "foreign key referenced-columns list must not contain duplicates";
+            return Err(Error::new(state::INVALID_FOREIGN_KEY, message));
+        }
         let found = self.catalog().indexes_of(target.oid).iter().find(|index| {
             let mut key: Vec<u16> = index.columns.iter().map(|c| c.attnum).collect();
             key.sort_unstable();
