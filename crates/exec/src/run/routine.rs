@@ -8,6 +8,8 @@
 //! again                  f(1) is 2, g(1)          stop, the body of g runs      log: [f(1) = 2, g(1) = 3]
 //! again                  5                        the row is done: the log is emptied
 //! ```
+//! Arguments that may be others when they are computed again (`f(random())`) are not: the call's answer is found by the place
+//! of the call, and of the log where its arguments began.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,8 +17,8 @@ use std::sync::Arc;
 
 use throng_sql::bind::BodyResult;
 use throng_sql::catalog::{Catalog, RoutineDef};
-use throng_sql::expr::RoutineCall;
-use throng_sql::plan::RoutineScan;
+use throng_sql::expr::{Expr, RoutineCall};
+use throng_sql::plan::{RoutineScan, is_volatile};
 use throng_sql::query::RelColumn;
 use throng_txn::Snapshot;
 use throng_types::datum::Record;
@@ -36,6 +38,16 @@ pub struct CallRequest {
     pub result: BodyResult,
     /// For which trigger, if it is not called by a statement.
     pub trigger: Option<Arc<TriggerCall>>,
+    /// Where its arguments began, if they may be others when they are computed again.
+    pub place: Option<CallPlace>,
+}
+
+/// A call in a statement, and the place in the log of effects where its arguments began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallPlace {
+    /// Its address: a plan's expressions stay where they are.
+    call: usize,
+    at: usize,
 }
 
 /// What a function gave: rows of its columns, or of one value.
@@ -64,22 +76,40 @@ pub(crate) async fn answer(request: &CallRequest, env: Env<'_>) -> Result<()> {
             request.def.name
         )));
     };
+    env.cancel.check()?;
     let result = routines.call(request, env.snapshot).await?;
     env.effects.record(Effect::Called {
         routine: request.def.oid,
         args: request.args.as_slice().into(),
-        result: Arc::new(result),
+        result: Some(Arc::new(result)),
+        place: request.place,
     });
     Ok(())
 }
 
+/// Whether a call's arguments may be others when they are computed again.
+fn may_vary(call: &RoutineCall) -> bool {
+    let varies = |e: &Expr| is_volatile(e) || matches!(e, Expr::SubPlan { .. });
+    call.args.iter().any(|arg| arg.any(&mut |e| varies(e)))
+}
+
 /// What a call gives for these arguments; none where it is strict and one of them NULL.
 fn result(call: &RoutineCall, row: &[Datum], cx: &mut Cx) -> Step<Option<Arc<CallResult>>> {
+    let place = may_vary(call).then(|| CallPlace {
+        call: std::ptr::from_ref(call).addr(),
+        at: cx.env.effects.at(),
+    });
+    if let Some(place) = place
+        && let Some(result) = cx.env.effects.answer_at(place)
+    {
+        return Ok(result);
+    }
     let mut args = Vec::with_capacity(call.args.len());
     for arg in &call.args {
         args.push(eval(arg, row, cx)?);
     }
-    if call.def.strict && args.iter().any(Datum::is_null) {
+    let unasked = call.def.strict && args.iter().any(Datum::is_null);
+    if unasked && place.is_none() {
         return Ok(None);
     }
     let same = |effect: &Effect| match effect {
@@ -89,16 +119,25 @@ fn result(call: &RoutineCall, row: &[Datum], cx: &mut Cx) -> Step<Option<Arc<Cal
         _ => false,
     };
     let effect = cx.env.effects.had_or(same, || {
+        if unasked {
+            return Ok(Effect::Called {
+                routine: call.def.oid,
+                args: args.as_slice().into(),
+                result: None,
+                place,
+            });
+        }
         Err(Stop::Call(Box::new(CallRequest {
             def: call.def.clone(),
             args: args.clone(),
             types: call.args.iter().map(|a| a.ty()).collect(),
             result: BodyResult::of_call(call),
             trigger: None,
+            place,
         })))
     })?;
     match effect {
-        Effect::Called { result, .. } => Ok(Some(result)),
+        Effect::Called { result, .. } => Ok(result),
         _ => Err(Error::internal("another effect in the place of a call").into()),
     }
 }

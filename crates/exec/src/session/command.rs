@@ -157,6 +157,7 @@ impl Session {
                 direction,
                 moving,
             } => {
+                self.start_if_ready(&name).await?;
                 let rows = self.fetch(&name, direction, moving, client).await?;
                 let verb = if moving { "MOVE" } else { "FETCH" };
                 client.command_complete(&format!("{verb} {rows}"));

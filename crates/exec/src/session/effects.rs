@@ -17,7 +17,7 @@ use std::time::Instant;
 use throng_txn::{LockMode, LockScope, LockTag};
 use throng_types::{Datum, Oid};
 
-use crate::run::routine::CallResult;
+use crate::run::routine::{CallPlace, CallResult};
 
 /// One effect.
 #[derive(Clone)]
@@ -36,7 +36,10 @@ pub enum Effect {
     Called {
         routine: Oid,
         args: Arc<[Datum]>,
-        result: Arc<CallResult>,
+        /// None where it is strict and an argument was NULL.
+        result: Option<Arc<CallResult>>,
+        /// Where its arguments began, if they may be others when they are computed again.
+        place: Option<CallPlace>,
     },
 }
 
@@ -108,6 +111,27 @@ impl Effects {
             self.at.set(base);
             self.log.borrow_mut().truncate(base);
         }
+    }
+
+    /// Where in the log the evaluation is.
+    pub fn at(&self) -> usize {
+        self.at.get()
+    }
+
+    /// What the call at this place gave, if it was answered; its arguments' effects are passed over with it.
+    pub fn answer_at(&self, wanted: CallPlace) -> Option<Option<Arc<CallResult>>> {
+        let log = self.log.borrow();
+        let mut answers = log.iter().enumerate().skip(self.at.get());
+        let (at, result) = answers.find_map(|(at, effect)| match effect {
+            Effect::Called {
+                result,
+                place: Some(place),
+                ..
+            } if *place == wanted => Some((at, result.clone())),
+            _ => None,
+        })?;
+        self.at.set(at + 1);
+        Some(result)
     }
 
     /// The effect that was had at this place, if it fits; else `make` is had now.

@@ -92,10 +92,7 @@ impl Portal {
     /// 55000 of one that an error ended.
     pub fn must_run(&self, name: &str) -> Result<()> {
         match self.state {
-            State::Failed => Err(Error::new(
-                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("portal \"{name}\" cannot be run"),
-            )),
+            State::Failed => Err(cannot_run(name)),
             _ => Ok(()),
         }
     }
@@ -207,6 +204,13 @@ impl Portals {
     }
 }
 
+fn cannot_run(name: &str) -> Error {
+    Error::new(
+        state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("portal \"{name}\" cannot be run"),
+    )
+}
+
 fn forward_only() -> Error {
     Error::new(
         state::OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -270,11 +274,7 @@ impl Session {
                     .run_bound(bound.statement, &known.sql, &known.sql, &mut client)
                     .await;
             }
-            let plan = self.plan_with(&prepared, &portal.values).await?;
-            let run = self.start(plan, std::mem::take(&mut portal.values))?;
-            self.find_position(run.execution.plan(), &run.snapshot)
-                .await?;
-            portal.state = State::Running(Box::new(run));
+            self.start_portal(portal, &prepared).await?;
             let writes = self.tag_of(portal) != StatementTag::Select;
             if writes && limit != u64::MAX && portal.shape.is_some() {
                 self.store_rows(portal, client).await?;
@@ -286,6 +286,41 @@ impl Session {
             Advance::Suspended => client.portal_suspended(),
         }
         Ok(())
+    }
+
+    async fn start_portal(&mut self, portal: &mut Portal, prepared: &Prepared) -> Result<()> {
+        let plan = self.plan_with(prepared, &portal.values).await?;
+        let run = self.start(plan, std::mem::take(&mut portal.values))?;
+        self.find_position(run.execution.plan(), &run.snapshot)
+            .await?;
+        portal.state = State::Running(Box::new(run));
+        Ok(())
+    }
+
+    /// Starts the portal that Bind made of a query and Execute has not met yet: FETCH and MOVE may be the first to.
+    pub(super) async fn start_if_ready(&mut self, name: &str) -> Result<()> {
+        let is_ready = |p: &Portal| matches!(p.state, State::Ready);
+        if !self.portals.borrow().get(name).is_some_and(is_ready) {
+            return Ok(());
+        }
+        let Some(mut portal) = self.portals.borrow_mut().remove(name) else {
+            return Ok(());
+        };
+        let started = match portal.prepared.clone() {
+            Some(prepared) if prepared.is_query() => {
+                self.start_portal(&mut portal, &prepared).await
+            }
+            _ => Err(cannot_run(name)),
+        };
+        let started = started.and_then(|()| match self.tag_of(&portal) {
+            StatementTag::Select => Ok(()),
+            _ => Err(cannot_run(name)),
+        });
+        if started.is_err() {
+            portal.fail();
+        }
+        self.portals.borrow_mut().insert(name, portal);
+        started
     }
 
     fn tag_of(&self, portal: &Portal) -> StatementTag {

@@ -54,6 +54,11 @@ impl Prepared {
         self.known.borrow().1.clone()
     }
 
+    /// Whether it is SELECT, VALUES or TABLE.
+    pub fn is_query(&self) -> bool {
+        matches!(self.known().statement.as_deref(), Some(Statement::Query(_)))
+    }
+
     /// Makes it be understood anew when it runs next.
     pub fn forget(&self) {
         // Catalogs are numbered from 1.

@@ -1,6 +1,6 @@
 //! Arrays: their shape, searching them, and containment.
 
-use super::compare::comparator;
+use super::compare::{comparator, compare_checked};
 use super::number::int;
 use super::{EvalContext, EvalResult, Function, Operator};
 use std::sync::Arc;
@@ -45,12 +45,13 @@ fn cardinality(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 /// Are two items the same? NULL is like NULL.
-pub fn same(ty: Oid, a: &Datum, b: &Datum) -> bool {
-    match (a.is_null(), b.is_null()) {
-        (true, true) => true,
-        (false, false) => comparator(ty)(a, b).is_eq(),
-        _ => false,
-    }
+pub fn same(ty: Oid, a: &Datum, b: &Datum) -> Result<bool> {
+    Ok(match (a, b) {
+        (Datum::Null, Datum::Null) => true,
+        (Datum::Null, _) | (_, Datum::Null) => false,
+        (Datum::Record(_), Datum::Record(_)) => compare_checked(a, b)?.is_eq(),
+        _ => comparator(ty)(a, b).is_eq(),
+    })
 }
 
 fn searchable(value: &Datum) -> Result<&Arc<Array>> {
@@ -77,12 +78,12 @@ fn array_position(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         None => i64::from(i32::MIN),
     };
     let lower = i64::from(array.dims.first().map_or(1, |d| d.lower));
-    let found = array
-        .items
-        .iter()
-        .zip(lower..)
-        .find(|(item, at)| *at >= from && same(array.element, item, &args[1]));
-    Ok(found.map(|(_, at)| at as i32).into())
+    for (item, at) in array.items.iter().zip(lower..) {
+        if at >= from && same(array.element, &args[1], item)? {
+            return Ok((at as i32).into());
+        }
+    }
+    Ok(Datum::Null)
 }
 fn array_positions(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if args[0].is_null() {
@@ -90,12 +91,12 @@ fn array_positions(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     }
     let array = searchable(&args[0])?;
     let lower = array.dims.first().map_or(1, |d| d.lower);
-    let found = array
-        .items
-        .iter()
-        .zip(lower..)
-        .filter(|(i, _)| same(array.element, i, &args[1]));
-    let positions = found.map(|(_, at)| Datum::Int4(at)).collect();
+    let mut positions = Vec::new();
+    for (item, at) in array.items.iter().zip(lower..) {
+        if same(array.element, &args[1], item)? {
+            positions.push(Datum::Int4(at));
+        }
+    }
     Ok(Datum::array(Array::from_items(INT4, positions)))
 }
 

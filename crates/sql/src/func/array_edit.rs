@@ -126,12 +126,13 @@ fn array_remove(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     if from.dims.len() > 1 {
         return Err(Error::unsupported("removing elements from multidimensional arrays").into());
     }
-    let kept = from
-        .items
-        .iter()
-        .filter(|i| !same(from.element, i, &args[1]))
-        .cloned();
-    let mut result = Array::from_items(from.element, kept.collect());
+    let mut kept = Vec::new();
+    for item in &from.items {
+        if !same(from.element, item, &args[1])? {
+            kept.push(item.clone());
+        }
+    }
+    let mut result = Array::from_items(from.element, kept);
     if let (Some(new), Some(old)) = (result.dims.first_mut(), from.dims.first()) {
         new.lower = old.lower;
     }
@@ -142,11 +143,13 @@ fn array_replace(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         return Ok(Datum::Null);
     }
     let from = array(&args[0]);
-    let replaced = |i: &Datum| match same(from.element, i, &args[1]) {
-        true => args[2].clone(),
-        false => i.clone(),
+    let replaced = |i: &Datum| -> Result<Datum> {
+        Ok(match same(from.element, i, &args[1])? {
+            true => args[2].clone(),
+            false => i.clone(),
+        })
     };
-    let items = from.items.iter().map(replaced).collect();
+    let items = from.items.iter().map(replaced).collect::<Result<_>>()?;
     Ok(Datum::array(Array {
         element: from.element,
         dims: from.dims.clone(),

@@ -7,12 +7,14 @@ use super::{EvalContext, EvalResult};
 use crate::io::Zone;
 use std::cmp::Ordering;
 use throng_types::calendar::*;
-use throng_types::{Array, Datum, Oid, TimeTz, oid};
+use throng_types::error::state;
+use throng_types::sqltype::format_type as type_text;
+use throng_types::{Array, Datum, Error, Oid, Record, Result, SqlType, TimeTz, oid};
 
 /// SQL's order of two values of one type, or of two integers or two floats of any width. Neither is NULL.
 ///
-/// # Panics
-/// On values of types that have no order in common: binding has seen to it that they are never given.
+/// Values of types that have no order in common are fields of rows alone, as binding lets no others through: by their types.
+/// [`compare_checked`] refuses them.
 #[inline]
 pub fn compare(a: &Datum, b: &Datum) -> Ordering {
     match (a, b) {
@@ -59,9 +61,62 @@ fn compare_other(a: &Datum, b: &Datum) -> Ordering {
             .unwrap_or_else(|| a.values.len().cmp(&b.values.len())),
         _ => match (a.as_i64(), b.as_i64()) {
             (Some(a), Some(b)) => a.cmp(&b),
-            _ => unreachable!("no order between {a:?} and {b:?}"),
+            _ => a.natural_type().cmp(&b.natural_type()),
         },
     }
+}
+
+/// The order of two rows, or of two arrays of rows; rows are refused where, up to their first difference, fields are of different
+/// types or one has none.
+pub fn compare_checked(a: &Datum, b: &Datum) -> Result<Ordering> {
+    match (a, b) {
+        (Datum::Record(a), Datum::Record(b)) => records(a, b),
+        (Datum::Array(a), Datum::Array(b)) => {
+            if a.items.iter().any(|i| matches!(i, Datum::Record(_))) {
+                for (x, y) in a.items.iter().zip(&b.items) {
+                    let order = items_checked(x, y, a.element)?;
+                    if order.is_ne() {
+                        return Ok(order);
+                    }
+                }
+            }
+            Ok(arrays(a, b))
+        }
+        _ => Ok(compare(a, b)),
+    }
+}
+
+fn items_checked(a: &Datum, b: &Datum, ty: Oid) -> Result<Ordering> {
+    match (a, b) {
+        (Datum::Record(_), Datum::Record(_)) | (Datum::Array(_), Datum::Array(_)) => {
+            compare_checked(a, b)
+        }
+        _ => Ok(items(a, b, ty)),
+    }
+}
+
+fn records(a: &Record, b: &Record) -> Result<Ordering> {
+    let fields = a.types.iter().zip(b.types.iter());
+    for (at, (left, right)) in fields.enumerate() {
+        if left != right {
+            let message = format!(
+                "cannot compare dissimilar column types {} and {} at record column {}",
+                type_text(SqlType::plain(*left)),
+                type_text(SqlType::plain(*right)),
+                at + 1
+            );
+            return Err(Error::new(state::DATATYPE_MISMATCH, message));
+        }
+        let order = items_checked(&a.values[at], &b.values[at], *left)?;
+        if order.is_ne() {
+            return Ok(order);
+        }
+    }
+    if a.types.len() != b.types.len() {
+        let message = "cannot compare record types with different numbers of columns";
+        return Err(Error::new(state::DATATYPE_MISMATCH, message));
+    }
+    Ok(Ordering::Equal)
 }
 
 /// NaN above everything, -0 as 0.
@@ -209,6 +264,7 @@ pub(super) mod xid {
 
 operators! {
     any = |_ctx, a, b| compare(a, b);
+    checked = |_ctx, a, b| compare_checked(a, b)?;
     padded = |_ctx, a, b| compare_padded(a, b);
     zoned = |ctx, a, b| zoned_compare(ctx, a, b);
     int4 = |_ctx, a, b| match (a, b) {

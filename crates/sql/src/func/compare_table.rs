@@ -1,6 +1,6 @@
 //! The comparison operators, as PostgreSQL's `pg_operator` numbers them.
 
-use super::compare::{any, int4, int8, padded, text, xid, zoned};
+use super::compare::{any, checked, int4, int8, padded, text, xid, zoned};
 use super::{Operator, Strategy};
 use throng_types::oid::*;
 
@@ -142,12 +142,12 @@ comparisons! {
     1059 <= BPCHAR BPCHAR 1050 bpcharle padded::le 1061 1060;
     1060 > BPCHAR BPCHAR 1051 bpchargt padded::gt 1058 1059;
     1061 >= BPCHAR BPCHAR 1052 bpcharge padded::ge 1059 1058;
-    1070 = ANYARRAY ANYARRAY 744 array_eq any::eq 1070 1071;
-    1071 NE ANYARRAY ANYARRAY 390 array_ne any::ne 1071 1070;
-    1072 < ANYARRAY ANYARRAY 391 array_lt any::lt 1073 1075;
-    1073 > ANYARRAY ANYARRAY 392 array_gt any::gt 1072 1074;
-    1074 <= ANYARRAY ANYARRAY 393 array_le any::le 1075 1073;
-    1075 >= ANYARRAY ANYARRAY 396 array_ge any::ge 1074 1072;
+    1070 = ANYARRAY ANYARRAY 744 array_eq checked::eq 1070 1071;
+    1071 NE ANYARRAY ANYARRAY 390 array_ne checked::ne 1071 1070;
+    1072 < ANYARRAY ANYARRAY 391 array_lt checked::lt 1073 1075;
+    1073 > ANYARRAY ANYARRAY 392 array_gt checked::gt 1072 1074;
+    1074 <= ANYARRAY ANYARRAY 393 array_le checked::le 1075 1073;
+    1075 >= ANYARRAY ANYARRAY 396 array_ge checked::ge 1074 1072;
     1093 = DATE DATE 1086 date_eq any::eq 1093 1094;
     1094 NE DATE DATE 1091 date_ne any::ne 1094 1093;
     1095 < DATE DATE 1087 date_lt any::lt 1097 1098;
@@ -268,12 +268,12 @@ comparisons! {
     2975 > UUID UUID 2958 uuid_gt any::gt 2974 2976;
     2976 <= UUID UUID 2955 uuid_le any::le 2977 2975;
     2977 >= UUID UUID 2957 uuid_ge any::ge 2976 2974;
-    2988 = RECORD RECORD 2981 record_eq any::eq 2988 2989;
-    2989 NE RECORD RECORD 2982 record_ne any::ne 2989 2988;
-    2990 < RECORD RECORD 2983 record_lt any::lt 2991 2993;
-    2991 > RECORD RECORD 2984 record_gt any::gt 2990 2992;
-    2992 <= RECORD RECORD 2985 record_le any::le 2993 2991;
-    2993 >= RECORD RECORD 2986 record_ge any::ge 2992 2990;
+    2988 = RECORD RECORD 2981 record_eq checked::eq 2988 2989;
+    2989 NE RECORD RECORD 2982 record_ne checked::ne 2989 2988;
+    2990 < RECORD RECORD 2983 record_lt checked::lt 2991 2993;
+    2991 > RECORD RECORD 2984 record_gt checked::gt 2990 2992;
+    2992 <= RECORD RECORD 2985 record_le checked::le 2993 2991;
+    2993 >= RECORD RECORD 2986 record_ge checked::ge 2992 2990;
     3222 = PG_LSN PG_LSN 3233 pg_lsn_eq any::eq 3222 3223;
     3223 NE PG_LSN PG_LSN 3236 pg_lsn_ne any::ne 3223 3222;
     3224 < PG_LSN PG_LSN 3231 pg_lsn_lt any::lt 3225 3227;

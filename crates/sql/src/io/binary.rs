@@ -304,6 +304,7 @@ fn read(ctx: &EvalContext<'_>, r: &mut Reader<'_>, ty: Oid) -> Result<Datum> {
             })
         }
         oid::RECORD => read_record(ctx, r)?,
+        oid::VOID => Datum::VOID,
         _ if object_kind(ty).is_some() => Datum::Oid(u32::from_be_bytes(r.take()?)),
         _ if made::is_composite(ty) => read_composite(ctx, r, ty)?,
         _ if made::is_enum(ty) => {

@@ -153,7 +153,7 @@ pub(crate) fn is_immutable_cast(from: Oid, to: Oid) -> bool {
 }
 
 /// Whether this node by itself may give another value for the same row.
-pub(crate) fn is_volatile(expr: &Expr) -> bool {
+pub fn is_volatile(expr: &Expr) -> bool {
     match expr {
         Expr::Call { func, .. } | Expr::SetCall { func, .. } => {
             func.volatility == Volatility::Volatile

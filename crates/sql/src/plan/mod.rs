@@ -56,7 +56,7 @@ use crate::query::{BoundQuery, Cte, CteBody, QueryKind};
 pub use fold::constant_value as constant;
 pub(crate) use fold::is_immutable_cast;
 pub use fold::is_steady_cast;
-pub(crate) use fold::is_volatile;
+pub use fold::is_volatile;
 pub use node::*;
 pub use term::implied;
 

@@ -160,6 +160,14 @@ impl PullUp {
                 let Body::Select(select) = &mut query.body else {
                     return;
                 };
+                // Subqueries in them are copied with them: first what is to be done to these.
+                for target in &mut select.targets {
+                    target.expr.walk_mut(&mut |part| {
+                        if let PartMut::Query(query) = part {
+                            self.query(query);
+                        }
+                    });
+                }
                 let mut targets: Vec<Expr> =
                     select.targets.iter().map(|t| t.expr.clone()).collect();
                 if lateral && place.nullable && !vanish_with_row(&mut targets, select) {
@@ -204,9 +212,7 @@ fn is_simple(query: &Query, nullable: bool, filtered: bool) -> bool {
         && select.distinct == Distinct::No
         && !select.from.is_empty();
     let condition_fits = filtered || select.filter.is_none();
-    let once = |e: &Expr| {
-        !e.any(&mut |e| e.is_set() || matches!(e, Expr::Subquery(_)) || super::fold::is_volatile(e))
-    };
+    let once = |e: &Expr| !e.any(&mut |e| e.is_set()) && !has_volatile(e);
     plain
         && condition_fits
         && select.targets.iter().all(|t| once(&t.expr))

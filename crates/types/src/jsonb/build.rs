@@ -26,9 +26,29 @@ impl<'a> From<JsonRef<'a>> for Json<'a> {
 impl Json<'_> {
     /// The value as bytes. 54001 where it is nested too deeply, 54000 where a container is too large.
     pub fn encode(mut self) -> Result<Jsonb> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(self.bytes_of_parts().min(MAX_BYTES));
         write(&mut self, 0, &mut out)?;
         Ok(Jsonb(out.into()))
+    }
+}
+
+impl Json<'_> {
+    /// How much of it is bytes of other values: the most of what is large.
+    fn bytes_of_parts(&self) -> usize {
+        match self {
+            Json::Part(part) => part.0.len(),
+            Json::Array(items) => items.iter().map(Json::bytes_of_parts).sum(),
+            Json::Object(members) => members.iter().map(|(_, v)| v.bytes_of_parts()).sum(),
+            _ => 0,
+        }
+    }
+}
+
+/// Refuses a part that makes a container too large, before it is copied.
+fn check_room(part: &Json<'_>, ends: usize, out: &[u8], what: &str) -> Result<()> {
+    match part {
+        Json::Part(part) if out.len() - ends + part.0.len() > MAX_BYTES => Err(too_large(what)),
+        _ => Ok(()),
     }
 }
 
@@ -96,6 +116,7 @@ fn write_array(items: &mut [Json<'_>], above: usize, out: &mut Vec<u8>) -> Resul
     let ends = open(ARRAY, count, count, above, out)?;
     let mut deepest = 0;
     for (i, item) in items.iter_mut().enumerate() {
+        check_room(item, ends + 4 * count, out, "array")?;
         deepest = deepest.max(write(item, above + 1, out)?);
         close_part(out, ends, count, i);
     }
@@ -122,6 +143,7 @@ fn write_object(
     }
     let mut deepest = 0;
     for (i, (_, value)) in members.iter_mut().enumerate() {
+        check_room(value, ends + 8 * count, out, "object")?;
         deepest = deepest.max(write(value, above + 1, out)?);
         close_part(out, ends, 2 * count, count + i);
     }

@@ -39,6 +39,7 @@ fn request_of(call: &RoutineCall, args: Vec<Datum>) -> CallRequest {
         result: BodyResult::of_call(call),
         args,
         trigger: None,
+        place: None,
     }
 }
 

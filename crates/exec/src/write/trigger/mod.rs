@@ -466,6 +466,7 @@ async fn run(
         types: Vec::new(),
         result: BodyResult::Row(columns.iter().map(|c| c.ty).collect()),
         trigger: Some(Arc::new(call)),
+        place: None,
     };
     // The statement goes on as the command that it is.
     let cid = cx.txn.cid();
