@@ -154,14 +154,20 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// A value was made. 53200 for a long one while long values take more memory than they may; and whoever makes long values is
-    /// asked for the time at the next row: a hundred of them are seconds.
+    /// What is done with a long value takes long.
     #[inline]
-    pub fn weigh(&mut self, value: &Datum) -> Result<()> {
+    pub fn meet(&mut self, value: &Datum) {
         const LONG: usize = 1 << 16;
         if matches!(value, Datum::Text(text) if text.len() > LONG) {
             self.turn.ticks = 1;
         }
+    }
+
+    /// A value was made. 53200 for a long one while long values take more memory than they may; and whoever makes long values is
+    /// asked for the time at the next row: a hundred of them are seconds.
+    #[inline]
+    pub fn weigh(&mut self, value: &Datum) -> Result<()> {
+        self.meet(value);
         match heap::is_full() {
             false => Ok(()),
             true => refuse_long(value),

@@ -42,7 +42,10 @@ pub fn show(
 /// The value of `expr` over `row`.
 pub fn eval(expr: &Expr, row: &[Datum], cx: &mut Cx) -> Step<Datum> {
     Ok(match expr {
-        Expr::Const(value, _) => value.clone(),
+        Expr::Const(value, _) => {
+            cx.meet(value);
+            value.clone()
+        }
         Expr::Slot(at, _) => row[*at as usize].clone(),
         Expr::Param(at, _) => match cx.params.get(usize::from(*at)) {
             Some(value) => value.clone(),

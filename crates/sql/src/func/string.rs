@@ -4,6 +4,7 @@ use super::length::{buffer_fits, fits};
 use super::number::{int, integer_out_of_range};
 use super::{EvalContext, EvalResult, Function, Operator};
 use crate::io::to_text;
+use memchr::memmem;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, Text, oid::*};
 
@@ -165,7 +166,7 @@ fn initcap(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 
 fn position(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let s = text(&args[0]);
-    let found = s.find(text(&args[1]));
+    let found = memmem::find(s.as_bytes(), text(&args[1]).as_bytes());
     Ok(found
         .map_or(0, |at| s[..at].chars().count() as i32 + 1)
         .into())
@@ -198,7 +199,13 @@ fn padding(args: &[Datum]) -> Result<(&str, String)> {
     let cut = &s[..offset(s, len)];
     let missing = len as usize - cut.chars().count();
     let fill = args.get(2).map_or(" ", text);
-    Ok((cut, fill.chars().cycle().take(missing).collect()))
+    let each = fill.chars().count();
+    if each == 0 {
+        return Ok((cut, String::new()));
+    }
+    let mut pad = fill.repeat(missing / each);
+    pad.push_str(&fill[..offset(fill, (missing % each) as i64)]);
+    Ok((cut, pad))
 }
 fn lpad(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (cut, pad) = padding(args)?;
