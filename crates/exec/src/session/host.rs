@@ -110,10 +110,23 @@ impl<'a> SessionHost<'a> {
         })
     }
 
+    /// The relation that a composite type so called is in `pg_class`.
+    fn relation_of_type(&self, name: &str) -> Option<Oid> {
+        let ty = self.type_oid(name).ok()?;
+        self.catalog.made_type(ty)?.fields.as_ref()?;
+        made::serial(ty)
+    }
+
     /// A relation's name, qualified where the search path needs it.
     pub fn relation_name(&self, relation: Oid) -> Option<String> {
-        let relation = self.catalog.relation(relation)?;
-        Some(self.catalog.display_name(&self.search_path(), &relation))
+        match self.catalog.relation(relation) {
+            Some(relation) => Some(self.catalog.display_name(&self.search_path(), &relation)),
+            None => {
+                let ty = made::composite_oid(relation)?;
+                self.catalog.made_type(ty)?;
+                self.catalog.type_display(&self.search_path(), ty)
+            }
+        }
     }
 
     /// A type by its name as SQL writes it.
@@ -379,7 +392,10 @@ impl Host for SessionHost<'_> {
 
     fn object_oid(&self, kind: ObjectKind, name: &str) -> Result<Oid, EvalStop> {
         Ok(match kind {
-            ObjectKind::Class => self.relation(name)?.oid(),
+            ObjectKind::Class => match self.relation(name) {
+                Ok(relation) => relation.oid(),
+                Err(e) => self.relation_of_type(name).ok_or(e)?,
+            },
             ObjectKind::Type => self.type_oid(name)?,
             ObjectKind::Procedure | ObjectKind::ProcedureWithArguments => self.procedure(name)?,
             ObjectKind::Operator | ObjectKind::OperatorWithArguments => self.operator(name)?,

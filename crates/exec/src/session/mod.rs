@@ -561,6 +561,11 @@ impl Session {
         }
         self.portals.borrow().has_room()?;
         self.begin_if_idle();
+        let key = self.plan_key();
+        let known = match prepared.is_of(key) || known.plan.is_none() {
+            true => known,
+            false => self.current(&prepared, key)?,
+        };
         let values = self.read_parameters(&known, statement, parameter_formats, parameters)?;
         let made = self.make_portal(prepared, values, result_formats)?;
         self.portals.get_mut().insert(portal, made);

@@ -59,6 +59,11 @@ impl Prepared {
         matches!(self.known().statement.as_deref(), Some(Statement::Query(_)))
     }
 
+    /// Whether it was understood as things are now.
+    pub fn is_of(&self, key: PlanKey) -> bool {
+        self.known.borrow().0 == key
+    }
+
     /// Makes it be understood anew when it runs next.
     pub fn forget(&self) {
         // Catalogs are numbered from 1.
@@ -250,11 +255,7 @@ impl Session {
     pub(super) async fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<PlannedStatement>> {
         loop {
             let key = self.plan_key();
-            let (of, mut known) = prepared.known.borrow().clone();
-            if of != key || known.is_outgrown(&self.engine.store) {
-                known = self.understand_anew(prepared, &known)?;
-                *prepared.known.borrow_mut() = (key, known.clone());
-            }
+            let known = self.current(prepared, key)?;
             let Some(plan) = known.plan.clone() else {
                 return Err(Error::internal("a command has no plan"));
             };
@@ -264,6 +265,17 @@ impl Session {
                 return Ok(plan);
             }
         }
+    }
+
+    /// What is known of a statement as things are now. 0A000 where it would have other columns than it was told to have.
+    pub(super) fn current(&mut self, prepared: &Prepared, key: PlanKey) -> Result<Rc<Known>> {
+        let (of, known) = prepared.known.borrow().clone();
+        if of == key && !known.is_outgrown(&self.engine.store) {
+            return Ok(known);
+        }
+        let known = self.understand_anew(prepared, &known)?;
+        *prepared.known.borrow_mut() = (key, known.clone());
+        Ok(known)
     }
 
     #[cold]

@@ -21,6 +21,15 @@ use crate::query::RelColumn;
 /// Where the texts of defaults are bound: they name everything else with its schema.
 const STORED_PATH: &[Oid] = &[builtin::PG_CATALOG];
 
+/// Functions of values of any type that make text of them.
+const SHOW_ARGUMENTS: [&str; 5] = [
+    "concat",
+    "concat_ws",
+    "format",
+    "quote_literal",
+    "quote_nullable",
+];
+
 impl Binder<'_> {
     /// Users' functions that a call by this name may mean, with their schemas' places in the path.
     pub(super) fn routines_named(&self, name: &ast::Name) -> Vec<(usize, Arc<RoutineDef>)> {
@@ -145,7 +154,7 @@ impl Binder<'_> {
                 given: types,
             }));
         }
-        if name.contains("json") {
+        if name.contains("json") || SHOW_ARGUMENTS.contains(&name) {
             // What these make of a value depends on its type, which not every value tells.
             for arg in &mut args {
                 if let Some(ty) = crate::func::json::telling_type(arg.type_oid()) {

@@ -2,7 +2,7 @@
 
 use super::array::{array, same};
 use super::compare::comparator;
-use super::length::buffer_fits;
+use super::length::{buffer_fits, gather};
 use super::number::int;
 use super::{EvalContext, EvalResult, EvalStop, Function, Operator, SetIterator};
 use crate::io::to_text;
@@ -355,34 +355,39 @@ fn array_to_text(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 
 /// The parts of a string: between separators, or its characters where the separator is NULL.
-fn parts(args: &[Datum]) -> Option<Vec<Datum>> {
-    let text = args[0].as_str()?;
-    let null_text = args.get(2).and_then(Datum::as_str);
-    let part = |s: &str| {
-        if null_text == Some(s) {
-            Datum::Null
-        } else {
-            Datum::text(s)
-        }
+fn parts(args: &[Datum]) -> Result<Option<Vec<Datum>>> {
+    let Some(text) = args[0].as_str() else {
+        return Ok(None);
     };
-    Some(match args[1].as_str() {
-        _ if text.is_empty() => vec![],
-        None => text
-            .chars()
-            .map(|c| part(c.encode_utf8(&mut [0; 4])))
-            .collect(),
-        Some("") => vec![part(text)],
-        Some(separator) => text.split(separator).map(part).collect(),
-    })
+    let null_text = args.get(2).and_then(Datum::as_str);
+    let mut parts = Vec::new();
+    let mut keep = |s: &str| {
+        let part = match null_text == Some(s) {
+            true => Datum::Null,
+            false => Datum::text(s),
+        };
+        gather(&mut parts, part)
+    };
+    match args[1].as_str() {
+        _ if text.is_empty() => {}
+        None => {
+            for c in text.chars() {
+                keep(c.encode_utf8(&mut [0; 4]))?;
+            }
+        }
+        Some("") => keep(text)?,
+        Some(separator) => text.split(separator).try_for_each(keep)?,
+    }
+    Ok(Some(parts))
 }
 fn text_to_array(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
-    Ok(parts(args).map_or(Datum::Null, |p| {
+    Ok(parts(args)?.map_or(Datum::Null, |p| {
         Datum::Array(Arc::new(Array::from_items(TEXT, p)))
     }))
 }
 fn text_to_table(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, EvalStop> {
     Ok(Box::new(
-        parts(args).unwrap_or_default().into_iter().map(Ok),
+        parts(args)?.unwrap_or_default().into_iter().map(Ok),
     ))
 }
 

@@ -67,14 +67,12 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
         .collect();
     // Rules made rows: every type reads from and writes to strings; arrays cast like their elements.
     let types = throng_types::sqltype::all_types();
+    let only_shown = |ty| matches!(ty, oid::RECORD | oid::VOID);
     let mut add = |cast: Cast| {
         map.entry((cast.from, cast.to))
             .or_insert_with(|| Box::leak(Box::new(cast)));
     };
-    for ty in types
-        .iter()
-        .filter(|t| !t.is_pseudo() || t.oid == oid::RECORD)
-    {
+    for ty in types.iter().filter(|t| !t.is_pseudo() || only_shown(t.oid)) {
         for string in STRINGS {
             if ty.oid == string {
                 continue;
@@ -88,7 +86,7 @@ static BY_TYPES: LazyLock<Map> = LazyLock::new(|| {
                 method,
                 function: Oid::NONE,
             });
-            if ty.oid != oid::RECORD {
+            if !only_shown(ty.oid) {
                 let context = CastContext::Explicit;
                 add(Cast {
                     from: string,

@@ -439,6 +439,11 @@ fn float8_timestamptz(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 /// Functions the grammar calls that PostgreSQL has no row in `pg_proc` for; it numbers its own below 9700.
 const SPECIAL: u32 = 9800;
 
+/// Whether a function is one of those.
+pub fn is_grammars(function: Oid) -> bool {
+    (SPECIAL..SPECIAL + 5).contains(&function.0)
+}
+
 pub static FUNCTIONS: &[Function] = &[
     Function::new(SPECIAL, "current_date", &[], DATE, current_date).stable(),
     Function::new(SPECIAL + 1, "current_time", &[INT4], TIMETZ, current_time)

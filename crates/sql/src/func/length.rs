@@ -2,7 +2,7 @@
 
 use throng_observe::heap;
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Datum, Error, Result};
 
 /// The longest value PostgreSQL allocates.
 const MAX_BYTES: usize = 0x3fff_ffff;
@@ -28,6 +28,16 @@ pub fn buffer_fits(bytes: usize) -> Result<()> {
             Err(refusal(bytes, message))
         }
     }
+}
+
+/// One value more of many; refused where there is no room for as many again.
+#[inline]
+pub fn gather(values: &mut Vec<Datum>, value: Datum) -> Result<()> {
+    if values.len() == values.capacity() {
+        fits(2 * values.len() * size_of::<Datum>())?;
+    }
+    values.push(value);
+    Ok(())
 }
 
 #[cold]

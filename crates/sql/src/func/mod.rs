@@ -23,7 +23,7 @@ pub mod conversion;
 pub mod current;
 pub mod cursor;
 mod datetime;
-mod datetime_make;
+pub(crate) mod datetime_make;
 mod digest;
 pub mod enums;
 mod extract;

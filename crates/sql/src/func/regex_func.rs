@@ -3,7 +3,7 @@
 //! Matches follow one another as PostgreSQL counts them: after an empty one the search goes on a character further, and an empty match
 //! may stand right behind another match.
 
-use super::length::buffer_fits;
+use super::length::{buffer_fits, fits, gather};
 use super::like::bad_escape;
 use super::number::int;
 use super::regex::{Match, Options, Regex, compile};
@@ -134,10 +134,10 @@ fn regexp_matches(_: &EvalContext<'_>, args: &[Datum]) -> Result<SetIterator, Ev
     let regex = compile(text(&args[1]), options)?;
     let count = if all { usize::MAX } else { 1 };
     let s = text(&args[0]);
-    let rows: Vec<Datum> = matches(&regex, s, 0)
-        .take(count)
-        .map(|found| Ok(groups(s, &found?)))
-        .collect::<Result<_>>()?;
+    let mut rows = Vec::new();
+    for found in matches(&regex, s, 0).take(count) {
+        gather(&mut rows, groups(s, &found?))?;
+    }
     Ok(Box::new(rows.into_iter().map(Ok)))
 }
 /// `substring(text from pattern)`: the first group where there is one.
@@ -210,12 +210,15 @@ fn split(function: &str, args: &[Datum]) -> Result<Vec<Datum>> {
     for found in matches(&regex, s, 0) {
         let found = found?;
         if found.start() < s.len() && found.end() > last_end {
-            parts.push(Datum::text(&s[from..found.start()]));
+            let part = &s[from..found.start()];
+            fits(part.len())?;
+            gather(&mut parts, Datum::text(part))?;
             from = found.end();
         }
         last_end = found.end();
     }
-    parts.push(Datum::text(&s[from..]));
+    fits(s.len() - from)?;
+    gather(&mut parts, Datum::text(&s[from..]))?;
     Ok(parts)
 }
 fn regexp_split_to_array(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {

@@ -227,7 +227,10 @@ fn left(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
 }
 fn right(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     let (s, n) = (text(&args[0]), int(&args[1]));
-    let skipped = if n < 0 {
+    let skipped = if n == i64::from(i32::MIN) {
+        // It has no counterpart: PostgreSQL skips nothing.
+        0
+    } else if n < 0 {
         -n
     } else {
         (s.chars().count() as i64 - n).max(0)
@@ -272,8 +275,9 @@ fn split_part(_: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
         s.split(separator).nth(index)
     } else {
         // Separators that overlap are found from the left, whichever end is counted from.
-        let parts: Vec<&str> = s.split(separator).collect();
-        parts.len().checked_sub(index + 1).map(|i| parts[i])
+        let parts = s.split(separator).count();
+        let from_left = parts.checked_sub(index + 1);
+        from_left.and_then(|at| s.split(separator).nth(at))
     };
     Ok(part.unwrap_or("").into())
 }

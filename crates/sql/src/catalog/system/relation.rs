@@ -617,6 +617,7 @@ pub(super) fn pg_attribute(catalog: &Catalog, _: &dyn SystemState) -> Rows {
         let relation = made::serial(def.oid).unwrap_or(Oid::NONE);
         for (field, number) in fields {
             let attribute = Attribute {
+                shown: field.domain.map_or(field.ty, SqlType::plain),
                 dropped: field.dropped,
                 collation: field.collation.as_deref(),
                 ..Attribute::plain(relation, number, &field.name, field.ty)
