@@ -11,7 +11,7 @@ NEVER = {
 NEVER_PREFIXES = ("pg_sleep", "pg_ls_", "pg_advisory", "pg_try_advisory", "binary_upgrade", "pg_replication", "pg_create_", "pg_wal_replay", "pg_stat_reset", "pg_restore_",
                   "pg_clear_", "pg_set_", "pg_sync_", "pg_nextoid", "pg_stop_", "pg_import", "pg_logical", "lo_")
 # Those whose answers belong to the server, the session or the moment.
-OWN_PREFIXES = ("pg_", "txid_", "inet_", "current_", "has_", "to_reg", "version", "now", "clock", "statement_timestamp", "transaction_timestamp", "timeofday", "random", "gen_random",
+OWN_PREFIXES = ("pg_", "txid_", "inet_", "current_", "localtime", "has_", "to_reg", "version", "now", "clock", "statement_timestamp", "transaction_timestamp", "timeofday", "random", "gen_random",
                 "uuidv7", "getdatabase", "row_security", "shobj", "obj_desc", "col_desc", "format_type", "query_to", "table_to", "cursor_to", "schema_to", "database_to", "amvalidate",
                 "mxid", "acl", "makeacl", "nextval", "currval", "lastval", "setval", "session_user", "user", "icu_", "unicode_", "hash", "any", "cstring", "record_", "array_shuffle",
                 "array_sample", "getpgusername", "brin", "gin", "gist", "spg", "ts_", "to_ts", "phraseto", "plainto", "websearch", "numnode", "querytree", "tsvector", "tsquery", "age")

@@ -263,7 +263,7 @@ def main():
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     p.add_argument("--out", default="/tmp/throng-fuzz")
     p.add_argument("--corpora", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/corpora/postgresql-18/regress"))
-    p.add_argument("--rss-mb", type=int, default=1500, help="the server may not grow beyond")
+    p.add_argument("--rss-mb", type=int, default=2000, help="the server may not grow beyond: its pool, the GB that long values may take, and half a GB")
     p.add_argument("--memory", default="256MB", help="the server's pool")
     p.add_argument("--cores", default="0", help="the server's cores")
     p.add_argument("--option", action="append", default=[], help="more for `throng serve`")
