@@ -286,10 +286,11 @@ impl Ddl {
                 "CREATE MATERIALIZED VIEW".into()
             }
             Ddl::RefreshMaterialized { .. } => "REFRESH MATERIALIZED VIEW".into(),
-            Ddl::CreateTable(create) if create.query.is_some() => "SELECT".into(),
-            Ddl::CreateTable(create) if create.of_query => "CREATE TABLE AS".into(),
-            Ddl::CreateTable(create) if create.as_query => "CREATE TABLE AS".into(),
-            Ddl::CreateTable(_) => "CREATE TABLE".into(),
+            Ddl::CreateTable(create) => match &create.source {
+                Some(source) if source.with_data => "SELECT".into(),
+                Some(_) => "CREATE TABLE AS".into(),
+                None => "CREATE TABLE".into(),
+            },
             Ddl::AlterTable { .. } | Ddl::AttachPartition { .. } | Ddl::DetachPartition { .. } => {
                 "ALTER TABLE".into()
             }
@@ -537,17 +538,21 @@ pub struct CreateTable {
     /// What LIKE copies once the table is there, in this order.
     pub copied: Vec<Copied>,
     /// CREATE TABLE AS.
-    pub as_query: bool,
-    /// Then the rows to fill it with, unless it stays empty.
-    pub query: Option<Box<BoundQuery>>,
+    pub source: Option<TableSource>,
     /// CREATE MATERIALIZED VIEW.
     pub materialized: Option<Materialized>,
-    /// CREATE TABLE AS, also WITH NO DATA.
-    pub of_query: bool,
     /// Tables to inherit from; with `bound` the one it is a partition of.
     pub parents: Vec<Oid>,
     pub partitioned: Option<PartitionKey>,
     pub bound: Option<PartitionBound>,
+}
+
+/// Where a table made by CREATE TABLE AS has its columns and rows from.
+#[derive(Clone, Debug)]
+pub struct TableSource {
+    pub query: Box<BoundQuery>,
+    /// Not WITH NO DATA.
+    pub with_data: bool,
 }
 
 /// What a table takes from another by LIKE.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::catalog::Catalog;
-use throng_sql::command::{BoundStatement, Command};
+use throng_sql::command::{BoundStatement, Command, CreateTable, Ddl};
 use throng_sql::expr::Expr;
 use throng_sql::parse::{self, ast::Statement};
 use throng_sql::plan::PlannedStatement;
@@ -155,9 +155,16 @@ impl Session {
             BoundStatement::ExplainExecute { options, .. } => {
                 known(types, Some(self.explain_shape(&options)))
             }
-            BoundStatement::Ddl(_)
-            | BoundStatement::CreateTableAsExecute { .. }
-            | BoundStatement::CreateSchema { .. } => known(types, None),
+            BoundStatement::Ddl(ddl) => match *ddl {
+                Ddl::CreateTable(CreateTable {
+                    source: Some(source),
+                    ..
+                }) => known(&source.query.params, None),
+                _ => known(types, None),
+            },
+            BoundStatement::CreateTableAsExecute { .. } | BoundStatement::CreateSchema { .. } => {
+                known(types, None)
+            }
             BoundStatement::Command(command) => {
                 let columns = self.command_columns(&command);
                 match &*command {

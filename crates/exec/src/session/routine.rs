@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use throng_access::TxContext;
 use throng_sql::bind::{self, BindContext, BodyResult};
 use throng_sql::catalog::{Catalog, RoutineBody};
 use throng_sql::expr::{Expr, RoutineCall};
@@ -112,6 +113,8 @@ impl Session {
         let def = &request.def;
         let _level = deeper(self)?;
         let _call = self.trigger_calls.enter(request.trigger.clone());
+        // The calling statement goes on as the command that it is.
+        let cid = self.transaction()?.txn.cid();
         let effects = self.effects.suspend();
         let acting = self.acting.get();
         if def.security_definer {
@@ -131,6 +134,7 @@ impl Session {
         }
         self.acting.set(acting);
         self.effects.resume(effects);
+        self.transaction()?.txn.resume_command(cid);
         ran
     }
 

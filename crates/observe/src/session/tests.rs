@@ -40,75 +40,96 @@ fn nanos_of(event: WaitEvent, object: Object) -> u64 {
 
 const MS: u64 = 1_000_000;
 
+/// Tries until a measurement was not disturbed by what else runs on the machine: the last one's complaint stands.
+fn undisturbed(measure: impl Fn(u32) -> Result<(), String>) {
+    let disturbed = |at| measure(at).err();
+    let complaints: Vec<String> = (0..20).map_while(disturbed).collect();
+    assert!(complaints.len() < 20, "{complaints:?}");
+}
+
 #[test]
 fn a_wait_ends_when_the_session_is_woken_and_the_rest_is_the_cores() {
     // A thread of its own, so that its core has a number that no other test uses.
-    std::thread::spawn(|| {
-        slots::this_is_core(7001);
-        let session = SessionWaits::new(71);
-        let row = Object::tuple(70, 1);
-        let mut wait = None;
-        let mut polls = 0;
-        let task = poll_fn(|_| {
-            polls += 1;
-            if polls == 1 {
-                wait = Some(waiting(WaitEvent::LockTuple, row).held_by(Holder::session(99)));
-                return Poll::Pending;
-            }
-            wait = None;
-            Poll::Ready(())
-        });
-        let mut task = Box::pin(accounted(session.clone(), task));
-        let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
-        let mut context = Context::from_waker(&waker);
-        assert!(task.as_mut().poll(&mut context).is_pending());
+    undisturbed(|at| std::thread::spawn(move || woken_wait(at)).join().unwrap());
+}
 
-        let present = session.present().expect("it waits");
-        assert_eq!((present.event, present.object), (WaitEvent::LockTuple, row));
-        assert_eq!(present.holder.pid(), Some(99));
-        spin_for(2 * MS);
-        task.waker.as_ref().expect("polled").1.wake_by_ref();
-        let present = session.present().expect("it is queued");
-        assert_eq!(present.event, WaitEvent::CoreQueue);
-        assert_eq!(present.object, Object::core(7001));
-        run_another(20 * MS);
-        assert!(task.as_mut().poll(&mut context).is_ready());
-        assert_eq!(session.present(), None);
+fn woken_wait(at: u32) -> Result<(), String> {
+    let core = 7200 + at;
+    slots::this_is_core(core as usize);
+    let session = SessionWaits::new(71);
+    let row = Object::tuple(70, u64::from(1 + at));
+    let mut wait = None;
+    let mut polls = 0;
+    let task = poll_fn(|_| {
+        polls += 1;
+        if polls == 1 {
+            wait = Some(waiting(WaitEvent::LockTuple, row).held_by(Holder::session(99)));
+            return Poll::Pending;
+        }
+        wait = None;
+        Poll::Ready(())
+    });
+    let mut task = Box::pin(accounted(session.clone(), task));
+    let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
+    let mut context = Context::from_waker(&waker);
+    assert!(task.as_mut().poll(&mut context).is_pending());
 
-        let waited = nanos_of(WaitEvent::LockTuple, row);
-        assert!((2 * MS..18 * MS).contains(&waited), "{waited}");
-        assert!(nanos_of(WaitEvent::CoreQueue, Object::core(7001)) >= 20 * MS);
-    })
-    .join()
-    .unwrap();
+    let present = session.present().expect("it waits");
+    assert_eq!((present.event, present.object), (WaitEvent::LockTuple, row));
+    assert_eq!(present.holder.pid(), Some(99));
+    spin_for(2 * MS);
+    task.waker.as_ref().expect("polled").1.wake_by_ref();
+    let present = session.present().expect("it is queued");
+    assert_eq!(present.event, WaitEvent::CoreQueue);
+    assert_eq!(present.object, Object::core(core));
+    run_another(20 * MS);
+    assert!(task.as_mut().poll(&mut context).is_ready());
+    assert_eq!(session.present(), None);
+
+    let waited = nanos_of(WaitEvent::LockTuple, row);
+    assert!(waited >= 2 * MS, "{waited}");
+    assert!(nanos_of(WaitEvent::CoreQueue, Object::core(core)) >= 20 * MS);
+    match waited < 18 * MS {
+        true => Ok(()),
+        false => Err(format!("{waited} ns waited")),
+    }
 }
 
 #[test]
 fn an_idle_core_is_no_queue() {
-    std::thread::spawn(|| {
-        slots::this_is_core(7003);
-        let mut wait = None;
-        let task = poll_fn(|_| match wait.take() {
-            None => {
-                wait = Some(waiting(WaitEvent::PageRead, Object::file(7003)));
-                Poll::Pending
-            }
-            Some(_) => Poll::Ready(()),
-        });
-        let mut task = Box::pin(accounted(SessionWaits::new(74), task));
-        let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
-        let mut context = Context::from_waker(&waker);
-        assert!(task.as_mut().poll(&mut context).is_pending());
-        task.waker.as_ref().expect("polled").1.wake_by_ref();
-        // What the system takes to let this thread run.
-        spin_for(20 * MS);
-        assert!(task.as_mut().poll(&mut context).is_ready());
-        // Other tests may take the core from this thread in between, for less than all of it.
-        assert!(nanos_of(WaitEvent::CoreQueue, Object::core(7003)) < 10 * MS);
-        assert!(nanos_of(WaitEvent::PageRead, Object::file(7003)) >= 10 * MS);
-    })
-    .join()
-    .unwrap();
+    undisturbed(|at| {
+        std::thread::spawn(move || idle_core(7100 + at))
+            .join()
+            .unwrap()
+    });
+}
+
+fn idle_core(core: u32) -> Result<(), String> {
+    let page = Object::file(core);
+    slots::this_is_core(core as usize);
+    let mut wait = None;
+    let task = poll_fn(|_| match wait.take() {
+        None => {
+            wait = Some(waiting(WaitEvent::PageRead, page));
+            Poll::Pending
+        }
+        Some(_) => Poll::Ready(()),
+    });
+    let mut task = Box::pin(accounted(SessionWaits::new(74), task));
+    let waker = Waker::from(Arc::new(Count(AtomicU32::new(0))));
+    let mut context = Context::from_waker(&waker);
+    assert!(task.as_mut().poll(&mut context).is_pending());
+    task.waker.as_ref().expect("polled").1.wake_by_ref();
+    // What the system takes to let this thread run.
+    spin_for(20 * MS);
+    assert!(task.as_mut().poll(&mut context).is_ready());
+    // Others may take the core from this thread in between, for less than all of it.
+    let queued = nanos_of(WaitEvent::CoreQueue, Object::core(core));
+    let waited = nanos_of(WaitEvent::PageRead, page);
+    match queued < 10 * MS && waited >= 10 * MS {
+        true => Ok(()),
+        false => Err(format!("{queued} ns queued, {waited} ns waited")),
+    }
 }
 
 #[test]

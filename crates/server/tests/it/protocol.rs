@@ -540,6 +540,35 @@ fn parameters_of_calls_are_of_their_arguments_types() {
     });
 }
 
+/// So has one of CREATE TABLE AS; a materialized view keeps its query, which then must have none.
+#[test]
+fn parameters_of_a_tables_query_have_the_types_it_gives_them() {
+    with_server(|server| {
+        let mut client = server.connect();
+        let mut bound = |sql: &[u8]| {
+            let mut batch = framed(b'P', &[b"\0", sql, b"\0\0\0"].concat());
+            batch.extend(framed(b'B', b"\0\0\0\0\0\x01\0\0\0\x041:00\0\0"));
+            batch.extend(framed(b'E', b"\0\0\0\0\0"));
+            batch.extend(framed(b'S', b""));
+            client.send(&batch).expect("sent");
+            client.finish().expect("an answer")
+        };
+        bound(b"create table early as select $1::time as t union select '2:00'");
+        bound(b"create table no_time as select $1::time as t with no data");
+        for create in [
+            &b"create materialized view v as select $1::time as t"[..],
+            b"explain create materialized view v as select $1::time as t",
+        ] {
+            assert_eq!(bound(create).code(), "0A000");
+        }
+        assert_eq!(
+            client.run("select max(t) - min(t) from early").value(),
+            "01:00:00"
+        );
+        assert_eq!(client.run("select count(t) from no_time").value(), "0");
+    });
+}
+
 /// What a function says is told before its statement waits.
 #[test]
 fn a_message_comes_before_what_is_waited_for() {

@@ -10,7 +10,7 @@ use super::view::{stored_context, stored_query};
 use super::{BindContext, Binder};
 use crate::catalog::acl::right;
 use crate::catalog::{Catalog, Enabled, Materialized, Relation, TableDef, ViewColumn};
-use crate::command::{Ddl, NewColumn};
+use crate::command::{Ddl, NewColumn, TableSource};
 use crate::func::EvalContext;
 use crate::parse::ast::{self, AlterAction};
 use crate::query::{BoundQuery, QueryKind};
@@ -58,6 +58,17 @@ pub(super) fn not_for_materialized(message: String) -> Error {
     wrong_object(message).detail("This operation is not supported for materialized views.")
 }
 
+/// 0A000 for the query of a materialized view that refers to what the client binds.
+pub(super) fn no_parameters(query: &BoundQuery) -> Result<()> {
+    match query.params.is_empty() {
+        true => Ok(()),
+        false => Err(Error::new(
+            state::FEATURE_NOT_SUPPORTED,
+            "materialized views may not be defined using bound parameters",
+        )),
+    }
+}
+
 impl Binder<'_> {
     /// 0A000 for what the query of a materialized view must not be, before it is bound.
     pub(super) fn may_be_materialized(&self, query: &ast::Query) -> Result<()> {
@@ -74,8 +85,10 @@ impl Binder<'_> {
         &mut self,
         ast: &ast::CreateTable,
         of: &ast::CreateTableAs,
+        source: &TableSource,
         columns: &[NewColumn],
     ) -> Result<Materialized> {
+        no_parameters(&source.query)?;
         let columns: Vec<ViewColumn> = columns
             .iter()
             .map(|c| ViewColumn {

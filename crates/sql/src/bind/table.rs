@@ -15,7 +15,7 @@ use crate::catalog::{
     ColumnDef, Generated, Identity, Lineage, OnCommit, Persistence, Relation, Storage, TableDef,
 };
 use crate::command::{
-    CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions,
+    CreateTable, Ddl, NewColumn, NewConstraint, NewConstraintKind, SequenceOptions, TableSource,
 };
 use crate::expr::Expr;
 use crate::func::CastContext;
@@ -77,18 +77,18 @@ impl Binder<'_> {
             constraints: vec![],
         };
         let mut columns = Vec::new();
-        let mut query = None;
+        let mut source = None;
         let mut materialized = None;
         if let Some(select) = &ast.query {
             if ast.materialized {
                 self.may_be_materialized(&select.query)?;
             }
-            let (new, bound) = self.columns_of_query(select)?;
+            let (new, of) = self.source(select)?;
             if ast.materialized {
-                materialized = Some(self.materialized(ast, select, &new)?);
+                materialized = Some(self.materialized(ast, select, &of, &new)?);
             }
             columns = new;
-            query = bound;
+            source = Some(of);
         }
         let parents = self.parents(ast, persistence)?;
         let is_default =
@@ -188,10 +188,8 @@ impl Binder<'_> {
             constraints,
             options: table.options,
             copied,
-            as_query: ast.query.is_some(),
-            query,
+            source,
             materialized,
-            of_query: ast.query.is_some(),
             parents: inherit::oids(&parents),
             partitioned,
             bound,
@@ -240,11 +238,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    #[allow(clippy::type_complexity)] // Columns and the query that fills them.
-    fn columns_of_query(
-        &mut self,
-        ast: &ast::CreateTableAs,
-    ) -> Result<(Vec<NewColumn>, Option<Box<crate::query::BoundQuery>>)> {
+    /// The columns that a query gives a table, and the query.
+    fn source(&mut self, ast: &ast::CreateTableAs) -> Result<(Vec<NewColumn>, TableSource)> {
         let query = self.query(&ast.query, None)?;
         let offered = query.columns();
         if ast.names.len() > offered.len() {
@@ -271,11 +266,11 @@ impl Binder<'_> {
                 generated: None,
             });
         }
-        let bound = match ast.with_data {
-            true => Some(Box::new(self.bound(QueryKind::Select(query))?)),
-            false => None,
+        let source = TableSource {
+            query: Box::new(self.bound(QueryKind::Select(query))?),
+            with_data: ast.with_data,
         };
-        Ok((columns, bound))
+        Ok((columns, source))
     }
 
     fn draft_column(&self, table: &TableDef, name: &str, pos: Pos) -> Result<u16> {

@@ -299,7 +299,11 @@ impl Binder<'_> {
                     return Err(Error::unsupported("EXPLAIN ANALYZE CREATE TABLE AS"));
                 }
                 let query = self.query(&source.query, None)?;
-                self.bound(QueryKind::Select(query))?
+                let query = self.bound(QueryKind::Select(query))?;
+                if create.materialized {
+                    super::matview::no_parameters(&query)?;
+                }
+                query
             }
             S::Unsupported(what) => return Err(Error::unsupported(what)),
             statement => self.data(statement)?,

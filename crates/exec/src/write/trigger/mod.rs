@@ -468,11 +468,8 @@ async fn run(
         trigger: Some(Arc::new(call)),
         place: None,
     };
-    // The statement goes on as the command that it is.
-    let cid = cx.txn.cid();
-    let result = routines.call(&request, cx.env.snapshot).await;
-    cx.txn.resume_command(cid);
-    let row = result?.rows.into_iter().next();
+    let result = routines.call(&request, cx.env.snapshot).await?;
+    let row = result.rows.into_iter().next();
     if let Some(row) = row.as_ref().filter(|_| wants_row)
         && row.len() != columns.len()
     {
@@ -579,9 +576,6 @@ pub async fn changed_by_function(
     is_delete: bool,
     cx: &Context<'_>,
 ) -> Result<()> {
-    if target.triggers.is_none() {
-        return Ok(());
-    }
     let mut bytes = Vec::new();
     let heap = &target.table.heap;
     let header = retry(|| heap.read_version(at.tid, &mut bytes)).await?;

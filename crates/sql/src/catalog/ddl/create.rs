@@ -124,10 +124,10 @@ impl Run<'_> {
         for copied in &create.copied {
             self.copy_like(oid, copied)?;
         }
-        if let Some(query) = &create.query {
+        if let Some(source) = create.source.as_ref().filter(|s| s.with_data) {
             self.work(Work::Fill {
                 table: oid,
-                query: query.clone(),
+                query: source.query.clone(),
             });
         }
         Ok(())
