@@ -197,7 +197,7 @@ class Hunt:
     def run(self):
         modes = [m for m in self.arguments.modes if not (m == "mutation" and self.corpus is None) and not (m == "diff" and not self.arguments.postgres)]
         self.threads = [MODES[m](n, self) for m in modes for n in range(self.arguments.workers if m != "protocol" else 1)]
-        began, told, warm, peak = time.monotonic(), 0, None, 0
+        began, told, warm, peak, within = time.monotonic(), 0, None, 0, 0
         for t in self.threads:
             t.start()
         length = self.arguments.minutes * 60
@@ -214,9 +214,12 @@ class Hunt:
                 peak = max(peak, rss)
                 if warm is None and spent > min(length / 5, 120):
                     warm = rss
-                if rss > self.arguments.rss_mb:
+                # What a long value takes it gives back: its statement may take three seconds.
+                within = spent if rss <= self.arguments.rss_mb else within
+                if rss > self.arguments.peak_mb or spent - within > 15:
                     self.report("memory", f"{rss} MB", None, [entry for w in self.threads for entry in w.history[-2:]], f"after warm-up {warm} MB", shrink=False)
                     self.target.process.kill()
+                    within = spent
                 if spent > told + 60:
                     told = spent
                     print(f"-- {spent / 60:.0f} min: {counted(self.threads)}; {rss} MB; {self.kept} found", flush=True)
@@ -263,7 +266,8 @@ def main():
     p.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     p.add_argument("--out", default="/tmp/throng-fuzz")
     p.add_argument("--corpora", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/corpora/postgresql-18/regress"))
-    p.add_argument("--rss-mb", type=int, default=2000, help="the server may not grow beyond: its pool, the GB that long values may take, and half a GB")
+    p.add_argument("--rss-mb", type=int, default=1500, help="the server may not stay beyond")
+    p.add_argument("--peak-mb", type=int, default=4000, help="the server may never grow beyond: the GB that long values may take, once as it is made, once kept, once sent")
     p.add_argument("--memory", default="256MB", help="the server's pool")
     p.add_argument("--cores", default="0", help="the server's cores")
     p.add_argument("--option", action="append", default=[], help="more for `throng serve`")

@@ -11,9 +11,11 @@ use super::{BindContext, Binder};
 use crate::catalog::acl::right;
 use crate::catalog::{Catalog, Enabled, Materialized, Relation, TableDef, ViewColumn};
 use crate::command::{Ddl, NewColumn, TableSource};
+use crate::expr::Expr;
 use crate::func::EvalContext;
 use crate::parse::ast::{self, AlterAction};
-use crate::query::{BoundQuery, QueryKind};
+use crate::query::walk::Part;
+use crate::query::{BoundQuery, Query, QueryKind};
 
 /// The query whose rows a materialized view keeps, bound as its owner would run it.
 pub fn materialized_query(
@@ -60,9 +62,19 @@ pub(super) fn not_for_materialized(message: String) -> Error {
 
 /// 0A000 for the query of a materialized view that refers to what the client binds.
 pub(super) fn no_parameters(query: &BoundQuery) -> Result<()> {
-    match query.params.is_empty() {
-        true => Ok(()),
-        false => Err(Error::new(
+    let mut refers = false;
+    let mut queries: Vec<&Query> = query.ctes.iter().flat_map(|c| c.body.queries()).collect();
+    if let QueryKind::Select(select) = &query.kind {
+        queries.push(select);
+    }
+    for query in queries {
+        query.walk(false, &mut |part| {
+            refers |= matches!(part, Part::Expr(Expr::Param(..)));
+        });
+    }
+    match refers {
+        false => Ok(()),
+        true => Err(Error::new(
             state::FEATURE_NOT_SUPPORTED,
             "materialized views may not be defined using bound parameters",
         )),
