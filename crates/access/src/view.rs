@@ -70,6 +70,11 @@ pub trait TxContext {
     fn status(&self, xid: Xid) -> XidStatus;
     /// A commit at or before this is visible to every snapshot there is or will be, and its record is on disk.
     fn horizon(&self) -> Csn;
+    /// As [`horizon`](Self::horizon), on disk or not: for what is decided by it and logged, so that its record comes after the
+    /// commit's.
+    fn prunable(&self) -> Csn {
+        self.horizon()
+    }
     /// Another transaction that holds a row lock which conflicts with `mode`, if there is one.
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid>;
     /// Takes the row lock, or says who holds one that conflicts. Taking it again does no harm.

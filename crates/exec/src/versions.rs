@@ -30,10 +30,15 @@ impl Rows<'_> {
         row: RowRef,
         new: &[u8],
         (mode, hot): (RowLockMode, bool),
-        turn: &mut RowTurn,
+        turn: &mut RowTurn<'_>,
     ) -> Result<RowOutcome<NewVersion>> {
         let done = rows::update_row(txn, self.heap, row, new, mode, hot, turn).await?;
-        self.ended(done, txn, row.tid, new).await
+        if let RowOutcome::Done(version) = done
+            && version.old_has_large
+        {
+            self.ended(txn, row.tid, new).await?;
+        }
+        Ok(done)
     }
 
     /// As [`rows::delete_row`].
@@ -44,10 +49,10 @@ impl Rows<'_> {
         &self,
         txn: &Txn,
         row: RowRef,
-        turn: &mut RowTurn,
+        turn: &mut RowTurn<'_>,
     ) -> Result<RowOutcome<()>> {
         let done = rows::delete_row(txn, self.heap, row, turn).await?;
-        self.ended(done, txn, row.tid, &[]).await
+        self.taken(done, txn, row.tid).await
     }
 
     /// As [`rows::take_out_row`].
@@ -58,26 +63,30 @@ impl Rows<'_> {
         &self,
         txn: &Txn,
         row: RowRef,
-        turn: &mut RowTurn,
+        turn: &mut RowTurn<'_>,
     ) -> Result<RowOutcome<()>> {
         let done = rows::take_out_row(txn, self.heap, row, turn).await?;
-        self.ended(done, txn, row.tid, &[]).await
+        self.taken(done, txn, row.tid).await
     }
 
-    async fn ended<T>(
+    async fn taken(
         &self,
-        outcome: RowOutcome<T>,
+        outcome: RowOutcome<()>,
         txn: &Txn,
         old: Tid,
-        new: &[u8],
-    ) -> Result<RowOutcome<T>> {
+    ) -> Result<RowOutcome<()>> {
         let varying = || self.layout.columns().iter().any(|p| p.width().is_none());
-        if matches!(outcome, RowOutcome::Done(_)) && varying() {
-            let mut bytes = Vec::new();
-            retry(|| self.heap.read_version(old, &mut bytes)).await?;
-            self.let_go(txn, &bytes, new).await?;
+        if matches!(outcome, RowOutcome::Done(())) && varying() {
+            self.ended(txn, old, &[]).await?;
         }
         Ok(outcome)
+    }
+
+    /// The version `old` has ended, and `new` has come after it.
+    async fn ended(&self, txn: &Txn, old: Tid, new: &[u8]) -> Result<()> {
+        let mut bytes = Vec::new();
+        retry(|| self.heap.read_version(old, &mut bytes)).await?;
+        self.let_go(txn, &bytes, new).await
     }
 
     /// Drops the large values of a version that `new` has not.

@@ -13,7 +13,7 @@
 //!
 //! ```text
 //!   a reader                                 the one who advances
-//!   1 S = last                               1 C = min(last, durable)
+//!   1 S = last                               1 C = last
 //!   2 slot = S                               2 proposed = C
 //!     ── fence ──                              ── fence ──
 //!   3 if proposed > S: again from 1          3 horizon = min(C, every slot)
@@ -22,8 +22,9 @@
 //! If the reader does not see the proposal, the one who advances sees the slot; so no snapshot is ever below the horizon.
 //! The slots are walked by one background thread a few times in a hundred milliseconds, and never by a transaction.
 //!
-//! The horizon also stays below every commit whose record is not on disk yet. What was decided by the horizon (a row
-//! pruned, a bit set on a page) can reach the disk; the commit it relied on must then be there too.
+//! The horizon also stays below every commit whose record is not on disk yet: a bit that was set on a page by it, which nothing
+//! logs, can reach the disk, and the commit it relied on must then be there too. What is logged need not wait for that, for its
+//! record comes after the commit's: pruning goes by [`Clock::prunable`], so that commits that nobody waits for keep no versions.
 
 use std::collections::VecDeque;
 
@@ -71,6 +72,8 @@ struct Line {
 #[repr(align(128))]
 struct Horizon {
     proposed: AtomicU64,
+    /// Seen by all, on disk or not.
+    prunable: AtomicU64,
     usable: AtomicU64,
     /// Commits up to here are on disk.
     durable: AtomicU64,
@@ -109,6 +112,7 @@ impl Default for Clock {
             },
             horizon: Horizon {
                 proposed: AtomicU64::new(start),
+                prunable: AtomicU64::new(start),
                 usable: AtomicU64::new(start),
                 durable: AtomicU64::new(start),
             },
@@ -137,6 +141,12 @@ impl Clock {
     #[inline]
     pub fn horizon(&self) -> Csn {
         Csn(self.horizon.usable.load(Ordering::Acquire))
+    }
+
+    /// Commits at or before this are seen by every snapshot there is or will be.
+    #[inline]
+    pub(crate) fn prunable(&self) -> Csn {
+        Csn(self.horizon.prunable.load(Ordering::Acquire))
     }
 
     pub(crate) fn add_slot(&self, thread: usize) -> SlotId {
@@ -227,11 +237,7 @@ impl Clock {
 
     /// Moves the horizon as far as snapshots and the log allow. One caller at a time.
     pub(crate) fn advance(&self) -> Csn {
-        let candidate = self
-            .line
-            .last
-            .load(Ordering::Acquire)
-            .min(self.horizon.durable.load(Ordering::Relaxed));
+        let candidate = self.line.last.load(Ordering::Acquire);
         let chunks = self.free.lock().chunks;
         let slots = (0..chunks).flat_map(|n| {
             self.slots
@@ -239,12 +245,14 @@ impl Clock {
                 .into_iter()
                 .flat_map(|chunk| chunk.0.iter())
         });
-        advance(
-            candidate,
-            slots,
-            &self.horizon.proposed,
-            &self.horizon.usable,
-        );
+        let Horizon {
+            proposed,
+            prunable,
+            usable,
+            durable,
+        } = &self.horizon;
+        let durable = durable.load(Ordering::Relaxed);
+        advance(candidate, durable, slots, proposed, [prunable, usable]);
         self.horizon()
     }
 }
@@ -264,14 +272,16 @@ fn publish(slot: &AtomicU64, last: &AtomicU64, proposed: &AtomicU64) -> u64 {
     }
 }
 
-/// The other side.
+/// The other side. Moves what is seen by all, and that of it which is `durable`.
 fn advance<'a>(
     candidate: u64,
+    durable: u64,
     slots: impl Iterator<Item = &'a AtomicU64>,
     proposed: &AtomicU64,
-    usable: &AtomicU64,
+    [prunable, usable]: [&AtomicU64; 2],
 ) {
-    if candidate <= usable.load(Ordering::Relaxed) {
+    let has_reached = |horizon: &AtomicU64, to| horizon.load(Ordering::Relaxed) >= to;
+    if has_reached(prunable, candidate) && has_reached(usable, candidate.min(durable)) {
         return;
     }
     proposed.store(candidate, Ordering::Release);
@@ -281,8 +291,10 @@ fn advance<'a>(
     let oldest = slots
         .map(|slot| slot.load(Ordering::Acquire))
         .fold(candidate, u64::min);
-    if oldest > usable.load(Ordering::Relaxed) {
-        usable.store(oldest, Ordering::Release);
+    for (horizon, to) in [(prunable, oldest), (usable, oldest.min(durable))] {
+        if !has_reached(horizon, to) {
+            horizon.store(to, Ordering::Release);
+        }
     }
 }
 
@@ -300,11 +312,13 @@ mod tests {
         }
         clock.note_log(|| Lsn(100), Lsn(50));
         assert_eq!(clock.advance(), Csn(0), "the log is not on disk");
+        assert_eq!(clock.prunable(), Csn(5), "which pruning need not wait for");
         let held = clock.publish(a);
         assert_eq!(held, Csn(5));
         clock.tick();
         clock.note_log(|| Lsn(120), Lsn(120));
         assert_eq!(clock.advance(), Csn(5), "a snapshot is held");
+        assert_eq!(clock.prunable(), Csn(5), "which pruning waits for, too");
         assert_eq!(clock.publish(b), Csn(6));
         clock.clear(a);
         assert_eq!(clock.advance(), Csn(6));
@@ -324,7 +338,7 @@ mod tests {
                     for _ in 0..20_000 {
                         let seen = clock.publish(slot);
                         clock.tick();
-                        assert!(clock.horizon() <= seen);
+                        assert!(clock.horizon() <= seen && clock.prunable() <= seen);
                         clock.clear(slot);
                     }
                 })
@@ -361,13 +375,16 @@ mod loom_tests {
             let walker = {
                 let (slot, last, proposed, usable) =
                     (slot.clone(), last.clone(), proposed.clone(), usable.clone());
+                let durable = AtomicU64::new(0);
                 loom::thread::spawn(move || {
                     last.fetch_add(1, Ordering::AcqRel);
+                    // The further one is what is looked at: it goes ahead of the other.
                     advance(
                         last.load(Ordering::Acquire),
+                        0,
                         [&*slot].into_iter(),
                         &proposed,
-                        &usable,
+                        [&usable, &durable],
                     );
                 })
             };

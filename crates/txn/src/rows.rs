@@ -14,16 +14,21 @@
 //! the newer version until the row is changed, so that the next one is let forward when there is again something to wait
 //! for. Queues are named by the chain's root, which heap-only updates keep. Where an update has left the root, the
 //! follower takes its place at the new one before it leaves the old.
+//!
+//! A statement that finds its one row by a unique key lets go of its snapshot while it waits ([`RowTurn::letting_go`]). What its
+//! version has become it then does not follow from version to version, which may be gone: it looks for the row anew, by the key,
+//! in its place at the head of the queue.
 
-use throng_access::heap::NewVersion;
 use throng_access::heap::tuple::TupleHeader;
+use throng_access::heap::{NewVersion, VersionRef};
 use throng_access::{Change, Heap, RowLockMode, TxContext};
 use throng_buffer::{Try, retry};
 use throng_types::error::state;
-use throng_types::{Error, FileId, Result, Tid};
+use throng_types::{Error, FileId, Result, Tid, Xid};
 
 use crate::lock::held::QueuePlace;
 use crate::lock::{LockMode, LockTag, WaitPolicy};
+use crate::snapshot::Snapshot;
 use crate::txn::Txn;
 
 /// Which version of which row: the version's place, and that of the slot its index entries name.
@@ -39,6 +44,7 @@ pub enum RowOutcome<T> {
     Done(T),
     /// READ COMMITTED: others have replaced the version. This is the newest one, and it is locked for us in the mode asked
     /// for. If it still meets the statement's conditions, compute from it and come again with it (a lock is had already).
+    /// If the turn [has let go](RowTurn::has_let_go), it is the old one: the row is to be looked for anew.
     Updated(RowRef),
     /// READ COMMITTED: others have deleted the row.
     Deleted,
@@ -63,16 +69,63 @@ impl<T> RowOutcome<T> {
 
 /// A place in a row's queue, kept by the caller from call to call until it is through with the row.
 #[derive(Default)]
-pub struct RowTurn(Option<(LockTag, QueuePlace)>);
+pub struct RowTurn<'s> {
+    place: Option<(LockTag, QueuePlace)>,
+    /// What the statement lets go of when it has to wait.
+    snapshot: Option<&'s Snapshot>,
+    /// It has let go of it.
+    has_let_go: bool,
+    /// Who made the version that was waited for without it.
+    made_by: Option<Xid>,
+}
 
-impl RowTurn {
+impl<'s> RowTurn<'s> {
+    /// Of a statement of READ COMMITTED that reads nothing but one row, by a unique key.
+    pub fn letting_go(snapshot: &'s Snapshot) -> RowTurn<'s> {
+        RowTurn {
+            snapshot: Some(snapshot).filter(|snapshot| snapshot.may_go()),
+            ..RowTurn::default()
+        }
+    }
+
+    /// Whether the statement is without its snapshot.
+    pub fn has_let_go(&self) -> bool {
+        self.has_let_go
+    }
+
+    /// The statement begins anew, with a snapshot of this moment.
+    pub fn renew(&mut self) {
+        (self.has_let_go, self.made_by) = (false, None);
+        if let Some(snapshot) = self.snapshot {
+            snapshot.renew();
+        }
+    }
+
+    /// Lets go of the snapshot, if that is the statement's wish; whether it is.
+    fn let_go(&mut self) -> bool {
+        if let Some(snapshot) = self.snapshot {
+            snapshot.let_go();
+            self.has_let_go = true;
+        }
+        self.has_let_go
+    }
+
+    /// Before a version is waited for: lets go of what keeps it, having noted what tells it from others.
+    async fn wait_without(&mut self, heap: &Heap, tid: Tid) -> Result<()> {
+        if self.snapshot.is_some() && !self.has_let_go {
+            self.made_by = retry(|| heap.maker_of(tid)).await?;
+            self.let_go();
+        }
+        Ok(())
+    }
+
     /// Queues for the row, unless that place is held already.
     async fn take(&mut self, txn: &Txn, file: FileId, root: Tid, mode: RowLockMode) -> Result<()> {
         let tag = LockTag::Tuple { file, tid: root };
-        if self.0.as_ref().is_none_or(|(held, _)| *held != tag) {
+        if self.place.as_ref().is_none_or(|(held, _)| *held != tag) {
             // The old place goes when the new one is held.
             let place = txn.session().queue_for(tag, queue_mode(mode)).await?;
-            self.0 = Some((tag, place));
+            self.place = Some((tag, place));
         }
         Ok(())
     }
@@ -100,10 +153,10 @@ pub async fn update_row(
     new: &[u8],
     mode: RowLockMode,
     hot: bool,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
 ) -> Result<RowOutcome<NewVersion>> {
-    let outcome = change(txn, heap, row, mode, WaitPolicy::Block, turn, |tid| {
-        heap.update(txn, tid, new, mode, hot)
+    let outcome = change(txn, heap, row, mode, WaitPolicy::Block, turn, |which| {
+        heap.update(txn, which, new, mode, hot)
     })
     .await?;
     report(txn, heap, row, outcome)
@@ -114,7 +167,7 @@ pub async fn delete_row(
     txn: &Txn,
     heap: &Heap,
     row: RowRef,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
 ) -> Result<RowOutcome<()>> {
     let outcome = change(
         txn,
@@ -123,7 +176,7 @@ pub async fn delete_row(
         RowLockMode::Update,
         WaitPolicy::Block,
         turn,
-        |tid| heap.delete(txn, tid),
+        |which| heap.delete(txn, which),
     )
     .await?;
     report(txn, heap, row, outcome)
@@ -134,11 +187,11 @@ pub async fn take_out_row(
     txn: &Txn,
     heap: &Heap,
     row: RowRef,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
 ) -> Result<RowOutcome<()>> {
     let (mode, policy) = (RowLockMode::Update, WaitPolicy::Block);
-    let outcome = change(txn, heap, row, mode, policy, turn, |tid| {
-        heap.take_out(txn, tid)
+    let outcome = change(txn, heap, row, mode, policy, turn, |which| {
+        heap.take_out(txn, which)
     })
     .await?;
     report(txn, heap, row, outcome)
@@ -162,7 +215,7 @@ pub async fn lock_row(
     row: RowRef,
     mode: RowLockMode,
     policy: WaitPolicy,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
 ) -> Result<RowOutcome<()>> {
     // A row that is gone is no other to who only wants to lock it than one that has changed, as in PostgreSQL.
     late_by(
@@ -178,7 +231,7 @@ pub async fn lock_row_to_change(
     heap: &Heap,
     row: RowRef,
     mode: RowLockMode,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
 ) -> Result<RowOutcome<()>> {
     let policy = WaitPolicy::Block;
     late_by(
@@ -202,7 +255,7 @@ pub async fn lock_row_here(
     heap: &Heap,
     row: RowRef,
     mode: RowLockMode,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
 ) -> Result<RowOutcome<()>> {
     let keeps_snapshot = txn.isolation().keeps_snapshot();
     let gone = |change| match change {
@@ -222,12 +275,12 @@ async fn lock_where(
     row: RowRef,
     mode: RowLockMode,
     policy: WaitPolicy,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
     taken_for: impl Fn(Change<()>) -> Change<()>,
 ) -> Result<RowOutcome<()>> {
-    change(txn, heap, row, mode, policy, turn, |tid| {
+    change(txn, heap, row, mode, policy, turn, |which| {
         // A cursor sees what was there when it was declared, also where a later command of the transaction has changed it.
-        Ok(match taken_for(heap.lock(txn, tid, mode)?) {
+        Ok(match taken_for(heap.lock(txn, which, mode)?) {
             Change::Invisible => Change::SelfModified,
             other => other,
         })
@@ -241,8 +294,8 @@ async fn change<T>(
     row: RowRef,
     mode: RowLockMode,
     policy: WaitPolicy,
-    turn: &mut RowTurn,
-    attempt: impl FnMut(Tid) -> Try<Change<T>>,
+    turn: &mut RowTurn<'_>,
+    attempt: impl FnMut(VersionRef) -> Try<Change<T>>,
 ) -> Result<RowOutcome<T>> {
     // Given out here, where there is no latch: the id's log record may be due.
     txn.xid();
@@ -264,11 +317,15 @@ async fn settle<T>(
     row: RowRef,
     mode: RowLockMode,
     policy: WaitPolicy,
-    turn: &mut RowTurn,
-    mut attempt: impl FnMut(Tid) -> Try<Change<T>>,
+    turn: &mut RowTurn<'_>,
+    mut attempt: impl FnMut(VersionRef) -> Try<Change<T>>,
 ) -> Result<Settled<T>> {
     loop {
-        let outcome = match retry(|| attempt(row.tid)).await? {
+        let which = VersionRef {
+            tid: row.tid,
+            made_by: turn.made_by,
+        };
+        let outcome = match retry(|| attempt(which)).await? {
             Change::Done(done) => RowOutcome::Done(done),
             Change::SelfModified => RowOutcome::SelfModified,
             Change::Invisible => {
@@ -278,6 +335,7 @@ async fn settle<T>(
                 if policy == WaitPolicy::NoWait {
                     RowOutcome::Busy
                 } else {
+                    turn.wait_without(heap, row.tid).await?;
                     // Who holds the row already and asks for more must not queue behind those who wait for that.
                     if !txn.holds_row(heap.file(), row.tid) {
                         turn.take(txn, heap.file(), row.root, mode).await?;
@@ -290,6 +348,8 @@ async fn settle<T>(
                 return Err(too_late("update"));
             }
             Change::Moved => return Err(moved_away()),
+            Change::Updated(_) | Change::Lost if turn.let_go() => RowOutcome::Updated(row),
+            Change::Lost => return Err(Error::internal("a version that was kept is gone")),
             Change::Updated(next) => {
                 return Ok(Settled::Replaced(successor(heap, row, next).await?));
             }
@@ -306,12 +366,12 @@ async fn follow<T>(
     mut row: RowRef,
     mode: RowLockMode,
     policy: WaitPolicy,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
 ) -> Result<RowOutcome<T>> {
     loop {
         txn.session().cancel_flag().check()?;
-        match settle(txn, heap, row, mode, policy, turn, |tid| {
-            heap.lock(txn, tid, mode)
+        match settle(txn, heap, row, mode, policy, turn, |which| {
+            heap.lock(txn, which, mode)
         })
         .await?
         {
@@ -351,6 +411,6 @@ fn moved_away() -> Error {
 }
 
 /// A unique check found a row that hangs on how `holder` ends: waits for that. The check is to be made again.
-pub async fn wait_for_unique(txn: &Txn, holder: throng_types::Xid) -> Result<()> {
+pub async fn wait_for_unique(txn: &Txn, holder: Xid) -> Result<()> {
     txn.wait_for_xid(holder).await
 }

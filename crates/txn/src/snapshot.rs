@@ -17,8 +17,13 @@
 //! A snapshot is one number read once (see [`crate::clock`]) and the command's own number; under the forms of
 //! [`crate::running`] that keep lists, the set of who ran beside it. While one is held, no version it may see is taken away:
 //! its session's slot holds the horizon back.
+//!
+//! Who waits long for a row and needs nothing more of what its snapshot shows lets go of it ([`Snapshot::let_go`]): else a crowd
+//! that waits for one row keeps all its versions. Before it looks at rows again it takes the present moment
+//! ([`Snapshot::renew`]).
 
 use std::sync::Arc;
+use throng_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use throng_access::{TupleHeader, Visibility};
 use throng_observe::{Structure, sampled};
@@ -33,7 +38,10 @@ use crate::status::Standing;
 /// it sees stays.
 pub struct Snapshot {
     session: Arc<SessionEntry>,
-    csn: Csn,
+    /// Changed by [`renew`](Self::renew) alone, by the statement whose snapshot it is.
+    csn: AtomicU64,
+    /// Whether what it sees stays.
+    held: AtomicBool,
     cid: Cid,
     /// The own transaction, [`Xid::NONE`] while it has written nothing.
     top: Xid,
@@ -60,12 +68,39 @@ impl Snapshot {
         let (csn, running) = session.snapshots.lock().take(session);
         Snapshot {
             session: session.clone(),
-            csn,
+            csn: AtomicU64::new(csn.0),
+            held: AtomicBool::new(true),
             cid,
             top,
             running,
             serial: None,
         }
+    }
+
+    /// Whether it can be let go: not under the forms that keep lists, nor where its reads are followed.
+    pub(crate) fn may_go(&self) -> bool {
+        self.running.is_none() && self.serial.is_none()
+    }
+
+    /// What it sees may be taken away from here on; it is not to be read with before it is renewed.
+    pub(crate) fn let_go(&self) {
+        if self.held.swap(false, Ordering::Relaxed) {
+            let mut live = self.session.snapshots.lock();
+            live.give_up(self.csn(), None, &self.session);
+        }
+    }
+
+    /// One that was let go is of this moment.
+    pub(crate) fn renew(&self) {
+        if !self.held.swap(true, Ordering::Relaxed) {
+            let (csn, _) = self.session.snapshots.lock().take(&self.session);
+            self.csn.store(csn.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether what it sees stays.
+    fn is_held(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
     }
 
     /// The same moment, as a later command of the same transaction sees it.
@@ -76,8 +111,9 @@ impl Snapshot {
     }
 
     /// Commits up to this are seen; under the forms that keep lists, perhaps some after it too.
+    #[inline]
     pub fn csn(&self) -> Csn {
-        self.csn
+        Csn(self.csn.load(Ordering::Relaxed))
     }
     pub fn cid(&self) -> Cid {
         self.cid
@@ -119,7 +155,7 @@ impl Snapshot {
     pub(crate) fn sees(&self, xid: Xid, cid: Cid) -> bool {
         match self.session.core().status.standing(xid) {
             Standing::Committed(csn) => match &self.running {
-                None => csn <= self.csn,
+                None => csn <= self.csn(),
                 Some(set) => !set.contains(xid),
             },
             Standing::InProgress { top } => top == self.top && cid < self.cid,
@@ -159,22 +195,28 @@ impl Visibility for Snapshot {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Snapshot {
-        self.session.snapshots.lock().hold(self.csn);
+        let held = self.is_held();
+        if held {
+            self.session.snapshots.lock().hold(self.csn());
+        }
         Snapshot {
             session: self.session.clone(),
+            csn: AtomicU64::new(self.csn().0),
+            held: AtomicBool::new(held),
+            cid: self.cid,
+            top: self.top,
             running: self.running.clone(),
             serial: self.serial.clone(),
-            ..*self
         }
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.session
-            .snapshots
-            .lock()
-            .give_up(self.csn, self.running.take(), &self.session);
+        if self.is_held() {
+            let mut live = self.session.snapshots.lock();
+            live.give_up(self.csn(), self.running.take(), &self.session);
+        }
     }
 }
 
@@ -183,7 +225,9 @@ impl std::fmt::Debug for Snapshot {
         write!(
             f,
             "Snapshot({}, cid {}, xid {})",
-            self.csn, self.cid, self.top
+            self.csn(),
+            self.cid,
+            self.top
         )
     }
 }

@@ -398,6 +398,9 @@ impl TxContext for CleanerContext {
     fn horizon(&self) -> Csn {
         self.core.clock.horizon()
     }
+    fn prunable(&self) -> Csn {
+        self.core.clock.prunable()
+    }
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
         self.core.rows.conflict(file, tid, mode, self)
     }

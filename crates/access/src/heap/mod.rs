@@ -35,6 +35,7 @@ use crate::relation::RelState;
 pub use copy::Kept;
 pub use prune::Pruned;
 pub use read::{RowAt, TupleBatch};
+pub use update::VersionRef;
 pub use vacuum::PageVacuumed;
 
 /// What became of an attempt to change or lock one version.
@@ -49,6 +50,8 @@ pub enum Change<T> {
     Moved,
     /// A committed transaction deleted the row.
     Deleted,
+    /// Another version, or none, is in the slot of the one that was meant, which nobody has kept there.
+    Lost,
     /// My own running command (or a later one) has changed this version already.
     SelfModified,
     /// There is no such version for me: its maker runs, was rolled back, or is a command not before mine.
@@ -61,6 +64,8 @@ pub struct NewVersion {
     pub tid: Tid,
     /// The old version's index entries lead to it: none are to be made.
     pub hot: bool,
+    /// The old version has values that lie elsewhere.
+    pub old_has_large: bool,
 }
 
 /// How a row stands now, whatever any snapshot says: what a unique index asks.

@@ -43,8 +43,26 @@ enum Fate {
     Staying,
 }
 
-/// A version's fate, and the hints that were found out on the way.
-fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizon: Csn) -> (Fate, u16) {
+/// How far back anybody looks: see [`TxContext::prunable`] and [`TxContext::horizon`].
+#[derive(Clone, Copy)]
+struct Horizons {
+    prunable: Csn,
+    durable: Csn,
+}
+
+impl Horizons {
+    fn of(ctx: &dyn TxContext) -> Horizons {
+        Horizons {
+            durable: ctx.horizon(),
+            prunable: ctx.prunable(),
+        }
+    }
+}
+
+/// A version's fate, and the hints that were found out on the way: those are not logged, so they wait for the disk.
+fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizons: Horizons) -> (Fate, u16) {
+    let Horizons { prunable, durable } = horizons;
+    let hint = |csn: Csn, bit: u16| if csn <= durable { bit } else { 0 };
     let mut hints = 0;
     if header.xmin_aborted() {
         return (Fate::Dead, 0);
@@ -52,7 +70,7 @@ fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizon: Csn) -> (Fate, u16) 
     if !header.xmin_seen_by_all() {
         match ctx.status(header.xmin) {
             XidStatus::Aborted => return (Fate::Dead, tuple::XMIN_ABORTED),
-            XidStatus::Committed(csn) if csn <= horizon => hints |= tuple::XMIN_ALL,
+            XidStatus::Committed(csn) => hints |= hint(csn, tuple::XMIN_ALL),
             _ => {}
         }
     }
@@ -64,13 +82,15 @@ fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizon: Csn) -> (Fate, u16) 
     }
     match ctx.status(header.xmax) {
         XidStatus::Aborted => (Fate::Staying, hints | tuple::XMAX_ABORTED),
-        XidStatus::Committed(csn) if csn <= horizon => (Fate::Dead, hints | tuple::XMAX_ALL),
+        XidStatus::Committed(csn) if csn <= prunable => {
+            (Fate::Dead, hints | hint(csn, tuple::XMAX_ALL))
+        }
         _ => (Fate::Ending, hints),
     }
 }
 
 pub(super) fn is_dead_to_all(header: &TupleHeader, ctx: &dyn TxContext) -> bool {
-    fate(header, ctx, ctx.horizon()).0 == Fate::Dead
+    fate(header, ctx, Horizons::of(ctx)).0 == Fate::Dead
 }
 
 /// What a page will be like: made by looking, carried out in a mini-transaction.
@@ -116,12 +136,12 @@ impl Plan {
             hints: Vec::new(),
         };
         let mut fates = [Fate::Staying; MAX_SLOTS as usize];
-        let horizon = ctx.horizon();
+        let horizons = Horizons::of(ctx);
         for n in 1..=count {
             let i = usize::from(n) - 1;
             plan.slots[i] = page::slot(page, n);
             if let Slot::Normal { off, .. } = plan.slots[i] {
-                let (fate, found) = fate(&TupleHeader::read(page, off.into()), ctx, horizon);
+                let (fate, found) = fate(&TupleHeader::read(page, off.into()), ctx, horizons);
                 fates[i] = fate;
                 if found != 0 {
                     plan.hints

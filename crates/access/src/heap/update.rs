@@ -12,12 +12,13 @@
 use throng_buffer::{ExclusiveGuard, Mtr, Try};
 use throng_sync::SpinWait;
 use throng_types::page::OFF_FLAGS as PAGE_FLAGS;
+use throng_types::row::RowLayout;
 use throng_types::{Cid, Tid, Xid};
 
 use super::page::{self, PRUNABLE};
 use super::read::{Ended, ender, maker};
 use super::room::Room;
-use super::tuple::{self, TupleHeader};
+use super::tuple::{self, TUPLE_HEADER, TupleHeader};
 use super::{Change, Heap, NewVersion, write};
 use crate::{RowLockMode, TxContext, admit_write};
 
@@ -112,6 +113,28 @@ impl End {
     }
 }
 
+/// The version that is meant.
+#[derive(Clone, Copy, Debug)]
+pub struct VersionRef {
+    pub tid: Tid,
+    /// Who made it, if no snapshot keeps it there: its slot may have been given to another version.
+    pub made_by: Option<Xid>,
+}
+
+impl VersionRef {
+    fn is(&self, found: Option<&TupleHeader>) -> bool {
+        let maker = found.map(|header| header.xmin);
+        self.made_by.is_none() || self.made_by == maker
+    }
+}
+
+impl From<Tid> for VersionRef {
+    /// One that a snapshot shows.
+    fn from(tid: Tid) -> VersionRef {
+        VersionRef { tid, made_by: None }
+    }
+}
+
 /// Where a new version goes.
 enum Home<'p> {
     /// On the old one's page.
@@ -121,7 +144,7 @@ enum Home<'p> {
 }
 
 impl Heap {
-    /// Replaces the version `tid` by `row`. `mode` is [`RowLockMode::NoKeyUpdate`] when no key column changes, else
+    /// Replaces a version by `row`. `mode` is [`RowLockMode::NoKeyUpdate`] when no key column changes, else
     /// [`RowLockMode::Update`]; `hot` says that no indexed column changes, so that the new version may share the
     /// old one's index entries if it finds room on its page.
     ///
@@ -130,18 +153,20 @@ impl Heap {
     pub fn update(
         &self,
         ctx: &dyn TxContext,
-        tid: Tid,
+        which: impl Into<VersionRef>,
         row: &[u8],
         mode: RowLockMode,
         hot: bool,
     ) -> Try<Change<NewVersion>> {
+        let which = which.into();
+        let tid = which.tid;
         let size = write::tuple_size(row.len())?;
         admit_write(&self.pool)?;
         let xid = ctx.xid();
         let mut spin = SpinWait::new();
         loop {
             let guard = self.pool.exclusive(self.page_id(tid.block))?;
-            if let Some(refusal) = self.refusal(&guard, ctx, tid, mode) {
+            if let Some(refusal) = self.refusal(&guard, ctx, which, mode) {
                 return Ok(refusal);
             }
             let (guard, home) = match self.make_room(guard, ctx, size, 0) {
@@ -174,14 +199,18 @@ impl Heap {
         &self,
         page: &ExclusiveGuard<'_>,
         ctx: &dyn TxContext,
-        tid: Tid,
+        which: VersionRef,
         mode: RowLockMode,
     ) -> Option<Change<T>> {
-        let Some((_, _, header)) = version(page, tid) else {
+        let found = version(page, which.tid).map(|(_, _, header)| header);
+        if !which.is(found.as_ref()) {
+            return Some(Change::Lost);
+        }
+        let Some(header) = found else {
             return Some(Change::Deleted);
         };
         standing(&header, ctx).refuse().or_else(|| {
-            ctx.row_lock_conflict(self.file(), tid, mode)
+            ctx.row_lock_conflict(self.file(), which.tid, mode)
                 .map(Change::Busy)
         })
     }
@@ -242,8 +271,9 @@ impl Heap {
         let flag = |on: bool, flag: u16| if on { flag } else { 0 };
         let header = TupleHeader::new(xid, ctx.cid(), flag(hot, tuple::HEAP_ONLY));
         self.put(&mut mtr, to, room, &header, row);
-        let (at, _, old) =
+        let (at, len, old) =
             page::tuple(mtr.page(here), tid.slot).expect("the version was there under this latch");
+        let old_has_large = RowLayout::has_external(&mtr.page(here)[at..at + len][TUPLE_HEADER..]);
         let keeps_key = mode != RowLockMode::Update;
         let flags = flag(hot, tuple::HOT_UPDATED) | flag(keeps_key, tuple::KEEPS_KEY);
         End {
@@ -256,24 +286,33 @@ impl Heap {
         ctx.row_moved(self.file(), tid, new);
         mtr.commit();
         self.rel.note_updated(hot);
-        NewVersion { tid: new, hot }
+        NewVersion {
+            tid: new,
+            hot,
+            old_has_large,
+        }
     }
 
-    /// Ends the version `tid` with nothing after it.
-    pub fn delete(&self, ctx: &dyn TxContext, tid: Tid) -> Try<Change<()>> {
-        self.end(ctx, tid, Tid::NONE)
+    /// Ends a version with nothing after it.
+    pub fn delete(&self, ctx: &dyn TxContext, which: impl Into<VersionRef>) -> Try<Change<()>> {
+        self.end(ctx, which.into(), Tid::NONE)
     }
 
-    /// Ends the version `tid` of a row that goes on in another relation: who waits for it learns that.
-    pub fn take_out(&self, ctx: &dyn TxContext, tid: Tid) -> Try<Change<()>> {
-        self.end(ctx, tid, Tid::MOVED)
+    /// Ends a version of a row that goes on in another relation: who waits for it learns that.
+    pub fn take_out(
+        &self,
+        ctx: &dyn TxContext,
+        which: impl Into<VersionRef>,
+    ) -> Try<Change<()>> {
+        self.end(ctx, which.into(), Tid::MOVED)
     }
 
-    fn end(&self, ctx: &dyn TxContext, tid: Tid, next: Tid) -> Try<Change<()>> {
+    fn end(&self, ctx: &dyn TxContext, which: VersionRef, next: Tid) -> Try<Change<()>> {
+        let tid = which.tid;
         admit_write(&self.pool)?;
         let xid = ctx.xid();
         let guard = self.pool.exclusive(self.page_id(tid.block))?;
-        if let Some(refusal) = self.refusal(&guard, ctx, tid, RowLockMode::Update) {
+        if let Some(refusal) = self.refusal(&guard, ctx, which, RowLockMode::Update) {
             return Ok(refusal);
         }
         let (at, _, old) = version(&guard, tid).expect("a version that may be changed is there");
@@ -291,11 +330,24 @@ impl Heap {
         Ok(Change::Done(()))
     }
 
-    /// Locks the row at version `tid` against others. Writes nothing to the page.
+    /// Who made the version `tid`: what tells it from another one that is given its slot. `None` when there is no tuple there.
+    pub fn maker_of(&self, tid: Tid) -> Try<Option<Xid>> {
+        let page = self.pool.shared(self.page_id(tid.block))?;
+        Ok(version(&page, tid).map(|(_, _, header)| header.xmin))
+    }
+
+    /// Locks the row at a version against others. Writes nothing to the page.
     ///
     /// [`RowLockMode::KeyShare`] does not wait for a running update that leaves the key alone, and does not mind a committed
     /// one; it then locks the versions that update has made as well, so that it holds whichever of them remains.
-    pub fn lock(&self, ctx: &dyn TxContext, tid: Tid, mode: RowLockMode) -> Try<Change<()>> {
+    pub fn lock(
+        &self,
+        ctx: &dyn TxContext,
+        which: impl Into<VersionRef>,
+        mode: RowLockMode,
+    ) -> Try<Change<()>> {
+        let which = which.into();
+        let tid = which.tid;
         // The version to lock, and for a later one the `xmax` of the version before it.
         let mut at = tid;
         let mut made_by: Option<Xid> = None;
@@ -304,6 +356,9 @@ impl Heap {
         loop {
             let page = self.pool.shared(self.page_id(at.block))?;
             let found = version(&page, at).map(|(_, _, header)| header);
+            if made_by.is_none() && !which.is(found.as_ref()) {
+                return Ok(Change::Lost);
+            }
             let Some(header) = found.filter(|header| made_by.is_none_or(|xid| header.xmin == xid))
             else {
                 // Past the first one: the update was rolled back, and what it made is gone.

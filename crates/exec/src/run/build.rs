@@ -123,6 +123,12 @@ impl Execution {
         }
     }
 
+    /// From the start, over what the snapshot shows by now: of a statement that [changes one row](PlannedStatement::changes_one_row)
+    /// and has changed none.
+    pub fn restart(&mut self) {
+        self.root = None;
+    }
+
     /// Whether no WITH query writes.
     pub fn writes_once(&self) -> bool {
         self.plan.writes.is_empty() && self.plan.late_writes.is_empty()
@@ -192,6 +198,12 @@ impl Execution {
             }
             None => Ok(false),
         }
+    }
+
+    /// The root of a version that was given, if it is the one that a scan of `rel` has found last.
+    pub fn root_found(&self, rel: RelId, tid: Tid) -> Option<Tid> {
+        let found = self.memory.found.filter(|f| (f.rel, f.tid) == (rel, tid))?;
+        Some(found.root)
     }
 
     /// Leaves the answer to a [`super::Stop::Lock`].

@@ -51,6 +51,14 @@ pub struct NodeCounters {
     pub first_nanos: u64,
 }
 
+/// Where a scan has found a row: of which table's entry, which version, and the slot that index entries name for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub rel: RelId,
+    pub tid: Tid,
+    pub root: Tid,
+}
+
 /// What a statement keeps between calls.
 pub struct Memory {
     /// By the number of the plan's node; None when nobody asked.
@@ -61,6 +69,8 @@ pub struct Memory {
     /// The rows of each recursion's last step.
     pub work_tables: Vec<Vec<Row>>,
     pub locked: Option<Locked>,
+    /// The version that a scan gave last, and its chain's root.
+    pub found: Option<Found>,
     pub part: Option<(u32, Vec<Row>)>,
     /// Operators that the analytics pool runs, if there is somebody to ask it.
     pub parts: Vec<u32>,
@@ -86,6 +96,7 @@ impl Memory {
             subplans: std::iter::repeat_with(|| None).take(subplans).collect(),
             work_tables: Vec::new(),
             locked: None,
+            found: None,
             part: None,
             parts: Vec::new(),
             turn: Turn {
@@ -109,6 +120,7 @@ pub struct Cx<'a> {
     pub work_tables: &'a mut Vec<Vec<Row>>,
     /// The answer to [`Stop::Lock`].
     pub locked: &'a mut Option<Locked>,
+    pub found: &'a mut Option<Found>,
     /// The answer to [`Stop::Part`]: the rows, and which operator's they are.
     pub part: &'a mut Option<(u32, Vec<Row>)>,
     /// Operators that the analytics pool runs.
@@ -133,6 +145,7 @@ impl<'a> Cx<'a> {
             subplans: &mut memory.subplans,
             work_tables: &mut memory.work_tables,
             locked: &mut memory.locked,
+            found: &mut memory.found,
             part: &mut memory.part,
             parts: &memory.parts,
             case_operands: Vec::new(),

@@ -14,6 +14,7 @@ use throng_types::row::RowLayout;
 use throng_types::{BlockNo, Datum, Tid};
 
 use super::eval::{eval, holds, show};
+use super::context::Found;
 use super::{Cx, Operator, Row, Step, follow};
 use crate::large::Fetch;
 use crate::table::{Index, Table};
@@ -345,6 +346,14 @@ impl IndexScanOp {
         }
     }
 
+    /// There is nothing left to give.
+    fn end(&mut self) {
+        self.ranges = Some(Vec::new());
+        self.cursor = None;
+        self.tids.clear();
+        self.at = 0;
+    }
+
     /// The ranges of keys that satisfy the conditions, the first to read last.
     fn key_ranges(&self, cx: &mut Cx) -> Step<Vec<KeyRange>> {
         let mut ranges = Vec::new();
@@ -500,10 +509,21 @@ impl Operator for IndexScanOp {
                 let heap = &self.decoder.table.heap;
                 let found = follow::fetch(heap, *root, cx.env.snapshot, &mut self.bytes)?;
                 let shown = match found {
-                    Some(tid) => self.decoder.take(tid, &self.bytes, cx, row)?,
+                    Some(tid) => {
+                        *cx.found = Some(Found {
+                            rel: self.plan.rel,
+                            tid,
+                            root: *root,
+                        });
+                        self.decoder.take(tid, &self.bytes, cx, row)?
+                    }
                     None => false,
                 };
                 self.at += 1;
+                // Serializable transactions note all that they look for.
+                if self.plan.is_single && found.is_some() && cx.env.snapshot.reads().is_none() {
+                    self.end();
+                }
                 if shown {
                     return Ok(true);
                 }

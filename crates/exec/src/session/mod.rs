@@ -456,9 +456,14 @@ impl Session {
                 self.run_data(&parsed.statement, sql, client).await?;
                 continue;
             }
+            let text = &sql[parsed.start as usize..parsed.end as usize];
+            if let Some(command) = transaction::command(&parsed.statement) {
+                self.run_command(command, text, client).await?;
+                self.settings_changed();
+                continue;
+            }
             let bound = self.bind_statement(&parsed.statement, sql, &[])?;
             self.notices(bound.notices, client);
-            let text = &sql[parsed.start as usize..parsed.end as usize];
             self.run_bound(bound.statement, text, sql, client).await?;
             self.settings_changed();
         }

@@ -17,6 +17,7 @@ use super::Session;
 use super::cursor::{self, Places};
 use super::prepared::{Prepared, is_data};
 use super::query::{Run, as_text, columns, tag};
+use super::transaction;
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
 use crate::run::Row;
@@ -263,6 +264,9 @@ impl Session {
             };
             if !is_data(statement) {
                 portal.state = State::Done;
+                if let Some(command) = transaction::command(statement) {
+                    return self.run_command(command, &known.sql, client).await;
+                }
                 let mut client = Described {
                     inner: client,
                     shape: portal.shape.clone(),

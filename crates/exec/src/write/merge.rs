@@ -319,7 +319,7 @@ impl Merging<'_, '_> {
         place: usize,
         found: Existing,
         input: &Row,
-        turn: &mut RowTurn,
+        turn: &mut RowTurn<'_>,
     ) -> Result<RowOutcome<Option<Written>>> {
         let (node, cx) = (self.node, self.cx);
         let set = self.updated(execution, place, input).await?;
@@ -404,7 +404,7 @@ impl Merging<'_, '_> {
         &mut self,
         found: Existing,
         input: &Row,
-        turn: &mut RowTurn,
+        turn: &mut RowTurn<'_>,
     ) -> Result<RowOutcome<Option<Written>>> {
         let (cx, top) = (self.cx, self.old(input));
         let target = self.place(found.of)?.target.clone();

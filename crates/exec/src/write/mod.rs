@@ -27,7 +27,7 @@ use throng_sql::catalog::{ColumnDef, ConstraintDef, TableDef};
 use throng_sql::expr::{Expr, RelId};
 use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
 use throng_sql::query::CheckOf;
-use throng_txn::Txn;
+use throng_txn::{Isolation, Txn};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::{Datum, Error, Result, Tid};
 
@@ -631,7 +631,7 @@ pub async fn store_update(
     at: RowRef,
     old: &[Datum],
     new: &[Datum],
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
     cx: &Context<'_>,
 ) -> Result<RowOutcome<Tid>> {
     let mode = if target.changes_key(old, new) {
@@ -657,6 +657,21 @@ pub async fn store_update(
             RowOutcome::Busy => RowOutcome::Busy,
         },
     )
+}
+
+/// As [`row_ref`], of a row that the statement's own scan of `rel` has most likely found just now.
+async fn row_found(
+    execution: &Execution,
+    rel: RelId,
+    target: &Target,
+    tid: &Datum,
+) -> Result<Option<RowRef>> {
+    if let Datum::Tid(tid) = *tid
+        && let Some(root) = execution.root_found(rel, tid)
+    {
+        return Ok(Some(RowRef { tid, root }));
+    }
+    row_ref(target, tid).await
 }
 
 /// The row that a tid of the input names, with its chain's root.
@@ -691,11 +706,13 @@ async fn update(
     let named = Named::begin(target.triggers.as_ref(), &[fires::UPDATE], &set, cx).await?;
     let mut input = Row::new();
     let mut count = 0;
+    let patient = waits_without_snapshot(execution, &target, cx);
     while next(execution, cx.env, cx.txn, &mut input).await? {
-        let Some(mut at) = row_ref(&target, &input[node.tid as usize]).await? else {
+        let tid = &input[node.tid as usize];
+        let Some(mut at) = row_found(execution, node.rel, &target, tid).await? else {
             continue;
         };
-        let mut turn = RowTurn::default();
+        let mut turn = turn_of(patient, cx);
         loop {
             if target.locks_first(fires::UPDATE).is_some() {
                 let key = set.iter().any(|attnum| target.is_key(*attnum));
@@ -751,6 +768,12 @@ async fn update(
                     give(execution, cx, &new, returning).await?;
                     break;
                 }
+                RowOutcome::Updated(_) if turn.has_let_go() => {
+                    let place = (node.rel, node.tid);
+                    let found = look_anew(execution, &target, place, &mut turn, cx, &mut input);
+                    let Some(found) = found.await? else { break };
+                    at = found;
+                }
                 others => {
                     self_modified(&others, &target, at, false, cx).await?;
                     let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
@@ -775,6 +798,37 @@ async fn self_modified<T>(
     match outcome {
         RowOutcome::SelfModified => trigger::changed_by_function(target, at, is_delete, cx).await,
         _ => Ok(()),
+    }
+}
+
+/// Whether what a statement sees may go while it waits for its row: it reads nothing more by its snapshot, and neither do triggers.
+fn waits_without_snapshot(execution: &Execution, target: &Target, cx: &Context<'_>) -> bool {
+    execution.plan().changes_one_row
+        && target.triggers.is_none()
+        && cx.txn.isolation() == Isolation::ReadCommitted
+}
+
+fn turn_of<'a>(patient: bool, cx: &Context<'a>) -> RowTurn<'a> {
+    match patient {
+        true => RowTurn::letting_go(cx.env.snapshot),
+        false => RowTurn::default(),
+    }
+}
+
+/// The row of a statement that has waited without its snapshot, as it is now; none where there is none any more.
+async fn look_anew(
+    execution: &mut Execution,
+    target: &Target,
+    (rel, tid): (RelId, u32),
+    turn: &mut RowTurn<'_>,
+    cx: &Context<'_>,
+    input: &mut Row,
+) -> Result<Option<RowRef>> {
+    turn.renew();
+    execution.restart();
+    match next(execution, cx.env, cx.txn, input).await? {
+        true => row_found(execution, rel, target, &input[tid as usize]).await,
+        false => Ok(None),
     }
 }
 
@@ -877,11 +931,13 @@ async fn delete(
     let named = Named::begin(target.triggers.as_ref(), &[fires::DELETE], &[], cx).await?;
     let mut input = Row::new();
     let mut count = 0;
+    let patient = waits_without_snapshot(execution, &target, cx);
     while next(execution, cx.env, cx.txn, &mut input).await? {
-        let Some(mut at) = row_ref(&target, &input[node.tid as usize]).await? else {
+        let tid = &input[node.tid as usize];
+        let Some(mut at) = row_found(execution, node.rel, &target, tid).await? else {
             continue;
         };
-        let mut turn = RowTurn::default();
+        let mut turn = turn_of(patient, cx);
         let old_row = |input: &Row| -> Row {
             let slots = node.old.iter();
             slots.map(|slot| input[*slot as usize].clone()).collect()
@@ -912,6 +968,12 @@ async fn delete(
                     count += 1;
                     give(execution, cx, &input, returning).await?;
                     break;
+                }
+                RowOutcome::Updated(_) if turn.has_let_go() => {
+                    let place = (node.rel, node.tid);
+                    let found = look_anew(execution, &target, place, &mut turn, cx, &mut input);
+                    let Some(found) = found.await? else { break };
+                    at = found;
                 }
                 others => {
                     self_modified(&others, &target, at, true, cx).await?;

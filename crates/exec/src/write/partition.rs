@@ -735,7 +735,7 @@ pub(super) async fn put(
     places: &mut Places,
     goal: &Goal<'_>,
     change: Change<'_>,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
 ) -> Result<RowOutcome<Option<Stored>>> {
     let Change {
         at,

@@ -589,6 +589,10 @@ impl Planner<'_> {
         let index_only = path.index.terms.method == IndexMethod::Btree
             && columns.iter().all(|c| keys.contains(c));
         cost.rows = cost.rows.min(at_least_one(path.rows));
+        let is_single = path.index.unique
+            && path.index.is_plain()
+            && !self.ctx.catalog.is_deferrable(path.index.oid)
+            && matches!(&spans[..], [span] if span.is_one_key(path.index.columns.len()));
         let scan = IndexScan {
             rel: source.rel,
             alias: source.alias.to_owned(),
@@ -600,6 +604,7 @@ impl Planner<'_> {
             condition,
             filter,
             index_only,
+            is_single,
         };
         let plan = self.node(Node::IndexScan(scan), types, cost);
         Ok(Built {

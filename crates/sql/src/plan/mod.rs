@@ -149,8 +149,10 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         QueryKind::Delete(delete) => planner.delete(*delete)?,
         QueryKind::Merge(merge) => planner.merge(*merge)?,
     };
+    let alone = writes.is_empty() && late_writes.is_empty() && planner.subplans.is_empty();
     Ok(PlannedStatement {
         tag,
+        changes_one_row: alone && root.changes_one_row(),
         root,
         subplans: planner.subplans,
         writes,
@@ -570,6 +572,26 @@ impl PlannedStatement {
 }
 
 impl Plan {
+    /// See [`PlannedStatement::changes_one_row`]. What a user's function reads is not told, be it called in a domain's check.
+    fn changes_one_row(&self) -> bool {
+        let mut input = match &self.node {
+            Node::Update(node) if node.family.is_none() => &node.input,
+            Node::Delete(node) if node.family.is_none() => &node.input,
+            _ => return false,
+        };
+        while let Node::Project { input: below, .. } = &input.node {
+            input = below;
+        }
+        let is_single = matches!(&input.node, Node::IndexScan(scan) if scan.is_single);
+        let mut reads_more = false;
+        self.for_each_expr(&mut |e| {
+            reads_more |= e.any(&mut |part| {
+                matches!(part, Expr::Routine(_) | Expr::SetRoutine(_) | Expr::ToDomain(..))
+            });
+        });
+        is_single && !reads_more
+    }
+
     /// The plans below this one, subplans of expressions not included.
     pub fn children(&self) -> Vec<&Plan> {
         match &self.node {

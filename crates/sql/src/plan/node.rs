@@ -54,6 +54,8 @@ pub struct PlannedStatement {
     pub unpopulated: Option<String>,
     /// WHERE CURRENT OF: whose place is to be known before it is run.
     pub cursor: Option<CursorUse>,
+    /// It changes the one row of a single index scan, and all else that it computes comes from that row.
+    pub changes_one_row: bool,
 }
 
 /// The cursor of WHERE CURRENT OF, and the table that is written to.
@@ -75,6 +77,7 @@ impl PlannedStatement {
             parts: Vec::new(),
             unpopulated: None,
             cursor: None,
+            changes_one_row: false,
             outer_params: 0,
             params: Vec::new(),
             output: Vec::new(),
@@ -326,6 +329,8 @@ pub struct IndexScan {
     pub filter: Option<Expr>,
     /// All wanted columns are key columns. A hint: the heap still decides visibility.
     pub index_only: bool,
+    /// No snapshot sees more than one row there: the index is unique, at every moment, and its whole key is given.
+    pub is_single: bool,
 }
 
 /// A stretch of an index.
@@ -339,6 +344,11 @@ pub struct KeySpan {
 }
 
 impl KeySpan {
+    /// Whether it gives one value for each of so many key columns.
+    pub(super) fn is_one_key(&self, columns: usize) -> bool {
+        self.prefix.len() == columns && self.prefix.iter().all(|m| matches!(m, KeyMatch::Eq(_)))
+    }
+
     pub(super) fn for_each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         for matching in &self.prefix {
             match matching {

@@ -557,7 +557,7 @@ pub async fn lock_for(
     target: &Target,
     at: RowRef,
     key: bool,
-    turn: &mut RowTurn,
+    turn: &mut RowTurn<'_>,
     cx: &Context<'_>,
 ) -> Result<RowOutcome<()>> {
     let mode = match key {
