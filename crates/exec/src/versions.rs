@@ -69,12 +69,7 @@ impl Rows<'_> {
         self.taken(done, txn, row.tid).await
     }
 
-    async fn taken(
-        &self,
-        outcome: RowOutcome<()>,
-        txn: &Txn,
-        old: Tid,
-    ) -> Result<RowOutcome<()>> {
+    async fn taken(&self, outcome: RowOutcome<()>, txn: &Txn, old: Tid) -> Result<RowOutcome<()>> {
         let varying = || self.layout.columns().iter().any(|p| p.width().is_none());
         if matches!(outcome, RowOutcome::Done(())) && varying() {
             self.ended(txn, old, &[]).await?;

@@ -299,11 +299,7 @@ impl Heap {
     }
 
     /// Ends a version of a row that goes on in another relation: who waits for it learns that.
-    pub fn take_out(
-        &self,
-        ctx: &dyn TxContext,
-        which: impl Into<VersionRef>,
-    ) -> Try<Change<()>> {
+    pub fn take_out(&self, ctx: &dyn TxContext, which: impl Into<VersionRef>) -> Try<Change<()>> {
         self.end(ctx, which.into(), Tid::MOVED)
     }
 

@@ -13,8 +13,8 @@ use throng_types::key::{self, KeyOrder};
 use throng_types::row::RowLayout;
 use throng_types::{BlockNo, Datum, Tid};
 
-use super::eval::{eval, holds, show};
 use super::context::Found;
+use super::eval::{eval, holds, show};
 use super::{Cx, Operator, Row, Step, follow};
 use crate::large::Fetch;
 use crate::table::{Index, Table};

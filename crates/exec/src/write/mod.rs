@@ -27,8 +27,8 @@ use throng_sql::catalog::{ColumnDef, ConstraintDef, TableDef};
 use throng_sql::expr::{Expr, RelId};
 use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
 use throng_sql::query::CheckOf;
-use throng_txn::{Isolation, Txn};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
+use throng_txn::{Isolation, Txn};
 use throng_types::{Datum, Error, Result, Tid};
 
 use crate::large;

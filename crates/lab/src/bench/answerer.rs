@@ -7,7 +7,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
@@ -84,10 +84,23 @@ fn listen(like: &Address) -> Result<(Socket, Address)> {
     })
 }
 
+/// Answers the clients of another load, which come by the Unix socket `path`: first one alone, to look around as `pgbench`'s does, then
+/// `connections` at once. Ends when they have.
+pub fn answer_at(path: &Path, connections: usize, threads: usize) -> Result<()> {
+    let listener = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    listener.bind(&SockAddr::unix(path)?)?;
+    listener.listen(BACKLOG)?;
+    serve(&listener, 1, 1)?;
+    serve(&listener, connections, threads.clamp(1, connections))?;
+    Ok(())
+}
+
 fn serve(listener: &Socket, connections: usize, threads: usize) -> std::io::Result<()> {
     let mut shares: Vec<Vec<Socket>> = (0..threads).map(|_| Vec::new()).collect();
     for number in 0..connections {
-        let (stream, from) = listener.accept()?;
+        let (mut stream, from) = listener.accept()?;
+        // A load may open its connections one after the other, each when the one before has been greeted.
+        greet(&mut stream)?;
         stream.set_nonblocking(true)?;
         if !from.is_unix() {
             stream.set_tcp_nodelay(true)?;
@@ -118,13 +131,21 @@ fn answer_all(streams: &[Socket]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// One connection, until its client leaves.
+/// Reads the packet that a connection begins with, whatever it says, and lets its client in.
+fn greet(stream: &mut Socket) -> std::io::Result<()> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let rest = u64::from(u32::from_be_bytes(length)).saturating_sub(length.len() as u64);
+    std::io::copy(&mut stream.take(rest), &mut std::io::sink())?;
+    stream.write_all(&[AUTHENTICATED, READY].concat())
+}
+
+/// One connection that was greeted, until its client leaves.
 async fn answer(reactor: &Reactor, mut stream: &Socket) -> std::io::Result<()> {
     reactor.register(stream)?;
     let mut input = Vec::new();
     let mut buffer = [0; 4096];
     let mut answers = Vec::new();
-    let mut greeted = false;
     loop {
         reactor.readable().await;
         match stream.read(&mut buffer) {
@@ -140,12 +161,8 @@ async fn answer(reactor: &Reactor, mut stream: &Socket) -> std::io::Result<()> {
             Err(e) => return Err(e),
         }
         let mut used = 0;
-        while let Some(length) = message(&input[used..], greeted) {
-            match greeted {
-                false => answers.extend_from_slice(&[AUTHENTICATED, READY].concat()),
-                true => reply(input[used], &mut answers),
-            }
-            greeted = true;
+        while let Some(length) = message(&input[used..]) {
+            reply(input[used], &mut answers);
             used += length;
         }
         input.drain(..used);
@@ -154,8 +171,7 @@ async fn answer(reactor: &Reactor, mut stream: &Socket) -> std::io::Result<()> {
             match stream.write(&answers[written..]) {
                 Ok(n) => written += n,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    reactor.filled();
-                    reactor.writable().await;
+                    reactor.writable(stream).await?;
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
@@ -165,15 +181,10 @@ async fn answer(reactor: &Reactor, mut stream: &Socket) -> std::io::Result<()> {
     }
 }
 
-/// The length of the first message, once it is all there. The first of a connection has no tag.
-fn message(bytes: &[u8], greeted: bool) -> Option<usize> {
-    let tag = usize::from(greeted);
-    let length = bytes
-        .get(tag..tag + 4)?
-        .try_into()
-        .map(u32::from_be_bytes)
-        .ok()?;
-    let whole = tag + length as usize;
+/// The length of the first message, its tag included, once it is all there.
+fn message(bytes: &[u8]) -> Option<usize> {
+    let length = bytes.get(1..5)?.try_into().map(u32::from_be_bytes).ok()?;
+    let whole = 1 + length as usize;
     (bytes.len() >= whole).then_some(whole)
 }
 
@@ -182,6 +193,7 @@ fn reply(tag: u8, answers: &mut Vec<u8>) {
         b'Q' => &[DESCRIPTION, ROW, COMPLETE, READY],
         b'P' => &[PARSED],
         b'B' => &[BOUND],
+        b'D' => &[DESCRIPTION],
         b'E' => &[ROW, COMPLETE],
         b'S' => &[READY],
         _ => &[],

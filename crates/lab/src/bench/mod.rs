@@ -13,7 +13,7 @@
 //! time; nothing that failed is left out of the result; and what limited a target is said from what was measured,
 //! or it is said that it is not known.
 
-mod answerer;
+pub mod answerer;
 pub mod cli;
 mod findings;
 mod limits;

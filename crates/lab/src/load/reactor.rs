@@ -10,8 +10,9 @@
 //!   timer ───────────────────────────────► poll task ─┘
 //! ```
 //!
-//! Invariants: a task owns at most one registered socket at a time; sockets are registered once, edge-triggered,
-//! for both directions, so a steady state makes no `epoll_ctl`; a task waits for its socket or a timer and for
+//! Invariants: a task owns at most one registered socket at a time; sockets are registered once, edge-triggered, so a steady
+//! state makes no `epoll_ctl`: for reading, and for writing only from the first write on that found no room, since a Unix-domain
+//! socket that is watched for writing wakes its watcher with every message that the other end reads; a task waits for its socket or a timer and for
 //! nothing else (another future would never be polled again).
 
 use std::cell::{Cell, RefCell};
@@ -35,11 +36,16 @@ pub type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 /// Events taken from the kernel at once: more clients than this take several turns, none starves.
 const EVENTS: usize = 512;
 
+/// What a socket is watched for while nobody waits to write.
+const READING: EventFlags = EventFlags::IN
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::ET);
+
 /// What a task's socket is known to be ready for.
 ///
 /// ```text
 /// bit 0  READ    a read may bring something; cleared by a read that found the socket empty
-/// bit 1  WRITE   a write may be taken; cleared by a write that found the socket full
+/// bit 1  WRITE   a write may be taken; cleared by whoever found the socket full and waits
 /// bit 2  ENDED   the peer is gone: reads and writes no longer block, and no further event will come
 /// ```
 #[derive(Clone, Copy)]
@@ -92,9 +98,8 @@ impl Reactor {
     pub fn register(&self, socket: impl AsFd) -> io::Result<()> {
         let task = self.0.current.get();
         self.0.ready.borrow_mut()[task] = Readiness::NONE;
-        let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let data = EventData::new_u64(task as u64);
-        Ok(epoll::add(&self.0.epoll, socket, data, interest)?)
+        Ok(epoll::add(&self.0.epoll, socket, data, READING)?)
     }
 
     /// Until the task's socket may be read.
@@ -102,19 +107,18 @@ impl Reactor {
         self.ready_for(Readiness::READ).await;
     }
 
-    /// Until the task's socket may be written.
-    pub async fn writable(&self) {
+    /// Until the task's socket, which was found full, may be written.
+    pub async fn writable(&self, socket: impl AsFd) -> io::Result<()> {
+        self.clear(Readiness::WRITE);
+        let data = EventData::new_u64(self.0.current.get() as u64);
+        epoll::modify(&self.0.epoll, &socket, data, READING | EventFlags::OUT)?;
         self.ready_for(Readiness::WRITE).await;
+        Ok(epoll::modify(&self.0.epoll, &socket, data, READING)?)
     }
 
     /// The last read left nothing in the socket.
     pub fn drained(&self) {
         self.clear(Readiness::READ);
-    }
-
-    /// The last write found the socket full.
-    pub fn filled(&self) {
-        self.clear(Readiness::WRITE);
     }
 
     fn clear(&self, direction: u8) {

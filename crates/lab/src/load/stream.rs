@@ -50,8 +50,7 @@ impl Stream {
             match (&self.socket).write(&self.out[written..]) {
                 Ok(n) => written += n,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.reactor.filled();
-                    self.reactor.writable().await;
+                    self.reactor.writable(&self.socket).await?;
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(e.into()),
@@ -157,7 +156,7 @@ async fn connect(reactor: &Reactor, address: &Address) -> Result<Socket> {
         }
     }
     reactor.register(&socket)?;
-    reactor.writable().await;
+    reactor.writable(&socket).await?;
     match socket.take_error()? {
         Some(e) => Err(e.into()),
         None => Ok(socket),

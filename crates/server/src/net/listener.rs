@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use throng_exec::{Engine, Placement};
 
 use super::connection::{self, Host};
+use super::local::LocalSocket;
 use super::stream::Stream;
 use super::tls::Tls;
 
@@ -29,7 +30,8 @@ const BACKLOG: i32 = 4096;
 /// A socket on its way from the acceptor to its loop; it joins that loop's reactor only there.
 enum Arrival {
     Tcp(std::net::TcpStream),
-    Unix(std::os::unix::net::UnixStream),
+    /// With whom the client runs as, if it could be asked.
+    Unix(std::os::unix::net::UnixStream, Option<u32>),
 }
 
 /// One event loop as the acceptor sees it.
@@ -193,7 +195,7 @@ fn join(arrival: Arrival) -> io::Result<Stream> {
             s.set_nodelay(true)?;
             Ok(Stream::Tcp(TcpStream::from_std(s)?))
         }
-        Arrival::Unix(s) => Ok(Stream::Unix(UnixStream::from_std(s)?)),
+        Arrival::Unix(s, peer) => Ok(Stream::Unix(LocalSocket::new(s, peer)?)),
     }
 }
 
@@ -255,8 +257,11 @@ impl Listeners {
                 accepting.spawn(async move {
                     let Ok(listener) = listener else { return };
                     loop {
-                        let accepted = listener.accept().await.and_then(|(s, _)| s.into_std());
-                        if arrived.send(accepted.map(Arrival::Unix)).is_err() {
+                        let accepted = listener.accept().await.and_then(|(s, _)| {
+                            let peer = s.peer_cred().ok().map(|cred| cred.uid());
+                            Ok(Arrival::Unix(s.into_std()?, peer))
+                        });
+                        if arrived.send(accepted).is_err() {
                             return;
                         }
                     }

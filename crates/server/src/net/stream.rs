@@ -6,11 +6,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use throng_exec::Encryption;
+
+use super::local::LocalSocket;
 
 /// A cipher suite as OpenSSL calls it, and its key's length in bits. The registry's name, as rustls has it, is
 /// `TLS13_AES_256_GCM_SHA384` or `TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384`.
@@ -35,7 +37,7 @@ fn cipher_name(registered: &str) -> (String, i32) {
 
 pub enum Stream {
     Tcp(TcpStream),
-    Unix(UnixStream),
+    Unix(LocalSocket),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
@@ -86,8 +88,8 @@ impl Stream {
                 .0
                 .peer_addr()
                 .map_or(Origin::Unknown, Origin::Tcp),
-            Stream::Unix(s) => s.peer_cred().map_or(Origin::Unknown, |c| Origin::Unix {
-                owner: c.uid() == rustix::process::geteuid().as_raw(),
+            Stream::Unix(s) => s.peer().map_or(Origin::Unknown, |uid| Origin::Unix {
+                owner: uid == rustix::process::geteuid().as_raw(),
             }),
         }
     }
@@ -140,11 +142,7 @@ impl Stream {
                 into.reserve(chunk);
                 Ok(s.read_buf(into).await? > 0)
             }
-            Stream::Unix(s) => {
-                s.readable().await?;
-                into.reserve(chunk);
-                Ok(s.read_buf(into).await? > 0)
-            }
+            Stream::Unix(s) => s.read_more(into, chunk).await,
             Stream::Tls(s) => {
                 into.reserve(chunk);
                 Ok(s.read_buf(into).await? > 0)

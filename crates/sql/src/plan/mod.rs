@@ -586,7 +586,10 @@ impl Plan {
         let mut reads_more = false;
         self.for_each_expr(&mut |e| {
             reads_more |= e.any(&mut |part| {
-                matches!(part, Expr::Routine(_) | Expr::SetRoutine(_) | Expr::ToDomain(..))
+                matches!(
+                    part,
+                    Expr::Routine(_) | Expr::SetRoutine(_) | Expr::ToDomain(..)
+                )
             });
         });
         is_single && !reads_more
