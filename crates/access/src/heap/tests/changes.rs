@@ -1,7 +1,7 @@
 //! What each call answers, case by case.
 
 use super::*;
-use crate::heap::{Change, Liveness, NewVersion};
+use crate::heap::{Change, Liveness, NewVersion, VersionRef};
 use RowLockMode::{KeyShare, NoKeyUpdate, Share, Update};
 use throng_types::error::state;
 
@@ -99,6 +99,36 @@ fn a_rolled_back_change_never_was() {
         Some(&b"second"[..])
     );
     one.world.assert_redo_gives_the_same();
+}
+
+#[test]
+fn a_version_that_nobody_keeps_is_told_from_what_took_its_slot() {
+    let one = One::row();
+    let a = one.begin();
+    let maker = retry_blocking(|| one.world.heap.maker_of(one.tid)).unwrap();
+    let meant = VersionRef {
+        tid: one.tid,
+        made_by: maker,
+    };
+    let another = VersionRef {
+        made_by: Some(a.xid),
+        ..meant
+    };
+    let none = VersionRef {
+        tid: Tid::new(one.tid.block, one.tid.slot + 1),
+        ..meant
+    };
+    for lost in [another, none] {
+        let heap = &one.world.heap;
+        let update = retry_blocking(|| heap.update(&a, lost, b"second", NoKeyUpdate, true));
+        assert_eq!(update.unwrap(), Change::Lost);
+        let lock = retry_blocking(|| heap.lock(&a, lost, Share));
+        assert_eq!(lock.unwrap(), Change::Lost);
+        let delete = retry_blocking(|| heap.delete(&a, lost));
+        assert_eq!(delete.unwrap(), Change::Lost);
+    }
+    let change = retry_blocking(|| one.world.heap.delete(&a, meant));
+    assert_eq!(change.unwrap(), Change::Done(()));
 }
 
 #[test]

@@ -120,6 +120,7 @@ fn without_value<T>(change: &Change<T>) -> Change<()> {
         Change::Updated(tid) => Change::Updated(tid),
         Change::Moved => Change::Moved,
         Change::Deleted => Change::Deleted,
+        Change::Lost => Change::Lost,
         Change::SelfModified => Change::SelfModified,
         Change::Invisible => Change::Invisible,
     }
