@@ -2,6 +2,7 @@
 //! are [`Ddl`]; the rest are [`Command`]s.
 
 mod copy;
+mod transaction;
 mod trigger;
 
 use std::sync::Arc;
@@ -351,6 +352,7 @@ pub use crate::parse::ast::{EnumChange, RoutineWord};
 pub use copy::{
     ColumnSet, Copy, CopyFormat, CopyHeader, CopyOptions, CopySubject, CopyTarget, CopyVerbosity,
 };
+pub use transaction::{Isolation, TransactionModes};
 pub use trigger::EnableTriggers;
 
 /// What was said of a function; the rest keeps its value or default.
@@ -966,21 +968,6 @@ pub enum Command {
         payload: String,
     },
     Unlisten(Option<String>),
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TransactionModes {
-    pub isolation: Option<Isolation>,
-    pub read_only: Option<bool>,
-    pub deferrable: Option<bool>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    ReadUncommitted,
-    ReadCommitted,
-    RepeatableRead,
-    Serializable,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

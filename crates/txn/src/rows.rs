@@ -44,8 +44,10 @@ pub enum RowOutcome<T> {
     Done(T),
     /// READ COMMITTED: others have replaced the version. This is the newest one, and it is locked for us in the mode asked
     /// for. If it still meets the statement's conditions, compute from it and come again with it (a lock is had already).
-    /// If the turn [has let go](RowTurn::has_let_go), it is the old one: the row is to be looked for anew.
     Updated(RowRef),
+    /// READ COMMITTED: others have replaced the version while the turn was [without its snapshot](RowTurn::letting_go). The row is
+    /// to be looked for anew, with [a new one](RowTurn::renew).
+    LookAnew,
     /// READ COMMITTED: others have deleted the row.
     Deleted,
     /// This command has changed the row already, or a later one of the transaction has.
@@ -55,14 +57,23 @@ pub enum RowOutcome<T> {
 }
 
 impl<T> RowOutcome<T> {
-    /// The same with what was done put in another way.
-    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> RowOutcome<U> {
-        match self {
-            RowOutcome::Done(done) => RowOutcome::Done(f(done)),
+    /// What was done, or what came of it instead.
+    pub fn done<U>(self) -> std::result::Result<T, RowOutcome<U>> {
+        Err(match self {
+            RowOutcome::Done(done) => return Ok(done),
             RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
+            RowOutcome::LookAnew => RowOutcome::LookAnew,
             RowOutcome::Deleted => RowOutcome::Deleted,
             RowOutcome::SelfModified => RowOutcome::SelfModified,
             RowOutcome::Busy => RowOutcome::Busy,
+        })
+    }
+
+    /// The same with what was done put in another way.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> RowOutcome<U> {
+        match self.done() {
+            Ok(done) => RowOutcome::Done(f(done)),
+            Err(instead) => instead,
         }
     }
 }
@@ -348,7 +359,7 @@ async fn settle<T>(
                 return Err(too_late("update"));
             }
             Change::Moved => return Err(moved_away()),
-            Change::Updated(_) | Change::Lost if turn.let_go() => RowOutcome::Updated(row),
+            Change::Updated(_) | Change::Lost if turn.let_go() => RowOutcome::LookAnew,
             Change::Lost => return Err(Error::internal("a version that was kept is gone")),
             Change::Updated(next) => {
                 return Ok(Settled::Replaced(successor(heap, row, next).await?));
@@ -370,16 +381,15 @@ async fn follow<T>(
 ) -> Result<RowOutcome<T>> {
     loop {
         txn.session().cancel_flag().check()?;
-        match settle(txn, heap, row, mode, policy, turn, |which| {
-            heap.lock(txn, which, mode)
-        })
-        .await?
-        {
-            Settled::Outcome(RowOutcome::Done(())) => return Ok(RowOutcome::Updated(row)),
-            Settled::Outcome(RowOutcome::Deleted) => return Ok(RowOutcome::Deleted),
-            Settled::Outcome(RowOutcome::SelfModified) => return Ok(RowOutcome::SelfModified),
-            Settled::Outcome(RowOutcome::Busy) => return Ok(RowOutcome::Busy),
+        let lock = |which| heap.lock(txn, which, mode);
+        match settle(txn, heap, row, mode, policy, turn, lock).await? {
             Settled::Outcome(RowOutcome::Updated(next)) | Settled::Replaced(next) => row = next,
+            Settled::Outcome(outcome) => {
+                return Ok(match outcome.done() {
+                    Ok(()) => RowOutcome::Updated(row),
+                    Err(instead) => instead,
+                });
+            }
         }
     }
 }

@@ -457,7 +457,7 @@ impl Session {
                 continue;
             }
             let text = &sql[parsed.start as usize..parsed.end as usize];
-            if let Some(command) = transaction::command(&parsed.statement) {
+            if let Some(command) = Command::of_transaction(&parsed.statement) {
                 self.run_command(command, text, client).await?;
                 self.settings_changed();
                 continue;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::command::{CursorOptions, FetchDirection};
+use throng_sql::command::{Command, CursorOptions, FetchDirection};
 use throng_sql::func::EvalContext;
 use throng_sql::plan::{PlannedStatement, StatementTag};
 use throng_sql::query::BoundQuery;
@@ -17,7 +17,6 @@ use super::Session;
 use super::cursor::{self, Places};
 use super::prepared::{Prepared, is_data};
 use super::query::{Run, as_text, columns, tag};
-use super::transaction;
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
 use crate::run::Row;
@@ -264,7 +263,7 @@ impl Session {
             };
             if !is_data(statement) {
                 portal.state = State::Done;
-                if let Some(command) = transaction::command(statement) {
+                if let Some(command) = Command::of_transaction(statement) {
                     return self.run_command(command, &known.sql, client).await;
                 }
                 let mut client = Described {

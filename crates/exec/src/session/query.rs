@@ -615,6 +615,7 @@ pub(crate) async fn lock(
         RowOutcome::Done(()) => Locked::Done,
         RowOutcome::Updated(newest) => Locked::Changed(newest.tid),
         RowOutcome::Deleted | RowOutcome::SelfModified => Locked::Gone,
+        RowOutcome::LookAnew => return Err(Error::internal("a snapshot that was kept is gone")),
         RowOutcome::Busy if request.wait == LockWait::SkipLocked => Locked::Skipped,
         RowOutcome::Busy => {
             let table = env

@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use throng_sql::catalog::{Catalog, Change, TableDef};
-use throng_sql::command::{Command, Isolation as SqlIsolation, TransactionModes};
+use throng_sql::command::{Isolation as SqlIsolation, TransactionModes};
 use throng_sql::parse::ast::Statement;
 use throng_sql::settings::Id;
 use throng_txn::{Isolation, Txn};
@@ -74,16 +74,6 @@ impl Transaction {
     /// A savepoint ends: what may be written is what it was before it.
     fn back_to(&self, read_only: bool) {
         self.read_only.set(read_only);
-    }
-}
-
-/// A statement that begins or ends a transaction, as a command: nothing in it is bound.
-pub(super) fn command(statement: &Statement) -> Option<Command> {
-    match statement {
-        Statement::Begin(modes) => Some(Command::Begin(*modes)),
-        Statement::Commit { chain } => Some(Command::Commit { chain: *chain }),
-        Statement::Rollback { chain } => Some(Command::Rollback { chain: *chain }),
-        _ => None,
     }
 }
 

@@ -190,7 +190,9 @@ pub async fn lock(
     match lock_row_here(cx.txn, heap, at, mode, &mut turn).await? {
         RowOutcome::Done(()) | RowOutcome::SelfModified => {}
         // What it has become need not have the key any more. It is ours now, if it has.
-        RowOutcome::Updated(_) | RowOutcome::Deleted | RowOutcome::Busy => return Ok(None),
+        RowOutcome::Updated(_) | RowOutcome::LookAnew | RowOutcome::Deleted | RowOutcome::Busy => {
+            return Ok(None);
+        }
     }
     if retry(|| heap.read_version(at.tid, &mut bytes))
         .await?

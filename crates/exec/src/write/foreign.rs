@@ -647,7 +647,7 @@ async fn lock_by_key(
                     }
                 }
             }
-            RowOutcome::Deleted | RowOutcome::Busy => {}
+            RowOutcome::LookAnew | RowOutcome::Deleted | RowOutcome::Busy => {}
         }
         cx.env.cancel.check()?;
     }

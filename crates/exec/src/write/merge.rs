@@ -235,6 +235,9 @@ impl Merging<'_, '_> {
                     changed_by_function(&target, found.at, is_delete, self.cx).await?;
                     return Err(second_time());
                 }
+                RowOutcome::LookAnew => {
+                    return Err(Error::internal("a snapshot that was kept is gone"));
+                }
                 RowOutcome::Deleted | RowOutcome::Busy => {
                     return Ok(match paired {
                         true => Met::Parted,

@@ -643,20 +643,15 @@ pub async fn store_update(
     let rows = target.table.rows();
     cx.env.store.pool.wal().check_space()?;
     let bytes = large::encode(rows.heap, cx.txn, rows.layout, new).await?;
-    Ok(
-        match rows.update(cx.txn, at, &bytes, (mode, hot), turn).await? {
-            RowOutcome::Done(version) => {
-                if !version.hot {
-                    row::enter(target, new, version.tid, cx).await?;
-                }
-                RowOutcome::Done(version.tid)
-            }
-            RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
-            RowOutcome::Deleted => RowOutcome::Deleted,
-            RowOutcome::SelfModified => RowOutcome::SelfModified,
-            RowOutcome::Busy => RowOutcome::Busy,
-        },
-    )
+    let stored = rows.update(cx.txn, at, &bytes, (mode, hot), turn).await?;
+    let version = match stored.done() {
+        Ok(version) => version,
+        Err(instead) => return Ok(instead),
+    };
+    if !version.hot {
+        row::enter(target, new, version.tid, cx).await?;
+    }
+    Ok(RowOutcome::Done(version.tid))
 }
 
 /// As [`row_ref`], of a row that the statement's own scan of `rel` has most likely found just now.
@@ -706,23 +701,21 @@ async fn update(
     let named = Named::begin(target.triggers.as_ref(), &[fires::UPDATE], &set, cx).await?;
     let mut input = Row::new();
     let mut count = 0;
-    let patient = waits_without_snapshot(execution, &target, cx);
+    let sought = Sought::new(execution, &target, (node.rel, node.tid), false, cx);
     while next(execution, cx.env, cx.txn, &mut input).await? {
-        let tid = &input[node.tid as usize];
-        let Some(mut at) = row_found(execution, node.rel, &target, tid).await? else {
+        let Some(mut at) = sought.found(execution, &input).await? else {
             continue;
         };
-        let mut turn = turn_of(patient, cx);
+        let mut turn = sought.turn(cx);
         loop {
             if target.locks_first(fires::UPDATE).is_some() {
                 let key = set.iter().any(|attnum| target.is_key(*attnum));
                 match trigger::lock_for(&target, at, key, &mut turn, cx).await? {
                     RowOutcome::Done(()) => {}
-                    others => {
-                        self_modified(&others, &target, at, false, cx).await?;
-                        let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
-                        let Some(newest) = newest else { break };
-                        at = newest;
+                    instead => {
+                        let now = sought.now(instead, at, execution, &mut turn, cx, &mut input);
+                        let Some(now) = now.await? else { break };
+                        at = now;
                         continue;
                     }
                 }
@@ -768,17 +761,10 @@ async fn update(
                     give(execution, cx, &new, returning).await?;
                     break;
                 }
-                RowOutcome::Updated(_) if turn.has_let_go() => {
-                    let place = (node.rel, node.tid);
-                    let found = look_anew(execution, &target, place, &mut turn, cx, &mut input);
-                    let Some(found) = found.await? else { break };
-                    at = found;
-                }
-                others => {
-                    self_modified(&others, &target, at, false, cx).await?;
-                    let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
-                    let Some(newest) = newest else { break };
-                    at = newest;
+                instead => {
+                    let now = sought.now(instead, at, execution, &mut turn, cx, &mut input);
+                    let Some(now) = now.await? else { break };
+                    at = now;
                 }
             }
         }
@@ -801,34 +787,71 @@ async fn self_modified<T>(
     }
 }
 
-/// Whether what a statement sees may go while it waits for its row: it reads nothing more by its snapshot, and neither do triggers.
-fn waits_without_snapshot(execution: &Execution, target: &Target, cx: &Context<'_>) -> bool {
-    execution.plan().changes_one_row
-        && target.triggers.is_none()
-        && cx.txn.isolation() == Isolation::ReadCommitted
+/// What UPDATE or DELETE looks for: rows of a table, which its input names.
+struct Sought<'t> {
+    target: &'t Target,
+    rel: RelId,
+    /// The input's column with the row's tid.
+    tid: u32,
+    is_delete: bool,
+    /// Whether what the statement sees may go while it waits for its row: it reads nothing more by its snapshot, and neither do
+    /// triggers.
+    without_snapshot: bool,
 }
 
-fn turn_of<'a>(patient: bool, cx: &Context<'a>) -> RowTurn<'a> {
-    match patient {
-        true => RowTurn::letting_go(cx.env.snapshot),
-        false => RowTurn::default(),
+impl<'t> Sought<'t> {
+    fn new(
+        execution: &Execution,
+        target: &'t Target,
+        (rel, tid): (RelId, u32),
+        is_delete: bool,
+        cx: &Context<'_>,
+    ) -> Sought<'t> {
+        let without_snapshot = execution.plan().changes_one_row
+            && target.triggers.is_none()
+            && cx.txn.isolation() == Isolation::ReadCommitted;
+        Sought {
+            target,
+            rel,
+            tid,
+            is_delete,
+            without_snapshot,
+        }
     }
-}
 
-/// The row of a statement that has waited without its snapshot, as it is now; none where there is none any more.
-async fn look_anew(
-    execution: &mut Execution,
-    target: &Target,
-    (rel, tid): (RelId, u32),
-    turn: &mut RowTurn<'_>,
-    cx: &Context<'_>,
-    input: &mut Row,
-) -> Result<Option<RowRef>> {
-    turn.renew();
-    execution.restart();
-    match next(execution, cx.env, cx.txn, input).await? {
-        true => row_found(execution, rel, target, &input[tid as usize]).await,
-        false => Ok(None),
+    fn turn<'a>(&self, cx: &Context<'a>) -> RowTurn<'a> {
+        match self.without_snapshot {
+            true => RowTurn::letting_go(cx.env.snapshot),
+            false => RowTurn::default(),
+        }
+    }
+
+    /// The row that `input` is of; most likely the statement's own scan has found it just now.
+    async fn found(&self, execution: &Execution, input: &Row) -> Result<Option<RowRef>> {
+        row_found(execution, self.rel, self.target, &input[self.tid as usize]).await
+    }
+
+    /// Where the change of a row came to something else: the row as it is now, which `input` then is of. None where the statement
+    /// is through with it.
+    async fn now<T>(
+        &self,
+        instead: RowOutcome<T>,
+        at: RowRef,
+        execution: &mut Execution,
+        turn: &mut RowTurn<'_>,
+        cx: &Context<'_>,
+        input: &mut Row,
+    ) -> Result<Option<RowRef>> {
+        if let RowOutcome::LookAnew = instead {
+            turn.renew();
+            execution.restart();
+            return match next(execution, cx.env, cx.txn, input).await? {
+                true => self.found(execution, input).await,
+                false => Ok(None),
+            };
+        }
+        self_modified(&instead, self.target, at, self.is_delete, cx).await?;
+        newest_of(instead, execution, self.rel, cx, input).await
     }
 }
 
@@ -931,13 +954,12 @@ async fn delete(
     let named = Named::begin(target.triggers.as_ref(), &[fires::DELETE], &[], cx).await?;
     let mut input = Row::new();
     let mut count = 0;
-    let patient = waits_without_snapshot(execution, &target, cx);
+    let sought = Sought::new(execution, &target, (node.rel, node.tid), true, cx);
     while next(execution, cx.env, cx.txn, &mut input).await? {
-        let tid = &input[node.tid as usize];
-        let Some(mut at) = row_found(execution, node.rel, &target, tid).await? else {
+        let Some(mut at) = sought.found(execution, &input).await? else {
             continue;
         };
-        let mut turn = turn_of(patient, cx);
+        let mut turn = sought.turn(cx);
         let old_row = |input: &Row| -> Row {
             let slots = node.old.iter();
             slots.map(|slot| input[*slot as usize].clone()).collect()
@@ -946,11 +968,10 @@ async fn delete(
             if let Some(triggers) = target.locks_first(fires::DELETE) {
                 match trigger::lock_for(&target, at, true, &mut turn, cx).await? {
                     RowOutcome::Done(()) => {}
-                    others => {
-                        self_modified(&others, &target, at, true, cx).await?;
-                        let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
-                        let Some(newest) = newest else { break };
-                        at = newest;
+                    instead => {
+                        let now = sought.now(instead, at, execution, &mut turn, cx, &mut input);
+                        let Some(now) = now.await? else { break };
+                        at = now;
                         continue;
                     }
                 }
@@ -969,17 +990,10 @@ async fn delete(
                     give(execution, cx, &input, returning).await?;
                     break;
                 }
-                RowOutcome::Updated(_) if turn.has_let_go() => {
-                    let place = (node.rel, node.tid);
-                    let found = look_anew(execution, &target, place, &mut turn, cx, &mut input);
-                    let Some(found) = found.await? else { break };
-                    at = found;
-                }
-                others => {
-                    self_modified(&others, &target, at, true, cx).await?;
-                    let newest = newest_of(others, execution, node.rel, cx, &mut input).await?;
-                    let Some(newest) = newest else { break };
-                    at = newest;
+                instead => {
+                    let now = sought.now(instead, at, execution, &mut turn, cx, &mut input);
+                    let Some(now) = now.await? else { break };
+                    at = now;
                 }
             }
         }

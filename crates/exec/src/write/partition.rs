@@ -813,23 +813,20 @@ pub(super) async fn put(
         }
         complete_leaf(execution, cx, &next.table, &mut moved, of_plan).await?;
         next.give_computed(&moved, &mut top);
-        match source.table.rows().take_out(cx.txn, found, turn).await? {
-            RowOutcome::Done(()) if !arrives => {
+        let taken_out = source.table.rows().take_out(cx.txn, found, turn).await?;
+        match taken_out.done() {
+            Ok(()) => {
                 source.after_delete(old, found.tid, cx).await?;
-                return Ok(RowOutcome::Done(None));
-            }
-            RowOutcome::Done(()) => {
-                source.after_delete(old, found.tid, cx).await?;
+                if !arrives {
+                    return Ok(RowOutcome::Done(None));
+                }
                 let tid = insert_row(&to, &moved, cx).await?;
                 let keys = &mut places.get(goes_to, &next.table, &[], alone, cx)?.keys;
                 keys.inserted(&moved, tid, cx).await?;
                 to.after_insert(&moved, tid, cx).await?;
                 RowOutcome::Done(tid)
             }
-            RowOutcome::Updated(newest) => RowOutcome::Updated(newest),
-            RowOutcome::Deleted => RowOutcome::Deleted,
-            RowOutcome::SelfModified => RowOutcome::SelfModified,
-            RowOutcome::Busy => RowOutcome::Busy,
+            Err(instead) => instead,
         }
     };
     let tid = match outcome {

@@ -48,6 +48,7 @@ mod routine_change;
 mod sample;
 mod scope;
 mod select;
+mod subscript;
 mod table;
 mod trigger;
 mod updatable;

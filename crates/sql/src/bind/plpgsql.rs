@@ -440,10 +440,6 @@ impl Binder<'_> {
                 _ => self.settle(expr, 0),
             };
         }
-        let expr = match expr.type_oid() {
-            oid::VOID => Expr::null(to.ty),
-            _ => expr,
-        };
         let cast = self.try_coerce(expr.clone(), to.ty, CastContext::Assignment, 0);
         let cast = match cast.map_err(without_place)? {
             Some(cast) => cast,

@@ -18,10 +18,10 @@ use crate::query::{Cte, CteBody, QueryKind, RowLockStrength};
 
 impl Binder<'_> {
     pub(super) fn utility(&mut self, statement: &ast::Statement) -> Result<Command> {
+        if let Some(command) = Command::of_transaction(statement) {
+            return Ok(command);
+        }
         Ok(match statement {
-            S::Begin(modes) => Command::Begin(*modes),
-            S::Commit { chain } => Command::Commit { chain: *chain },
-            S::Rollback { chain } => Command::Rollback { chain: *chain },
             S::Savepoint(name) => Command::Savepoint(name.clone()),
             S::RollbackTo(name) => Command::RollbackTo(name.clone()),
             S::Release(name) => Command::Release(name.clone()),

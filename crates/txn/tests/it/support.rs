@@ -175,6 +175,7 @@ impl Table {
                     value = self.value_at(newer.tid);
                     row = newer;
                 }
+                RowOutcome::LookAnew => unreachable!("the snapshot is kept"),
                 RowOutcome::Deleted | RowOutcome::SelfModified | RowOutcome::Busy => {
                     return Ok(false);
                 }

@@ -391,10 +391,14 @@ impl Session {
     }
 
     pub(super) async fn return_outputs(&self, m: &mut Machine, code: &Code) -> Result<()> {
-        if m.set || code.outputs.is_empty() {
-            return Ok(());
-        }
-        let row = self.output_row(m, code);
+        let row = match &m.compiled.def {
+            _ if m.set => return Ok(()),
+            _ if !code.outputs.is_empty() => self.output_row(m, code),
+            Some(def) if def.kind == RoutineKind::Function && def.ret == oid::VOID => {
+                Row::from([Datum::VOID])
+            }
+            _ => return Ok(()),
+        };
         m.rows.keep(&row)
     }
 
