@@ -366,7 +366,7 @@ impl Txn {
         match self.serial.get() {
             None => Ok(()),
             Some(member) => {
-                let stretch = KeyRange::prefix(key).half_open();
+                let stretch = KeyRange::prefix(key.to_vec()).half_open();
                 let (start, end) = stretch.unwrap_or_default();
                 let serial = &self.core().serial;
                 Ok(serial.wrote_keys(member, file, &start, end.as_deref())?)

@@ -35,10 +35,10 @@ impl KeyRange {
         }
     }
     /// Every key that begins with `prefix`.
-    pub fn prefix(prefix: &[u8]) -> KeyRange {
+    pub fn prefix(prefix: Vec<u8>) -> KeyRange {
         KeyRange {
-            lower: Bound::Included(prefix.to_vec()),
-            upper: Bound::Included(prefix.to_vec()),
+            upper: Bound::Included(prefix.clone()),
+            lower: Bound::Included(prefix),
         }
     }
     /// The same as a half-open range of strings, `None` standing above everything; `None` when it is empty.

@@ -36,8 +36,9 @@ struct Decoder {
 
 impl Decoder {
     fn new(table: Rc<Table>, columns: &'static [i16], filter: &'static Option<Expr>) -> Decoder {
-        let mut reads = vec![false; columns.len()];
+        let mut reads = Vec::new();
         if let Some(filter) = filter {
+            reads.resize(columns.len(), false);
             filter.any(&mut |part| {
                 match part {
                     Expr::Slot(at, _) => reads[*at as usize] = true,
@@ -50,7 +51,7 @@ impl Decoder {
         let (mut filtered, mut others, mut system) = (Vec::new(), Vec::new(), Vec::new());
         for (place, column) in columns.iter().copied().enumerate() {
             match usize::try_from(column - 1) {
-                Ok(column) if reads[place] => filtered.push((column, place)),
+                Ok(column) if reads.get(place) == Some(&true) => filtered.push((column, place)),
                 Ok(column) => others.push((column, place)),
                 Err(_) => system.push((column, place)),
             }
@@ -375,8 +376,16 @@ impl IndexScanOp {
         cx: &mut Cx,
         ranges: &mut Vec<KeyRange>,
     ) -> Step<()> {
-        let mut prefixes = vec![Vec::new()];
+        let mut prefixes = vec![Vec::with_capacity(KEY_ROOM)];
         for (matching, order) in span.prefix.iter().zip(&self.index.orders) {
+            if let (KeyMatch::Eq(expr), [prefix]) = (matching, &mut prefixes[..]) {
+                let value = eval(expr, &[], cx)?;
+                if value.is_null() {
+                    return Ok(());
+                }
+                key::encode_one(&value, *order, prefix)?;
+                continue;
+            }
             let parts = key_parts(matching, *order, cx)?;
             prefixes = prefixes
                 .iter()
@@ -384,7 +393,7 @@ impl IndexScanOp {
                 .collect();
         }
         if span.lower.is_none() && span.upper.is_none() {
-            ranges.extend(prefixes.iter().map(|p| KeyRange::prefix(p)));
+            ranges.extend(prefixes.into_iter().map(KeyRange::prefix));
             return Ok(());
         }
         let order = self.index.orders[span.prefix.len()];
@@ -447,6 +456,9 @@ impl IndexScanOp {
         }
     }
 }
+
+/// Bytes that the key of a look-up seldom goes beyond.
+const KEY_ROOM: usize = 32;
 
 /// The encodings that satisfy one condition on one key column, in index order, each once.
 fn key_parts(matching: &'static KeyMatch, order: KeyOrder, cx: &mut Cx) -> Step<Vec<Vec<u8>>> {

@@ -7,6 +7,8 @@
 //! an operator, a comma or an opening parenthesis, outside function calls and type modifiers, and nowhere after `BY`,
 //! where a number may be the number of a column. Everything else stays in the shape as it is written.
 
+use std::fmt::Write;
+
 use throng_types::{Datum, SqlType};
 
 /// A text's shape and the values lifted out of it; reused from statement to statement.
@@ -125,7 +127,8 @@ impl Shape {
                         self.text.push_str(&sql[copied..at]);
                         self.values.push(datum);
                         self.types.push(ty);
-                        self.text.push_str(&format!("${}", self.values.len()));
+                        // Writing to a string does not fail.
+                        let _ = write!(self.text, "${}", self.values.len());
                         copied = end;
                     }
                     before = Before::Value;

@@ -440,7 +440,7 @@ impl<'t> Matching<'t> {
             };
             if let Some((index, key)) = &self.by_index {
                 let cursor = self.cursor.get_or_insert_with(|| {
-                    let range = KeyRange::prefix(key);
+                    let range = KeyRange::prefix(key.clone());
                     index.tree.cursor(range, Direction::Forward)
                 });
                 let mut tids = Vec::new();
