@@ -20,7 +20,8 @@
 //! ```
 //!
 //! If the reader does not see the proposal, the one who advances sees the slot; so no snapshot is ever below the horizon.
-//! The slots are walked by one background thread a few times in a hundred milliseconds, and never by a transaction.
+//! The slots are walked by a background thread a few times in a hundred milliseconds, and by a transaction only where a page is
+//! full and so many commits have come since the last walk that it costs less than a line read for each.
 //!
 //! The horizon also stays below every commit whose record is not on disk yet: a bit that was set on a page by it, which nothing
 //! logs, can reach the disk, and the commit it relied on must then be there too. What is logged need not wait for that, for its
@@ -58,6 +59,8 @@ pub struct Clock {
     line: Line,
     horizon: Horizon,
     slots: GrowVec<Chunk>,
+    /// How many are in use.
+    chunks: AtomicU64,
     free: Mutex<FreeSlots>,
     undurable: Mutex<VecDeque<(Csn, Lsn)>>,
 }
@@ -83,7 +86,6 @@ struct Horizon {
 struct FreeSlots {
     /// By thread: slots of chunks that the thread's sessions have to themselves.
     by_thread: Vec<Vec<u32>>,
-    chunks: u64,
 }
 
 /// A session's place in the clock.
@@ -117,6 +119,7 @@ impl Default for Clock {
                 durable: AtomicU64::new(start),
             },
             slots: GrowVec::new(),
+            chunks: AtomicU64::new(0),
             free: Mutex::default(),
             undurable: Mutex::default(),
         }
@@ -155,9 +158,10 @@ impl Clock {
             free.by_thread.resize_with(thread + 1, Vec::new);
         }
         if free.by_thread[thread].is_empty() {
-            let chunk = free.chunks;
-            free.chunks += 1;
+            let chunk = self.chunks.load(Ordering::Relaxed);
             self.slots.at(chunk);
+            // Release: who finds the number finds the chunk. Whoever adds one holds the list of free slots.
+            self.chunks.store(chunk + 1, Ordering::Release);
             let first = chunk as u32 * CHUNK as u32;
             free.by_thread[thread].extend((first..first + CHUNK as u32).rev());
         }
@@ -220,14 +224,31 @@ impl Clock {
         while let Some(&(csn, lsn)) = waiting.front()
             && lsn <= flushed
         {
-            self.horizon.durable.store(csn.0, Ordering::Relaxed);
+            self.note_durable(csn);
             waiting.pop_front();
         }
     }
 
+    /// The commits up to here are on disk.
+    pub(crate) fn note_durable(&self, csn: Csn) {
+        self.horizon.durable.fetch_max(csn.0, Ordering::Relaxed);
+    }
+
+    /// Commits at or before this are on disk, and perhaps some after it, too.
+    #[inline]
+    pub(crate) fn durable(&self) -> Csn {
+        Csn(self.horizon.durable.load(Ordering::Relaxed))
+    }
+
     /// Whether every commit is on disk, as far as has been noted.
     pub(crate) fn is_durable(&self) -> bool {
-        Csn(self.horizon.durable.load(Ordering::Relaxed)) == self.last()
+        self.durable() == self.last()
+    }
+
+    /// Whether more commits have come since the slots were last walked than there are chunks of them.
+    pub(crate) fn is_worth_advancing(&self) -> bool {
+        let walked = self.horizon.proposed.load(Ordering::Relaxed);
+        self.last().0.saturating_sub(walked) > self.chunks.load(Ordering::Relaxed)
     }
 
     /// Whether the horizon is where it can be, if nobody holds a snapshot.
@@ -238,7 +259,7 @@ impl Clock {
     /// Moves the horizon as far as snapshots and the log allow. One caller at a time.
     pub(crate) fn advance(&self) -> Csn {
         let candidate = self.line.last.load(Ordering::Acquire);
-        let chunks = self.free.lock().chunks;
+        let chunks = self.chunks.load(Ordering::Acquire);
         let slots = (0..chunks).flat_map(|n| {
             self.slots
                 .get(n)

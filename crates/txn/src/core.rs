@@ -155,6 +155,17 @@ impl Core {
         horizon
     }
 
+    /// Commits at or before this are seen by every snapshot there is or will be, as of now where many have come of late: else a row
+    /// that a crowd changes fills its page between two ticks of the background thread.
+    pub(crate) fn prunable(&self) -> Csn {
+        if self.clock.is_worth_advancing()
+            && let Some(_turn) = self.advancing.try_lock()
+        {
+            self.clock.advance();
+        }
+        self.clock.prunable()
+    }
+
     /// Nothing is left to do for the background thread.
     pub(crate) fn is_settled(&self) -> bool {
         self.clock.is_settled() && self.doomed.lock().is_empty()

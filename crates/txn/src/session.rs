@@ -6,6 +6,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use throng_sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use throng_access::XidStatus;
 use throng_observe::{Holder, PresentWait, SessionWaits};
 use throng_sync::lock::{Mutex, RwLock};
 use throng_sync::{WakerSlot, thread_index};
@@ -20,6 +21,7 @@ use crate::lock::wait::WaitOn;
 use crate::lock::{LockMode, LockTag, WaitPolicy};
 use crate::running::{Form, Place};
 use crate::snapshot::LiveSnapshots;
+use crate::system::standing_to_status;
 use crate::timer::sleep_until;
 use crate::txn::{Isolation, Txn};
 
@@ -98,6 +100,14 @@ impl Session {
     pub fn cancel_flag(&self) -> &CancelFlag {
         &self.entry.cancel
     }
+    /// How a transaction stands, for this session to tell.
+    pub fn status(&self, xid: Xid) -> XidStatus {
+        let status = standing_to_status(self.entry.core.status.standing(xid));
+        if let XidStatus::Committed(csn) = status {
+            self.entry.has_seen(csn);
+        }
+        status
+    }
     /// Takes a lock for the session, beyond any transaction: `pg_advisory_lock`. As often as it is taken it is to be
     /// given back. `false`: not free, and the policy is not to wait.
     pub async fn advisory_lock(
@@ -148,6 +158,8 @@ pub struct SessionEntry {
     waits: Arc<SessionWaits>,
     pub(crate) in_transaction: AtomicU8,
     pub(crate) top_xid: AtomicU64,
+    /// The newest commit that was seen before the disk had it.
+    newest_seen: AtomicU64,
     cancel: CancelFlag,
     lock_timeout_ms: AtomicU64,
     deadlock_timeout_ms: AtomicU64,
@@ -195,6 +207,25 @@ pub struct SessionStatus {
 impl SessionEntry {
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Its transaction has seen this commit.
+    #[inline]
+    pub(crate) fn has_seen(&self, csn: Csn) {
+        if csn > self.core.clock.durable() {
+            self.newest_seen.fetch_max(csn.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until what its transaction has seen is on disk.
+    pub(crate) async fn seen_is_durable(&self) -> Result<()> {
+        let core = &self.core;
+        let seen = Csn(self.newest_seen.load(Ordering::Relaxed));
+        if seen > core.clock.durable() {
+            // A commit's record is in the log before anybody sees it.
+            core.wal.flush(core.wal.inserted()).await?;
+        }
+        Ok(())
     }
     pub fn cancel_flag(&self) -> &CancelFlag {
         &self.cancel
@@ -536,6 +567,7 @@ impl Registry {
             waits: SessionWaits::new(pid),
             in_transaction: AtomicU8::new(0),
             top_xid: AtomicU64::new(0),
+            newest_seen: AtomicU64::new(0),
             cancel: CancelFlag::default(),
             lock_timeout_ms: AtomicU64::new(0),
             deadlock_timeout_ms: AtomicU64::new(NOT_SET),

@@ -38,7 +38,7 @@ use crate::status::Standing;
 /// it sees stays.
 pub struct Snapshot {
     session: Arc<SessionEntry>,
-    /// Changed by [`renew`](Self::renew) alone, by the statement whose snapshot it is.
+    /// Changed by [`renew`](Self::renew) alone, by the statement whose snapshot it is, while no other thread has a copy.
     csn: AtomicU64,
     /// Whether what it sees stays.
     held: AtomicBool,
@@ -98,6 +98,15 @@ impl Snapshot {
         }
     }
 
+    /// Is of this moment, whatever it was of before, where it [may](Self::may_go): for who looks at many rows, none of which need
+    /// be of one moment with another.
+    pub fn move_on(&self) {
+        if self.may_go() {
+            self.let_go();
+            self.renew();
+        }
+    }
+
     /// Whether what it sees stays.
     fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)
@@ -154,10 +163,16 @@ impl Snapshot {
     #[inline]
     pub(crate) fn sees(&self, xid: Xid, cid: Cid) -> bool {
         match self.session.core().status.standing(xid) {
-            Standing::Committed(csn) => match &self.running {
-                None => csn <= self.csn(),
-                Some(set) => !set.contains(xid),
-            },
+            Standing::Committed(csn) => {
+                let seen = match &self.running {
+                    None => csn <= self.csn(),
+                    Some(set) => !set.contains(xid),
+                };
+                if seen {
+                    self.session.has_seen(csn);
+                }
+                seen
+            }
             Standing::InProgress { top } => top == self.top && cid < self.cid,
             Standing::Aborted => false,
         }

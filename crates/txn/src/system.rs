@@ -63,7 +63,7 @@ impl TxnSystem {
         let recovered = recover::run(&disk, pool, wal, txn)?;
         let core = Arc::new(recovered.core);
         core.wal
-            .set_flush_observer(Box::new(Siblings(Arc::downgrade(&core))));
+            .set_flush_observer(Box::new(Commits(Arc::downgrade(&core))));
         let checkpointer = Arc::new(Checkpointer::new(disk, recovered.control, recovered.xact));
         if recovered.redone {
             checkpointer.run_now(&core, false)?;
@@ -350,14 +350,18 @@ fn run_clock(core: &Core, report: &dyn Fn(&Error)) {
     }
 }
 
-/// Answers the flusher's question for `commit_siblings`.
-struct Siblings(std::sync::Weak<Core>);
+/// Tells the clock which commits are on disk, and answers the flusher's question for `commit_siblings`.
+struct Commits(std::sync::Weak<Core>);
 
-impl FlushObserver for Siblings {
+impl FlushObserver for Commits {
     fn before_flush(&self) -> u64 {
-        0
+        self.0.upgrade().map_or(0, |core| core.clock.last().0)
     }
-    fn after_flush(&self, _token: u64, _flushed: throng_types::Lsn) {}
+    fn after_flush(&self, token: u64, _flushed: throng_types::Lsn) {
+        if let Some(core) = self.0.upgrade() {
+            core.clock.note_durable(Csn(token));
+        }
+    }
     fn active_transactions(&self, enough: u32) -> u32 {
         // Who waits for a lock will not commit within the delay.
         let at_work =
@@ -399,7 +403,7 @@ impl TxContext for CleanerContext {
         self.core.clock.horizon()
     }
     fn prunable(&self) -> Csn {
-        self.core.clock.prunable()
+        self.core.prunable()
     }
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
         self.core.rows.conflict(file, tid, mode, self)

@@ -7,12 +7,20 @@
 //!     │         rollback_to: its xids aborted, its locks given back
 //!     ▼
 //!   commit  1 log the Commit record; the status says LOGGED
-//!           2 wait until it is on disk (synchronous_commit)
-//!           3 COMMITTING, take a number, COMMITTED(number): visible (and out of the lists of who runs, if there are any)
-//!           4 hooks; row locks, waiters, locks
+//!           2 COMMITTING, take a number, COMMITTED(number): visible (and out of the lists of who runs, if there are any)
+//!           3 hooks; row locks, waiters, locks
+//!           4 wait until it is on disk (synchronous_commit), and all that it has seen
 //!   abort   1 ABORTED: at once, nothing logged
-//!           2 the same as 4
+//!           2 the same as 3
 //! ```
+//!
+//! **Rows are not held while the disk is waited for** (early lock release: Johnson et al., "Aether: A Scalable Approach to
+//! Logging", VLDB 2010). What others have seen of a commit that a crash undoes must not be told to anybody as a fact. Who goes on to
+//! write has its own Commit record behind it in the log, and waits for that. Who only reads notes the newest commit that it has
+//! seen before the disk had it ([`SessionEntry::has_seen`]), and waits for it at its end. An end is what makes an answer a fact:
+//! before it, a crash ends the reader's transaction, too.
+//! A transaction that has hooks, as one that changes definitions or notifies, waits between 1 and 2, for what they do goes other
+//! ways than rows; so does a serializable one, whose order with others is settled as it becomes visible.
 //!
 //! From its Commit record on a transaction cannot be taken back. A commit whose future is dropped while it waits for
 //! the disk is therefore completed there and then; what is lost is only the answer.
@@ -586,7 +594,10 @@ impl Txn {
         let Some(xid) = self.top_xid() else {
             let csn = self.core().clock.last();
             self.finish(csn, Vec::new(), &[]);
-            return Ok(());
+            return match sync {
+                true => self.session.seen_is_durable().await,
+                false => Ok(()),
+            };
         };
         // Not the shared core's: its count of owners would be written by every commit on every core.
         let session = self.session.clone();
@@ -601,20 +612,24 @@ impl Txn {
             xid,
         };
         stop_point!("txn.commit.logged", xid.0);
-        if sync {
-            // With nobody else to serve, doing it is quicker than to have it done.
-            if throng_observe::serves_one_session() {
-                core.wal.flush_here();
-            }
-            if let Err(error) = core.wal.flush(lsn).await {
-                logged.leave_undecided();
-                return Err(error);
-            }
-        } else {
+        if !sync {
             core.wal.request_flush(lsn);
+            return Ok(());
         }
-        drop(logged);
-        Ok(())
+        let undecided = logged.unless_seen_early();
+        // With nobody else to serve, doing it is quicker than to have it done.
+        if throng_observe::serves_one_session() {
+            core.wal.flush_here();
+        }
+        let flushed = core.wal.flush(lsn).await;
+        if flushed.is_err() {
+            // The session ends: nobody knows what became of its transaction.
+            session.cancel_flag().raise(CancelReason::Terminate);
+            if let Some(logged) = undecided {
+                logged.leave_undecided();
+            }
+        }
+        flushed
     }
 
     fn log_commit(&mut self, core: &Core, xid: Xid) -> Lsn {
@@ -723,11 +738,17 @@ struct Logged {
 }
 
 impl Logged {
+    /// Commits for all to see, unless that must wait for the disk.
+    fn unless_seen_early(mut self) -> Option<Logged> {
+        let txn = self.txn.as_mut()?;
+        let has_actions = !txn.progress.get_mut().actions.is_empty();
+        (has_actions || txn.serial.get().is_some()).then_some(self)
+    }
+
     /// The log has failed: the transaction neither commits nor rolls back before the restart decides.
     fn leave_undecided(mut self) {
         if let Some(mut txn) = self.txn.take() {
-            // Its locks stay too: nobody may act on either outcome. The session ends.
-            txn.session.cancel_flag().raise(CancelReason::Terminate);
+            // Its locks stay too: nobody may act on either outcome.
             txn.over = true;
         }
     }
@@ -796,7 +817,7 @@ impl TxContext for Txn {
         self.core().clock.horizon()
     }
     fn prunable(&self) -> Csn {
-        self.core().clock.prunable()
+        self.core().prunable()
     }
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
         self.core().rows.conflict(file, tid, mode, self)

@@ -63,6 +63,12 @@ impl Horizons {
 fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizons: Horizons) -> (Fate, u16) {
     let Horizons { prunable, durable } = horizons;
     let hint = |csn: Csn, bit: u16| if csn <= durable { bit } else { 0 };
+    // Who finds a row's next version in its place learns of the commit that made it. Where nothing is found nothing tells of the
+    // commit that took it away, so that one is on disk.
+    let gone_by = match header.is_hot_updated() {
+        true => prunable,
+        false => durable,
+    };
     let mut hints = 0;
     if header.xmin_aborted() {
         return (Fate::Dead, 0);
@@ -82,7 +88,7 @@ fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizons: Horizons) -> (Fate,
     }
     match ctx.status(header.xmax) {
         XidStatus::Aborted => (Fate::Staying, hints | tuple::XMAX_ABORTED),
-        XidStatus::Committed(csn) if csn <= prunable => {
+        XidStatus::Committed(csn) if csn <= gone_by => {
             (Fate::Dead, hints | hint(csn, tuple::XMAX_ALL))
         }
         _ => (Fate::Ending, hints),

@@ -306,9 +306,10 @@ impl Session {
         let table = Table::unshared(def, &self.engine.store, &host.eval())?;
         let txn = &self.transaction()?.txn;
         let unsettled: Rc<Cell<u64>> = Rc::default();
+        let snapshot = Rc::new(txn.latest_snapshot());
         let watched = Watched {
             sys: &self.engine.sys,
-            snapshot: txn.latest_snapshot(),
+            snapshot: snapshot.clone(),
             unsettled: unsettled.clone(),
         };
         let mut pending = 0;
@@ -335,6 +336,8 @@ impl Session {
                     None => rows.push(row),
                 }
             }
+            // No two blocks need be of one moment, and a snapshot that is held keeps what is replaced meanwhile.
+            snapshot.move_on();
             self.turn(&[def.oid], PAGE_COST, manner).await?;
         }
         rows.sort_by_key(|(tid, _)| *tid);
@@ -359,7 +362,7 @@ fn gave_way() -> Error {
 /// A snapshot that counts, on the page looked at, what transactions have made or ended there that it does not know to have committed.
 struct Watched<'a> {
     sys: &'a TxnSystem,
-    snapshot: Snapshot,
+    snapshot: Rc<Snapshot>,
     unsettled: Rc<Cell<u64>>,
 }
 

@@ -166,7 +166,7 @@ impl SessionHost<'_> {
                     let message = format!("transaction ID {xid} is in the future");
                     return Err(Error::new(state::INVALID_PARAMETER_VALUE, message).into());
                 }
-                match self.session.engine.sys.status(xid) {
+                match self.session.handle.status(xid) {
                     throng_access::XidStatus::InProgress => "in progress".into(),
                     throng_access::XidStatus::Committed(_) => "committed".into(),
                     throng_access::XidStatus::Aborted => "aborted".into(),

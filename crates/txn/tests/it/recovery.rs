@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use throng_access::XidStatus;
-use throng_disk::SimDisk;
+use throng_disk::{Fault, FaultOp, SimDisk};
 use throng_txn::{Isolation, Txn, TxnSystem};
 use throng_types::FileId;
+use throng_types::error::Severity;
 use tokio::task::spawn_local;
 
 use super::support::{Table, open, run, session};
@@ -115,10 +116,12 @@ fn what_was_acknowledged_is_there_and_the_rest_is_whole_or_absent() {
     }
 }
 
-/// Money is moved while the disk is copied as a crash would leave it, again and again.
+/// Money is moved while the disk is copied as a crash would leave it, again and again. Some of who moves it waits for the disk and
+/// some does not, so that what is pruned was often replaced by a commit that is not on disk. What a reader was told is there.
 #[test]
 fn crash_images_taken_under_load_keep_the_sum() {
     const ACCOUNTS: u32 = 10;
+    const TO: u32 = ACCOUNTS - 1;
     let disk = SimDisk::new();
     let images = run(async {
         let (sys, _) = open(&disk);
@@ -128,26 +131,41 @@ fn crash_images_taken_under_load_keep_the_sum() {
         put(&table, &txn, 0..ACCOUNTS, 100).await;
         txn.commit(true).await.expect("committed");
         let acknowledged = Rc::new(std::cell::Cell::new(0i64));
-        let tasks: Vec<_> = (0..4u32)
+        let told = Rc::new(std::cell::Cell::new(100i64));
+        let mut tasks: Vec<_> = (0..4u32)
             .map(|seed| {
                 let (session, table, acknowledged) =
                     (session(&sys), table.clone(), acknowledged.clone());
                 spawn_local(async move {
-                    for i in 0..60u32 {
-                        let from = (seed + i * 3) % (ACCOUNTS - 1);
+                    for i in 0..120u32 {
+                        let from = (seed + i * 3) % TO;
+                        let sync = (seed + i) % 4 != 0;
                         let txn = session.begin(Isolation::ReadCommitted);
                         assert!(table.add(&txn, from, -1).await.expect("updated"));
-                        assert!(table.add(&txn, ACCOUNTS - 1, 1).await.expect("updated"));
-                        txn.commit(true).await.expect("committed");
-                        acknowledged.set(acknowledged.get() + 1);
+                        assert!(table.add(&txn, TO, 1).await.expect("updated"));
+                        txn.commit(sync).await.expect("committed");
+                        acknowledged.set(acknowledged.get() + i64::from(sync));
                     }
                 })
             })
             .collect();
+        tasks.extend((0..2).map(|_| {
+            let (session, table, told) = (session(&sys), table.clone(), told.clone());
+            spawn_local(async move {
+                for _ in 0..200 {
+                    let txn = session.begin(Isolation::ReadCommitted);
+                    let (value, _) = table.find(&txn.snapshot(), TO).expect("it is there");
+                    txn.commit(true).await.expect("committed");
+                    told.set(told.get().max(value));
+                    tokio::task::yield_now().await;
+                }
+            })
+        }));
         let mut images = Vec::new();
         while tasks.iter().any(|task| !task.is_finished()) {
             let before = acknowledged.get();
-            images.push((disk.crash_image(images.len() as u64), before));
+            let known = told.get();
+            images.push((disk.crash_image(images.len() as u64), before, known));
             if images.len() % 8 == 3 {
                 sys.checkpoint().await.expect("a checkpoint");
             }
@@ -160,7 +178,7 @@ fn crash_images_taken_under_load_keep_the_sum() {
         }
         images
     });
-    for (image, acknowledged) in images {
+    for (image, acknowledged, told) in images {
         let (sys, _) = open(&image);
         let rows = contents(&sys);
         assert_eq!(
@@ -169,9 +187,10 @@ fn crash_images_taken_under_load_keep_the_sum() {
             "{rows:?}"
         );
         assert!(
-            rows[&(ACCOUNTS - 1)] >= 100 + acknowledged,
+            rows[&TO] >= 100 + acknowledged,
             "an acknowledged transfer is missing"
         );
+        assert!(rows[&TO] >= told, "what a reader was told is missing");
     }
 }
 
@@ -252,6 +271,41 @@ fn ids_are_never_given_out_twice() {
             "start {start}"
         );
     }
+}
+
+/// A commit is seen before the disk has it; when the disk never gets it, nobody is told.
+#[test]
+fn what_is_seen_before_the_disk_has_it_is_no_answer() {
+    let disk = SimDisk::new();
+    run(async {
+        let (sys, _) = open(&disk);
+        let (writer, reader) = (session(&sys), session(&sys));
+        let table = Table::create(&sys, &writer).await;
+        let txn = writer.begin(Isolation::ReadCommitted);
+        put(&table, &txn, 0..1, 1).await;
+        txn.commit(true).await.expect("committed");
+        disk.inject(Fault::new(FaultOp::Sync, "wal/"));
+        let txn = writer.begin(Isolation::ReadCommitted);
+        assert!(table.add(&txn, 0, 1).await.expect("updated"));
+        let mut commit = Box::pin(txn.commit(true));
+        let once =
+            std::future::poll_fn(|cx| std::task::Poll::Ready(commit.as_mut().poll(cx))).await;
+
+        let old = reader.begin(Isolation::ReadCommitted);
+        old.commit(true).await.expect("it has seen nothing");
+        for sync in [false, true] {
+            let txn = reader.begin(Isolation::ReadCommitted);
+            let (value, _) = table.find(&txn.snapshot(), 0).expect("it is there");
+            assert_eq!(value, 2, "the row is not held while the disk is waited for");
+            assert_eq!(txn.commit(sync).await.is_err(), sync);
+        }
+        let failed = match once {
+            std::task::Poll::Ready(done) => done,
+            std::task::Poll::Pending => commit.await,
+        };
+        let error = failed.expect_err("the log has failed");
+        assert_eq!(error.fields().severity, Severity::Panic);
+    });
 }
 
 #[test]
