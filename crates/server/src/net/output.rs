@@ -6,7 +6,7 @@ use std::io;
 use throng_exec::Encryption;
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
 use throng_exec::notify::Notification;
-use throng_observe::{Object, WaitEvent, waited};
+use throng_observe::{Object, WaitEvent, serves_one_session, waited};
 use throng_sql::func::EvalContext;
 use throng_sql::io as value;
 use throng_types::Datum;
@@ -83,6 +83,11 @@ impl Peer {
     /// Waits for more input. Output is sent first: this is the one place a connection idles.
     /// Returns false at the end of the stream.
     pub async fn fill(&mut self) -> io::Result<bool> {
+        if !self.output.is_empty() && !serves_one_session() {
+            // The replies of sessions that are ready together leave together: who reads for many connections is then woken once and
+            // finds them all, where else each reply wakes him for itself.
+            tokio::task::yield_now().await;
+        }
         self.send().await?;
         if self.start > 0 {
             self.input.drain(..self.start);
