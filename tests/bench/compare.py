@@ -8,7 +8,9 @@ Starts both servers itself, on temporary directories with the same pool (512 MB)
 one, so that whatever else the machine does falls on both. PostgreSQL does not run as root: pass --pguser NAME to
 start it as NAME. Without --pgbin it is looked for in PGBIN.
 
-With --unix pgbench comes by a Unix-domain socket, as it does by default; otherwise by TCP.
+With --unix pgbench comes by a Unix-domain socket, as it does by default; otherwise by TCP. With --answerer BIN (made by
+`cargo build --release -p throng-lab --example answerer`), which takes part by a Unix-domain socket, the table tells what select-only
+reaches at a server that answers from a constant, and Throng's share of it.
 """
 
 import argparse
@@ -21,7 +23,9 @@ import tempfile
 import time
 
 POOL = "512MB"
-SCRIPTS = {"select-only": ["-S"], "simple-update": ["-N"], "tpcb-like": []}
+SCRIPTS = {"select-only": ["-S"], "simple-update": ["-N"], "tpcb-like": [], "tpcb-async": []}
+# pgbench's own select-only, which looks for the scale in a table that the answerer has not.
+POINT_READ = "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n"
 
 
 def run(command, **options):
@@ -99,15 +103,38 @@ def start_mariadb(mariadbd, directory, port, user):
     raise SystemExit("MariaDB did not start")
 
 
-def pgbench(host, port, *arguments):
-    return run(["pgbench", "-h", host, "-p", str(port), "-U", "postgres", *arguments, "postgres"])
+def pgbench(host, port, *arguments, **options):
+    return run(["pgbench", "-h", host, "-p", str(port), "-U", "postgres", *arguments, "postgres"], **options)
 
 
-def tps(host, port, script, mode, clients, seconds):
-    out = pgbench(host, port, *script, "-n", "-M", mode, "-c", str(clients), "-j", "2", "-T", str(seconds))
+def tps(host, port, script, mode, clients, seconds, **options):
+    out = pgbench(host, port, *script, "-n", "-M", mode, "-c", str(clients), "-j", "2", "-T", str(seconds), **options)
     if not re.search(r"number of failed transactions: 0 ", out):
         raise SystemExit(f"failed transactions on port {port}:\n{out}")
     return float(re.search(r"^tps = ([0-9.]+)", out, re.M).group(1))
+
+
+def answers(binary, scale, mode, clients, seconds):
+    """The rate at which the constant answerer is asked."""
+    with tempfile.TemporaryDirectory() as sockets:
+        path, script = os.path.join(sockets, ".s.PGSQL.5432"), os.path.join(sockets, "read.sql")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(POINT_READ)
+        with subprocess.Popen([binary, path, str(clients)]) as answerer:
+            while not os.path.exists(path):
+                time.sleep(0.01)
+            try:
+                return tps(sockets, 5432, ["-f", script, "-D", f"scale={scale}"], mode, clients, seconds)
+            finally:
+                answerer.terminate()
+
+
+def spread(of):
+    return f"{statistics.median(of):,.0f} ({min(of):,.0f}-{max(of):,.0f})"
+
+
+def line(cells):
+    return "| " + " | ".join(cells) + " |"
 
 
 def main():
@@ -116,12 +143,13 @@ def main():
     parser.add_argument("--pgbin", default=os.environ.get("PGBIN"), required="PGBIN" not in os.environ)
     parser.add_argument("--pguser")
     parser.add_argument("--unix", action="store_true")
+    parser.add_argument("--answerer")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--scale", type=int, default=10)
     parser.add_argument("--clients", default="16,100")
     parser.add_argument("--modes", default="simple,prepared")
-    parser.add_argument("--scripts", default="select-only,tpcb-like")
+    parser.add_argument("--scripts", default="select-only,tpcb-like", help=f"of {', '.join(SCRIPTS)}; tpcb-async is tpcb-like with synchronous_commit off")
     args = parser.parse_args()
     version = run([f"{args.pgbin}/postgres", "--version"]).strip()
     with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs, tempfile.TemporaryDirectory() as sockets:
@@ -138,19 +166,27 @@ def main():
             way = "Unix sockets" if args.unix else "TCP"
             print(f"{version}; {os.cpu_count()} cores; {way}; pool {POOL}; fsync on; scale {args.scale}; medians (least-most) of {args.rounds} rounds of {args.seconds} s")
             print()
-            print("| workload | mode | clients | Throng TPS | PostgreSQL TPS | ratio |")
-            print("| --- | --- | --- | --- | --- | --- |")
+            header = ["workload", "mode", "clients", "Throng TPS", "PostgreSQL TPS", "ratio"]
+            header += ["constant answers", "Throng's share of them"] if args.answerer else []
+            print(line(header))
+            print(line(["---"] * len(header)))
             for name in args.scripts.split(","):
                 script = SCRIPTS[name]
+                env = os.environ | ({"PGOPTIONS": "-c synchronous_commit=off"} if name == "tpcb-async" else {})
                 for mode in args.modes.split(","):
                     for clients in map(int, args.clients.split(",")):
                         seen = {server: [] for server in ports}
+                        most = []
                         for turn in range(args.rounds):
                             for server, port in sorted(ports.items(), reverse=turn % 2 == 0):
-                                seen[server].append(tps(host, port, script, mode, clients, args.seconds))
-                        shown = {s: f"{statistics.median(v):,.0f} ({min(v):,.0f}-{max(v):,.0f})" for s, v in seen.items()}
-                        ratio = statistics.median(seen["throng"]) / statistics.median(seen["postgres"])
-                        print(f"| {name} | {mode} | {clients} | {shown['throng']} | {shown['postgres']} | {ratio:.2f} |", flush=True)
+                                seen[server].append(tps(host, port, script, mode, clients, args.seconds, env=env))
+                            if args.answerer and name == "select-only":
+                                most.append(answers(args.answerer, args.scale, mode, clients, args.seconds))
+                        median = {server: statistics.median(of) for server, of in seen.items()}
+                        cells = [name, mode, str(clients), spread(seen["throng"]), spread(seen["postgres"]), f"{median['throng'] / median['postgres']:.2f}"]
+                        if most:
+                            cells += [spread(most), f"{median['throng'] / statistics.median(most):.0%}"]
+                        print(line(cells), flush=True)
         finally:
             for server in servers:
                 server.terminate()
