@@ -91,6 +91,8 @@ impl Operator for FunctionScanOp {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool> {
         loop {
             if !self.have_pending {
+                // A set may have no end, and who reads it need not end its turns.
+                cx.tick()?;
                 if !self.fetch(cx)? {
                     return Ok(false);
                 }
@@ -177,6 +179,7 @@ impl Operator for ProjectSetOp {
             if !self.started {
                 self.start(cx)?;
             }
+            cx.tick()?;
             row.clone_from(&self.scalars);
             let mut any = false;
             for (place, set) in row.iter_mut().zip(&mut self.sets) {
@@ -189,7 +192,6 @@ impl Operator for ProjectSetOp {
                 return Ok(true);
             }
             self.have_row = false;
-            cx.tick()?;
         }
     }
 

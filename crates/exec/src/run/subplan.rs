@@ -78,6 +78,7 @@ impl SubPlan {
             return Ok(());
         };
         while rows.len() < enough {
+            cx.tick()?;
             if !self.root.next(cx, &mut self.row)? {
                 self.run = Run::Finished(std::mem::take(rows));
                 break;

@@ -7,7 +7,8 @@ use throng_sql::catalog::system::{
     definition, domain, extension, listed, partition, routine, routine_text, user_routine,
 };
 use throng_sql::catalog::{
-    ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, Relation, ViewDef, builtin,
+    ColumnDef, ConstraintDef, ConstraintKind, Domain, DomainCheck, IndexDef, Relation, ViewDef,
+    builtin,
 };
 use throng_sql::func::EvalResult;
 use throng_types::error::state;
@@ -42,7 +43,7 @@ impl SessionHost<'_> {
             "pg_get_expr" => match args[0].as_str() {
                 Some(text) => {
                     let pretty = args.get(2).is_some_and(Datum::is_true);
-                    self.column_text(text, oid(&args[1]), pretty).into()
+                    self.kept_text(text, oid(&args[1]), pretty).into()
                 }
                 None => Datum::Null,
             },
@@ -289,8 +290,9 @@ impl SessionHost<'_> {
         index.column(place).unwrap_or_default().into()
     }
 
-    /// What a column of a table is computed by, or gets by default, as the session would write it; any other text as it is.
-    fn column_text(&self, text: &str, table: Oid, pretty: bool) -> String {
+    /// What a column of a table is computed by, or gets by default, or the condition of a partial index, as the session would write
+    /// it; any other text as it is.
+    fn kept_text(&self, text: &str, table: Oid, pretty: bool) -> String {
         let shown = || {
             let table = self.catalog.table(table)?;
             let (catalog, path) = (self.catalog, self.search_path());
@@ -300,9 +302,16 @@ impl SessionHost<'_> {
                     .ok();
             }
             let is = |c: &ColumnDef| c.default.as_deref() == Some(text);
-            let (_, column) = table.live_columns().find(|(_, c)| is(c))?;
-            let kept = (text, bind::Kept::Default(column));
-            bind::kept_shown(kept, table, catalog, &path, pretty, self.eval()).ok()
+            let of = match table.live_columns().find(|(_, c)| is(c)) {
+                Some((_, column)) => bind::Kept::Default(column),
+                None => {
+                    let indexes = catalog.indexes_of(table.oid);
+                    let is = |i: &IndexDef| i.terms.predicate.as_deref() == Some(text);
+                    indexes.iter().find(|i| is(i))?;
+                    bind::Kept::Check
+                }
+            };
+            bind::kept_shown((text, of), table, catalog, &path, pretty, self.eval()).ok()
         };
         shown().unwrap_or_else(|| self.default_text(text))
     }

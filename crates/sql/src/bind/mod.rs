@@ -33,6 +33,7 @@ mod like;
 mod maintain;
 mod matview;
 mod merge;
+mod misspelled;
 mod notation;
 mod object;
 mod options;

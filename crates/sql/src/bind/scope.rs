@@ -5,8 +5,8 @@ use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, Text};
 
-use super::Binder;
 use super::plpgsql::ambiguous_variable;
+use super::{Binder, misspelled};
 use crate::catalog::TableDef;
 use crate::expr::{Expr, RelId, Var, system};
 use crate::parse::ast::Pos;
@@ -126,7 +126,7 @@ impl<'s> Scope<'s> {
             barred: None,
         }
     }
-    fn levels(&self) -> impl Iterator<Item = &Scope<'s>> {
+    pub(super) fn levels(&self) -> impl Iterator<Item = &Scope<'s>> {
         std::iter::successors(Some(self), |s| s.outer)
     }
     pub fn find_cte(&self, name: &str) -> Option<&CteName> {
@@ -280,10 +280,8 @@ impl Binder<'_> {
                 return self.whole_row(table, pos);
             }
         }
-        Err(undefined_column(
-            format!("column \"{name}\" does not exist"),
-            pos,
-        ))
+        let error = undefined_column(format!("column \"{name}\" does not exist"), pos);
+        Err(misspelled::what_was_meant(error, None, name, scope))
     }
 
     /// `t.*` where a value stands.
@@ -350,8 +348,10 @@ impl Binder<'_> {
                 None => Ok(column.expr.clone()),
             };
         }
-        system_column(found, name)
-            .ok_or_else(|| undefined_column(format!("column {table}.{name} does not exist"), pos))
+        system_column(found, name).ok_or_else(|| {
+            let error = undefined_column(format!("column {table}.{name} does not exist"), pos);
+            misspelled::what_was_meant(error, Some(table), name, scope)
+        })
     }
 
     /// The innermost table of that name.
