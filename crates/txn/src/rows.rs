@@ -99,11 +99,6 @@ impl<'s> RowTurn<'s> {
         }
     }
 
-    /// Whether the statement is without its snapshot.
-    pub fn has_let_go(&self) -> bool {
-        self.has_let_go
-    }
-
     /// The statement begins anew, with a snapshot of this moment.
     pub fn renew(&mut self) {
         (self.has_let_go, self.made_by) = (false, None);

@@ -15,6 +15,7 @@ pub mod foreign;
 mod merge;
 pub mod partition;
 pub mod row;
+mod sought;
 pub mod term;
 pub mod trigger;
 
@@ -27,8 +28,8 @@ use throng_sql::catalog::{ColumnDef, ConstraintDef, TableDef};
 use throng_sql::expr::{Expr, RelId};
 use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
 use throng_sql::query::CheckOf;
+use throng_txn::Txn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
-use throng_txn::{Isolation, Txn};
 use throng_types::{Datum, Error, Result, Tid};
 
 use crate::large;
@@ -40,6 +41,7 @@ use crate::session::{KeptRows, Returning, lock, next, not_of_an_expression, wait
 use crate::table::{COMPUTED, Index, Table};
 use deferred::Deferred;
 use foreign::ForeignKeys;
+use sought::Sought;
 use term::Terms;
 use throng_sql::catalog::fires;
 use trigger::{Named, Triggers, Updated};
@@ -784,74 +786,6 @@ async fn self_modified<T>(
     match outcome {
         RowOutcome::SelfModified => trigger::changed_by_function(target, at, is_delete, cx).await,
         _ => Ok(()),
-    }
-}
-
-/// What UPDATE or DELETE looks for: rows of a table, which its input names.
-struct Sought<'t> {
-    target: &'t Target,
-    rel: RelId,
-    /// The input's column with the row's tid.
-    tid: u32,
-    is_delete: bool,
-    /// Whether what the statement sees may go while it waits for its row: it reads nothing more by its snapshot, and neither do
-    /// triggers.
-    without_snapshot: bool,
-}
-
-impl<'t> Sought<'t> {
-    fn new(
-        execution: &Execution,
-        target: &'t Target,
-        (rel, tid): (RelId, u32),
-        is_delete: bool,
-        cx: &Context<'_>,
-    ) -> Sought<'t> {
-        let without_snapshot = execution.plan().changes_one_row
-            && target.triggers.is_none()
-            && cx.txn.isolation() == Isolation::ReadCommitted;
-        Sought {
-            target,
-            rel,
-            tid,
-            is_delete,
-            without_snapshot,
-        }
-    }
-
-    fn turn<'a>(&self, cx: &Context<'a>) -> RowTurn<'a> {
-        match self.without_snapshot {
-            true => RowTurn::letting_go(cx.env.snapshot),
-            false => RowTurn::default(),
-        }
-    }
-
-    /// The row that `input` is of; most likely the statement's own scan has found it just now.
-    async fn found(&self, execution: &Execution, input: &Row) -> Result<Option<RowRef>> {
-        row_found(execution, self.rel, self.target, &input[self.tid as usize]).await
-    }
-
-    /// Where the change of a row came to something else: the row as it is now, which `input` then is of. None where the statement
-    /// is through with it.
-    async fn now<T>(
-        &self,
-        instead: RowOutcome<T>,
-        at: RowRef,
-        execution: &mut Execution,
-        turn: &mut RowTurn<'_>,
-        cx: &Context<'_>,
-        input: &mut Row,
-    ) -> Result<Option<RowRef>> {
-        if let RowOutcome::LookAnew = instead {
-            turn.renew();
-            execution.restart();
-            return match next(execution, cx.env, cx.txn, input).await? {
-                true => self.found(execution, input).await,
-                false => Ok(None),
-            };
-        }
-        self_modified(&instead, self.target, at, self.is_delete, cx).await?;
-        newest_of(instead, execution, self.rel, cx, input).await
     }
 }
 
