@@ -391,12 +391,22 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     /// The first slot whose key is `>= key` (or `> key` with `strictly`), not counting an inner node's slot 0.
     #[inline]
     fn partition(&self, key: &[u8], strictly: bool) -> usize {
-        let (mut low, mut high) = (self.first_key(), self.count());
-        let suffix = match self.probe(key) {
-            Probe::Below => return low,
-            Probe::Above => return high.max(low),
-            Probe::Within(suffix) => suffix,
-        };
+        let (low, high) = (self.first_key(), self.count());
+        match self.probe(key) {
+            Probe::Below => low,
+            Probe::Above => high.max(low),
+            Probe::Within(suffix) => self.partition_in(low, high, suffix, strictly),
+        }
+    }
+    /// The same among slots `low` up to `high`, for what follows the node's prefix in a key.
+    #[inline]
+    fn partition_in(
+        &self,
+        mut low: usize,
+        mut high: usize,
+        suffix: &[u8],
+        strictly: bool,
+    ) -> usize {
         let head = head_of(suffix);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -417,6 +427,24 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     #[inline]
     pub fn lower_bound(&self, key: &[u8]) -> usize {
         self.partition(key, false)
+    }
+    /// The first slot at or above `key`, given that none before `from` is. In strides that double, so that the end of what a
+    /// look-up finds costs a probe or two beside where it begins.
+    pub fn lower_bound_from(&self, from: usize, key: &[u8]) -> usize {
+        let count = self.count();
+        let suffix = match self.probe(key) {
+            Probe::Below => return from,
+            Probe::Above => return count.max(from),
+            Probe::Within(suffix) => suffix,
+        };
+        let head = head_of(suffix);
+        let (mut low, mut high, mut stride) = (from, from, 1);
+        while high < count && self.compare_slot(self.slot(high), suffix, head).is_lt() {
+            low = high + 1;
+            high += stride;
+            stride *= 2;
+        }
+        self.partition_in(low, high.min(count), suffix, false)
     }
     /// The slot of the child that covers `key`.
     #[inline]

@@ -318,7 +318,7 @@ impl Cursor {
                 let from = node.lower_bound(start);
                 let to = end
                     .as_deref()
-                    .map_or(node.count(), |end| node.lower_bound(end))
+                    .map_or(node.count(), |end| node.lower_bound_from(from, end))
                     .max(from);
                 let stop = to.min(from.saturating_add(*batch));
                 (from..stop).for_each(|at| sink.take(&node, at));

@@ -80,7 +80,11 @@ fn agrees(page: &Bytes, model: &BTreeMap<Vec<u8>, u32>, level: u16) {
 fn probe(page: &Bytes, model: &BTreeMap<Vec<u8>, u32>, key: &[u8]) {
     let node = Node::read(page);
     let below = model.range(..key.to_vec()).count();
-    assert_eq!(node.lower_bound(key), below + node.first_key());
+    let bound = below + node.first_key();
+    assert_eq!(node.lower_bound(key), bound);
+    for from in node.first_key()..=bound {
+        assert_eq!(node.lower_bound_from(from, key), bound);
+    }
     for (i, present) in model.keys().enumerate() {
         assert_eq!(
             node.starts_with(i + node.first_key(), key),
@@ -228,7 +232,9 @@ proptest! {
         }
         let node = Node::read(&*page);
         let mut out = Vec::new();
-        for i in [node.lower_bound(&key), node.child_covering(&key), node.child_below(Some(&key)), 0, 1018] {
+        let bound = node.lower_bound(&key);
+        let from = node.lower_bound_from(bound, &key);
+        for i in [bound, from, node.child_covering(&key), node.child_below(Some(&key)), 0, 1018] {
             node.starts_with(i, &key);
             node.is_at(i, &key);
             node.key_into(i, &mut out);
