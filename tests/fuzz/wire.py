@@ -4,6 +4,7 @@ Every read has a deadline. `Slow` is raised when it passes, `Lost` when the serv
 for `cancel`.
 """
 
+import re
 import socket
 import struct
 import time
@@ -123,7 +124,7 @@ class Connection:
 
     def collect(self, copy_data=b"", sync=b""):
         """The answers up to ReadyForQuery. `sync`: what follows COPY's data, as a Sync before it is passed over."""
-        answers, now = [], Answer()
+        answers, now, copied = [], Answer(), False
         while True:
             kind, body = self.read()
             if kind == b"T":
@@ -147,6 +148,7 @@ class Connection:
                 if self.key is None:
                     return answers
             elif kind == b"G":
+                copied = True
                 self.send(message(b"d", copy_data) + message(b"c") + sync)
             elif kind == b"W":
                 self.send(message(b"f", text("no data")) + sync)
@@ -156,9 +158,21 @@ class Connection:
                 self.key = body
             elif kind == b"Z":
                 self.status = body.decode()
+                if copied and sync and any(a.error for a in answers):
+                    self.settle()
                 return answers
             elif kind == b"R" and body[:4] != b"\0\0\0\0":
                 raise Lost("the server asks for a password")
+
+    def settle(self):
+        """A COPY that failed before it read its data has met the Sync that was sent before them, and there is one more to answer."""
+        try:
+            self.socket.settimeout(0.2)
+            self.buffer += self.socket.recv(65536)
+        except OSError:
+            return
+        while self.buffer:
+            self.status = self.read()[1].decode(errors="replace")
 
     def start(self, sql, patience):
         """Sends a statement; `collect` reads the answer."""
@@ -174,7 +188,7 @@ class Connection:
         """Parse, Bind, Describe, Execute and Sync, in whatever numbers the caller gives. Parameters are bytes or None."""
         self.until = time.monotonic() + patience
         self.must_be_idle()
-        if "stdin" in sql.lower():  # what follows Execute would be an error within COPY, and its Sync this one's
+        if re.search(r"\bstd(in|out)\b", sql, re.IGNORECASE):  # what follows Execute would be an error within COPY, and its Sync this one's
             name, limit = "", 0
         data = message(b"P", text(name) + text(sql) + struct.pack("!H", len(types)) + b"".join(struct.pack("!I", t) for t in types))
         body = text("") + text(name) + struct.pack("!H", len(formats)) + b"".join(struct.pack("!H", f) for f in formats)

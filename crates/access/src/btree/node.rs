@@ -65,6 +65,8 @@ pub const CAPACITY: usize = PAGE_SIZE - SLOTS;
 /// split always makes room.
 pub const MAX_KEY: usize = 2704;
 pub const MAX_ENTRY: usize = MAX_KEY + TID;
+/// Slots of a cache line or two, among which there is no need to guess.
+const FEW: usize = 16;
 
 const _: () = assert!(
     SLOTS.is_multiple_of(SLOT),
@@ -398,24 +400,74 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             Probe::Within(suffix) => self.partition_in(low, high, suffix, strictly),
         }
     }
-    /// The same among slots `low` up to `high`, for what follows the node's prefix in a key.
+    /// The same among slots `low` up to `high`, for what follows the node's prefix in a key. Keys are often numbers spread evenly,
+    /// so the search begins where an even spread would have it: two or three cache lines of a cold leaf instead of one a step
+    /// (Graefe, "B-tree Indexes, Interpolation Search, and Skew", DaMoN 2006). Where they are not it costs some steps more.
     #[inline]
-    fn partition_in(
+    fn partition_in(&self, low: usize, high: usize, suffix: &[u8], strictly: bool) -> usize {
+        let head = head_of(suffix);
+        let guess = match high.saturating_sub(low) {
+            0 => return low,
+            few @ ..=FEW => low + few / 2,
+            many => low + self.share_of(head, low, high - 1, many - 1),
+        };
+        self.partition_near(guess, low, high, suffix, strictly)
+    }
+    /// As far into `span` as `head` is into the heads from slot `first` to slot `last`.
+    #[inline]
+    fn share_of(&self, head: u32, first: usize, last: usize, span: usize) -> usize {
+        let (least, most) = (self.slot(first).head, self.slot(last).head);
+        if head <= least {
+            return 0;
+        }
+        if head >= most {
+            return span;
+        }
+        (u64::from(head - least) * span as u64 / u64::from(most - least)) as usize
+    }
+    /// The same, in strides that double from slot `guess` on, and then by halves.
+    #[inline]
+    fn partition_near(
         &self,
+        guess: usize,
         mut low: usize,
         mut high: usize,
         suffix: &[u8],
         strictly: bool,
     ) -> usize {
         let head = head_of(suffix);
+        let is_left = |at: usize| match self.compare_slot(self.slot(at), suffix, head) {
+            Ordering::Less => true,
+            Ordering::Equal => strictly,
+            Ordering::Greater => false,
+        };
+        let mut stride = 1;
+        if guess < high && !is_left(guess) {
+            high = guess;
+            while low < high {
+                let at = high.saturating_sub(stride).max(low);
+                if is_left(at) {
+                    low = at + 1;
+                    break;
+                }
+                high = at;
+                stride *= 2;
+            }
+        } else {
+            low = high.min(guess + 1);
+            while low < high {
+                let at = (low + stride - 1).min(high - 1);
+                if !is_left(at) {
+                    high = at;
+                    break;
+                }
+                low = at + 1;
+                stride *= 2;
+            }
+        }
         while low < high {
             let middle = low + (high - low) / 2;
-            let left = match self.compare_slot(self.slot(middle), suffix, head) {
-                Ordering::Less => true,
-                Ordering::Equal => strictly,
-                Ordering::Greater => false,
-            };
-            if left {
+            if is_left(middle) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -428,23 +480,16 @@ impl<'a, P: KeyBytes> Node<'a, P> {
     pub fn lower_bound(&self, key: &[u8]) -> usize {
         self.partition(key, false)
     }
-    /// The first slot at or above `key`, given that none before `from` is. In strides that double, so that the end of what a
-    /// look-up finds costs a probe or two beside where it begins.
+    /// The same, given that none before `from` is: a step or two where what is sought is near.
+    #[inline]
     pub fn lower_bound_from(&self, from: usize, key: &[u8]) -> usize {
         let count = self.count();
-        let suffix = match self.probe(key) {
-            Probe::Below => return from,
-            Probe::Above => return count.max(from),
-            Probe::Within(suffix) => suffix,
-        };
-        let head = head_of(suffix);
-        let (mut low, mut high, mut stride) = (from, from, 1);
-        while high < count && self.compare_slot(self.slot(high), suffix, head).is_lt() {
-            low = high + 1;
-            high += stride;
-            stride *= 2;
+        match self.probe(key) {
+            Probe::Below => from,
+            Probe::Above => count.max(from),
+            Probe::Within(_) if from >= count => from,
+            Probe::Within(suffix) => self.partition_near(from, from, count, suffix, false),
         }
-        self.partition_in(low, high.min(count), suffix, false)
     }
     /// The slot of the child that covers `key`.
     #[inline]

@@ -91,13 +91,18 @@ impl KeyRange {
 
 /// The lowest string above all that begin with `key`; `None` when there is none.
 fn after_prefix(mut key: Vec<u8>) -> Option<Vec<u8>> {
+    to_after_prefix(&mut key).then_some(key)
+}
+
+/// The same in place; false when there is none.
+fn to_after_prefix(key: &mut Vec<u8>) -> bool {
     while let Some(last) = key.pop() {
         if last < u8::MAX {
             key.push(last + 1);
-            return Some(key);
+            return true;
         }
     }
-    None
+    false
 }
 
 /// Tids with their keys, for readers that the index alone can answer.
@@ -234,6 +239,20 @@ impl Cursor {
     pub fn with_batch(mut self, entries: usize) -> Cursor {
         self.batch = entries.max(1);
         self
+    }
+
+    /// Turns to all keys that begin with `prefix`, from their beginning, as a new cursor over [`KeyRange::prefix`] would, in the
+    /// room it has.
+    pub fn seek(&mut self, prefix: &[u8]) {
+        self.start.clear();
+        self.start.extend_from_slice(prefix);
+        let end = self.end.get_or_insert_default();
+        end.clear();
+        end.extend_from_slice(prefix);
+        if !to_after_prefix(end) {
+            self.end = None;
+        }
+        self.done = false;
     }
 
     /// Empties `tids` and puts the next ones there, in the cursor's direction: at least one, at most a leaf's. False

@@ -23,7 +23,7 @@ use super::setop::SetOperation;
 use super::sort::Sort;
 use super::subplan::{CteScanOp, SubPlan};
 use super::window::WindowOp;
-use super::{BoxOperator, Operator, Row, Step};
+use super::{BoxOperator, Operator, Row, Step, spare};
 use crate::analytics::JobCounts;
 use crate::session::Pool;
 use crate::table::{Index, Table};
@@ -64,6 +64,31 @@ impl Execution {
         }
     }
 
+    /// As [`Execution::new`], with the operators of an earlier run if one was [retired](Execution::retire) on this core.
+    pub fn again(plan: Arc<PlannedStatement>, work_mem: usize) -> Box<Execution> {
+        match spare::take(&plan) {
+            Some(mut spare) => {
+                spare.memory.limit_to(work_mem);
+                spare
+            }
+            None => Box::new(Execution::new(plan, work_mem)),
+        }
+    }
+
+    /// Nobody will ask it for more: its operators may serve the plan's next run.
+    pub fn retire(mut self: Box<Self>) {
+        // One whose parts ran in other ways, or with something of its own, is no help.
+        let plain = self.plan.subplans.is_empty()
+            && self.stage.is_none()
+            && self.pool.is_none()
+            && self.recheck.is_none()
+            && self.memory.counters.is_none();
+        if plain && self.root.as_mut().is_some_and(|root| root.reset()) {
+            self.memory.reset();
+            spare::keep(self);
+        }
+    }
+
     /// A run that gives one row, the value of an expression without input row.
     pub fn of_expression(expr: Expr) -> Execution {
         Execution::of_expressions(vec![expr])
@@ -94,6 +119,7 @@ impl Execution {
 
     /// Counts what each operator does, from the start.
     pub fn count(&mut self) {
+        self.root = None;
         let plans = std::iter::once(&self.plan.root).chain(&self.plan.subplans);
         let nodes = plans.map(Plan::highest_id).max().unwrap_or(0) as usize + 1;
         self.memory.counters = Some(vec![NodeCounters::default(); nodes]);
@@ -304,6 +330,13 @@ impl Operator for Counted {
     }
 }
 
+/// Whether expressions just give a row as it is.
+fn is_whole_row(exprs: &[Expr], of: &Plan) -> bool {
+    let is_slot =
+        |(at, expr): (usize, &Expr)| matches!(expr, Expr::Slot(slot, _) if *slot as usize == at);
+    exprs.len() == of.types.len() && exprs.iter().enumerate().all(is_slot)
+}
+
 fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
     let child = |plan: &'static Plan, cx: &mut Cx| operator(plan, cx);
     Ok(match &plan.node {
@@ -352,7 +385,14 @@ fn plain_operator(plan: &'static Plan, cx: &mut Cx) -> Result<BoxOperator> {
             condition,
             once,
         } => Box::new(Filter::new(child(input, cx)?, condition, *once)),
-        Node::Project { input, exprs } => Box::new(Project::new(child(input, cx)?, exprs)),
+        Node::Project { input, exprs } => {
+            let rows = child(input, cx)?;
+            // Nothing is to be computed, and nobody counts what is passed on.
+            if cx.counters.is_none() && is_whole_row(exprs, input) {
+                return Ok(rows);
+            }
+            Box::new(Project::new(rows, exprs))
+        }
         Node::ProjectSet { input, exprs } => Box::new(ProjectSetOp::new(child(input, cx)?, exprs)),
         Node::NestedLoop(join) => {
             let (left, right) = (child(&join.left, cx)?, child(&join.right, cx)?);

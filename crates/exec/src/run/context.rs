@@ -99,12 +99,35 @@ impl Memory {
             found: None,
             part: None,
             parts: Vec::new(),
-            turn: Turn {
-                ticks: TICKS,
-                began: None,
-            },
+            turn: Turn::default(),
             used: 0,
             limit,
+        }
+    }
+
+    /// `limit`: `work_mem` in bytes.
+    pub fn limit_to(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// As it was at first, of a run without subplans.
+    pub fn reset(&mut self) {
+        self.outer.fill(Datum::Null);
+        self.work_tables.clear();
+        self.parts.clear();
+        self.locked = None;
+        self.found = None;
+        self.part = None;
+        self.turn = Turn::default();
+        self.used = 0;
+    }
+}
+
+impl Default for Turn {
+    fn default() -> Turn {
+        Turn {
+            ticks: TICKS,
+            began: None,
         }
     }
 }

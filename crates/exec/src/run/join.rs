@@ -8,7 +8,7 @@ use throng_types::Datum;
 use super::context::Kept;
 use super::eval::{eval, holds};
 use super::hashed::{self, Key, RowTable};
-use super::{BoxOperator, Cx, Operator, Row, Step};
+use super::{BoxOperator, Cx, Operator, Row, Step, empty};
 
 /// Replaces `row` by `left ++ right`, or `left ++ NULLs`.
 fn combine(row: &mut Row, left: &[Datum], right: Option<&[Datum]>, right_width: usize) {
@@ -160,6 +160,13 @@ impl Operator for NestedLoopJoin {
     fn rewind(&mut self, cx: &mut Cx) {
         self.left.rewind(cx);
         self.state = LoopState::NeedLeft;
+    }
+
+    fn reset(&mut self) -> bool {
+        self.state = LoopState::NeedLeft;
+        empty(&mut self.left_row);
+        empty(&mut self.right_row);
+        self.left.reset() && self.right.reset()
     }
 }
 

@@ -9,7 +9,7 @@ use super::context::Kept;
 use super::eval::{eval, holds};
 use super::hashed::row_bytes;
 use super::sort::sort_key;
-use super::{BoxOperator, Cx, Operator, Row, Step};
+use super::{BoxOperator, Cx, Operator, Row, Step, empty};
 
 /// LIMIT and OFFSET.
 pub struct Limit {
@@ -101,6 +101,12 @@ impl Operator for Limit {
         self.last = None;
         self.left = None;
     }
+
+    fn reset(&mut self) -> bool {
+        self.last = None;
+        self.left = None;
+        self.input.reset()
+    }
 }
 
 /// Lets through the rows for which a condition holds.
@@ -163,6 +169,13 @@ impl Operator for Filter {
         self.open = None;
         self.have_row = false;
     }
+
+    fn reset(&mut self) -> bool {
+        self.open = None;
+        self.have_row = false;
+        empty(&mut self.input_row);
+        self.input.reset()
+    }
 }
 
 /// Computes new rows from old ones.
@@ -204,6 +217,12 @@ impl Operator for Project {
     fn rewind(&mut self, cx: &mut Cx) {
         self.input.rewind(cx);
         self.have_row = false;
+    }
+
+    fn reset(&mut self) -> bool {
+        self.have_row = false;
+        empty(&mut self.input_row);
+        self.input.reset()
     }
 }
 

@@ -18,7 +18,7 @@ use throng_sql::plan::Plan;
 use throng_sql::query::RowLockStrength;
 use throng_types::{Datum, Error, Tid};
 
-use super::{BoxOperator, Cx, LockRequest, Operator, Row, Step, Stop, build};
+use super::{BoxOperator, Cx, LockRequest, Operator, Row, Step, Stop, build, empty};
 
 /// What came of a request to lock a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,5 +153,12 @@ impl Operator for LockRowsOp {
         self.input.rewind(cx);
         self.target = None;
         self.recheck = None;
+    }
+
+    fn reset(&mut self) -> bool {
+        empty(&mut self.row);
+        self.target = None;
+        self.recheck = None;
+        self.input.reset()
     }
 }

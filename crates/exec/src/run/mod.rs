@@ -32,6 +32,7 @@ pub mod routine;
 pub mod scan;
 pub mod setop;
 pub mod sort;
+mod spare;
 pub mod subplan;
 pub mod window;
 
@@ -115,6 +116,20 @@ pub trait Operator {
     fn next(&mut self, cx: &mut Cx, row: &mut Row) -> Step<bool>;
     /// Starts over, with the outer values as they are now in `cx`.
     fn rewind(&mut self, cx: &mut Cx);
+    /// Makes ready for another run of the statement, under another snapshot and with other parameters: no row stays, and no
+    /// more memory than a few short rows take. False from operators that are rather made anew.
+    fn reset(&mut self) -> bool {
+        false
+    }
+}
+
+/// Empties room for rows that is to be used again.
+fn empty(row: &mut Row) {
+    const WIDE: usize = 64;
+    match row.capacity() > WIDE {
+        true => *row = Row::new(),
+        false => row.clear(),
+    }
 }
 
 pub type BoxOperator = Box<dyn Operator>;

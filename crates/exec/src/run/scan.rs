@@ -10,12 +10,13 @@ use throng_sql::expr::{Expr, system};
 use throng_sql::plan::{IndexScan, KeyMatch, KeySpan, SeqScan};
 use throng_sql::tablesample::Taken;
 use throng_types::key::{self, KeyOrder};
+use throng_types::page::PAGE_SIZE;
 use throng_types::row::RowLayout;
 use throng_types::{BlockNo, Datum, Tid};
 
 use super::context::Found;
 use super::eval::{eval, holds, show};
-use super::{Cx, Operator, Row, Step, follow};
+use super::{Cx, Operator, Row, Step, empty, follow};
 use crate::large::Fetch;
 use crate::table::{Index, Table};
 
@@ -68,6 +69,13 @@ impl Decoder {
             making: None,
             reading: Fetch::default(),
         }
+    }
+
+    /// Forgets the row in hand.
+    fn reset(&mut self) {
+        empty(&mut self.values);
+        self.making = None;
+        self.reading = Fetch::default();
     }
 
     /// Fills `row` from the stored bytes; false if the filter keeps it out. Called again for the same row where it had to wait.
@@ -323,9 +331,14 @@ pub struct IndexScanOp {
     plan: &'static IndexScan,
     index: Rc<Index>,
     decoder: Decoder,
-    /// Ranges still to read, the next one last; None before they are computed.
+    /// Ranges still to read after the one in hand, the next one last; None before they are computed.
     ranges: Option<Vec<KeyRange>>,
+    /// Kept for the next look-up.
     cursor: Option<Cursor>,
+    /// The cursor is within a range.
+    reading: bool,
+    /// Room for a look-up's key.
+    key: Vec<u8>,
     tids: Vec<Tid>,
     at: usize,
     bytes: Vec<u8>,
@@ -340,6 +353,8 @@ impl IndexScanOp {
             decoder: Decoder::new(table, &plan.columns, &plan.filter),
             ranges: None,
             cursor: None,
+            reading: false,
+            key: Vec::new(),
             tids: Vec::new(),
             at: 0,
             bytes: Vec::new(),
@@ -350,9 +365,51 @@ impl IndexScanOp {
     /// There is nothing left to give.
     fn end(&mut self) {
         self.ranges = Some(Vec::new());
-        self.cursor = None;
+        self.reading = false;
         self.tids.clear();
         self.at = 0;
+    }
+
+    fn direction(&self) -> Direction {
+        match self.plan.reverse {
+            true => Direction::Backward,
+            false => Direction::Forward,
+        }
+    }
+
+    /// Finds out what is to be read.
+    fn begin(&mut self, cx: &mut Cx) -> Step<()> {
+        let [span] = &self.plan.spans[..] else {
+            self.ranges = Some(self.key_ranges(cx)?);
+            return Ok(());
+        };
+        let is_equality = |matching: &KeyMatch| matches!(matching, KeyMatch::Eq(_));
+        if span.lower.is_some() || span.upper.is_some() || !span.prefix.iter().all(is_equality) {
+            self.ranges = Some(self.key_ranges(cx)?);
+            return Ok(());
+        }
+        self.key.clear();
+        let mut is_null = false;
+        for (matching, order) in span.prefix.iter().zip(&self.index.orders) {
+            let KeyMatch::Eq(expr) = matching else {
+                continue;
+            };
+            let value = eval(expr, &[], cx)?;
+            is_null |= value.is_null();
+            key::encode_one(&value, *order, &mut self.key)?;
+        }
+        self.ranges = Some(Vec::new());
+        if is_null {
+            return Ok(());
+        }
+        let direction = self.direction();
+        let all = || KeyRange::all();
+        let cursor = self
+            .cursor
+            .get_or_insert_with(|| self.index.tree.cursor(all(), direction));
+        cursor.seek(&self.key);
+        self.reading = true;
+        Ok(())
     }
 
     /// The ranges of keys that satisfy the conditions, the first to read last.
@@ -376,16 +433,8 @@ impl IndexScanOp {
         cx: &mut Cx,
         ranges: &mut Vec<KeyRange>,
     ) -> Step<()> {
-        let mut prefixes = vec![Vec::with_capacity(KEY_ROOM)];
+        let mut prefixes = vec![Vec::new()];
         for (matching, order) in span.prefix.iter().zip(&self.index.orders) {
-            if let (KeyMatch::Eq(expr), [prefix]) = (matching, &mut prefixes[..]) {
-                let value = eval(expr, &[], cx)?;
-                if value.is_null() {
-                    return Ok(());
-                }
-                key::encode_one(&value, *order, prefix)?;
-                continue;
-            }
             let parts = key_parts(matching, *order, cx)?;
             prefixes = prefixes
                 .iter()
@@ -421,19 +470,15 @@ impl IndexScanOp {
     /// Fills `tids` with the next entries; false at the end.
     fn more(&mut self, cx: &mut Cx) -> Step<bool> {
         if self.ranges.is_none() {
-            self.ranges = Some(self.key_ranges(cx)?);
+            self.begin(cx)?;
         }
         loop {
-            if self.cursor.is_none() {
+            if !self.reading {
                 let Some(range) = self.ranges.as_mut().and_then(Vec::pop) else {
                     return Ok(false);
                 };
-                let direction = if self.plan.reverse {
-                    Direction::Backward
-                } else {
-                    Direction::Forward
-                };
-                self.cursor = Some(self.index.tree.cursor(range, direction));
+                self.cursor = Some(self.index.tree.cursor(range, self.direction()));
+                self.reading = true;
             }
             let Some(cursor) = &mut self.cursor else {
                 return Ok(false);
@@ -446,9 +491,7 @@ impl IndexScanOp {
                     reads.gap(self.index.tree.file(), start, end);
                 })?,
             };
-            if !more {
-                self.cursor = None;
-            }
+            self.reading = more;
             if !self.tids.is_empty() {
                 return Ok(true);
             }
@@ -456,9 +499,6 @@ impl IndexScanOp {
         }
     }
 }
-
-/// Bytes that the key of a look-up seldom goes beyond.
-const KEY_ROOM: usize = 32;
 
 /// The encodings that satisfy one condition on one key column, in index order, each once.
 fn key_parts(matching: &'static KeyMatch, order: KeyOrder, cx: &mut Cx) -> Step<Vec<Vec<u8>>> {
@@ -542,7 +582,7 @@ impl Operator for IndexScanOp {
                 cx.tick()?;
             }
             let started = self.ranges.is_some();
-            if started && self.cursor.is_none() && self.ranges.as_ref().is_some_and(Vec::is_empty) {
+            if started && !self.reading && self.ranges.as_ref().is_some_and(Vec::is_empty) {
                 return Ok(false);
             }
             if !self.more(cx)? {
@@ -553,10 +593,25 @@ impl Operator for IndexScanOp {
 
     fn rewind(&mut self, _: &mut Cx) {
         self.ranges = None;
-        self.cursor = None;
+        self.reading = false;
         self.tids.clear();
         self.at = 0;
         self.recheck = Recheck::default();
+    }
+
+    fn reset(&mut self) -> bool {
+        /// A leaf's entries are more than a look-up finds.
+        const MANY: usize = 64;
+        self.ranges = None;
+        self.reading = false;
+        self.at = 0;
+        self.recheck = Recheck::default();
+        self.decoder.reset();
+        self.bytes.clear();
+        self.bytes.shrink_to(PAGE_SIZE);
+        self.tids.clear();
+        self.tids.shrink_to(MANY);
+        true
     }
 }
 

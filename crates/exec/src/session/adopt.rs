@@ -1,6 +1,7 @@
 //! What a data directory is brought to when a server starts on it: definitions of an earlier form are made those of today,
 //! and databases that it should have are made.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::catalog::acl::right;
@@ -150,7 +151,7 @@ impl Session {
         let (edited, changes): (Catalog, _) = edit.finish();
         let transaction = self.transaction_mut()?;
         transaction.changes.borrow_mut().extend(changes);
-        *transaction.catalog.borrow_mut() = Some(Arc::new(edited));
+        *transaction.catalog.borrow_mut() = Some(Rc::new(Arc::new(edited)));
         Ok(())
     }
 }

@@ -160,7 +160,7 @@ impl Session {
         let (edited, changes) = edit.finish();
         let transaction = self.transaction()?;
         transaction.changes.borrow_mut().extend(changes);
-        *transaction.catalog.borrow_mut() = Some(Arc::new(edited));
+        *transaction.catalog.borrow_mut() = Some(Rc::new(Arc::new(edited)));
         transaction.txn.next_command()
     }
 

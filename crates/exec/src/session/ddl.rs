@@ -7,6 +7,7 @@
 //! 5. Keep the copy as this transaction's catalog; commit writes the changed objects and publishes them.
 
 use std::hash::BuildHasher;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -490,7 +491,7 @@ impl Session {
             self.temporary.note(&edited);
             let transaction = self.transaction()?;
             transaction.changes.borrow_mut().extend(changes);
-            *transaction.catalog.borrow_mut() = Some(edited);
+            *transaction.catalog.borrow_mut() = Some(Rc::new(edited));
             transaction.txn.next_command()?;
             return Ok((filled, outcome.notices));
         }

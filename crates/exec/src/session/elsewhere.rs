@@ -86,7 +86,7 @@ impl Session {
         }
         Some(Pool {
             analytics: self.engine.analytics()?.clone(),
-            catalog: self.catalog(),
+            catalog: Arc::clone(&self.catalog()),
             work_mem,
         })
     }

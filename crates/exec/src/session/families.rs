@@ -8,6 +8,7 @@
 //! Both are PostgreSQL's: children are found once, when their parent is locked, and locked then.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::catalog::{Catalog, FamilyOf};
@@ -15,8 +16,8 @@ use throng_sql::plan::TableLock;
 use throng_txn::Txn;
 use throng_types::{Oid, Result};
 
-use super::Session;
 use super::query::lock_mode;
+use super::{Session, SharedCatalog};
 
 /// What a statement takes for children.
 #[derive(Default)]
@@ -28,9 +29,9 @@ pub(super) struct Families {
 
 /// A catalog with other families, and of what it was made.
 struct Made {
-    from: Arc<Catalog>,
+    from: SharedCatalog,
     families: Vec<FamilyOf>,
-    catalog: Arc<Catalog>,
+    catalog: SharedCatalog,
 }
 
 impl Families {
@@ -75,7 +76,7 @@ impl Session {
     }
 
     /// The definitions with the families that the statement goes by.
-    pub(super) fn as_taken(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
+    pub(super) fn as_taken(&self, catalog: SharedCatalog) -> SharedCatalog {
         let found = self.families.found.borrow();
         if found.is_empty() && catalog.detaching().is_empty() {
             return catalog;
@@ -91,12 +92,12 @@ impl Session {
         }
         let mut made = self.families.made.borrow_mut();
         if let Some(made) = &*made
-            && Arc::ptr_eq(&made.from, &catalog)
+            && Rc::ptr_eq(&made.from, &catalog)
             && made.families == families
         {
             return made.catalog.clone();
         }
-        let with = Arc::new(catalog.with_families(&families));
+        let with = Rc::new(Arc::new(catalog.with_families(&families)));
         *made = Some(Made {
             from: catalog,
             families,

@@ -116,6 +116,9 @@ impl From<&RoleDef> for Role {
     }
 }
 
+/// A catalog that all cores share, counted once for a session: a statement that takes it writes nothing that other cores read.
+pub(crate) type SharedCatalog = Rc<Arc<Catalog>>;
+
 pub struct Session {
     pub(crate) engine: Arc<Engine>,
     /// Ends before the registration below: dropping it rolls back.
@@ -131,7 +134,7 @@ pub struct Session {
     format_version: Cell<u64>,
     custom_plans: Cell<bool>,
     /// The catalog as this session last saw it published.
-    published: RefCell<Arc<Catalog>>,
+    published: RefCell<SharedCatalog>,
     /// Who logged in, who SET SESSION AUTHORIZATION made of them, and who SET ROLE did.
     login_role: Role,
     roles: RefCell<roles::Roles>,
@@ -287,7 +290,7 @@ impl Session {
             format: RefCell::new(Rc::new(format_settings(&settings))),
             format_version: Cell::new(settings.version()),
             custom_plans: Cell::new(custom::is_forced(&settings)),
-            published: RefCell::new(catalog),
+            published: RefCell::new(Rc::new(catalog)),
             engine,
             transaction: None,
             failed_modes: Default::default(),

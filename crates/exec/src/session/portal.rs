@@ -1,5 +1,6 @@
 //! Portals and cursors: statements under way whose rows are asked for in parts.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ struct Stored {
     rows: Vec<Row>,
     /// The current row, counting from 1; 0 is before the first.
     at: usize,
-    tag: Option<String>,
+    tag: Option<Cow<'static, str>>,
 }
 
 impl Portal {
@@ -361,7 +362,9 @@ impl Session {
                     }
                     return Ok(Advance::Suspended);
                 }
-                portal.state = State::Done;
+                if let State::Running(run) = std::mem::replace(&mut portal.state, State::Done) {
+                    run.execution.retire();
+                }
                 Ok(Advance::Complete(tag(statement, ran.rows)))
             }
             State::Stored(stored) => {
@@ -723,7 +726,7 @@ impl Stored {
 
 /// How far a portal came.
 enum Advance {
-    Complete(String),
+    Complete(Cow<'static, str>),
     Suspended,
 }
 

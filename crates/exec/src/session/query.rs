@@ -1,5 +1,6 @@
 //! Data statements: from a bound query to its rows and its tag.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use crate::run::build::Execution;
 use crate::run::context::{Env, NodeCounters, too_much_kept};
 use crate::run::hashed::row_bytes;
 use crate::run::lock::Locked;
-use crate::run::{LockRequest, Row, Stop, routine};
+use crate::run::{LockRequest, Row, Step, Stop, routine};
 use crate::store::Store;
 use crate::write;
 
@@ -190,6 +191,7 @@ impl Session {
         }
         let ran = self.run_to(&mut run, shape, u64::MAX, client).await?;
         client.command_complete(&tag(run.execution.plan().tag, ran.rows));
+        run.execution.retire();
         Ok(())
     }
 
@@ -304,7 +306,7 @@ impl Session {
         let snapshot = transaction.txn.snapshot();
         let elsewhere = self.start_elsewhere(&plan, &params, &snapshot, work_mem);
         let pool = self.pool(&plan, &snapshot, work_mem);
-        let mut execution = Execution::new(plan, work_mem);
+        let mut execution = Execution::again(plan, work_mem);
         if let Some(pool) = pool {
             execution.share_with(pool);
         }
@@ -388,10 +390,17 @@ impl Session {
         while given < limit {
             let more = match &mut run.elsewhere {
                 Some(elsewhere) => elsewhere.next(env, &mut run.row).await?,
-                None => {
-                    let next = next(&mut run.execution, env, txn, &mut run.row);
-                    self.telling(&client, next).await?
-                }
+                // Most rows are there at once, without a future that waits for them.
+                None => match next_now(&mut run.execution, env, &mut run.row) {
+                    Ok(more) => {
+                        client.with(|client| self.say(client));
+                        more
+                    }
+                    Err(stop) => {
+                        let next = next_after(stop, &mut run.execution, env, txn, &mut run.row);
+                        self.telling(&client, next).await?
+                    }
+                },
             };
             if !more {
                 txn.next_command()?;
@@ -416,7 +425,7 @@ impl Session {
 
 /// A statement under way.
 pub(super) struct Run {
-    pub execution: Execution,
+    pub execution: Box<Execution>,
     /// Where its rows come from instead, if it runs on the analytics pool.
     elsewhere: Option<super::elsewhere::Elsewhere>,
     pub params: Vec<Datum>,
@@ -438,7 +447,7 @@ impl Run {
         work_mem: usize,
     ) -> Run {
         Run {
-            execution: Execution::new(plan, work_mem),
+            execution: Execution::again(plan, work_mem),
             elsewhere: None,
             params,
             snapshot,
@@ -545,22 +554,55 @@ pub(crate) async fn next(
     txn: &throng_txn::Txn,
     row: &mut Row,
 ) -> Result<bool> {
+    match next_now(execution, env, row) {
+        Ok(more) => Ok(more),
+        Err(stop) => next_after(stop, execution, env, txn, row).await,
+    }
+}
+
+/// The same, of a statement that has stopped.
+async fn next_after(
+    mut stop: Stop,
+    execution: &mut Execution,
+    env: Env<'_>,
+    txn: &throng_txn::Txn,
+    row: &mut Row,
+) -> Result<bool> {
     let mut patience = Patience::default();
     loop {
-        env.effects.again();
-        match execution.next(env, row) {
-            Ok(more) => {
-                env.effects.done();
-                return Ok(more);
-            }
-            Err(Stop::Lock(request)) => {
-                let locked = lock(request, env, txn).await?;
-                execution.answer(locked);
-            }
-            Err(Stop::Call(request)) => routine::answer(&request, env).await?,
-            Err(Stop::Part(part)) => execution.run_part(part, env).await?,
-            Err(stop) => wait(stop, env, &mut patience).await?,
+        settle(stop, execution, env, txn, &mut patience).await?;
+        match next_now(execution, env, row) {
+            Ok(more) => return Ok(more),
+            Err(again) => stop = again,
         }
+    }
+}
+
+/// The next row, or what must be [settled](settle) before it can be asked for again.
+fn next_now(execution: &mut Execution, env: Env<'_>, row: &mut Row) -> Step<bool> {
+    env.effects.again();
+    let more = execution.next(env, row)?;
+    env.effects.done();
+    Ok(more)
+}
+
+/// Waits for what stopped a statement, or does what it asks for.
+async fn settle(
+    stop: Stop,
+    execution: &mut Execution,
+    env: Env<'_>,
+    txn: &throng_txn::Txn,
+    patience: &mut Patience,
+) -> Result<()> {
+    match stop {
+        Stop::Lock(request) => {
+            let locked = lock(request, env, txn).await?;
+            execution.answer(locked);
+            Ok(())
+        }
+        Stop::Call(request) => routine::answer(&request, env).await,
+        Stop::Part(part) => execution.run_part(part, env).await,
+        stop => wait(stop, env, patience).await,
     }
 }
 
@@ -700,13 +742,17 @@ pub(super) fn formats_of(codes: &[i16], count: usize) -> Result<Vec<Format>> {
     }
 }
 
-/// What CommandComplete says.
-pub(super) fn tag(tag: StatementTag, rows: u64) -> String {
-    match tag {
-        StatementTag::Select => format!("SELECT {rows}"),
-        StatementTag::Insert => format!("INSERT 0 {rows}"),
-        StatementTag::Update => format!("UPDATE {rows}"),
-        StatementTag::Delete => format!("DELETE {rows}"),
-        StatementTag::Merge => format!("MERGE {rows}"),
+/// What CommandComplete says. Most statements of a crowd are about one row.
+pub(super) fn tag(tag: StatementTag, rows: u64) -> Cow<'static, str> {
+    let one = match tag {
+        StatementTag::Select => "SELECT 1",
+        StatementTag::Insert => "INSERT 0 1",
+        StatementTag::Update => "UPDATE 1",
+        StatementTag::Delete => "DELETE 1",
+        StatementTag::Merge => "MERGE 1",
+    };
+    match rows {
+        1 => one.into(),
+        _ => format!("{}{rows}", &one[..one.len() - 1]).into(),
     }
 }

@@ -100,7 +100,7 @@ fn within(mut error: Error, line: String) -> Error {
 
 impl Routines for SessionHost<'_> {
     fn definitions(&self) -> Arc<Catalog> {
-        self.session.definitions_now()
+        Arc::clone(&self.session.definitions_now())
     }
 
     fn call<'a>(&'a self, request: &'a CallRequest, snapshot: &'a Snapshot) -> CallFuture<'a> {
@@ -257,7 +257,7 @@ impl Session {
             work_mem,
             deferred: &self.deferred,
         };
-        let mut execution = Execution::new(plan.clone(), work_mem);
+        let mut execution = Execution::again(plan.clone(), work_mem);
         let mut kept = KeptRows::new(work_mem);
         if plan.tag != StatementTag::Select {
             let mut returning = match wanted {
@@ -283,6 +283,7 @@ impl Session {
                 }
             }
         }
+        execution.retire();
         let mut rows = kept.rows;
         if !more {
             spread_records(&mut rows, &request.result)?;

@@ -8,9 +8,10 @@
 //! ```
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::catalog::{Catalog, Change, TableDef};
+use throng_sql::catalog::{Change, TableDef};
 use throng_sql::command::{Isolation as SqlIsolation, TransactionModes};
 use throng_sql::parse::ast::Statement;
 use throng_sql::settings::Id;
@@ -20,7 +21,7 @@ use throng_types::{Error, Result};
 
 use super::notify;
 use super::portal::Portal;
-use super::{Session, now};
+use super::{Session, SharedCatalog, now};
 use crate::objects;
 use crate::write::deferred;
 
@@ -46,7 +47,7 @@ pub(super) struct Joined {
 pub(super) struct Transaction {
     pub txn: Txn,
     /// The catalog with this transaction's own changes, once it has made some.
-    pub catalog: RefCell<Option<Arc<Catalog>>>,
+    pub catalog: RefCell<Option<SharedCatalog>>,
     pub changes: RefCell<Vec<Change>>,
     pub savepoints: RefCell<Vec<Savepoint>>,
     pub read_only: Cell<bool>,
@@ -65,7 +66,7 @@ pub(super) struct Savepoint {
     roles_mark: usize,
     outbox_mark: notify::Mark,
     deferred_mark: deferred::Mark,
-    catalog: Option<Arc<Catalog>>,
+    catalog: Option<SharedCatalog>,
     changes: usize,
     read_only: bool,
 }
@@ -493,21 +494,21 @@ impl Session {
     }
 
     /// The catalog as the running statement sees it.
-    pub(super) fn catalog(&self) -> Arc<Catalog> {
+    pub(super) fn catalog(&self) -> SharedCatalog {
         let definitions = self.definitions();
         self.as_taken(definitions)
     }
 
     /// As [`Session::catalog`], while a statement runs.
-    pub(super) fn catalog_now(&self) -> Arc<Catalog> {
+    pub(super) fn catalog_now(&self) -> SharedCatalog {
         self.catalog()
     }
 
     /// What is published, with this transaction's own changes.
-    pub(super) fn definitions(&self) -> Arc<Catalog> {
+    pub(super) fn definitions(&self) -> SharedCatalog {
         let stale = self.published.borrow().version() != self.database.version();
         if stale {
-            let published = self.database.catalog();
+            let published = Rc::new(self.database.catalog());
             self.temporary.catalog_published(&published);
             *self.published.borrow_mut() = published;
         }
@@ -524,7 +525,7 @@ impl Session {
                 let changes = transaction.changes.borrow();
                 let rebased = crate::database::with_changes(&published, changes.iter())
                     .expect("a definition that was made can be read");
-                let rebased = Arc::new(rebased);
+                let rebased = Rc::new(Arc::new(rebased));
                 *catalog = Some(rebased.clone());
                 rebased
             }
@@ -532,7 +533,7 @@ impl Session {
     }
 
     /// As [`Session::definitions`], while a statement runs.
-    pub(super) fn definitions_now(&self) -> Arc<Catalog> {
+    pub(super) fn definitions_now(&self) -> SharedCatalog {
         self.definitions()
     }
 

@@ -1,5 +1,6 @@
 //! VACUUM and ANALYZE, when asked for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use throng_access::Heap;
@@ -62,7 +63,7 @@ impl Session {
         options: &VacuumOptions,
         client: &mut dyn Client,
     ) -> Result<()> {
-        let catalog = self.catalog();
+        let catalog = Arc::clone(&self.catalog());
         let Some(def) = catalog.table(table).filter(|t| !t.is_partitioned()) else {
             return Ok(());
         };

@@ -134,6 +134,10 @@ fn run(shape: Shape, seed: u64, ops: usize, limit: Limit, frames: usize) -> chec
     let mut rng = Rng(seed);
     let mut model = Model::new();
     let mut peak = check::Census::default();
+    let batch = [usize::MAX, 1, 3][rng.below(3)];
+    let mut again = tree
+        .cursor(KeyRange::all(), Direction::Forward)
+        .with_batch(batch);
     for op in 0..ops {
         // Phases that grow and phases that shrink.
         let growing = (op / 1_500) % 2 == 0;
@@ -175,6 +179,15 @@ fn run(shape: Shape, seed: u64, ops: usize, limit: Limit, frames: usize) -> chec
                     .map(|entry| tid_of(entry))
                     .collect();
                 assert_eq!(get(tree, &key), expected);
+                // One cursor for all look-ups, wherever the last left it.
+                again.seek(&key);
+                let (mut some, mut found) = (Vec::new(), Vec::new());
+                let enough = [1, usize::MAX][rng.below(2)];
+                while found.len() < enough && retry_blocking(|| again.next(&mut some)).unwrap() {
+                    found.append(&mut some);
+                }
+                assert!(found.len() >= enough.min(expected.len()));
+                assert_eq!(found, expected[..found.len()]);
             }
             85..98 => {
                 let range = KeyRange {

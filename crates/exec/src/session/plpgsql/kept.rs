@@ -13,8 +13,8 @@ use throng_types::error::state;
 use throng_types::sqltype::made;
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
-use super::super::Session;
 use super::super::plans::{Known, PlanKey};
+use super::super::{Session, SharedCatalog};
 use super::{Machine, Now};
 use crate::run::context::Cx;
 use crate::run::eval::eval;
@@ -23,7 +23,7 @@ use crate::session::wait;
 /// A text that was bound.
 pub(super) struct Kept {
     key: PlanKey,
-    catalog: Arc<Catalog>,
+    catalog: SharedCatalog,
     /// The rows in sight, and what they were like.
     rows: Vec<(Slot, SqlType, Option<bind::RowShape>)>,
     pub what: Meant,
@@ -59,7 +59,7 @@ impl Machine {
 
     fn fits(&self, kept: &Kept, now: &Now) -> bool {
         kept.key == now.key
-            && Arc::ptr_eq(&kept.catalog, &now.catalog)
+            && Rc::ptr_eq(&kept.catalog, &now.catalog)
             && kept.rows.iter().all(|(slot, ty, shape)| {
                 let at = usize::from(*slot);
                 self.types[at] == *ty && same_shape(&self.shapes[at], shape)

@@ -27,13 +27,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::bind::RowShape;
-use throng_sql::catalog::{Catalog, RoutineDef};
+use throng_sql::catalog::RoutineDef;
 use throng_sql::expr::Expr;
 use throng_sql::plpgsql::{Code, Held, Pc, Slot};
 use throng_sql::query::RelColumn;
 use throng_txn::Snapshot;
 use throng_types::{Datum, Error, Oid, SqlType};
 
+use super::SharedCatalog;
 use super::plans::PlanKey;
 use super::query::KeptRows;
 use crate::run::context::Memory;
@@ -97,7 +98,7 @@ impl Procedures {
 /// The definitions that the expressions in hand go by.
 #[derive(Clone)]
 struct Now {
-    catalog: Arc<Catalog>,
+    catalog: SharedCatalog,
     key: PlanKey,
 }
 

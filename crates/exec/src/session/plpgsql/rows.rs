@@ -4,7 +4,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::bind::{self, RowShape};
-use throng_sql::catalog::Catalog;
 use throng_sql::command::{Bound, BoundStatement, Command};
 use throng_sql::plan::{PlannedStatement, StatementTag};
 use throng_sql::plpgsql::{Destination, Dynamic, Rows, SourceId};
@@ -15,7 +14,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
 use super::super::query::{KeptRows, Returning};
-use super::super::{Session, next};
+use super::super::{Session, SharedCatalog, next};
 use super::kept::{As, Kept, Meant, Planned, within_text};
 use super::record::shape_of;
 use super::{Machine, Now};
@@ -40,7 +39,7 @@ enum RowSource {
 
 struct Running {
     execution: Execution,
-    catalog: Arc<Catalog>,
+    catalog: SharedCatalog,
     snapshot: Snapshot,
     params: Vec<Datum>,
 }
@@ -78,7 +77,7 @@ impl Session {
         self.lock_tables(&plan.locks).await?;
         let now = self.now(m);
         let catalog = self.catalog();
-        let same = Arc::ptr_eq(&catalog, &now.catalog);
+        let same = Rc::ptr_eq(&catalog, &now.catalog);
         if !same {
             m.stale();
         }
@@ -331,7 +330,7 @@ impl Session {
             work_mem,
             deferred: &self.deferred,
         };
-        let mut execution = Execution::new(plan.clone(), work_mem);
+        let mut execution = Execution::again(plan.clone(), work_mem);
         let mut kept = KeptRows::new(work_mem);
         let select = plan.tag == StatementTag::Select;
         let gives = select || !columns.is_empty();
@@ -360,6 +359,7 @@ impl Session {
                 }
             }
         }
+        execution.retire();
         if m.caller.is_none() {
             txn.next_command()?;
         }
