@@ -71,8 +71,9 @@ impl Layout {
         };
         let left = self.node(&join.left, None)?;
         let right = self.node(&join.right, None)?;
-        let (left, left_at) = self.keyed(left, left_types, &join.left_keys)?;
-        let (right, right_at) = self.keyed(right, right_types, &join.right_keys)?;
+        let (left_keys, right_keys) = key_plans(join)?;
+        let (left, left_at) = self.keyed(left, left_types, left_keys)?;
+        let (right, right_at) = self.keyed(right, right_types, right_keys)?;
         let (left_width, right_width) =
             (left.schema().fields().len(), right.schema().fields().len());
         let ((build, build_at), (probe, probe_at), kind) = match on_left {
@@ -151,15 +152,19 @@ impl Layout {
         if !sieve::drops_unmatched(join, on_left) {
             return Ok(found);
         }
-        let (probe, keys) = match on_left {
-            true => (&join.right, &join.right_keys),
-            false => (&join.left, &join.left_keys),
+        let (left, right) = key_plans(join)?;
+        let (probe, keys, built) = match on_left {
+            true => (&join.right, right, left),
+            false => (&join.left, left, right),
         };
-        for (at, key) in keys.iter().enumerate() {
+        for (at, ((key, _), (_, built))) in keys.into_iter().zip(built).enumerate() {
             let kind = kinds_of(&[key.ty()])?[0];
-            if let (true, Some((scan, column))) = (sieve::takes(kind), sieve::origin(probe, key)) {
+            let (Some(built), true) = (built.key_kind(), sieve::takes(kind)) else {
+                continue;
+            };
+            if let Some((scan, column)) = sieve::origin(probe, key) {
                 let sieve = Arc::new(Sieve::default());
-                found.push((at, kind, sieve.clone()));
+                found.push((at, built, sieve.clone()));
                 self.sieve(scan, SievedBy { sieve, column });
             }
         }
@@ -170,14 +175,9 @@ impl Layout {
         &self,
         input: PlanRef,
         types: &[SqlType],
-        keys: &[Expr],
+        keys: Keys<'_>,
     ) -> Result<(PlanRef, Vec<usize>)> {
-        let kinds = kinds_of(types)?;
-        let mut plans = Vec::with_capacity(keys.len());
-        for key in keys {
-            plans.push((key, KeyPlan::equality(key.ty(), kinds_of(&[key.ty()])?[0])));
-        }
-        self.with_keys(input, &kinds, plans, KeyUse::Join)
+        self.with_keys(input, &kinds_of(types)?, keys, KeyUse::Join)
     }
 
     /// Both sides split by key, each part sorted, and merged.
@@ -248,6 +248,21 @@ impl Layout {
             schema,
         ))
     }
+}
+
+/// Keys of one side, and how each becomes a column.
+type Keys<'a> = Vec<(&'a Expr, KeyPlan)>;
+
+/// Those of both sides, whose columns are of the same types.
+fn key_plans(join: &HashJoin) -> Result<(Keys<'_>, Keys<'_>)> {
+    let kind = |key: &Expr| -> Result<Kind> { Ok(kinds_of(&[key.ty()])?[0]) };
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for (l, r) in join.left_keys.iter().zip(&join.right_keys) {
+        let (of_left, of_right) = (kind(l)?, kind(r)?);
+        left.push((l, KeyPlan::joined(l.ty(), of_left, of_right)));
+        right.push((r, KeyPlan::joined(r.ty(), of_right, of_left)));
+    }
+    Ok((left, right))
 }
 
 /// The side that the table is made of, its keys gathered on the way. `places`: where the keys are.

@@ -7,19 +7,35 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, LargeBinaryBuilder};
-use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::compute::{SortOptions, cast};
 use datafusion::arrow::datatypes::DataType;
 use throng_types::key::{self, KeyOrder};
 use throng_types::{Result, SqlType, oid};
 
 use crate::column::{Kind, Reader};
+use crate::layout::refused;
 
 /// How values of one expression become a key column.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyPlan {
     kind: Kind,
     order: KeyOrder,
-    raw: bool,
+    form: Form,
+}
+
+/// What a key column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The values themselves.
+    Raw,
+    /// Integers as the widest there are.
+    Wide,
+    /// Ordered key bytes.
+    Bytes,
+}
+
+fn is_integer(kind: Kind) -> bool {
+    matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8)
 }
 
 impl KeyPlan {
@@ -32,7 +48,7 @@ impl KeyPlan {
         KeyPlan {
             kind,
             order: KeyOrder::new(ty.oid, descending, nulls_first),
-            raw,
+            form: if raw { Form::Raw } else { Form::Bytes },
         }
     }
 
@@ -40,22 +56,42 @@ impl KeyPlan {
         KeyPlan::new(ty, kind, false, false)
     }
 
+    /// For a join with keys of kind `other`, whose columns are to be of one type where their values may be equal.
+    pub fn joined(ty: SqlType, kind: Kind, other: Kind) -> KeyPlan {
+        let form = match kind == other {
+            true => return KeyPlan::equality(ty, kind),
+            false if !is_integer(kind) || !is_integer(other) => Form::Bytes,
+            false if kind == Kind::Int8 => Form::Raw,
+            false => Form::Wide,
+        };
+        KeyPlan {
+            form,
+            ..KeyPlan::equality(ty, kind)
+        }
+    }
+
+    /// The kind of the key column's values, where they are not key bytes.
+    pub fn key_kind(&self) -> Option<Kind> {
+        match self.form {
+            Form::Raw => Some(self.kind),
+            Form::Wide => Some(Kind::Int8),
+            Form::Bytes => None,
+        }
+    }
+
     /// The column itself is the key.
     pub fn is_raw(&self) -> bool {
-        self.raw
+        self.form == Form::Raw
     }
 
     pub fn data_type(&self) -> DataType {
-        if self.raw {
-            self.kind.data_type()
-        } else {
-            DataType::LargeBinary
-        }
+        self.key_kind()
+            .map_or(DataType::LargeBinary, Kind::data_type)
     }
 
     /// How the key column is to be sorted.
     pub fn sort_options(&self) -> SortOptions {
-        match self.raw {
+        match self.form != Form::Bytes {
             true => SortOptions {
                 descending: self.order.descending,
                 nulls_first: self.order.nulls_first,
@@ -78,8 +114,10 @@ impl KeyPlan {
     }
 
     fn column(&self, values: &ArrayRef, keep_null: bool) -> Result<ArrayRef> {
-        if self.raw {
-            return Ok(values.clone());
+        match self.form {
+            Form::Raw => return Ok(values.clone()),
+            Form::Wide => return cast(values, &self.data_type()).map_err(|e| refused(e.into())),
+            Form::Bytes => {}
         }
         let reader = Reader::new(self.kind, &**values);
         let mut out = LargeBinaryBuilder::new();

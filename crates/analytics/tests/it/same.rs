@@ -340,3 +340,47 @@ fn first_rows_of_each_key_and_halves_of_joins() {
         session.close().await;
     });
 }
+
+#[test]
+fn keys_of_different_types_meet() {
+    let database = Database::new();
+    on_a_loop(async {
+        let mut session = database.session();
+        for table in ["x", "y"] {
+            let columns =
+                "s smallint, i int, b bigint, r real, f float8, t text, v varchar, n name";
+            execute(&mut session, &format!("CREATE TABLE {table} ({columns})")).await;
+            for row in [
+                "0, 0, 0, 0, '-0', '', '', ''",
+                "7, 7, 7, 1.5, 1.5, 'a', 'a', 'a'",
+                "-7, -7, -7, 'NaN', 'NaN', 'ab', 'ab', 'ab'",
+                "32767, 2147483647, 9000000000000, 0.1, 0.1, 'A', 'A', 'A'",
+                "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+            ] {
+                execute(&mut session, &format!("INSERT INTO {table} VALUES ({row})")).await;
+            }
+        }
+        let mut run = 0;
+        for family in [&["s", "i", "b"][..], &["r", "f"], &["t", "v", "n"]] {
+            for (left, right) in family
+                .iter()
+                .flat_map(|l| family.iter().map(move |r| (l, r)))
+            {
+                let joins = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
+                    .map(|join| format!("SELECT * FROM x {join} y ON x.{left} = y.{right}"));
+                let halves = ["EXISTS", "NOT EXISTS"].map(|half| {
+                    let partner = format!("SELECT 1 FROM y WHERE x.{left} = y.{right}");
+                    format!("SELECT * FROM x WHERE {half} ({partner})")
+                });
+                for sql in joins.iter().chain(&halves) {
+                    let expected = by_rows(&mut session, sql).await.expect(sql);
+                    let got = by_pool(&mut session, sql).await.expect(sql);
+                    assert_eq!(comparable(got, false), comparable(expected, false), "{sql}");
+                    run += 1;
+                }
+            }
+        }
+        assert_eq!(database.pool.started(), run);
+        session.close().await;
+    });
+}
