@@ -239,6 +239,7 @@ impl Execution {
 
     /// Lets the analytics pool run the parts that are its; `next` asks for them by [`super::Stop::Part`].
     pub(crate) fn share_with(&mut self, pool: Pool) {
+        self.root = None;
         self.pool = Some(Arc::new(pool));
         self.memory.parts.clone_from(&self.plan.parts);
     }

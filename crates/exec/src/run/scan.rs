@@ -377,17 +377,19 @@ impl IndexScanOp {
         }
     }
 
-    /// Finds out what is to be read.
+    /// Finds out what is to be read. A look-up by equality, as most are, is done in the room that the last one left.
     fn begin(&mut self, cx: &mut Cx) -> Step<()> {
-        let [span] = &self.plan.spans[..] else {
-            self.ranges = Some(self.key_ranges(cx)?);
-            return Ok(());
-        };
         let is_equality = |matching: &KeyMatch| matches!(matching, KeyMatch::Eq(_));
-        if span.lower.is_some() || span.upper.is_some() || !span.prefix.iter().all(is_equality) {
-            self.ranges = Some(self.key_ranges(cx)?);
-            return Ok(());
-        }
+        let is_look_up = |span: &KeySpan| {
+            span.lower.is_none() && span.upper.is_none() && span.prefix.iter().all(is_equality)
+        };
+        let span = match &self.plan.spans[..] {
+            [span] if is_look_up(span) => span,
+            _ => {
+                self.ranges = Some(self.key_ranges(cx)?);
+                return Ok(());
+            }
+        };
         self.key.clear();
         let mut is_null = false;
         for (matching, order) in span.prefix.iter().zip(&self.index.orders) {
@@ -403,10 +405,9 @@ impl IndexScanOp {
             return Ok(());
         }
         let direction = self.direction();
-        let all = || KeyRange::all();
         let cursor = self
             .cursor
-            .get_or_insert_with(|| self.index.tree.cursor(all(), direction));
+            .get_or_insert_with(|| self.index.tree.cursor(KeyRange::all(), direction));
         cursor.seek(&self.key);
         self.reading = true;
         Ok(())
