@@ -154,13 +154,17 @@ def duration(nanos):
     return f"{nanos / 1e6:.3g} ms" if nanos < 1e9 else f"{nanos / 1e9:.3g} s"
 
 
+def quantiles(point):
+    return f"{duration(point['latency']['p50'])}, {duration(point['latency']['p99'])}"
+
+
 def table(names, found):
     servers, answerer = found["targets"][: len(names)], found["targets"][len(names) :]
     throng = servers[0]
     tpmc = throng["points"][0]["tpmc"] is not None
     unit = "tpmC" if tpmc else "a second"
     header = ["clients", *(f"{name}, {unit}" for name in names), *(f"Throng over {name}" for name in names[1:])]
-    header += ["constant answers", "Throng's share of them"] if answerer else []
+    header += ["constant answers", "Throng's share of them", "p50, p99 of constant answers"] if answerer else []
     header += [f"p50, p99 of {name}" for name in names] + [f"slowest client of {name}" for name in names]
     lines = [header, ["---"] * len(header)]
     for at, ours in enumerate(throng["points"]):
@@ -170,9 +174,9 @@ def table(names, found):
         cells = [str(ours["clients"]), *map(spread, done)]
         cells += [f"{done[0]['median'] / other['median']:.2f}" for other in done[1:]]
         if answerer:
-            most = answerer[0]["points"][at]["throughput"]
-            cells += [spread(most), f"{done[0]['median'] / most['median']:.0%}"]
-        cells += [f"{duration(p['latency']['p50'])}, {duration(p['latency']['p99'])}" for p in points]
+            most = answerer[0]["points"][at]
+            cells += [spread(most["throughput"]), f"{done[0]['median'] / most['throughput']['median']:.0%}", quantiles(most)]
+        cells += [quantiles(p) for p in points]
         cells += [f"{p['fairness']['median']:.0%}" for p in points]
         lines.append(cells)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
