@@ -30,11 +30,24 @@ def options(schema):
 def fresh(address, schema, more=(), patience=60, database="postgres"):
     """A connection whose schema is new and holds what SETUP makes, and `more`."""
     connection = Connection(address, database=database, options=f"-c search_path={schema} -c statement_timeout=100s", patience=patience)
-    for s in [f"drop schema if exists {schema} cascade", f"create schema {schema}", *SETUP.split(";\n"), *more]:
+    empty(connection, schema, patience)
+    for s in [*SETUP.split(";\n"), *more]:
         answer = connection.query(s, patience)[-1]
         if answer.error and answer.state not in ("0A000", "42704"):
             raise Lost(f"{s[:80]}: {answer.message}")
     return connection
+
+
+def empty(connection, schema, patience=60):
+    """The schema is there and holds nothing. The drop takes its objects' locks as it comes to them, so beside a session of
+    the last episode that has not ended yet it may be the one that a deadlock is broken at; then it is tried again."""
+    for s in [f"drop schema if exists {schema} cascade", f"create schema {schema}"]:
+        for _ in range(5):
+            answer = connection.query(s, patience)[-1]
+            if answer.state != "40P01":
+                break
+        if answer.error:
+            raise Lost(f"{s[:80]}: {answer.message}")
 
 
 def wrong(answers):
@@ -180,8 +193,7 @@ class Mutation(Worker):
         corpus, rng = self.hunt.corpus, self.rng
         address = self.hunt.target.address
         first = Connection(address, options="-c statement_timeout=60s")
-        first.query(f"drop schema if exists {self.schema} cascade", 70)
-        first.query(f"create schema {self.schema}", 70)
+        empty(first, self.schema, 70)
         first.close()
         self.schema_path = f"{self.schema},ground"
         self.connections = [Connection(address, options=options(self.schema_path)) for _ in range(2)]
