@@ -1,6 +1,6 @@
 //! Estimates: PostgreSQL's unit costs, and its guesses where nothing is known.
 
-use throng_types::SqlType;
+use throng_types::{SqlType, oid};
 
 use super::Cost;
 
@@ -26,14 +26,47 @@ pub(super) fn at_least_one(rows: f64) -> f64 {
 
 /// Mean bytes of a row of these types.
 pub(super) fn width(types: &[SqlType]) -> u32 {
+    types.iter().map(|t| mean_bytes(*t)).sum()
+}
+
+/// Mean bytes of a type's values by PostgreSQL's guess (`get_typavgwidth`): from the most that one may take, which is likely
+/// where it is small and seldom where it is large.
+fn mean_bytes(ty: SqlType) -> u32 {
+    /// Where nothing bounds them; what is longer than this at most is thought half full.
     const VARYING: u32 = 32;
-    types
-        .iter()
-        .map(|t| match t.info().map_or(-1, |info| info.len) {
-            len if len > 0 => len as u32,
-            _ => SqlType::string_length(t.typmod).map_or(VARYING, |n| n.clamp(1, 1000) as u32),
-        })
-        .sum()
+    /// Nobody fills what may be longer.
+    const LONG: u32 = 1000;
+    if let Some(info) = ty.info()
+        && let Ok(len) = u32::try_from(info.len)
+    {
+        return len;
+    }
+    match most_bytes(ty) {
+        None => VARYING,
+        Some(most) if most <= VARYING || ty.oid == oid::BPCHAR => most,
+        Some(most) => VARYING + (most.min(LONG) - VARYING) / 2,
+    }
+}
+
+/// The most bytes that a value takes, if its type's modifier bounds them.
+fn most_bytes(ty: SqlType) -> Option<u32> {
+    /// Of one character in UTF-8.
+    const CHARACTER: u32 = 4;
+    /// A length before the value; numbers have as much again for their weight and scale.
+    const HEADER: u32 = 4;
+    match ty.oid {
+        oid::BPCHAR | oid::VARCHAR => {
+            let characters = SqlType::string_length(ty.typmod)?.unsigned_abs();
+            Some(HEADER + CHARACTER.saturating_mul(characters))
+        }
+        oid::NUMERIC => {
+            let (precision, _) = SqlType::numeric_precision(ty.typmod)?;
+            // Groups of four digits, two bytes each; the point may lie inside a group.
+            let groups = (precision.unsigned_abs() + 6) / 4;
+            Some(2 * HEADER + 2 * groups)
+        }
+        _ => None,
+    }
 }
 
 /// The input with `operators` more computed for each row.
@@ -75,5 +108,29 @@ pub(super) fn sort(input: &Cost) -> Cost {
         startup,
         total: startup + OPERATOR * n,
         ..*input
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What PostgreSQL 18 shows for a row of such columns.
+    #[test]
+    fn widths_are_postgresqls() {
+        let of = |oid, typmod| {
+            let plain = SqlType::plain(oid);
+            width(&[SqlType { typmod, ..plain }])
+        };
+        let numeric = |precision: i32, scale: i32| ((precision << 16) | scale) + 4;
+        assert_eq!(of(oid::INT8, -1), 8);
+        assert_eq!(of(oid::BOOL, -1), 1);
+        assert_eq!(of(oid::TEXT, -1), 32);
+        assert_eq!(of(oid::NUMERIC, -1), 32);
+        assert_eq!(of(oid::NUMERIC, numeric(12, 2)), 16);
+        assert_eq!(of(oid::VARCHAR, -1), 32);
+        assert_eq!(of(oid::VARCHAR, 10 + 4), 38);
+        assert_eq!(of(oid::VARCHAR, 2000 + 4), 516);
+        assert_eq!(of(oid::BPCHAR, 5 + 4), 24);
     }
 }
