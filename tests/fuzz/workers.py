@@ -38,7 +38,7 @@ def fresh(address, schema, more=(), patience=60, database="postgres"):
     return connection
 
 
-def empty(connection, schema, patience=60):
+def empty(connection, schema, patience):
     """The schema is there and holds nothing. The drop takes its objects' locks as it comes to them, so beside a session of
     the last episode that has not ended yet it may be the one that a deadlock is broken at; then it is tried again."""
     for s in [f"drop schema if exists {schema} cascade", f"create schema {schema}"]:

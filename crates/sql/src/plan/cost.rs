@@ -24,9 +24,13 @@ pub(super) fn at_least_one(rows: f64) -> f64 {
     rows.max(1.0).round()
 }
 
+/// No row is thought wider: as much as one value may take.
+const WIDEST: u32 = 0x3fff_ffff;
+
 /// Mean bytes of a row of these types.
 pub(super) fn width(types: &[SqlType]) -> u32 {
-    types.iter().map(|t| mean_bytes(*t)).sum()
+    let wider = |sum: u32, ty: &SqlType| sum.saturating_add(mean_bytes(*ty));
+    types.iter().fold(0, wider).min(WIDEST)
 }
 
 /// Mean bytes of a type's values by PostgreSQL's guess (`get_typavgwidth`): from the most that one may take, which is likely
@@ -132,5 +136,9 @@ mod tests {
         assert_eq!(of(oid::VARCHAR, 10 + 4), 38);
         assert_eq!(of(oid::VARCHAR, 2000 + 4), 516);
         assert_eq!(of(oid::BPCHAR, 5 + 4), 24);
+        let longest = SqlType::plain(oid::BPCHAR);
+        let typmod = 10_485_760 + 4;
+        let row = [SqlType { typmod, ..longest }; 200];
+        assert_eq!(width(&row), WIDEST);
     }
 }
