@@ -29,7 +29,7 @@
 use throng_observe::{HolderCell, LatchExt, Object, Structure, sampled};
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use throng_sync::pin::{self, RawPin};
-use throng_sync::{Latch, Nodes};
+use throng_sync::{Latch, Nodes, fetch_ahead};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{PageId, Result};
 
@@ -309,7 +309,20 @@ impl Frames {
     /// Where `page` may be. The answer is to be checked under the latch, or with a version.
     #[inline]
     pub(crate) fn find(&self, page: PageId) -> Option<FrameNo> {
-        self.table.find(page, &self.frames)
+        self.find_to_read(page, 0)
+    }
+
+    /// As [`find`](Self::find), for who will read the page's header and the bytes at `near`: both are on their way while the
+    /// frame's own line is waited for.
+    #[inline]
+    pub(crate) fn find_to_read(&self, page: PageId, near: usize) -> Option<FrameNo> {
+        self.table.find(page, &self.frames, |number| {
+            let words = self.words(number);
+            fetch_ahead(&words[0]);
+            if let Some(word) = words.get(near / 8) {
+                fetch_ahead(word);
+            }
+        })
     }
 
     /// Puts a page into a free frame and the frame into the table, still latched exclusively. `fill` writes its bytes.

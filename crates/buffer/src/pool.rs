@@ -228,12 +228,26 @@ impl PoolCore {
     /// # Errors
     /// A wait when the page is not in memory; XX001 when it is damaged or beyond its file's end.
     #[inline]
-    pub fn read<R>(&self, page: PageId, mut look: impl FnMut(&PageRef<'_>) -> R) -> Try<R> {
+    pub fn read<R>(&self, page: PageId, look: impl FnMut(&PageRef<'_>) -> R) -> Try<R> {
+        self.read_near(page, 0, look)
+    }
+
+    /// As [`read`](Self::read), of a page on which the bytes at `near` will be looked at: they are brought in ahead.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[inline]
+    pub fn read_near<R>(
+        &self,
+        page: PageId,
+        near: usize,
+        mut look: impl FnMut(&PageRef<'_>) -> R,
+    ) -> Try<R> {
         if lab::reads_pin() {
             return self.read_pinned(page, look);
         }
         for _ in 0..OPTIMISTIC_ATTEMPTS {
-            let Some(optimistic) = self.try_optimistic(page, true)? else {
+            let Some(optimistic) = self.try_optimistic(page, near, true)? else {
                 continue;
             };
             let answer = look(optimistic.page());
@@ -276,7 +290,7 @@ impl PoolCore {
     #[inline]
     pub fn read_with_version(&self, page: PageId) -> Try<OptimisticPage<'_>> {
         loop {
-            if let Some(found) = self.try_optimistic(page, true)? {
+            if let Some(found) = self.try_optimistic(page, 0, true)? {
                 return Ok(found);
             }
         }
@@ -284,8 +298,13 @@ impl PoolCore {
 
     /// `None` when it should be tried again.
     #[inline]
-    fn try_optimistic(&self, page: PageId, touch: bool) -> Try<Option<OptimisticPage<'_>>> {
-        let Some(number) = self.frames.find(page) else {
+    fn try_optimistic(
+        &self,
+        page: PageId,
+        near: usize,
+        touch: bool,
+    ) -> Try<Option<OptimisticPage<'_>>> {
+        let Some(number) = self.frames.find_to_read(page, near) else {
             return self.missed(page, false).map(|()| None);
         };
         let frame = self.frames.at(number);

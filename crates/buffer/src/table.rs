@@ -75,13 +75,20 @@ impl PageTable {
         &self.stripes[bucket & (self.stripes.len() - 1)]
     }
 
+    /// `ahead` is told of each frame that it may be before that is looked at.
     #[inline]
-    pub(crate) fn find(&self, page: PageId, frames: &[Frame]) -> Option<FrameNo> {
+    pub(crate) fn find(
+        &self,
+        page: PageId,
+        frames: &[Frame],
+        ahead: impl Fn(FrameNo),
+    ) -> Option<FrameNo> {
         let bucket = self.bucket(page);
         // Acquire, here and along the chain: a frame's tag is set before it is linked.
         let mut at = linked(self.buckets[bucket].load(Ordering::Acquire));
         for _ in 0..MAX_STEPS {
             let Some(number) = at else { break };
+            ahead(number);
             let frame = &frames[number as usize];
             if frame.holds(page) {
                 return Some(number);

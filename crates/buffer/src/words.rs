@@ -237,10 +237,9 @@ impl<'a> PageRef<'a> {
         }
         let rest = chunks.remainder();
         if !rest.is_empty() {
-            let mut raw = [0u8; 8];
-            raw[..rest.len()].copy_from_slice(rest);
             let mine = (reader.last(rest.len()) & byte_mask(0, rest.len())).swap_bytes();
-            let theirs = u64::from_be_bytes(raw);
+            let theirs = rest.iter().fold(0, |n, b| n << 8 | u64::from(*b));
+            let theirs = theirs << (64 - 8 * rest.len());
             if mine != theirs {
                 return mine.cmp(&theirs);
             }

@@ -176,9 +176,10 @@ fn clean_if_free<F: FnMut() -> bool>(
             .table(table.oid)
             .is_some_and(|now| now.file == table.file)
         {
-            session
-                .entry()
-                .statement_began(&format!("autovacuum: VACUUM {}", table.name));
+            session.entry().statement_began(
+                &format!("autovacuum: VACUUM {}", table.name),
+                throng_txn::now_micros(),
+            );
             let began = now();
             let cleaned = clean(engine, &current, table, pacing)?;
             if !cleaned.stopped {

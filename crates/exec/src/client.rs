@@ -6,6 +6,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::OnceLock;
 
 use throng_sql::func::EvalContext;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
@@ -33,10 +34,26 @@ pub enum Format {
 }
 
 /// A result's columns and their formats: fixed for all its rows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct RowShape {
     pub fields: Vec<Field>,
     pub formats: Vec<Format>,
+    told: OnceLock<Box<[u8]>>,
+}
+
+impl RowShape {
+    pub fn new(fields: Vec<Field>, formats: Vec<Format>) -> RowShape {
+        RowShape {
+            fields,
+            formats,
+            told: OnceLock::new(),
+        }
+    }
+
+    /// How the client's protocol tells the columns: worked out once, for a shape lives as long as its statement is known.
+    pub fn told(&self, as_bytes: impl FnOnce(&RowShape) -> Vec<u8>) -> &[u8] {
+        self.told.get_or_init(|| as_bytes(self).into_boxed_slice())
+    }
 }
 
 pub type ClientFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;

@@ -126,6 +126,9 @@ impl Table {
         wanted: &[(usize, usize)],
         out: &mut [Datum],
     ) -> Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
         self.layout.decode_into(row, wanted, out)?;
         if self.has_missing {
             let present = RowLayout::attributes(row)?;

@@ -10,6 +10,7 @@
 //! Nothing in this crate knows what it protects, and nothing here records waits: the callers that know
 //! the object do (`throng_observe::LatchExt`).
 
+mod ahead;
 pub mod atomic;
 mod bit;
 pub mod cell;
@@ -30,6 +31,7 @@ pub mod spin;
 pub mod topology;
 mod waker;
 
+pub use ahead::fetch_ahead;
 pub use index::{MAX_THREADS, PerThread, thread_index, threads_high_water};
 pub use latch::{Latch, Version};
 pub use nodes::Nodes;

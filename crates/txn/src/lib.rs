@@ -39,7 +39,7 @@ pub use running::SnapshotForm;
 pub use serial::{ReadLock, ReadTarget, Reads, Watch};
 pub use session::{
     CancelFlag, CancelReason, Encryption, Session, SessionEntry, SessionInfo, SessionState,
-    SessionStatus,
+    SessionStatus, now_micros,
 };
 pub use snapshot::Snapshot;
 pub use system::{CleanerContext, OpenConfig, TxnSystem};

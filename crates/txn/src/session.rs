@@ -218,7 +218,7 @@ impl SessionEntry {
     }
 
     /// Waits until what its transaction has seen is on disk.
-    pub(crate) async fn seen_is_durable(&self) -> Result<()> {
+    pub async fn seen_is_durable(&self) -> Result<()> {
         let core = &self.core;
         let seen = Csn(self.newest_seen.load(Ordering::Relaxed));
         if seen > core.clock.durable() {
@@ -285,9 +285,8 @@ impl SessionEntry {
         self.activity.query.lock().clone()
     }
 
-    /// A statement begins: state active, its text and time for `pg_stat_activity`.
-    pub fn statement_began(&self, query: &str) {
-        let now = now_micros();
+    /// A statement begins `now`, in microseconds since 1970: state active, its text and time for `pg_stat_activity`.
+    pub fn statement_began(&self, query: &str, now: i64) {
         self.activity.query_start.store(now, Ordering::Relaxed);
         self.activity.state_change.store(now, Ordering::Relaxed);
         self.activity
@@ -303,6 +302,17 @@ impl SessionEntry {
             .state_change
             .store(now_micros(), Ordering::Relaxed);
         self.activity.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// When a transaction that begins now does: with its statement, where one runs.
+    pub(crate) fn transaction_begins_at(&self) -> i64 {
+        let activity = &self.activity;
+        let runs = activity.state.load(Ordering::Relaxed) == SessionState::Active as u8;
+        match activity.query_start.load(Ordering::Relaxed) {
+            0 => now_micros(),
+            _ if !runs => now_micros(),
+            began => began,
+        }
     }
 
     /// Where the session's waits are seen; its task runs in [`throng_observe::accounted`] with this.
@@ -392,7 +402,7 @@ fn non_zero(value: i64) -> Option<i64> {
 }
 
 /// Microseconds since 1970.
-pub(crate) fn now_micros() -> i64 {
+pub fn now_micros() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_micros() as i64)

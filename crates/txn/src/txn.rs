@@ -43,7 +43,7 @@ use crate::lock::{LockMode, LockTag, WaitPolicy};
 use crate::rowlock::Running;
 use crate::running::{Form, Part};
 use crate::serial::Member;
-use crate::session::{CancelReason, SessionEntry, now_micros};
+use crate::session::{CancelReason, SessionEntry};
 use crate::snapshot::Snapshot;
 use crate::status::Standing;
 use crate::system::standing_to_status;
@@ -126,7 +126,7 @@ impl Txn {
         let before = session.in_transaction.swap(1, Ordering::Relaxed);
         assert_eq!(before, 0, "a session has one transaction at a time");
         session.count_transaction();
-        session.set_xact_start(now_micros());
+        session.set_xact_start(session.transaction_begins_at());
         Txn {
             session,
             isolation,
@@ -588,17 +588,16 @@ impl Txn {
     ///
     /// 40001 where a serializable transaction cannot be put in an order with others.
     pub async fn commit(mut self, sync: bool) -> Result<()> {
-        if let Some(member) = self.serial.get() {
-            self.core().serial.prepare(member)?;
-        }
         let Some(xid) = self.top_xid() else {
-            let csn = self.core().clock.last();
-            self.finish(csn, Vec::new(), &[]);
+            self.commit_unwritten()?;
             return match sync {
                 true => self.session.seen_is_durable().await,
                 false => Ok(()),
             };
         };
+        if let Some(member) = self.serial.get() {
+            self.core().serial.prepare(member)?;
+        }
         // Not the shared core's: its count of owners would be written by every commit on every core.
         let session = self.session.clone();
         let core = session.core();
@@ -630,6 +629,23 @@ impl Txn {
             }
         }
         flushed
+    }
+
+    /// Commits a transaction that has written nothing, where it lies; `false` of another, which is to be
+    /// [committed](Self::commit). What it has seen may not be on disk yet ([`SessionEntry::seen_is_durable`]).
+    ///
+    /// # Errors
+    /// 40001, as for [`commit`](Self::commit).
+    pub fn commit_unwritten(&mut self) -> Result<bool> {
+        if self.top_xid().is_some() {
+            return Ok(false);
+        }
+        if let Some(member) = self.serial.get() {
+            self.core().serial.prepare(member)?;
+        }
+        let csn = self.core().clock.last();
+        self.finish(csn, Vec::new(), &[]);
+        Ok(true)
     }
 
     fn log_commit(&mut self, core: &Core, xid: Xid) -> Lsn {

@@ -143,16 +143,19 @@ impl Slot {
     }
 }
 
+/// Up to seven bytes as the first of a number's eight.
+#[inline]
+fn left_aligned(bytes: &[u8]) -> u64 {
+    let number = bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b));
+    number.checked_shl(64 - 8 * bytes.len() as u32).unwrap_or(0)
+}
+
 /// The first four bytes of a suffix as a number that orders as they do.
 #[inline]
 pub fn head_of(suffix: &[u8]) -> u32 {
     match suffix.first_chunk::<HEAD>() {
         Some(first) => u32::from_be_bytes(*first),
-        None => {
-            let mut first = [0; HEAD];
-            first[..suffix.len()].copy_from_slice(suffix);
-            u32::from_be_bytes(first)
-        }
+        None => (left_aligned(suffix) >> 32) as u32,
     }
 }
 
@@ -185,11 +188,7 @@ pub fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
 pub fn prefix_head(prefix: &[u8]) -> u64 {
     match prefix.first_chunk::<PREFIX_HEAD>() {
         Some(first) => u64::from_be_bytes(*first),
-        None => {
-            let mut first = [0; PREFIX_HEAD];
-            first[..prefix.len()].copy_from_slice(prefix);
-            u64::from_be_bytes(first)
-        }
+        None => left_aligned(prefix),
     }
 }
 

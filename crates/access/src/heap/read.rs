@@ -180,8 +180,9 @@ impl Heap {
         vis: &(impl Visibility + ?Sized),
         out: &mut Vec<u8>,
     ) -> Try<Option<Tid>> {
+        let near = page::slot_offset(root.slot.max(1));
         self.pool
-            .read(self.page_id(root.block), |page: &PageRef<'_>| {
+            .read_near(self.page_id(root.block), near, |page: &PageRef<'_>| {
                 out.clear();
                 vis.again();
                 let seen = Chain::new(page, root).find(|version| vis.visible(&version.header))?;

@@ -23,7 +23,7 @@ use super::setop::SetOperation;
 use super::sort::Sort;
 use super::subplan::{CteScanOp, SubPlan};
 use super::window::WindowOp;
-use super::{BoxOperator, Operator, Row, Step, spare};
+use super::{BoxOperator, Operator, Row, Step, empty, spare};
 use crate::analytics::JobCounts;
 use crate::session::Pool;
 use crate::table::{Index, Table};
@@ -46,6 +46,8 @@ pub struct Execution {
     pool: Option<Arc<Pool>>,
     /// The one row that it is run again for; see [`recheck`](Self::recheck).
     recheck: Option<(RelId, Tid)>,
+    /// Room for the rows it gives, while nobody has it.
+    room: Row,
 }
 
 impl Execution {
@@ -61,6 +63,7 @@ impl Execution {
             prepared: false,
             pool: None,
             recheck: None,
+            room: Row::new(),
         }
     }
 
@@ -73,6 +76,16 @@ impl Execution {
             }
             None => Box::new(Execution::new(plan, work_mem)),
         }
+    }
+
+    /// Room for the rows it gives, for who will [give it back](Self::give_back).
+    pub fn room(&mut self) -> Row {
+        std::mem::take(&mut self.room)
+    }
+
+    pub fn give_back(&mut self, mut room: Row) {
+        empty(&mut room);
+        self.room = room;
     }
 
     /// Nobody will ask it for more: its operators may serve the plan's next run.

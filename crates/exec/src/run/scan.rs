@@ -400,6 +400,15 @@ impl IndexScanOp {
             is_null |= value.is_null();
             key::encode_one(&value, *order, &mut self.key)?;
         }
+        if self.plan.is_single && cx.env.snapshot.reads().is_none() {
+            // Nothing is left to read but what is found now: a cursor would only know where it goes on.
+            if !is_null && let Err(wait) = self.index.tree.get(&self.key, &mut self.tids) {
+                self.tids.clear();
+                return Err(wait.into());
+            }
+            self.ranges = Some(Vec::new());
+            return Ok(());
+        }
         self.ranges = Some(Vec::new());
         if is_null {
             return Ok(());
@@ -472,6 +481,9 @@ impl IndexScanOp {
     fn more(&mut self, cx: &mut Cx) -> Step<bool> {
         if self.ranges.is_none() {
             self.begin(cx)?;
+            if self.at < self.tids.len() {
+                return Ok(true);
+            }
         }
         loop {
             if !self.reading {

@@ -84,7 +84,9 @@ impl Session {
         }
         let name = self.definitions().table(table).map(|t| t.name.clone());
         let text = format!("autovacuum: ANALYZE {}", name.unwrap_or_default());
-        self.handle.entry().statement_began(&text);
+        self.handle
+            .entry()
+            .statement_began(&text, throng_txn::now_micros());
         let manner = Manner {
             columns: &[],
             pace: Some(pace),

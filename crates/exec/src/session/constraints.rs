@@ -2,7 +2,6 @@
 
 use throng_sql::catalog::Catalog;
 use throng_sql::command::{Ddl, TargetKind};
-use throng_sql::settings::Id;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
@@ -38,7 +37,7 @@ impl Session {
         let cx = write::Context {
             env: self.env(&catalog, &host, &snapshot, &[]),
             txn,
-            work_mem: self.settings.borrow().int(Id::WorkMem) as usize * 1024,
+            work_mem: self.work_mem(),
             deferred: &self.deferred,
         };
         let is_due = |oid: Oid| constraints.is_none_or(|list| list.contains(&oid));

@@ -150,7 +150,7 @@ impl Session {
             _ => Source::Client,
         };
         let catalog = self.catalog();
-        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let work_mem = self.work_mem();
         self.transaction()?.used.set(true);
         let host = self.host(&catalog);
         let txn = &self.transaction()?.txn;
@@ -181,7 +181,7 @@ impl Session {
             _ => Sink::Client,
         };
         let catalog = self.catalog();
-        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let work_mem = self.work_mem();
         self.transaction()?.used.set(true);
         let host = self.host(&catalog);
         let txn = &self.transaction()?.txn;

@@ -25,7 +25,7 @@ impl Session {
         prepared: &Prepared,
         values: &[Datum],
     ) -> Result<Arc<PlannedStatement>> {
-        match self.custom_plans.get() && !values.is_empty() {
+        match self.asked().custom_plans && !values.is_empty() {
             false => self.plan_of(prepared).await,
             true => Box::pin(self.custom_plan(prepared, values)).await,
         }
@@ -40,7 +40,7 @@ impl Session {
         loop {
             // It is the one without values that must still have the columns that were told.
             self.plan_of(prepared).await?;
-            let key = self.plan_key();
+            let version = self.database.version();
             let known = prepared.known();
             let Some(statement) = &known.statement else {
                 return Err(Error::internal("a statement without a text has a plan"));
@@ -53,7 +53,7 @@ impl Session {
             let plan = Arc::new(self.plan(*query)?);
             self.lock_tables(&plan.locks).await?;
             // While a lock was waited for, what it protects may have become another.
-            if self.plan_key() == key {
+            if self.database.version() == version {
                 return Ok(plan);
             }
         }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use throng_observe::{Object, WaitEvent, waited};
 use throng_sql::catalog::Catalog;
 use throng_sql::plan::{Node, Plan, PlannedStatement, StatementTag};
-use throng_sql::settings::Id;
 use throng_txn::Snapshot;
 use throng_types::{Datum, Result};
 
@@ -46,7 +45,7 @@ impl Session {
     }
 
     fn is_dear(&self, plan: &Plan) -> bool {
-        let above = self.settings.borrow().int(Id::AnalyticsAboveCost) as f64;
+        let above = self.asked().analytics_above_cost;
         above >= 0.0 && plan.cost.total > above
     }
 

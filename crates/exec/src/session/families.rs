@@ -35,6 +35,11 @@ struct Made {
 }
 
 impl Families {
+    /// Nothing but the definitions says which they are.
+    pub fn are_as_defined(&self) -> bool {
+        self.found.borrow().is_empty()
+    }
+
     /// A statement begins.
     pub fn forget(&mut self) {
         self.found.get_mut().clear();

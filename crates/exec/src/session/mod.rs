@@ -9,6 +9,7 @@
 
 mod adopt;
 mod analyze;
+mod asked;
 mod command;
 mod compound;
 mod constraints;
@@ -60,6 +61,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use throng_observe::SessionWaits;
 use throng_sql::catalog::acl::right;
 use throng_sql::catalog::{Catalog, RoleDef, builtin};
@@ -119,59 +121,66 @@ impl From<&RoleDef> for Role {
 /// A catalog that all cores share, counted once for a session: a statement that takes it writes nothing that other cores read.
 pub(crate) type SharedCatalog = Rc<Arc<Catalog>>;
 
+/// What most statements touch comes first, close together: with a crowd of sessions little of one is still in a core's cache when its
+/// next statement comes.
+#[repr(C)]
 pub struct Session {
     pub(crate) engine: Arc<Engine>,
+    database: Arc<Database>,
     /// Ends before the registration below: dropping it rolls back.
     transaction: Option<Transaction>,
-    /// How the transaction ran that a failed block had.
-    failed_modes: throng_sql::command::TransactionModes,
+    handle: throng_txn::Session,
     block: Block,
     joined: Joined,
-    handle: throng_txn::Session,
+    statement_time: i64,
+    asked: Cell<asked::Asked>,
     settings: RefCell<SessionSettings>,
+    settings_number: plans::SettingsNumber,
     /// What values look like, derived from the settings of version `format_version`.
-    format: RefCell<Rc<FormatSettings>>,
     format_version: Cell<u64>,
-    custom_plans: Cell<bool>,
+    format: RefCell<Rc<FormatSettings>>,
     /// The catalog as this session last saw it published.
     published: RefCell<SharedCatalog>,
-    /// Who logged in, who SET SESSION AUTHORIZATION made of them, and who SET ROLE did.
-    login_role: Role,
+    /// Its version, and whether it [is plain](transaction::is_plain).
+    published_version: Cell<u64>,
+    published_is_plain: Cell<bool>,
+    /// As whom the innermost SECURITY DEFINER function acts.
+    acting: Cell<Option<Oid>>,
+    /// Who SET SESSION AUTHORIZATION made of who logged in, and who SET ROLE did.
     roles: RefCell<roles::Roles>,
-    database: Arc<Database>,
-    database_name: String,
-    prepared: RefCell<HashMap<String, Rc<Prepared>>>,
+    temporary: temporary::Temporary,
+    /// What the statement takes for tables' children, where that is not what the definitions say.
+    families: families::Families,
+    effects: Effects,
+    unsaid: telling::Unsaid,
     /// Room for the shape of a statement, and for a statement's name in the plan cache.
     shape: Shape,
     name: String,
+    prepared: RefCell<HashMap<String, Rc<Prepared>, RandomState>>,
     portals: RefCell<Portals>,
-    /// What the statement takes for tables' children, where that is not what the definitions say.
-    families: families::Families,
-    /// Where the cursor of a WHERE CURRENT OF stands.
-    position: RefCell<cursor::Position>,
     /// Constraints still to be checked.
     deferred: write::deferred::Deferred,
-    sequences: RefCell<sequences::Used>,
-    effects: Effects,
-    /// Calls of users' functions inside each other, and as whom the innermost SECURITY DEFINER one acts.
-    routine_depth: Cell<u32>,
-    acting: Cell<Option<Oid>>,
-    trigger_calls: trigger::TriggerCalls,
-    settings_number: plans::SettingsNumber,
-    /// Bodies in PL/pgSQL that were read, and the calls of them that are under way.
-    procedures: plpgsql::Procedures,
-    unsaid: telling::Unsaid,
     /// What LISTEN and NOTIFY will do at commit.
     outbox: RefCell<notify::Outbox>,
     /// None: it has never listened.
     listener: Option<crate::notify::Listener>,
-    temporary: temporary::Temporary,
+    /// Bodies in PL/pgSQL that were read, and the calls of them that are under way.
+    procedures: plpgsql::Procedures,
+    /// Calls of users' functions inside each other.
+    routine_depth: Cell<u32>,
+    trigger_calls: trigger::TriggerCalls,
+    sequences: RefCell<sequences::Used>,
+    /// Where the cursor of a WHERE CURRENT OF stands.
+    position: RefCell<cursor::Position>,
+    /// How the transaction ran that a failed block had.
+    failed_modes: throng_sql::command::TransactionModes,
     /// Parameters of the command that is about to run.
     command_values: RefCell<Vec<Datum>>,
     /// The schema whose elements are being made, which is sought before all others.
     schema_first: Option<String>,
+    login_role: Role,
+    database_name: String,
     secret: Arc<[u8]>,
-    statement_time: i64,
     _admission: Admission,
 }
 
@@ -289,7 +298,9 @@ impl Session {
         let session = Session {
             format: RefCell::new(Rc::new(format_settings(&settings))),
             format_version: Cell::new(settings.version()),
-            custom_plans: Cell::new(custom::is_forced(&settings)),
+            asked: Cell::new(asked::Asked::of(&settings)),
+            published_version: Cell::new(catalog.version()),
+            published_is_plain: Cell::new(transaction::is_plain(&catalog)),
             published: RefCell::new(Rc::new(catalog)),
             engine,
             transaction: None,
@@ -368,14 +379,8 @@ impl Session {
     /// Waits, between messages, for whatever ends an idle session: `pg_terminate_backend`, the idle-in-transaction
     /// timeout.
     pub async fn interrupted(&self) -> Error {
-        let timeout = match self
-            .settings
-            .borrow()
-            .int(Id::IdleInTransactionSessionTimeout)
-        {
-            ms if ms > 0 && self.block != Block::None => Some(Duration::from_millis(ms as u64)),
-            _ => None,
-        };
+        let timeout = self.asked().idle_in_transaction_timeout;
+        let timeout = timeout.filter(|_| self.block != Block::None);
         let flag = self.handle.cancel_flag();
         let terminated = std::future::poll_fn(|cx| {
             flag.register(cx.waker());
@@ -416,8 +421,10 @@ impl Session {
     /// block.
     pub async fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
         // A simple query closes the unnamed portal and forgets the unnamed statement.
-        self.portals.get_mut().remove("");
-        self.prepared.get_mut().remove("");
+        self.portals.get_mut().drop_unnamed();
+        if !self.prepared.get_mut().is_empty() {
+            self.prepared.get_mut().remove("");
+        }
         self.statement_began(sql);
         let ran = self.run_string(sql, client).await;
         self.joined = Joined::default();
@@ -474,19 +481,16 @@ impl Session {
     }
 
     fn statement_began(&mut self, text: &str) {
-        self.statement_time = now();
+        let now = throng_txn::now_micros();
+        self.statement_time = since_2000(now);
         self.effects.clear();
         self.families.forget();
         self.acting.set(None);
         // A cancel that came while nothing ran was for the statement before.
         self.handle.cancel_flag().statement_ended();
-        self.handle.entry().statement_began(text);
-        let settings = self.settings.borrow();
-        let timeout = |id| settings.int(id) as u64;
-        let deadline = match timeout(Id::StatementTimeout) {
-            0 => None,
-            ms => Some(std::time::Instant::now() + Duration::from_millis(ms)),
-        };
+        self.handle.entry().statement_began(text, now);
+        let timeout = self.asked().statement_timeout;
+        let deadline = timeout.map(|timeout| std::time::Instant::now() + timeout);
         self.handle.cancel_flag().set_deadline(deadline);
     }
 
@@ -520,7 +524,6 @@ impl Session {
         }
         *self.format.borrow_mut() = Rc::new(format_settings(&settings));
         self.format_version.set(settings.version());
-        self.custom_plans.set(custom::is_forced(&settings));
         steer_waits(self.handle.entry(), &settings);
     }
 
@@ -548,12 +551,12 @@ impl Session {
         Ok(())
     }
 
-    pub async fn bind(
+    pub fn bind<'p>(
         &mut self,
         portal: &str,
         statement: &str,
         parameter_formats: &[i16],
-        parameters: &[Option<&[u8]>],
+        parameters: impl ExactSizeIterator<Item = Option<&'p [u8]>>,
         result_formats: &[i16],
     ) -> Result<()> {
         let prepared = self.find_prepared(statement)?;
@@ -774,7 +777,11 @@ fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Vec<(String, 
 
 /// Microseconds since 2000-01-01 UTC.
 pub(crate) fn now() -> i64 {
+    since_2000(throng_txn::now_micros())
+}
+
+/// Microseconds since 1970 as those since 2000.
+fn since_2000(unix_micros: i64) -> i64 {
     const EPOCH: i64 = 946_684_800_000_000;
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |d| d.as_micros() as i64) - EPOCH
+    unix_micros - EPOCH
 }

@@ -57,7 +57,7 @@ impl Outbox {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.notifications.is_empty()
     }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use throng_sql::catalog::{Catalog, TableDef};
-use throng_sql::settings::Id;
 use throng_txn::rows::RowRef;
 use throng_types::{Datum, Result, Tid};
 
@@ -52,7 +51,7 @@ impl Session {
             let cx = write::Context {
                 env: self.env(catalog, &host, &snapshot, &[]),
                 txn,
-                work_mem: self.settings.borrow().int(Id::WorkMem) as usize * 1024,
+                work_mem: self.work_mem(),
                 deferred: &self.deferred,
             };
             for (_, row) in &page {

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use throng_sql::command::{Command, CursorOptions, FetchDirection};
 use throng_sql::func::EvalContext;
 use throng_sql::plan::{PlannedStatement, StatementTag};
 use throng_sql::query::BoundQuery;
-use throng_sql::settings::Id;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
@@ -128,16 +128,16 @@ const LONGEST_SHOWN: usize = 64 << 10;
 /// A session's portals by name. The unnamed one, which drivers use for each statement, is kept apart: it needs no name.
 #[derive(Default)]
 pub(super) struct Portals {
-    unnamed: Option<Portal>,
-    named: HashMap<String, Portal>,
+    unnamed: Option<Box<Portal>>,
+    named: HashMap<String, Box<Portal>, RandomState>,
 }
 
 impl Portals {
     pub fn get(&self, name: &str) -> Option<&Portal> {
         if name.is_empty() {
-            self.unnamed.as_ref()
+            self.unnamed.as_deref()
         } else {
-            self.named.get(name)
+            self.named.get(name).map(|portal| &**portal)
         }
     }
 
@@ -150,7 +150,7 @@ impl Portals {
         }
     }
 
-    pub fn insert(&mut self, name: &str, portal: Portal) {
+    pub fn insert(&mut self, name: &str, portal: Box<Portal>) {
         if name.is_empty() {
             self.unnamed = Some(portal);
         } else {
@@ -158,7 +158,11 @@ impl Portals {
         }
     }
 
-    pub fn remove(&mut self, name: &str) -> Option<Portal> {
+    pub fn drop_unnamed(&mut self) {
+        self.unnamed = None;
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Box<Portal>> {
         if name.is_empty() {
             self.unnamed.take()
         } else {
@@ -169,7 +173,9 @@ impl Portals {
     /// Drops the portals that `stays` does not hold of.
     pub fn retain(&mut self, stays: impl Fn(&Portal) -> bool) {
         self.unnamed.take_if(|portal| !stays(portal));
-        self.named.retain(|_, portal| stays(portal));
+        if !self.named.is_empty() {
+            self.named.retain(|_, portal| stays(portal));
+        }
     }
 
     /// Savepoint number `at` and those after it are no more: what was made under them belongs to what is around.
@@ -199,7 +205,7 @@ impl Portals {
             .named
             .iter()
             .filter(|(_, portal)| portal.kind.is_cursor);
-        let mut found: Vec<_> = declared.map(|(name, p)| (name.as_str(), p)).collect();
+        let mut found: Vec<_> = declared.map(|(name, p)| (name.as_str(), &**p)).collect();
         found.sort_by_key(|(name, _)| *name);
         found
     }
@@ -226,10 +232,10 @@ impl Session {
         prepared: Rc<Prepared>,
         values: Vec<Datum>,
         formats: &[i16],
-    ) -> Result<Portal> {
+    ) -> Result<Box<Portal>> {
         let known = prepared.known();
         let shape = known.shape(formats)?;
-        Ok(Portal {
+        Ok(Box::new(Portal {
             sql: known.sql.clone(),
             prepared: Some(prepared),
             shape,
@@ -243,7 +249,7 @@ impl Session {
             places: None,
             last: Row::new(),
             made_at: self.statement_time,
-        })
+        }))
     }
 
     /// Runs a portal or goes on with it, giving at most `limit` rows, and says how it ended.
@@ -363,7 +369,7 @@ impl Session {
                     return Ok(Advance::Suspended);
                 }
                 if let State::Running(run) = std::mem::replace(&mut portal.state, State::Done) {
-                    run.execution.retire();
+                    run.retire();
                 }
                 Ok(Advance::Complete(tag(statement, ran.rows)))
             }
@@ -472,7 +478,7 @@ impl Session {
         let mut shape = columns(&plan);
         if let Some(told) = shape.as_ref().filter(|_| options.binary) {
             let (fields, formats) = (told.fields.clone(), vec![Format::Binary; told.fields.len()]);
-            shape = Some(Arc::new(RowShape { fields, formats }));
+            shape = Some(Arc::new(RowShape::new(fields, formats)));
         }
         let values = self.command_values.take();
         let backwards = options.scroll.unwrap_or_else(|| plan.reads_backwards());
@@ -491,7 +497,7 @@ impl Session {
             true => whole.as_str(),
             false => sql,
         };
-        let mut portal = Portal {
+        let mut portal = Box::new(Portal {
             sql: sql.into(),
             prepared: None,
             shape,
@@ -510,7 +516,7 @@ impl Session {
             places,
             last: Row::new(),
             made_at: self.statement_time,
-        };
+        });
         if kept {
             self.store_rows(&mut portal, client).await?;
         }
@@ -607,7 +613,7 @@ impl Session {
         };
         let ended = matches!(portal.state, State::Done);
         let given = usize::try_from(portal.given).unwrap_or(usize::MAX - 1);
-        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let work_mem = self.work_mem();
         let run = Run::again(again.plan, again.params, again.snapshot, work_mem);
         portal.state = State::Running(Box::new(run));
         self.store_rows(portal, client).await?;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use throng_sql::catalog::Catalog;
 use throng_sql::command::{BoundStatement, Command, CreateTable, Ddl};
 use throng_sql::expr::Expr;
+use throng_sql::io;
 use throng_sql::parse::{self, ast::Statement};
 use throng_sql::plan::PlannedStatement;
-use throng_sql::{func, io};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
@@ -108,19 +108,22 @@ impl Session {
 
     /// What a plan made now would be made for.
     pub(super) fn plan_key(&self) -> PlanKey {
+        if self.sees_what_is_published() {
+            return self.plan_key_with(self.published_version.get(), false);
+        }
         let catalog = self.catalog();
         self.plan_key_of(&catalog)
     }
 
     pub(super) fn plan_key_of(&self, catalog: &Catalog) -> PlanKey {
-        let own = self
-            .transaction
-            .as_ref()
-            .is_some_and(|t| t.catalog.borrow().is_some())
-            || catalog.base().is_some();
+        let own = self.has_own_definitions() || catalog.base().is_some();
+        self.plan_key_with(catalog.version(), own)
+    }
+
+    fn plan_key_with(&self, catalog: u64, own: bool) -> PlanKey {
         PlanKey {
             engine: self.engine.number,
-            catalog: catalog.version(),
+            catalog,
             own,
             role: self.acting_role(),
             temporary: self.temporary.published(),
@@ -261,14 +264,14 @@ impl Session {
     /// The plan of a prepared data statement, its tables locked.
     pub(super) async fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<PlannedStatement>> {
         loop {
-            let key = self.plan_key();
-            let known = self.current(prepared, key)?;
+            let version = self.database.version();
+            let known = self.current(prepared, self.plan_key())?;
             let Some(plan) = known.plan.clone() else {
                 return Err(Error::internal("a command has no plan"));
             };
             self.lock_tables(&plan.locks).await?;
             // While a lock was waited for, what it protects may have become another.
-            if self.plan_key() == key {
+            if self.database.version() == version {
                 return Ok(plan);
             }
         }
@@ -308,12 +311,12 @@ impl Session {
     }
 
     /// The values of a Bind message.
-    pub(super) fn read_parameters(
+    pub(super) fn read_parameters<'v>(
         &mut self,
         known: &Known,
         name: &str,
         formats: &[i16],
-        values: &[Option<&[u8]>],
+        values: impl ExactSizeIterator<Item = Option<&'v [u8]>>,
     ) -> Result<Vec<Datum>> {
         let wrong = |message: String| Error::new(state::PROTOCOL_VIOLATION, message);
         if formats.len() > 1 && formats.len() != values.len() {
@@ -330,11 +333,8 @@ impl Session {
                 known.params.len()
             )));
         }
-        let catalog = self.catalog();
-        let host = self.host(&catalog);
-        let ctx = host.eval();
         let mut datums = Vec::with_capacity(values.len());
-        for (i, (value, ty)) in values.iter().zip(&known.params).enumerate() {
+        for (i, (value, ty)) in values.zip(&known.params).enumerate() {
             let format = match formats {
                 [] => 0,
                 [one] => *one,
@@ -342,10 +342,27 @@ impl Session {
             };
             datums.push(match value {
                 None => Datum::Null,
-                Some(bytes) => read_parameter(&ctx, bytes, format, *ty)?,
+                Some(bytes) => match plain_integer(bytes, format, *ty) {
+                    Some(datum) => datum,
+                    None => self.read_parameter(bytes, format, *ty)?,
+                },
             });
         }
         Ok(datums)
+    }
+
+    fn read_parameter(&self, bytes: &[u8], format: i16, ty: SqlType) -> Result<Datum> {
+        let catalog = self.catalog();
+        let host = self.host(&catalog);
+        let ctx = host.eval();
+        match format {
+            0 => io::input_text(&ctx, io::binary::check_text(bytes)?, ty),
+            1 => io::input_binary(&ctx, bytes, ty),
+            other => Err(Error::new(
+                state::PROTOCOL_VIOLATION,
+                format!("unsupported format code: {other}"),
+            )),
+        }
     }
 
     /// PREPARE.
@@ -406,22 +423,25 @@ impl Session {
         let plan = self.plan_with(&prepared, &values).await?;
         let columns = prepared.known().columns.clone();
         self.run_planned(plan, values, columns.as_deref(), client)
-            .await
+            .await?;
+        Ok(())
     }
 }
 
-fn read_parameter(
-    ctx: &func::EvalContext<'_>,
-    bytes: &[u8],
-    format: i16,
-    ty: SqlType,
-) -> Result<Datum> {
-    match format {
-        0 => io::input_text(ctx, io::binary::check_text(bytes)?, ty),
-        1 => io::input_binary(ctx, bytes, ty),
-        other => Err(Error::new(
-            state::PROTOCOL_VIOLATION,
-            format!("unsupported format code: {other}"),
-        )),
+/// An int4 or int8 in a few plain digits, as most parameters of a crowd are; None: to be read as any other value.
+fn plain_integer(bytes: &[u8], format: i16, ty: SqlType) -> Option<Datum> {
+    /// So many fit either type.
+    const DIGITS: usize = 9;
+    if format != 0 || bytes.is_empty() || bytes.len() > DIGITS {
+        return None;
+    }
+    let mut value = 0;
+    for byte in bytes {
+        value = value * 10 + i32::from(byte.is_ascii_digit().then(|| byte - b'0')?);
+    }
+    match ty.oid {
+        oid::INT4 => Some(Datum::Int4(value)),
+        oid::INT8 => Some(Datum::Int8(value.into())),
+        _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Data statements: from a bound query to its rows and its tag.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -157,7 +158,7 @@ impl Session {
         client: &mut dyn Client,
     ) -> Result<()> {
         let planned = loop {
-            let key = self.plan_key();
+            let version = self.database.version();
             let bound = self.bind_statement(statement, sql, &[])?;
             self.notices(bound.notices, client);
             let BoundStatement::Query(query) = bound.statement else {
@@ -166,23 +167,25 @@ impl Session {
             let planned = Arc::new(self.plan(*query)?);
             self.lock_tables(&planned.locks).await?;
             // While a lock was waited for, what it protects may have become another.
-            if self.plan_key() == key {
+            if self.database.version() == version {
                 break planned;
             }
         };
         let shape = columns(&planned);
         self.run_planned(planned, Vec::new(), shape.as_deref(), client)
-            .await
+            .await?;
+        Ok(())
     }
 
     /// Runs a plan whose tables are locked, and tells its columns, rows and tag.
+    /// Gives back the values' room.
     pub(super) async fn run_planned(
         &self,
         planned: Arc<PlannedStatement>,
         values: Vec<Datum>,
         shape: Option<&RowShape>,
         client: &mut dyn Client,
-    ) -> Result<()> {
+    ) -> Result<Vec<Datum>> {
         let mut run = self.start(planned, values)?;
         self.find_position(run.execution.plan(), &run.snapshot)
             .await?;
@@ -191,8 +194,7 @@ impl Session {
         }
         let ran = self.run_to(&mut run, shape, u64::MAX, client).await?;
         client.command_complete(&tag(run.execution.plan().tag, ran.rows));
-        run.execution.retire();
-        Ok(())
+        Ok(run.retire())
     }
 
     /// Runs a text whose shape was run before without parsing it; false if it has none.
@@ -212,8 +214,9 @@ impl Session {
 
     async fn run_shape(&mut self, shape: &mut Shape, client: &mut dyn Client) -> Result<bool> {
         self.begin_if_idle();
-        plans::name_of(&shape.text, &shape.types, &mut shape.name);
+        plans::add_types(&shape.types, &mut shape.name);
         let (known, plan) = loop {
+            let version = self.database.version();
             let key = self.plan_key();
             let knowledge = plans::find(key, &shape.name);
             let fresh = |known: &Rc<Known>| !known.is_outgrown(&self.engine.store);
@@ -230,13 +233,13 @@ impl Session {
             };
             self.lock_tables(&plan.locks).await?;
             // While a lock was waited for, what it protects may have become another.
-            if self.plan_key() == key {
+            if self.database.version() == version {
                 break (known, plan);
             }
         };
         let values = std::mem::take(&mut shape.values);
-        self.run_planned(plan, values, known.columns.as_deref(), client)
-            .await?;
+        let ran = self.run_planned(plan, values, known.columns.as_deref(), client);
+        shape.values = ran.await?;
         Ok(true)
     }
 
@@ -244,12 +247,12 @@ impl Session {
     /// texts are run as they are, and complain as they should.
     #[cold]
     fn learn_shape(&mut self, shape: &Shape, key: PlanKey) -> Knowledge {
-        let mut parsed = parse::parse(&shape.text).ok()?;
+        let mut parsed = parse::parse(shape.text()).ok()?;
         let statement = parsed
             .pop()
             .filter(|p| parsed.is_empty() && is_data(&p.statement))?
             .statement;
-        let known = self.understand(&shape.text, Some(Arc::new(statement)), &shape.types);
+        let known = self.understand(shape.text(), Some(Arc::new(statement)), &shape.types);
         let known = known.ok().filter(|k| k.params == shape.types);
         let known = known.filter(|k| !self.asks_for_constants(k)).map(Rc::new);
         plans::keep(key, &shape.name, known.clone());
@@ -300,7 +303,7 @@ impl Session {
         if let Some(view) = &plan.unpopulated {
             return Err(not_populated(view));
         }
-        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let work_mem = self.work_mem();
         let transaction = self.transaction()?;
         transaction.used.set(true);
         let snapshot = transaction.txn.snapshot();
@@ -310,12 +313,13 @@ impl Session {
         if let Some(pool) = pool {
             execution.share_with(pool);
         }
+        let row = execution.room();
         Ok(Run {
             execution,
             elsewhere,
             params,
             snapshot,
-            row: Row::new(),
+            row,
         })
     }
 
@@ -358,14 +362,14 @@ impl Session {
                 client: &client,
                 shape,
             };
-            let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+            let work_mem = self.work_mem();
             let write = write::Context {
                 env,
                 txn,
                 work_mem,
                 deferred: &self.deferred,
             };
-            let writing = write::run(&mut run.execution, &write, &mut returning);
+            let writing = pin!(write::run(&mut run.execution, &write, &mut returning));
             let rows = self.telling(&client, writing).await?;
             txn.next_command()?;
             return Ok(Ran {
@@ -374,7 +378,7 @@ impl Session {
             });
         }
         if !run.execution.is_ready() {
-            let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+            let work_mem = self.work_mem();
             let write = write::Context {
                 env,
                 txn,
@@ -382,13 +386,19 @@ impl Session {
                 deferred: &self.deferred,
             };
             let mut keys = Vec::new();
-            let writing = write::run_with(&mut run.execution, &write, false, &mut keys);
-            self.telling(&client, writing).await?;
-            self.telling(&client, write::finish(keys, &write)).await?;
+            {
+                let execution = &mut run.execution;
+                let writing = pin!(write::run_with(execution, &write, false, &mut keys));
+                self.telling(&client, writing).await?;
+            }
+            let finishing = pin!(write::finish(keys, &write));
+            self.telling(&client, finishing).await?;
         }
         let mut given = 0;
+        let gives_one = run.execution.plan().gives_one_row && run.snapshot.reads().is_none();
         while given < limit {
             let more = match &mut run.elsewhere {
+                _ if gives_one && given > 0 => false,
                 Some(elsewhere) => elsewhere.next(env, &mut run.row).await?,
                 // Most rows are there at once, without a future that waits for them.
                 None => match next_now(&mut run.execution, env, &mut run.row) {
@@ -397,7 +407,8 @@ impl Session {
                         more
                     }
                     Err(stop) => {
-                        let next = next_after(stop, &mut run.execution, env, txn, &mut run.row);
+                        let row = &mut run.row;
+                        let next = pin!(next_after(stop, &mut run.execution, env, txn, row));
                         self.telling(&client, next).await?
                     }
                 },
@@ -434,6 +445,13 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// Nobody will ask it for more. Gives back its parameters' room.
+    pub fn retire(mut self) -> Vec<Datum> {
+        self.execution.give_back(self.row);
+        self.execution.retire();
+        self.params
+    }
+
     /// The row that was given last.
     pub fn last(&self) -> &Row {
         &self.row
@@ -715,7 +733,7 @@ pub(super) fn columns(plan: &PlannedStatement) -> Option<Arc<RowShape>> {
 
 pub(super) fn as_text(fields: Vec<Field>) -> Arc<RowShape> {
     let formats = vec![Format::Text; fields.len()];
-    Arc::new(RowShape { fields, formats })
+    Arc::new(RowShape::new(fields, formats))
 }
 
 /// The format of each of `count` columns from the codes of a message: none is text for all, one is for all.

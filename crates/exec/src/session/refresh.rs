@@ -17,7 +17,6 @@ use throng_buffer::retry;
 use throng_sql::bind;
 use throng_sql::catalog::{Catalog, TableDef};
 use throng_sql::io::output_text;
-use throng_sql::settings::Id;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::row::{RowLayout, encode_row};
@@ -127,7 +126,7 @@ impl Session {
         let planned = Arc::new(self.plan(query)?);
         self.lock_tables(&planned.locks).await?;
         let mut run = self.start(planned, self.command_values.borrow().clone())?;
-        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let work_mem = self.work_mem();
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);
         let cx = Context {

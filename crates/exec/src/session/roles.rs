@@ -9,7 +9,7 @@ use std::rc::Rc;
 use throng_sql::catalog::Through;
 use throng_sql::settings::{Id, Value};
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Error, Oid, Result};
 
 use super::{Role, Session};
 
@@ -43,6 +43,10 @@ impl Roles {
 impl Session {
     pub(super) fn role(&self) -> Rc<Role> {
         self.roles.borrow().current.clone()
+    }
+
+    pub(super) fn current_role_oid(&self) -> Oid {
+        self.roles.borrow().current.oid
     }
 
     pub(super) fn session_role(&self) -> Rc<Role> {

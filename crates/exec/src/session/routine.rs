@@ -17,7 +17,7 @@ use throng_sql::expr::{Expr, RoutineCall};
 use throng_sql::func::Volatility;
 use throng_sql::plan::StatementTag;
 use throng_sql::query::RelColumn;
-use throng_sql::settings::{Id, Scope};
+use throng_sql::settings::Scope;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, SqlType};
@@ -250,7 +250,7 @@ impl Session {
         };
         let host = self.host(catalog);
         let env = self.env(catalog, &host, &snapshot, &request.args);
-        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let work_mem = self.work_mem();
         let write = write::Context {
             env,
             txn,
@@ -395,7 +395,7 @@ impl Session {
 
     /// Whose rights count: the role's, or those of the owner of a SECURITY DEFINER function that is running.
     pub(super) fn acting_role(&self) -> Oid {
-        self.acting.get().unwrap_or(self.role().oid)
+        self.acting.get().unwrap_or_else(|| self.current_role_oid())
     }
 }
 

@@ -14,10 +14,11 @@ use throng_types::{Datum, SqlType};
 /// A text's shape and the values lifted out of it; reused from statement to statement.
 #[derive(Default)]
 pub(super) struct Shape {
-    /// The text with `$1`, … for the values.
-    pub text: String,
-    /// What the plan cache calls it.
+    /// The text with `$1`, … for the values; then, once it is found, [their types](super::plans::add_types): what the plan cache
+    /// calls it.
     pub name: String,
+    /// Where in `name` the text ends.
+    text_end: usize,
     pub values: Vec<Datum>,
     pub types: Vec<SqlType>,
 }
@@ -26,6 +27,8 @@ pub(super) struct Shape {
 const LONGEST: usize = 4096;
 /// More literals than this make a shape that is seldom met again.
 const MOST_VALUES: usize = 100;
+/// Deeper texts are left to the parser.
+const MOST_PARENTHESES: u32 = u64::BITS;
 
 /// Words after which an opening parenthesis does not make a call.
 const PLAIN_WORDS: [&str; 12] = [
@@ -43,150 +46,233 @@ enum Before {
     Value,
 }
 
-fn is_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80
+/// What a byte may be: bits, for a text is looked at byte by byte each time it is run.
+mod class {
+    pub const SPACE: u8 = 1;
+    pub const DIGIT: u8 = 2;
+    /// Begins a word.
+    pub const LETTER: u8 = 4;
+    /// Goes on with a word, or makes of a number something else.
+    pub const OF_WORD: u8 = 8;
+    pub const OF_NUMBER: u8 = 16;
+
+    const CLASSES: [u8; 256] = {
+        let mut classes = [0; 256];
+        let mut b = 0;
+        while b < 256 {
+            classes[b] = match b as u8 {
+                b' ' | b'\t' | b'\n' | b'\r' => SPACE,
+                b'0'..=b'9' => DIGIT | OF_WORD | OF_NUMBER,
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => LETTER | OF_WORD | OF_NUMBER,
+                b'$' => OF_WORD | OF_NUMBER,
+                b'.' => OF_NUMBER,
+                _ => 0,
+            };
+            b += 1;
+        }
+        classes
+    };
+
+    #[inline]
+    pub fn of(b: u8) -> u8 {
+        CLASSES[b as usize]
+    }
+
+    /// Past the bytes of a class from `at` on.
+    #[inline]
+    pub fn skip(bytes: &[u8], at: usize, class: u8) -> usize {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let end = rest.iter().position(|b| of(*b) & class == 0);
+        at + end.unwrap_or(rest.len())
+    }
+}
+
+/// For each parenthesis that is open, whether literals may be lifted in it.
+#[derive(Default)]
+struct Parentheses {
+    depth: u32,
+    /// The innermost one's answer is the lowest bit.
+    lifted: u64,
+}
+
+impl Parentheses {
+    fn may_lift(&self) -> bool {
+        self.depth == 0 || self.lifted & 1 != 0
+    }
+
+    /// False where they are too many.
+    fn open(&mut self, call: bool) -> bool {
+        let lift = !call && self.may_lift();
+        self.lifted = self.lifted << 1 | u64::from(lift);
+        self.depth += 1;
+        self.depth <= MOST_PARENTHESES
+    }
+
+    fn close(&mut self) {
+        self.lifted >>= 1;
+        self.depth = self.depth.saturating_sub(1);
+    }
 }
 
 impl Shape {
+    /// The text with `$1`, … for the values.
+    pub fn text(&self) -> &str {
+        &self.name[..self.text_end]
+    }
+
     /// Finds the shape of `sql`; false if it is none of the statements that are worth it, or has nothing to lift.
     pub fn find(&mut self, sql: &str) -> bool {
-        self.text.clear();
+        self.name.clear();
         self.values.clear();
         self.types.clear();
         let bytes = sql.as_bytes();
-        if bytes.len() > LONGEST || !starts_as_data(sql) {
+        if bytes.len() > LONGEST || !starts_as_data(bytes) {
             return false;
         }
-        // Whether literals may be lifted in each parenthesis that is open.
-        let mut open: Vec<bool> = Vec::new();
+        let mut parentheses = Parentheses::default();
         let mut after_by = false;
         let mut before = Before::Open;
         let mut copied = 0;
         let mut at = 0;
         while let Some(&b) = bytes.get(at) {
-            match b {
-                b' ' | b'\t' | b'\n' | b'\r' => at += 1,
-                b'\'' => {
-                    let Some(end) = end_of_quoted(bytes, at, b'\'') else {
-                        return false;
-                    };
-                    // E'…', U&'…' and the like have rules of their own.
-                    if matches!(before, Before::Word(_, end) if end == at)
-                        || bytes[at..end].contains(&b'\\')
-                    {
-                        return false;
-                    }
-                    at = end;
-                    before = Before::Value;
+            let is = class::of(b);
+            if is & class::SPACE != 0 {
+                at += 1;
+            } else if is & class::LETTER != 0 {
+                let end = class::skip(bytes, at + 1, class::OF_WORD);
+                after_by |= end - at == 2 && bytes[at..end].eq_ignore_ascii_case(b"by");
+                before = Before::Word(at, end);
+                at = end;
+            } else if is & class::DIGIT != 0 {
+                let end = class::skip(bytes, at + 1, class::DIGIT);
+                // Anything but a plain integer: 1.5, 1e3, 0x1f, 1_000.
+                let past = class::skip(bytes, end, class::OF_NUMBER);
+                let plain = past == end;
+                let lift = plain && before == Before::Open && !after_by && parentheses.may_lift();
+                if lift && let Some((datum, ty)) = integer(&bytes[at..end]) {
+                    self.name.push_str(&sql[copied..at]);
+                    self.values.push(datum);
+                    self.types.push(ty);
+                    self.push_parameter();
+                    copied = end;
                 }
-                b'"' => {
-                    let Some(end) = end_of_quoted(bytes, at, b'"') else {
-                        return false;
-                    };
-                    before = Before::Word(at, end);
-                    at = end;
-                }
-                b'(' => {
-                    let call = match before {
-                        Before::Open => false,
-                        Before::Word(from, to) => {
-                            !PLAIN_WORDS
-                                .iter()
-                                .any(|w| w.eq_ignore_ascii_case(&sql[from..to]))
-                                && !follows_insert_target(sql, from)
-                        }
-                        Before::Value => true,
-                    };
-                    open.push(!call && open.last() != Some(&false));
-                    before = Before::Open;
-                    at += 1;
-                }
-                b')' => {
-                    open.pop();
-                    before = Before::Value;
-                    at += 1;
-                }
-                b'0'..=b'9' => {
-                    let end = at
-                        + bytes[at..]
-                            .iter()
-                            .take_while(|b| b.is_ascii_digit())
-                            .count();
-                    // Anything but a plain integer: 1.5, 1e3, 0x1f, 1_000.
-                    let plain = bytes.get(end).is_none_or(|b| !is_word(*b) && *b != b'.');
-                    let lift =
-                        plain && before == Before::Open && !after_by && open.last() != Some(&false);
-                    // What is an int4 only with its sign stays with it.
-                    let value = sql[at..end].parse::<i64>().ok();
-                    let value = value.filter(|v| lift && *v != -i64::from(i32::MIN));
-                    if let Some(value) = value {
-                        let (datum, ty) = match i32::try_from(value) {
-                            Ok(small) => (Datum::Int4(small), SqlType::INT4),
-                            Err(_) => (Datum::Int8(value), SqlType::INT8),
+                before = Before::Value;
+                at = past;
+            } else {
+                match b {
+                    b'\'' => {
+                        let Some(end) = end_of_quoted(bytes, at, b'\'') else {
+                            return false;
                         };
-                        self.text.push_str(&sql[copied..at]);
-                        self.values.push(datum);
-                        self.types.push(ty);
-                        // Writing to a string does not fail.
-                        let _ = write!(self.text, "${}", self.values.len());
-                        copied = end;
+                        // E'…', U&'…' and the like have rules of their own.
+                        if matches!(before, Before::Word(_, end) if end == at)
+                            || bytes[at..end].contains(&b'\\')
+                        {
+                            return false;
+                        }
+                        at = end;
+                        before = Before::Value;
                     }
-                    before = Before::Value;
-                    at = if plain {
-                        end
-                    } else {
-                        end + bytes[end..]
-                            .iter()
-                            .take_while(|b| is_word(**b) || **b == b'.')
-                            .count()
-                    };
-                }
-                b'-' if bytes.get(at + 1) == Some(&b'-') => return false,
-                b'/' if bytes.get(at + 1) == Some(&b'*') => return false,
-                // Parameters, dollar quotes, casts and subscripts: what is around them is left to the parser.
-                b'$' | b'[' | b']' | b':' => return false,
-                b';' => {
-                    if !sql[at + 1..].trim().is_empty() {
-                        return false;
+                    b'"' => {
+                        let Some(end) = end_of_quoted(bytes, at, b'"') else {
+                            return false;
+                        };
+                        before = Before::Word(at, end);
+                        at = end;
                     }
-                    at += 1;
-                }
-                b'.' => {
-                    // A qualified name, or a number such as .5.
-                    if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) {
-                        return false;
+                    b'(' => {
+                        let call = match before {
+                            Before::Open => false,
+                            Before::Word(from, to) => {
+                                !PLAIN_WORDS
+                                    .iter()
+                                    .any(|w| w.eq_ignore_ascii_case(&sql[from..to]))
+                                    && !follows_insert_target(sql, from)
+                            }
+                            Before::Value => true,
+                        };
+                        if !parentheses.open(call) {
+                            return false;
+                        }
+                        before = Before::Open;
+                        at += 1;
                     }
-                    before = Before::Value;
-                    at += 1;
-                }
-                b if is_word(b) => {
-                    let end = at + bytes[at..].iter().take_while(|b| is_word(**b)).count();
-                    after_by |= sql[at..end].eq_ignore_ascii_case("by");
-                    before = Before::Word(at, end);
-                    at = end;
-                }
-                _ => {
-                    before = Before::Open;
-                    at += 1;
+                    b')' => {
+                        parentheses.close();
+                        before = Before::Value;
+                        at += 1;
+                    }
+                    b'-' if bytes.get(at + 1) == Some(&b'-') => return false,
+                    b'/' if bytes.get(at + 1) == Some(&b'*') => return false,
+                    // Parameters, dollar quotes, casts and subscripts: what is around them is left to the parser.
+                    b'$' | b'[' | b']' | b':' => return false,
+                    b';' => {
+                        if !sql[at + 1..].trim().is_empty() {
+                            return false;
+                        }
+                        at += 1;
+                    }
+                    b'.' => {
+                        // A qualified name, or a number such as .5.
+                        if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) {
+                            return false;
+                        }
+                        before = Before::Value;
+                        at += 1;
+                    }
+                    _ => {
+                        before = Before::Open;
+                        at += 1;
+                    }
                 }
             }
         }
-        self.text.push_str(&sql[copied..]);
+        self.name.push_str(&sql[copied..]);
+        self.text_end = self.name.len();
         !self.values.is_empty() && self.values.len() <= MOST_VALUES
+    }
+
+    /// `$n` for the last of the values.
+    fn push_parameter(&mut self) {
+        self.name.push('$');
+        match self.values.len() {
+            n @ ..10 => self.name.push(char::from(b'0' + n as u8)),
+            // Writing to a string does not fail.
+            n => drop(write!(self.name, "{n}")),
+        }
     }
 }
 
-fn starts_as_data(sql: &str) -> bool {
-    let start = sql.trim_start();
-    ["select", "insert", "update", "delete"].iter().any(|word| {
-        start
-            .get(..word.len())
-            .is_some_and(|s| s.eq_ignore_ascii_case(word))
-            && start
-                .as_bytes()
-                .get(word.len())
-                .is_some_and(|b| !is_word(*b))
-    })
+/// The value of digits, if it is one with any sign: what is an int4 only with its sign stays with it.
+fn integer(digits: &[u8]) -> Option<(Datum, SqlType)> {
+    const SIGNED_ALONE: i64 = -(i32::MIN as i64);
+    let mut value = 0i64;
+    for digit in digits {
+        value = value.checked_mul(10)?.checked_add((digit - b'0').into())?;
+    }
+    match i32::try_from(value) {
+        Ok(small) => Some((Datum::Int4(small), SqlType::INT4)),
+        Err(_) if value == SIGNED_ALONE => None,
+        Err(_) => Some((Datum::Int8(value), SqlType::INT8)),
+    }
+}
+
+fn starts_as_data(bytes: &[u8]) -> bool {
+    let start = bytes.trim_ascii_start();
+    let Some((word, rest)) = start.split_at_checked(b"select".len()) else {
+        return false;
+    };
+    let is_data = match word[0] | 0x20 {
+        b's' => word.eq_ignore_ascii_case(b"select"),
+        b'i' => word.eq_ignore_ascii_case(b"insert"),
+        b'u' => word.eq_ignore_ascii_case(b"update"),
+        b'd' => word.eq_ignore_ascii_case(b"delete"),
+        _ => false,
+    };
+    is_data
+        && rest
+            .first()
+            .is_some_and(|b| class::of(*b) & class::OF_WORD == 0)
 }
 
 /// Whether the word at `from` is the table of `INSERT INTO table (`: what follows are names, in which nothing is lifted.
@@ -220,7 +306,7 @@ mod tests {
         let mut shape = Shape::default();
         shape.find(sql).then(|| {
             let values = shape.values.iter().filter_map(Datum::as_i64).collect();
-            (shape.text.clone(), values)
+            (shape.text().to_owned(), values)
         })
     }
 
@@ -296,6 +382,8 @@ mod tests {
             "select )))",
             "select 99999999999999999999",
             "select é = 5",
+            &format!("select {}1", "(".repeat(1000)),
+            &format!("select 1{}", ")".repeat(1000)),
         ] {
             let _ = shape(sql);
         }

@@ -9,7 +9,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 
 use throng_sql::settings::Id;
@@ -146,13 +146,13 @@ impl Session {
         }
     }
 
-    /// Does some work; whenever it waits, the client is told what functions have said by then.
+    /// Does some work; whenever it waits, the client is told what functions have said by then. The work stays where it lies, for it
+    /// may be kilobytes.
     pub(super) async fn telling<T>(
         &self,
         client: &Turns<'_>,
-        work: impl Future<Output = Result<T>>,
+        mut work: Pin<&mut impl Future<Output = Result<T>>>,
     ) -> Result<T> {
-        let mut work = pin!(work);
         loop {
             let ended = poll_fn(|cx| match work.as_mut().poll(cx) {
                 Poll::Ready(ended) => Poll::Ready(Some(ended)),

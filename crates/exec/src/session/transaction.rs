@@ -11,14 +11,14 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use throng_sql::catalog::{Change, TableDef};
+use throng_sql::catalog::{Catalog, Change, TableDef};
 use throng_sql::command::{Isolation as SqlIsolation, TransactionModes};
 use throng_sql::parse::ast::Statement;
-use throng_sql::settings::Id;
 use throng_txn::{Isolation, Txn};
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
+use super::asked::Asked;
 use super::notify;
 use super::portal::Portal;
 use super::{Session, SharedCatalog, now};
@@ -78,6 +78,11 @@ impl Transaction {
     }
 }
 
+/// Whether it is not itself made of another one, nor takes tables for children that are none.
+pub(super) fn is_plain(published: &Catalog) -> bool {
+    published.base().is_none() && published.detaching().is_empty()
+}
+
 fn level(isolation: SqlIsolation) -> Isolation {
     match isolation {
         SqlIsolation::ReadUncommitted | SqlIsolation::ReadCommitted => Isolation::ReadCommitted,
@@ -114,11 +119,12 @@ impl Session {
         if self.transaction.is_some() || self.block == Block::Failed {
             return;
         }
-        let settings = self.settings.borrow();
-        let isolation = parse_isolation(settings.text(Id::DefaultTransactionIsolation));
-        let read_only = settings.bool(Id::DefaultTransactionReadOnly);
-        let deferrable = settings.bool(Id::DefaultTransactionDeferrable);
-        drop(settings);
+        let Asked {
+            isolation,
+            read_only,
+            deferrable,
+            ..
+        } = self.asked();
         let txn = self.handle.begin(level(isolation));
         txn.set_read_only(read_only);
         self.transaction = Some(Transaction {
@@ -231,6 +237,13 @@ impl Session {
         self.deferred.clear();
         self.block = Block::None;
         self.portals.borrow_mut().committed();
+        if self.commit_unwritten()? {
+            let durable = match self.asked().synchronous_commit {
+                true => self.handle.entry().seen_is_durable().await,
+                false => Ok(()),
+            };
+            return self.committed(durable);
+        }
         let Some(transaction) = self.transaction.take() else {
             return Ok(());
         };
@@ -255,18 +268,43 @@ impl Session {
             self.rollback();
             return Err(e);
         }
-        let sync = self.settings.borrow().text(Id::SynchronousCommit) != "off";
-        match transaction.txn.commit(sync).await {
-            Ok(()) => {
-                self.settings.borrow_mut().commit();
-                self.commit_roles();
-                Ok(())
+        let sync = self.asked().synchronous_commit;
+        let committed = transaction.txn.commit(sync).await;
+        self.committed(committed)
+    }
+
+    /// Ends a transaction that has written nothing and has nothing to tell, as most of a crowd's: where it lies. What it has seen
+    /// may not be on disk yet. False of another.
+    fn commit_unwritten(&mut self) -> Result<bool> {
+        let Some(transaction) = &mut self.transaction else {
+            return Ok(false);
+        };
+        if !transaction.changes.get_mut().is_empty() || !self.outbox.get_mut().is_empty() {
+            return Ok(false);
+        }
+        match transaction.txn.commit_unwritten() {
+            Ok(true) => {
+                self.transaction = None;
+                Ok(true)
             }
+            Ok(false) => Ok(false),
             Err(e) => {
                 self.rollback();
                 Err(e)
             }
         }
+    }
+
+    /// What becomes of the session's own with its transaction.
+    fn committed(&mut self, outcome: Result<()>) -> Result<()> {
+        match &outcome {
+            Ok(()) => {
+                self.settings.get_mut().commit();
+                self.commit_roles();
+            }
+            Err(_) => self.rollback(),
+        }
+        outcome
     }
 
     pub(super) fn begin_block(&mut self, modes: TransactionModes) -> Result<Option<Error>> {
@@ -504,12 +542,28 @@ impl Session {
         self.catalog()
     }
 
+    /// Whether [`catalog`](Self::catalog) would be what is published, as this session has seen it, and nothing else.
+    pub(super) fn sees_what_is_published(&self) -> bool {
+        self.published_version.get() == self.database.version()
+            && self.published_is_plain.get()
+            && !self.has_own_definitions()
+            && self.families.are_as_defined()
+    }
+
+    /// Whether the transaction has changed definitions.
+    pub(super) fn has_own_definitions(&self) -> bool {
+        let own = |t: &Transaction| t.catalog.borrow().is_some();
+        self.transaction.as_ref().is_some_and(own)
+    }
+
     /// What is published, with this transaction's own changes.
     pub(super) fn definitions(&self) -> SharedCatalog {
-        let stale = self.published.borrow().version() != self.database.version();
+        let stale = self.published_version.get() != self.database.version();
         if stale {
             let published = Rc::new(self.database.catalog());
             self.temporary.catalog_published(&published);
+            self.published_version.set(published.version());
+            self.published_is_plain.set(is_plain(&published));
             *self.published.borrow_mut() = published;
         }
         let published = self.published.borrow().clone();

@@ -8,7 +8,6 @@ use throng_sql::catalog::system::trigger::{Written, definition};
 use throng_sql::catalog::{Catalog, TriggerDef, fires};
 use throng_sql::command::Ddl;
 use throng_sql::func::TransitionTable;
-use throng_sql::settings::Id;
 use throng_txn::{LockMode, Snapshot};
 use throng_types::{Error, Oid, Result};
 
@@ -105,7 +104,7 @@ impl Session {
         Ok(write::Context {
             env: self.env(catalog, host, snapshot, &[]),
             txn: &self.transaction()?.txn,
-            work_mem: self.settings.borrow().int(Id::WorkMem) as usize * 1024,
+            work_mem: self.work_mem(),
             deferred: &self.deferred,
         })
     }

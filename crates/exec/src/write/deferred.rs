@@ -75,6 +75,14 @@ struct State {
     later: Vec<Pending>,
 }
 
+impl State {
+    /// Nothing was said or is due.
+    fn is_fresh(&self) -> bool {
+        let said = self.modes.all.is_some() || !self.modes.each.is_empty();
+        !said && self.now.is_empty() && self.later.is_empty()
+    }
+}
+
 /// Where a rollback to a savepoint goes back to.
 #[derive(Clone)]
 pub struct Mark {
@@ -192,7 +200,10 @@ impl Deferred {
 
     /// The transaction is over.
     pub fn clear(&mut self) {
-        *self.state.get_mut() = State::default();
+        let state = self.state.get_mut();
+        if !state.is_fresh() {
+            *state = State::default();
+        }
         self.triggers.cut(0);
     }
 

@@ -13,8 +13,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-
 use throng_exec::client::Client;
 use throng_exec::{Engine, Login, Session};
 use throng_observe::accounted;
@@ -22,6 +20,7 @@ use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
 use super::output::Peer;
+use super::stop::Stop;
 use super::stream::{Origin, Stream};
 use super::tls::Tls;
 use super::wire::{self, Frontend, Startup};
@@ -38,10 +37,11 @@ const SHORT_SECRET: usize = 4;
 pub struct Host {
     pub engine: Arc<Engine>,
     pub tls: Option<Tls>,
+    pub stop: Rc<Stop>,
 }
 
 /// Serves one client; returns when it has gone.
-pub async fn serve(host: Rc<Host>, stream: Stream, mut stop: watch::Receiver<bool>) {
+pub async fn serve(host: Rc<Host>, stream: Stream) {
     let origin = stream.origin();
     let peer = Peer::new(stream);
     let started = tokio::time::timeout(AUTHENTICATION_TIMEOUT, start(&host, peer, &origin)).await;
@@ -59,8 +59,9 @@ pub async fn serve(host: Rc<Host>, stream: Stream, mut stop: watch::Receiver<boo
     };
     let waits = session.waits();
     let ended = tokio::select! {
+        biased;
         ended = accounted(waits, converse(&mut peer, &mut session)) => ended,
-        _ = stop.wait_for(|stop| *stop) => Err(Error::new(
+        () = host.stop.clone().said() => Err(Error::new(
             state::ADMIN_SHUTDOWN,
             "terminating connection due to administrator command",
         )),
@@ -286,14 +287,17 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
                 why = session.interrupted() => return Err(why),
             }
         }
-        let message = tokio::select! {
-            biased;
-            message = peer.next_message() => message?,
-            () = session.notified() => {
-                session.tell_notifications(peer);
-                continue;
-            }
-            why = session.interrupted() => return Err(why),
+        let message = match peer.whole_message()? {
+            Some(range) => Some(range),
+            None => tokio::select! {
+                biased;
+                message = peer.next_message() => message?,
+                () = session.notified() => {
+                    session.tell_notifications(peer);
+                    continue;
+                }
+                why = session.interrupted() => return Err(why),
+            },
         };
         let Some(range) = message else { return Ok(()) };
         // A statement writes to the peer while it runs, so its text is moved out of the peer's input first.
@@ -366,6 +370,9 @@ async fn simple_query(session: &mut Session, sql: &[u8], peer: &mut Peer) -> Res
     session.simple_query(text(sql)?, peer).await
 }
 
+/// As many formats as Bind seldom has more.
+const FEW: usize = 8;
+
 async fn extended(session: &mut Session, message: Frontend<'_>, peer: &mut Peer) -> Result<()> {
     match message {
         Frontend::Parse { name, sql, types } => {
@@ -374,18 +381,16 @@ async fn extended(session: &mut Session, message: Frontend<'_>, peer: &mut Peer)
             wire::message(&mut peer.output, b'1', |_| {});
         }
         Frontend::Bind(bind) => {
-            let parameter_formats: Vec<i16> = bind.parameter_formats.iter().collect();
-            let parameters: Vec<Option<&[u8]>> = bind.parameters.iter().collect();
-            let result_formats: Vec<i16> = bind.result_formats.iter().collect();
-            session
-                .bind(
-                    bind.portal,
-                    bind.statement,
-                    &parameter_formats,
-                    &parameters,
-                    &result_formats,
-                )
-                .await?;
+            let (mut few, mut many) = (([0; FEW], [0; FEW]), (Vec::new(), Vec::new()));
+            let parameter_formats = bind.parameter_formats.read(&mut few.0, &mut many.0);
+            let result_formats = bind.result_formats.read(&mut few.1, &mut many.1);
+            session.bind(
+                bind.portal,
+                bind.statement,
+                parameter_formats,
+                bind.parameters.iter(),
+                result_formats,
+            )?;
             wire::message(&mut peer.output, b'2', |_| {});
         }
         Frontend::DescribeStatement(name) => {

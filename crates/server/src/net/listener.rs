@@ -13,15 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::sync::{mpsc, watch};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use throng_exec::{Engine, Placement};
 
 use super::connection::{self, Host};
-use super::local::LocalSocket;
-use super::stream::Stream;
+use super::outbox::Outbox;
+use super::plain::PlainSocket;
+use super::stop::Stop;
+use super::stream::{Origin, Stream};
 use super::tls::Tls;
 
 /// Connections the kernel may hold for us before we accept them: a crowd arrives at once.
@@ -44,7 +46,6 @@ struct Loop {
 /// The loops of this server.
 pub struct Loops {
     loops: Vec<Loop>,
-    stop: watch::Sender<bool>,
 }
 
 impl Loops {
@@ -54,21 +55,12 @@ impl Loops {
         placement: &Placement,
         tls: Option<Tls>,
     ) -> io::Result<Loops> {
-        let (stop, _) = watch::channel(false);
         let loops = placement
             .cores()
             .iter()
-            .map(|&core| {
-                start_loop(
-                    core,
-                    placement,
-                    engine.clone(),
-                    tls.clone(),
-                    stop.subscribe(),
-                )
-            })
+            .map(|&core| start_loop(core, placement, engine.clone(), tls.clone()))
             .collect::<io::Result<_>>()?;
-        Ok(Loops { loops, stop })
+        Ok(Loops { loops })
     }
 
     fn deal(&self, arrival: Arrival) {
@@ -82,14 +74,10 @@ impl Loops {
         let _ = fewest.arrivals.send(arrival);
     }
 
-    /// Ends every session with 57P01 and waits for the loops.
+    /// Ends every session with 57P01, as loops do to which nobody can come any longer, and waits for the loops.
     pub fn stop(self) {
-        self.stop.send_replace(true);
-        for Loop {
-            arrivals, thread, ..
-        } in self.loops
-        {
-            drop(arrivals);
+        let threads: Vec<_> = self.loops.into_iter().map(|l| l.thread).collect();
+        for thread in threads {
             if thread.join().is_err() {
                 tracing::error!("an event loop ended by a panic");
             }
@@ -102,7 +90,6 @@ fn start_loop(
     placement: &Placement,
     engine: Arc<Engine>,
     tls: Option<Tls>,
-    stop: watch::Receiver<bool>,
 ) -> io::Result<Loop> {
     let (arrivals, receiver) = mpsc::unbounded_channel();
     let connections = Arc::new(AtomicUsize::new(0));
@@ -125,8 +112,12 @@ fn start_loop(
                 .on_thread_park(give_way)
                 .build()
                 .expect("a runtime for the event loop");
-            let host = Rc::new(Host { engine, tls });
-            runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open, stop)));
+            let host = Rc::new(Host {
+                engine,
+                tls,
+                stop: Rc::new(Stop::default()),
+            });
+            runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open)));
         })?;
     Ok(Loop {
         arrivals,
@@ -148,19 +139,21 @@ async fn run_loop(
     host: Rc<Host>,
     mut arrivals: mpsc::UnboundedReceiver<Arrival>,
     open: Arc<AtomicUsize>,
-    stop: watch::Receiver<bool>,
 ) {
+    let outbox = Rc::new(Outbox::default());
+    let sender = outbox.clone();
+    tokio::task::spawn_local(async move { sender.send().await });
     let mut sessions = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
             arrival = arrivals.recv() => {
                 let Some(arrival) = arrival else { break };
-                match join(arrival) {
+                match join(arrival, &outbox) {
                     Ok(stream) => {
-                        let (host, open, stop) = (host.clone(), open.clone(), stop.clone());
+                        let (host, open) = (host.clone(), open.clone());
                         sessions.spawn_local(async move {
                             let _leave = Leave(open);
-                            connection::serve(host, stream, stop).await;
+                            connection::serve(host, stream).await;
                         });
                     }
                     Err(e) => {
@@ -176,7 +169,9 @@ async fn run_loop(
             }
         }
     }
+    host.stop.say();
     while sessions.join_next().await.is_some() {}
+    outbox.leave();
 }
 
 /// Takes a connection off the loop's count, however it ends.
@@ -188,15 +183,23 @@ impl Drop for Leave {
     }
 }
 
-fn join(arrival: Arrival) -> io::Result<Stream> {
-    match arrival {
+fn join(arrival: Arrival, outbox: &Rc<Outbox>) -> io::Result<Stream> {
+    let (socket, origin) = match arrival {
         Arrival::Tcp(s) => {
             // Replies are complete when they are sent; nothing is gained by waiting for more.
             s.set_nodelay(true)?;
-            Ok(Stream::Tcp(TcpStream::from_std(s)?))
+            let origin = s.peer_addr().map_or(Origin::Unknown, Origin::Tcp);
+            (s.into(), origin)
         }
-        Arrival::Unix(s, peer) => Ok(Stream::Unix(LocalSocket::new(s, peer)?)),
-    }
+        Arrival::Unix(s, peer) => {
+            let origin = peer.map_or(Origin::Unknown, |uid| Origin::Unix {
+                owner: uid == rustix::process::geteuid().as_raw(),
+            });
+            (s.into(), origin)
+        }
+    };
+    let socket = PlainSocket::new(socket, origin, outbox.clone())?;
+    Ok(Stream::Plain(Rc::new(socket)))
 }
 
 /// The sockets new clients knock at.

@@ -1,8 +1,10 @@
 //! Sockets and the protocol spoken over them.
 pub mod connection;
 pub mod listener;
-mod local;
+mod outbox;
 pub mod output;
+mod plain;
+mod stop;
 pub mod stream;
 pub mod tls;
 pub mod wire;

@@ -2,6 +2,7 @@
 //! comes out of the input buffer.
 
 use std::io;
+use std::pin::pin;
 
 use throng_exec::Encryption;
 use throng_exec::client::{Client, ClientFuture, Format, RowShape};
@@ -21,6 +22,9 @@ const READ_CHUNK: usize = 16 * 1024;
 const LARGEST_READ: usize = 256 * 1024;
 /// A buffer that grew past this for one large message is given back once it is empty.
 const KEEP: usize = 64 * 1024;
+
+/// Longer replies leave by themselves.
+const MOST_POSTED: usize = 16 * 1024;
 
 /// A client's socket with what was read but not yet understood, and what was written but not yet sent.
 pub struct Peer {
@@ -83,10 +87,8 @@ impl Peer {
     /// Waits for more input. Output is sent first: this is the one place a connection idles.
     /// Returns false at the end of the stream.
     pub async fn fill(&mut self) -> io::Result<bool> {
-        if !self.output.is_empty() && !serves_one_session() {
-            // The replies of sessions that are ready together leave together: who reads for many connections is then woken once and
-            // finds them all, where else each reply wakes him for itself.
-            tokio::task::yield_now().await;
+        if self.output.len() <= MOST_POSTED && !self.output.is_empty() && !serves_one_session() {
+            self.stream.post(&mut self.output).await?;
         }
         self.send().await?;
         if self.start > 0 {
@@ -97,8 +99,11 @@ impl Peer {
             }
         }
         let before = self.input.len();
-        let read = self.stream.read_more(&mut self.input, self.chunk);
-        let more = waited(WaitEvent::ClientRead, Object::NONE, read).await?;
+        let more = {
+            // Where it lies: to be handed over it would be copied.
+            let read = pin!(self.stream.read_more(&mut self.input, self.chunk));
+            waited(WaitEvent::ClientRead, Object::NONE, read).await?
+        };
         self.chunk = match self.input.len() - before {
             all if all >= self.chunk => LARGEST_READ.min(2 * self.chunk),
             _ => READ_CHUNK,
@@ -132,7 +137,7 @@ impl Peer {
     }
 
     /// The next message's place in the input, if all of it has been read.
-    fn whole_message(&mut self) -> Result<Option<std::ops::Range<usize>>> {
+    pub fn whole_message(&mut self) -> Result<Option<std::ops::Range<usize>>> {
         match wire::message_length(self.pending())? {
             Some(length) if self.pending().len() >= length => Ok(Some(self.take(length))),
             _ => Ok(None),
@@ -189,7 +194,12 @@ impl Peer {
 
 impl Client for Peer {
     fn row_description(&mut self, shape: &RowShape) {
-        wire::row_description(&mut self.output, &shape.fields, &shape.formats);
+        let told = shape.told(|shape| {
+            let mut told = Vec::new();
+            wire::row_description(&mut told, &shape.fields, &shape.formats);
+            told
+        });
+        self.output.extend_from_slice(told);
     }
 
     fn row(&mut self, row: &[Datum], shape: &RowShape, ctx: &EvalContext<'_>) -> Result<()> {
@@ -232,7 +242,11 @@ impl Client for Peer {
     }
 
     fn command_complete(&mut self, tag: &str) {
-        wire::message(&mut self.output, b'C', |b| wire::put_cstr(b, tag));
+        wire::message(&mut self.output, b'C', |b| {
+            // Tags are ours, and have no zero byte in them.
+            b.extend_from_slice(tag.as_bytes());
+            b.push(0);
+        });
     }
 
     fn empty_query(&mut self) {

@@ -1,8 +1,9 @@
-//! The three kinds of socket a client may come through, behind one set of calls.
+//! The kinds of socket a client may come through, behind one set of calls.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,7 +13,7 @@ use tokio_rustls::server::TlsStream;
 
 use throng_exec::Encryption;
 
-use super::local::LocalSocket;
+use super::plain::PlainSocket;
 
 /// A cipher suite as OpenSSL calls it, and its key's length in bits. The registry's name, as rustls has it, is
 /// `TLS13_AES_256_GCM_SHA384` or `TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384`.
@@ -36,12 +37,13 @@ fn cipher_name(registered: &str) -> (String, i32) {
 }
 
 pub enum Stream {
-    Tcp(TcpStream),
-    Unix(LocalSocket),
-    Tls(Box<TlsStream<TcpStream>>),
+    /// TCP and Unix-domain sockets.
+    Plain(Rc<PlainSocket>),
+    Tls(Box<TlsStream<TcpStream>>, Origin),
 }
 
 /// Where a client comes from.
+#[derive(Clone, Copy, Debug)]
 pub enum Origin {
     Tcp(SocketAddr),
     /// The Unix socket; `owner` if the client runs as the server's own user.
@@ -82,21 +84,14 @@ impl fmt::Display for Origin {
 impl Stream {
     pub fn origin(&self) -> Origin {
         match self {
-            Stream::Tcp(s) => s.peer_addr().map_or(Origin::Unknown, Origin::Tcp),
-            Stream::Tls(s) => s
-                .get_ref()
-                .0
-                .peer_addr()
-                .map_or(Origin::Unknown, Origin::Tcp),
-            Stream::Unix(s) => s.peer().map_or(Origin::Unknown, |uid| Origin::Unix {
-                owner: uid == rustix::process::geteuid().as_raw(),
-            }),
+            Stream::Plain(s) => s.origin,
+            Stream::Tls(_, origin) => *origin,
         }
     }
 
     /// As `pg_stat_ssl` tells it.
     pub fn encryption(&self) -> Option<Encryption> {
-        let Stream::Tls(stream) = self else {
+        let Stream::Tls(stream, _) = self else {
             return None;
         };
         let connection = stream.get_ref().1;
@@ -115,19 +110,24 @@ impl Stream {
     }
 
     pub async fn secure(self, tls: &TlsAcceptor) -> io::Result<Stream> {
-        match self {
-            Stream::Tcp(tcp) => Ok(Stream::Tls(Box::new(tls.accept(tcp).await?))),
-            _ => Err(io::Error::new(
+        let Stream::Plain(socket) = self else {
+            return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                "TLS is for TCP connections",
-            )),
-        }
+                "TLS is for connections that are not encrypted",
+            ));
+        };
+        let origin = socket.origin;
+        let socket = Rc::try_unwrap(socket).map_err(|_| {
+            io::Error::other("a client that asks for TLS before it has its answers")
+        })?;
+        let tcp = TcpStream::from_std(socket.into_inner().into())?;
+        Ok(Stream::Tls(Box::new(tls.accept(tcp).await?), origin))
     }
 
     /// Says goodbye where the protocol below has a word for it; a client that does not listen is not waited for.
     pub async fn close(&mut self) {
         const PATIENCE: Duration = Duration::from_secs(1);
-        if let Stream::Tls(s) = self {
+        if let Stream::Tls(s, _) = self {
             // Whether it arrives is the client's affair.
             let _ = tokio::time::timeout(PATIENCE, s.shutdown()).await;
         }
@@ -137,13 +137,8 @@ impl Stream {
     pub async fn read_more(&mut self, into: &mut Vec<u8>, chunk: usize) -> io::Result<bool> {
         // An idle connection holds no buffer: room is made only when there are bytes to read.
         match self {
-            Stream::Tcp(s) => {
-                s.readable().await?;
-                into.reserve(chunk);
-                Ok(s.read_buf(into).await? > 0)
-            }
-            Stream::Unix(s) => s.read_more(into, chunk).await,
-            Stream::Tls(s) => {
+            Stream::Plain(s) => s.read_more(into, chunk).await,
+            Stream::Tls(s, _) => {
                 into.reserve(chunk);
                 Ok(s.read_buf(into).await? > 0)
             }
@@ -152,11 +147,22 @@ impl Stream {
 
     pub async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Stream::Tcp(s) => s.write_all(bytes).await,
-            Stream::Unix(s) => s.write_all(bytes).await,
-            Stream::Tls(s) => {
+            Stream::Plain(s) => s.write_all(bytes).await,
+            Stream::Tls(s, _) => {
                 s.write_all(bytes).await?;
                 s.flush().await
+            }
+        }
+    }
+
+    /// Sends `bytes` and empties them: at the end of the loop's turn, where that is soon enough.
+    pub async fn post(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Stream::Plain(s) => s.post(bytes).await,
+            Stream::Tls(..) => {
+                self.write_all(bytes).await?;
+                bytes.clear();
+                Ok(())
             }
         }
     }

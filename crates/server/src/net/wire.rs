@@ -102,6 +102,19 @@ impl Words<'_, 2> {
             .chunks_exact(2)
             .map(|c| i16::from_be_bytes([c[0], c[1]]))
     }
+
+    /// All of them: in `few`, where that is long enough.
+    pub fn read<'b>(&self, few: &'b mut [i16], many: &'b mut Vec<i16>) -> &'b [i16] {
+        let count = self.0.len() / 2;
+        let Some(few) = few.get_mut(..count) else {
+            many.extend(self.iter());
+            return many;
+        };
+        for (word, read) in few.iter_mut().zip(self.iter()) {
+            *word = read;
+        }
+        few
+    }
 }
 impl Words<'_, 4> {
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
@@ -119,7 +132,7 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    pub fn iter(&self) -> impl Iterator<Item = Option<&'a [u8]>> + use<'a> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&'a [u8]>> + use<'a> {
         let mut cursor = Cursor(self.bytes);
         (0..self.count).map(move |_| cursor.value().unwrap_or(None))
     }
@@ -150,16 +163,16 @@ impl<'a> Cursor<'a> {
     }
     /// Bytes up to a terminating zero.
     fn cstr(&mut self) -> Parsed<&'a [u8]> {
-        let end = self
-            .0
-            .iter()
-            .position(|&b| b == 0)
-            .ok_or(Malformed("invalid string in message"))?;
+        let end = memchr::memchr(0, self.0).ok_or(Malformed("invalid string in message"))?;
         let s = self.take(end)?;
         self.take(1)?;
         Ok(s)
     }
     fn name(&mut self) -> Parsed<&'a str> {
+        if let [0, rest @ ..] = self.0 {
+            self.0 = rest;
+            return Ok("");
+        }
         std::str::from_utf8(self.cstr()?)
             .map_err(|_| Malformed("invalid byte sequence in a name of a protocol message"))
     }
@@ -335,7 +348,8 @@ pub fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) {
 
 pub fn put_cstr(out: &mut Vec<u8>, s: &str) {
     // A zero byte cannot travel inside a string; what follows it is not ours to send.
-    out.extend_from_slice(s.split('\0').next().unwrap_or_default().as_bytes());
+    let end = memchr::memchr(0, s.as_bytes()).unwrap_or(s.len());
+    out.extend_from_slice(&s.as_bytes()[..end]);
     out.push(0);
 }
 

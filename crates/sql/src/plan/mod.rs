@@ -153,6 +153,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
     Ok(PlannedStatement {
         tag,
         changes_one_row: alone && root.changes_one_row(),
+        gives_one_row: alone && tag == StatementTag::Select && root.is_of_single_scan(),
         root,
         subplans: planner.subplans,
         writes,
@@ -572,17 +573,23 @@ impl PlannedStatement {
 }
 
 impl Plan {
+    /// Whether its rows are those of an index scan that gives one at most.
+    fn is_of_single_scan(&self) -> bool {
+        match &self.node {
+            Node::Project { input, .. } => input.is_of_single_scan(),
+            Node::IndexScan(scan) => scan.is_single,
+            _ => false,
+        }
+    }
+
     /// See [`PlannedStatement::changes_one_row`]. What a user's function reads is not told, be it called in a domain's check.
     fn changes_one_row(&self) -> bool {
-        let mut input = match &self.node {
+        let input = match &self.node {
             Node::Update(node) if node.family.is_none() => &node.input,
             Node::Delete(node) if node.family.is_none() => &node.input,
             _ => return false,
         };
-        while let Node::Project { input: below, .. } = &input.node {
-            input = below;
-        }
-        let is_single = matches!(&input.node, Node::IndexScan(scan) if scan.is_single);
+        let is_single = input.is_of_single_scan();
         let mut reads_more = false;
         self.for_each_expr(&mut |e| {
             reads_more |= e.any(&mut |part| {

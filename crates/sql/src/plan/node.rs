@@ -56,6 +56,8 @@ pub struct PlannedStatement {
     pub cursor: Option<CursorUse>,
     /// It changes the one row of a single index scan, and all else that it computes comes from that row.
     pub changes_one_row: bool,
+    /// A SELECT that gives the row of a single index scan, if there is one, and nothing else.
+    pub gives_one_row: bool,
 }
 
 /// The cursor of WHERE CURRENT OF, and the table that is written to.
@@ -78,6 +80,7 @@ impl PlannedStatement {
             unpopulated: None,
             cursor: None,
             changes_one_row: false,
+            gives_one_row: false,
             outer_params: 0,
             params: Vec::new(),
             output: Vec::new(),

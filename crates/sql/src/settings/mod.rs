@@ -400,6 +400,9 @@ impl SessionSettings {
 
     /// The transaction committed: what was set for it alone is taken back, the rest stays.
     pub fn commit(&mut self) {
+        if self.undo.is_empty() {
+            return;
+        }
         let log = std::mem::take(&mut self.undo);
         // For each setting touched: the value before the transaction, or the last one set for the session.
         let mut known: BTreeMap<Id, (Value, Source)> = BTreeMap::new();

@@ -3,6 +3,7 @@
 //! A lock is held for the transaction, or (advisory ones) for the session until it is unlocked as often as it was locked.
 //! The order in which the transaction took its locks is kept: a rollback to a savepoint gives back those taken since.
 
+use std::collections::hash_map::{Entry, OccupiedEntry};
 use std::sync::Arc;
 use throng_sync::atomic::{AtomicBool, Ordering};
 
@@ -27,18 +28,36 @@ const WORDS_KEPT: u32 = 64;
 #[derive(Default)]
 pub(crate) struct HeldLocks {
     by_tag: HashMap<LockTag, Held>,
-    /// The transaction's, in the order it got them.
-    order: Vec<(LockTag, LockMode)>,
-    /// Of the session's words, those below `words` that are not in use.
-    free_words: Vec<u32>,
-    words: u32,
+    order: Order,
+    words: Words,
+}
+
+/// The transaction's locks, in the order it got them.
+type Order = Vec<(LockTag, LockMode)>;
+
+/// Which of a session's words are in use.
+#[derive(Default)]
+struct Words {
+    /// Those below `count` that are not.
+    free: Vec<u32>,
+    count: u32,
+}
+
+impl Words {
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
 }
 
 #[derive(Default)]
 struct Held {
     transaction: ModeMask,
-    /// How often the session holds each mode beyond the transaction.
+    /// How often the session holds each mode beyond the transaction, and which it does.
     session: [u32; 9],
+    session_modes: ModeMask,
     /// The session's word for this relation, and the modes that were put there.
     word: Option<u32>,
     in_word: ModeMask,
@@ -54,12 +73,42 @@ pub enum LockScope {
 }
 
 impl Held {
-    fn session_mask(&self) -> ModeMask {
-        LockMode::ALL
-            .into_iter()
-            .filter(|&m| self.session[m as usize] > 0)
-            .fold(0, |mask, m| mask | m.bit())
+    fn is_held(&self, mode: LockMode) -> bool {
+        (self.in_word | self.in_table) & mode.bit() != 0
     }
+
+    fn is_unused(&self) -> bool {
+        self.in_word | self.in_table == 0
+    }
+
+    /// Notes one more reason to hold what is held.
+    fn note(&mut self, tag: LockTag, mode: LockMode, scope: LockScope, order: &mut Order) {
+        match scope {
+            LockScope::Session => {
+                self.session[mode as usize] += 1;
+                self.session_modes |= mode.bit();
+            }
+            LockScope::Transaction if self.transaction & mode.bit() == 0 => {
+                self.transaction |= mode.bit();
+                order.push((tag, mode));
+            }
+            LockScope::Transaction => {}
+        }
+    }
+
+    /// One reason less to hold a mode for the session; `false`: it is not held for it.
+    fn forget_once(&mut self, mode: LockMode) -> bool {
+        let count = &mut self.session[mode as usize];
+        if *count == 0 {
+            return false;
+        }
+        *count -= 1;
+        if *count == 0 {
+            self.session_modes &= !mode.bit();
+        }
+        true
+    }
+
     /// What was in the word has been moved to the table.
     fn word_was_moved(&mut self) {
         self.in_table |= self.in_word;
@@ -67,51 +116,11 @@ impl Held {
     }
 }
 
-impl HeldLocks {
-    /// Notes one more reason to hold what is held. `false`: it is not held.
-    fn again(&mut self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
-        let Some(held) = self.by_tag.get(&tag) else {
-            return false;
-        };
-        let is_held = (held.in_word | held.in_table) & mode.bit() != 0;
-        if is_held {
-            self.note(tag, mode, scope);
-        }
-        is_held
-    }
-
-    fn note(&mut self, tag: LockTag, mode: LockMode, scope: LockScope) {
-        let held = self.by_tag.entry(tag).or_default();
-        match scope {
-            LockScope::Session => held.session[mode as usize] += 1,
-            LockScope::Transaction if held.transaction & mode.bit() == 0 => {
-                held.transaction |= mode.bit();
-                self.order.push((tag, mode));
-            }
-            LockScope::Transaction => {}
-        }
-    }
-
-    /// The session's word for the relation, a free one if it has none.
-    fn word_for(&mut self, tag: LockTag) -> u32 {
-        if let Some(word) = self.by_tag.get(&tag).and_then(|held| held.word) {
-            return word;
-        }
-        let word = self.free_words.pop().unwrap_or_else(|| {
-            self.words += 1;
-            self.words - 1
-        });
-        self.by_tag.entry(tag).or_default().word = Some(word);
-        word
-    }
-
-    fn forget_if_unused(&mut self, tag: LockTag) {
-        if let Some(held) = self.by_tag.get(&tag)
-            && held.in_word | held.in_table == 0
-        {
-            self.free_words.extend(held.word);
-            self.by_tag.remove(&tag);
-        }
+/// A lock's place among those held is given up where nothing of it is held any longer.
+fn forget_if_unused(entry: OccupiedEntry<'_, LockTag, Held>, words: &mut Words) {
+    if entry.get().is_unused() {
+        words.free.extend(entry.get().word);
+        entry.remove();
     }
 }
 
@@ -239,27 +248,32 @@ impl SessionEntry {
     }
 
     fn note_in_table(&self, tag: LockTag, mode: LockMode, scope: LockScope) {
-        let mut held = self.held.lock();
-        held.by_tag.entry(tag).or_default().in_table |= mode.bit();
-        held.note(tag, mode, scope);
+        let locks = &mut *self.held.lock();
+        let held = locks.by_tag.entry(tag).or_default();
+        held.in_table |= mode.bit();
+        held.note(tag, mode, scope, &mut locks.order);
     }
 
     /// Held already, or weak and nobody strong about.
     #[inline]
     fn lock_short_way(&self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
         let _sampled = sampled(Structure::LockTable);
-        let mut locks = self.held.lock();
-        if locks.again(tag, mode, scope) {
-            return true;
-        }
+        let locks = &mut *self.held.lock();
+        let may_have_word = matches!(tag, LockTag::Relation(_)) && mode.is_weak();
+        let mut entry = match locks.by_tag.entry(tag) {
+            Entry::Occupied(mut entry) if entry.get().is_held(mode) => {
+                entry.get_mut().note(tag, mode, scope, &mut locks.order);
+                return true;
+            }
+            Entry::Occupied(entry) if may_have_word => entry,
+            Entry::Vacant(entry) if may_have_word => entry.insert_entry(Held::default()),
+            Entry::Occupied(_) | Entry::Vacant(_) => return false,
+        };
         let LockTag::Relation(relation) = tag else {
             return false;
         };
-        if !mode.is_weak() {
-            return false;
-        }
-        let word = locks.word_for(tag);
-        let held = locks.by_tag.get_mut(&tag).expect("just made");
+        let held = entry.get_mut();
+        let word = *held.word.get_or_insert_with(|| locks.words.take());
         let outcome = self
             .fast
             .acquire(word, relation, held.in_word, mode, &self.core().strong);
@@ -281,9 +295,9 @@ impl SessionEntry {
         }
         let got = matches!(outcome, Fast::Held | Fast::Moved);
         if got {
-            locks.note(tag, mode, scope);
+            held.note(tag, mode, scope, &mut locks.order);
         } else {
-            locks.forget_if_unused(tag);
+            forget_if_unused(entry, &mut locks.words);
         }
         got
     }
@@ -357,34 +371,30 @@ impl SessionEntry {
 
     /// Gives a session-level lock back. `false`: it was not held.
     pub fn unlock(&self, tag: LockTag, mode: LockMode) -> bool {
-        let mut locks = self.held.lock();
-        let Some(held) = locks.by_tag.get_mut(&tag) else {
+        let locks = &mut *self.held.lock();
+        let Entry::Occupied(mut entry) = locks.by_tag.entry(tag) else {
             return false;
         };
-        let count = &mut held.session[mode as usize];
-        if *count == 0 {
-            return false;
+        let was_held = entry.get_mut().forget_once(mode);
+        if was_held {
+            self.drop_unheld(entry, &mut locks.words);
         }
-        *count -= 1;
-        self.drop_unheld(&mut locks, tag);
-        true
+        was_held
     }
 
     /// Gives back what the transaction has locked since it held `keep` locks.
     pub(crate) fn unlock_transaction(&self, keep: usize) {
-        let mut locks = self.held.lock();
+        let locks = &mut *self.held.lock();
         while locks.order.len() > keep {
             let (tag, mode) = locks.order.pop().expect("longer than keep");
-            let held = locks
-                .by_tag
-                .get_mut(&tag)
-                .expect("a lock in the order is held");
-            held.transaction &= !mode.bit();
-            self.drop_unheld(&mut locks, tag);
+            let Entry::Occupied(mut entry) = locks.by_tag.entry(tag) else {
+                unreachable!("a lock in the order is held")
+            };
+            entry.get_mut().transaction &= !mode.bit();
+            self.drop_unheld(entry, &mut locks.words);
         }
-        if locks.words > WORDS_KEPT && locks.by_tag.is_empty() {
-            locks.words = 0;
-            locks.free_words.clear();
+        if locks.words.count > WORDS_KEPT && locks.by_tag.is_empty() {
+            locks.words = Words::default();
             self.fast.forget_all();
         }
     }
@@ -396,20 +406,22 @@ impl SessionEntry {
 
     /// Gives back what is held for the session (`pg_advisory_unlock_all`).
     pub fn release_session_locks(&self) {
-        let mut locks = self.held.lock();
+        let locks = &mut *self.held.lock();
         let tags: Vec<LockTag> = locks.by_tag.keys().copied().collect();
         for tag in tags {
-            if let Some(held) = locks.by_tag.get_mut(&tag) {
-                held.session = [0; 9];
+            if let Entry::Occupied(mut entry) = locks.by_tag.entry(tag) {
+                let held = entry.get_mut();
+                (held.session, held.session_modes) = ([0; 9], 0);
+                self.drop_unheld(entry, &mut locks.words);
             }
-            self.drop_unheld(&mut locks, tag);
         }
     }
 
-    /// Releases the modes of `tag` that neither the transaction nor the session wants any longer.
-    fn drop_unheld(&self, locks: &mut HeldLocks, tag: LockTag) {
-        let held = locks.by_tag.get_mut(&tag).expect("the caller has found it");
-        let wanted = held.transaction | held.session_mask();
+    /// Releases the modes of a lock that neither the transaction nor the session wants any longer.
+    fn drop_unheld(&self, mut entry: OccupiedEntry<'_, LockTag, Held>, words: &mut Words) {
+        let tag = *entry.key();
+        let held = entry.get_mut();
+        let wanted = held.transaction | held.session_modes;
         if held.in_word & !wanted != 0 {
             let LockTag::Relation(relation) = tag else {
                 unreachable!("only relations have words")
@@ -434,7 +446,7 @@ impl SessionEntry {
                 }
             }
         }
-        locks.forget_if_unused(tag);
+        forget_if_unused(entry, words);
     }
 }
 

@@ -113,7 +113,9 @@ fn a_waiter_is_woken_with_the_lock_in_hand_and_shown_while_it_waits() {
             .expect("locked");
         let waiter = b.clone();
         let task = spawn_local(async move {
-            waiter.entry().statement_began("select 1");
+            waiter
+                .entry()
+                .statement_began("select 1", throng_txn::now_micros());
             let txn = waiter.begin(Isolation::ReadCommitted);
             txn.lock_relation(T, LockMode::AccessShare)
                 .await

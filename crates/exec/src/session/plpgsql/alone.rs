@@ -6,6 +6,7 @@
 //! ```
 //! Whatever else calls a function or procedure runs it inside its own statement, where nothing may be ended.
 
+use std::pin::pin;
 use std::time::Instant;
 
 use throng_sql::bind::{self, BodyResult};
@@ -147,7 +148,7 @@ impl Session {
         let callers = around.iter().map(|m| m.frame.clone());
         frames.borrow_mut().extend(callers);
         let client = Turns::new(client);
-        let ran = self.telling(&client, self.run_machine(top)).await;
+        let ran = self.telling(&client, pin!(self.run_machine(top))).await;
         frames.borrow_mut().truncate(depth);
         ran
     }

@@ -10,7 +10,6 @@ use throng_sql::catalog::{ArgDef, RoutineBody, RoutineDef, RoutineKind, is_polym
 use throng_sql::parse::ast::DoBlock;
 use throng_sql::plpgsql::{Code, Held, Rows, Signature, Target};
 use throng_sql::query::RelColumn;
-use throng_sql::settings::Id;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::sqltype::{format_type, made};
@@ -190,7 +189,7 @@ impl Session {
 
     pub(super) fn fresh(&self, compiled: Rc<Compiled>) -> Machine {
         let code = &compiled.code;
-        let work_mem = self.settings.borrow().int(Id::WorkMem) as usize * 1024;
+        let work_mem = self.work_mem();
         let mut m = Machine {
             frame: Rc::new(Frame {
                 label: compiled.label.clone(),

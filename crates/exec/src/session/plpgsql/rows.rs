@@ -8,7 +8,6 @@ use throng_sql::command::{Bound, BoundStatement, Command};
 use throng_sql::plan::{PlannedStatement, StatementTag};
 use throng_sql::plpgsql::{Destination, Dynamic, Rows, SourceId};
 use throng_sql::query::RelColumn;
-use throng_sql::settings::Id;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
@@ -68,10 +67,6 @@ pub(super) struct Done {
 }
 
 impl Session {
-    fn work_mem(&self) -> usize {
-        self.settings.borrow().int(Id::WorkMem) as usize * 1024
-    }
-
     /// Locks what a plan needs; whether the definitions are still those that it was made for.
     async fn locked(&self, m: &mut Machine, plan: &PlannedStatement) -> Result<bool> {
         self.lock_tables(&plan.locks).await?;

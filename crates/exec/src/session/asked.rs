@@ -1,0 +1,67 @@
+//! What every statement asks of the settings, read when one of them has changed: a session has hundreds, each on a cache line of
+//! its own.
+
+use std::time::Duration;
+
+use throng_sql::command::Isolation;
+use throng_sql::settings::{Id, SessionSettings};
+
+use super::transaction::parse_isolation;
+use super::{Session, custom};
+
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// Of which version of the settings it is.
+    version: u64,
+    /// `None`: there is no limit.
+    pub statement_timeout: Option<Duration>,
+    pub idle_in_transaction_timeout: Option<Duration>,
+    /// `work_mem` in bytes.
+    pub work_mem: usize,
+    pub analytics_above_cost: f64,
+    /// How transactions begin.
+    pub isolation: Isolation,
+    pub read_only: bool,
+    pub deferrable: bool,
+    /// Whether a commit is answered when it is on disk.
+    pub synchronous_commit: bool,
+    /// Whether prepared statements are planned anew for each of their parameters' values.
+    pub custom_plans: bool,
+}
+
+impl Asked {
+    pub fn of(settings: &SessionSettings) -> Asked {
+        let timeout = |id| match settings.int(id) {
+            ms if ms > 0 => Some(Duration::from_millis(ms as u64)),
+            _ => None,
+        };
+        Asked {
+            version: settings.version(),
+            statement_timeout: timeout(Id::StatementTimeout),
+            idle_in_transaction_timeout: timeout(Id::IdleInTransactionSessionTimeout),
+            work_mem: settings.int(Id::WorkMem) as usize * 1024,
+            analytics_above_cost: settings.int(Id::AnalyticsAboveCost) as f64,
+            isolation: parse_isolation(settings.text(Id::DefaultTransactionIsolation)),
+            read_only: settings.bool(Id::DefaultTransactionReadOnly),
+            deferrable: settings.bool(Id::DefaultTransactionDeferrable),
+            synchronous_commit: settings.text(Id::SynchronousCommit) != "off",
+            custom_plans: custom::is_forced(settings),
+        }
+    }
+}
+
+impl Session {
+    #[inline]
+    pub(super) fn asked(&self) -> Asked {
+        let settings = self.settings.borrow();
+        if self.asked.get().version != settings.version() {
+            self.asked.set(Asked::of(&settings));
+        }
+        self.asked.get()
+    }
+
+    /// `work_mem` in bytes.
+    pub(super) fn work_mem(&self) -> usize {
+        self.asked().work_mem
+    }
+}

@@ -1,0 +1,73 @@
+//! Replies of sessions that are ready together leave together.
+//!
+//! ```text
+//!   turn of a loop:  session 1 ─► session 2 ─► session 3 ─► sender
+//!                       │ posts      │ posts      │ posts      └─ writes all three
+//! ```
+//! Who reads for many connections is then woken once and finds all replies, where else each one wakes him for itself. The sender is
+//! a task of the loop like the sessions: the first reply of a turn wakes it, so it runs when those that were ready then have run.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use super::plain::PlainSocket;
+
+/// Buffers kept for the next replies; one that has grown past [`LARGEST_KEPT`] is given back.
+const MOST_KEPT: usize = 64;
+const LARGEST_KEPT: usize = 16 << 10;
+
+/// What a loop's sessions have to send at the end of its turn.
+#[derive(Default)]
+pub struct Outbox {
+    sockets: RefCell<Vec<Rc<PlainSocket>>>,
+    buffers: RefCell<Vec<Vec<u8>>>,
+    sender: RefCell<Option<Waker>>,
+}
+
+impl Outbox {
+    pub fn add(&self, socket: Rc<PlainSocket>) {
+        let mut sockets = self.sockets.borrow_mut();
+        if sockets.is_empty() {
+            let sender = self.sender.borrow();
+            sender.as_ref().inspect(|sender| sender.wake_by_ref());
+        }
+        sockets.push(socket);
+    }
+
+    /// A buffer without content.
+    pub fn buffer(&self) -> Vec<u8> {
+        self.buffers.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// The sender: to be run by a task of the loop, for ever.
+    pub async fn send(&self) {
+        poll_fn(|cx| {
+            let mut sender = self.sender.borrow_mut();
+            if sender.as_ref().is_none_or(|s| !s.will_wake(cx.waker())) {
+                *sender = Some(cx.waker().clone());
+            }
+            drop(sender);
+            self.leave();
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Sends what is there.
+    pub fn leave(&self) {
+        let mut sockets = self.sockets.take();
+        let mut buffers = self.buffers.borrow_mut();
+        for socket in sockets.drain(..) {
+            if let Some(buffer) = socket.leave()
+                && buffers.len() < MOST_KEPT
+                && buffer.capacity() <= LARGEST_KEPT
+            {
+                buffers.push(buffer);
+            }
+        }
+        // Nobody has posted meanwhile: the list's room is kept.
+        *self.sockets.borrow_mut() = sockets;
+    }
+}
