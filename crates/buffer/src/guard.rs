@@ -48,6 +48,7 @@ impl Drop for PagePin<'_> {
 }
 
 impl<'p> OptimisticPage<'p> {
+    #[inline(always)]
     pub(crate) fn new(
         pool: &'p PoolCore,
         frame: FrameNo,

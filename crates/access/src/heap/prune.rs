@@ -43,6 +43,16 @@ enum Fate {
     Staying,
 }
 
+/// What is on a page, by slot.
+type Tuples = [Option<Look>; MAX_SLOTS as usize];
+
+/// A tuple, looked at once.
+#[derive(Clone, Copy)]
+struct Look {
+    fate: Fate,
+    is_heap_only: bool,
+}
+
 /// How far back anybody looks: see [`TxContext::prunable`] and [`TxContext::horizon`].
 #[derive(Clone, Copy)]
 struct Horizons {
@@ -141,34 +151,45 @@ impl Plan {
             used: 0,
             hints: Vec::new(),
         };
-        let mut fates = [Fate::Staying; MAX_SLOTS as usize];
+        let mut tuples: Tuples = [None; MAX_SLOTS as usize];
         let horizons = Horizons::of(ctx);
         for n in 1..=count {
             let i = usize::from(n) - 1;
             plan.slots[i] = page::slot(page, n);
             if let Slot::Normal { off, .. } = plan.slots[i] {
-                let (fate, found) = fate(&TupleHeader::read(page, off.into()), ctx, horizons);
-                fates[i] = fate;
+                let header = TupleHeader::read(page, off.into());
+                let (fate, found) = fate(&header, ctx, horizons);
+                tuples[i] = Some(Look {
+                    fate,
+                    is_heap_only: header.is_heap_only(),
+                });
                 if found != 0 {
                     plan.hints
                         .push((usize::from(off) + tuple::OFF_FLAGS, found as u8));
                 }
             }
         }
-        plan.cut_chains(page, block, &fates);
-        plan.sum_up(&fates);
+        plan.cut_chains(page, block, &tuples);
+        plan.sum_up(&tuples);
         plan
     }
 
-    fn cut_chains(
-        &mut self,
-        page: &[u8; PAGE_SIZE],
-        block: BlockNo,
-        fates: &[Fate; MAX_SLOTS as usize],
-    ) {
-        let fate_of = |slot: u16| fates[usize::from(slot) - 1];
+    fn cut_chains(&mut self, page: &[u8; PAGE_SIZE], block: BlockNo, tuples: &Tuples) {
+        let tuple = |slot: u16| tuples.get(usize::from(slot).checked_sub(1)?).copied()?;
+        let fate_of = |slot: u16| tuple(slot).map_or(Fate::Staying, |tuple| tuple.fate);
         let mut reached = [false; MAX_SLOTS as usize];
         for root in 1..=self.count {
+            let first = match self.slots[usize::from(root) - 1] {
+                Slot::Redirect(target) => target,
+                _ if tuple(root).is_some_and(|tuple| !tuple.is_heap_only) => root,
+                // Nobody's root.
+                _ => continue,
+            };
+            // Most rows are one version.
+            if tuple(first).is_some_and(|tuple| tuple.fate == Fate::Staying) {
+                reached[usize::from(first) - 1] = true;
+                continue;
+            }
             let mut dead = 0u16;
             let mut first_kept = None;
             for Version { slot, .. } in Chain::new(page, Tid::new(block, root)) {
@@ -199,25 +220,24 @@ impl Plan {
             };
         }
         for (i, slot) in self.slots[..self.count.into()].iter_mut().enumerate() {
-            let Slot::Normal { off, .. } = *slot else {
-                continue;
-            };
-            let orphan = !reached[i] && TupleHeader::read(page, off.into()).is_heap_only();
-            if orphan && fates[i] == Fate::Dead {
+            // A heap-only tuple that no chain reaches.
+            let is_orphan =
+                |look: Look| !reached[i] && look.is_heap_only && look.fate == Fate::Dead;
+            if matches!(slot, Slot::Normal { .. }) && tuples[i].is_some_and(is_orphan) {
                 *slot = Slot::Unused;
                 self.removed += 1;
             }
         }
     }
 
-    fn sum_up(&mut self, fates: &[Fate; MAX_SLOTS as usize]) {
+    fn sum_up(&mut self, tuples: &Tuples) {
         for (i, slot) in self.slots[..self.count.into()].iter().enumerate() {
             match *slot {
                 Slot::Unused => continue,
                 Slot::Normal { len, .. } => {
                     self.used += aligned(len.into());
                     self.kept += 1;
-                    if fates[i] != Fate::Staying {
+                    if tuples[i].is_some_and(|tuple| tuple.fate != Fate::Staying) {
                         self.flags |= PRUNABLE;
                         self.ending += 1;
                     }
