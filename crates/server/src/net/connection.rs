@@ -44,7 +44,13 @@ pub struct Host {
 pub async fn serve(host: Rc<Host>, stream: Stream) {
     let origin = stream.origin();
     let peer = Peer::new(stream);
-    let started = tokio::time::timeout(AUTHENTICATION_TIMEOUT, start(&host, peer, &origin)).await;
+    let starting = start(&host, peer, &origin);
+    let started = tokio::select! {
+        biased;
+        started = tokio::time::timeout(AUTHENTICATION_TIMEOUT, starting) => started,
+        // It has no session yet that could be told why it ends.
+        () = host.stop.clone().said() => return,
+    };
     let (mut peer, mut session) = match started {
         Ok(Ok(Some(started))) => started,
         Ok(Ok(None)) => return,
