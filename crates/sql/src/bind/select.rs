@@ -238,7 +238,7 @@ impl Binder<'_> {
         Ok(Some(expr))
     }
 
-    /// 42P10 for a column of the query itself where there is no row yet.
+    /// 42P10 for a column of the query itself, be it in a subquery, where there is no row yet.
     pub(super) fn check_var_free(
         &self,
         bound: &Expr,
@@ -248,7 +248,9 @@ impl Binder<'_> {
     ) -> Result<()> {
         let mut rels: Vec<RelId> = Vec::new();
         scope.names.tables.iter().for_each(|t| rels.extend(t.rel));
-        if !bound.any(&mut |e| matches!(e, Expr::Var(v) if rels.contains(&v.rel))) {
+        let mut varies = false;
+        bound.for_each_var(&mut |var| varies |= rels.contains(&var.rel));
+        if !varies {
             return Ok(());
         }
         let message = format!("argument of {what} must not contain variables");
