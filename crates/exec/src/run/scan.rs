@@ -400,17 +400,17 @@ impl IndexScanOp {
             is_null |= value.is_null();
             key::encode_one(&value, *order, &mut self.key)?;
         }
-        if self.plan.is_single && cx.env.snapshot.reads().is_none() {
-            // Nothing is left to read but what is found now: a cursor would only know where it goes on.
-            if !is_null && let Err(wait) = self.index.tree.get(&self.key, &mut self.tids) {
-                self.tids.clear();
-                return Err(wait.into());
-            }
-            self.ranges = Some(Vec::new());
-            return Ok(());
+        // Nothing is left to read but what is found now: a cursor would only know where it goes on.
+        let at_once = self.plan.is_single && cx.env.snapshot.reads().is_none();
+        if at_once
+            && !is_null
+            && let Err(wait) = self.index.tree.get(&self.key, &mut self.tids)
+        {
+            self.tids.clear();
+            return Err(wait.into());
         }
         self.ranges = Some(Vec::new());
-        if is_null {
+        if at_once || is_null {
             return Ok(());
         }
         let direction = self.direction();

@@ -422,9 +422,7 @@ impl Session {
     pub async fn simple_query(&mut self, sql: &str, client: &mut dyn Client) -> Result<()> {
         // A simple query closes the unnamed portal and forgets the unnamed statement.
         self.portals.get_mut().drop_unnamed();
-        if !self.prepared.get_mut().is_empty() {
-            self.prepared.get_mut().remove("");
-        }
+        self.prepared.get_mut().remove("");
         self.statement_began(sql);
         let ran = self.run_string(sql, client).await;
         self.joined = Joined::default();
@@ -482,7 +480,7 @@ impl Session {
 
     fn statement_began(&mut self, text: &str) {
         let now = throng_txn::now_micros();
-        self.statement_time = since_2000(now);
+        self.statement_time = system::from_unix(now);
         self.effects.clear();
         self.families.forget();
         self.acting.set(None);
@@ -777,11 +775,5 @@ fn role_settings(catalog: &Catalog, role: &Role, login: &Login) -> Vec<(String, 
 
 /// Microseconds since 2000-01-01 UTC.
 pub(crate) fn now() -> i64 {
-    since_2000(throng_txn::now_micros())
-}
-
-/// Microseconds since 1970 as those since 2000.
-fn since_2000(unix_micros: i64) -> i64 {
-    const EPOCH: i64 = 946_684_800_000_000;
-    unix_micros - EPOCH
+    system::from_unix(throng_txn::now_micros())
 }

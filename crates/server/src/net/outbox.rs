@@ -10,7 +10,9 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
+
+use throng_sync::WakerSlot;
 
 use super::plain::PlainSocket;
 
@@ -23,15 +25,14 @@ const LARGEST_KEPT: usize = 16 << 10;
 pub struct Outbox {
     sockets: RefCell<Vec<Rc<PlainSocket>>>,
     buffers: RefCell<Vec<Vec<u8>>>,
-    sender: RefCell<Option<Waker>>,
+    sender: WakerSlot,
 }
 
 impl Outbox {
     pub fn add(&self, socket: Rc<PlainSocket>) {
         let mut sockets = self.sockets.borrow_mut();
         if sockets.is_empty() {
-            let sender = self.sender.borrow();
-            sender.as_ref().inspect(|sender| sender.wake_by_ref());
+            self.sender.wake();
         }
         sockets.push(socket);
     }
@@ -44,11 +45,7 @@ impl Outbox {
     /// The sender: to be run by a task of the loop, for ever.
     pub async fn send(&self) {
         poll_fn(|cx| {
-            let mut sender = self.sender.borrow_mut();
-            if sender.as_ref().is_none_or(|s| !s.will_wake(cx.waker())) {
-                *sender = Some(cx.waker().clone());
-            }
-            drop(sender);
+            self.sender.register(cx.waker());
             self.leave();
             Poll::Pending
         })

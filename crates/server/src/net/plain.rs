@@ -16,10 +16,11 @@ use std::future::poll_fn;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::task::{Poll, Waker, ready};
+use std::task::{Poll, ready};
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
+use throng_sync::WakerSlot;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -35,7 +36,7 @@ pub struct PlainSocket {
     is_listed: Cell<bool>,
     /// There was no room for what was posted, or the client is gone: the session is to send it itself.
     is_stuck: Cell<bool>,
-    session: RefCell<Option<Waker>>,
+    session: WakerSlot,
 }
 
 impl PlainSocket {
@@ -48,7 +49,7 @@ impl PlainSocket {
             posted: RefCell::default(),
             is_listed: Cell::new(false),
             is_stuck: Cell::new(false),
-            session: RefCell::default(),
+            session: WakerSlot::new(),
         })
     }
 
@@ -121,7 +122,11 @@ impl PlainSocket {
         if self.is_stuck.get() {
             self.send_posted().await?;
         }
-        self.remember_session().await;
+        poll_fn(|cx| {
+            self.session.register(cx.waker());
+            Poll::Ready(())
+        })
+        .await;
         let mut posted = self.posted.borrow_mut();
         match posted.is_empty() {
             true => *posted = std::mem::replace(bytes, self.outbox.buffer()),
@@ -131,18 +136,6 @@ impl PlainSocket {
             self.outbox.add(self.clone());
         }
         Ok(())
-    }
-
-    /// Keeps the waker of the session, which is the same each time.
-    async fn remember_session(&self) {
-        poll_fn(|cx| {
-            let mut session = self.session.borrow_mut();
-            if session.as_ref().is_none_or(|s| !s.will_wake(cx.waker())) {
-                *session = Some(cx.waker().clone());
-            }
-            Poll::Ready(())
-        })
-        .await;
     }
 
     /// Sends what was posted, as far as there is room; the rest is left to the session. The buffer, where it is empty.
@@ -156,8 +149,7 @@ impl PlainSocket {
                 Err(Errno::INTR) => {}
                 Err(_) => {
                     self.is_stuck.set(true);
-                    let session = self.session.borrow();
-                    session.as_ref().inspect(|session| session.wake_by_ref());
+                    self.session.wake();
                     return None;
                 }
             }

@@ -259,18 +259,22 @@ impl SessionEntry {
     fn lock_short_way(&self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
         let _sampled = sampled(Structure::LockTable);
         let locks = &mut *self.held.lock();
-        let may_have_word = matches!(tag, LockTag::Relation(_)) && mode.is_weak();
-        let mut entry = match locks.by_tag.entry(tag) {
-            Entry::Occupied(mut entry) if entry.get().is_held(mode) => {
-                entry.get_mut().note(tag, mode, scope, &mut locks.order);
-                return true;
-            }
-            Entry::Occupied(entry) if may_have_word => entry,
-            Entry::Vacant(entry) if may_have_word => entry.insert_entry(Held::default()),
-            Entry::Occupied(_) | Entry::Vacant(_) => return false,
-        };
+        let mut entry = locks.by_tag.entry(tag);
+        if let Entry::Occupied(entry) = &mut entry
+            && entry.get().is_held(mode)
+        {
+            entry.get_mut().note(tag, mode, scope, &mut locks.order);
+            return true;
+        }
         let LockTag::Relation(relation) = tag else {
             return false;
+        };
+        if !mode.is_weak() {
+            return false;
+        }
+        let mut entry = match entry {
+            Entry::Occupied(entry) => entry,
+            Entry::Vacant(entry) => entry.insert_entry(Held::default()),
         };
         let held = entry.get_mut();
         let word = *held.word.get_or_insert_with(|| locks.words.take());
