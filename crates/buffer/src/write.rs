@@ -5,7 +5,7 @@
 //!   2. DIRTY → WRITING       who changes it from now on makes it dirty again
 //!   3. copy, unlatch         nobody waits for the disk
 //!   4. flush the log         up to the copy's LSN: the log explains whatever reaches the file
-//!   5. checksum, write
+//!   5. checksum, write       neighbours together: the system makes fewer, larger pieces of them
 //!   6. WRITING → (clean)     on failure dirty again, and reported
 //! ```
 
@@ -29,11 +29,15 @@ pub(crate) enum Latching {
 
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Pages a checkpoint writes together.
+const TOGETHER: usize = 16;
+
 /// Pages between step 3 and step 4. Reuses its memory.
 #[derive(Default)]
 pub(crate) struct WriteBatch {
     pending: Vec<Pending>,
-    spare: Vec<Box<[u8; PAGE_SIZE]>>,
+    /// The pages' copies, then ones kept for their memory.
+    copies: Vec<[u8; PAGE_SIZE]>,
     /// A write of the last round has failed.
     failed: bool,
 }
@@ -42,7 +46,15 @@ struct Pending {
     page: PageId,
     frame: FrameNo,
     lsn: Lsn,
-    copy: Box<[u8; PAGE_SIZE]>,
+    /// Which of the copies is its.
+    copy: usize,
+}
+
+impl Pending {
+    /// Whether it is the `n`th page after `first`, in the file as in memory.
+    fn follows(&self, first: &Pending, n: usize) -> bool {
+        self.page.raw() == first.page.raw() + n as u64 && self.copy == first.copy + n
+    }
 }
 
 impl WriteBatch {
@@ -82,17 +94,18 @@ impl PoolCore {
             return false;
         }
         let page = frame.page().expect("a dirty frame has a page");
-        let mut copy = batch
-            .spare
-            .pop()
-            .unwrap_or_else(|| Box::new([0; PAGE_SIZE]));
-        self.frames.copy_page(number, &mut copy);
+        let at = batch.pending.len();
+        if at == batch.copies.len() {
+            batch.copies.push([0; PAGE_SIZE]);
+        }
+        let copy = &mut batch.copies[at];
+        self.frames.copy_page(number, copy);
         frame.latch.unlock_shared();
         batch.pending.push(Pending {
             page,
             frame: number,
-            lsn: page_lsn(&copy),
-            copy,
+            lsn: page_lsn(copy),
+            copy: at,
         });
         true
     }
@@ -108,32 +121,48 @@ impl PoolCore {
         batch.pending.sort_unstable_by_key(|pending| pending.page);
         // One flush for all: the log is flushed in order. Without it no page goes anywhere.
         let flushed = self.wal.flush_blocking(lsn);
-        for mut pending in batch.pending.drain(..) {
+        let WriteBatch {
+            pending,
+            copies,
+            failed,
+        } = batch;
+        let mut rest = &pending[..];
+        while let Some(first) = rest.first() {
+            let together = (0..).zip(rest).take_while(|(n, p)| p.follows(first, *n));
+            let (run, after) = rest.split_at(together.count());
+            rest = after;
+            let copies = &mut copies[first.copy..first.copy + run.len()];
             let result = flushed
                 .clone()
-                .and_then(|_| self.write_copy(pending.page, &mut pending.copy));
-            self.frames.at(pending.frame).end_write(result.is_ok());
+                .and_then(|_| self.write_copies(first.page, copies));
+            for page in run {
+                self.frames.at(page.frame).end_write(result.is_ok());
+            }
             match result {
-                Ok(()) => written.push(pending.frame),
+                Ok(()) => written.extend(run.iter().map(|page| page.frame)),
                 Err(error) => {
-                    batch.failed = true;
-                    self.report_write_error(pending.page, error);
+                    *failed = true;
+                    self.report_write_error(first.page, error);
                 }
             }
-            batch.spare.push(pending.copy);
         }
+        pending.clear();
         // Under the lock, so that nobody is between looking at WRITING and sleeping.
         let _lock = self.write_ended.0.lock();
         self.write_ended.1.notify_all();
         written
     }
 
-    fn write_copy(&self, page: PageId, copy: &mut [u8; PAGE_SIZE]) -> Result<()> {
-        stop_point!("buffer.page_write", page.raw());
-        checksum::stamp(page, copy);
-        self.files.write_page(page, copy).map_err(disk_error)?;
-        count(Counter::PageWrite, 1);
-        Totals::add(&self.totals.writes, 1);
+    /// Step 5 for neighbours, `first` and those after it.
+    fn write_copies(&self, first: PageId, copies: &mut [[u8; PAGE_SIZE]]) -> Result<()> {
+        for (raw, copy) in (first.raw()..).zip(&mut *copies) {
+            stop_point!("buffer.page_write", raw);
+            checksum::stamp(PageId::from_raw(raw), copy);
+        }
+        self.files.write_pages(first, copies).map_err(disk_error)?;
+        let pages = copies.len() as u64;
+        count(Counter::PageWrite, pages);
+        Totals::add(&self.totals.writes, pages);
         Ok(())
     }
 
@@ -158,8 +187,8 @@ impl PoolCore {
         }
     }
 
-    /// Writes every page that is dirty now, in file and block order. `pace(done, total)` is called before each page and may
-    /// wait, so that the writes are spread; no latch is held then.
+    /// Writes every page that is dirty now, in file and block order. `pace(done, total)` is called before each few pages and
+    /// may wait, so that the writes are spread; no latch is held then, and no write begun.
     ///
     /// A checkpoint calls this after `ImageHorizon::begin_checkpoint`: whatever a record before its redo point changed is
     /// marked dirty by then. The pages are in their files afterwards, not yet durable: sync the files before the
@@ -174,35 +203,51 @@ impl PoolCore {
             .collect();
         due.sort_unstable();
         let mut batch = WriteBatch::default();
-        for (done, &(page, number)) in due.iter().enumerate() {
+        let mut done = 0;
+        for some in due.chunks(TOGETHER) {
             pace(done, due.len());
-            self.flush_frame(page, number, &mut batch)?;
+            self.flush_frames(some, &mut batch)?;
+            done += some.len();
         }
-        pace(due.len(), due.len());
+        pace(done, due.len());
         Ok(())
     }
 
-    /// Returns once every change that was in the page at the call is in its file.
-    fn flush_frame(&self, page: PageId, number: FrameNo, batch: &mut WriteBatch) -> Result<()> {
-        let frame = self.frames.at(number);
-        // A frame that holds another page by now was clean, hence written, when it was taken.
-        while frame.holds(page) {
-            if self.prepare_write(number, Latching::Wait, batch) {
-                if self.finish_writes(batch).is_empty() {
-                    return Err(Error::new(
-                        state::IO_ERROR,
-                        format!("could not write {}", name(page)),
-                    ));
+    /// Returns once every change that was in these pages at the call is in their files.
+    fn flush_frames(&self, due: &[(PageId, FrameNo)], batch: &mut WriteBatch) -> Result<()> {
+        for &(page, number) in due {
+            let frame = self.frames.at(number);
+            // A frame that holds another page by now was clean, hence written, when it was taken. Whether it is being written is
+            // not the question: it may have been, have been changed meanwhile, and now be neither being written nor clean.
+            while frame.holds(page) && frame.owes_write() {
+                // Who has the latch may wait for a write that was begun here.
+                let alone = batch.pending.is_empty();
+                let latching = match alone {
+                    true => Latching::Wait,
+                    false => Latching::Try,
+                };
+                if self.prepare_write(number, latching, batch) {
+                    break;
                 }
-                break;
+                if alone {
+                    // Begun before the call perhaps, with less in it.
+                    self.wait_for_write(number);
+                } else {
+                    self.finish_all(batch)?;
+                }
             }
-            // Whether it is being written is not the question: it may have been, have been changed meanwhile, and now be neither
-            // being written nor clean.
-            if !frame.owes_write() {
-                break;
-            }
-            // Begun before the call perhaps, with less in it.
-            self.wait_for_write(number);
+        }
+        self.finish_all(batch)
+    }
+
+    fn finish_all(&self, batch: &mut WriteBatch) -> Result<()> {
+        let Some(first) = batch.pending.first().map(|pending| pending.page) else {
+            return Ok(());
+        };
+        self.finish_writes(batch);
+        if batch.failed {
+            let message = format!("could not write {}", name(first));
+            return Err(Error::new(state::IO_ERROR, message));
         }
         Ok(())
     }

@@ -190,22 +190,23 @@ impl RelFile {
     pub(crate) fn write(
         &self,
         file: &dyn File,
-        block: BlockNo,
-        page: &[u8; PAGE_SIZE],
+        first: BlockNo,
+        pages: &[[u8; PAGE_SIZE]],
     ) -> io::Result<()> {
         let blocks = self.blocks();
-        if block >= blocks {
+        let last = u64::from(first) + pages.len().saturating_sub(1) as u64;
+        if last >= u64::from(blocks) {
             let path = &self.path;
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("could not write block {block} in file \"{path}\": it has {blocks} blocks"),
+                format!("could not write block {last} in file \"{path}\": it has {blocks} blocks"),
             ));
         }
         let _waiting = blocking(
             WaitEvent::PageWrite,
-            Object::page(PageId::new(self.id, block).raw()),
+            Object::page(PageId::new(self.id, first).raw()),
         );
-        let result = file.write_at(page, offset_of(block));
+        let result = file.write_at(pages.as_flattened(), offset_of(first));
         // Also after an error: part of it may have been written.
         self.set_dirty();
         result

@@ -125,10 +125,10 @@ impl RelFiles {
         file.read(&*self.handle(&file)?, page.block(), into)
     }
 
-    /// Writes one page, which the file must have. Durable after the next sync.
-    pub fn write_page(&self, page: PageId, from: &[u8; PAGE_SIZE]) -> io::Result<()> {
-        let file = self.file(page.file())?;
-        file.write(&*self.handle(&file)?, page.block(), from)
+    /// Writes neighbouring pages, `first` and those after it, which the file must have. Durable after the next sync.
+    pub fn write_pages(&self, first: PageId, pages: &[[u8; PAGE_SIZE]]) -> io::Result<()> {
+        let file = self.file(first.file())?;
+        file.write(&*self.handle(&file)?, first.block(), pages)
     }
 
     /// Adds `n` blocks of zeros at the end; returns the first.

@@ -13,8 +13,10 @@ use std::ops::Range;
 use throng_buffer::{Mtr, Try};
 use throng_types::{Tid, Xid};
 
-use super::edit;
+use super::edit::{self, Room};
 use super::node::{MAX_KEY, Node, tid_bytes};
+use super::split::Coming;
+use super::tree::Entry;
 use super::unique::{Check, Inserted};
 use super::{BTree, MtrPage};
 use crate::admit::admit_write;
@@ -40,6 +42,16 @@ impl From<Inserted> for Run {
     }
 }
 
+/// What became of an attempt.
+enum Tried {
+    /// The first so many are in.
+    Added(usize),
+    /// The leaf is full, and the first two go to the same place on it.
+    Full,
+    /// The first entry is to go in by itself: its key is there already, or the leaf must be rebuilt for it.
+    Alone,
+}
+
 impl BTree {
     /// Adds the first entries of `entries`, which ascend by key, then tid: as many as go in at once. With `check`, none that
     /// begins with a key that is there already, unless `check` has no objection (see [`BTree::insert_unique`]).
@@ -52,21 +64,23 @@ impl BTree {
         let Some(&(key, tid)) = entries.first() else {
             return Ok(Run::Added(0));
         };
-        if entries.len() > 1 {
+        while entries.len() > 1 {
             admit_write(&self.pool)?;
-            if let Some(added) = self.try_run(entries, xid, check.is_some())? {
-                return Ok(Run::Added(added));
+            match self.try_run(entries, xid, check.is_some())? {
+                Tried::Added(count) => return Ok(Run::Added(count)),
+                Tried::Full => {
+                    self.make_room(self.entry(key, tid)?.bytes(), Coming::Run, xid)?;
+                }
+                Tried::Alone => break,
             }
         }
-        // A full leaf, one that must be rebuilt, or a key that is there already: the way of one entry.
         match check {
             Some(check) => self.insert_unique(key, tid, xid, check).map(Run::from),
             None => self.insert(key, tid, xid).map(|()| Run::Added(1)),
         }
     }
 
-    /// `None`: the first entry does not go in just so.
-    fn try_run(&self, entries: &[(&[u8], Tid)], xid: Xid, unique: bool) -> Try<Option<usize>> {
+    fn try_run(&self, entries: &[(&[u8], Tid)], xid: Xid, unique: bool) -> Try<Tried> {
         let (key, tid) = entries[0];
         let first = self.entry(key, tid)?;
         let leaf = self.leaf_exclusive(if unique { key } else { first.bytes() })?;
@@ -80,7 +94,7 @@ impl BTree {
                     || node.high_starts_with(key))
         };
         if met(key) || node.is_at(at, first.bytes()) {
-            return Ok(None);
+            return Ok(Tried::Alone);
         }
         // 2. How many fall into the gap, and fit.
         let mut fit = edit::Fit::new(&node, self.limit);
@@ -103,7 +117,11 @@ impl BTree {
             run.push(start..bytes.len());
         }
         if run.is_empty() {
-            return Ok(None);
+            let (second, tid) = entries[1];
+            let is_full = second.len() <= MAX_KEY
+                && node.is_below(at, Entry::new(second, tid).bytes())
+                && edit::room(&node, self.limit, at, first.bytes()) == Room::None;
+            return Ok(if is_full { Tried::Full } else { Tried::Alone });
         }
         let run: Vec<&[u8]> = run.into_iter().map(|range| &bytes[range]).collect();
         // 3. In with them. Nothing can fail any more.
@@ -111,6 +129,6 @@ impl BTree {
         let page = mtr.add(leaf);
         edit::insert_run(&mut MtrPage::new(&mut mtr, page), at, &run);
         mtr.commit();
-        Ok(Some(run.len()))
+        Ok(Tried::Added(run.len()))
     }
 }

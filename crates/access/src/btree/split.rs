@@ -18,7 +18,7 @@ use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, Xid};
 
 use super::edit::{self, Bytes, Keys, Limit, Room, Shape};
-use super::node::{Node, separator};
+use super::node::{Node, separator, tid_from};
 use super::tree::{Goal, Step};
 use super::{BTree, MtrPage, ROOT};
 use crate::admit::admit_write;
@@ -54,9 +54,18 @@ struct Taker {
 /// The pages that are split, leaf first, and the one above them that takes the last separator: none when the root is split.
 type Plan = (Vec<Split>, Option<Taker>);
 
+/// What is to go on a leaf that is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coming {
+    /// An entry.
+    One,
+    /// An entry and others that follow it where it goes.
+    Run,
+}
+
 impl BTree {
     /// Splits the leaf that `entry` belongs on, unless there is room by now.
-    pub(super) fn make_room(&self, entry: &[u8], xid: Xid) -> Try<()> {
+    pub(super) fn make_room(&self, entry: &[u8], coming: Coming, xid: Xid) -> Try<()> {
         let mut vain = 0;
         loop {
             admit_write(&self.pool)?;
@@ -70,7 +79,7 @@ impl BTree {
                 continue;
             };
             let path = self.latch_down(top, entry)?;
-            if self.split_path(path, entry, xid)? {
+            if self.split_path(path, entry, coming, xid)? {
                 return Ok(());
             }
             vain = GUESSES;
@@ -136,9 +145,15 @@ impl BTree {
     }
 
     /// Steps 3 to 5. False, with nothing changed, when the top of the path would have to be split and is not the root.
-    fn split_path(&self, mut path: Vec<ExclusiveGuard<'_>>, entry: &[u8], xid: Xid) -> Try<bool> {
+    fn split_path(
+        &self,
+        mut path: Vec<ExclusiveGuard<'_>>,
+        entry: &[u8],
+        coming: Coming,
+        xid: Xid,
+    ) -> Try<bool> {
         // 3. Plan.
-        let Some(splits) = self.plan_leaf(&path, entry)? else {
+        let Some(splits) = self.plan_leaf(&path, entry, coming)? else {
             return Ok(true);
         };
         let Some((splits, taker)) = self.plan_above(&path, splits, entry)? else {
@@ -185,14 +200,19 @@ impl BTree {
     }
 
     /// How the leaf is split; `None` when it has room.
-    fn plan_leaf(&self, path: &[ExclusiveGuard<'_>], entry: &[u8]) -> Try<Option<Vec<Split>>> {
+    fn plan_leaf(
+        &self,
+        path: &[ExclusiveGuard<'_>],
+        entry: &[u8],
+        coming: Coming,
+    ) -> Try<Option<Vec<Split>>> {
         let leaf = path.last().expect("a path ends at a leaf");
         let node = Node::read(&**leaf);
         if edit::room(&node, self.limit, node.lower_bound(entry), entry) != Room::None {
             return Ok(None);
         }
         let keys = Keys::of(&node);
-        let cut = cut_leaf(&node, &keys, self.limit, entry)
+        let cut = cut_leaf(&node, &keys, self.limit, entry, coming)
             .ok_or_else(|| self.corrupted(leaf.page_id()))?;
         Ok(Some(vec![Split {
             keys,
@@ -330,24 +350,57 @@ fn split_root(
 }
 
 /// Where a full leaf is cut before `entry` goes in. `None` when it has fewer than two entries: it cannot be full.
-fn cut_leaf(node: &Node<'_, Bytes>, keys: &Keys, limit: Limit, entry: &[u8]) -> Option<Cut> {
-    let append = node.high().is_none() && node.lower_bound(entry) == keys.len();
+///
+/// Entries that ascend at one place of the tree, as those of one tenant among many, leave half of each page empty behind
+/// them if it is cut in the middle. So it is cut where they go in: what is above them makes room for them (as PostgreSQL's
+/// `nbtsplitloc.c` does for keys of several columns).
+fn cut_leaf(
+    node: &Node<'_, Bytes>,
+    keys: &Keys,
+    limit: Limit,
+    entry: &[u8],
+    coming: Coming,
+) -> Option<Cut> {
+    let gap = node.lower_bound(entry);
+    let ascending = coming == Coming::Run || gap > 0 && is_next_row(keys.key(gap - 1), entry);
+    let append = gap == keys.len() && (node.high().is_none() || ascending);
     let high = node.high().map_or(0, |(_, len)| len);
+    let fits = |at: usize, separator: &[u8]| {
+        keys.size(0, at, false, separator.len()) <= limit.0
+            && right_size(keys, at, false, high, append) <= limit.0
+    };
+    if ascending && 0 < gap && gap < keys.len() {
+        let separator = separator(entry, keys.key(gap));
+        if fits(gap, separator) {
+            return Some(Cut {
+                at: gap,
+                separator: separator.to_vec(),
+                append,
+            });
+        }
+    }
     let separator = |at: usize| separator(keys.key(at - 1), keys.key(at));
     let at = choose(
         keys,
         append,
         |at| separator(at).len(),
-        |at| {
-            keys.size(0, at, false, separator(at).len()) <= limit.0
-                && right_size(keys, at, false, high, append) <= limit.0
-        },
+        |at| fits(at, separator(at)),
     )?;
     Some(Cut {
         at,
         separator: separator(at).to_vec(),
         append,
     })
+}
+
+/// Whether `entry`'s row was stored right after that of `before`, or soon: on the same page or the next.
+fn is_next_row(before: &[u8], entry: &[u8]) -> bool {
+    let tid = |entry: &[u8]| entry.last_chunk().map(|bytes| tid_from(*bytes));
+    let (Some(before), Some(tid)) = (tid(before), tid(entry)) else {
+        return false;
+    };
+    let blocks = tid.block.wrapping_sub(before.block);
+    blocks == 1 || blocks == 0 && before.slot < tid.slot
 }
 
 /// Where an inner node that already counts its new child is cut.

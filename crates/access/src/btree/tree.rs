@@ -13,6 +13,7 @@ use throng_types::{BlockNo, PageId, Tid, Xid};
 
 use super::edit::{self, Bytes, Room};
 use super::node::{KeyBytes, MAX_KEY, Node, TID, tid_bytes};
+use super::split::Coming;
 use super::{BTree, MtrPage, ROOT, key_too_large};
 use crate::admit::admit_write;
 
@@ -243,7 +244,7 @@ impl BTree {
             if self.put(leaf, entry.bytes(), xid) {
                 return Ok(());
             }
-            self.make_room(entry.bytes(), xid)?;
+            self.make_room(entry.bytes(), Coming::One, xid)?;
         }
     }
 

@@ -9,6 +9,7 @@ use throng_types::{Tid, Xid};
 
 use super::edit;
 use super::node::Node;
+use super::split::Coming;
 use super::{BTree, MtrPage, ROOT};
 use crate::admit::admit_write;
 
@@ -55,7 +56,7 @@ impl BTree {
             if self.put_from(first, entry.bytes(), xid)? {
                 return Ok(Inserted::Done);
             }
-            self.make_room(entry.bytes(), xid)?;
+            self.make_room(entry.bytes(), Coming::One, xid)?;
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use throng_buffer::{Extended, Extension, Mtr, Victims, retry_blocking};
+use throng_disk::{Fault, FaultOp};
 use throng_observe::stop;
 use throng_sync::Nodes;
 use throng_sync::topology::Topology;
@@ -188,6 +189,8 @@ fn dropping_a_file_waits_for_the_page_that_is_being_written() {
     let world = World::new(32);
     // A file of this test's own: stop points are the process's.
     world.make_file(31, 4, |_| 1);
+    world.checkpoint().unwrap();
+    world.fill(page_of(31, 2), 2);
     let stop = stop::arm("buffer.page_write")
         .object(page_of(31, 2).raw())
         .block();
@@ -212,4 +215,27 @@ fn dropping_a_file_waits_for_the_page_that_is_being_written() {
     assert!(!world.files.exists(FileId(31)).unwrap());
     assert_eq!(world.pool.stats().free, 32);
     assert!(world.reports.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_checkpoint_writes_neighbours_together_and_fails_with_any_of_them() {
+    let world = World::new(64);
+    world.make_file(1, 40, |_| 1);
+    world.checkpoint().unwrap();
+    // Blocks 4 to 19 are one piece, 30 and 31 another.
+    let dirty = || (4..20).chain(30..32).map(|block| page_of(1, block));
+    dirty().for_each(|page| drop(world.fill(page, 2)));
+    world
+        .disk
+        .inject(Fault::new(FaultOp::Write, "base/1").after(2));
+    world.checkpoint().unwrap();
+
+    // A write that fails leaves all its pages dirty.
+    world.disk.clear_faults();
+    dirty().for_each(|page| drop(world.fill(page, 3)));
+    world
+        .disk
+        .inject(Fault::new(FaultOp::Write, "base/1").after(1).times(1));
+    assert!(world.checkpoint().is_err());
+    assert_eq!(world.pool.stats().dirty, 2);
 }

@@ -27,7 +27,7 @@ fn read(files: &RelFiles, file: u32, block: u32) -> std::io::Result<u8> {
 }
 
 fn write(files: &RelFiles, file: u32, block: u32, byte: u8) -> std::io::Result<()> {
-    files.write_page(PageId::new(FileId(file), block), &[byte; PAGE_SIZE])
+    files.write_pages(PageId::new(FileId(file), block), &[[byte; PAGE_SIZE]])
 }
 
 #[test]

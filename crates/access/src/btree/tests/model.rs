@@ -319,6 +319,14 @@ fn a_key_too_large_is_an_error() {
     );
 }
 
+/// How full leaves are, in per cent.
+fn fill(world: &World, entries: u64) -> u64 {
+    let (census, faults) = world.tree.check();
+    assert_eq!(faults, []);
+    assert_eq!(census.entries, entries);
+    census.leaf_bytes * 100 / (census.leaves * node::CAPACITY as u64)
+}
+
 /// Ascending insertion leaves pages nearly full, and random insertion at least half full.
 #[test]
 fn pages_are_well_filled() {
@@ -333,12 +341,7 @@ fn pages_are_well_filled() {
             Tid::new(n as u32, 1),
         );
     }
-    let fill = |world: &World| {
-        let (census, faults) = world.tree.check();
-        assert_eq!(faults, []);
-        assert_eq!(census.entries, 30_000);
-        census.leaf_bytes * 100 / (census.leaves * node::CAPACITY as u64)
-    };
+    let fill = |world: &World| fill(world, 30_000);
     assert!(
         (88..=100).contains(&fill(&ascending)),
         "{}",
@@ -346,6 +349,41 @@ fn pages_are_well_filled() {
     );
     assert!((50..=85).contains(&fill(&random)), "{}", fill(&random));
     assert_eq!(retry_blocking(|| ascending.tree.extent()).unwrap().depth, 2);
+}
+
+/// So does insertion that ascends at many places: offered as runs, or one by one as their rows were stored.
+#[test]
+fn pages_are_well_filled_by_many_tenants() {
+    const TENANTS: usize = 16;
+    const EACH: u64 = 8_000;
+    let (runs, singles) = (World::new(Limit::PAGE, 512), World::new(Limit::PAGE, 512));
+    let mut rng = Rng(11);
+    let mut done = [0; TENANTS];
+    while done.iter().any(|done| *done < EACH) {
+        let tenant = rng.below(TENANTS);
+        let (from, to) = (done[tenant], EACH.min(done[tenant] + 200));
+        done[tenant] = to;
+        let keys: Vec<[u8; 8]> = (from..to)
+            .map(|n| ((tenant as u64) << 32 | n).to_be_bytes())
+            .collect();
+        let far = |rng: &mut Rng| Tid::new(rng.below(1 << 20) as u32, 1);
+        let entries: Vec<(&[u8], Tid)> = keys.iter().map(|key| (&key[..], far(&mut rng))).collect();
+        let mut left = &entries[..];
+        while !left.is_empty() {
+            match retry_blocking(|| runs.tree.insert_run(left, Xid::NONE, None)).unwrap() {
+                Run::Added(count) => left = &left[count..],
+                other => panic!("{other:?}"),
+            }
+        }
+        for (n, key) in (from..).zip(&keys) {
+            let block = tenant as u32 * 1000 + n as u32 / 60;
+            insert(&singles.tree, key, Tid::new(block, 1 + n as u16 % 60));
+        }
+    }
+    for world in [&runs, &singles] {
+        let fill = fill(world, TENANTS as u64 * EACH);
+        assert!((80..=100).contains(&fill), "{fill}");
+    }
 }
 
 /// A queue: entries come at the right and go at the left. The file must stop growing.

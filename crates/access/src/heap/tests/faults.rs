@@ -45,7 +45,7 @@ fn faults(block: BlockNo, damage: impl FnOnce(&mut [u8; PAGE_SIZE])) -> Vec<Faul
     damage(&mut page);
     let checksum = page_checksum(id, &page);
     page[OFF_CHECKSUM..OFF_CHECKSUM + 4].copy_from_slice(&checksum.to_le_bytes());
-    world.files.write_page(id, &page).unwrap();
+    world.files.write_pages(id, &[page]).unwrap();
     check_file(&world.files, FILE, FileKind::Heap, &|_| false)
 }
 
@@ -154,7 +154,7 @@ fn a_flipped_bit_is_named() {
     let mut page = [0; PAGE_SIZE];
     world.files.read_page(id, &mut page).unwrap();
     page[8000] ^= 1;
-    world.files.write_page(id, &page).unwrap();
+    world.files.write_pages(id, &[page]).unwrap();
     let faults = check_file(&world.files, FILE, FileKind::Unknown, &|_| false);
     assert_one(&faults, 0, "checksum does not match");
 }
