@@ -108,6 +108,8 @@ def pgbench(host, port, *arguments, **options):
 
 
 def tps(host, port, script, mode, clients, seconds, **options):
+    # What others have left unwritten would be written at this turn's expense.
+    os.sync()
     out = pgbench(host, port, *script, "-n", "-M", mode, "-c", str(clients), "-j", "2", "-T", str(seconds), **options)
     if not re.search(r"number of failed transactions: 0 ", out):
         raise SystemExit(f"failed transactions on port {port}:\n{out}")

@@ -232,6 +232,9 @@ fn watched(
     progress: &Progress,
     label: &str,
 ) -> Result<Turn> {
+    // What others have left unwritten would be written at this turn's expense.
+    progress.say(format_args!("{label}: syncing"));
+    rustix::fs::sync();
     let watch = drive::Watch::default();
     let before = Ticks::now()?;
     let measured = std::thread::scope(|scope| {
