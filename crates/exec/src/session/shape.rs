@@ -8,6 +8,7 @@
 //! where a number may be the number of a column. Everything else stays in the shape as it is written.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use throng_types::{Datum, SqlType};
 
@@ -21,6 +22,8 @@ pub(super) struct Shape {
     text_end: usize,
     pub values: Vec<Datum>,
     pub types: Vec<SqlType>,
+    /// Where in `name` the values' `$1`, … are; none where the last text has no shape.
+    places: Vec<Range<usize>>,
 }
 
 /// Longer texts are seldom repeated.
@@ -122,9 +125,47 @@ impl Shape {
 
     /// Finds the shape of `sql`; false if it is none of the statements that are worth it, or has nothing to lift.
     pub fn find(&mut self, sql: &str) -> bool {
+        if self.is_met_again(sql) {
+            self.name.truncate(self.text_end);
+            return true;
+        }
+        let found = self.look_for(sql);
+        if !found {
+            self.places.clear();
+        }
+        found
+    }
+
+    /// Whether `sql` differs from the last text in the digits of its values alone, as when a client repeats a statement; they
+    /// are taken from it then.
+    fn is_met_again(&mut self, sql: &str) -> bool {
+        self.values.clear();
+        if self.places.is_empty() {
+            return false;
+        }
+        let (text, mut rest) = (&self.name.as_bytes()[..self.text_end], sql.as_bytes());
+        let mut at = 0;
+        for (place, ty) in self.places.iter().zip(&self.types) {
+            let Some(value) = rest.strip_prefix(&text[at..place.start]) else {
+                return false;
+            };
+            // As many as there are: what comes after them in the last text is no digit.
+            let end = class::skip(value, 0, class::DIGIT);
+            match integer(&value[..end]) {
+                Some((datum, now)) if end > 0 && now == *ty => self.values.push(datum),
+                _ => return false,
+            }
+            rest = &value[end..];
+            at = place.end;
+        }
+        *rest == text[at..]
+    }
+
+    fn look_for(&mut self, sql: &str) -> bool {
         self.name.clear();
         self.values.clear();
         self.types.clear();
+        self.places.clear();
         let bytes = sql.as_bytes();
         if bytes.len() > LONGEST || !starts_as_data(bytes) {
             return false;
@@ -234,12 +275,14 @@ impl Shape {
 
     /// `$n` for the last of the values.
     fn push_parameter(&mut self) {
+        let start = self.name.len();
         self.name.push('$');
         match self.values.len() {
             n @ ..10 => self.name.push(char::from(b'0' + n as u8)),
             // Writing to a string does not fail.
             n => drop(write!(self.name, "{n}")),
         }
+        self.places.push(start..self.name.len());
     }
 }
 
@@ -371,6 +414,50 @@ mod tests {
             "select a from t where b = $1 order by 1, 2",
             &[7],
         );
+    }
+
+    /// Whatever the text before was.
+    #[test]
+    fn a_text_met_again_has_the_shape_it_would_have_at_first() {
+        let texts = [
+            "SELECT a FROM t WHERE k = 345;",
+            "SELECT a FROM t WHERE k = 7;",
+            "SELECT a FROM t WHERE k = 3000000000;",
+            "SELECT a FROM t WHERE k = 7 ;",
+            "SELECT a FROM t WHERE k = 7",
+            "SELECT a FROM t WHERE k = 7.5",
+            "SELECT a FROM t WHERE k = 7e5;",
+            "SELECT a FROM t WHERE k = 7; select 5",
+            "SELECT a FROM t WHERE k = ;",
+            "SELECT a FROM t WHERE k = -7;",
+            "SELECT a FROM t WHERE k = $1;",
+            "SELECT a FROM t WHERE k = '7';",
+            "SELECT a FROM t WHERE k = 2147483648;",
+            "SELECT a FROM t WHERE k = 99999999999999999999;",
+            "SELECT a FROM t WHERE k IN (1,2)",
+            "SELECT a FROM t WHERE k IN (1,22)",
+            "SELECT a FROM t WHERE k IN (1,2,3)",
+            "SELECT a FROM t WHERE k IN (12,3)",
+            "SELECT a FROM t WHERE k IN (1, 2)",
+            "select round(1, 2)",
+            "",
+        ];
+        let found = |shape: &mut Shape, sql: &str| {
+            shape.find(sql).then(|| {
+                let of = (shape.text().to_owned(), shape.values.clone());
+                // As its user does.
+                shape.name.push_str("types");
+                (of, shape.types.clone())
+            })
+        };
+        for before in texts {
+            for sql in texts {
+                let mut again = Shape::default();
+                found(&mut again, before);
+                let at_first = found(&mut Shape::default(), sql);
+                assert_eq!(found(&mut again, sql), at_first, "{before:?}, then {sql:?}");
+            }
+        }
     }
 
     #[test]
