@@ -224,7 +224,9 @@ fn a_checkpoint_writes_neighbours_together_and_fails_with_any_of_them() {
     world.checkpoint().unwrap();
     // Blocks 4 to 19 are one piece, 30 and 31 another.
     let dirty = || (4..20).chain(30..32).map(|block| page_of(1, block));
-    dirty().for_each(|page| drop(world.fill(page, 2)));
+    for page in dirty() {
+        world.fill(page, 2);
+    }
     world
         .disk
         .inject(Fault::new(FaultOp::Write, "base/1").after(2));
@@ -232,7 +234,9 @@ fn a_checkpoint_writes_neighbours_together_and_fails_with_any_of_them() {
 
     // A write that fails leaves all its pages dirty.
     world.disk.clear_faults();
-    dirty().for_each(|page| drop(world.fill(page, 3)));
+    for page in dirty() {
+        world.fill(page, 3);
+    }
     world
         .disk
         .inject(Fault::new(FaultOp::Write, "base/1").after(1).times(1));
