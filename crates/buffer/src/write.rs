@@ -5,7 +5,7 @@
 //!   2. DIRTY → WRITING       who changes it from now on makes it dirty again
 //!   3. copy, unlatch         nobody waits for the disk
 //!   4. flush the log         up to the copy's LSN: the log explains whatever reaches the file
-//!   5. checksum, write       neighbours together: the system makes fewer, larger pieces of them
+//!   5. checksum, write       neighbours with one call
 //!   6. WRITING → (clean)     on failure dirty again, and reported
 //! ```
 

@@ -80,6 +80,7 @@ impl BTree {
         }
     }
 
+    /// Two entries or more.
     fn try_run(&self, entries: &[(&[u8], Tid)], xid: Xid, unique: bool) -> Try<Tried> {
         let (key, tid) = entries[0];
         let first = self.entry(key, tid)?;

@@ -369,26 +369,25 @@ fn cut_leaf(
         keys.size(0, at, false, separator.len()) <= limit.0
             && right_size(keys, at, false, high, append) <= limit.0
     };
-    if ascending && 0 < gap && gap < keys.len() {
-        let separator = separator(entry, keys.key(gap));
-        if fits(gap, separator) {
-            return Some(Cut {
-                at: gap,
-                separator: separator.to_vec(),
+    let in_gap = (ascending && 0 < gap && gap < keys.len())
+        .then(|| separator(entry, keys.key(gap)))
+        .filter(|separator| fits(gap, separator));
+    let (at, separator) = match in_gap {
+        Some(separator) => (gap, separator),
+        None => {
+            let separator = |at: usize| separator(keys.key(at - 1), keys.key(at));
+            let at = choose(
+                keys,
                 append,
-            });
+                |at| separator(at).len(),
+                |at| fits(at, separator(at)),
+            )?;
+            (at, separator(at))
         }
-    }
-    let separator = |at: usize| separator(keys.key(at - 1), keys.key(at));
-    let at = choose(
-        keys,
-        append,
-        |at| separator(at).len(),
-        |at| fits(at, separator(at)),
-    )?;
+    };
     Some(Cut {
         at,
-        separator: separator(at).to_vec(),
+        separator: separator.to_vec(),
         append,
     })
 }
