@@ -126,6 +126,7 @@ impl PoolCore {
     pub(crate) fn run_page_writer(&self) {
         let mut batch = WriteBatch::default();
         while !self.is_stopping() {
+            batch.flush_after(&self.flush_after.page_writer);
             self.write_behind(&mut batch);
             if self.frames.stock.missing() == 0 {
                 let _idle = waiting(WaitEvent::PageWriterIdle, Object::NONE);

@@ -51,3 +51,4 @@ pub use ring::{AccessStrategy, Ring};
 pub use seal::Seal;
 pub use wait::{Interrupt, Patience, Try, Wait, retry, retry_blocking};
 pub use words::PageRef;
+pub use write::FlushAfter;

@@ -22,6 +22,7 @@ use crate::request::{Begun, Registry};
 use crate::ring::{BehindQueue, Ring};
 use crate::wait::{Interrupt, Try, Wait};
 use crate::words::PageRef;
+use crate::write::FlushAfter;
 
 /// Told of errors that no session waits for: a page that could not be written and will be tried again.
 pub type ErrorReport = Arc<dyn Fn(&Error) + Send + Sync>;
@@ -130,6 +131,7 @@ pub struct PoolCore {
     pub(crate) last_report: Mutex<Option<Instant>>,
     pub(crate) stopping: AtomicBool,
     pub(crate) totals: Totals,
+    pub(crate) flush_after: FlushAfter,
     lab_latch_hold: Duration,
 }
 
@@ -170,6 +172,7 @@ impl Pool {
             last_report: Mutex::new(None),
             stopping: AtomicBool::new(false),
             totals: Totals::default(),
+            flush_after: FlushAfter::default(),
             lab_latch_hold: config.lab_latch_hold,
         });
         let mut pool = Pool {
@@ -508,6 +511,10 @@ impl PoolCore {
 
     pub fn wal(&self) -> &Arc<Wal> {
         &self.wal
+    }
+
+    pub fn flush_after(&self) -> &FlushAfter {
+        &self.flush_after
     }
 
     /// By what mini-transactions decide whether to log images; the checkpointer moves it.

@@ -12,6 +12,7 @@
 use std::time::{Duration, Instant};
 
 use throng_observe::{Counter, LatchExt, Object, count, stop_point};
+use throng_sync::atomic::{AtomicU32, Ordering};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{Error, Lsn, PageId, Result, error::state};
 
@@ -40,6 +41,28 @@ pub(crate) struct WriteBatch {
     copies: Vec<[u8; PAGE_SIZE]>,
     /// A write of the last round has failed.
     failed: bool,
+    /// Pages written to a file before the system is asked to send them to the disk; 0 leaves that to the system.
+    flush_after: u32,
+}
+
+/// When pages that were written are sent on to the disk, without waiting for them. Left to the system they gather in its cache,
+/// and the sync that ends a checkpoint sends them all at once: commits stand behind them.
+#[derive(Debug)]
+pub struct FlushAfter {
+    /// `checkpoint_flush_after`: after so many pages that a checkpoint wrote to a file; 0 is never.
+    pub checkpoint: AtomicU32,
+    /// `bgwriter_flush_after`: the same of the page writer.
+    pub page_writer: AtomicU32,
+}
+
+impl Default for FlushAfter {
+    /// PostgreSQL's defaults, 256 and 512 KB.
+    fn default() -> FlushAfter {
+        FlushAfter {
+            checkpoint: AtomicU32::new(32),
+            page_writer: AtomicU32::new(64),
+        }
+    }
 }
 
 struct Pending {
@@ -58,6 +81,10 @@ impl Pending {
 }
 
 impl WriteBatch {
+    pub(crate) fn flush_after(&mut self, pages: &AtomicU32) {
+        self.flush_after = pages.load(Ordering::Relaxed);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
@@ -125,6 +152,7 @@ impl PoolCore {
             pending,
             copies,
             failed,
+            flush_after,
         } = batch;
         let mut rest = &pending[..];
         while let Some(first) = rest.first() {
@@ -134,7 +162,7 @@ impl PoolCore {
             let copies = &mut copies[first.copy..first.copy + run.len()];
             let result = flushed
                 .clone()
-                .and_then(|_| self.write_copies(first.page, copies));
+                .and_then(|_| self.write_copies(first.page, copies, *flush_after));
             for page in run {
                 self.frames.at(page.frame).end_write(result.is_ok());
             }
@@ -154,12 +182,21 @@ impl PoolCore {
     }
 
     /// Step 5 for neighbours, `first` and those after it.
-    fn write_copies(&self, first: PageId, copies: &mut [[u8; PAGE_SIZE]]) -> Result<()> {
+    fn write_copies(
+        &self,
+        first: PageId,
+        copies: &mut [[u8; PAGE_SIZE]],
+        flush_after: u32,
+    ) -> Result<()> {
         for (raw, copy) in (first.raw()..).zip(&mut *copies) {
             stop_point!("buffer.page_write", raw);
             checksum::stamp(PageId::from_raw(raw), copy);
         }
         self.files.write_pages(first, copies).map_err(disk_error)?;
+        if flush_after > 0 {
+            let flushed = self.files.flush_after(first.file(), flush_after);
+            flushed.map_err(disk_error)?;
+        }
         let pages = copies.len() as u64;
         count(Counter::PageWrite, pages);
         Totals::add(&self.totals.writes, pages);
@@ -203,6 +240,7 @@ impl PoolCore {
             .collect();
         due.sort_unstable();
         let mut batch = WriteBatch::default();
+        batch.flush_after(&self.flush_after.checkpoint);
         let mut done = 0;
         for some in due.chunks(TOGETHER) {
             pace(done, due.len());

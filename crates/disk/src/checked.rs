@@ -151,6 +151,9 @@ impl File for CheckedFile {
     fn sync(&self) -> io::Result<()> {
         self.health.guard(|| self.inner.sync())
     }
+    fn start_writeback(&self) {
+        self.inner.start_writeback();
+    }
     fn len(&self) -> io::Result<u64> {
         self.inner.len()
     }

@@ -44,6 +44,9 @@ pub trait File: Send + Sync {
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
     /// Makes what was written before the call durable, and the length with it (fdatasync).
     fn sync(&self) -> io::Result<()>;
+    /// Has what was written begin its way to the device, and does not wait: [`sync`](File::sync) finds less to do then, and
+    /// others find the device less busy. A hint, without one there is nothing to do; what goes wrong, the sync tells.
+    fn start_writeback(&self) {}
     /// Bytes in the file.
     fn len(&self) -> io::Result<u64>;
     /// Cuts the file or, with zeros that take no space yet, grows it.

@@ -10,7 +10,7 @@
 //! `docs/concurrency.md`): the kernel keeps one lock a process for its address space. Both mapped ways have another fault that no
 //! lock explains: where the disk cannot be read, `pread` returns an error, and a mapping ends the process with SIGBUS.
 //!
-//! All `unsafe` of this crate is here.
+//! All `unsafe` of this crate is here, but for one call in `real`.
 
 use std::ffi::c_void;
 use std::io;

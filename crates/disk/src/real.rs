@@ -5,7 +5,7 @@ use crate::reading::{Reader, Reading};
 use crate::{Disk, File};
 use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
@@ -227,6 +227,20 @@ impl File for RealFile {
 
     fn sync(&self) -> io::Result<()> {
         retry(|| rustix::fs::fdatasync(&self.fd)).map_err(self.failed(Action::Sync))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn start_writeback(&self) {
+        let to_the_end = 0;
+        // SAFETY: takes numbers, and a file that is open as long as `self` lives.
+        unsafe {
+            libc::sync_file_range(
+                self.fd.as_raw_fd(),
+                0,
+                to_the_end,
+                libc::SYNC_FILE_RANGE_WRITE,
+            )
+        };
     }
 
     fn len(&self) -> io::Result<u64> {

@@ -19,20 +19,33 @@ const WRITE_ZEROS_UP_TO: u32 = 8;
 static ZEROS: [u8; WRITE_ZEROS_UP_TO as usize * PAGE_SIZE] =
     [0; WRITE_ZEROS_UP_TO as usize * PAGE_SIZE];
 
+/// A file of this length, 1 MB, or longer is made longer than it was asked to be: by a 16th, up to 4 MB.
+const AHEAD_FROM: u32 = 128;
+const AHEAD_PART: u32 = 16;
+const AHEAD_AT_MOST: u32 = 512;
+
 /// An existing relation file. Whoever uses it often keeps it: [`blocks`](RelFile::blocks) is then one load.
 pub struct RelFile {
     id: FileId,
     path: Box<str>,
-    /// Blocks in the file. Changes only under `growing`.
+    /// Blocks in the file, as everybody counts them. Changes only under `growing`.
     blocks: AtomicU32,
-    growing: Mutex<()>,
+    growing: Mutex<Made>,
     handle: RwLock<Handle>,
     /// Used since the handle cache last looked.
     used: AtomicBool,
     /// Written since the last sync. Set after the write, cleared before the sync: so whoever finds it clear
     /// after a write of its own has returned knows that a sync began after that write.
     dirty: AtomicBool,
+    /// Blocks written since the system was last asked to send them to the device.
+    unflushed: AtomicU32,
 }
+
+/// The blocks that the file has on disk: as many as count, or more, made ahead. Those that do not count yet are zeros.
+///
+/// An index grows by a page at a time; so its next pages cost no call and no wait for whoever writes to the file. A crash
+/// leaves the blocks made ahead in the file, where they count: pages of zeros, as any crash between growing and using leaves.
+struct Made(u32);
 
 enum Handle {
     Closed,
@@ -61,10 +74,11 @@ impl RelFile {
             id,
             path,
             blocks: AtomicU32::new(blocks),
-            growing: Mutex::new(()),
+            growing: Mutex::new(Made(blocks)),
             handle: RwLock::new(Handle::Open(handle)),
             used: AtomicBool::new(true),
             dirty: AtomicBool::new(false),
+            unflushed: AtomicU32::new(0),
         })
     }
 
@@ -155,6 +169,7 @@ impl RelFile {
     pub(crate) fn sync_with(&self, file: &dyn File) -> io::Result<()> {
         let _waiting = blocking(WaitEvent::DataSync, Object::file(self.id.0));
         self.dirty.swap(false, Ordering::AcqRel);
+        self.unflushed.store(0, Ordering::Relaxed);
         file.sync().inspect_err(|_| self.set_dirty())
     }
 
@@ -168,7 +183,12 @@ impl RelFile {
             WaitEvent::PageRead,
             Object::page(PageId::new(self.id, block).raw()),
         );
-        let n = file.read_at(page, offset_of(block))?;
+        // What was made ahead is not there to be read.
+        let n = if block < self.blocks() {
+            file.read_at(page, offset_of(block))?
+        } else {
+            0
+        };
         if n < PAGE_SIZE {
             Err(self.short_read(block, n))
         } else {
@@ -209,15 +229,26 @@ impl RelFile {
         let result = file.write_at(pages.as_flattened(), offset_of(first));
         // Also after an error: part of it may have been written.
         self.set_dirty();
+        self.unflushed
+            .fetch_add(pages.len() as u32, Ordering::Relaxed);
         result
+    }
+
+    /// Has what was written begin its way to the device if it is `blocks` or more.
+    pub(crate) fn flush_after(&self, file: &dyn File, blocks: u32) {
+        if self.unflushed.load(Ordering::Relaxed) >= blocks {
+            self.unflushed.store(0, Ordering::Relaxed);
+            let _waiting = blocking(WaitEvent::DataFlush, Object::file(self.id.0));
+            file.start_writeback();
+        }
     }
 
     /// Adds `n` blocks of zeros; returns the first.
     pub(crate) fn extend(&self, file: &dyn File, n: u32) -> io::Result<BlockNo> {
-        let growing = self.grow_lock();
+        let made = self.grow_lock();
         let first = self.blocks();
         let end = first.checked_add(n).filter(|&end| end <= MAX_BLOCKS);
-        self.grow(file, growing, end.ok_or_else(|| self.too_long())?)?;
+        self.grow(file, made, end.ok_or_else(|| self.too_long())?)?;
         Ok(first)
     }
 
@@ -229,27 +260,39 @@ impl RelFile {
         if blocks > MAX_BLOCKS {
             return Err(self.too_long());
         }
-        let growing = self.grow_lock();
+        let made = self.grow_lock();
         // Somebody else may have done it meanwhile.
         if self.blocks() >= blocks {
             Ok(())
         } else {
-            self.grow(file, growing, blocks)
+            self.grow(file, made, blocks)
         }
     }
 
-    fn grow_lock(&self) -> MutexGuard<'_, ()> {
+    fn grow_lock(&self) -> MutexGuard<'_, Made> {
         self.growing.try_lock().unwrap_or_else(|| {
             let _waiting = blocking(WaitEvent::LockExtend, Object::file(self.id.0));
             self.growing.lock()
         })
     }
 
-    fn grow(&self, file: &dyn File, _growing: MutexGuard<'_, ()>, end: u32) -> io::Result<()> {
-        let _waiting = blocking(WaitEvent::Extend, Object::file(self.id.0));
-        let first = self.blocks();
-        let n = end - first;
-        let at = offset_of(first);
+    fn grow(&self, file: &dyn File, mut made: MutexGuard<'_, Made>, end: u32) -> io::Result<()> {
+        if end > made.0 {
+            let _waiting = blocking(WaitEvent::Extend, Object::file(self.id.0));
+            let ahead = end + ahead_of(end);
+            // A disk too full for what may be needed later may have room for what is needed now.
+            if ahead == end || self.make(file, &mut made, ahead).is_err() {
+                self.make(file, &mut made, end)?;
+            }
+        }
+        self.blocks.store(end, Ordering::Release);
+        Ok(())
+    }
+
+    /// Makes the file longer on disk.
+    fn make(&self, file: &dyn File, made: &mut Made, end: u32) -> io::Result<()> {
+        let n = end - made.0;
+        let at = offset_of(made.0);
         let result = if n <= WRITE_ZEROS_UP_TO {
             file.write_at(&ZEROS[..n as usize * PAGE_SIZE], at)
         } else {
@@ -264,7 +307,7 @@ impl RelFile {
                 _ => e,
             });
         }
-        self.blocks.store(end, Ordering::Release);
+        made.0 = end;
         Ok(())
     }
 
@@ -279,21 +322,53 @@ impl RelFile {
 
     /// Cuts the file to `blocks`; a shorter one stays as it is.
     pub(crate) fn truncate(&self, file: &dyn File, blocks: u32) -> io::Result<()> {
-        let _growing = self.grow_lock();
-        let before = self.blocks();
-        if blocks >= before {
-            return Ok(());
+        let made = self.grow_lock();
+        if blocks < self.blocks() {
+            self.cut(file, made, blocks)
+        } else {
+            Ok(())
         }
+    }
+
+    /// Whether it has blocks made ahead.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.grow_lock().0 > self.blocks()
+    }
+
+    /// Gives back the blocks made ahead.
+    pub(crate) fn trim(&self, file: &dyn File) -> io::Result<()> {
+        let made = self.grow_lock();
+        let blocks = self.blocks();
+        if blocks < made.0 {
+            self.cut(file, made, blocks)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn cut(&self, file: &dyn File, mut made: MutexGuard<'_, Made>, blocks: u32) -> io::Result<()> {
         let _waiting = blocking(WaitEvent::Truncate, Object::file(self.id.0));
+        let before = self.blocks();
         self.blocks.store(blocks, Ordering::Release);
         let result = file.set_len(offset_of(blocks));
         self.set_dirty();
-        if result.is_err() {
+        match result {
+            Ok(()) => made.0 = blocks,
             // Nothing was cut.
-            self.blocks.store(before, Ordering::Release);
+            Err(_) => self.blocks.store(before, Ordering::Release),
         }
         result
     }
+}
+
+/// How many blocks a file that needs `blocks` is to have beyond them.
+fn ahead_of(blocks: u32) -> u32 {
+    if blocks < AHEAD_FROM {
+        return 0;
+    }
+    (blocks / AHEAD_PART)
+        .min(AHEAD_AT_MOST)
+        .min(MAX_BLOCKS - blocks)
 }
 
 /// The system's error inside one that names a file, to be told with another verb.

@@ -131,6 +131,14 @@ impl RelFiles {
         file.write(&*self.handle(&file)?, first.block(), pages)
     }
 
+    /// Has what was written to the file begin its way to the device if it is `blocks` or more since that was last done. Neither
+    /// waits nor makes anything durable.
+    pub fn flush_after(&self, id: FileId, blocks: u32) -> io::Result<()> {
+        let file = self.file(id)?;
+        file.flush_after(&*self.handle(&file)?, blocks);
+        Ok(())
+    }
+
     /// Adds `n` blocks of zeros at the end; returns the first.
     pub fn extend(&self, id: FileId, n: u32) -> io::Result<BlockNo> {
         let file = self.file(id)?;
@@ -147,6 +155,17 @@ impl RelFiles {
     pub fn truncate(&self, id: FileId, blocks: u32) -> io::Result<()> {
         let file = self.file(id)?;
         file.truncate(&*self.handle(&file)?, blocks)
+    }
+
+    /// Gives back what files were made longer ahead. For a server that stops: one that goes on would make it again.
+    pub fn trim(&self) -> io::Result<()> {
+        for file in self.files_where(RelFile::is_ahead) {
+            match self.handle(&file).and_then(|handle| file.trim(&*handle)) {
+                Err(e) if !file.is_removed() => return Err(e),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Makes what was written to one file durable.

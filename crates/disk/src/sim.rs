@@ -41,6 +41,7 @@ struct World {
     faults: Mutex<Faults>,
     capacity: AtomicU64,
     syncs: AtomicU64,
+    writebacks: AtomicU64,
 }
 
 impl Default for SimDisk {
@@ -63,6 +64,7 @@ impl SimDisk {
                 faults: Mutex::default(),
                 capacity: AtomicU64::new(capacity),
                 syncs: AtomicU64::new(0),
+                writebacks: AtomicU64::new(0),
             }),
         }
     }
@@ -104,6 +106,11 @@ impl SimDisk {
     /// How many files' syncs have succeeded.
     pub fn syncs(&self) -> u64 {
         self.world.syncs.load(Ordering::Relaxed)
+    }
+
+    /// How often [`File::start_writeback`] was called.
+    pub fn writebacks(&self) -> u64 {
+        self.world.writebacks.load(Ordering::Relaxed)
     }
 }
 
@@ -294,6 +301,10 @@ impl File for SimFile {
         self.file.lock().sync();
         self.world.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn start_writeback(&self) {
+        self.world.writebacks.fetch_add(1, Ordering::Relaxed);
     }
 
     fn len(&self) -> io::Result<u64> {

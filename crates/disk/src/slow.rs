@@ -65,6 +65,9 @@ impl File for SlowFile {
         thread::sleep(self.pause);
         self.inner.sync()
     }
+    fn start_writeback(&self) {
+        self.inner.start_writeback();
+    }
     fn len(&self) -> io::Result<u64> {
         self.inner.len()
     }

@@ -291,6 +291,13 @@ impl Engine {
             .store(target as u64, Ordering::Relaxed);
         txn.max_wal_size
             .store(int(Id::MaxWalSize) << 20, Ordering::Relaxed);
+        let flush_after = self.sys.pool().flush_after();
+        flush_after
+            .checkpoint
+            .store(int(Id::CheckpointFlushAfter) as u32, Ordering::Relaxed);
+        flush_after
+            .page_writer
+            .store(int(Id::BgwriterFlushAfter) as u32, Ordering::Relaxed);
         throng_observe::track(settings.bool(Id::TrackWaits));
         let wal = self.sys.wal().config();
         wal.commit_delay_us

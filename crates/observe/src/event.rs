@@ -63,6 +63,8 @@ events! {
     PageWrite = Io, "DataFileWrite";
     /// A data file is made longer. Object: the file.
     Extend = Io, "DataFileExtend";
+    /// What was written to a data file begins its way to the device. Object: the file.
+    DataFlush = Io, "DataFileFlush";
     /// A data file is made durable. Object: the file.
     DataSync = Io, "DataFileSync";
     /// A data file is cut. Object: the file.

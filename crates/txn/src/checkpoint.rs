@@ -126,6 +126,9 @@ impl Checkpointer {
         })?;
 
         // 3. The files they are in, and their names.
+        if clean {
+            core.pool.files().trim()?;
+        }
         core.pool.files().sync_all_dirty()?;
         core.pool.files().sync_names()?;
         stop_point!("checkpoint.synced");

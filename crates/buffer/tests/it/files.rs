@@ -218,6 +218,27 @@ fn dropping_a_file_waits_for_the_page_that_is_being_written() {
 }
 
 #[test]
+fn what_a_checkpoint_writes_is_sent_on_to_the_disk_bit_by_bit() {
+    let world = World::new(64);
+    world.make_file(1, 50, |_| 1);
+    world.make_file(2, 10, |_| 1);
+    // The smaller file's ten pages are left to the sync.
+    for (flush_after, expected) in [(32, 1), (16, 3), (0, 0)] {
+        let knob = &world.pool.flush_after().checkpoint;
+        knob.store(flush_after, Ordering::Relaxed);
+        for page in (0..50)
+            .map(|block| page_of(1, block))
+            .chain((0..10).map(|block| page_of(2, block)))
+        {
+            world.fill(page, 2);
+        }
+        let before = world.disk.writebacks();
+        world.checkpoint().unwrap();
+        assert_eq!(world.disk.writebacks() - before, expected);
+    }
+}
+
+#[test]
 fn a_checkpoint_writes_neighbours_together_and_fails_with_any_of_them() {
     let world = World::new(64);
     world.make_file(1, 40, |_| 1);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::sync::Arc;
-use throng_disk::{CheckedDisk, Disk, Fault, FaultOp, RealDisk, RelFiles, SimDisk};
+use throng_disk::{CheckedDisk, Fault, FaultOp, RealDisk, RelFiles, SimDisk};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{FileId, PageId};
 
@@ -104,6 +104,43 @@ fn errors_say_which_file_and_block() {
     }
     assert_eq!(sim.used(), 0, "what a failed extension got is given back");
     assert_eq!(files.extend(FileId(1), 3).unwrap(), 0);
+}
+
+#[test]
+fn a_large_file_grows_ahead_and_what_is_not_used_is_given_back() {
+    let (sim, files) = simulated(10);
+    let (id, page) = (FileId(1), PAGE_SIZE as u64);
+    files.create(id).unwrap();
+    let grow = |to: u32| {
+        for at in files.blocks(id).unwrap()..to {
+            assert_eq!(files.extend(id, 1).unwrap(), at);
+        }
+        sim.used() / page
+    };
+    assert_eq!(grow(127), 127, "a small one does not");
+    assert_eq!(grow(128), 128 + 8);
+    assert_eq!(grow(128 + 8), 128 + 8);
+    assert_eq!(files.blocks(id).unwrap(), 136);
+    assert_eq!(read(&files, 1, 135).unwrap(), 0);
+    assert!(read(&files, 1, 137).is_err(), "not there to be read yet");
+    assert!(write(&files, 1, 137, 1).is_err());
+
+    assert!(grow(1000) > 1000);
+    files.trim().unwrap();
+    assert_eq!(sim.used() / page, 1000);
+    assert_eq!(grow(1001), 1001 + 62);
+    files.truncate(id, 999).unwrap();
+    assert_eq!(sim.used() / page, 999);
+    assert_eq!(grow(1000), 1000 + 62);
+
+    // Where the disk has no room for what is made ahead, it may have some for what is needed.
+    files.truncate(id, 1000).unwrap();
+    files.trim().unwrap();
+    sim.set_capacity(1003 * page);
+    assert_eq!(grow(1003), 1003);
+    let full = files.extend(id, 1).unwrap_err();
+    assert_eq!(full.kind(), ErrorKind::StorageFull);
+    assert_eq!(files.blocks(id).unwrap(), 1003);
 }
 
 #[test]
@@ -210,6 +247,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => file.clone().prop_map(Op::Create),
         1 => file.clone().prop_map(Op::Remove),
         3 => (file.clone(), 0..12u32).prop_map(|(f, n)| Op::Extend(f, n)),
+        1 => (file.clone(), 100..200u32).prop_map(|(f, n)| Op::Extend(f, n)),
         1 => (file.clone(), 0..12u32).prop_map(|(f, n)| Op::Ensure(f, n)),
         1 => (file.clone(), 0..12u32).prop_map(|(f, n)| Op::Truncate(f, n)),
         6 => (file, 0..12u32, 1..255u8).prop_map(|(f, b, x)| Op::Write(f, b, x)),
@@ -291,7 +329,8 @@ fn agree(files: &RelFiles, model: &Model) {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Against a model, with two handles for six files; and what was synced last survives a crash.
+    /// Against a model, with two handles for six files; and what was synced last survives a crash, some of it longer by
+    /// zeros, and a stop as it is.
     #[test]
     fn a_model_of_files(ops in prop::collection::vec(op(), 1..60), seed in any::<u64>()) {
         let (sim, files) = simulated(2);
@@ -301,7 +340,18 @@ proptest! {
         }
         agree(&files, &model);
         files.sync_all_dirty().unwrap();
-        let image: Arc<dyn Disk> = Arc::new(sim.crash_image(seed));
-        agree(&RelFiles::new(image).unwrap(), &model);
+        let crashed = RelFiles::new(Arc::new(sim.crash_image(seed))).unwrap();
+        let mut longer = model.clone();
+        for (&f, blocks) in &mut longer {
+            let made = crashed.blocks(FileId(f)).unwrap() as usize;
+            prop_assert!((blocks.len()..=blocks.len() + blocks.len() / 16).contains(&made));
+            blocks.resize(made, 0);
+        }
+        agree(&crashed, &longer);
+
+        files.trim().unwrap();
+        files.sync_all_dirty().unwrap();
+        agree(&files, &model);
+        agree(&RelFiles::new(Arc::new(sim.crash_image(seed))).unwrap(), &model);
     }
 }

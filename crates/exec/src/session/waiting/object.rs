@@ -108,6 +108,7 @@ fn unnamed(event: WaitEvent) -> Option<String> {
         | WaitEvent::PageWrite
         | WaitEvent::PageArrival
         | WaitEvent::FreeFrame
+        | WaitEvent::DataFlush
         | WaitEvent::DataSync
         | WaitEvent::Extend
         | WaitEvent::Truncate

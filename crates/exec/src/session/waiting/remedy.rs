@@ -85,7 +85,7 @@ impl Remedies {
             WaitEvent::CoreQueue => {
                 "The cores are busy: give the server more of them (--cores), or find what they are busy with (throng profile, EXPLAIN ANALYZE)."
             }
-            WaitEvent::PageWrite | WaitEvent::DataSync => {
+            WaitEvent::PageWrite | WaitEvent::DataFlush | WaitEvent::DataSync => {
                 "Pages are written out: raise max_wal_size or checkpoint_timeout so that checkpoints come less often, or use a faster disk."
             }
             WaitEvent::WalWrite => "The log's disk is slow to take writes: put it on a faster one.",
