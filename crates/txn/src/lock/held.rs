@@ -3,15 +3,14 @@
 //! A lock is held for the transaction, or (advisory ones) for the session until it is unlocked as often as it was locked.
 //! The order in which the transaction took its locks is kept: a rollback to a savepoint gives back those taken since.
 
-use std::collections::hash_map::{Entry, OccupiedEntry};
 use std::sync::Arc;
 use throng_sync::atomic::{AtomicBool, Ordering};
 
-use foldhash::fast::RandomState;
 use throng_observe::{Structure, sampled};
 use throng_types::error::state;
 use throng_types::{Error, FileId, Oid, Result, Tid, Xid};
 
+use super::by_tag::ByTag;
 use super::fast::Fast;
 use super::wait::{Verdict, WaitNode, WaitOn, wait_until_granted};
 use super::{LockMode, LockTag, ModeMask, WaitPolicy, deadlock, modes};
@@ -19,15 +18,13 @@ use crate::core::Core;
 use crate::session::SessionEntry;
 use crate::status::Standing;
 
-type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
-
 /// A session that has used so many words at once and holds nothing starts counting anew.
 const WORDS_KEPT: u32 = 64;
 
 /// What a session holds.
 #[derive(Default)]
 pub(crate) struct HeldLocks {
-    by_tag: HashMap<LockTag, Held>,
+    by_tag: ByTag<Held>,
     order: Order,
     words: Words,
 }
@@ -116,11 +113,14 @@ impl Held {
     }
 }
 
-/// A lock's place among those held is given up where nothing of it is held any longer.
-fn forget_if_unused(entry: OccupiedEntry<'_, LockTag, Held>, words: &mut Words) {
-    if entry.get().is_unused() {
-        words.free.extend(entry.get().word);
-        entry.remove();
+impl HeldLocks {
+    /// A lock's place among those held is given up where nothing of it is held any longer.
+    fn forget_if_unused(&mut self, at: usize) {
+        let held = &self.by_tag[at];
+        if held.is_unused() {
+            self.words.free.extend(held.word);
+            self.by_tag.remove(at);
+        }
     }
 }
 
@@ -249,7 +249,8 @@ impl SessionEntry {
 
     fn note_in_table(&self, tag: LockTag, mode: LockMode, scope: LockScope) {
         let locks = &mut *self.held.lock();
-        let held = locks.by_tag.entry(tag).or_default();
+        let at = locks.by_tag.find_or_add(tag);
+        let held = &mut locks.by_tag[at];
         held.in_table |= mode.bit();
         held.note(tag, mode, scope, &mut locks.order);
     }
@@ -259,11 +260,11 @@ impl SessionEntry {
     fn lock_short_way(&self, tag: LockTag, mode: LockMode, scope: LockScope) -> bool {
         let _sampled = sampled(Structure::LockTable);
         let locks = &mut *self.held.lock();
-        let mut entry = locks.by_tag.entry(tag);
-        if let Entry::Occupied(entry) = &mut entry
-            && entry.get().is_held(mode)
+        let place = locks.by_tag.find(tag);
+        if let Some(at) = place
+            && locks.by_tag[at].is_held(mode)
         {
-            entry.get_mut().note(tag, mode, scope, &mut locks.order);
+            locks.by_tag[at].note(tag, mode, scope, &mut locks.order);
             return true;
         }
         let LockTag::Relation(relation) = tag else {
@@ -272,11 +273,8 @@ impl SessionEntry {
         if !mode.is_weak() {
             return false;
         }
-        let mut entry = match entry {
-            Entry::Occupied(entry) => entry,
-            Entry::Vacant(entry) => entry.insert_entry(Held::default()),
-        };
-        let held = entry.get_mut();
+        let at = place.unwrap_or_else(|| locks.by_tag.add(tag));
+        let held = &mut locks.by_tag[at];
         let word = *held.word.get_or_insert_with(|| locks.words.take());
         let outcome = self
             .fast
@@ -301,7 +299,7 @@ impl SessionEntry {
         if got {
             held.note(tag, mode, scope, &mut locks.order);
         } else {
-            forget_if_unused(entry, &mut locks.words);
+            locks.forget_if_unused(at);
         }
         got
     }
@@ -376,12 +374,12 @@ impl SessionEntry {
     /// Gives a session-level lock back. `false`: it was not held.
     pub fn unlock(&self, tag: LockTag, mode: LockMode) -> bool {
         let locks = &mut *self.held.lock();
-        let Entry::Occupied(mut entry) = locks.by_tag.entry(tag) else {
+        let Some(at) = locks.by_tag.find(tag) else {
             return false;
         };
-        let was_held = entry.get_mut().forget_once(mode);
+        let was_held = locks.by_tag[at].forget_once(mode);
         if was_held {
-            self.drop_unheld(entry, &mut locks.words);
+            self.drop_unheld(locks, tag, at);
         }
         was_held
     }
@@ -391,11 +389,9 @@ impl SessionEntry {
         let locks = &mut *self.held.lock();
         while locks.order.len() > keep {
             let (tag, mode) = locks.order.pop().expect("longer than keep");
-            let Entry::Occupied(mut entry) = locks.by_tag.entry(tag) else {
-                unreachable!("a lock in the order is held")
-            };
-            entry.get_mut().transaction &= !mode.bit();
-            self.drop_unheld(entry, &mut locks.words);
+            let at = locks.by_tag.find(tag).expect("a lock in the order is held");
+            locks.by_tag[at].transaction &= !mode.bit();
+            self.drop_unheld(locks, tag, at);
         }
         if locks.words.count > WORDS_KEPT && locks.by_tag.is_empty() {
             locks.words = Words::default();
@@ -411,20 +407,19 @@ impl SessionEntry {
     /// Gives back what is held for the session (`pg_advisory_unlock_all`).
     pub fn release_session_locks(&self) {
         let locks = &mut *self.held.lock();
-        let tags: Vec<LockTag> = locks.by_tag.keys().copied().collect();
+        let tags: Vec<LockTag> = locks.by_tag.tags().collect();
         for tag in tags {
-            if let Entry::Occupied(mut entry) = locks.by_tag.entry(tag) {
-                let held = entry.get_mut();
+            if let Some(at) = locks.by_tag.find(tag) {
+                let held = &mut locks.by_tag[at];
                 (held.session, held.session_modes) = ([0; 9], 0);
-                self.drop_unheld(entry, &mut locks.words);
+                self.drop_unheld(locks, tag, at);
             }
         }
     }
 
     /// Releases the modes of a lock that neither the transaction nor the session wants any longer.
-    fn drop_unheld(&self, mut entry: OccupiedEntry<'_, LockTag, Held>, words: &mut Words) {
-        let tag = *entry.key();
-        let held = entry.get_mut();
+    fn drop_unheld(&self, locks: &mut HeldLocks, tag: LockTag, at: usize) {
+        let held = &mut locks.by_tag[at];
         let wanted = held.transaction | held.session_modes;
         if held.in_word & !wanted != 0 {
             let LockTag::Relation(relation) = tag else {
@@ -450,7 +445,7 @@ impl SessionEntry {
                 }
             }
         }
-        forget_if_unused(entry, words);
+        locks.forget_if_unused(at);
     }
 }
 

@@ -15,6 +15,7 @@
 //! Waits for a transaction's end (a row it wrote or locked) have their own table, [`xid`], because every writing
 //! transaction would otherwise have to take a lock on itself that hardly anybody ever asks for.
 
+mod by_tag;
 pub(crate) mod deadlock;
 pub(crate) mod fast;
 pub(crate) mod held;
