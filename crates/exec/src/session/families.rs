@@ -53,7 +53,7 @@ impl Session {
         if let [(table, mode)] = locks {
             return txn.lock_relation(*table, lock_mode(*mode)).await;
         }
-        let catalog = self.catalog_now();
+        let catalog = self.catalog();
         let is_child = |oid: Oid| is_below(oid, &catalog, &|oid| locks.iter().any(|l| l.0 == oid));
         let version = self.database.version();
         for (table, mode) in locks.iter().filter(|(oid, _)| !is_child(*oid)) {

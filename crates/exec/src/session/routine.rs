@@ -100,7 +100,7 @@ fn within(mut error: Error, line: String) -> Error {
 
 impl Routines for SessionHost<'_> {
     fn definitions(&self) -> Arc<Catalog> {
-        Arc::clone(&self.session.definitions_now())
+        Arc::clone(&self.session.definitions())
     }
 
     fn call<'a>(&'a self, request: &'a CallRequest, snapshot: &'a Snapshot) -> CallFuture<'a> {
@@ -175,13 +175,13 @@ impl Session {
     ) -> std::result::Result<(bool, CallResult), BodyError> {
         let running = |e| BodyError::Statement(at + 1, e);
         let (catalog, body) = loop {
-            let catalog = self.catalog_now();
+            let catalog = self.catalog();
             let body = self.body(request, &catalog)?;
             if let Some(plan) = body.get(at).and_then(|known| known.plan.as_ref()) {
                 self.lock_tables(&plan.locks).await.map_err(running)?;
             }
             // While a lock was waited for, what it protects may have become another.
-            if self.catalog_now().version() == catalog.version() {
+            if self.catalog().version() == catalog.version() {
                 break (catalog, body);
             }
         };

@@ -332,7 +332,7 @@ impl SessionHost<'_> {
     ) -> Result<T, EvalStop> {
         self.sequence(sequence)?;
         self.lock_sequence(sequence)?;
-        let newer = self.session.catalog_now();
+        let newer = self.session.catalog();
         // A definition under way knows a sequence that it makes itself.
         if newer.version() == self.catalog.version() || newer.sequence(sequence).is_none() {
             return then(self);

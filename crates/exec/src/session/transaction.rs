@@ -537,11 +537,6 @@ impl Session {
         self.as_taken(definitions)
     }
 
-    /// As [`Session::catalog`], while a statement runs.
-    pub(super) fn catalog_now(&self) -> SharedCatalog {
-        self.catalog()
-    }
-
     /// Whether [`catalog`](Self::catalog) would be what is published, as this session has seen it, and nothing else.
     pub(super) fn sees_what_is_published(&self) -> bool {
         self.published_version.get() == self.database.version()
@@ -584,11 +579,6 @@ impl Session {
                 rebased
             }
         }
-    }
-
-    /// As [`Session::definitions`], while a statement runs.
-    pub(super) fn definitions_now(&self) -> SharedCatalog {
-        self.definitions()
     }
 
     /// Whether the table's file was made since the last savepoint (or the transaction's beginning), by CREATE or TRUNCATE.

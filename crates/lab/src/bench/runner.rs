@@ -13,6 +13,7 @@ use super::waits::{self, Watch};
 use crate::findings::{Latency, Machine};
 use crate::load::dialect::Dialect;
 use crate::load::drive::{self, Measured, Plan, drive_watched};
+use crate::load::trouble::Trouble;
 use crate::load::url::{Address, Target};
 use crate::load::workload::Workload;
 use crate::load::workload::tpcc::Tpcc;
@@ -188,8 +189,11 @@ impl Side {
     }
 
     fn found(self, wishes: &Wishes) -> Result<Found> {
-        let conditions = self.workload.check(&self.target);
-        let conditions = conditions.map_err(|e| crate::Error::from(e).during(&self.target))?;
+        let during = |e: Trouble| crate::Error::from(e).during(&self.target);
+        let conditions = self.workload.check(&self.target).map_err(during)?;
+        if conditions.iter().all(|c| c.fault.is_none()) {
+            self.workload.tidy(&self.target).map_err(during)?;
+        }
         let checked = |c: crate::load::workload::Condition| Checked {
             condition: c.name,
             fault: c.fault,

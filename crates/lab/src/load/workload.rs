@@ -41,6 +41,11 @@ pub trait Workload: Send + Sync {
     /// Conditions that hold when the load was served correctly, whatever ran, and nobody runs any more.
     fn check(&self, target: &Target) -> Result<Vec<Condition>>;
 
+    /// Removes what no later run could use, after conditions that held: what violates one stays, to be looked at.
+    fn tidy(&self, _target: &Target) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether opening the connection is part of the transaction: then none is opened before the start.
     fn connects_itself(&self) -> bool {
         false

@@ -18,6 +18,8 @@ const FILLER: &str = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdef
 /// Keys of one client: more than it can bring in any run.
 const CLIENT_KEYS: i64 = 1 << 26;
 
+const DROP: &str = "DROP TABLE IF EXISTS bench_copy";
+
 pub struct Copy {
     rows: i64,
     /// By all clients of all runs since the load.
@@ -57,7 +59,7 @@ impl Workload for Copy {
     fn load(&self, target: &Target, _say: &dyn Fn(&str)) -> Result<()> {
         *self.answered() = Answered::default();
         connection::with(target, async |connection| {
-            connection.simple("DROP TABLE IF EXISTS bench_copy").await?;
+            connection.simple(DROP).await?;
             let create = "CREATE TABLE bench_copy (id bigint PRIMARY KEY, amount int not null, filler text not null)";
             connection.simple(create).await?;
             Ok(())
@@ -89,6 +91,13 @@ impl Workload for Copy {
             Ok(vec![Condition::of(name, there == answered, || {
                 format!("{there:?} instead of {answered:?}")
             })])
+        })
+    }
+
+    /// A minute's rows fill gigabytes.
+    fn tidy(&self, target: &Target) -> Result<()> {
+        connection::with(target, async |connection| {
+            connection.simple(DROP).await.map(drop)
         })
     }
 }
