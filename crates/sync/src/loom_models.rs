@@ -457,6 +457,43 @@ fn loom_waker_slot_loses_no_wake_up() {
     });
 }
 
+/// A task that is looked at for other reasons registers again and again.
+#[test]
+fn loom_waker_slot_kept_loses_no_wake_up() {
+    model(3, || {
+        let slot = Arc::new(WakerSlot::new());
+        let done = Arc::new(AtomicU64::new(0));
+        let task = std::sync::Arc::new(CountingWaker {
+            wakes: AtomicU64::new(0),
+            parker: Parker::new(),
+        });
+        let waker = Waker::from(task.clone());
+        slot.register(&waker);
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                let (slot, done) = (slot.clone(), done.clone());
+                spawn(move || {
+                    done.fetch_add(1, Ordering::Relaxed);
+                    slot.wake();
+                })
+            })
+            .collect();
+        loop {
+            slot.register(&waker);
+            slot.register(&waker);
+            if done.load(Ordering::Relaxed) == 2 {
+                break;
+            }
+            task.parker.park();
+            // A token from a wake still under way would have us spin.
+            yield_now();
+        }
+        for other in others {
+            other.join().unwrap();
+        }
+    });
+}
+
 #[test]
 fn loom_waker_slot_two_wakers_while_registering_anew() {
     model(3, || {

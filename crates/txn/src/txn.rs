@@ -123,8 +123,10 @@ pub struct Txn {
 
 impl Txn {
     pub(crate) fn begin(session: Arc<SessionEntry>, isolation: Isolation) -> Txn {
-        let before = session.in_transaction.swap(1, Ordering::Relaxed);
+        // Written by the session alone, as `top_xid` is: plain stores.
+        let before = session.in_transaction.load(Ordering::Relaxed);
         assert_eq!(before, 0, "a session has one transaction at a time");
+        session.in_transaction.store(1, Ordering::Relaxed);
         session.count_transaction();
         session.set_xact_start(session.transaction_begins_at());
         Txn {
@@ -691,8 +693,7 @@ impl Txn {
 
     /// What comes after the status says committed.
     fn finish(&mut self, csn: Csn, xids: Vec<Xid>, row_lockers: &[Xid]) {
-        let session = self.session.clone();
-        let core = session.core();
+        let core = self.session.core();
         if let Some(member) = self.serial.get() {
             core.serial.committed(member);
         }
@@ -720,7 +721,8 @@ impl Txn {
     /// Gives back what a transaction holds, however it ended.
     fn leave(&mut self) {
         self.fixed.get_mut().take();
-        if self.session.top_xid.swap(0, Ordering::Relaxed) != 0 {
+        if self.session.top_xid.load(Ordering::Relaxed) != 0 {
+            self.session.top_xid.store(0, Ordering::Relaxed);
             WRITERS.set(WRITERS.get().saturating_sub(1));
         }
         self.session.unlock_transaction(0);
