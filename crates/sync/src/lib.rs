@@ -31,7 +31,7 @@ pub mod spin;
 pub mod topology;
 mod waker;
 
-pub use ahead::fetch_ahead;
+pub use ahead::{fetch_ahead, fetch_span_ahead};
 pub use index::{MAX_THREADS, PerThread, thread_index, threads_high_water};
 pub use latch::{Latch, Version};
 pub use nodes::Nodes;

@@ -69,6 +69,7 @@ use throng_sql::command::{BoundStatement, Command};
 use throng_sql::io::FormatSettings;
 use throng_sql::parse;
 use throng_sql::settings::{Caller, Id, Scope, SessionSettings, Value};
+use throng_sync::fetch_span_ahead;
 use throng_txn::{Encryption, SessionEntry, SessionInfo, SessionState};
 use throng_types::error::{Severity, state};
 use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
@@ -183,6 +184,9 @@ pub struct Session {
     secret: Arc<[u8]>,
     _admission: Admission,
 }
+
+/// Bytes of a session from its beginning in which lies what most statements touch.
+const TOUCHED: usize = std::mem::offset_of!(Session, listener);
 
 /// Bytes of a cancel key (protocol 3.2 allows up to 256; PostgreSQL 18 sends 32).
 const SECRET: usize = 32;
@@ -348,6 +352,12 @@ impl Session {
     /// Where its waits are seen. Whatever the session does is to run in [`throng_observe::accounted`] with this.
     pub fn waits(&self) -> Arc<SessionWaits> {
         self.handle.entry().waits().clone()
+    }
+
+    /// Has what most statements touch of it brought into the core's cache, for a statement that is about to come.
+    #[inline]
+    pub fn fetch_ahead(&self) {
+        fetch_span_ahead(self, TOUCHED);
     }
 
     /// The cancel key.

@@ -9,8 +9,11 @@
 //! messages that came in one read is answered in one write. After an error in the extended protocol everything up
 //! to Sync is skipped, as the protocol demands.
 
+use std::convert::Infallible;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use throng_exec::client::Client;
@@ -297,6 +300,7 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
             Some(range) => Some(range),
             None => tokio::select! {
                 biased;
+                never = fetching_ahead(session) => match never {},
                 message = peer.next_message() => message?,
                 () = session.notified() => {
                     session.tell_notifications(peer);
@@ -341,6 +345,16 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
             scratch = Vec::new();
         }
     }
+}
+
+/// Polled before the socket is looked at, it asks for the session's memory: in a crowd others' has taken its place in the core's
+/// cache, and it comes while the kernel reads.
+async fn fetching_ahead(session: &Session) -> Infallible {
+    poll_fn(|_| {
+        session.fetch_ahead();
+        Poll::Pending
+    })
+    .await
 }
 
 /// Sends an error; one that ends the session or the server is passed on instead.
