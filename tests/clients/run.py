@@ -1,6 +1,7 @@
 """Runs every check of this directory, each group and each driver's program on a server of its own, and counts."""
 
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -131,6 +132,8 @@ def run_programs(tally, wanted, directory):
 
 
 def main(words):
+    # A shell that runs this in the background has it ignore ^C. Clients would inherit that, and checks send them ^C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if words[:1] == ["--postgres"]:
         # Against PostgreSQL, where nothing may differ; what psql and pg_dump say there is what is expected henceforth.
         tally = Tally({})
