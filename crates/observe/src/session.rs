@@ -29,6 +29,7 @@ use crate::object::{Holder, Object};
 use crate::present::{Present, PresentWait};
 use crate::slots::{self, Slot};
 use crate::wait::record_held;
+use throng_sync::fetch_span_ahead;
 
 /// What others see of one session's waiting. Written by the thread that runs the session, on lines of its own.
 #[repr(align(128))]
@@ -118,6 +119,9 @@ thread_local! {
     /// The session that ran last on this thread, and how many times in a row, up to [`ALONE`].
     static IN_A_ROW: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
+
+/// Bytes of a session's future from its beginning that are asked for before it runs: all of one that keeps its statements elsewhere.
+const FETCHED: usize = 1024;
 
 /// A session that ran so many times with no other in between has its thread to itself.
 const ALONE: u32 = 16;
@@ -280,6 +284,8 @@ impl<F: Future> Future for Accounted<F> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
+        // It lies elsewhere: it comes while the time is accounted for.
+        fetch_span_ahead(&*this.future, FETCHED);
         let known = this
             .waker
             .as_ref()

@@ -25,6 +25,7 @@ mod nodes;
 mod pad;
 mod park;
 pub mod pin;
+mod pooled;
 #[cfg(shuttle)]
 pub mod schedules;
 pub mod spin;
@@ -37,6 +38,7 @@ pub use latch::{Latch, Version};
 pub use nodes::Nodes;
 pub use pad::CachePadded;
 pub use park::Parker;
+pub use pooled::{Pooled, pooled};
 pub use spin::{SpinGuard, SpinWait, Spinlock, set_contention_hook};
 pub use topology::pin_current_thread;
 pub use waker::WakerSlot;

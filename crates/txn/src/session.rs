@@ -11,7 +11,7 @@ use throng_sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64,
 use throng_access::XidStatus;
 use throng_observe::{Holder, PresentWait, SessionWaits};
 use throng_sync::lock::{Mutex, RwLock};
-use throng_sync::{WakerSlot, thread_index};
+use throng_sync::{WakerSlot, fetch_span_ahead, thread_index};
 use throng_types::error::{Severity, state};
 use throng_types::{Csn, Error, Result, Xid};
 
@@ -145,31 +145,37 @@ impl Drop for Session {
 /// A time that nobody has set.
 const NOT_SET: u64 = u64::MAX;
 
-/// The part of a session that others look at. On cache lines of its own: each is written by one core.
-#[repr(align(128))]
+/// The part of a session that others look at. What the session's own statements touch comes first, close together and to its count of
+/// holders, as in `Session` of `throng_exec`. What lies beside it in memory is the same core's, which made it.
+#[repr(C)]
 pub struct SessionEntry {
-    pid: u32,
+    cancel: CancelFlag,
     core: Arc<Core>,
-    pub(crate) slot: SlotId,
-    /// Its number among those that a walk asks.
-    pub(crate) place: Place,
+    waits: Arc<SessionWaits>,
     pub(crate) snapshots: Mutex<LiveSnapshots>,
     pub(crate) held: Mutex<HeldLocks>,
-    pub(crate) fast: FastWords,
-    waiting: Mutex<Waits>,
-    waits: Arc<SessionWaits>,
-    pub(crate) in_transaction: AtomicU8,
+    activity: Activity,
     pub(crate) top_xid: AtomicU64,
     /// The newest commit that was seen before the disk had it.
     newest_seen: AtomicU64,
-    cancel: CancelFlag,
+    pub(crate) slot: SlotId,
+    /// Its number among those that a walk asks.
+    pub(crate) place: Place,
+    /// Transactions begun: the second half of a virtual transaction id.
+    transactions: AtomicU32,
+    pub(crate) in_transaction: AtomicU8,
+    pub(crate) fast: FastWords,
+    pid: u32,
+    waiting: Mutex<Waits>,
     lock_timeout_ms: AtomicU64,
     deadlock_timeout_ms: AtomicU64,
     log_lock_waits: AtomicBool,
-    /// Transactions begun: the second half of a virtual transaction id.
-    transactions: AtomicU32,
-    activity: Activity,
+    backend_start: i64,
+    info: Mutex<SessionInfo>,
 }
+
+/// Bytes of an entry from its beginning in which lies what most statements touch; of its words the first few.
+const TOUCHED: usize = std::mem::offset_of!(SessionEntry, fast) + FastWords::TOUCHED;
 
 #[derive(Default)]
 struct Waits {
@@ -179,9 +185,7 @@ struct Waits {
 }
 
 struct Activity {
-    info: Mutex<SessionInfo>,
     state: AtomicU8,
-    backend_start: i64,
     xact_start: AtomicI64,
     query_start: AtomicI64,
     state_change: AtomicI64,
@@ -209,6 +213,12 @@ pub struct SessionStatus {
 impl SessionEntry {
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Has what most statements touch of it brought into the core's cache, for a statement that is about to come.
+    #[inline]
+    pub fn fetch_ahead(&self) {
+        fetch_span_ahead(self, TOUCHED);
     }
 
     /// Its transaction has seen this commit.
@@ -323,7 +333,7 @@ impl SessionEntry {
     }
 
     pub fn update_info(&self, update: impl FnOnce(&mut SessionInfo)) {
-        update(&mut self.activity.info.lock());
+        update(&mut self.info.lock());
     }
 
     /// When the transaction began, in microseconds since 1970.
@@ -344,12 +354,12 @@ impl SessionEntry {
         let activity = &self.activity;
         SessionStatus {
             pid: self.pid,
-            info: activity.info.lock().clone(),
+            info: self.info.lock().clone(),
             state: SessionState::from_raw(activity.state.load(Ordering::Relaxed)),
             wait: self.waits.present().or_else(|| self.waits_for_lock()),
             xid: self.top_xid(),
             snapshot: self.snapshots.lock().oldest(),
-            backend_start: activity.backend_start,
+            backend_start: self.backend_start,
             xact_start: self.xact_start(),
             query_start: non_zero(activity.query_start.load(Ordering::Relaxed)),
             state_change: activity.state_change.load(Ordering::Relaxed),
@@ -589,10 +599,10 @@ impl Registry {
             deadlock_timeout_ms: AtomicU64::new(NOT_SET),
             log_lock_waits: AtomicBool::new(false),
             transactions: AtomicU32::new(0),
+            backend_start: now,
+            info: Mutex::new(info),
             activity: Activity {
-                info: Mutex::new(info),
                 state: AtomicU8::new(SessionState::Idle as u8),
-                backend_start: now,
                 xact_start: AtomicI64::new(0),
                 query_start: AtomicI64::new(0),
                 state_change: AtomicI64::new(now),

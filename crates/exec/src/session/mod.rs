@@ -43,6 +43,7 @@ mod roles;
 mod routine;
 pub(crate) mod sequences;
 mod shape;
+mod shared;
 mod system;
 mod telling;
 mod temporary;
@@ -80,7 +81,6 @@ use crate::engine::{Admission, CLIENT_BACKEND, Engine};
 use crate::write;
 use portal::{Portal, Portals};
 use prepared::{Prepared, is_data};
-use shape::Shape;
 use transaction::{Block, Joined, Transaction};
 
 pub use effects::{Effect, Effects};
@@ -154,8 +154,7 @@ pub struct Session {
     families: families::Families,
     effects: Effects,
     unsaid: telling::Unsaid,
-    /// Room for the shape of a statement, and for a statement's name in the plan cache.
-    shape: Shape,
+    /// Room for a statement's name in the plan cache.
     name: String,
     prepared: RefCell<HashMap<String, Rc<Prepared>, RandomState>>,
     portals: RefCell<Portals>,
@@ -300,12 +299,12 @@ impl Session {
         admission.enter(handle.pid(), secret.clone());
         let temporary = temporary::Temporary::new(handle.pid() as i32);
         let session = Session {
-            format: RefCell::new(Rc::new(format_settings(&settings))),
+            format: RefCell::new(shared::format(format_settings(&settings))),
             format_version: Cell::new(settings.version()),
             asked: Cell::new(asked::Asked::of(&settings)),
             published_version: Cell::new(catalog.version()),
             published_is_plain: Cell::new(transaction::is_plain(&catalog)),
-            published: RefCell::new(Rc::new(catalog)),
+            published: RefCell::new(shared::catalog(catalog)),
             engine,
             transaction: None,
             failed_modes: Default::default(),
@@ -318,7 +317,6 @@ impl Session {
             database,
             database_name: login_database,
             prepared: RefCell::default(),
-            shape: Shape::default(),
             name: String::new(),
             portals: RefCell::default(),
             families: families::Families::default(),
@@ -352,6 +350,11 @@ impl Session {
     /// Where its waits are seen. Whatever the session does is to run in [`throng_observe::accounted`] with this.
     pub fn waits(&self) -> Arc<SessionWaits> {
         self.handle.entry().waits().clone()
+    }
+
+    /// What others see of it.
+    pub fn entry(&self) -> Arc<SessionEntry> {
+        self.handle.entry().clone()
     }
 
     /// Has what most statements touch of it brought into the core's cache, for a statement that is about to come.
@@ -530,7 +533,7 @@ impl Session {
         if settings.version() == self.format_version.get() {
             return;
         }
-        *self.format.borrow_mut() = Rc::new(format_settings(&settings));
+        *self.format.borrow_mut() = shared::format(format_settings(&settings));
         self.format_version.set(settings.version());
         steer_waits(self.handle.entry(), &settings);
     }

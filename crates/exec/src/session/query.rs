@@ -202,13 +202,11 @@ impl Session {
         if self.block == Block::Failed {
             return Ok(false);
         }
-        let mut shape = std::mem::take(&mut self.shape);
-        let ran = if shape.find(sql) {
-            self.run_shape(&mut shape, client).await
-        } else {
-            Ok(false)
+        let Some(mut shape) = Shape::of(sql) else {
+            return Ok(false);
         };
-        self.shape = shape;
+        let ran = self.run_shape(&mut shape, client).await;
+        shape.give_back();
         ran
     }
 

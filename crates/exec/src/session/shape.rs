@@ -7,10 +7,19 @@
 //! an operator, a comma or an opening parenthesis, outside function calls and type modifiers, and nowhere after `BY`,
 //! where a number may be the number of a column. Everything else stays in the shape as it is written.
 
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::ops::Range;
 
 use throng_types::{Datum, SqlType};
+
+/// Shapes that a thread keeps of the last texts: its sessions run the same few statements again and again.
+const MOST_KEPT: usize = 8;
+
+std::thread_local! {
+    /// The one met last is at the end.
+    static KEPT: RefCell<Vec<Shape>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A text's shape and the values lifted out of it; reused from statement to statement.
 #[derive(Default)]
@@ -22,7 +31,7 @@ pub(super) struct Shape {
     text_end: usize,
     pub values: Vec<Datum>,
     pub types: Vec<SqlType>,
-    /// Where in `name` the values' `$1`, … are; none where the last text has no shape.
+    /// Where in `name` the values' `$1`, … are.
     places: Vec<Range<usize>>,
 }
 
@@ -123,26 +132,39 @@ impl Shape {
         &self.name[..self.text_end]
     }
 
-    /// Finds the shape of `sql`; false if it is none of the statements that are worth it, or has nothing to lift.
-    pub fn find(&mut self, sql: &str) -> bool {
-        if self.is_met_again(sql) {
-            self.name.truncate(self.text_end);
-            return true;
+    /// The shape of `sql`, if it is one of the statements that are worth it and has something to lift.
+    pub fn of(sql: &str) -> Option<Shape> {
+        if sql.len() > LONGEST || !starts_as_data(sql.as_bytes()) {
+            return None;
         }
-        let found = self.look_for(sql);
-        if !found {
-            self.places.clear();
-        }
-        found
+        KEPT.with_borrow_mut(|kept| {
+            if let Some(at) = kept.iter_mut().rposition(|shape| shape.is_met_again(sql)) {
+                let mut shape = kept.remove(at);
+                shape.name.truncate(shape.text_end);
+                return Some(shape);
+            }
+            let mut shape = match kept.len() {
+                MOST_KEPT => kept.remove(0),
+                _ => Shape::default(),
+            };
+            shape.look_for(sql).then_some(shape)
+        })
     }
 
-    /// Whether `sql` differs from the last text in the digits of its values alone, as when a client repeats a statement; they
-    /// are taken from it then.
+    /// For the next text that has it, of any session of the thread's.
+    pub fn give_back(self) {
+        KEPT.with_borrow_mut(|kept| {
+            if kept.len() == MOST_KEPT {
+                kept.remove(0);
+            }
+            kept.push(self);
+        });
+    }
+
+    /// Whether `sql` differs from the text it was found in by the digits of its values alone, as when a client repeats a statement;
+    /// they are taken from it then.
     fn is_met_again(&mut self, sql: &str) -> bool {
         self.values.clear();
-        if self.places.is_empty() {
-            return false;
-        }
         let (text, mut rest) = (&self.name.as_bytes()[..self.text_end], sql.as_bytes());
         let mut at = 0;
         for (place, ty) in self.places.iter().zip(&self.types) {
@@ -167,9 +189,6 @@ impl Shape {
         self.types.clear();
         self.places.clear();
         let bytes = sql.as_bytes();
-        if bytes.len() > LONGEST || !starts_as_data(bytes) {
-            return false;
-        }
         let mut parentheses = Parentheses::default();
         let mut after_by = false;
         let mut before = Before::Open;
@@ -346,11 +365,9 @@ mod tests {
     use super::*;
 
     fn shape(sql: &str) -> Option<(String, Vec<i64>)> {
-        let mut shape = Shape::default();
-        shape.find(sql).then(|| {
-            let values = shape.values.iter().filter_map(Datum::as_i64).collect();
-            (shape.text().to_owned(), values)
-        })
+        let shape = Shape::of(sql)?;
+        let values = shape.values.iter().filter_map(Datum::as_i64).collect();
+        Some((shape.text().to_owned(), values))
     }
 
     fn lifted(sql: &str, text: &str, values: &[i64]) {
@@ -442,20 +459,31 @@ mod tests {
             "select round(1, 2)",
             "",
         ];
-        let found = |shape: &mut Shape, sql: &str| {
-            shape.find(sql).then(|| {
-                let of = (shape.text().to_owned(), shape.values.clone());
-                // As its user does.
-                shape.name.push_str("types");
-                (of, shape.types.clone())
-            })
+        let found = |sql: &str| {
+            let mut shape = Shape::of(sql)?;
+            let of = (shape.text().to_owned(), shape.values.clone());
+            // As its user does.
+            shape.name.push_str("types");
+            let types = shape.types.clone();
+            shape.give_back();
+            Some((of, types))
         };
+        let at_first = texts.map(|sql| {
+            KEPT.take();
+            found(sql)
+        });
         for before in texts {
-            for sql in texts {
-                let mut again = Shape::default();
-                found(&mut again, before);
-                let at_first = found(&mut Shape::default(), sql);
-                assert_eq!(found(&mut again, sql), at_first, "{before:?}, then {sql:?}");
+            for (sql, at_first) in texts.iter().zip(&at_first) {
+                KEPT.take();
+                found(before);
+                assert_eq!(&found(sql), at_first, "{before:?}, then {sql:?}");
+            }
+        }
+        // More than are kept, each behind all others.
+        for _ in 0..3 {
+            for (sql, at_first) in texts.iter().zip(&at_first) {
+                assert_eq!(&found(sql), at_first, "{sql:?} among all");
+                assert!(KEPT.with_borrow(Vec::len) <= MOST_KEPT);
             }
         }
     }

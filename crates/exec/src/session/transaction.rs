@@ -21,7 +21,7 @@ use throng_types::{Error, Result};
 use super::asked::Asked;
 use super::notify;
 use super::portal::Portal;
-use super::{Session, SharedCatalog, now};
+use super::{Session, SharedCatalog, now, shared};
 use crate::objects;
 use crate::write::deferred;
 
@@ -555,7 +555,7 @@ impl Session {
     pub(super) fn definitions(&self) -> SharedCatalog {
         let stale = self.published_version.get() != self.database.version();
         if stale {
-            let published = Rc::new(self.database.catalog());
+            let published = shared::catalog(self.database.catalog());
             self.temporary.catalog_published(&published);
             self.published_version.set(published.version());
             self.published_is_plain.set(is_plain(&published));

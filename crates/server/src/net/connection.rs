@@ -11,6 +11,7 @@
 
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -19,9 +20,12 @@ use std::time::Duration;
 use throng_exec::client::Client;
 use throng_exec::{Engine, Login, Session};
 use throng_observe::accounted;
+use throng_sync::pooled;
+use throng_txn::SessionEntry;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
+use super::buffers::{Buffers, READ};
 use super::output::Peer;
 use super::stop::Stop;
 use super::stream::{Origin, Stream};
@@ -286,7 +290,7 @@ async fn session(
 /// Answers messages until the client leaves. An error here ends the connection.
 async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
     let mut skipping = false;
-    let mut scratch = Vec::new();
+    let entry = session.entry();
     loop {
         if session.is_listening() {
             // A notification may cut short what waits for the next message; that must not be a write.
@@ -300,7 +304,7 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
             Some(range) => Some(range),
             None => tokio::select! {
                 biased;
-                never = fetching_ahead(session) => match never {},
+                never = fetching_ahead(session, &entry) => match never {},
                 message = peer.next_message() => message?,
                 () = session.notified() => {
                     session.tell_notifications(peer);
@@ -309,13 +313,32 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
                 why = session.interrupted() => return Err(why),
             },
         };
-        let Some(range) = message else { return Ok(()) };
+        let Some(first) = message else { return Ok(()) };
+        match pooled(|| answer(peer, session, first, skipping)).await? {
+            Some(so) => skipping = so,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Answers a message that has been read, at `first` in the peer's input, and those that came with it. `skipping`: up to Sync, after
+/// an error. Whether it is so afterwards; `None`: the client leaves.
+async fn answer(
+    peer: &mut Peer,
+    session: &mut Session,
+    first: Range<usize>,
+    mut skipping: bool,
+) -> Result<Option<bool>> {
+    let mut scratch = Scratch(READ.with(Buffers::take));
+    let mut next = Some(first);
+    while let Some(range) = next {
         // A statement writes to the peer while it runs, so its text is moved out of the peer's input first.
+        let scratch = &mut scratch.0;
         scratch.clear();
         scratch.extend_from_slice(peer.bytes(range));
-        let message = wire::frontend(&scratch)?;
+        let message = wire::frontend(scratch)?;
         match message {
-            Frontend::Terminate => return Ok(()),
+            Frontend::Terminate => return Ok(None),
             Frontend::Query(sql) => {
                 skipping = false;
                 if let Err(e) = simple_query(session, sql, peer).await {
@@ -341,17 +364,26 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
                 }
             }
         }
-        if scratch.capacity() > 64 * 1024 {
-            scratch = Vec::new();
-        }
+        next = peer.whole_message()?;
+    }
+    Ok(Some(skipping))
+}
+
+/// A message's bytes; their room goes back to the loop's sessions.
+struct Scratch(Vec<u8>);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        READ.with(|buffers| buffers.give_back(std::mem::take(&mut self.0)));
     }
 }
 
 /// Polled before the socket is looked at, it asks for the session's memory: in a crowd others' has taken its place in the core's
 /// cache, and it comes while the kernel reads.
-async fn fetching_ahead(session: &Session) -> Infallible {
+async fn fetching_ahead(session: &Session, entry: &SessionEntry) -> Infallible {
     poll_fn(|_| {
         session.fetch_ahead();
+        entry.fetch_ahead();
         Poll::Pending
     })
     .await

@@ -1,4 +1,5 @@
 //! Sockets and the protocol spoken over them.
+mod buffers;
 pub mod connection;
 pub mod listener;
 mod outbox;

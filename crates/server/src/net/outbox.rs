@@ -14,6 +14,7 @@ use std::task::Poll;
 
 use throng_sync::WakerSlot;
 
+use super::buffers::Buffers;
 use super::plain::PlainSocket;
 
 /// Buffers kept for the next replies; one that has grown past [`LARGEST_KEPT`] is given back.
@@ -21,11 +22,20 @@ const MOST_KEPT: usize = 64;
 const LARGEST_KEPT: usize = 16 << 10;
 
 /// What a loop's sessions have to send at the end of its turn.
-#[derive(Default)]
 pub struct Outbox {
     sockets: RefCell<Vec<Rc<PlainSocket>>>,
-    buffers: RefCell<Vec<Vec<u8>>>,
+    buffers: Buffers,
     sender: WakerSlot,
+}
+
+impl Default for Outbox {
+    fn default() -> Outbox {
+        Outbox {
+            sockets: RefCell::default(),
+            buffers: Buffers::new(MOST_KEPT, LARGEST_KEPT),
+            sender: WakerSlot::new(),
+        }
+    }
 }
 
 impl Outbox {
@@ -39,7 +49,7 @@ impl Outbox {
 
     /// A buffer without content.
     pub fn buffer(&self) -> Vec<u8> {
-        self.buffers.borrow_mut().pop().unwrap_or_default()
+        self.buffers.take()
     }
 
     /// The sender: to be run by a task of the loop, for ever.
@@ -55,13 +65,9 @@ impl Outbox {
     /// Sends what is there.
     pub fn leave(&self) {
         let mut sockets = self.sockets.take();
-        let mut buffers = self.buffers.borrow_mut();
         for socket in sockets.drain(..) {
-            if let Some(buffer) = socket.leave()
-                && buffers.len() < MOST_KEPT
-                && buffer.capacity() <= LARGEST_KEPT
-            {
-                buffers.push(buffer);
+            if let Some(buffer) = socket.leave() {
+                self.buffers.give_back(buffer);
             }
         }
         // Nobody has posted meanwhile: the list's room is kept.

@@ -71,7 +71,7 @@ pub enum ByteaOutput {
 }
 
 /// The settings that reading and writing values depend on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FormatSettings {
     pub date_style: DateStyle,
     pub interval_style: IntervalStyle,

@@ -64,12 +64,18 @@ impl StrongLocks {
 
 /// A session's words. Written by the session, and taken away by strong lockers.
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct FastWords {
-    words: FastGrow,
     /// Words before this one may be in use. Raised before one is used, which a strong locker cannot miss: it reads this
     /// after raising the counter, as the weak one reads the counter after writing the word.
     high: AtomicU32,
+    /// The first, which lie with what else a statement touches of its session.
+    near: [AtomicU64; NEAR],
+    far: FastGrow,
 }
+
+/// Words for the tables and indexes of a short statement.
+const NEAR: usize = 5;
 
 struct FastGrow(GrowVec<AtomicU64>);
 
@@ -101,6 +107,9 @@ fn unpack(word: u64) -> (Oid, ModeMask) {
 }
 
 impl FastWords {
+    /// Bytes of it from its beginning that a session with few locks touches.
+    pub(crate) const TOUCHED: usize = std::mem::offset_of!(FastWords, far);
+
     /// Adds `mode` to word `index`, which holds `held` of the relation (0: unused).
     #[inline]
     pub(crate) fn acquire(
@@ -114,7 +123,7 @@ impl FastWords {
         if index >= self.high.load(Ordering::Relaxed) {
             self.grow(index);
         }
-        let word = self.words.0.get(index.into()).expect("made above");
+        let word = self.word(index).expect("made above");
         let before = if held == 0 { 0 } else { pack(relation, held) };
         let after = pack(relation, held | mode.bit());
         if word
@@ -136,9 +145,20 @@ impl FastWords {
         }
     }
 
+    #[inline]
+    fn word(&self, index: u32) -> Option<&AtomicU64> {
+        let index = index as usize;
+        match self.near.get(index) {
+            None => self.far.0.get((index - NEAR) as u64),
+            near => near,
+        }
+    }
+
     #[cold]
     fn grow(&self, index: u32) {
-        self.words.0.at(index.into());
+        if let Some(far) = (index as usize).checked_sub(NEAR) {
+            self.far.0.at(far as u64);
+        }
         self.high.store(index + 1, Ordering::SeqCst);
     }
 
@@ -156,11 +176,7 @@ impl FastWords {
         held: ModeMask,
         keep: ModeMask,
     ) -> bool {
-        let word = self
-            .words
-            .0
-            .get(index.into())
-            .expect("a word in use is there");
+        let word = self.word(index).expect("a word in use is there");
         let after = if keep == 0 { 0 } else { pack(relation, keep) };
         word.compare_exchange(
             pack(relation, held),
@@ -172,7 +188,7 @@ impl FastWords {
     }
 
     fn used(&self) -> impl Iterator<Item = &AtomicU64> {
-        (0..self.high.load(Ordering::SeqCst)).filter_map(|i| self.words.0.get(i.into()))
+        (0..self.high.load(Ordering::SeqCst)).filter_map(|i| self.word(i))
     }
 
     /// A strong locker's second step, for the session `pid` whose words these are.
