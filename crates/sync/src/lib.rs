@@ -38,7 +38,7 @@ pub use latch::{Latch, Version};
 pub use nodes::Nodes;
 pub use pad::CachePadded;
 pub use park::Parker;
-pub use pooled::{Pooled, pooled};
+pub use pooled::Pooled;
 pub use spin::{SpinGuard, SpinWait, Spinlock, set_contention_hook};
 pub use topology::pin_current_thread;
 pub use waker::WakerSlot;

@@ -1,7 +1,8 @@
-//! Futures in memory that others had just before.
+//! Boxes in memory that others had just before.
 //!
-//! A future that lives for one statement, kept inside its session's, lies in that session's memory: with a crowd of sessions it has
-//! left the core's cache when the session's next statement comes. Here all that run on a thread take turns with a few blocks.
+//! What lives for one statement, such as its future, and is kept in its session's memory has left the core's cache when the session's
+//! next statement comes, where sessions are a crowd; an allocator goes through a page of blocks before it hands out one again. Here all
+//! that run on a thread take turns with a few blocks, and the one that was given back last is the next.
 //!
 //! ```text
 //!   session 1  ─ statement ─┐          ┌─ statement ─
@@ -12,9 +13,10 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll};
 
 /// Blocks that a thread keeps.
 const MOST_KEPT: usize = 64;
@@ -43,7 +45,7 @@ impl Block {
 
     #[cold]
     fn new(layout: Layout) -> Block {
-        assert!(layout.size() > 0, "an async function's future has a state");
+        assert!(layout.size() > 0, "there is nothing to be placed");
         // SAFETY: not of size zero.
         let Some(at) = NonNull::new(unsafe { alloc(layout) }) else {
             handle_alloc_error(layout)
@@ -70,44 +72,70 @@ impl Drop for Block {
     }
 }
 
-/// A future in such memory. Made by [`pooled`].
-pub struct Pooled<F> {
-    /// `None` only while it is dropped.
+/// A box in such memory.
+pub struct Pooled<T> {
+    /// `None` only when the content is gone.
     block: Option<Block>,
-    content: PhantomData<Box<F>>,
+    content: PhantomData<Box<T>>,
 }
 
-/// Places what `make` makes in memory of the thread's.
-#[inline(always)]
-pub fn pooled<F: Future>(make: impl FnOnce() -> F) -> Pooled<F> {
-    let block = Block::take(Layout::new::<F>());
-    // SAFETY: of this layout, and nobody else's.
-    unsafe { block.at.cast::<F>().write(make()) };
-    Pooled {
-        block: Some(block),
-        content: PhantomData,
+impl<T> Pooled<T> {
+    /// Places what `make` makes.
+    #[inline(always)]
+    pub fn new(make: impl FnOnce() -> T) -> Pooled<T> {
+        let block = Block::take(Layout::new::<T>());
+        // SAFETY: of this layout, and nobody else's.
+        unsafe { block.at.cast::<T>().write(make()) };
+        Pooled {
+            block: Some(block),
+            content: PhantomData,
+        }
     }
-}
 
-impl<F> Pooled<F> {
-    fn content(&self) -> NonNull<F> {
-        let block = self.block.as_ref().expect("not dropped");
+    /// As `Box::pin`.
+    #[inline(always)]
+    pub fn pin(make: impl FnOnce() -> T) -> Pin<Pooled<T>> {
+        // SAFETY: the content lies still until it is dropped, and nobody gets the box out of this.
+        unsafe { Pin::new_unchecked(Pooled::new(make)) }
+    }
+
+    #[inline]
+    pub fn into_inner(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: written when this was made, and read here for the last time: it is not dropped.
+        let content = unsafe { this.content().read() };
+        if let Some(block) = this.block.take() {
+            block.give_back();
+        }
+        content
+    }
+
+    #[inline]
+    fn content(&self) -> NonNull<T> {
+        let block = self.block.as_ref().expect("the content is not gone");
         block.at.cast()
     }
 }
 
-impl<F: Future> Future for Pooled<F> {
-    type Output = F::Output;
+impl<T> Deref for Pooled<T> {
+    type Target = T;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: written when this was made, ours alone, and not moved until it is dropped where it lies.
-        let future = unsafe { Pin::new_unchecked(self.content().as_mut()) };
-        future.poll(cx)
+    fn deref(&self) -> &T {
+        // SAFETY: written when this was made, and borrowed as this is.
+        unsafe { self.content().as_ref() }
     }
 }
 
-impl<F> Drop for Pooled<F> {
+impl<T> DerefMut for Pooled<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { self.content().as_mut() }
+    }
+}
+
+impl<T> Drop for Pooled<T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: written when this was made, and dropped here alone.
@@ -121,12 +149,17 @@ impl<F> Drop for Pooled<F> {
 #[cfg(all(test, not(loom), not(shuttle)))]
 mod tests {
     use super::*;
-    use std::future::ready;
     use std::rc::Rc;
-    use std::task::Waker;
+    use std::task::{Context, Poll, Waker};
 
-    fn poll<F: Future>(future: &mut Pooled<F>) -> Poll<F::Output> {
-        Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+    fn poll<F: Future>(future: &mut Pin<Pooled<F>>) -> Poll<F::Output> {
+        future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn lies<F>(future: &Pin<Pooled<F>>) -> usize {
+        std::ptr::from_ref(&**future).addr()
     }
 
     async fn waits_once(held: Rc<u32>) -> u32 {
@@ -142,16 +175,16 @@ mod tests {
     #[test]
     fn the_next_one_has_the_last_ones_memory() {
         let held = Rc::new(7);
-        let mut first = pooled(|| waits_once(held.clone()));
-        let mut second = pooled(|| waits_once(held.clone()));
-        let lies = first.content();
-        assert_ne!(lies, second.content());
+        let mut first = Pooled::pin(|| waits_once(held.clone()));
+        let mut second = Pooled::pin(|| waits_once(held.clone()));
+        let at_first = lies(&first);
+        assert_ne!(at_first, lies(&second));
         assert_eq!(poll(&mut first), Poll::Pending);
         assert_eq!(poll(&mut second), Poll::Pending);
         assert_eq!(poll(&mut first), Poll::Ready(7));
         drop(first);
-        let mut third = pooled(|| waits_once(held.clone()));
-        assert_eq!(third.content(), lies);
+        let mut third = Pooled::pin(|| waits_once(held.clone()));
+        assert_eq!(lies(&third), at_first);
         assert_eq!(poll(&mut second), Poll::Ready(7));
         // One that is dropped before its end drops what it holds.
         assert_eq!(poll(&mut third), Poll::Pending);
@@ -161,23 +194,34 @@ mod tests {
 
     #[test]
     fn sizes_are_not_confused() {
-        drop((pooled(|| ready([1_u64; 3])), pooled(|| ready(1_u8))));
-        let mut small = pooled(|| ready(2_u8));
-        let mut large = pooled(|| ready([2_u64; 3]));
-        assert_eq!(poll(&mut large), Poll::Ready([2; 3]));
-        assert_eq!(poll(&mut small), Poll::Ready(2));
+        drop((Pooled::new(|| [1_u64; 3]), Pooled::new(|| 1_u8)));
+        let mut small = Pooled::new(|| 2_u8);
+        let large = Pooled::new(|| [2_u64; 3]);
+        *small += 1;
+        assert_eq!((*large, *small), ([2; 3], 3));
+    }
+
+    #[test]
+    fn the_content_may_be_taken_out() {
+        let held = Rc::new(());
+        let pooled = Pooled::new(|| held.clone());
+        assert_eq!(Rc::strong_count(&held), 2);
+        let content = pooled.into_inner();
+        assert_eq!(KEPT.with_borrow(Vec::len), 1);
+        drop(content);
+        assert_eq!(Rc::strong_count(&held), 1);
     }
 
     #[test]
     fn no_more_are_kept_than_that() {
-        let many: Vec<_> = (0..2 * MOST_KEPT).map(|_| pooled(|| ready(0_u8))).collect();
+        let many: Vec<_> = (0..2 * MOST_KEPT).map(|_| Pooled::new(|| 0_u8)).collect();
         drop(many);
         assert_eq!(KEPT.with_borrow(Vec::len), MOST_KEPT);
     }
 
     #[test]
     fn one_that_cannot_be_made_leaves_nothing() {
-        let made = std::panic::catch_unwind(|| pooled(|| -> std::future::Ready<u8> { panic!() }));
+        let made = std::panic::catch_unwind(|| Pooled::new(|| -> u8 { panic!() }));
         assert!(made.is_err());
         assert_eq!(KEPT.with_borrow(Vec::len), 0);
     }

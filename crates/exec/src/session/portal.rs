@@ -10,13 +10,14 @@ use throng_sql::command::{Command, CursorOptions, FetchDirection};
 use throng_sql::func::EvalContext;
 use throng_sql::plan::{PlannedStatement, StatementTag};
 use throng_sql::query::BoundQuery;
+use throng_sync::Pooled;
 use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
 
 use super::Session;
 use super::cursor::{self, Places};
-use super::prepared::{Prepared, is_data};
+use super::prepared::{self, Prepared, is_data};
 use super::query::{Run, as_text, columns, tag};
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
@@ -64,7 +65,7 @@ pub(crate) struct CursorKind {
 
 enum State {
     Ready,
-    Running(Box<Run>),
+    Running(Pooled<Run>),
     /// All rows are there: SCROLL and WITH HOLD, and writes that were asked for a part of their rows.
     Stored(Stored),
     Done,
@@ -128,8 +129,8 @@ const LONGEST_SHOWN: usize = 64 << 10;
 /// A session's portals by name. The unnamed one, which drivers use for each statement, is kept apart: it needs no name.
 #[derive(Default)]
 pub(super) struct Portals {
-    unnamed: Option<Box<Portal>>,
-    named: HashMap<String, Box<Portal>, RandomState>,
+    unnamed: Option<Pooled<Portal>>,
+    named: HashMap<String, Pooled<Portal>, RandomState>,
 }
 
 impl Portals {
@@ -150,7 +151,7 @@ impl Portals {
         }
     }
 
-    pub fn insert(&mut self, name: &str, portal: Box<Portal>) {
+    pub fn insert(&mut self, name: &str, portal: Pooled<Portal>) {
         if name.is_empty() {
             self.unnamed = Some(portal);
         } else {
@@ -162,7 +163,7 @@ impl Portals {
         self.unnamed = None;
     }
 
-    pub fn remove(&mut self, name: &str) -> Option<Box<Portal>> {
+    pub fn remove(&mut self, name: &str) -> Option<Pooled<Portal>> {
         if name.is_empty() {
             self.unnamed.take()
         } else {
@@ -232,10 +233,11 @@ impl Session {
         prepared: Rc<Prepared>,
         values: Vec<Datum>,
         formats: &[i16],
-    ) -> Result<Box<Portal>> {
+    ) -> Result<Pooled<Portal>> {
         let known = prepared.known();
         let shape = known.shape(formats)?;
-        Ok(Box::new(Portal {
+        let level = self.savepoint_depth();
+        Ok(Pooled::new(|| Portal {
             sql: known.sql.clone(),
             prepared: Some(prepared),
             shape,
@@ -244,7 +246,7 @@ impl Session {
             state: State::Ready,
             given: 0,
             outlives: false,
-            level: self.savepoint_depth(),
+            level,
             again: None,
             places: None,
             last: Row::new(),
@@ -303,7 +305,7 @@ impl Session {
         let run = self.start(plan, std::mem::take(&mut portal.values))?;
         self.find_position(run.execution.plan(), &run.snapshot)
             .await?;
-        portal.state = State::Running(Box::new(run));
+        portal.state = State::Running(Pooled::new(|| run));
         Ok(())
     }
 
@@ -369,7 +371,7 @@ impl Session {
                     return Ok(Advance::Suspended);
                 }
                 if let State::Running(run) = std::mem::replace(&mut portal.state, State::Done) {
-                    run.retire();
+                    prepared::give_back(run.into_inner().retire());
                 }
                 Ok(Advance::Complete(tag(statement, ran.rows)))
             }
@@ -497,7 +499,7 @@ impl Session {
             true => whole.as_str(),
             false => sql,
         };
-        let mut portal = Box::new(Portal {
+        let mut portal = Pooled::new(|| Portal {
             sql: sql.into(),
             prepared: None,
             shape,
@@ -508,7 +510,7 @@ impl Session {
                 is_cursor: true,
             },
             values: Vec::new(),
-            state: State::Running(Box::new(run)),
+            state: State::Running(Pooled::new(|| run)),
             given: 0,
             outlives: false,
             level: self.savepoint_depth(),
@@ -615,7 +617,7 @@ impl Session {
         let given = usize::try_from(portal.given).unwrap_or(usize::MAX - 1);
         let work_mem = self.work_mem();
         let run = Run::again(again.plan, again.params, again.snapshot, work_mem);
-        portal.state = State::Running(Box::new(run));
+        portal.state = State::Running(Pooled::new(|| run));
         self.store_rows(portal, client).await?;
         if let State::Stored(stored) = &mut portal.state {
             stored.at = given + usize::from(ended);

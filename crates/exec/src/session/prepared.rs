@@ -38,6 +38,32 @@ fn parameters(args: &[Expr], declared: &[SqlType]) -> Vec<SqlType> {
     types
 }
 
+/// Rooms for values that a thread keeps, and how many values one has room for at most.
+const MOST_ROOMS: usize = 8;
+const LARGEST_ROOM: usize = 64;
+
+thread_local! {
+    /// Of statements that have run, for the next ones of any session.
+    static ROOMS: RefCell<Vec<Vec<Datum>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn room_for(values: usize) -> Vec<Datum> {
+    let mut room = ROOMS.with_borrow_mut(Vec::pop).unwrap_or_default();
+    room.reserve(values);
+    room
+}
+
+/// Gives back the room of a statement's values.
+pub(super) fn give_back(mut values: Vec<Datum>) {
+    // What values hold of their own may be anything: it goes first.
+    values.clear();
+    ROOMS.with_borrow_mut(|rooms| {
+        if rooms.len() < MOST_ROOMS && (1..=LARGEST_ROOM).contains(&values.capacity()) {
+            rooms.push(values);
+        }
+    });
+}
+
 /// A statement to be run any number of times.
 pub(crate) struct Prepared {
     /// The types its maker gave its parameters.
@@ -333,7 +359,7 @@ impl Session {
                 known.params.len()
             )));
         }
-        let mut datums = Vec::with_capacity(values.len());
+        let mut datums = room_for(values.len());
         for (i, (value, ty)) in values.zip(&known.params).enumerate() {
             let format = match formats {
                 [] => 0,

@@ -20,7 +20,7 @@ use std::time::Duration;
 use throng_exec::client::Client;
 use throng_exec::{Engine, Login, Session};
 use throng_observe::accounted;
-use throng_sync::pooled;
+use throng_sync::Pooled;
 use throng_txn::SessionEntry;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
@@ -51,7 +51,8 @@ pub struct Host {
 pub async fn serve(host: Rc<Host>, stream: Stream) {
     let origin = stream.origin();
     let peer = Peer::new(stream);
-    let starting = start(&host, peer, &origin);
+    // What a session needs once lies elsewhere: its own memory is for as long as it is there.
+    let starting = Pooled::pin(|| start(&host, peer, &origin));
     let started = tokio::select! {
         biased;
         started = tokio::time::timeout(AUTHENTICATION_TIMEOUT, starting) => started,
@@ -86,7 +87,7 @@ pub async fn serve(host: Rc<Host>, stream: Stream) {
         // The client may be gone already; there is nobody else to tell.
         let _ = peer.send().await;
     }
-    session.close().await;
+    Pooled::pin(|| session.close()).await;
     peer.close().await;
 }
 
@@ -314,7 +315,7 @@ async fn converse(peer: &mut Peer, session: &mut Session) -> Result<()> {
             },
         };
         let Some(first) = message else { return Ok(()) };
-        match pooled(|| answer(peer, session, first, skipping)).await? {
+        match Pooled::pin(|| answer(peer, session, first, skipping)).await? {
             Some(so) => skipping = so,
             None => return Ok(()),
         }
@@ -490,6 +491,22 @@ fn describe(peer: &mut Peer, shape: Option<&throng_exec::client::RowShape>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// With the session in it. Thousands of idle ones are to be borne, and each one's memory is looked for when it is woken.
+    #[test]
+    fn an_idle_connection_is_small() {
+        fn size<A, B, F: Future>(_: impl Fn(A, B) -> F) -> usize {
+            size_of::<F>()
+        }
+        let connection = size(serve);
+        let session = size_of::<Session>();
+        assert!(
+            connection < session + 2048,
+            "{connection} bytes, {session} of them the session"
+        );
+        let conversation = size::<&'static mut Peer, &'static mut Session, _>(converse);
+        assert!(conversation <= 1024, "{conversation} bytes");
+    }
 
     #[test]
     fn options_are_split_as_libpq_writes_them() {
