@@ -94,6 +94,9 @@ impl Peer {
         if self.start > 0 {
             self.input.drain(..self.start);
             self.start = 0;
+            if self.input.is_empty() && self.input.capacity() > KEEP {
+                self.input = Vec::new();
+            }
         }
         let before = self.input.len();
         let more = {
