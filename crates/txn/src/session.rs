@@ -145,8 +145,8 @@ impl Drop for Session {
 /// A time that nobody has set.
 const NOT_SET: u64 = u64::MAX;
 
-/// The part of a session that others look at. What the session's own statements touch comes first, close together and to its count of
-/// holders, as in `Session` of `throng_exec`. What lies beside it in memory is the same core's, which made it.
+/// The part of a session that others look at. What the session's own statements touch comes first, close together and right behind the
+/// count of the entry's holders. What lies beside an entry in memory is the same core's, which made it.
 #[repr(C)]
 pub struct SessionEntry {
     cancel: CancelFlag,
