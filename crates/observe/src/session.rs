@@ -120,7 +120,7 @@ thread_local! {
     static IN_A_ROW: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Bytes of a session's future from its beginning that are asked for before it runs: all of one that keeps its statements elsewhere.
+/// Bytes of a session's future from its beginning that are asked for before it runs: most of one that keeps its statements elsewhere.
 const FETCHED: usize = 1024;
 
 /// A session that ran so many times with no other in between has its thread to itself.
