@@ -26,6 +26,7 @@ mod pad;
 mod park;
 pub mod pin;
 mod pooled;
+mod rooms;
 #[cfg(shuttle)]
 pub mod schedules;
 pub mod spin;
@@ -39,6 +40,7 @@ pub use nodes::Nodes;
 pub use pad::CachePadded;
 pub use park::Parker;
 pub use pooled::Pooled;
+pub use rooms::Rooms;
 pub use spin::{SpinGuard, SpinWait, Spinlock, set_contention_hook};
 pub use topology::pin_current_thread;
 pub use waker::WakerSlot;

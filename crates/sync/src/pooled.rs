@@ -76,20 +76,24 @@ impl Drop for Block {
 
 /// A box in such memory.
 pub struct Pooled<T> {
-    /// `None` only when the content is gone.
-    block: Option<Block>,
+    /// In a block of its layout.
+    at: NonNull<T>,
     content: PhantomData<Box<T>>,
 }
 
 impl<T> Pooled<T> {
+    const LAYOUT: Layout = Layout::new::<T>();
+
     /// Places what `make` makes.
     #[inline(always)]
     pub fn new(make: impl FnOnce() -> T) -> Pooled<T> {
-        let block = Block::take(Layout::new::<T>());
+        let block = Block::take(Self::LAYOUT);
+        let at = block.at.cast();
         // SAFETY: of this layout, and nobody else's.
-        unsafe { block.at.cast::<T>().write(make()) };
+        unsafe { at.write(make()) };
+        std::mem::forget(block);
         Pooled {
-            block: Some(block),
+            at,
             content: PhantomData,
         }
     }
@@ -103,19 +107,20 @@ impl<T> Pooled<T> {
 
     #[inline]
     pub fn into_inner(self) -> T {
-        let mut this = ManuallyDrop::new(self);
+        let this = ManuallyDrop::new(self);
         // SAFETY: written when this was made, and read here for the last time: it is not dropped.
-        let content = unsafe { this.content().read() };
-        if let Some(block) = this.block.take() {
-            block.give_back();
-        }
+        let content = unsafe { this.at.read() };
+        this.block().give_back();
         content
     }
 
+    /// What its content lies in: for whoever ends it, once.
     #[inline]
-    fn content(&self) -> NonNull<T> {
-        let block = self.block.as_ref().expect("the content is not gone");
-        block.at.cast()
+    fn block(&self) -> Block {
+        Block {
+            at: self.at.cast(),
+            layout: Self::LAYOUT,
+        }
     }
 }
 
@@ -125,7 +130,7 @@ impl<T> Deref for Pooled<T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: written when this was made, and borrowed as this is.
-        unsafe { self.content().as_ref() }
+        unsafe { self.at.as_ref() }
     }
 }
 
@@ -133,18 +138,18 @@ impl<T> DerefMut for Pooled<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
-        unsafe { self.content().as_mut() }
+        unsafe { self.at.as_mut() }
     }
 }
 
 impl<T> Drop for Pooled<T> {
     #[inline]
     fn drop(&mut self) {
+        // Freed, should the content's end panic.
+        let block = self.block();
         // SAFETY: written when this was made, and dropped here alone.
-        unsafe { self.content().drop_in_place() };
-        if let Some(block) = self.block.take() {
-            block.give_back();
-        }
+        unsafe { self.at.drop_in_place() };
+        block.give_back();
     }
 }
 

@@ -17,7 +17,7 @@ use throng_types::{Datum, Error, Result};
 
 use super::Session;
 use super::cursor::{self, Places};
-use super::prepared::{self, Prepared, is_data};
+use super::prepared::{Prepared, VALUES, is_data};
 use super::query::{Run, as_text, columns, tag};
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
@@ -371,7 +371,7 @@ impl Session {
                     return Ok(Advance::Suspended);
                 }
                 if let State::Running(run) = std::mem::replace(&mut portal.state, State::Done) {
-                    prepared::give_back(run.into_inner().retire());
+                    VALUES.with(|rooms| rooms.give_back(run.into_inner().retire()));
                 }
                 Ok(Advance::Complete(tag(statement, ran.rows)))
             }

@@ -10,6 +10,7 @@ use throng_sql::expr::Expr;
 use throng_sql::io;
 use throng_sql::parse::{self, ast::Statement};
 use throng_sql::plan::PlannedStatement;
+use throng_sync::Rooms;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType, oid};
 
@@ -38,30 +39,9 @@ fn parameters(args: &[Expr], declared: &[SqlType]) -> Vec<SqlType> {
     types
 }
 
-/// Rooms for values that a thread keeps, and how many values one has room for at most.
-const MOST_ROOMS: usize = 8;
-const LARGEST_ROOM: usize = 64;
-
 thread_local! {
-    /// Of statements that have run, for the next ones of any session.
-    static ROOMS: RefCell<Vec<Vec<Datum>>> = const { RefCell::new(Vec::new()) };
-}
-
-fn room_for(values: usize) -> Vec<Datum> {
-    let mut room = ROOMS.with_borrow_mut(Vec::pop).unwrap_or_default();
-    room.reserve(values);
-    room
-}
-
-/// Gives back the room of a statement's values.
-pub(super) fn give_back(mut values: Vec<Datum>) {
-    // What values hold of their own may be anything: it goes first.
-    values.clear();
-    ROOMS.with_borrow_mut(|rooms| {
-        if rooms.len() < MOST_ROOMS && (1..=LARGEST_ROOM).contains(&values.capacity()) {
-            rooms.push(values);
-        }
-    });
+    /// For parameters' values: of statements that have run, for the next ones of any session.
+    pub(super) static VALUES: Rooms<Datum> = const { Rooms::new(8, 64) };
 }
 
 /// A statement to be run any number of times.
@@ -359,7 +339,8 @@ impl Session {
                 known.params.len()
             )));
         }
-        let mut datums = room_for(values.len());
+        let mut datums = VALUES.with(Rooms::take);
+        datums.reserve(values.len());
         for (i, (value, ty)) in values.zip(&known.params).enumerate() {
             let format = match formats {
                 [] => 0,

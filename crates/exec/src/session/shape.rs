@@ -143,10 +143,7 @@ impl Shape {
                 shape.name.truncate(shape.text_end);
                 return Some(shape);
             }
-            let mut shape = match kept.len() {
-                MOST_KEPT => kept.remove(0),
-                _ => Shape::default(),
-            };
+            let mut shape = Shape::default();
             shape.look_for(sql).then_some(shape)
         })
     }
@@ -184,10 +181,6 @@ impl Shape {
     }
 
     fn look_for(&mut self, sql: &str) -> bool {
-        self.name.clear();
-        self.values.clear();
-        self.types.clear();
-        self.places.clear();
         let bytes = sql.as_bytes();
         let mut parentheses = Parentheses::default();
         let mut after_by = false;

@@ -20,15 +20,14 @@ use std::time::Duration;
 use throng_exec::client::Client;
 use throng_exec::{Engine, Login, Session};
 use throng_observe::accounted;
-use throng_sync::Pooled;
+use throng_sync::{Pooled, Rooms};
 use throng_txn::SessionEntry;
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Result};
 
-use super::buffers::{Buffers, READ};
 use super::output::Peer;
 use super::stop::Stop;
-use super::stream::{Origin, Stream};
+use super::stream::{self, Origin, READ, Stream};
 use super::tls::Tls;
 use super::wire::{self, Frontend, Startup};
 use crate::auth;
@@ -332,7 +331,7 @@ async fn answer(
     first: Range<usize>,
     mut skipping: bool,
 ) -> Result<Option<bool>> {
-    let mut scratch = Scratch(READ.with(Buffers::take));
+    let mut scratch = Scratch(READ.with(Rooms::take));
     let mut next = Some(first);
     while let Some(range) = next {
         // A statement writes to the peer while it runs, so its text is moved out of the peer's input first.
@@ -377,7 +376,7 @@ struct Scratch(Vec<u8>);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        READ.with(|buffers| buffers.give_back(std::mem::take(&mut self.0)));
+        stream::give_back(&mut self.0);
     }
 }
 

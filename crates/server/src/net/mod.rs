@@ -1,5 +1,4 @@
 //! Sockets and the protocol spoken over them.
-mod buffers;
 pub mod connection;
 pub mod listener;
 mod outbox;

@@ -12,9 +12,8 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use throng_sync::WakerSlot;
+use throng_sync::{Rooms, WakerSlot};
 
-use super::buffers::Buffers;
 use super::plain::PlainSocket;
 
 /// Buffers kept for the next replies; one that has grown past [`LARGEST_KEPT`] is given back.
@@ -24,7 +23,7 @@ const LARGEST_KEPT: usize = 16 << 10;
 /// What a loop's sessions have to send at the end of its turn.
 pub struct Outbox {
     sockets: RefCell<Vec<Rc<PlainSocket>>>,
-    buffers: Buffers,
+    buffers: Rooms<u8>,
     sender: WakerSlot,
 }
 
@@ -32,7 +31,7 @@ impl Default for Outbox {
     fn default() -> Outbox {
         Outbox {
             sockets: RefCell::default(),
-            buffers: Buffers::new(MOST_KEPT, LARGEST_KEPT),
+            buffers: Rooms::new(MOST_KEPT, LARGEST_KEPT),
             sender: WakerSlot::new(),
         }
     }

@@ -94,9 +94,6 @@ impl Peer {
         if self.start > 0 {
             self.input.drain(..self.start);
             self.start = 0;
-            if self.input.is_empty() && self.input.capacity() > KEEP {
-                self.input = Vec::new();
-            }
         }
         let before = self.input.len();
         let more = {

@@ -24,9 +24,8 @@ use throng_sync::WakerSlot;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::buffers::{Buffers, READ};
 use super::outbox::Outbox;
-use super::stream::Origin;
+use super::stream::{self, Origin};
 
 pub struct PlainSocket {
     socket: AsyncFd<OwnedFd>,
@@ -59,12 +58,8 @@ impl PlainSocket {
         self.socket.into_inner()
     }
 
-    /// Reads what is there, at most about `chunk` bytes more, waiting for at least one. False at the end of the stream. Who waits
-    /// with nothing read holds no buffer.
+    /// Reads what is there, at most about `chunk` bytes more, waiting for at least one. False at the end of the stream.
     pub async fn read_more(&self, into: &mut Vec<u8>, chunk: usize) -> io::Result<bool> {
-        if into.is_empty() {
-            READ.with(|buffers| buffers.give_back(std::mem::take(into)));
-        }
         loop {
             let ready = poll_fn(|cx| {
                 if self.is_stuck.get() {
@@ -78,10 +73,7 @@ impl PlainSocket {
                 continue;
             };
             let mut ready = ready?;
-            if into.capacity() == 0 {
-                *into = READ.with(Buffers::take);
-            }
-            into.reserve(chunk);
+            stream::make_room(into, chunk);
             let room = into.capacity() - into.len();
             match rustix::io::read(&self.socket, spare_capacity(into)) {
                 Ok(read) => {

@@ -1,8 +1,10 @@
 //! The kinds of socket a client may come through, behind one set of calls.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,8 +14,27 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use throng_exec::Encryption;
+use throng_sync::Rooms;
 
 use super::plain::PlainSocket;
+
+thread_local! {
+    /// For what was read and is looked at: given back before its session waits for more.
+    pub static READ: Rooms<u8> = const { Rooms::new(8, 64 << 10) };
+}
+
+/// Room for `chunk` bytes more; whoever has none yet gets another's.
+pub fn make_room(into: &mut Vec<u8>, chunk: usize) {
+    if into.capacity() == 0 {
+        *into = READ.with(Rooms::take);
+    }
+    into.reserve(chunk);
+}
+
+/// For the next session.
+pub fn give_back(read: &mut Vec<u8>) {
+    READ.with(|rooms| rooms.give_back(std::mem::take(read)));
+}
 
 /// A cipher suite as OpenSSL calls it, and its key's length in bits. The registry's name, as rustls has it, is
 /// `TLS13_AES_256_GCM_SHA384` or `TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384`.
@@ -133,14 +154,24 @@ impl Stream {
         }
     }
 
-    /// Reads what is there, at most `chunk` bytes more, waiting for at least one. False at the end of the stream.
+    /// Reads what is there, at most about `chunk` bytes more, waiting for at least one. False at the end of the stream. An idle
+    /// connection, with nothing read, holds no buffer: room is made only when there are bytes to read.
     pub async fn read_more(&mut self, into: &mut Vec<u8>, chunk: usize) -> io::Result<bool> {
-        // An idle connection holds no buffer: room is made only when there are bytes to read.
+        if into.is_empty() {
+            give_back(into);
+        }
         match self {
             Stream::Plain(s) => s.read_more(into, chunk).await,
             Stream::Tls(s, _) => {
-                into.reserve(chunk);
-                Ok(s.read_buf(into).await? > 0)
+                let read = poll_fn(|cx| {
+                    make_room(into, chunk);
+                    let read = pin!(s.read_buf(into)).poll(cx);
+                    if read.is_pending() && into.is_empty() {
+                        give_back(into);
+                    }
+                    read
+                });
+                Ok(read.await? > 0)
             }
         }
     }
