@@ -17,8 +17,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use throng_sql::catalog::system::{
-    LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState, TableActivity,
-    WaitInfo, WaitingInfo,
+    DatabaseActivity, LockInfo, PreparedInfo, SessionInfo, SettingInfo, StructureInfo, SystemState,
+    TableActivity, WaitInfo, WaitingInfo,
 };
 use throng_sql::catalog::{Catalog, ViewDef};
 use throng_sql::func::{EvalContext, EvalResult, EvalStop, Host, ObjectKind};
@@ -239,6 +239,9 @@ impl SystemState for SessionFacts {
     }
     fn updatable_columns(&self, _: &Arc<ViewDef>) -> Vec<bool> {
         Vec::new()
+    }
+    fn database_activity(&self, _: Oid) -> DatabaseActivity {
+        DatabaseActivity::default()
     }
     fn table_activity(&self, _: Oid) -> TableActivity {
         TableActivity::default()

@@ -15,7 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
+use throng_observe::add;
+use throng_sql::catalog::system::DatabaseActivity;
 use throng_sql::catalog::{Catalog, CatalogEdit, Change, DatabaseDef, Object, ObjectKind};
+use throng_sync::PerThread;
 use throng_types::{FileId, Oid, Result};
 
 use crate::notify::Notifier;
@@ -36,6 +39,13 @@ pub(crate) fn with_changes<'c>(
     Ok(edit.finish().0)
 }
 
+/// Transactions that a thread has ended.
+#[derive(Default)]
+struct Ended {
+    committed: AtomicU64,
+    rolled_back: AtomicU64,
+}
+
 /// One database.
 pub(crate) struct Database {
     pub oid: Oid,
@@ -47,6 +57,7 @@ pub(crate) struct Database {
     catalog: RwLock<Arc<Catalog>>,
     /// The published catalog's version: one load tells a session whether the catalog it has is the current one.
     version: AtomicU64,
+    ended: PerThread<Ended>,
     /// Nobody may enter.
     closed: AtomicBool,
 }
@@ -66,6 +77,7 @@ impl Database {
             notifier: Arc::default(),
             version: AtomicU64::new(catalog.version()),
             catalog: RwLock::new(Arc::new(catalog)),
+            ended: PerThread::default(),
             closed: AtomicBool::new(false),
         }
     }
@@ -85,6 +97,25 @@ impl Database {
         *current = Arc::new(catalog);
         self.version.store(version, Ordering::Release);
         Ok(())
+    }
+
+    /// Counts a transaction that the calling thread has ended.
+    pub fn count_ended(&self, committed: bool) {
+        let ended = self.ended.mine();
+        match committed {
+            true => add(&ended.committed, 1),
+            false => add(&ended.rolled_back, 1),
+        }
+    }
+
+    /// What has been done in it since the server started.
+    pub fn activity(&self) -> DatabaseActivity {
+        let mut activity = DatabaseActivity::default();
+        for ended in self.ended.iter() {
+            activity.committed += ended.committed.load(Ordering::Relaxed);
+            activity.rolled_back += ended.rolled_back.load(Ordering::Relaxed);
+        }
+        activity
     }
 
     pub fn is_closed(&self) -> bool {

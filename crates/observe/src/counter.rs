@@ -5,11 +5,11 @@ use crate::slots;
 use std::sync::atomic::Ordering;
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
+    ($(#[doc = $doc:literal] $variant:ident = $name:literal;)*) => {
         /// What is counted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
-        pub enum Counter { $($(#[$doc])* $variant,)* }
+        pub enum Counter { $(#[doc = $doc] $variant,)* }
 
         impl Counter {
             pub const ALL: &[Counter] = &[$(Counter::$variant,)*];
@@ -18,6 +18,11 @@ macro_rules! counters {
             /// In lower case with underscores, as PostgreSQL's statistics views name their columns.
             pub const fn name(self) -> &'static str {
                 match self { $(Counter::$variant => $name,)* }
+            }
+
+            /// What it counts, in words.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Counter::$variant => $doc.trim_ascii(),)* }
             }
         }
     };
@@ -34,32 +39,18 @@ counters! {
     PageExtend = "blks_extended";
     /// Pages dropped from the pool for others.
     PageEvict = "blks_evicted";
-    /// Optimistic reads that had to start over.
+    /// Optimistic reads of pages that had to start over.
     OptimisticRetry = "optimistic_retries";
-    /// Log records.
+    /// Records written to the log.
     WalRecord = "wal_records";
-    /// Of them, or in them: whole pages.
+    /// Whole pages in these records.
     WalPageImage = "wal_fpi";
     /// Bytes of log.
     WalByte = "wal_bytes";
     /// Times the log was made durable.
     WalSync = "wal_sync";
-    /// Transactions committed.
-    Commit = "xact_commit";
-    /// Transactions rolled back.
-    Rollback = "xact_rollback";
-    /// Deadlocks found.
+    /// Deadlocks found, each ended by an error.
     Deadlock = "deadlocks";
-    /// Rows handed to statements.
-    TupleReturned = "tup_returned";
-    /// Rows inserted.
-    TupleInserted = "tup_inserted";
-    /// Rows updated.
-    TupleUpdated = "tup_updated";
-    /// Of them, on the same page without touching an index.
-    TupleHotUpdated = "tup_hot_updated";
-    /// Rows deleted.
-    TupleDeleted = "tup_deleted";
 }
 
 /// Counts `n` more on the calling thread.

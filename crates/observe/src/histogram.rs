@@ -85,7 +85,7 @@ impl Histogram {
 
 /// Adds to a number that only this thread writes: a load and a store, no locked instruction.
 #[inline]
-pub(crate) fn add(cell: &AtomicU64, n: u64) {
+pub fn add(cell: &AtomicU64, n: u64) {
     // Relaxed: each number stands for itself.
     cell.store(
         cell.load(Ordering::Relaxed).wrapping_add(n),

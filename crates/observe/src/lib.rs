@@ -32,7 +32,7 @@ mod wait;
 pub use clock::now_nanos;
 pub use counter::{Counter, count, counter, counters};
 pub use event::{WaitClass, WaitEvent};
-pub use histogram::{Histogram, HistogramSnapshot};
+pub use histogram::{Histogram, HistogramSnapshot, add};
 pub use latch::{HolderCell, LatchExt};
 pub use object::{Holder, Object, ObjectKind};
 pub use present::PresentWait;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use throng_sql::bind;
 use throng_sql::catalog::system::{
-    CursorInfo, EncryptionInfo, LockInfo, Maintained, PreparedInfo, SessionInfo, SettingInfo,
-    StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
+    CursorInfo, DatabaseActivity, EncryptionInfo, LockInfo, Maintained, PreparedInfo, SessionInfo,
+    SettingInfo, StructureInfo, SystemState, TableActivity, WaitInfo, WaitingInfo,
 };
 use throng_sql::catalog::{Catalog, Relation, ViewDef};
 use throng_sql::io::datetime::parse_timestamptz;
@@ -178,6 +178,11 @@ impl SystemState for SessionHost<'_> {
         sequences::peek(&self.session.engine.store, def.file)
             .ok()
             .flatten()
+    }
+
+    fn database_activity(&self, oid: Oid) -> DatabaseActivity {
+        let database = self.session.engine.databases.by_oid(oid);
+        database.map_or_else(DatabaseActivity::default, |d| d.activity())
     }
 
     fn table_activity(&self, oid: Oid) -> TableActivity {

@@ -204,9 +204,15 @@ impl Session {
                     self.portals.borrow_mut().retain(Portal::outlives_rollback);
                     self.deferred.clear();
                     self.failed_modes = self.chained_modes();
-                    self.transaction = None;
+                    self.drop_transaction();
                 }
             }
+        }
+    }
+
+    fn drop_transaction(&mut self) {
+        if self.transaction.take().is_some() {
+            self.database.count_ended(false);
         }
     }
 
@@ -214,7 +220,7 @@ impl Session {
     pub(super) fn rollback(&mut self) {
         self.portals.borrow_mut().retain(Portal::outlives_rollback);
         self.deferred.clear();
-        self.transaction = None;
+        self.drop_transaction();
         self.failed_modes = TransactionModes::default();
         self.block = Block::None;
         self.settings.borrow_mut().rollback_to(0);
@@ -252,8 +258,7 @@ impl Session {
             let databases = (&*self.database, &**self.engine.databases.first());
             let store = &self.engine.store;
             if let Err(e) = objects::write(store, &transaction.txn, databases, &changes).await {
-                self.rollback();
-                return Err(e);
+                return self.committed(Err(e));
             }
             let (engine, database) = (self.engine.clone(), self.database.clone());
             transaction.txn.on_commit(move |_| {
@@ -265,8 +270,7 @@ impl Session {
             });
         }
         if let Err(e) = self.commit_notifications(&transaction.txn) {
-            self.rollback();
-            return Err(e);
+            return self.committed(Err(e));
         }
         let sync = self.asked().synchronous_commit;
         let committed = transaction.txn.commit(sync).await;
@@ -295,8 +299,9 @@ impl Session {
         }
     }
 
-    /// What becomes of the session's own with its transaction.
+    /// What becomes of the session's own with its transaction, which it has no more.
     fn committed(&mut self, outcome: Result<()>) -> Result<()> {
+        self.database.count_ended(outcome.is_ok());
         match &outcome {
             Ok(()) => {
                 self.settings.get_mut().commit();

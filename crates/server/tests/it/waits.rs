@@ -254,3 +254,57 @@ fn nothing_is_recorded_when_not_asked_for() {
     assert_eq!(refused.code(), "42501");
     home.assert_no_panic();
 }
+
+#[test]
+fn what_happens_is_counted() {
+    let home = Home::new();
+    let server = home.serve(&["--set", "deadlock_timeout=10", "--set", "autovacuum=off"]);
+    let mut monitor = server.connect();
+    monitor.run("create database aside");
+    monitor.run("create table pair (id int primary key, n int)");
+    monitor.run("insert into pair values (1, 0), (2, 0)");
+    fn counted(monitor: &mut Client, counter: &str) -> f64 {
+        let mut all = rows(monitor, "throng.counters").into_iter();
+        let row = all.find(|row| row.get("counter") == counter);
+        row.expect("a counter").number("count")
+    }
+    /// Transactions committed and rolled back.
+    fn ended(monitor: &mut Client, database: &str) -> (f64, f64) {
+        let mut all = rows(monitor, "pg_stat_database").into_iter();
+        let row = all.find(|row| row.get("datname") == database);
+        let row = row.expect("a database");
+        (row.number("xact_commit"), row.number("xact_rollback"))
+    }
+    let work = ["blks_hit", "wal_records", "wal_bytes", "wal_sync"];
+    let before = work.map(|which| counted(&mut monitor, which));
+    assert_eq!(counted(&mut monitor, "deadlocks"), 0.0);
+    let (mut one, mut other) = (server.connect(), server.connect());
+    let aside = ended(&mut monitor, "aside");
+    let start = ended(&mut monitor, "postgres");
+
+    let update = |id: u32| format!("update pair set n = n + 1 where id = {id}");
+    for (client, id) in [(&mut one, 1), (&mut other, 2)] {
+        client.run("begin");
+        client.run(&update(id));
+    }
+    one.start(&update(2)).expect("sent");
+    let answers = [other.query(&update(1)), one.finish()].map(|a| a.expect("an answer"));
+    let mut codes = answers.each_ref().map(|a| a.code());
+    codes.sort_unstable();
+    assert_eq!(codes, ["", "40P01"], "one of the two gives up");
+    for client in [&mut one, &mut other] {
+        client.run("commit");
+    }
+    for failing in ["select 1 / 0", "select * from nowhere"] {
+        assert_ne!(one.query(failing).expect("an answer").code(), "");
+    }
+
+    // The one who asks has asked in a transaction of its own.
+    let end = ended(&mut monitor, "postgres");
+    assert_eq!(end, (start.0 + 2.0, start.1 + 3.0));
+    assert_eq!(ended(&mut monitor, "aside"), aside);
+    assert_eq!(counted(&mut monitor, "deadlocks"), 1.0);
+    for (which, before) in work.iter().zip(before) {
+        assert!(counted(&mut monitor, which) > before, "{which}");
+    }
+}

@@ -20,6 +20,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
+use throng_observe::{Counter, count};
 use throng_types::error::state;
 use throng_types::{Error, Xid};
 
@@ -86,6 +87,7 @@ fn let_past(core: &Core, edge: &Edge) -> bool {
 }
 
 fn report(core: &Core, circle: &[Edge]) -> Error {
+    count(Counter::Deadlock, 1);
     let mut detail = String::new();
     for (i, edge) in circle.iter().enumerate() {
         let (mode, tag) = wanted(&edge.on);

@@ -271,7 +271,7 @@ pub(super) fn pg_stat_all_indexes(catalog: &Catalog, state: &dyn SystemState) ->
     pg_stat_user_indexes(catalog, state)
 }
 
-/// The databases with their sessions; their other counters are not kept.
+/// The databases with their sessions and transactions; their other counters are not kept.
 pub(super) fn pg_stat_database(catalog: &Catalog, state: &dyn SystemState) -> Rows {
     let sessions = state.sessions();
     let clients = |database: &str| {
@@ -282,7 +282,14 @@ pub(super) fn pg_stat_database(catalog: &Catalog, state: &dyn SystemState) -> Ro
     let databases = catalog.databases().into_iter();
     databases
         .map(|d| {
-            let mut row = row![d.oid, d.name.as_str(), clients(&d.name)];
+            let done = state.database_activity(d.oid);
+            let mut row = row![
+                d.oid,
+                d.name.as_str(),
+                clients(&d.name),
+                done.committed as i64,
+                done.rolled_back as i64,
+            ];
             row.resize(STAT_DATABASE_COLUMNS, Datum::Null);
             row
         })

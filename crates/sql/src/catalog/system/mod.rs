@@ -118,6 +118,8 @@ pub trait SystemState {
     fn relation_size(&self, oid: Oid) -> (u32, f64);
     /// A sequence's last value, None before its first use.
     fn sequence_value(&self, oid: Oid) -> Option<i64>;
+    /// Activity counters of a database.
+    fn database_activity(&self, oid: Oid) -> DatabaseActivity;
     /// Activity counters of a table.
     fn table_activity(&self, oid: Oid) -> TableActivity;
     /// Rows of `throng.waits`, the greatest hold-up first.
@@ -230,6 +232,13 @@ pub struct CursorInfo {
     pub binary: bool,
     pub scrollable: bool,
     pub creation_time: i64,
+}
+
+/// Transactions that have ended since the server started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DatabaseActivity {
+    pub committed: u64,
+    pub rolled_back: u64,
 }
 
 /// Counters since the server started.

@@ -1,5 +1,6 @@
-//! The schema `throng`: what was waited for and what is waited for now, and where the time of the running goes.
+//! The schema `throng`: what was waited for and what is waited for now, where the time of the running goes, and what was counted.
 
+use throng_observe::Counter;
 use throng_types::{Array, Datum, Oid, oid};
 
 use super::{Rows, SystemState, row};
@@ -143,4 +144,10 @@ pub(super) fn structures(_: &Catalog, state: &dyn SystemState) -> Rows {
         ]
     };
     state.structures().into_iter().map(row_of).collect()
+}
+
+/// What was counted since the server started, all databases together.
+pub(super) fn counters(_: &Catalog, _: &dyn SystemState) -> Rows {
+    let row_of = |(which, count): (Counter, u64)| row![which.name(), count as i64, which.meaning()];
+    throng_observe::counters().into_iter().map(row_of).collect()
 }

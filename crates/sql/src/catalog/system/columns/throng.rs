@@ -18,4 +18,7 @@ relations! {
         structure: TEXT, calls: INT8, samples: INT8, total_ms: FLOAT8, avg_us: FLOAT8,
         percent_of_running: FLOAT8,
     }
+    15904 counters in waiting {
+        counter: TEXT, count: INT8, meaning: TEXT,
+    }
 }
