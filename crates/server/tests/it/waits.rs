@@ -307,4 +307,5 @@ fn what_happens_is_counted() {
     for (which, before) in work.iter().zip(before) {
         assert!(counted(&mut monitor, which) > before, "{which}");
     }
+    home.assert_no_panic();
 }
