@@ -9,8 +9,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 
 use tokio::net::{TcpListener, UnixListener};
@@ -22,6 +22,7 @@ use throng_exec::{Engine, Placement};
 use super::connection::{self, Host};
 use super::outbox::Outbox;
 use super::plain::PlainSocket;
+use super::ring::Ring;
 use super::stop::Stop;
 use super::stream::{Origin, Stream};
 use super::tls::Tls;
@@ -140,7 +141,7 @@ async fn run_loop(
     mut arrivals: mpsc::UnboundedReceiver<Arrival>,
     open: Arc<AtomicUsize>,
 ) {
-    let outbox = Rc::new(Outbox::default());
+    let outbox = Rc::new(Outbox::new(ring()));
     let sender = outbox.clone();
     tokio::task::spawn_local(async move { sender.send().await });
     let mut sessions = tokio::task::JoinSet::new();
@@ -172,6 +173,17 @@ async fn run_loop(
     host.stop.say();
     while sessions.join_next().await.is_some() {}
     outbox.leave();
+}
+
+/// The calling loop's ring, where the kernel lets us have one; where not, the first loop tells.
+fn ring() -> Option<Ring> {
+    static TELL: Once = Once::new();
+    let refused = |e: &io::Error| {
+        TELL.call_once(
+            || tracing::info!(error = %e, "no io_uring: each reply leaves by a call of its own"),
+        );
+    };
+    Ring::new().inspect_err(refused).ok()
 }
 
 /// Takes a connection off the loop's count, however it ends.

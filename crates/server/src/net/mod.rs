@@ -4,6 +4,7 @@ pub mod listener;
 mod outbox;
 pub mod output;
 mod plain;
+mod ring;
 mod stop;
 pub mod stream;
 pub mod tls;

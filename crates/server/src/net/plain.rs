@@ -11,10 +11,10 @@
 //!
 //! What is [posted](super::outbox) lies here until the loop's turn ends; whatever is written after it waits for it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::task::{Poll, ready};
 
@@ -138,14 +138,27 @@ impl PlainSocket {
         Ok(())
     }
 
+    /// What waits here for the end of the turn.
+    pub fn posted(&self) -> Ref<'_, [u8]> {
+        Ref::map(self.posted.borrow(), |posted| &posted[..])
+    }
+
+    /// Of that, so many bytes have been sent.
+    pub fn has_sent(&self, bytes: usize) {
+        let mut posted = self.posted.borrow_mut();
+        match bytes == posted.len() {
+            true => posted.clear(),
+            false => drop(posted.drain(..bytes)),
+        }
+    }
+
     /// Sends what was posted, as far as there is room; the rest is left to the session. The buffer, where it is empty.
     pub fn leave(&self) -> Option<Vec<u8>> {
         self.is_listed.set(false);
-        let mut posted = self.posted.borrow_mut();
-        while !posted.is_empty() {
-            match rustix::io::write(&self.socket, &posted[..]) {
-                Ok(written) if written == posted.len() => posted.clear(),
-                Ok(written) => drop(posted.drain(..written)),
+        while !self.posted().is_empty() {
+            let written = rustix::io::write(&self.socket, &self.posted());
+            match written {
+                Ok(written) => self.has_sent(written),
                 Err(Errno::INTR) => {}
                 Err(_) => {
                     self.is_stuck.set(true);
@@ -154,7 +167,7 @@ impl PlainSocket {
                 }
             }
         }
-        Some(std::mem::take(&mut *posted))
+        Some(self.posted.take())
     }
 
     /// Waits until the client has taken some of what it was sent.
@@ -168,6 +181,12 @@ impl PlainSocket {
     }
 }
 
+impl AsRawFd for PlainSocket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
 fn watch(socket: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` owns its descriptor, names the same one each time it is asked, and closes it when it is dropped; in the
     // `AsyncFd` it is neither replaced nor taken out while it is registered.
@@ -177,16 +196,22 @@ fn watch(socket: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ring::Ring;
     use super::*;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
     fn pair() -> (Rc<PlainSocket>, UnixStream, Rc<Outbox>) {
+        let outbox = Rc::new(Outbox::new(None));
+        let (socket, theirs) = pair_on(&outbox);
+        (socket, theirs, outbox)
+    }
+
+    fn pair_on(outbox: &Rc<Outbox>) -> (Rc<PlainSocket>, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         ours.set_nonblocking(true).expect("set");
-        let outbox = Rc::new(Outbox::default());
         let socket = PlainSocket::new(ours.into(), Origin::Unknown, outbox.clone());
-        (Rc::new(socket.expect("watched")), theirs, outbox)
+        (Rc::new(socket.expect("watched")), theirs)
     }
 
     #[tokio::test]
@@ -255,5 +280,58 @@ mod tests {
         outbox.leave();
         let read = socket.read_more(&mut Vec::new(), 100).await;
         assert_eq!(read.map_err(|e| e.kind()), Err(io::ErrorKind::BrokenPipe));
+    }
+
+    /// More than one call takes, among them one whose client is gone and one whose client does not read.
+    #[tokio::test]
+    async fn replies_leave_together_each_as_far_as_its_client_lets_it() {
+        for ring in [None, Ring::new().ok()] {
+            let outbox = Rc::new(Outbox::new(ring));
+            let pairs: Vec<_> = (0..300).map(|_| pair_on(&outbox)).collect();
+            let (gone, slow) = (7, 290);
+            let large: Vec<u8> = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
+            let mut clients = Vec::new();
+            let mut sockets = Vec::new();
+            for (number, (socket, client)) in pairs.into_iter().enumerate() {
+                let mut reply = match number == slow {
+                    true => large.clone(),
+                    false => format!("reply {number}").into_bytes(),
+                };
+                if number != gone {
+                    clients.push((number, client));
+                }
+                socket.post(&mut reply).await.expect("posted");
+                sockets.push(socket);
+            }
+            outbox.leave();
+            for (number, socket) in sockets.iter().enumerate() {
+                assert_eq!(socket.is_stuck.get(), number == gone || number == slow);
+            }
+            for (number, client) in &mut clients {
+                let mut reply = format!("reply {number}").into_bytes();
+                if *number != slow {
+                    client.read_exact(&mut reply).expect("read");
+                    assert_eq!(reply, format!("reply {number}").into_bytes());
+                }
+            }
+            let gone = sockets[gone].read_more(&mut Vec::new(), 100).await;
+            assert_eq!(gone.map_err(|e| e.kind()), Err(io::ErrorKind::BrokenPipe));
+            let (_, mut client) = clients.swap_remove(slow - 1);
+            let reader = std::thread::spawn(move || {
+                let mut reply = vec![0; 3_000_000];
+                client.read_exact(&mut reply).expect("read");
+                client.write_all(b"thanks").expect("written");
+                reply
+            });
+            let mut input = Vec::new();
+            assert!(
+                sockets[slow]
+                    .read_more(&mut input, 100)
+                    .await
+                    .expect("read")
+            );
+            assert_eq!(input, b"thanks");
+            assert!(reader.join().expect("the reader ended") == large);
+        }
     }
 }
