@@ -31,8 +31,8 @@ impl PoolCore {
     }
 
     /// Takes an idle page that the hand has passed without its being used since.
-    fn take_clean(&self, steps: usize) -> Option<FreeFrame> {
-        for _ in 0..steps {
+    fn take_clean(&self) -> Option<FreeFrame> {
+        for _ in 0..FOREGROUND_STEPS.min(2 * self.frames.len()) {
             let number = self.advance();
             if !self.frames.at(number).pass()
                 && let Some(free) = self.claim(number)
@@ -55,8 +55,13 @@ impl PoolCore {
         let stock = &self.frames.stock;
         stock.take_many(stock.nodes().here(), wanted, into);
         if into.is_empty() {
-            into.extend(self.take_clean(FOREGROUND_STEPS.min(2 * self.frames.len())));
+            into.extend(self.take_clean());
         }
+    }
+
+    /// One, of the node `home` if one is ready there.
+    pub(crate) fn frame_for_session(&self, home: usize) -> Option<FreeFrame> {
+        self.frames.stock.take(home).or_else(|| self.take_clean())
     }
 
     /// Free frames for who cleans them itself: frames that were never used, then what the clock finds, written first where it

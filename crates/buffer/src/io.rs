@@ -9,7 +9,7 @@ use throng_types::Result;
 use throng_types::page::PAGE_SIZE;
 
 use crate::checksum;
-use crate::frame::{Entrance, FrameNo};
+use crate::frame::{Entrance, FrameNo, FreeFrame};
 use crate::pool::{PoolCore, Totals, disk_error};
 use crate::request::ReadRequest;
 use crate::words;
@@ -70,21 +70,43 @@ impl PoolCore {
         let page = request.page();
         // 1. Into memory of our own: optimistic readers may still be looking at the frame.
         self.files.read_page(page, buffer).map_err(disk_error)?;
-        count(Counter::PageRead, 1);
-        Totals::add(&self.totals.reads, 1);
         // 2. Believed only when it is what was written.
         if !checksum::page_is_intact(page, buffer) {
             return Err(checksum::damaged(page));
         }
         stop_point!("buffer.page_read", page.raw());
         // 3. Published with a pin for those who wait, so that it is still there when they come.
-        let free = self.free_frame(request.home())?;
+        Ok(self.let_in(request, self.free_frame(request.home())?, buffer))
+    }
+
+    /// The same by a session, which does not wait: where the system has the page in memory, and a frame is to be had. To fetch it
+    /// takes less time than to have another thread do so. False when nothing was done, for whatever reason: a reader will meet it.
+    pub(crate) fn bring_in_at_once(&self, request: &Arc<ReadRequest>) -> bool {
+        let page = request.page();
+        let mut buffer = [0; PAGE_SIZE];
+        if !self.files.read_page_at_once(page, &mut buffer)
+            || !checksum::page_is_intact(page, &buffer)
+        {
+            return false;
+        }
+        let Some(free) = self.frame_for_session(request.home()) else {
+            return false;
+        };
+        let frame = self.let_in(request, free, &buffer);
+        self.registry.finish(request, Ok(frame));
+        true
+    }
+
+    fn let_in(&self, request: &ReadRequest, free: FreeFrame, bytes: &[u8; PAGE_SIZE]) -> FrameNo {
+        count(Counter::PageRead, 1);
+        Totals::add(&self.totals.reads, 1);
         let entrance = Entrance {
             referenced: !request.transient(),
             pins: 1,
         };
-        Ok(self.frames.publish(free, page, entrance, |words| {
-            words::store_bytes(words, 0, buffer)
-        }))
+        self.frames
+            .publish(free, request.page(), entrance, |words| {
+                words::store_bytes(words, 0, bytes)
+            })
     }
 }

@@ -469,6 +469,7 @@ impl PoolCore {
                 request,
                 WaitEvent::PageArrival,
             ))),
+            Begun::Mine(request) if self.bring_in_at_once(&request) => Ok(()),
             Begun::Mine(request) => {
                 self.queue.push(request.clone());
                 Err(Interrupt::Wait(Wait::for_read(

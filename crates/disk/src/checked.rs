@@ -143,6 +143,9 @@ impl File for CheckedFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.inner.read_at(buf, offset)
     }
+    fn read_at_once(&self, buf: &mut [u8], offset: u64) -> bool {
+        self.inner.read_at_once(buf, offset)
+    }
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
         self.growing(offset + data.len() as u64, || {
             self.inner.write_at(data, offset)

@@ -40,6 +40,11 @@ use std::sync::Arc;
 pub trait File: Send + Sync {
     /// Fills `buf` from `offset` on; fewer bytes only where the file ends. Returns how many.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Fills `buf` from `offset` on if that takes no waiting for a device. False where it would, or where nobody knows: `buf` then
+    /// holds anything.
+    fn read_at_once(&self, _buf: &mut [u8], _offset: u64) -> bool {
+        false
+    }
     /// Writes all of `data` at `offset`, growing the file if it ends before; a gap reads as zeros.
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
     /// Makes what was written before the call durable, and the length with it (fdatasync).

@@ -4,7 +4,7 @@ use crate::error::{Action, file_error};
 use crate::reading::{Reader, Reading};
 use crate::{Disk, File};
 use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -210,6 +210,14 @@ impl File for RealFile {
             }
         }
         Ok(done)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn read_at_once(&self, buf: &mut [u8], offset: u64) -> bool {
+        let whole = buf.len();
+        let into = &mut [io::IoSliceMut::new(buf)];
+        matches!(self.reader, Reader::Pread)
+            && rustix::io::preadv2(&self.fd, into, offset, ReadWriteFlags::NOWAIT) == Ok(whole)
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {

@@ -196,6 +196,16 @@ impl RelFile {
         }
     }
 
+    /// As [`read`](Self::read), if that takes no waiting for the disk. False where it would, or fails.
+    pub(crate) fn read_at_once(
+        &self,
+        file: &dyn File,
+        block: BlockNo,
+        page: &mut [u8; PAGE_SIZE],
+    ) -> bool {
+        block < self.blocks() && file.read_at_once(page, offset_of(block))
+    }
+
     #[cold]
     fn short_read(&self, block: BlockNo, n: usize) -> io::Error {
         let path = &self.path;

@@ -125,6 +125,16 @@ impl RelFiles {
         file.read(&*self.handle(&file)?, page.block(), into)
     }
 
+    /// As [`read_page`](Self::read_page), if that takes no waiting for the disk: the system has the page in memory. False where it
+    /// has not, or where reading fails.
+    pub fn read_page_at_once(&self, page: PageId, into: &mut [u8; PAGE_SIZE]) -> bool {
+        let Ok(file) = self.file(page.file()) else {
+            return false;
+        };
+        self.handle(&file)
+            .is_ok_and(|handle| file.read_at_once(&*handle, page.block(), into))
+    }
+
     /// Writes neighbouring pages, `first` and those after it, which the file must have. Durable after the next sync.
     pub fn write_pages(&self, first: PageId, pages: &[[u8; PAGE_SIZE]]) -> io::Result<()> {
         let file = self.file(first.file())?;

@@ -25,7 +25,7 @@ use names::{NameOp, Names, Node};
 use rustix::io::Errno;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use throng_sync::lock::{Mutex, RwLock};
 
 /// A simulated data directory. Clones are the same disk: a test keeps one beside the server's.
@@ -42,6 +42,7 @@ struct World {
     capacity: AtomicU64,
     syncs: AtomicU64,
     writebacks: AtomicU64,
+    reads_at_once: AtomicBool,
 }
 
 impl Default for SimDisk {
@@ -65,6 +66,7 @@ impl SimDisk {
                 capacity: AtomicU64::new(capacity),
                 syncs: AtomicU64::new(0),
                 writebacks: AtomicU64::new(0),
+                reads_at_once: AtomicBool::new(false),
             }),
         }
     }
@@ -91,6 +93,12 @@ impl SimDisk {
     /// From now on files that would make the sum of all lengths exceed `bytes` cannot grow (ENOSPC).
     pub fn set_capacity(&self, bytes: u64) {
         self.world.capacity.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether files are in the system's memory from now on, so that nobody waits to [read](File::read_at_once) them. They are not at
+    /// first, nor in a crash image.
+    pub fn set_cached(&self, cached: bool) {
+        self.world.reads_at_once.store(cached, Ordering::Relaxed);
     }
 
     /// The sum of all files' lengths.
@@ -272,6 +280,11 @@ impl File for SimFile {
             .fault(FaultOp::Read, &self.path)
             .map_err(self.failed(Action::Read))?;
         Ok(self.file.lock().read(buf, offset))
+    }
+
+    fn read_at_once(&self, buf: &mut [u8], offset: u64) -> bool {
+        self.world.reads_at_once.load(Ordering::Relaxed)
+            && self.read_at(buf, offset).is_ok_and(|n| n == buf.len())
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {

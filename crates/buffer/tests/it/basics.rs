@@ -54,6 +54,20 @@ fn what_is_written_is_read_back_in_every_way_also_after_eviction() {
 }
 
 #[test]
+fn what_the_system_has_in_memory_is_not_waited_for() {
+    let world = World::new(16);
+    world.make_file(1, 1, |_| 5);
+    let look = || world.pool.shared(page_of(1, 0)).map(|page| page[5000]);
+    push_out(&world);
+    assert!(matches!(look(), Err(Interrupt::Wait(_))));
+    push_out(&world);
+    world.disk.set_cached(true);
+    let reads = world.pool.stats().reads;
+    assert!(matches!(look(), Ok(5)));
+    assert_eq!(world.pool.stats().reads, reads + 1);
+}
+
+#[test]
 fn a_version_is_stale_after_a_change_and_only_then() {
     let world = World::new(16);
     world.make_file(1, 1, |_| 1);

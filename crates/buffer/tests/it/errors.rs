@@ -9,7 +9,14 @@ use crate::world::{World, page_of};
 
 #[test]
 fn a_damaged_page_is_reported_and_the_others_go_on() {
+    for is_cached in [false, true] {
+        damage_a_page(is_cached);
+    }
+}
+
+fn damage_a_page(is_cached: bool) {
     let world = World::new(16);
+    world.disk.set_cached(is_cached);
     world.make_file(1, 40, |block| block as u8);
     world.checkpoint().unwrap();
     // Push block 3 out, then flip a bit of it on the disk.
@@ -31,7 +38,14 @@ fn a_damaged_page_is_reported_and_the_others_go_on() {
 
 #[test]
 fn a_read_error_reaches_who_asked() {
+    for is_cached in [false, true] {
+        fail_reads(is_cached);
+    }
+}
+
+fn fail_reads(is_cached: bool) {
     let world = World::new(16);
+    world.disk.set_cached(is_cached);
     world.make_file(1, 40, |_| 1);
     world.checkpoint().unwrap();
     world.disk.inject(Fault::new(FaultOp::Read, "base/1"));

@@ -184,6 +184,7 @@ impl Model {
     /// ahead of its growth may be there, as zeros.
     fn crash(&mut self) {
         let image = self.world.disk.crash_image(self.rng.next());
+        image.set_cached(self.rng.below(2) == 0);
         self.world = World::recover(image, PoolConfig::MIN_FRAMES);
         for (&file, blocks) in &mut self.files {
             let there = self.world.pool.blocks(FileId(file)).unwrap() as usize;

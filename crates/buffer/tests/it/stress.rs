@@ -56,9 +56,16 @@ fn edits_of(page: PageId, pattern: Option<u64>) -> u32 {
 
 #[test]
 fn no_edit_is_lost_and_no_read_is_torn() {
+    for is_cached in [false, true] {
+        edit_and_read(is_cached);
+    }
+}
+
+fn edit_and_read(is_cached: bool) {
     const BLOCKS: u64 = 120;
     const THREADS: u64 = 5;
     let world = World::new(24);
+    world.disk.set_cached(is_cached);
     make_pages(&world, BLOCKS as BlockNo);
     let done: Vec<AtomicU64> = (0..BLOCKS).map(|_| AtomicU64::new(0)).collect();
     let over = AtomicBool::new(false);

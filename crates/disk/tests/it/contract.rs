@@ -36,6 +36,33 @@ fn reads_end_where_the_file_ends() {
 }
 
 #[test]
+fn what_is_read_at_once_is_what_is_there() {
+    with_both(|disk| {
+        let file = disk.open("a", true).unwrap();
+        file.write_at(&[7; 10_000], 0).unwrap();
+        let mut buf = [0; 1000];
+        // A file system may not know.
+        if file.read_at_once(&mut buf, 8192) {
+            assert_eq!(buf, [7; 1000]);
+        }
+        assert!(!file.read_at_once(&mut buf, 9001), "it ends before");
+        assert!(!file.read_at_once(&mut buf, 20_000));
+    });
+}
+
+#[test]
+fn a_simulated_file_is_read_at_once_if_told_to() {
+    let disk = SimDisk::new();
+    let file = disk.open("a", true).unwrap();
+    file.write_at(&[7; 1000], 0).unwrap();
+    let mut buf = [0; 1000];
+    assert!(!file.read_at_once(&mut buf, 0));
+    disk.set_cached(true);
+    assert!(file.read_at_once(&mut buf, 0));
+    assert_eq!(buf, [7; 1000]);
+}
+
+#[test]
 fn names() {
     with_both(|disk| {
         assert_eq!(
