@@ -13,13 +13,12 @@
 
 use std::cell::{Cell, Ref, RefCell};
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::task::{Poll, ready};
 
-use rustix::buffer::spare_capacity;
-use rustix::io::Errno;
+use socket2::SockRef;
 use throng_sync::WakerSlot;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -53,6 +52,10 @@ impl PlainSocket {
         })
     }
 
+    fn socket(&self) -> SockRef<'_> {
+        SockRef::from(&self.socket)
+    }
+
     /// The socket alone, for who goes on with it in another way.
     pub fn into_inner(self) -> OwnedFd {
         self.socket.into_inner()
@@ -75,17 +78,19 @@ impl PlainSocket {
             let mut ready = ready?;
             stream::make_room(into, chunk);
             let room = into.capacity() - into.len();
-            match rustix::io::read(&self.socket, spare_capacity(into)) {
+            match self.socket().recv(into.spare_capacity_mut()) {
                 Ok(read) => {
+                    // SAFETY: so many bytes behind the last one were just written.
+                    unsafe { into.set_len(into.len() + read) };
                     // It was emptied: what comes next is told anew.
                     if read < room {
                         ready.clear_ready();
                     }
                     return Ok(read > 0);
                 }
-                Err(Errno::AGAIN) => ready.clear_ready(),
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => ready.clear_ready(),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
             }
         }
     }
@@ -100,11 +105,11 @@ impl PlainSocket {
 
     async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            match rustix::io::write(&self.socket, bytes) {
-                Ok(written) => bytes = &bytes[written..],
-                Err(Errno::AGAIN) => self.has_room().await?,
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
+            match self.socket().send(bytes) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.has_room().await?,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
             }
         }
         Ok(())
@@ -156,10 +161,10 @@ impl PlainSocket {
     pub fn leave(&self) -> Option<Vec<u8>> {
         self.is_listed.set(false);
         while !self.posted().is_empty() {
-            let written = rustix::io::write(&self.socket, &self.posted());
-            match written {
-                Ok(written) => self.has_sent(written),
-                Err(Errno::INTR) => {}
+            let sent = self.socket().send(&self.posted());
+            match sent {
+                Ok(sent) => self.has_sent(sent),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => {
                     self.is_stuck.set(true);
                     self.session.wake();
