@@ -282,7 +282,8 @@ impl PoolCore {
         let Some(first) = batch.pending.first().map(|pending| pending.page) else {
             return Ok(());
         };
-        self.finish_writes(batch);
+        let written = self.finish_writes(batch);
+        count(Counter::CheckpointWrite, written.len() as u64);
         if batch.failed {
             let message = format!("could not write {}", name(first));
             return Err(Error::new(state::IO_ERROR, message));

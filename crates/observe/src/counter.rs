@@ -49,6 +49,18 @@ counters! {
     WalByte = "wal_bytes";
     /// Times the log was made durable.
     WalSync = "wal_sync";
+    /// Checkpoints begun because checkpoint_timeout had passed.
+    CheckpointTimed = "checkpoints_timed";
+    /// Checkpoints begun because somebody asked, or much had been logged.
+    CheckpointRequested = "checkpoints_requested";
+    /// Checkpoints completed.
+    CheckpointDone = "checkpoints_done";
+    /// Pages that checkpoints wrote to their files.
+    CheckpointWrite = "checkpoint_blks_written";
+    /// Milliseconds in which checkpoints wrote pages, pauses included.
+    CheckpointWriteMs = "checkpoint_write_ms";
+    /// Milliseconds in which checkpoints made files durable.
+    CheckpointSyncMs = "checkpoint_sync_ms";
     /// Deadlocks found, each ended by an error.
     Deadlock = "deadlocks";
 }

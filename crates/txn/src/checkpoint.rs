@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use throng_sync::atomic::{AtomicBool, Ordering};
 
 use throng_disk::Disk;
-use throng_observe::{Object, WaitEvent, holder_named, stop_point, waiting};
+use throng_observe::{Counter, Object, WaitEvent, count, holder_named, stop_point, waiting};
 use throng_sync::Parker;
 use throng_sync::lock::Mutex;
 use throng_types::{Error, Lsn, Result};
@@ -85,13 +85,15 @@ impl Checkpointer {
     pub(crate) fn run_now(&self, core: &Core, clean: bool) -> Result<()> {
         // One that is under way need not take its time.
         self.urgent.store(true, Ordering::Relaxed);
-        let number = self.begin();
+        let number = self.begin(Counter::CheckpointRequested);
         let result = self.make(core, clean, false);
         self.end(number, &result);
         result
     }
 
-    fn begin(&self) -> u64 {
+    /// `cause` is what counts it.
+    fn begin(&self, cause: Counter) -> u64 {
+        count(cause, 1);
         let mut requests = self.requests.lock();
         requests.begun += 1;
         requests.begun
@@ -125,12 +127,22 @@ impl Checkpointer {
             }
         })?;
 
+        count(
+            Counter::CheckpointWriteMs,
+            began.elapsed().as_millis() as u64,
+        );
+
         // 3. The files they are in, and their names.
         if clean {
             core.pool.files().trim()?;
         }
+        let written = Instant::now();
         core.pool.files().sync_all_dirty()?;
         core.pool.files().sync_names()?;
+        count(
+            Counter::CheckpointSyncMs,
+            written.elapsed().as_millis() as u64,
+        );
         stop_point!("checkpoint.synced");
 
         // 4. How transactions stand: those that committed since are among them, so their records go to disk first.
@@ -153,6 +165,7 @@ impl Checkpointer {
         control.write(&*self.disk)?;
         state.control = control;
         state.last = began;
+        count(Counter::CheckpointDone, 1);
 
         // 6. The log before the redo point is needed no more.
         core.wal.recycle_before(redo)
@@ -204,16 +217,12 @@ impl Checkpointer {
     /// The background thread. Errors go to `report`; the next checkpoint tries again.
     pub(crate) fn run(&self, core: &Core, report: &dyn Fn(&Error)) {
         while !self.stop.load(Ordering::Acquire) {
-            let wanted = {
-                let requests = self.requests.lock();
-                requests.wanted > requests.begun
-            };
-            if !wanted && !self.is_due(core) {
+            let Some(cause) = self.due(core) else {
                 let _idle = waiting(WaitEvent::CheckpointerIdle, Object::NONE);
                 self.parker.park_timeout(LOOK);
                 continue;
-            }
-            let number = self.begin();
+            };
+            let number = self.begin(cause);
             let result = self.make(core, false, core.wal.check_space().is_ok());
             self.end(number, &result);
             if let Err(error) = &result {
@@ -225,17 +234,27 @@ impl Checkpointer {
         }
     }
 
-    fn is_due(&self, core: &Core) -> bool {
+    /// Why a checkpoint is due, if one is.
+    fn due(&self, core: &Core) -> Option<Counter> {
+        let is_wanted = {
+            let requests = self.requests.lock();
+            requests.wanted > requests.begun
+        };
+        if is_wanted {
+            return Some(Counter::CheckpointRequested);
+        }
         let state = self.state.lock();
         let logged = core.wal.inserted().0.saturating_sub(state.control.redo.0);
         let timeout =
             Duration::from_millis(core.config.checkpoint_timeout_ms.load(Ordering::Relaxed));
         // The record of the last checkpoint itself does not make the next one due.
-        let idle = logged <= IDLE_LOG;
-        !idle
-            && (logged >= log_budget(core)
-                || state.last.elapsed() >= timeout
-                || core.wal.check_space().is_err())
+        if logged <= IDLE_LOG {
+            None
+        } else if logged >= log_budget(core) || core.wal.check_space().is_err() {
+            Some(Counter::CheckpointRequested)
+        } else {
+            (state.last.elapsed() >= timeout).then_some(Counter::CheckpointTimed)
+        }
     }
 
     pub(crate) fn stop(&self) {

@@ -275,6 +275,12 @@ fn what_happens_is_counted() {
         let row = row.expect("a database");
         (row.number("xact_commit"), row.number("xact_rollback"))
     }
+    fn statistic(monitor: &mut Client, view: &str, column: &str) -> f64 {
+        rows(monitor, view)[0].number(column)
+    }
+    let checkpoints = ["num_requested", "num_done"];
+    let made = checkpoints.map(|which| statistic(&mut monitor, "pg_stat_checkpointer", which));
+    let logged = statistic(&mut monitor, "pg_stat_wal", "wal_bytes");
     let work = ["blks_hit", "wal_records", "wal_bytes", "wal_sync"];
     let before = work.map(|which| counted(&mut monitor, which));
     assert_eq!(counted(&mut monitor, "deadlocks"), 0.0);
@@ -307,5 +313,12 @@ fn what_happens_is_counted() {
     for (which, before) in work.iter().zip(before) {
         assert!(counted(&mut monitor, which) > before, "{which}");
     }
+    monitor.run("checkpoint");
+    for (which, before) in checkpoints.iter().zip(made) {
+        let now = statistic(&mut monitor, "pg_stat_checkpointer", which);
+        assert!(now > before, "{which}");
+    }
+    assert!(statistic(&mut monitor, "pg_stat_wal", "wal_bytes") > logged);
+    assert!(statistic(&mut monitor, "pg_stat_bgwriter", "buffers_alloc") > 0.0);
     home.assert_no_panic();
 }

@@ -94,6 +94,23 @@ relations! {
         state_change: TIMESTAMPTZ, wait_event_type: TEXT, wait_event: TEXT, state: TEXT,
         backend_xid: XID, backend_xmin: XID, query_id: INT8, query: TEXT, backend_type: TEXT,
     }
+    12289 pg_stat_archiver in activity {
+        archived_count: INT8, last_archived_wal: TEXT, last_archived_time: TIMESTAMPTZ,
+        failed_count: INT8, last_failed_wal: TEXT, last_failed_time: TIMESTAMPTZ,
+        stats_reset: TIMESTAMPTZ,
+    }
+    12293 pg_stat_bgwriter in activity {
+        buffers_clean: INT8, maxwritten_clean: INT8, buffers_alloc: INT8, stats_reset: TIMESTAMPTZ,
+    }
+    12297 pg_stat_checkpointer in activity {
+        num_timed: INT8, num_requested: INT8, num_done: INT8, restartpoints_timed: INT8,
+        restartpoints_req: INT8, restartpoints_done: INT8, write_time: FLOAT8, sync_time: FLOAT8,
+        buffers_written: INT8, slru_written: INT8, stats_reset: TIMESTAMPTZ,
+    }
+    12305 pg_stat_wal in activity {
+        wal_records: INT8, wal_fpi: INT8, wal_bytes: NUMERIC, wal_buffers_full: INT8,
+        stats_reset: TIMESTAMPTZ,
+    }
     12187 pg_stat_all_indexes in activity {
         relid: OID, indexrelid: OID, schemaname: NAME, relname: NAME, indexrelname: NAME,
         idx_scan: INT8, last_idx_scan: TIMESTAMPTZ, idx_tup_read: INT8, idx_tup_fetch: INT8,
