@@ -61,9 +61,13 @@ PIECES = {
         "title": "COPYs of 1,000 rows into one table with a primary key",
         "bench": ["copy", "--clients", "1,16,64"],
     },
+    "copy-crowd": {
+        "title": "64 COPYs of 100 MB in total into one table with a primary key",
+        "bench": ["copy", "--scale", "20700", "--clients", "64"],
+    },
     "copy-large": {
-        "title": "COPYs of 100,000 rows into one table with a primary key",
-        "bench": ["copy", "--scale", "100000", "--clients", "1"],
+        "title": "One COPY of 100 MB into a table with a primary key",
+        "bench": ["copy", "--scale", "1370000", "--clients", "1"],
     },
     "connect": {
         "title": "Connect, one query, close",
