@@ -28,7 +28,8 @@ from compare import POOL, run, start_mariadb, start_postgres, start_throng
 # The workloads that are written for MariaDB too.
 SPOKEN_BY_MARIADB = {"select", "tpcc"}
 
-# The arguments of `throng bench`, what the servers are told beside the pool, and what a reader should know.
+# The arguments of `throng bench`, what the servers are told beside the pool, and what a reader should know. A piece of which one transaction takes
+# seconds has "longer" turns, so many times as long.
 PIECES = {
     "select": {
         "title": "Point reads, simple protocol",
@@ -64,10 +65,12 @@ PIECES = {
     "copy-crowd": {
         "title": "64 COPYs of 100 MB in total into one table with a primary key",
         "bench": ["copy", "--scale", "20700", "--clients", "64"],
+        "longer": 4,
     },
     "copy-large": {
         "title": "One COPY of 100 MB into a table with a primary key",
         "bench": ["copy", "--scale", "1370000", "--clients", "1"],
+        "longer": 4,
     },
     "connect": {
         "title": "Connect, one query, close",
@@ -122,7 +125,8 @@ def measure(options, name):
                 servers["MariaDB"] = start_mariadb(options.mariadbd, home, port, options.pguser)
                 place = f"127.0.0.1:{port}" if options.tcp else f"{home}/socket".replace("/", "%2F")
                 targets["MariaDB"] = f"mysql://root@{place}/test"
-            command = ["throng", "bench", *piece["bench"], "--rounds", str(options.rounds), "--seconds", f"{options.seconds:g}"]
+            seconds = options.seconds * piece.get("longer", 1)
+            command = ["throng", "bench", *piece["bench"], "--rounds", str(options.rounds), "--seconds", f"{seconds:g}"]
             for url in targets.values():
                 command += ["--target", url]
             done = subprocess.run([options.throng, *command[1:], "--json"], text=True, stdout=subprocess.PIPE, check=False)
@@ -254,7 +258,7 @@ def main():
     parser.add_argument("--mariadbd", default=shutil.which("mariadbd"))
     parser.add_argument("--tcp", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3, help="of each turn")
+    parser.add_argument("--seconds", type=float, default=3, help="of each turn, but for pieces that need longer ones")
     parser.add_argument("--port", type=int, default=15432, help="the first of three")
     options = parser.parse_intermixed_args()
     unknown = set(options.pieces) - set(PIECES)

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use throng_observe::{Counter, count, stop_point};
+use throng_observe::{Counter, Object, WaitEvent, count, now_nanos, record_wait, stop_point};
 use throng_sync::lock::{Condvar, Mutex};
 use throng_types::Result;
 use throng_types::page::PAGE_SIZE;
@@ -83,6 +83,7 @@ impl PoolCore {
     /// takes less time than to have another thread do so. False when nothing was done, for whatever reason: a reader will meet it.
     pub(crate) fn bring_in_at_once(&self, request: &Arc<ReadRequest>) -> bool {
         let page = request.page();
+        let began = now_nanos();
         let mut buffer = [0; PAGE_SIZE];
         if !self.files.read_page_at_once(page, &mut buffer)
             || !checksum::page_is_intact(page, &buffer)
@@ -94,6 +95,9 @@ impl PoolCore {
         };
         let frame = self.let_in(request, free, &buffer);
         self.registry.finish(request, Ok(frame));
+        // A pool that is too small shows, though nobody slept.
+        let took = now_nanos().saturating_sub(began);
+        record_wait(WaitEvent::PageRead, Object::page(page.raw()), took);
         true
     }
 
