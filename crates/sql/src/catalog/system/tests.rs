@@ -320,6 +320,7 @@ fn fits(value: &Datum, ty: Oid) -> bool {
         Datum::Int8(_) => ty == INT8,
         Datum::Float4(_) => ty == FLOAT4,
         Datum::Float8(_) => ty == FLOAT8,
+        Datum::Numeric(_) => ty == NUMERIC,
         Datum::Text(_) => matches!(ty, TEXT | NAME | VARCHAR | PG_NODE_TREE | ACLITEM),
         Datum::Oid(_) => matches!(ty, OID | REGPROC | REGTYPE | XID | REGCLASS),
         Datum::Bytea(_) => ty == BYTEA,
