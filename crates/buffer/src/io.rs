@@ -1,4 +1,4 @@
-//! The threads that bring pages in.
+//! How pages come in: by threads that may wait for the disk, and by sessions where nobody has to.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

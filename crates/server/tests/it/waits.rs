@@ -211,12 +211,11 @@ fn a_slow_disk() {
 }
 
 /// Reads pages of `wide` in turn, never one twice within what a pool of 1 MB holds.
-fn starve(server: &Server, home: &Home) -> Client {
+fn starve(server: &Server) -> Client {
     let mut client = server.connect();
     make_wide(&mut client, 600);
     client.run("select throng_reset_waits()");
     read_each(&mut client, (0..400).map(|i| 1 + i * 37 % 600));
-    home.assert_no_panic();
     client
 }
 
@@ -231,9 +230,10 @@ fn assert_names_the_pool(row: &Found) {
 fn a_starved_pool() {
     let home = Home::new();
     let server = home.serve(&["--memory", "1MB", "--set", "lab_slow_disk_us=300"]);
-    let worst = greatest(&mut starve(&server, &home));
+    let worst = greatest(&mut starve(&server));
     assert_names_the_pool(&worst);
     assert!(worst.get("holder_runs").starts_with("page-reader"));
+    home.assert_no_panic();
 }
 
 /// Pages that the system has in its cache are read by the session that misses them: quickly, and yet not unseen.
@@ -241,13 +241,14 @@ fn a_starved_pool() {
 fn a_starved_pool_beside_a_large_cache() {
     let home = Home::new();
     let server = home.serve(&["--memory", "1MB"]);
-    let mut client = starve(&server, &home);
+    let mut client = starve(&server);
     let mut all = rows(&mut client, "throng.waits").into_iter();
     let reads =
         |row: &Found| row.get("wait_event") == "DataFileRead" && row.get("waiter") == "session";
     let read = all.find(reads).expect("reads");
     assert_names_the_pool(&read);
     assert!(read.number("count") > 100.0);
+    home.assert_no_panic();
 }
 
 #[test]
