@@ -703,7 +703,8 @@ async fn update(
     let named = Named::begin(target.triggers.as_ref(), &[fires::UPDATE], &set, cx).await?;
     let mut input = Row::new();
     let mut count = 0;
-    let sought = Sought::new(execution, &target, (node.rel, node.tid), false, cx);
+    let of = (node.rel, node.tid, &node.old[..]);
+    let sought = Sought::new(execution, &target, of, false, cx);
     while next(execution, cx.env, cx.txn, &mut input).await? {
         let Some(mut at) = sought.found(execution, &input).await? else {
             continue;
@@ -722,12 +723,8 @@ async fn update(
                     }
                 }
             }
-            let old: Row = node
-                .old
-                .iter()
-                .map(|slot| input[*slot as usize].clone())
-                .collect();
-            let mut new = old.clone();
+            let old = sought.old(&input);
+            let mut new = old.to_vec();
             evaluate(execution, cx, |plan, cx| {
                 let Node::Update(node) = &plan.node else {
                     return Ok(());
@@ -758,9 +755,11 @@ async fn update(
                         .await?;
                     named.changed(fires::UPDATE, Some(&old), Some(&new))?;
                     count += 1;
-                    push_system(&mut new, tid, false, cx);
-                    new.extend_from_slice(&input);
-                    give(execution, cx, &new, returning).await?;
+                    if returning.is_wanted() {
+                        push_system(&mut new, tid, false, cx);
+                        new.extend_from_slice(&input);
+                        give(execution, cx, &new, returning).await?;
+                    }
                     break;
                 }
                 instead => {
@@ -888,16 +887,13 @@ async fn delete(
     let named = Named::begin(target.triggers.as_ref(), &[fires::DELETE], &[], cx).await?;
     let mut input = Row::new();
     let mut count = 0;
-    let sought = Sought::new(execution, &target, (node.rel, node.tid), true, cx);
+    let of = (node.rel, node.tid, &node.old[..]);
+    let sought = Sought::new(execution, &target, of, true, cx);
     while next(execution, cx.env, cx.txn, &mut input).await? {
         let Some(mut at) = sought.found(execution, &input).await? else {
             continue;
         };
         let mut turn = sought.turn(cx);
-        let old_row = |input: &Row| -> Row {
-            let slots = node.old.iter();
-            slots.map(|slot| input[*slot as usize].clone()).collect()
-        };
         loop {
             if let Some(triggers) = target.locks_first(fires::DELETE) {
                 match trigger::lock_for(&target, at, true, &mut turn, cx).await? {
@@ -909,14 +905,14 @@ async fn delete(
                         continue;
                     }
                 }
-                if !triggers.before_delete(&old_row(&input), cx).await? {
+                if !triggers.before_delete(&sought.old(&input), cx).await? {
                     break;
                 }
             }
             match target.table.rows().delete(cx.txn, at, &mut turn).await? {
                 RowOutcome::Done(()) => {
                     drop(turn);
-                    let old = old_row(&input);
+                    let old = sought.old(&input);
                     keys.deleted(&old, at.tid, cx).await?;
                     target.after_delete(&old, at.tid, cx).await?;
                     named.changed(fires::DELETE, Some(&old), None)?;

@@ -1,9 +1,11 @@
 //! The rows that UPDATE and DELETE look for, and where each of them is when its change came to something else.
 
+use std::borrow::Cow;
+
 use throng_sql::expr::RelId;
 use throng_txn::Isolation;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
-use throng_types::Result;
+use throng_types::{Datum, Result};
 
 use super::{Context, Target, newest_of, row_found, self_modified};
 use crate::run::Row;
@@ -16,6 +18,8 @@ pub(super) struct Sought<'t> {
     rel: RelId,
     /// The input's column with the row's tid.
     tid: u32,
+    /// Its columns with the row's own.
+    old: &'t [u32],
     is_delete: bool,
     /// Whether what the statement sees may go while it waits for its row: it reads nothing more by its snapshot, and neither do
     /// triggers.
@@ -26,7 +30,7 @@ impl<'t> Sought<'t> {
     pub(super) fn new(
         execution: &Execution,
         target: &'t Target,
-        (rel, tid): (RelId, u32),
+        (rel, tid, old): (RelId, u32, &'t [u32]),
         is_delete: bool,
         cx: &Context<'_>,
     ) -> Sought<'t> {
@@ -37,6 +41,7 @@ impl<'t> Sought<'t> {
             target,
             rel,
             tid,
+            old,
             is_delete,
             without_snapshot,
         }
@@ -52,6 +57,19 @@ impl<'t> Sought<'t> {
     /// The row that `input` is of; most likely the statement's own scan has found it just now.
     pub(super) async fn found(&self, execution: &Execution, input: &Row) -> Result<Option<RowRef>> {
         row_found(execution, self.rel, self.target, &input[self.tid as usize]).await
+    }
+
+    /// The row as it was, not copied where its columns follow one another in the input.
+    pub(super) fn old<'i>(&self, input: &'i [Datum]) -> Cow<'i, [Datum]> {
+        let first = self.old.first().copied().unwrap_or(0);
+        match self.old.iter().zip(first..).all(|(slot, at)| *slot == at) {
+            true => Cow::Borrowed(&input[first as usize..][..self.old.len()]),
+            false => self
+                .old
+                .iter()
+                .map(|slot| input[*slot as usize].clone())
+                .collect(),
+        }
     }
 
     /// Where the change of a row came to something else: the row as it is now, which `input` then is of. None where the statement
