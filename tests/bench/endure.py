@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """What takes minutes to show: a table larger than the pool, tables that stop growing, a crowd behind one lock.
 
-    tests/bench/endure.py [--throng target/release/throng] [large] [steady] [crowd] [kills]
+    tests/bench/endure.py [--throng target/release/throng] [large] [steady] [crowd] [idle] [analytics] [kills]
 
 large   a table of --gigabytes with a pool of --memory: scans, random reads and updates are right, memory stays near the pool
 steady  --minutes of tpcb-like with 50 clients: sizes of the tables level off, the last minute is at least 90 % of the second
 crowd   select-only clients keep at least 80 % of their throughput beside 200 sessions that want one row, and beside
         one that reads a big table slowly
+idle    10,000 connections that do nothing take less than 1 GB, and beside them select-only clients keep 95 % of their throughput
+analytics  beside a session that aggregates a table over and over, select-only and tpcb-like clients keep at least 80 % of theirs
 kills   --rounds times kill -9 under tpcb-like: sums are equal, what pgbench counted is there, restart takes under 10 s
 
 Each prints what it measured and whether it held; the exit status says whether all did.
@@ -16,7 +18,9 @@ import argparse
 import os
 import random
 import re
+import resource
 import socket
+import statistics
 import struct
 import subprocess
 import sys
@@ -24,6 +28,7 @@ import tempfile
 import threading
 import time
 
+IDLE = 10_000
 ENVIRONMENT = {"PGUSER": "postgres", "PGDATABASE": "postgres", "PGHOST": "127.0.0.1"}
 
 
@@ -39,7 +44,7 @@ class Server:
         self.process = subprocess.Popen(
             [self.options.throng, "serve", "--data", os.path.join(self.directory.name, "data"),
              "--listen", f"127.0.0.1:{self.port}", "--memory", self.options.memory,
-             "--set", "unix_socket_directories=", "--set", "max_connections=1000"],
+             "--set", "unix_socket_directories=", "--set", f"max_connections={IDLE + 1000}"],
             stdout=subprocess.PIPE, text=True)
         self.port = int(re.search(r"127\.0\.0\.1:(\d+)", self.process.stdout.readline()).group(1))
         self.environment = {**os.environ, **ENVIRONMENT, "PGPORT": str(self.port)}
@@ -199,6 +204,73 @@ def crowd(options):
                        f"beside a slow reader {shares[1]:.0%}")
 
 
+def idle(options):
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with Server(options) as server:
+        server.run("pgbench", "-i", "-q", "-s", str(options.scale))
+
+        def measure():
+            return server.bench("-S", clients=100, seconds=options.seconds)
+
+        measure()
+        shares, grown = [], []
+        for _ in range(3):
+            alone = measure()
+            before, _ = server.memory()
+            began = time.monotonic()
+            connections = [Raw(server.port) for _ in range(IDLE)]
+            took = time.monotonic() - began
+            grown.append(server.memory()[0] - before)
+            beside = measure()
+            shares.append(beside / alone)
+            print(f"  {IDLE} connections in {took:.1f} s, {grown[-1]} MB; {alone:,.0f} TPS alone, {beside:,.0f} beside them",
+                  flush=True)
+            for connection in connections:
+                connection.socket.close()
+            while server.sql("select count(*) from pg_stat_activity where backend_type = 'client backend'") != "1":
+                time.sleep(0.1)
+        share = statistics.median(shares)
+        return verdict("idle", share >= 0.95 and max(grown) < 1024,
+                       f"{IDLE} idle connections take at most {max(grown)} MB; beside them select-only keeps {share:.0%}")
+
+
+def analytics(options):
+    with Server(options) as server:
+        server.run("pgbench", "-i", "-q", "-s", str(options.scale))
+        query = "select bid, count(*), sum(abalance), min(filler) from pgbench_accounts group by bid"
+        held = []
+        for name, flags in {"select-only": ["-S"], "tpcb-like": []}.items():
+            def measure(flags=flags):
+                return server.bench(*flags, "-M", "prepared", clients=32, seconds=options.seconds)
+
+            measure()
+            shares, answered = [], 0
+            for _ in range(3):
+                alone = measure()
+                session, asking, answers = Raw(server.port), threading.Event(), []
+                asking.set()
+
+                def ask(session=session, asking=asking, answers=answers):
+                    while asking.is_set():
+                        session.send(query)
+                        session.until_ready()
+                        answers.append(1)
+
+                thread = threading.Thread(target=ask)
+                thread.start()
+                beside = measure()
+                asking.clear()
+                thread.join()
+                session.socket.close()
+                answered += len(answers)
+                shares.append(beside / alone)
+            share = statistics.median(shares)
+            held.append(verdict(f"analytics, {name}", share >= 0.8 and answered > 0,
+                                f"32 clients keep {share:.0%} beside {answered / (3 * options.seconds):.1f} aggregations a second"))
+        return all(held)
+
+
 def kills(options):
     with Server(options) as server:
         server.run("pgbench", "-i", "-q", "-s", str(options.scale))
@@ -231,7 +303,7 @@ def kills(options):
 
 
 def main():
-    trials = {"large": large, "steady": steady, "crowd": crowd, "kills": kills}
+    trials = {"large": large, "steady": steady, "crowd": crowd, "idle": idle, "analytics": analytics, "kills": kills}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trials", nargs="*", metavar="trial", help=f"{', '.join(trials)}; all without one")
     parser.add_argument("--throng", default="target/release/throng")

@@ -27,7 +27,7 @@ use crate::memory::{FAN_IN, JobMemory};
 use crate::stage::{is_exhausted, ours, theirs};
 
 /// Added to the nice value of the workers: the event loops, which share their cores, come first.
-const NICE: i32 = 5;
+const NICE: i32 = 10;
 /// Rows handed over at once, and how many such batches may wait to be taken.
 const HANDED_ROWS: usize = 1024;
 const AHEAD: usize = 4;
@@ -59,7 +59,9 @@ pub struct PoolConfig {
 pub struct AnalyticsPool {
     /// Taken when the pool is dropped.
     runtime: Option<Runtime>,
+    /// One permit for each of the `concurrency` jobs that may run.
     jobs: Arc<Semaphore>,
+    concurrency: usize,
     started: AtomicU64,
     temporary: PathBuf,
     least_memory: usize,
@@ -72,6 +74,7 @@ impl AnalyticsPool {
     pub fn start(config: PoolConfig) -> Result<AnalyticsPool> {
         empty_directory(&config.temporary)?;
         let workers = config.workers.max(1);
+        let concurrency = config.concurrency.max(1);
         let started = AtomicUsize::new(0);
         let cores = config.cores;
         let runtime = Builder::new_multi_thread()
@@ -94,7 +97,8 @@ impl AnalyticsPool {
             .build()?;
         Ok(AnalyticsPool {
             runtime: Some(runtime),
-            jobs: Arc::new(Semaphore::new(config.concurrency.max(1))),
+            jobs: Arc::new(Semaphore::new(concurrency)),
+            concurrency,
             started: AtomicU64::new(0),
             temporary: config.temporary,
             least_memory: config.least_memory,
@@ -176,6 +180,10 @@ impl Analytics for AnalyticsPool {
             task: Some(task.abort_handle()),
             ended: false,
         })
+    }
+
+    fn is_busy(&self) -> bool {
+        self.jobs.available_permits() < self.concurrency
     }
 }
 
