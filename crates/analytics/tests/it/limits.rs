@@ -21,10 +21,15 @@ async fn big_table(session: &mut throng_exec::Session, rows: u32) {
 
 /// Whether spill files were there at some moment while `f` ran.
 async fn spills<T>(database: &Database, f: impl Future<Output = T>) -> (bool, T) {
+    meanwhile(|| database.spilled_now(), f).await
+}
+
+/// Whether something held at some moment while `f` ran.
+async fn meanwhile<T>(holds: impl Fn() -> bool, f: impl Future<Output = T>) -> (bool, T) {
     let seen = std::cell::Cell::new(false);
     let watch = async {
         loop {
-            seen.set(seen.get() || database.spilled_now());
+            seen.set(seen.get() || holds());
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
@@ -164,5 +169,27 @@ fn a_cancel_ends_the_job_and_frees_its_place() {
         assert_eq!(count, vec![vec![Datum::Int8(20000)]]);
         assert!(began.elapsed() < Duration::from_secs(60), "the job went on");
         session.close().await;
+    });
+}
+
+#[test]
+fn the_pool_is_busy_for_as_long_as_a_job_runs() {
+    let database = Database::new();
+    let busy = || database.engine.analytics_is_busy();
+    assert!(!busy(), "nothing has run yet");
+    on_a_loop(async {
+        let mut session = database.session();
+        big_table(&mut session, 50_000).await;
+        let sorted = by_pool(&mut session, "SELECT k, pad FROM big ORDER BY pad, k");
+        let (seen, rows) = meanwhile(busy, sorted).await;
+        assert_eq!(rows.expect("a sort").len(), 50_000);
+        assert!(seen, "a job ran and the pool was not busy");
+        let over = async {
+            while busy() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let over = tokio::time::timeout(Duration::from_secs(60), over).await;
+        over.expect("the job is over and the pool still busy");
     });
 }
