@@ -33,8 +33,9 @@ ENVIRONMENT = {"PGUSER": "postgres", "PGDATABASE": "postgres", "PGHOST": "127.0.
 
 
 class Server:
-    def __init__(self, options):
+    def __init__(self, options, connections=1000):
         self.options = options
+        self.connections = connections
         self.directory = tempfile.TemporaryDirectory(dir=options.dir, prefix="throng-endure-")
         self.port = 0
         self.start()
@@ -44,7 +45,7 @@ class Server:
         self.process = subprocess.Popen(
             [self.options.throng, "serve", "--data", os.path.join(self.directory.name, "data"),
              "--listen", f"127.0.0.1:{self.port}", "--memory", self.options.memory,
-             "--set", "unix_socket_directories=", "--set", f"max_connections={IDLE + 1000}"],
+             "--set", "unix_socket_directories=", "--set", f"max_connections={self.connections}"],
             stdout=subprocess.PIPE, text=True)
         self.port = int(re.search(r"127\.0\.0\.1:(\d+)", self.process.stdout.readline()).group(1))
         self.environment = {**os.environ, **ENVIRONMENT, "PGPORT": str(self.port)}
@@ -207,7 +208,7 @@ def crowd(options):
 def idle(options):
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with Server(options) as server:
+    with Server(options, connections=IDLE + 1000) as server:
         server.run("pgbench", "-i", "-q", "-s", str(options.scale))
 
         def measure():
@@ -248,11 +249,10 @@ def analytics(options):
             shares, answered = [], 0
             for _ in range(3):
                 alone = measure()
-                session, asking, answers = Raw(server.port), threading.Event(), []
-                asking.set()
+                session, enough, answers = Raw(server.port), threading.Event(), []
 
-                def ask(session=session, asking=asking, answers=answers):
-                    while asking.is_set():
+                def ask(session=session, enough=enough, answers=answers):
+                    while not enough.is_set():
                         session.send(query)
                         session.until_ready()
                         answers.append(1)
@@ -260,7 +260,7 @@ def analytics(options):
                 thread = threading.Thread(target=ask)
                 thread.start()
                 beside = measure()
-                asking.clear()
+                enough.set()
                 thread.join()
                 session.socket.close()
                 answered += len(answers)
