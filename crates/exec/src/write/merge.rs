@@ -28,6 +28,7 @@ use super::partition::{
     Change, Goal, Place, Places, complete_leaf, leaf_of, leaf_or_error, member_of, must_fit,
     must_take, place_of, put, read_row, top_row,
 };
+use super::sought::taken_out;
 use super::trigger::{Named, Triggers, Updated, changed_by_function, lock_for};
 use super::{
     Context, check_views, complete_row, evaluate, give, insert_row, row_ref, store_update,
@@ -312,8 +313,7 @@ impl Merging<'_, '_> {
 
     /// The row that is there, as the statement's table has it.
     fn old(&self, input: &Row) -> Row {
-        let slots = self.node.old.iter();
-        slots.map(|slot| input[*slot as usize].clone()).collect()
+        taken_out(&self.node.old, input).into_owned()
     }
 
     async fn change(

@@ -12,6 +12,18 @@ use crate::run::Row;
 use crate::run::build::Execution;
 use crate::session::next;
 
+/// These columns of the input, not copied where they follow one another there.
+pub(super) fn taken_out<'i>(slots: &[u32], input: &'i [Datum]) -> Cow<'i, [Datum]> {
+    let first = slots.first().copied().unwrap_or(0);
+    match slots.iter().zip(first..).all(|(slot, at)| *slot == at) {
+        true => Cow::Borrowed(&input[first as usize..][..slots.len()]),
+        false => slots
+            .iter()
+            .map(|slot| input[*slot as usize].clone())
+            .collect(),
+    }
+}
+
 /// What UPDATE or DELETE looks for: rows of a table, which its input names.
 pub(super) struct Sought<'t> {
     target: &'t Target,
@@ -59,17 +71,9 @@ impl<'t> Sought<'t> {
         row_found(execution, self.rel, self.target, &input[self.tid as usize]).await
     }
 
-    /// The row as it was, not copied where its columns follow one another in the input.
+    /// The row as it was.
     pub(super) fn old<'i>(&self, input: &'i [Datum]) -> Cow<'i, [Datum]> {
-        let first = self.old.first().copied().unwrap_or(0);
-        match self.old.iter().zip(first..).all(|(slot, at)| *slot == at) {
-            true => Cow::Borrowed(&input[first as usize..][..self.old.len()]),
-            false => self
-                .old
-                .iter()
-                .map(|slot| input[*slot as usize].clone())
-                .collect(),
-        }
+        taken_out(self.old, input)
     }
 
     /// Where the change of a row came to something else: the row as it is now, which `input` then is of. None where the statement
