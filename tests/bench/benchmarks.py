@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-from compare import POOL, run, start_mariadb, start_postgres, start_throng
+from compare import memory_of_our_own, run, start_mariadb, start_postgres, start_throng
 
 # The workloads that are written for MariaDB too.
 SPOKEN_BY_MARIADB = {"select", "tpcc"}
@@ -271,8 +271,9 @@ def main():
     os.makedirs(options.out, exist_ok=True)
     print(run([f"{options.pgbin}/postgres", "--version"]).strip(), file=sys.stderr)
     print(run([options.mariadbd, "--version"]).strip() if options.mariadbd else "no MariaDB", file=sys.stderr)
-    for name in options.pieces or PIECES:
-        measure(options, name)
+    with memory_of_our_own():
+        for name in options.pieces or PIECES:
+            measure(options, name)
     return None
 
 

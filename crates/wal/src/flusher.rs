@@ -16,6 +16,9 @@
 //! 5. tell the observer, publish `flushed`, wake the waiters.
 //!
 //! What was inserted before phase 1 is durable at phase 5.
+//!
+//! When room gets short the flusher writes what there is (phases 2 and 3) and has the system send it on, but waits for no sync: a load of
+//! many records goes on meanwhile, and its commit finds little left to sync.
 
 use crate::buffer::LogBuffer;
 use crate::segment::Segments;
@@ -28,6 +31,7 @@ use throng_observe::{
 };
 use throng_sync::SpinWait;
 use throng_sync::atomic::{Ordering, fence};
+use throng_sync::lock::MutexGuard;
 use throng_types::{Error, Lsn, Result};
 
 /// The flusher's thread: what commits wait for.
@@ -46,6 +50,8 @@ const QUICK_SYNC: Duration = Duration::from_micros(200);
 pub(crate) struct Writer {
     file: Arc<dyn File>,
     number: u64,
+    /// The segment before, until it is synced.
+    left: Option<Arc<dyn File>>,
     /// All below is written.
     written: u64,
     scratch: Vec<u8>,
@@ -63,8 +69,10 @@ enum Due {
 enum Why {
     /// Somebody waits for a commit.
     Commit,
-    /// Room is getting short, or an asynchronous commit is old enough.
-    Background,
+    /// An asynchronous commit is old enough.
+    LazyCommit,
+    /// Room is getting short.
+    Room,
     Stop,
 }
 
@@ -97,7 +105,7 @@ pub(crate) fn flush_here(shared: &Shared, segments: &Segments) {
         return;
     };
     let end = shared.buffer.tail();
-    let is_short = end - writer.written <= SCRATCH && end / segments.size() == writer.number;
+    let is_short = end - shared.flushed().0 <= SCRATCH && end / segments.size() == writer.number;
     if !is_short || writer.sync_time > QUICK_SYNC || shared.failed().is_some() {
         return;
     }
@@ -148,7 +156,8 @@ impl Flusher<'_> {
                     self.gather();
                     self.round()?;
                 }
-                Due::Now(Why::Background) => self.round()?,
+                Due::Now(Why::LazyCommit) => self.round()?,
+                Due::Now(Why::Room) => self.write_ahead()?,
                 Due::In(_) | Due::Sometime => self.sleep(),
             }
         }
@@ -163,9 +172,14 @@ impl Flusher<'_> {
         if shared.stop.load(Ordering::Relaxed) {
             return Due::Now(Why::Stop);
         }
-        if shared.buffer.tail() - flushed >= shared.write_ahead() {
-            return Due::Now(Why::Background);
+        match self.lazy_commit_due(flushed) {
+            Due::Sometime | Due::In(_) if shared.needs_writing() => Due::Now(Why::Room),
+            due => due,
         }
+    }
+
+    fn lazy_commit_due(&mut self, flushed: u64) -> Due {
+        let shared = self.shared;
         if shared.lazily_wanted.load(Ordering::Relaxed) <= flushed {
             self.lazy_since = None;
             return Due::Sometime;
@@ -175,7 +189,7 @@ impl Flusher<'_> {
             Duration::from_micros(shared.config.writer_delay_us.load(Ordering::Relaxed).into());
         match delay.checked_sub(since.elapsed()) {
             Some(left) if !left.is_zero() => Due::In(left),
-            _ => Due::Now(Why::Background),
+            _ => Due::Now(Why::LazyCommit),
         }
     }
 
@@ -220,10 +234,22 @@ impl Flusher<'_> {
 
     fn round(&mut self) -> Result<()> {
         self.lazy_since = None;
-        let mut writer = self.shared.writer.lock();
+        round(self.shared, self.segments, &mut *self.writer()?)
+    }
+
+    fn write_ahead(&self) -> Result<()> {
+        let mut writer = self.writer()?;
+        let target = self.shared.buffer.tail();
+        write_to(self.shared, self.segments, &mut writer, target)?;
+        writer.file.start_writeback();
+        Ok(())
+    }
+
+    fn writer(&self) -> Result<MutexGuard<'_, Writer>> {
+        let writer = self.shared.writer.lock();
         // Another thread's round may have failed meanwhile.
         match self.shared.failed() {
-            None => round(self.shared, self.segments, &mut writer),
+            None => Ok(writer),
             Some(error) => Err(error.clone()),
         }
     }
@@ -290,6 +316,7 @@ impl Writer {
         Ok(Writer {
             file: segments.advance(number)?,
             number,
+            left: None,
             written: start.0,
             scratch: Vec::new(),
             sync_time: Duration::MAX,
@@ -301,6 +328,7 @@ impl Writer {
         {
             let _wait = blocking(WaitEvent::WalSync, Object::lsn(self.written));
             stop_point_io!("wal.sync")?;
+            self.sync_left()?;
             self.file.sync()?;
         }
         count(Counter::WalSync, 1);
@@ -347,15 +375,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes bytes of the stream to the segments they belong to. A segment is synced when it is left, so
-    /// that a round has one file to sync.
+    fn sync_left(&mut self) -> Result<()> {
+        match self.left.take() {
+            Some(file) => Ok(file.sync()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes bytes of the stream to the segments they belong to. A segment that is left is synced when the next one is left, or by
+    /// the round that comes before: so most of it is on the disk by then, and a round has two files to sync at most.
     fn put(&mut self, segments: &Segments, mut at: u64, mut bytes: &[u8]) -> Result<()> {
         let size = segments.size();
         while !bytes.is_empty() {
             let number = at / size;
             if number != self.number {
-                self.file.sync()?;
-                self.file = segments.advance(number)?;
+                self.sync_left()?;
+                self.file.start_writeback();
+                self.left = Some(std::mem::replace(&mut self.file, segments.advance(number)?));
                 self.number = number;
             }
             let len = bytes.len().min((size - at % size) as usize);

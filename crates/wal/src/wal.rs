@@ -319,13 +319,11 @@ impl Shared {
     pub fn has_room(&self) -> bool {
         self.buffer.room() >= (self.buffer.size() / 4) as i64
     }
-    /// How much may wait in the ring before the flusher writes it unasked.
-    pub fn write_ahead(&self) -> u64 {
-        self.buffer.size() / 8
-    }
+    /// Whether so much waits in the ring that the flusher writes it unasked.
     #[inline]
-    fn needs_writing(&self) -> bool {
-        self.buffer.room() <= (self.buffer.size() - self.write_ahead()) as i64
+    pub fn needs_writing(&self) -> bool {
+        let unasked = self.buffer.size() / 8;
+        self.buffer.room() <= (self.buffer.size() - unasked) as i64
     }
 
     /// Wakes the flusher if it sleeps. The wish for which it is to wake has been stored before.

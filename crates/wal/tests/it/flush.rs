@@ -149,6 +149,29 @@ fn nothing_is_acknowledged_after_a_failed_sync() {
     assert!(wal.shutdown().is_err());
 }
 
+/// Whoever loads much waits for the disk when he commits, not before.
+#[test]
+fn a_log_that_fills_is_written_but_not_synced() {
+    let disk = SimDisk::new();
+    let wal = open(&disk, Wal::FIRST);
+    let first_segment = format!("wal/{:016X}", Wal::FIRST.0);
+    disk.inject(Fault::new(FaultOp::Sync, first_segment).times(1));
+    let insert_up_to = |end: u64| {
+        while wal.inserted().0 < Wal::FIRST.0 + end {
+            insert(&wal, 1);
+        }
+        wal.room_wait().block().unwrap();
+        assert_eq!(wal.flushed(), Wal::FIRST);
+    };
+    insert_up_to(SEGMENT - SEGMENT / 4);
+    assert!(disk.writebacks() > 0);
+    // A segment that is left is as little synced, until a commit needs it.
+    insert_up_to(SEGMENT + SEGMENT / 2);
+    let error = wal.flush_blocking(wal.inserted()).unwrap_err();
+    assert_eq!(error.code(), state::IO_ERROR);
+    assert_eq!(wal.flushed(), Wal::FIRST);
+}
+
 #[test]
 fn a_failed_write_wakes_everyone() {
     let disk = SimDisk::new();
