@@ -13,7 +13,7 @@ use futures::StreamExt;
 use throng_exec::analytics::{Analytics, Job, NextRows, RowStream};
 use throng_exec::run::Row;
 use throng_sql::plan::{Plan, PlannedStatement};
-use throng_sync::topology;
+use throng_sync::{Computing, topology};
 use throng_types::{Error, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, mpsc};
@@ -59,9 +59,8 @@ pub struct PoolConfig {
 pub struct AnalyticsPool {
     /// Taken when the pool is dropped.
     runtime: Option<Runtime>,
-    /// One permit for each of the `concurrency` jobs that may run.
+    /// One permit for each job that may run at a time.
     jobs: Arc<Semaphore>,
-    concurrency: usize,
     started: AtomicU64,
     temporary: PathBuf,
     least_memory: usize,
@@ -98,7 +97,6 @@ impl AnalyticsPool {
         Ok(AnalyticsPool {
             runtime: Some(runtime),
             jobs: Arc::new(Semaphore::new(concurrency)),
-            concurrency,
             started: AtomicU64::new(0),
             temporary: config.temporary,
             least_memory: config.least_memory,
@@ -173,6 +171,7 @@ impl Analytics for AnalyticsPool {
         let task = runtime.spawn(async move {
             // Closed by nobody.
             let _turn = jobs.acquire_owned().await;
+            let _computing = Computing::begin();
             run.run().await;
         });
         Box::new(JobRows {
@@ -180,10 +179,6 @@ impl Analytics for AnalyticsPool {
             task: Some(task.abort_handle()),
             ended: false,
         })
-    }
-
-    fn is_busy(&self) -> bool {
-        self.jobs.available_permits() < self.concurrency
     }
 }
 

@@ -42,8 +42,6 @@ pub trait Analytics: Send + Sync {
     fn accepts_part(&self, part: &Plan) -> bool;
     /// Begins a plan that was accepted.
     fn start(&self, job: Job) -> Box<dyn RowStream>;
-    /// Whether something runs there just now, and so wants the cores that the event loops are on.
-    fn is_busy(&self) -> bool;
 }
 
 pub type NextRows<'a> = Pin<Box<dyn Future<Output = Result<Option<Vec<Row>>>> + 'a>>;

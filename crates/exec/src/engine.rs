@@ -248,11 +248,6 @@ impl Engine {
         self.analytics.get()
     }
 
-    /// Whether big queries are running beside the sessions' threads.
-    pub fn analytics_is_busy(&self) -> bool {
-        self.analytics().is_some_and(|pool| pool.is_busy())
-    }
-
     /// Stops for good: background work ends, a last checkpoint is written.
     pub fn close(&self) -> Result<()> {
         if self.closing.swap(true, Ordering::AcqRel) {

@@ -2,8 +2,7 @@
 //!
 //! Group commit falls out of there being one: while it writes and syncs, further commits gather, and the next
 //! round makes all of them durable with one sync. Alone, a commit is flushed at once. Before a round the flusher
-//! lets whoever else can run on its core run first: on an idle core that is nobody and takes no time, on a busy one it is
-//! those who are about to commit. `commit_delay` makes it wait a fixed time instead, when there are others.
+//! lets whoever else can run on its core run first (`throng_sync::yield_core`): on a busy core that is those who are about to commit. `commit_delay` makes it wait a fixed time instead, when there are others.
 //!
 //! To wake the flusher and be woken by it takes longer than a quick disk's sync. So a thread that has nothing else to do may make a
 //! round itself ([`flush_here`]): whoever has the [`Writer`]'s lock is the flusher for that round.
@@ -218,7 +217,7 @@ impl Flusher<'_> {
         let config = &self.shared.config;
         let delay = config.commit_delay_us.load(Ordering::Relaxed);
         if delay == 0 {
-            return throng_sync::thread::yield_now();
+            return throng_sync::yield_core();
         }
         // The committing transaction itself is active too.
         let enough = config.commit_siblings.load(Ordering::Relaxed) + 1;

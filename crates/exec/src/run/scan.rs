@@ -409,6 +409,8 @@ impl IndexScanOp {
             self.tids.clear();
             return Err(wait.into());
         }
+        // One of them at most is seen: the newest as a rule.
+        self.tids.reverse();
         self.ranges = Some(Vec::new());
         if at_once || is_null {
             return Ok(());

@@ -34,6 +34,7 @@ impl Keys {
     }
 
     pub(super) fn sorted(mut self) -> Keys {
+        let _computing = throng_sync::Computing::begin();
         let mut entries = std::mem::take(&mut self.entries);
         entries.sort_unstable_by(|a, b| (self.key(a), a.tid).cmp(&(self.key(b), b.tid)));
         self.entries = entries;

@@ -584,7 +584,7 @@ pub(super) async fn find_by_key(
     let mut tids = Vec::new();
     let mut bytes = Vec::new();
     retry(|| index.tree.get(key, &mut tids)).await?;
-    for root in tids {
+    for root in tids.into_iter().rev() {
         if let Some(tid) = retry(|| table.heap.fetch(root, snapshot, &mut bytes)).await? {
             return Ok(Some(RowRef { tid, root }));
         }

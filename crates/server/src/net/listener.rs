@@ -96,7 +96,6 @@ fn start_loop(
     let connections = Arc::new(AtomicUsize::new(0));
     let open = connections.clone();
     let (placement, for_blocking) = (placement.clone(), placement.clone());
-    let parking = engine.clone();
     let builder = std::thread::Builder::new().name(format!("loop-{core}"));
     let thread = builder
         .stack_size(throng_sql::parse::STACK)
@@ -111,7 +110,7 @@ fn start_loop(
                 .max_blocking_threads(4)
                 // They start where the loop is bound, and must not compete with it there while other cores are idle.
                 .on_thread_start(move || for_blocking.confine())
-                .on_thread_park(move || give_way(&parking))
+                .on_thread_park(give_way)
                 .build()
                 .expect("a runtime for the event loop");
             let host = Rc::new(Host {
@@ -130,11 +129,10 @@ fn start_loop(
 
 /// Before a loop waits for what comes, its clients get the core for as long as they have something to send; else on a full core
 /// they wait for the loop's time slice to end, which is milliseconds. On an idle core this returns at once. While others may be
-/// waiting for rows that sessions of this loop have changed, it hurries on, and so it does beside a big query: that computes, and
-/// would take the core for a time slice of its own each time.
-fn give_way(engine: &Engine) {
-    if throng_txn::writers_here() == 0 && !engine.analytics_is_busy() {
-        std::thread::yield_now();
+/// waiting for rows that sessions of this loop have changed, it hurries on.
+fn give_way() {
+    if throng_txn::writers_here() == 0 {
+        throng_sync::yield_core();
     }
 }
 

@@ -11,4 +11,5 @@ mod server;
 mod sessions;
 mod sql;
 mod statistics;
+mod versions;
 mod waits;
