@@ -2,7 +2,8 @@
 //!
 //! Group commit falls out of there being one: while it writes and syncs, further commits gather, and the next
 //! round makes all of them durable with one sync. Alone, a commit is flushed at once. Before a round the flusher
-//! lets whoever else can run on its core run first (`throng_sync::yield_core`): on a busy core that is those who are about to commit. `commit_delay` makes it wait a fixed time instead, when there are others.
+//! lets whoever else can run on its core run first (`throng_sync::yield_core`): on a busy core that is those who are about to
+//! commit. `commit_delay` makes it wait a fixed time instead, when there are others.
 //!
 //! To wake the flusher and be woken by it takes longer than a quick disk's sync. So a thread that has nothing else to do may make a
 //! round itself ([`flush_here`]): whoever has the [`Writer`]'s lock is the flusher for that round.

@@ -191,8 +191,8 @@ enum Reached {
 }
 
 impl BTree {
-    /// The tids of all entries that begin with `prefix`, in order, into `out`, which is emptied first. A row whose versions did not all
-    /// fit on a page has an entry a page, the newest one's last as a rule: files grow at their end.
+    /// The tids of all entries that begin with `prefix`, in order, into `out`, which is emptied first. A row whose
+    /// versions did not all fit on a page has an entry a page, the newest one's last as a rule: files grow at their end.
     ///
     /// An interrupted call starts over, so what may have very many entries is better read with a cursor. By the time a tid
     /// is used its row may have gone and another come in its place: one that no snapshot taken before can see.
