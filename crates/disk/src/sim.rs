@@ -23,6 +23,7 @@ use content::Content;
 use fault::Faults;
 use names::{NameOp, Names, Node};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -41,8 +42,9 @@ struct World {
     faults: Mutex<Faults>,
     capacity: AtomicU64,
     syncs: AtomicU64,
-    writebacks: AtomicU64,
-    reads_at_once: AtomicBool,
+    /// By path.
+    writebacks: Mutex<BTreeMap<Box<str>, u64>>,
+    cached: AtomicBool,
 }
 
 impl Default for SimDisk {
@@ -65,8 +67,8 @@ impl SimDisk {
                 faults: Mutex::default(),
                 capacity: AtomicU64::new(capacity),
                 syncs: AtomicU64::new(0),
-                writebacks: AtomicU64::new(0),
-                reads_at_once: AtomicBool::new(false),
+                writebacks: Mutex::default(),
+                cached: AtomicBool::new(false),
             }),
         }
     }
@@ -98,7 +100,7 @@ impl SimDisk {
     /// Whether files are in the system's memory from now on, so that nobody waits to [read](File::read_at_once) them. They are not at
     /// first, nor in a crash image.
     pub fn set_cached(&self, cached: bool) {
-        self.world.reads_at_once.store(cached, Ordering::Relaxed);
+        self.world.cached.store(cached, Ordering::Relaxed);
     }
 
     /// The sum of all files' lengths.
@@ -116,9 +118,11 @@ impl SimDisk {
         self.world.syncs.load(Ordering::Relaxed)
     }
 
-    /// How often [`File::start_writeback`] was called.
-    pub fn writebacks(&self) -> u64 {
-        self.world.writebacks.load(Ordering::Relaxed)
+    /// How often [`File::start_writeback`] was called of files whose path begins so.
+    pub fn writebacks(&self, path: &str) -> u64 {
+        let counts = self.world.writebacks.lock();
+        let under = counts.iter().filter(|(name, _)| name.starts_with(path));
+        under.map(|(_, count)| count).sum()
     }
 }
 
@@ -283,7 +287,7 @@ impl File for SimFile {
     }
 
     fn read_at_once(&self, buf: &mut [u8], offset: u64) -> bool {
-        self.world.reads_at_once.load(Ordering::Relaxed)
+        self.world.cached.load(Ordering::Relaxed)
             && self.read_at(buf, offset).is_ok_and(|n| n == buf.len())
     }
 
@@ -317,7 +321,8 @@ impl File for SimFile {
     }
 
     fn start_writeback(&self) {
-        self.world.writebacks.fetch_add(1, Ordering::Relaxed);
+        let mut counts = self.world.writebacks.lock();
+        *counts.entry(self.path.clone()).or_default() += 1;
     }
 
     fn len(&self) -> io::Result<u64> {

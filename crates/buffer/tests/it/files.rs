@@ -232,9 +232,9 @@ fn what_a_checkpoint_writes_is_sent_on_to_the_disk_bit_by_bit() {
         {
             world.fill(page, 2);
         }
-        let before = world.disk.writebacks();
+        let before = world.disk.writebacks("base/");
         world.checkpoint().unwrap();
-        assert_eq!(world.disk.writebacks() - before, expected);
+        assert_eq!(world.disk.writebacks("base/") - before, expected);
     }
 }
 
