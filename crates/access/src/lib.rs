@@ -19,4 +19,4 @@ pub use free::FreeSpaceForm;
 pub use heap::tuple::TupleHeader;
 pub use heap::{Change, Heap, Liveness, TupleBatch};
 pub use relation::{RelCounts, RelState, RelationStore};
-pub use view::{RowLockMode, TxContext, Visibility, XidStatus};
+pub use view::{Gaps, RowLockMode, TxContext, Visibility, XidStatus};

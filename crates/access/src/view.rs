@@ -57,6 +57,49 @@ impl RowLockMode {
     }
 }
 
+/// Stretches of commits that no snapshot falls into, now or later: between the oldest ones that are held.
+///
+/// ```text
+///   commits     7   8   9   10   11   12   13   14   15
+///               ▲                          ▲    ▲
+///               a long query's snapshot    another's, and all there will be
+///               ├──────────────────────────┤
+///    a version made by 9 and replaced by 12 is seen by nobody
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// The first `len` are the snapshots, oldest first; after the last one comes nothing that is known.
+    bounds: [Csn; Gaps::BOUNDS],
+    len: usize,
+}
+
+impl Gaps {
+    /// Snapshots that are told apart: more are taken for one that sees everything after the last of these.
+    pub const BOUNDS: usize = 6;
+
+    /// Between each of `bounds` and the next, which come in order; those that are too many are left out.
+    pub fn between(bounds: &[Csn]) -> Gaps {
+        let mut gaps = Gaps::default();
+        if bounds.len() > 1 {
+            gaps.len = bounds.len().min(Gaps::BOUNDS);
+            gaps.bounds[..gaps.len].copy_from_slice(&bounds[..gaps.len]);
+        }
+        gaps
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether no snapshot shows what the commit `made` made and the commit `ended` replaced.
+    pub fn cover(&self, made: Csn, ended: Csn) -> bool {
+        let bounds = &self.bounds[..self.len];
+        bounds
+            .windows(2)
+            .any(|gap| gap[0] < made && ended <= gap[1])
+    }
+}
+
 /// The transaction on whose behalf a page is changed.
 ///
 /// All of it is called while page latches are held: nothing here may wait, and none of it may touch a page.
@@ -74,6 +117,10 @@ pub trait TxContext {
     /// commit's.
     fn prunable(&self) -> Csn {
         self.horizon()
+    }
+    /// Where, after [`prunable`](Self::prunable), no snapshot is.
+    fn gaps(&self) -> Gaps {
+        Gaps::default()
     }
     /// Another transaction that holds a row lock which conflicts with `mode`, if there is one.
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid>;
@@ -107,6 +154,31 @@ pub trait Visibility {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gap_covers_what_begins_and_ends_in_it() {
+        let csns = |numbers: &[u64]| numbers.iter().copied().map(Csn).collect::<Vec<_>>();
+        let gaps = Gaps::between(&csns(&[7, 13, 20]));
+        // Whoever is of a bound sees what was there at its commit.
+        for (made, ended, covered) in [
+            (8, 13, true),
+            (9, 9, true),
+            (7, 9, false),
+            (8, 14, false),
+            (14, 20, true),
+            (13, 20, false),
+            (14, 21, false),
+            (21, 22, false),
+        ] {
+            assert_eq!(gaps.cover(Csn(made), Csn(ended)), covered, "{made} {ended}");
+            let seen = |snapshot: u64| made <= snapshot && snapshot < ended;
+            let is_seen = [7, 13, 20, 21].into_iter().any(seen);
+            assert!(!covered || !is_seen);
+        }
+        assert!(Gaps::between(&csns(&[7])).is_empty());
+        let many = Gaps::between(&csns(&[1, 3, 5, 7, 9, 11, 13]));
+        assert!(many.cover(Csn(10), Csn(11)) && !many.cover(Csn(12), Csn(13)));
+    }
 
     #[test]
     fn lock_modes_conflict_as_the_table_says() {

@@ -13,7 +13,7 @@ use futures::StreamExt;
 use throng_exec::analytics::{Analytics, Job, NextRows, RowStream};
 use throng_exec::run::Row;
 use throng_sql::plan::{Plan, PlannedStatement};
-use throng_sync::{Computing, topology};
+use throng_sync::{Computing, come_last, topology};
 use throng_types::{Error, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, mpsc};
@@ -26,8 +26,6 @@ use crate::layout::{JoinBy, Layout, kinds_of, one_partition, refused};
 use crate::memory::{FAN_IN, JobMemory};
 use crate::stage::{is_exhausted, ours, theirs};
 
-/// Added to the nice value of the workers: the event loops, which share their cores, come first.
-const NICE: i32 = 10;
 /// Rows handed over at once, and how many such batches may wait to be taken.
 const HANDED_ROWS: usize = 1024;
 const AHEAD: usize = 4;
@@ -90,8 +88,8 @@ impl AnalyticsPool {
                     // Best effort: without it the workers merely wander.
                     let _ = topology::pin_current_thread(*core);
                 }
-                // On Linux this is the thread's own priority. Lowering it is always allowed.
-                let _ = rustix::process::setpriority_process(None, NICE);
+                // The event loops, which share the cores, come first. Best effort, too.
+                let _ = come_last();
             })
             .build()?;
         Ok(AnalyticsPool {

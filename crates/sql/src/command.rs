@@ -278,6 +278,18 @@ impl Ddl {
         }
     }
 
+    /// The command, as errors call it.
+    pub fn command(&self) -> String {
+        match self {
+            Ddl::CreateTable(create)
+                if create.materialized.is_none() && create.source.is_some() =>
+            {
+                "CREATE TABLE AS".into()
+            }
+            _ => self.tag(),
+        }
+    }
+
     /// What CommandComplete says.
     pub fn tag(&self) -> String {
         let of = |verb: &str, target: &Target| format!("{verb} {}", target.kind.keyword());

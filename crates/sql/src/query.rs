@@ -465,6 +465,18 @@ pub enum RowLockStrength {
     Update,
 }
 
+impl RowLockStrength {
+    /// A SELECT that locks its rows so, as PostgreSQL calls the command.
+    pub fn command(self) -> &'static str {
+        match self {
+            RowLockStrength::KeyShare => "SELECT FOR KEY SHARE",
+            RowLockStrength::Share => "SELECT FOR SHARE",
+            RowLockStrength::NoKeyUpdate => "SELECT FOR NO KEY UPDATE",
+            RowLockStrength::Update => "SELECT FOR UPDATE",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockWait {
     Wait,

@@ -2,8 +2,10 @@
 //!
 //! On a full core a thread that is about to wait lets others run first: clients that have something to send, sessions that are
 //! about to commit. They need microseconds, and on an idle core the call comes back at once. Whoever computes for long would take a whole
-//! time slice, which is milliseconds; so while somebody does, nothing is given away.
+//! time slice, which is milliseconds; so while somebody does, nothing is given away. Who computes, on the other hand,
+//! [comes last](come_last).
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many there are.
@@ -41,9 +43,57 @@ pub fn yield_core() {
     }
 }
 
+/// Has the calling thread run where no other wants to, or nearly: with the least weight, and in slices so short that who wakes up
+/// need not wait for one to end (`sched_setattr(2)`; Linux before 6.12 knows of the weight only).
+///
+/// # Errors
+/// The kernel's. The thread is then as it was.
+pub fn come_last() -> io::Result<()> {
+    /// The first version of `struct sched_attr`, in linux/sched/types.h.
+    #[repr(C)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        slice_ns: u64,
+        deadline_ns: u64,
+        period_ns: u64,
+    }
+    let attributes = Attributes {
+        size: size_of::<Attributes>() as u32,
+        policy: libc::SCHED_OTHER as u32,
+        flags: 0,
+        nice: 19,
+        priority: 0,
+        // The shortest there is.
+        slice_ns: 100_000,
+        deadline_ns: 0,
+        period_ns: 0,
+    };
+    // SAFETY: the attributes live until the call returns, and are as long as they say. The call changes when the calling thread
+    // runs, nothing else.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a call that Miri does not know")]
+    fn who_comes_last_has_the_least_weight() {
+        let thread = std::thread::spawn(|| {
+            come_last().expect("a lower priority is always allowed");
+            rustix::process::getpriority_process(None).expect("it has one")
+        });
+        assert_eq!(thread.join().expect("it does not panic"), 19);
+    }
 
     #[test]
     fn it_is_under_way_until_the_last_one_ends() {

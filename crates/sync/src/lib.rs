@@ -35,7 +35,7 @@ pub mod topology;
 mod waker;
 
 pub use ahead::{fetch_ahead, fetch_span_ahead};
-pub use courtesy::{Computing, yield_core};
+pub use courtesy::{Computing, come_last, yield_core};
 pub use index::{MAX_THREADS, PerThread, thread_index, threads_high_water};
 pub use latch::{Latch, Version};
 pub use nodes::Nodes;

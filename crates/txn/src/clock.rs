@@ -23,13 +23,20 @@
 //! The slots are walked by a background thread a few times in a hundred milliseconds, and by a transaction only where a page is
 //! full and so many commits have come since the last walk that it costs less than a line read for each.
 //!
+//! Between a long query's snapshot and those of everybody else lie commits that no snapshot falls into ([`Gaps`]). The same walk
+//! finds them, by the same protocol: a snapshot that it does not meet is of its candidate or later, so what it finds empty stays so.
+//! For that a slot tells two things more. It is marked as long as its session may ask for what came after its number, too: because
+//! it [follows](Clock::publish) rows to their newest versions, or because it holds further snapshots, which are not in the slot.
+//! Where there is a mark nothing after it is taken for empty.
+//!
 //! The horizon also stays below every commit whose record is not on disk yet: a bit that was set on a page by it, which nothing
 //! logs, can reach the disk, and the commit it relied on must then be there too. What is logged need not wait for that, for its
 //! record comes after the commit's: pruning goes by [`Clock::prunable`], so that commits that nobody waits for keep no versions.
 
 use std::collections::VecDeque;
 
-use throng_sync::atomic::{AtomicU64, Ordering, fence};
+use throng_access::Gaps;
+use throng_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use throng_sync::lock::Mutex;
 use throng_types::{Csn, Lsn};
 
@@ -37,6 +44,12 @@ use crate::growvec::GrowVec;
 
 /// A slot's value when its session has no snapshot.
 const NO_SNAPSHOT: u64 = u64::MAX;
+
+/// A slot's value: the oldest snapshot's number, and whether what came after it is asked for too.
+#[inline]
+fn held(oldest: u64, and_later: bool) -> u64 {
+    oldest << 1 | u64::from(and_later)
+}
 
 /// Slots that share a cache-line pair; all of them belong to sessions of one thread.
 const CHUNK: usize = 16;
@@ -61,6 +74,8 @@ pub struct Clock {
     slots: GrowVec<Chunk>,
     /// How many are in use.
     chunks: AtomicU64,
+    gaps: Mutex<Gaps>,
+    has_gaps: AtomicBool,
     free: Mutex<FreeSlots>,
     undurable: Mutex<VecDeque<(Csn, Lsn)>>,
 }
@@ -120,6 +135,8 @@ impl Default for Clock {
             },
             slots: GrowVec::new(),
             chunks: AtomicU64::new(0),
+            gaps: Mutex::default(),
+            has_gaps: AtomicBool::new(false),
             free: Mutex::default(),
             undurable: Mutex::default(),
         }
@@ -150,6 +167,15 @@ impl Clock {
     #[inline]
     pub(crate) fn prunable(&self) -> Csn {
         Csn(self.horizon.prunable.load(Ordering::Acquire))
+    }
+
+    /// Where no snapshot is or will be, after [`prunable`](Self::prunable).
+    #[inline]
+    pub(crate) fn gaps(&self) -> Gaps {
+        match self.has_gaps.load(Ordering::Relaxed) {
+            true => *self.gaps.lock(),
+            false => Gaps::default(),
+        }
     }
 
     pub(crate) fn add_slot(&self, thread: usize) -> SlotId {
@@ -187,7 +213,7 @@ impl Clock {
             .0[i % CHUNK]
     }
 
-    /// A new snapshot's number, published in the slot.
+    /// A new snapshot's number, published in the slot, marked: whoever has it may follow what it sees to the newest versions.
     #[inline]
     pub(crate) fn publish(&self, slot: SlotId) -> Csn {
         Csn(publish(
@@ -197,11 +223,24 @@ impl Clock {
         ))
     }
 
-    /// The slot goes on for an older or newer snapshot that the session still holds.
+    /// A further snapshot's number, of a session whose `oldest` is in the slot.
     #[inline]
-    pub(crate) fn republish(&self, slot: SlotId, oldest: Csn) {
+    pub(crate) fn publish_another(&self, slot: SlotId, oldest: Csn) -> Csn {
+        Csn(publish_another(
+            self.slot(slot),
+            oldest.0,
+            &self.line.last,
+            &self.horizon.proposed,
+        ))
+    }
+
+    /// The slot goes on for an older or newer snapshot that the session still holds, marked or not. A mark that was not there before
+    /// counts only for what is committed from here on.
+    #[inline]
+    pub(crate) fn republish(&self, slot: SlotId, oldest: Csn, and_later: bool) {
         // Release: the reads made with the snapshot that ends here are done before the horizon can pass it.
-        self.slot(slot).store(oldest.0, Ordering::Release);
+        self.slot(slot)
+            .store(held(oldest.0, and_later), Ordering::Release);
     }
 
     #[inline]
@@ -273,7 +312,11 @@ impl Clock {
             durable,
         } = &self.horizon;
         let durable = durable.load(Ordering::Relaxed);
-        advance(candidate, durable, slots, proposed, [prunable, usable]);
+        let found = advance(candidate, durable, slots, proposed, [prunable, usable]);
+        if let Some(gaps) = found {
+            *self.gaps.lock() = gaps;
+            self.has_gaps.store(!gaps.is_empty(), Ordering::Relaxed);
+        }
         self.horizon()
     }
 }
@@ -283,7 +326,7 @@ impl Clock {
 fn publish(slot: &AtomicU64, last: &AtomicU64, proposed: &AtomicU64) -> u64 {
     loop {
         let seen = last.load(Ordering::Acquire);
-        slot.store(seen, Ordering::Relaxed);
+        slot.store(held(seen, true), Ordering::Relaxed);
         // Keeps the look at the proposal from passing the store above.
         fence(Ordering::SeqCst);
         // Acquire: `last` is read again after the proposal, which never is ahead of it.
@@ -293,30 +336,99 @@ fn publish(slot: &AtomicU64, last: &AtomicU64, proposed: &AtomicU64) -> u64 {
     }
 }
 
-/// The other side. Moves what is seen by all, and that of it which is `durable`.
+/// The same for a further snapshot. Who proposes and does not see the mark is seen here, and so is the commit that he proposes.
+#[inline]
+fn publish_another(slot: &AtomicU64, oldest: u64, last: &AtomicU64, proposed: &AtomicU64) -> u64 {
+    slot.store(held(oldest, true), Ordering::Relaxed);
+    fence(Ordering::SeqCst);
+    let proposed = proposed.load(Ordering::Acquire);
+    let seen = last.load(Ordering::Acquire);
+    debug_assert!(proposed <= seen, "a proposal is a commit's number");
+    seen
+}
+
+/// What a walk of the slots finds.
+struct Walk {
+    /// The oldest snapshots with no mark, in order, all of them before `rest`; and how many.
+    bounds: [Csn; Gaps::BOUNDS],
+    len: usize,
+    /// Nothing is known of what comes after this.
+    rest: u64,
+}
+
+impl Walk {
+    /// The last place is that of `rest`.
+    const MOST: usize = Gaps::BOUNDS - 1;
+
+    fn until(candidate: u64) -> Walk {
+        Walk {
+            bounds: [Csn(0); Gaps::BOUNDS],
+            len: 0,
+            rest: candidate,
+        }
+    }
+
+    #[inline]
+    fn meet(&mut self, slot: u64) {
+        let csn = slot >> 1;
+        if csn >= self.rest {
+            return;
+        }
+        let mark = slot & 1 == 1;
+        let at = self.bounds[..self.len].partition_point(|bound| bound.0 < csn);
+        if mark {
+            (self.rest, self.len) = (csn, at);
+        } else if self.bounds[..self.len].get(at) != Some(&Csn(csn)) {
+            if self.len == Self::MOST {
+                self.rest = self.bounds[Self::MOST - 1].0.max(csn);
+                self.len -= usize::from(at < Self::MOST);
+            }
+            if at < Self::MOST {
+                self.bounds[at..=self.len].rotate_right(1);
+                self.bounds[at] = Csn(csn);
+                self.len += 1;
+            }
+        }
+    }
+
+    fn oldest(&self) -> u64 {
+        match self.len {
+            0 => self.rest,
+            _ => self.bounds[0].0,
+        }
+    }
+
+    fn gaps(mut self) -> Gaps {
+        self.bounds[self.len] = Csn(self.rest);
+        Gaps::between(&self.bounds[..=self.len])
+    }
+}
+
+/// The other side. Moves what is seen by all, and that of it which is `durable`; finds where no snapshot is, if it looks.
 fn advance<'a>(
     candidate: u64,
     durable: u64,
     slots: impl Iterator<Item = &'a AtomicU64>,
     proposed: &AtomicU64,
     [prunable, usable]: [&AtomicU64; 2],
-) {
+) -> Option<Gaps> {
     let has_reached = |horizon: &AtomicU64, to| horizon.load(Ordering::Relaxed) >= to;
     if has_reached(prunable, candidate) && has_reached(usable, candidate.min(durable)) {
-        return;
+        return None;
     }
     proposed.store(candidate, Ordering::Release);
     // Keeps the looks at the slots from passing the store above.
     fence(Ordering::SeqCst);
     // Acquire: what a reader did before it gave its snapshot up has happened before anything is done by the new horizon.
-    let oldest = slots
-        .map(|slot| slot.load(Ordering::Acquire))
-        .fold(candidate, u64::min);
+    let mut walk = Walk::until(candidate);
+    slots.for_each(|slot| walk.meet(slot.load(Ordering::Acquire)));
+    let oldest = walk.oldest();
     for (horizon, to) in [(prunable, oldest), (usable, oldest.min(durable))] {
         if !has_reached(horizon, to) {
             horizon.store(to, Ordering::Release);
         }
     }
+    Some(walk.gaps())
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -346,6 +458,85 @@ mod tests {
         assert!(clock.is_settled());
         clock.remove_slot(b);
         assert_eq!(clock.add_slot(1).index, b.index, "slots are used again");
+    }
+
+    #[test]
+    fn between_snapshots_that_follow_nothing_there_is_a_gap() {
+        let clock = Clock::default();
+        let slots: Vec<SlotId> = (0..3).map(|thread| clock.add_slot(thread)).collect();
+        let tick = |n: u64| (0..n).for_each(|_| drop(clock.tick()));
+        let gap = |made, ended| clock.gaps().cover(Csn(made), Csn(ended));
+        tick(5);
+        let long = clock.publish(slots[0]);
+        tick(5);
+        clock.advance();
+        assert!(!gap(6, 10), "it may follow what it sees");
+        clock.republish(slots[0], long, false);
+        clock.advance();
+        assert!(gap(6, 10) && !gap(5, 10) && !gap(6, 11));
+        let other = clock.publish(slots[1]);
+        tick(5);
+        clock.advance();
+        assert!(gap(6, 10) && !gap(11, 15));
+        clock.republish(slots[1], other, false);
+        clock.advance();
+        assert!(gap(6, 10) && gap(11, 15) && !gap(9, 11));
+        let further = clock.publish_another(slots[0], long);
+        assert_eq!(further, Csn(15));
+        tick(5);
+        clock.advance();
+        assert!(clock.gaps().is_empty(), "what else it holds is not known");
+        assert_eq!(clock.prunable(), long);
+        slots.iter().for_each(|slot| clock.remove_slot(*slot));
+        clock.advance();
+        assert_eq!(clock.prunable(), Csn(20));
+    }
+
+    /// Whatever the slots hold, in whatever order they are met.
+    #[test]
+    fn a_walk_takes_nothing_for_empty_that_is_not() {
+        let mut seed = 1u64;
+        let mut roll = |sides: u64| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed >> 32) % sides
+        };
+        let mut some = 0;
+        for _ in 0..20_000 {
+            let candidate = 10 + roll(30);
+            let slots: Vec<u64> = (0..roll(12))
+                .map(|_| match roll(5) {
+                    0 => NO_SNAPSHOT,
+                    mark => held(1 + roll(40), mark == 1 && roll(3) == 0),
+                })
+                .collect();
+            let mut walk = Walk::until(candidate);
+            slots.iter().for_each(|slot| walk.meet(*slot));
+            let oldest = slots.iter().map(|slot| slot >> 1).fold(candidate, u64::min);
+            assert_eq!(walk.oldest(), oldest);
+            let gaps = walk.gaps();
+            let asked = |csn: u64| {
+                let by = |slot: &u64| slot >> 1 == csn || slot & 1 == 1 && slot >> 1 <= csn;
+                csn >= candidate || slots.iter().any(by)
+            };
+            for made in 1..45 {
+                for ended in made..45 {
+                    let covered = gaps.cover(Csn(made), Csn(ended));
+                    some += usize::from(covered);
+                    assert!(!covered || !(made..ended).any(asked), "{slots:?}");
+                }
+            }
+            // With few snapshots nothing that is empty is overlooked.
+            if slots.len() < Walk::MOST {
+                for made in oldest + 1..candidate {
+                    let is_empty = !(made..candidate).any(asked);
+                    let covered = gaps.cover(Csn(made), Csn(candidate));
+                    assert_eq!(covered, is_empty && !asked(made), "{slots:?} {made}");
+                }
+            }
+        }
+        assert!(some > 10_000);
     }
 
     #[test]
@@ -418,6 +609,33 @@ mod loom_tests {
             assert!(
                 usable.load(Ordering::Acquire) <= seen,
                 "the horizon passed a snapshot"
+            );
+        });
+    }
+
+    #[test]
+    fn loom_a_further_snapshot_and_a_gap() {
+        loom::model(|| {
+            // A query's snapshot of commit 1 has long been there.
+            let slot = Arc::new(AtomicU64::new(held(1, false)));
+            let last = Arc::new(AtomicU64::new(2));
+            let proposed = Arc::new(AtomicU64::new(0));
+            let walker = {
+                let (slot, last, proposed) = (slot.clone(), last.clone(), proposed.clone());
+                loom::thread::spawn(move || {
+                    last.fetch_add(1, Ordering::AcqRel);
+                    let (prunable, usable) = (AtomicU64::new(0), AtomicU64::new(0));
+                    let candidate = last.load(Ordering::Acquire);
+                    let slots = [&*slot].into_iter();
+                    advance(candidate, 0, slots, &proposed, [&prunable, &usable])
+                })
+            };
+            let further = publish_another(&slot, 1, &last, &proposed);
+            let gaps = walker.join().unwrap().expect("there was something to see");
+            // A version that the further one shows, and none after it.
+            assert!(
+                !gaps.cover(Csn(further), Csn(further + 1)),
+                "a snapshot is in a gap"
             );
         });
     }

@@ -15,13 +15,14 @@ use throng_disk::{Disk, SimDisk};
 use throng_sync::schedules::{below, block_on, check, one_in};
 use throng_sync::thread::{self, spawn};
 use throng_types::error::state;
-use throng_types::{Cid, Error, Oid, Result, Xid};
+use throng_types::{Cid, Csn, Error, Oid, Result, Xid};
 use throng_wal::{Reader, Record, Wal, WalConfig};
 
 use crate::core::{Core, TxnConfig};
 use crate::lock::{LockMode, LockTag, WaitPolicy};
 use crate::running::SnapshotForm;
 use crate::session::{CancelReason, Session, SessionEntry, SessionInfo};
+use crate::snapshot::Snapshot;
 use crate::status::Standing;
 use crate::txn::{Isolation, Txn};
 
@@ -305,6 +306,11 @@ impl Committing {
             let committed = self.known.committed.lock().unwrap().clone();
             let txn = session.begin(Isolation::RepeatableRead);
             let snapshot = txn.snapshot();
+            if one_in(2) {
+                snapshot.only_read();
+            }
+            thread::yield_now();
+            let further = txn.latest_snapshot();
             let mut seen: BTreeMap<Family, bool> = BTreeMap::new();
             for _ in 0..2 {
                 let begun = self.known.begun.lock().unwrap().clone();
@@ -330,7 +336,11 @@ impl Committing {
                 self.stage.core.clock.horizon() <= snapshot.csn(),
                 "the horizon has passed a snapshot"
             );
-            drop(snapshot);
+            let gaps = self.stage.core.clock.gaps();
+            for held in [&snapshot, &further].map(Snapshot::csn) {
+                assert!(!gaps.cover(held, Csn(held.0 + 1)), "a snapshot is in a gap");
+            }
+            drop((snapshot, further));
             txn.abort();
         }
     }

@@ -16,7 +16,8 @@
 //!
 //! A snapshot is one number read once (see [`crate::clock`]) and the command's own number; under the forms of
 //! [`crate::running`] that keep lists, the set of who ran beside it. While one is held, no version it may see is taken away:
-//! its session's slot holds the horizon back.
+//! its session's slot holds the horizon back. Nor are those that came after, for who changes a row follows it to its newest version;
+//! of who [only reads](Snapshot::only_read) those go that no other snapshot shows.
 //!
 //! Who waits long for a row and needs nothing more of what its snapshot shows lets go of it ([`Snapshot::let_go`]): else a crowd
 //! that waits for one row keeps all its versions. Before it looks at rows again it takes the present moment
@@ -42,6 +43,8 @@ pub struct Snapshot {
     csn: AtomicU64,
     /// Whether what it sees stays.
     held: AtomicBool,
+    /// Whether rows may be followed from the versions that it shows to those after them, which therefore stay as well.
+    follows: AtomicBool,
     cid: Cid,
     /// The own transaction, [`Xid::NONE`] while it has written nothing.
     top: Xid,
@@ -70,6 +73,7 @@ impl Snapshot {
             session: session.clone(),
             csn: AtomicU64::new(csn.0),
             held: AtomicBool::new(true),
+            follows: AtomicBool::new(true),
             cid,
             top,
             running,
@@ -86,7 +90,16 @@ impl Snapshot {
     pub(crate) fn let_go(&self) {
         if self.held.swap(false, Ordering::Relaxed) {
             let mut live = self.session.snapshots.lock();
-            live.give_up(self.csn(), None, &self.session);
+            live.give_up(self.csn(), self.follows(), None, &self.session);
+        }
+    }
+
+    /// From here on it is read with, and nothing else: what others replace does not stay for it. Not for a transaction that may lock or
+    /// change rows by it. Under the forms that keep lists, and where its reads are followed, nothing changes.
+    pub fn only_read(&self) {
+        if self.may_go() && self.is_held() && self.follows.swap(false, Ordering::Relaxed) {
+            let mut live = self.session.snapshots.lock();
+            live.only_read(self.csn(), &self.session);
         }
     }
 
@@ -95,6 +108,7 @@ impl Snapshot {
         if !self.held.swap(true, Ordering::Relaxed) {
             let (csn, _) = self.session.snapshots.lock().take(&self.session);
             self.csn.store(csn.0, Ordering::Relaxed);
+            self.follows.store(true, Ordering::Relaxed);
         }
     }
 
@@ -110,6 +124,10 @@ impl Snapshot {
     /// Whether what it sees stays.
     fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)
+    }
+
+    fn follows(&self) -> bool {
+        self.follows.load(Ordering::Relaxed)
     }
 
     /// The same moment, as a later command of the same transaction sees it.
@@ -212,12 +230,14 @@ impl Clone for Snapshot {
     fn clone(&self) -> Snapshot {
         let held = self.is_held();
         if held {
-            self.session.snapshots.lock().hold(self.csn());
+            let mut live = self.session.snapshots.lock();
+            live.hold(self.csn(), self.follows());
         }
         Snapshot {
             session: self.session.clone(),
             csn: AtomicU64::new(self.csn().0),
             held: AtomicBool::new(held),
+            follows: AtomicBool::new(self.follows()),
             cid: self.cid,
             top: self.top,
             running: self.running.clone(),
@@ -229,8 +249,9 @@ impl Clone for Snapshot {
 impl Drop for Snapshot {
     fn drop(&mut self) {
         if self.is_held() {
+            let (follows, running) = (self.follows(), self.running.take());
             let mut live = self.session.snapshots.lock();
-            live.give_up(self.csn(), self.running.take(), &self.session);
+            live.give_up(self.csn(), follows, running, &self.session);
         }
     }
 }
@@ -247,11 +268,20 @@ impl std::fmt::Debug for Snapshot {
     }
 }
 
+/// Snapshots of one moment that a session holds.
+#[derive(Clone, Copy)]
+struct Live {
+    csn: Csn,
+    copies: u32,
+    /// Those of them with which more than reading may be done.
+    following: u32,
+}
+
 /// The snapshots a session holds: a statement's, those of open cursors, a transaction's.
 #[derive(Default)]
 pub(crate) struct LiveSnapshots {
-    /// Oldest first, with how many copies there are of each. Rarely more than two.
-    live: Vec<(Csn, u32)>,
+    /// Oldest first. Rarely more than two.
+    live: Vec<Live>,
     /// The room of a set that was given up, for the next.
     spare: Option<Arc<RunningSet>>,
 }
@@ -261,14 +291,21 @@ impl LiveSnapshots {
         let core = session.core();
         let clock = &core.clock;
         // With an older one held, its number in the slot holds the horizon for this one too.
-        let csn = if self.live.is_empty() {
-            clock.publish(session.slot)
-        } else {
-            clock.last()
+        let csn = match (self.oldest(), self.asks_for_later()) {
+            (None, _) => clock.publish(session.slot),
+            (Some(oldest), false) => clock.publish_another(session.slot, oldest),
+            (Some(_), true) => clock.last(),
         };
         match self.live.last_mut() {
-            Some((last, copies)) if *last == csn => *copies += 1,
-            _ => self.live.push((csn, 1)),
+            Some(last) if last.csn == csn => {
+                last.copies += 1;
+                last.following += 1;
+            }
+            _ => self.live.push(Live {
+                csn,
+                copies: 1,
+                following: 1,
+            }),
         }
         // After the number: every commit up to it is seen to have ended.
         let running = core.running.listed().map(|form| {
@@ -280,40 +317,66 @@ impl LiveSnapshots {
         (csn, running)
     }
 
-    fn hold(&mut self, csn: Csn) {
-        let held = self
-            .live
-            .iter_mut()
-            .find(|(c, _)| *c == csn)
-            .expect("a snapshot that is copied is held");
-        held.1 += 1;
+    fn at(&mut self, csn: Csn) -> usize {
+        self.live
+            .iter()
+            .position(|live| live.csn == csn)
+            .expect("a snapshot that there is, is held")
     }
 
-    fn give_up(&mut self, csn: Csn, running: Option<Arc<RunningSet>>, session: &SessionEntry) {
+    fn hold(&mut self, csn: Csn, follows: bool) {
+        let at = self.at(csn);
+        self.live[at].copies += 1;
+        self.live[at].following += u32::from(follows);
+    }
+
+    /// With one of this moment nothing but reading is done any more.
+    fn only_read(&mut self, csn: Csn, session: &SessionEntry) {
+        let at = self.at(csn);
+        self.live[at].following -= 1;
+        self.tell(session);
+    }
+
+    fn give_up(
+        &mut self,
+        csn: Csn,
+        follows: bool,
+        running: Option<Arc<RunningSet>>,
+        session: &SessionEntry,
+    ) {
         if let Some(mut set) = running
             && Arc::get_mut(&mut set).is_some()
         {
             self.spare = Some(set);
         }
-        let at = self
-            .live
-            .iter()
-            .position(|&(c, _)| c == csn)
-            .expect("a snapshot given up is held");
-        self.live[at].1 -= 1;
-        if self.live[at].1 > 0 {
-            return;
+        let at = self.at(csn);
+        self.live[at].following -= u32::from(follows);
+        self.live[at].copies -= 1;
+        if self.live[at].copies == 0 {
+            self.live.remove(at);
+            self.tell(session);
         }
-        self.live.remove(at);
+    }
+
+    /// Has what is held by now in the session's slot. It is less than before.
+    fn tell(&self, session: &SessionEntry) {
         let clock = &session.core().clock;
-        match self.live.first() {
+        match self.oldest() {
             None => clock.clear(session.slot),
-            Some(&(oldest, _)) if at == 0 => clock.republish(session.slot, oldest),
-            Some(_) => {}
+            Some(oldest) => clock.republish(session.slot, oldest, self.asks_for_later()),
+        }
+    }
+
+    /// Whether what came after the oldest one may be asked for too.
+    fn asks_for_later(&self) -> bool {
+        match self.live[..] {
+            [] => false,
+            [only] => only.following > 0,
+            _ => true,
         }
     }
 
     pub(crate) fn oldest(&self) -> Option<Csn> {
-        self.live.first().map(|&(csn, _)| csn)
+        self.live.first().map(|live| live.csn)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use throng_sync::atomic::Ordering;
 use throng_sync::thread::{self, JoinHandle};
 
-use throng_access::{RowLockMode, TxContext, XidStatus};
+use throng_access::{Gaps, RowLockMode, TxContext, XidStatus};
 use throng_buffer::{Pool, PoolConfig};
 use throng_disk::{Disk, RelFiles};
 use throng_observe::background;
@@ -404,6 +404,9 @@ impl TxContext for CleanerContext {
     }
     fn prunable(&self) -> Csn {
         self.core.prunable()
+    }
+    fn gaps(&self) -> Gaps {
+        self.core.clock.gaps()
     }
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
         self.core.rows.conflict(file, tid, mode, self)

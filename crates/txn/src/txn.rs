@@ -30,7 +30,7 @@ use std::sync::{Arc, OnceLock};
 use throng_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use throng_access::btree::KeyRange;
-use throng_access::{RowLockMode, TxContext, XidStatus};
+use throng_access::{Gaps, RowLockMode, TxContext, XidStatus};
 use throng_observe::{Object, Structure, WaitEvent, sampled, stop_point, waiting};
 use throng_sync::lock::Mutex;
 use throng_types::error::state;
@@ -183,9 +183,14 @@ impl Txn {
             Isolation::ReadCommitted => Snapshot::take(&self.session, top, cid),
             Isolation::RepeatableRead => {
                 let mut fixed = self.fixed.lock();
-                fixed
-                    .get_or_insert_with(|| Snapshot::take(&self.session, top, cid))
-                    .for_command(top, cid)
+                let first = || {
+                    let snapshot = Snapshot::take(&self.session, top, cid);
+                    if self.read_only.load(Ordering::Relaxed) {
+                        snapshot.only_read();
+                    }
+                    snapshot
+                };
+                fixed.get_or_insert_with(first).for_command(top, cid)
             }
             Isolation::Serializable => {
                 let mut fixed = self.fixed.lock();
@@ -836,6 +841,9 @@ impl TxContext for Txn {
     }
     fn prunable(&self) -> Csn {
         self.core().prunable()
+    }
+    fn gaps(&self) -> Gaps {
+        self.core().clock.gaps()
     }
     fn row_lock_conflict(&self, file: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
         self.core().rows.conflict(file, tid, mode, self)

@@ -19,8 +19,9 @@ use super::page::{
 };
 use super::read::{Chain, Version};
 use super::tuple::{self, TupleHeader};
+use super::update::End;
 use super::{Heap, room};
-use crate::{TxContext, XidStatus};
+use crate::{Gaps, TxContext, XidStatus};
 
 /// What pruning a page did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct Pruned {
 enum Fate {
     /// Nobody sees it, nobody will.
     Dead,
+    /// Nobody sees it, nobody will, but a version before it is still seen.
+    Between,
     /// Somebody may, but it is deleted or replaced, or being so.
     Ending,
     Staying,
@@ -53,11 +56,12 @@ struct Look {
     is_heap_only: bool,
 }
 
-/// How far back anybody looks: see [`TxContext::prunable`] and [`TxContext::horizon`].
+/// How far back anybody looks: see [`TxContext::prunable`], [`TxContext::horizon`] and [`TxContext::gaps`].
 #[derive(Clone, Copy)]
 struct Horizons {
     prunable: Csn,
     durable: Csn,
+    gaps: Gaps,
 }
 
 impl Horizons {
@@ -65,13 +69,18 @@ impl Horizons {
         Horizons {
             durable: ctx.horizon(),
             prunable: ctx.prunable(),
+            gaps: ctx.gaps(),
         }
     }
 }
 
 /// A version's fate, and the hints that were found out on the way: those are not logged, so they wait for the disk.
-fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizons: Horizons) -> (Fate, u16) {
-    let Horizons { prunable, durable } = horizons;
+fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizons: &Horizons) -> (Fate, u16) {
+    let &Horizons {
+        prunable,
+        durable,
+        ref gaps,
+    } = horizons;
     let hint = |csn: Csn, bit: u16| if csn <= durable { bit } else { 0 };
     // Who finds a row's next version in its place learns of the commit that made it. Where nothing is found nothing tells of the
     // commit that took it away, so that one is on disk.
@@ -80,13 +89,17 @@ fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizons: Horizons) -> (Fate,
         false => durable,
     };
     let mut hints = 0;
+    let mut made = None;
     if header.xmin_aborted() {
         return (Fate::Dead, 0);
     }
     if !header.xmin_seen_by_all() {
         match ctx.status(header.xmin) {
             XidStatus::Aborted => return (Fate::Dead, tuple::XMIN_ABORTED),
-            XidStatus::Committed(csn) => hints |= hint(csn, tuple::XMIN_ALL),
+            XidStatus::Committed(csn) => {
+                hints |= hint(csn, tuple::XMIN_ALL);
+                made = Some(csn);
+            }
             _ => {}
         }
     }
@@ -101,12 +114,15 @@ fn fate(header: &TupleHeader, ctx: &dyn TxContext, horizons: Horizons) -> (Fate,
         XidStatus::Committed(csn) if csn <= gone_by => {
             (Fate::Dead, hints | hint(csn, tuple::XMAX_ALL))
         }
+        XidStatus::Committed(csn) if made.is_some_and(|made| gaps.cover(made, csn)) => {
+            (Fate::Between, hints)
+        }
         _ => (Fate::Ending, hints),
     }
 }
 
 pub(super) fn is_dead_to_all(header: &TupleHeader, ctx: &dyn TxContext) -> bool {
-    fate(header, ctx, Horizons::of(ctx)).0 == Fate::Dead
+    fate(header, ctx, &Horizons::of(ctx)).0 == Fate::Dead
 }
 
 /// What a page will be like: made by looking, carried out in a mini-transaction.
@@ -129,6 +145,8 @@ pub(super) struct Plan {
     filled: usize,
     /// Bytes that the tuples that stay take.
     used: usize,
+    /// Of versions that stay: how those after them ended that do not.
+    ends: Vec<(u16, End)>,
     /// Where on the page which hint may be set.
     pub hints: Vec<(usize, u8)>,
 }
@@ -149,6 +167,7 @@ impl Plan {
             ending: 0,
             filled: PAGE_SIZE - usize::from(page.u16(OFF_UPPER)),
             used: 0,
+            ends: Vec::new(),
             hints: Vec::new(),
         };
         let mut tuples: Tuples = [None; MAX_SLOTS as usize];
@@ -158,7 +177,7 @@ impl Plan {
             plan.slots[i] = page::slot(page, n);
             if let Slot::Normal { off, .. } = plan.slots[i] {
                 let header = TupleHeader::read(page, off.into());
-                let (fate, found) = fate(&header, ctx, horizons);
+                let (fate, found) = fate(&header, ctx, &horizons);
                 tuples[i] = Some(Look {
                     fate,
                     is_heap_only: header.is_heap_only(),
@@ -192,16 +211,27 @@ impl Plan {
             }
             let mut dead = 0u16;
             let mut first_kept = None;
-            for Version { slot, .. } in Chain::new(page, Tid::new(block, root)) {
+            let mut last_kept: Option<Version> = None;
+            for version in Chain::new(page, Tid::new(block, root)) {
+                let slot = version.slot;
                 reached[usize::from(slot) - 1] = true;
-                match fate_of(slot) {
-                    Fate::Dead if first_kept.is_none() => dead += 1,
-                    // What replaced it, if anything, was rolled back, though no hint says so yet.
-                    Fate::Staying => {
-                        first_kept = first_kept.or(Some(slot));
-                        break;
+                let fate = fate_of(slot);
+                match (fate, &last_kept) {
+                    (Fate::Dead, None) => {
+                        dead += 1;
+                        continue;
                     }
-                    _ => first_kept = first_kept.or(Some(slot)),
+                    (Fate::Between, Some(before)) => {
+                        self.skip(before, &version);
+                        continue;
+                    }
+                    _ => {}
+                }
+                first_kept = first_kept.or(Some(slot));
+                last_kept = Some(version);
+                // What replaced it, if anything, was rolled back, though no hint says so yet.
+                if fate == Fate::Staying {
+                    break;
                 }
             }
             if dead == 0 {
@@ -226,6 +256,19 @@ impl Plan {
             if matches!(slot, Slot::Normal { .. }) && tuples[i].is_some_and(is_orphan) {
                 *slot = Slot::Unused;
                 self.removed += 1;
+            }
+        }
+    }
+
+    /// A version goes; the one `before` it, which stays, ends as it did.
+    fn skip(&mut self, before: &Version, version: &Version) {
+        self.slots[usize::from(version.slot) - 1] = Slot::Unused;
+        self.removed += 1;
+        match self.ends.last_mut() {
+            Some((slot, end)) if *slot == before.slot => *end = end.then(&version.header),
+            _ => {
+                let end = End::of(&before.header).then(&version.header);
+                self.ends.push((before.slot, end));
             }
         }
     }
@@ -311,6 +354,7 @@ impl Plan {
         let lower = (HEADER + usize::from(self.keep) * SLOT) as u16;
         mtr.write(i, OFF_FLAGS, &[self.flags | PRUNABLE]);
         mtr.write(i, OFF_LOWER, &lower.to_le_bytes());
+        self.write_ends(mtr, i);
     }
 
     /// Changes the page: tuples slide up, then slots and header follow.
@@ -323,6 +367,15 @@ impl Plan {
         let lower = HEADER + usize::from(self.keep) * SLOT;
         mtr.write(i, OFF_FLAGS, &[self.flags]);
         mtr.write(i, OFF_LOWER, &room::bounds(lower, upper));
+        self.write_ends(mtr, i);
+    }
+
+    /// When all tuples are in their places.
+    fn write_ends(&self, mtr: &mut Mtr<'_>, i: usize) {
+        for (slot, end) in &self.ends {
+            let (at, _, old) = page::tuple(mtr.page(i), *slot).expect("a version that stays");
+            end.write(mtr, i, at, &old);
+        }
     }
 
     /// Slides the tuples that stay to the page's end, in runs that move together. Returns the new `upper`.

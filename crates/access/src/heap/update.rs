@@ -79,7 +79,7 @@ fn ending(header: &TupleHeader, ctx: &dyn TxContext) -> Standing {
 }
 
 /// What an update or a delete writes into the version it ends.
-struct End {
+pub(super) struct End {
     xmax: Xid,
     cmax: Cid,
     next: Tid,
@@ -88,7 +88,24 @@ struct End {
 }
 
 impl End {
-    fn write(&self, mtr: &mut Mtr<'_>, i: usize, at: usize, old: &TupleHeader) {
+    /// How a version has ended.
+    pub fn of(header: &TupleHeader) -> End {
+        End {
+            xmax: header.xmax,
+            cmax: header.cmax,
+            next: header.next,
+            flags: header.flags & (tuple::HOT_UPDATED | tuple::KEEPS_KEY),
+        }
+    }
+
+    /// This end and that of the version after it as one: the key is kept if both keep it.
+    pub fn then(&self, after: &TupleHeader) -> End {
+        let mut both = End::of(after);
+        both.flags &= self.flags | !tuple::KEEPS_KEY;
+        both
+    }
+
+    pub fn write(&self, mtr: &mut Mtr<'_>, i: usize, at: usize, old: &TupleHeader) {
         const ABOUT_XMAX: u16 =
             tuple::XMAX_ALL | tuple::XMAX_ABORTED | tuple::HOT_UPDATED | tuple::KEEPS_KEY;
         let flags = old.flags & !ABOUT_XMAX | self.flags;

@@ -186,6 +186,9 @@ impl Session {
         let host = self.host(&catalog);
         let txn = &self.transaction()?.txn;
         let snapshot = txn.snapshot();
+        if plan.changes().is_none() {
+            snapshot.only_read();
+        }
         let env = self.env(&catalog, &host, &snapshot, &[]);
         let mut execution = Execution::new(plan, work_mem);
         let context = write::Context {

@@ -388,7 +388,7 @@ fn relation_name(object: &Object) -> Option<(Oid, &str)> {
 
 impl Session {
     pub(super) async fn run_ddl(&mut self, ddl: Ddl, client: &mut dyn Client) -> Result<()> {
-        self.must_be_writable(&ddl.tag())?;
+        self.must_be_writable(&ddl.command())?;
         if let Ddl::DetachPartition {
             table,
             partition,

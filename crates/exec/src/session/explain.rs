@@ -14,7 +14,7 @@ use throng_sql::query::{BoundQuery, JoinKind, SetOp};
 use throng_types::{Datum, Oid, Result, SqlType};
 
 use super::Session;
-use super::query::as_text;
+use super::query::{Rows, as_text};
 use crate::client::{Client, ClientFuture, Field, Format, RowShape};
 use crate::run::context::NodeCounters;
 use deparse::Names;
@@ -92,7 +92,7 @@ impl Session {
         let mut triggers = Vec::new();
         if options.analyze {
             let values = self.command_values.take();
-            let mut run = self.start(planned.clone(), values)?;
+            let mut run = self.start(planned.clone(), values, Rows::Given)?;
             run.execution.count();
             self.deferred.triggers.count();
             let started = Instant::now();

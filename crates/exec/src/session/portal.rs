@@ -18,7 +18,7 @@ use throng_types::{Datum, Error, Result};
 use super::Session;
 use super::cursor::{self, Places};
 use super::prepared::{Prepared, VALUES, is_data};
-use super::query::{Run, as_text, columns, tag};
+use super::query::{Rows, Run, as_text, columns, tag};
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
 use crate::run::Row;
@@ -302,7 +302,7 @@ impl Session {
 
     async fn start_portal(&mut self, portal: &mut Portal, prepared: &Prepared) -> Result<()> {
         let plan = self.plan_with(prepared, &portal.values).await?;
-        let run = self.start(plan, std::mem::take(&mut portal.values))?;
+        let run = self.start(plan, std::mem::take(&mut portal.values), Rows::Given)?;
         self.find_position(run.execution.plan(), &run.snapshot)
             .await?;
         portal.state = State::Running(Pooled::new(|| run));
@@ -484,7 +484,11 @@ impl Session {
         }
         let values = self.command_values.take();
         let backwards = options.scroll.unwrap_or_else(|| plan.reads_backwards());
-        let run = self.start(plan.clone(), values.clone())?;
+        let rows = match &places {
+            Some(_) => Rows::Followed,
+            None => Rows::Given,
+        };
+        let run = self.start(plan.clone(), values.clone(), rows)?;
         let kept = options.scroll == Some(true) || options.hold;
         let again = (backwards && !kept).then(|| {
             Box::new(Again {

@@ -186,7 +186,7 @@ impl Session {
         shape: Option<&RowShape>,
         client: &mut dyn Client,
     ) -> Result<Vec<Datum>> {
-        let mut run = self.start(planned, values)?;
+        let mut run = self.start(planned, values, Rows::Given)?;
         self.find_position(run.execution.plan(), &run.snapshot)
             .await?;
         if let Some(shape) = shape {
@@ -287,16 +287,14 @@ impl Session {
     }
 
     /// A statement about to run: it sees what is committed now.
-    pub(super) fn start(&self, plan: Arc<PlannedStatement>, params: Vec<Datum>) -> Result<Run> {
-        if plan.tag != StatementTag::Select {
-            self.must_be_writable(match plan.tag {
-                StatementTag::Insert => "INSERT",
-                StatementTag::Update => "UPDATE",
-                StatementTag::Merge => "MERGE",
-                StatementTag::Delete | StatementTag::Select => "DELETE",
-            })?;
-        } else if !plan.writes.is_empty() {
-            self.must_be_writable("SELECT")?;
+    pub(super) fn start(
+        &self,
+        plan: Arc<PlannedStatement>,
+        params: Vec<Datum>,
+        rows: Rows,
+    ) -> Result<Run> {
+        if let Some(command) = plan.changes() {
+            self.may_change(&plan, command)?;
         }
         if let Some(view) = &plan.unpopulated {
             return Err(not_populated(view));
@@ -305,6 +303,10 @@ impl Session {
         let transaction = self.transaction()?;
         transaction.used.set(true);
         let snapshot = transaction.txn.snapshot();
+        // What gives one row is over before it makes a difference to those who write.
+        if rows == Rows::Given && !plan.gives_one_row && plan.changes().is_none() {
+            snapshot.only_read();
+        }
         let elsewhere = self.start_elsewhere(&plan, &params, &snapshot, work_mem);
         let pool = self.pool(&plan, &snapshot, work_mem);
         let mut execution = Execution::again(plan, work_mem);
@@ -430,6 +432,15 @@ impl Session {
             complete: false,
         })
     }
+}
+
+/// What becomes of the rows that a statement gives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// Somebody has them, and that is all.
+    Given,
+    /// One on which a cursor stands may be changed, then as it is in its newest version.
+    Followed,
 }
 
 /// A statement under way.

@@ -24,7 +24,7 @@ use throng_types::{Datum, Error, Oid, Record, Result, SqlType};
 
 use super::Session;
 use super::ddl::gone;
-use super::query::KeptRows;
+use super::query::{KeptRows, Rows};
 use crate::rows::PageRows;
 use crate::run::Row;
 use crate::table::Table;
@@ -73,7 +73,8 @@ impl Session {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
         let planned = Arc::new(self.plan(query)?);
         self.lock_tables(&planned.locks).await?;
-        let mut run = self.start(planned, self.command_values.borrow().clone())?;
+        let values = self.command_values.borrow().clone();
+        let mut run = self.start(planned, values, Rows::Given)?;
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);
         let target = Table::unshared(&def, &self.engine.store, &host.eval())?;
@@ -125,7 +126,8 @@ impl Session {
         let def = catalog.table(table).cloned().ok_or_else(|| gone("table"))?;
         let planned = Arc::new(self.plan(query)?);
         self.lock_tables(&planned.locks).await?;
-        let mut run = self.start(planned, self.command_values.borrow().clone())?;
+        let values = self.command_values.borrow().clone();
+        let mut run = self.start(planned, values, Rows::Given)?;
         let work_mem = self.work_mem();
         let txn = &self.transaction()?.txn;
         let host = self.host(catalog);

@@ -32,6 +32,12 @@ use crate::run::build::Execution;
 use crate::run::routine::{CallFuture, CallRequest, CallResult, Routines};
 use crate::write;
 
+/// 0A000: what a function that is not volatile must not do.
+pub(super) fn not_volatile(command: &str) -> Error {
+    let message = format!("{command} is not allowed in a non-volatile function");
+    Error::new(state::FEATURE_NOT_SUPPORTED, message)
+}
+
 /// Calls inside calls. A level takes stack: this many fit into [`throng_sql::parse::STACK`] in a build without optimisation.
 pub(super) const DEEPEST: u32 = 300;
 
@@ -210,21 +216,12 @@ impl Session {
         let Some(plan) = known.plan.clone() else {
             return Err(Error::internal("a statement without a plan"));
         };
-        let writes = match plan.tag {
-            StatementTag::Select if plan.writes.is_empty() => None,
-            StatementTag::Select => Some("SELECT"),
-            StatementTag::Insert => Some("INSERT"),
-            StatementTag::Update => Some("UPDATE"),
-            StatementTag::Delete => Some("DELETE"),
-            StatementTag::Merge => Some("MERGE"),
-        };
         let volatile = def.volatility == Volatility::Volatile;
-        if let Some(word) = writes {
+        if let Some(command) = plan.changes() {
             if !volatile {
-                let message = format!("{word} is not allowed in a non-volatile function");
-                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                return Err(not_volatile(command));
             }
-            self.must_be_writable(word)?;
+            self.may_change(&plan, command)?;
         }
         let txn = &self.transaction()?.txn;
         let snapshot = match volatile {

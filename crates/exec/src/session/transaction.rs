@@ -14,9 +14,10 @@ use std::sync::Arc;
 use throng_sql::catalog::{Catalog, Change, TableDef};
 use throng_sql::command::{Isolation as SqlIsolation, TransactionModes};
 use throng_sql::parse::ast::Statement;
+use throng_sql::plan::{PlannedStatement, TableLock};
 use throng_txn::{Isolation, Txn};
 use throng_types::error::{Severity, state};
-use throng_types::{Error, Result};
+use throng_types::{Error, Oid, Result};
 
 use super::asked::Asked;
 use super::notify;
@@ -605,6 +606,26 @@ impl Session {
             ));
         }
         Ok(())
+    }
+
+    /// Refuses a statement that changes other tables than temporary ones in a read-only transaction.
+    pub(super) fn may_change(&self, plan: &PlannedStatement, command: &str) -> Result<()> {
+        if !self.transaction.as_ref().is_some_and(|t| t.read_only.get()) {
+            return Ok(());
+        }
+        let catalog = self.catalog();
+        let is_temporary = |table: Oid| {
+            let def = catalog.table(table);
+            def.is_some_and(|def| def.persistence.is_temporary())
+        };
+        let mut changed = plan
+            .locks
+            .iter()
+            .filter(|(_, lock)| *lock > TableLock::AccessShare);
+        match changed.all(|(table, _)| is_temporary(*table)) {
+            true => Ok(()),
+            false => self.must_be_writable(command),
+        }
     }
 
     /// Refuses what cannot run inside a block.

@@ -9,6 +9,45 @@ fn pages_read(client: &mut Client) -> u64 {
     client.run(sql).value().parse().expect("a number")
 }
 
+fn blocks(client: &mut Client, table: &str) -> u64 {
+    let size = client.run(&format!("select pg_relation_size('{table}') / 8192"));
+    size.value().parse().expect("a number")
+}
+
+/// However long it looks: what is neither its version nor anybody's goes.
+#[test]
+fn a_row_stays_on_its_page_beside_who_only_reads() {
+    let home = Home::new();
+    let server = home.serve(&["--set", "autovacuum=off"]);
+    let (mut reader, mut query, mut client) =
+        (server.connect(), server.connect(), server.connect());
+    client.run("create table hot (k int primary key, n int, filler char(100))");
+    client.run("insert into hot values (1, 0, 'padded')");
+    client.run("create table wide as select * from generate_series(1, 3000) i");
+    reader.run("begin isolation level repeatable read read only");
+    reader.run("select * from hot");
+    // A statement under way: it asks for its rows bit by bit.
+    query.run("begin");
+    query.run("declare c cursor for select n, i from hot, wide");
+    assert_eq!(query.run("fetch 1 from c").rows().len(), 1);
+    for _ in 0..2000 {
+        client.run("update hot set n = n + 1 where k = 1");
+    }
+    assert!(blocks(&mut client, "hot") <= 2);
+    assert_eq!(client.run("select n from hot where k = 1").value(), "2000");
+    assert_eq!(reader.run("select n from hot where k = 1").value(), "0");
+    assert_eq!(query.run("fetch all from c").rows().len(), 2999);
+    // One that may change what it sees keeps all that came after.
+    reader.run("commit");
+    query.run("commit");
+    reader.run("begin isolation level repeatable read");
+    reader.run("select * from hot");
+    for _ in 0..1000 {
+        client.run("update hot set n = n + 1 where k = 1");
+    }
+    assert!(blocks(&mut client, "hot") > 10);
+}
+
 #[test]
 fn a_look_up_by_key_finds_the_newest_version_first() {
     const LOOK_UPS: u64 = 100;
@@ -22,8 +61,7 @@ fn a_look_up_by_key_finds_the_newest_version_first() {
     for _ in 0..10 {
         client.run(&"update hot set n = n + 1 where k = 1;".repeat(200));
     }
-    let blocks = client.run("select pg_relation_size('hot') / 8192");
-    let blocks: u64 = blocks.value().parse().expect("a number");
+    let blocks = blocks(&mut client, "hot");
     assert!(blocks > 8, "{blocks} blocks");
     let before = pages_read(&mut client);
     for _ in 0..LOOK_UPS {

@@ -373,12 +373,8 @@ impl Binder<'_> {
 
 /// What a cursor that locks its rows cannot be.
 fn must_be_read_only(options: &CursorOptions, lock: RowLockStrength) -> Result<()> {
-    let lock = match lock {
-        RowLockStrength::KeyShare => "FOR KEY SHARE",
-        RowLockStrength::Share => "FOR SHARE",
-        RowLockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
-        RowLockStrength::Update => "FOR UPDATE",
-    };
+    let command = lock.command();
+    let lock = command.strip_prefix("SELECT ").unwrap_or(command);
     let refused = |message: String, what: &str| {
         let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
         Err(error.detail(format!("{what} cursors must be READ ONLY.")))

@@ -51,7 +51,7 @@ use crate::catalog::Catalog;
 use crate::expr::{Expr, ParamId, RelId, Var};
 use crate::func::EvalContext;
 use crate::query::walk::PartMut;
-use crate::query::{BoundQuery, Cte, CteBody, QueryKind};
+use crate::query::{BoundQuery, Cte, CteBody, QueryKind, RowLockStrength};
 
 pub use fold::constant_value as constant;
 pub(crate) use fold::is_immutable_cast;
@@ -137,6 +137,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         locks: BTreeMap::new(),
         kindred: HashMap::default(),
         target: None,
+        row_lock: None,
         unpopulated: None,
         cursor: None,
     };
@@ -163,6 +164,7 @@ pub fn plan(mut query: BoundQuery, ctx: &PlanContext<'_>) -> Result<PlannedState
         params,
         output,
         locks: planner.locks.into_iter().collect(),
+        row_lock: planner.row_lock,
         unpopulated: planner.unpopulated,
         cursor: planner.cursor,
     })
@@ -274,6 +276,8 @@ pub(super) struct Planner<'a> {
     kindred: Map<RelId, Arc<family::Kindred>>,
     /// The entry that rows are written to.
     target: Option<RelId>,
+    /// See [`PlannedStatement::row_lock`].
+    row_lock: Option<RowLockStrength>,
     /// See [`PlannedStatement::unpopulated`].
     unpopulated: Option<String>,
     /// WHERE CURRENT OF.

@@ -50,6 +50,8 @@ pub struct PlannedStatement {
     pub output: Vec<OutputColumn>,
     /// Tables to lock before running, strongest mode each, by oid.
     pub locks: Vec<(Oid, TableLock)>,
+    /// How it locks the first rows that it locks, if it does.
+    pub row_lock: Option<RowLockStrength>,
     /// A materialized view that it reads and that has not been populated.
     pub unpopulated: Option<String>,
     /// WHERE CURRENT OF: whose place is to be known before it is run.
@@ -77,6 +79,7 @@ impl PlannedStatement {
             writes: Vec::new(),
             late_writes: Vec::new(),
             parts: Vec::new(),
+            row_lock: None,
             unpopulated: None,
             cursor: None,
             changes_one_row: false,
@@ -85,6 +88,21 @@ impl PlannedStatement {
             params: Vec::new(),
             output: Vec::new(),
             locks: Vec::new(),
+        }
+    }
+
+    /// What it does beyond reading, as PostgreSQL calls the command.
+    pub fn changes(&self) -> Option<&'static str> {
+        let writes = !self.writes.is_empty() || !self.late_writes.is_empty();
+        match self.tag {
+            StatementTag::Select => self
+                .row_lock
+                .map(RowLockStrength::command)
+                .or(writes.then_some("SELECT")),
+            StatementTag::Insert => Some("INSERT"),
+            StatementTag::Update => Some("UPDATE"),
+            StatementTag::Delete => Some("DELETE"),
+            StatementTag::Merge => Some("MERGE"),
         }
     }
 }

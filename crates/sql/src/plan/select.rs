@@ -466,6 +466,7 @@ impl Planner<'_> {
                 continue;
             };
             self.lock(table.oid, TableLock::RowShare);
+            self.row_lock.get_or_insert(lock.strength);
             let mut family = None;
             if let Some(tableoid) = tableoid {
                 let kindred = self.kindred(lock.rel, &table)?;

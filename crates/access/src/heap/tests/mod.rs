@@ -1,5 +1,6 @@
 //! The heap against models: a disk in memory, and transactions that are a table of how each ended.
 
+mod between;
 mod changes;
 mod copies;
 mod faults;
@@ -23,7 +24,7 @@ use super::page::{self, PageBytes};
 use super::tuple::{HINTS, OFF_FLAGS, TupleHeader};
 use super::{Heap, TupleBatch};
 use crate::check::{FileKind, check_file};
-use crate::{RelationStore, RowLockMode, TxContext, Visibility, XidStatus};
+use crate::{Gaps, RelationStore, RowLockMode, TxContext, Visibility, XidStatus};
 
 const FILE: FileId = FileId(7);
 const SEGMENT: u64 = 1 << 20;
@@ -180,7 +181,17 @@ struct State {
     csn: u64,
     /// CSNs of snapshots in use.
     held: Vec<u64>,
+    /// Those of readers that follow no row.
+    reading: Vec<u64>,
     locks: HashMap<Tid, Vec<(Xid, RowLockMode)>>,
+}
+
+impl State {
+    fn release(&mut self, csn: u64, of: impl Fn(&mut State) -> &mut Vec<u64>) {
+        let held = of(self);
+        let at = held.iter().position(|&held| held == csn);
+        held.swap_remove(at.expect("a snapshot is held until released"));
+    }
 }
 
 impl Txns {
@@ -245,18 +256,35 @@ impl Txns {
             cid: Cid(0),
         }
     }
-    fn release(&self, snap: &Snap<'_>) {
+    /// One of which the versions after those that it shows need not stay.
+    fn reading(&self) -> Snap<'_> {
+        let snap = self.snapshot();
         let mut state = self.state.lock();
-        let at = state
-            .held
-            .iter()
-            .position(|&csn| csn == snap.csn)
-            .expect("a snapshot is held until released");
-        state.held.swap_remove(at);
+        let last = state.held.pop();
+        state.reading.extend(last);
+        snap
+    }
+    fn release(&self, snap: &Snap<'_>) {
+        self.state.lock().release(snap.csn, |state| &mut state.held);
+    }
+    fn release_reading(&self, snap: &Snap<'_>) {
+        let mut state = self.state.lock();
+        state.release(snap.csn, |state| &mut state.reading);
     }
     fn horizon(&self) -> Csn {
         let state = self.state.lock();
-        Csn(state.held.iter().copied().min().unwrap_or(state.csn))
+        let held = state.held.iter().chain(&state.reading);
+        Csn(held.copied().min().unwrap_or(state.csn))
+    }
+    fn gaps(&self) -> Gaps {
+        let state = self.state.lock();
+        let rest = state.held.iter().copied().min().unwrap_or(state.csn);
+        let mut bounds: Vec<Csn> = state.reading.iter().copied().map(Csn).collect();
+        bounds.retain(|csn| csn.0 < rest);
+        bounds.push(Csn(rest));
+        bounds.sort_unstable();
+        bounds.dedup();
+        Gaps::between(&bounds)
     }
 }
 
@@ -316,6 +344,9 @@ impl TxContext for Ctx<'_> {
     }
     fn horizon(&self) -> Csn {
         self.txns.horizon()
+    }
+    fn gaps(&self) -> Gaps {
+        self.txns.gaps()
     }
     fn row_lock_conflict(&self, _: FileId, tid: Tid, mode: RowLockMode) -> Option<Xid> {
         let state = self.txns.state.lock();

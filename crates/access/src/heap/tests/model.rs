@@ -160,7 +160,7 @@ impl<'a> Run<'a> {
             60..68 => self.change(true),
             68..74 => self.end(),
             74..78 => self.savepoint(),
-            78..82 if self.held.len() < 3 => self.held.push(self.txns.snapshot()),
+            78..82 if self.held.len() < 3 => self.held.push(self.txns.reading()),
             82..86 => self.release(),
             86..92 => self.prune(),
             92..95 => self.vacuum(),
@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
     fn release(&mut self) {
         if !self.held.is_empty() {
             let snap = self.held.swap_remove(self.dice.roll(self.held.len()));
-            self.txns.release(&snap);
+            self.txns.release_reading(&snap);
         }
     }
 

@@ -9,6 +9,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result};
 
 use super::super::Session;
+use super::super::routine::not_volatile;
 use super::Machine;
 use super::rows::Done;
 use crate::client::{Client, ClientFuture, Format, RowShape};
@@ -134,15 +135,14 @@ impl Session {
     ) -> Result<Option<u64>> {
         let read_only = || {
             let word = text.split_whitespace().next().unwrap_or("").to_uppercase();
-            let message = format!("{word} is not allowed in a non-volatile function");
-            Error::new(state::FEATURE_NOT_SUPPORTED, message)
+            not_volatile(&word)
         };
         match statement {
             BoundStatement::Ddl(ddl) => {
                 if m.caller.is_some() {
                     return Err(read_only());
                 }
-                self.must_be_writable(&ddl.tag())?;
+                self.must_be_writable(&ddl.command())?;
                 if let Some(what) = ddl.concurrently() {
                     let message = format!("{what} cannot be executed from a function");
                     return Err(Error::new(state::ACTIVE_SQL_TRANSACTION, message));

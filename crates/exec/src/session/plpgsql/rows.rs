@@ -13,6 +13,7 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
 use super::super::query::{KeptRows, Returning};
+use super::super::routine::not_volatile;
 use super::super::{Session, SharedCatalog, next};
 use super::kept::{As, Kept, Meant, Planned, within_text};
 use super::record::shape_of;
@@ -166,20 +167,11 @@ impl Session {
 
     /// What a statement of the body sees: all that was done before it, unless the function changes nothing.
     fn statement_snapshot(&self, m: &Machine, plan: &PlannedStatement) -> Result<Snapshot> {
-        let writes = match plan.tag {
-            StatementTag::Select if plan.writes.is_empty() => None,
-            StatementTag::Select => Some("SELECT"),
-            StatementTag::Insert => Some("INSERT"),
-            StatementTag::Update => Some("UPDATE"),
-            StatementTag::Delete => Some("DELETE"),
-            StatementTag::Merge => Some("MERGE"),
-        };
-        if let Some(word) = writes {
+        if let Some(command) = plan.changes() {
             if m.caller.is_some() {
-                let message = format!("{word} is not allowed in a non-volatile function");
-                return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                return Err(not_volatile(command));
             }
-            self.must_be_writable(word)?;
+            self.may_change(plan, command)?;
         }
         let transaction = self.transaction()?;
         transaction.used.set(true);
