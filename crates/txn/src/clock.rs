@@ -464,7 +464,7 @@ mod tests {
     fn between_snapshots_that_follow_nothing_there_is_a_gap() {
         let clock = Clock::default();
         let slots: Vec<SlotId> = (0..3).map(|thread| clock.add_slot(thread)).collect();
-        let tick = |n: u64| (0..n).for_each(|_| drop(clock.tick()));
+        let tick = |n: u64| (0..n).fold(Csn(0), |_, _| clock.tick());
         let gap = |made, ended| clock.gaps().cover(Csn(made), Csn(ended));
         tick(5);
         let long = clock.publish(slots[0]);

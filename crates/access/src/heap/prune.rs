@@ -7,7 +7,14 @@
 //!  root slot 1 ─► dead ─► dead ─► live       1 becomes a redirect to live's slot, the dead ones' other slots unused
 //!  root slot 1 ─► dead ─► dead               1 becomes dead: indexes may still name it
 //!  heap-only tuple that no chain reaches     (its maker was rolled back) its slot becomes unused
+//!
+//!  old ─► between ─► between ─► live         old ─► live: it ends now as the last of them did
 //! ```
+//! In the last line a long reader's snapshot shows `old`, and no snapshot shows those between (`TxContext::gaps`): a row that a crowd
+//! changes does not grow while somebody looks at the table. The first version of a page's chain stays, seen or not: another page's
+//! may lead to it. (Böttcher et al., "Scalable Garbage Collection for In-Memory MVCC Systems", VLDB 2019, take versions out of the
+//! middle of chains, too.)
+//!
 //! The tuples that stay slide to the page's end, so that its room is one hole.
 
 use throng_buffer::{ExclusiveGuard, Mtr, Try};
