@@ -75,7 +75,7 @@ pub struct Gaps {
 
 impl Gaps {
     /// Snapshots that are told apart: more are taken for one that sees everything after the last of these.
-    pub const BOUNDS: usize = 6;
+    pub const BOUNDS: usize = 17;
 
     /// Between each of `bounds` and the next, which come in order; those that are too many are left out.
     pub fn between(bounds: &[Csn]) -> Gaps {
@@ -176,8 +176,10 @@ mod tests {
             assert!(!covered || !is_seen);
         }
         assert!(Gaps::between(&csns(&[7])).is_empty());
-        let many = Gaps::between(&csns(&[1, 3, 5, 7, 9, 11, 13]));
-        assert!(many.cover(Csn(10), Csn(11)) && !many.cover(Csn(12), Csn(13)));
+        let odd: Vec<u64> = (0..=Gaps::BOUNDS as u64).map(|n| 2 * n + 1).collect();
+        let many = Gaps::between(&csns(&odd));
+        let last = odd[Gaps::BOUNDS];
+        assert!(many.cover(Csn(last - 3), Csn(last - 2)) && !many.cover(Csn(last - 1), Csn(last)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use datafusion::common::Result as DfResult;
 use datafusion::execution::TaskContext;
@@ -63,6 +63,8 @@ pub struct AnalyticsPool {
     temporary: PathBuf,
     least_memory: usize,
     workers: usize,
+    /// A worker has a core for a whole time slice when it is given one.
+    keeps_cores: Arc<AtomicBool>,
     cache: Arc<ColumnCache>,
 }
 
@@ -74,6 +76,8 @@ impl AnalyticsPool {
         let concurrency = config.concurrency.max(1);
         let started = AtomicUsize::new(0);
         let cores = config.cores;
+        let keeps_cores = Arc::new(AtomicBool::new(false));
+        let keeps = keeps_cores.clone();
         let runtime = Builder::new_multi_thread()
             .worker_threads(workers)
             // Reading spill files back.
@@ -89,7 +93,9 @@ impl AnalyticsPool {
                     let _ = topology::pin_current_thread(*core);
                 }
                 // The event loops, which share the cores, come first. Best effort, too.
-                let _ = come_last();
+                if !matches!(come_last(), Ok(true)) {
+                    keeps.store(true, Ordering::Relaxed);
+                }
             })
             .build()?;
         Ok(AnalyticsPool {
@@ -99,6 +105,7 @@ impl AnalyticsPool {
             temporary: config.temporary,
             least_memory: config.least_memory,
             workers,
+            keeps_cores,
             cache: Arc::new(ColumnCache::new(config.column_cache)),
         })
     }
@@ -165,11 +172,11 @@ impl Analytics for AnalyticsPool {
             rows,
             given: false,
         };
-        let jobs = self.jobs.clone();
+        let (jobs, keeps_cores) = (self.jobs.clone(), self.keeps_cores.clone());
         let task = runtime.spawn(async move {
             // Closed by nobody.
             let _turn = jobs.acquire_owned().await;
-            let _computing = Computing::begin();
+            let _computing = keeps_cores.load(Ordering::Relaxed).then(Computing::begin);
             run.run().await;
         });
         Box::new(JobRows {

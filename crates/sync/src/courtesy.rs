@@ -2,8 +2,8 @@
 //!
 //! On a full core a thread that is about to wait lets others run first: clients that have something to send, sessions that are
 //! about to commit. They need microseconds, and on an idle core the call comes back at once. Whoever computes for long would take a whole
-//! time slice, which is milliseconds; so while somebody does, nothing is given away. Who computes, on the other hand,
-//! [comes last](come_last).
+//! time slice, which is milliseconds; so while somebody does, nothing is given away. Threads that do nothing else [come
+//! last](come_last): where the kernel can be told to take the core from them soon, they do not count.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How many there are.
 static COMPUTING: AtomicUsize = AtomicUsize::new(0);
 
-/// Held by whoever computes for long beside the threads that serve.
+/// Held by whoever computes for long beside the threads that serve, and does not [come last](come_last) in short slices.
 #[derive(Debug)]
 #[must_use = "it counts for as long as it is held"]
 pub struct Computing(());
@@ -44,13 +44,14 @@ pub fn yield_core() {
 }
 
 /// Has the calling thread run where no other wants to, or nearly: with the least weight, and in slices so short that who wakes up
-/// need not wait for one to end (`sched_setattr(2)`; Linux before 6.12 knows of the weight only).
+/// need not wait for one to end (`sched_setattr(2)`). Whether its slices are: Linux before 6.12 knows of the weight only.
 ///
 /// # Errors
 /// The kernel's. The thread is then as it was.
-pub fn come_last() -> io::Result<()> {
+pub fn come_last() -> io::Result<bool> {
     /// The first version of `struct sched_attr`, in linux/sched/types.h.
     #[repr(C)]
+    #[derive(Default)]
     struct Attributes {
         size: u32,
         policy: u32,
@@ -61,22 +62,26 @@ pub fn come_last() -> io::Result<()> {
         deadline_ns: u64,
         period_ns: u64,
     }
-    let attributes = Attributes {
-        size: size_of::<Attributes>() as u32,
+    let size = size_of::<Attributes>() as u32;
+    let wanted = Attributes {
+        size,
         policy: libc::SCHED_OTHER as u32,
-        flags: 0,
         nice: 19,
-        priority: 0,
         // The shortest there is.
         slice_ns: 100_000,
-        deadline_ns: 0,
-        period_ns: 0,
+        ..Attributes::default()
     };
-    // SAFETY: the attributes live until the call returns, and are as long as they say. The call changes when the calling thread
-    // runs, nothing else.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    let mut had = Attributes::default();
+    // SAFETY: both live until the calls return, and are as long as the kernel is told. The calls change when the calling thread
+    // runs, and say so; nothing else.
+    let result = unsafe {
+        match libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) {
+            0 => libc::syscall(libc::SYS_sched_getattr, 0, &raw mut had, size, 0),
+            failed => failed,
+        }
+    };
     match result {
-        0 => Ok(()),
+        0 => Ok(had.slice_ns == wanted.slice_ns),
         _ => Err(io::Error::last_os_error()),
     }
 }

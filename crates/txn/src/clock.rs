@@ -505,7 +505,7 @@ mod tests {
         let mut some = 0;
         for _ in 0..20_000 {
             let candidate = 10 + roll(30);
-            let slots: Vec<u64> = (0..roll(12))
+            let slots: Vec<u64> = (0..roll(2 * Gaps::BOUNDS as u64))
                 .map(|_| match roll(5) {
                     0 => NO_SNAPSHOT,
                     mark => held(1 + roll(40), mark == 1 && roll(3) == 0),

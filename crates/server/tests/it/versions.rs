@@ -1,4 +1,7 @@
-//! What versions of rows that an old snapshot keeps cost those who do not see them.
+//! What versions of rows that an old snapshot keeps cost those who do not see them, and that what is not kept is missed by nobody.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::client::Client;
 use crate::server::Home;
@@ -71,4 +74,66 @@ fn a_look_up_by_key_finds_the_newest_version_first() {
     let each = (pages_read(&mut client) - before) / LOOK_UPS;
     assert!(each < blocks, "{each} pages were looked at, of {blocks}");
     assert_eq!(old.run("select n from hot where k = 1").value(), "0");
+}
+
+/// Readers of all lengths, and transfers between few rows: what comes and goes between two readers' snapshots is not theirs.
+#[test]
+fn every_reader_finds_a_sum_that_transfers_leave_alone() {
+    const ROWS: usize = 12;
+    const SUM: &str = "select sum(n) from hot";
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let mut client = server.connect();
+    client.run("create table hot (k int primary key, n int, filler char(200))");
+    client.run(&format!(
+        "insert into hot select i, 100, 'padded' from generate_series(1, {ROWS}) i"
+    ));
+    let total = client.run(SUM).value().to_owned();
+    let over = AtomicBool::new(false);
+    let connect = || server.connect();
+    std::thread::scope(|scope| {
+        for writer in 0..3 {
+            let (over, mut client) = (&over, connect());
+            scope.spawn(move || {
+                let mut n = writer;
+                while !over.load(Ordering::Relaxed) {
+                    // The lower one first: nobody waits in a circle.
+                    let (from, to) = (n % (ROWS - 1) + 1, n % (ROWS - 1) + 2);
+                    client.run(&format!(
+                        "begin; update hot set n = n - 1 where k = {from}; update hot set n = n + 1 where k = {to}; {}",
+                        if n % 5 == 0 { "rollback" } else { "commit" }
+                    ));
+                    n += 7;
+                }
+            });
+        }
+        let readers = [0, 3, 40, 300].map(|pause| {
+            let (over, mut client, total) = (&over, connect(), &total);
+            scope.spawn(move || {
+                let mut looks = 0;
+                while !over.load(Ordering::Relaxed) {
+                    client.run("begin isolation level repeatable read read only");
+                    let each = "select string_agg(n::text, ',' order by k) from hot";
+                    let first = client.run(each).value().to_owned();
+                    std::thread::sleep(Duration::from_millis(pause));
+                    assert_eq!(client.run(SUM).value(), total);
+                    assert_eq!(client.run(each).value(), first);
+                    client.run("commit");
+                    // A statement's own snapshot.
+                    assert_eq!(client.run(SUM).value(), total);
+                    looks += 1;
+                }
+                looks
+            })
+        });
+        std::thread::sleep(Duration::from_secs(4));
+        over.store(true, Ordering::Relaxed);
+        for reader in readers {
+            assert!(reader.join().expect("every sum is right") > 2);
+        }
+    });
+    assert_eq!(client.run(SUM).value(), total);
+    assert!(blocks(&mut client, "hot") < 20);
+    assert!(server.stop().success());
+    home.check();
 }
