@@ -4,6 +4,14 @@ use super::changes::{insert, moved};
 use super::*;
 use crate::heap::Change;
 
+fn one_row() -> (World, Txns, Tid) {
+    let (world, txns) = (World::new(64), Txns::new());
+    let ctx = txns.begin();
+    let root = insert(&world, &ctx, &number(0));
+    ctx.commit();
+    (world, txns, root)
+}
+
 /// Commits an update of the version, and returns the next one.
 fn replace(world: &World, txns: &Txns, tid: Tid, row: &[u8], mode: RowLockMode) -> Tid {
     let ctx = Ctx {
@@ -37,10 +45,7 @@ fn tuples(page: &[u8; PAGE_SIZE]) -> usize {
 
 #[test]
 fn a_row_that_a_crowd_changes_stays_on_its_page_beside_long_readers() {
-    let (world, txns) = (World::new(64), Txns::new());
-    let ctx = txns.begin();
-    let root = insert(&world, &ctx, &number(0));
-    ctx.commit();
+    let (world, txns, root) = one_row();
     let mut readers = Vec::new();
     let mut tid = root;
     for n in 1..=2000 {
@@ -61,10 +66,7 @@ fn a_row_that_a_crowd_changes_stays_on_its_page_beside_long_readers() {
 
 #[test]
 fn beside_one_who_may_follow_the_row_all_versions_stay() {
-    let (world, txns) = (World::new(64), Txns::new());
-    let ctx = txns.begin();
-    let root = insert(&world, &ctx, &number(0));
-    ctx.commit();
+    let (world, txns, root) = one_row();
     let (_reader, _follower) = (txns.reading(), txns.snapshot());
     let mut tid = root;
     for n in 1..=100 {
@@ -78,10 +80,7 @@ fn beside_one_who_may_follow_the_row_all_versions_stay() {
 
 #[test]
 fn the_version_that_stays_ends_as_the_last_that_goes_did() {
-    let (world, txns) = (World::new(64), Txns::new());
-    let ctx = txns.begin();
-    let root = insert(&world, &ctx, &number(0));
-    ctx.commit();
+    let (world, txns, root) = one_row();
     let reader = txns.reading();
     // The key stays, changes, and stays again; then the row is deleted.
     let keeps = RowLockMode::NoKeyUpdate;
@@ -121,9 +120,8 @@ fn the_version_that_stays_ends_as_the_last_that_goes_did() {
 
 #[test]
 fn a_version_that_another_page_leads_to_stays_to_tell_the_way() {
-    let (world, txns) = (World::new(64), Txns::new());
+    let (world, txns, root) = one_row();
     let ctx = txns.begin();
-    let root = insert(&world, &ctx, &number(0));
     // Nothing else has room beside it.
     insert(&world, &ctx, &vec![0; PAGE_SIZE / 2]);
     insert(&world, &ctx, &vec![0; PAGE_SIZE / 2 - 600]);
