@@ -475,6 +475,11 @@ impl RowLockStrength {
             RowLockStrength::Update => "SELECT FOR UPDATE",
         }
     }
+
+    /// The clause itself.
+    pub fn clause(self) -> &'static str {
+        &self.command()["SELECT ".len()..]
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

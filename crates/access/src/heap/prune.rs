@@ -72,11 +72,20 @@ struct Horizons {
 }
 
 impl Horizons {
+    /// With the gaps between snapshots, which only a page's chains ask for.
+    fn and_between(ctx: &dyn TxContext) -> Horizons {
+        let horizons = Horizons::of(ctx);
+        Horizons {
+            gaps: ctx.gaps(),
+            ..horizons
+        }
+    }
+
     fn of(ctx: &dyn TxContext) -> Horizons {
         Horizons {
             durable: ctx.horizon(),
             prunable: ctx.prunable(),
-            gaps: ctx.gaps(),
+            gaps: Gaps::default(),
         }
     }
 }
@@ -178,7 +187,7 @@ impl Plan {
             hints: Vec::new(),
         };
         let mut tuples: Tuples = [None; MAX_SLOTS as usize];
-        let horizons = Horizons::of(ctx);
+        let horizons = Horizons::and_between(ctx);
         for n in 1..=count {
             let i = usize::from(n) - 1;
             plan.slots[i] = page::slot(page, n);

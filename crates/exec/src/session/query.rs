@@ -293,7 +293,8 @@ impl Session {
         params: Vec<Datum>,
         rows: Rows,
     ) -> Result<Run> {
-        if let Some(command) = plan.changes() {
+        let changes = plan.changes();
+        if let Some(command) = changes {
             self.may_change(&plan, command)?;
         }
         if let Some(view) = &plan.unpopulated {
@@ -304,7 +305,7 @@ impl Session {
         transaction.used.set(true);
         let snapshot = transaction.txn.snapshot();
         // What gives one row is over before it makes a difference to those who write.
-        if rows == Rows::Given && !plan.gives_one_row && plan.changes().is_none() {
+        if rows == Rows::Given && !plan.gives_one_row && changes.is_none() {
             snapshot.only_read();
         }
         let elsewhere = self.start_elsewhere(&plan, &params, &snapshot, work_mem);

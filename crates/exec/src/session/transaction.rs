@@ -597,9 +597,13 @@ impl Session {
             .is_none_or(|before| before.file != table.file)
     }
 
+    fn is_read_only(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|t| t.read_only.get())
+    }
+
     /// Refuses a write in a read-only transaction.
     pub(super) fn must_be_writable(&self, what: &str) -> Result<()> {
-        if self.transaction.as_ref().is_some_and(|t| t.read_only.get()) {
+        if self.is_read_only() {
             return Err(Error::new(
                 state::READ_ONLY_SQL_TRANSACTION,
                 format!("cannot execute {what} in a read-only transaction"),
@@ -610,7 +614,7 @@ impl Session {
 
     /// Refuses a statement that changes other tables than temporary ones in a read-only transaction.
     pub(super) fn may_change(&self, plan: &PlannedStatement, command: &str) -> Result<()> {
-        if !self.transaction.as_ref().is_some_and(|t| t.read_only.get()) {
+        if !self.is_read_only() {
             return Ok(());
         }
         let catalog = self.catalog();

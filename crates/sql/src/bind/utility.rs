@@ -373,8 +373,7 @@ impl Binder<'_> {
 
 /// What a cursor that locks its rows cannot be.
 fn must_be_read_only(options: &CursorOptions, lock: RowLockStrength) -> Result<()> {
-    let command = lock.command();
-    let lock = command.strip_prefix("SELECT ").unwrap_or(command);
+    let lock = lock.clause();
     let refused = |message: String, what: &str| {
         let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
         Err(error.detail(format!("{what} cursors must be READ ONLY.")))

@@ -6,7 +6,7 @@ use crate::func::CastContext;
 use crate::func::collate::COLLATE;
 use crate::query::{
     Body, Cte, CteBody, Distinct, FromItem, Grouping, GroupingItem, LockWait, Query, RelKind,
-    RowLockStrength, Select, SetOp, Target,
+    Select, SetOp, Target,
 };
 
 /// An operand that is part of the set operation above it rather than a query of its own.
@@ -89,15 +89,7 @@ impl Writer<'_> {
             }
         }
         for lock in &query.locks {
-            self.clause(
-                match lock.strength {
-                    RowLockStrength::Update => " FOR UPDATE",
-                    RowLockStrength::NoKeyUpdate => " FOR NO KEY UPDATE",
-                    RowLockStrength::Share => " FOR SHARE",
-                    RowLockStrength::KeyShare => " FOR KEY SHARE",
-                },
-                0,
-            );
+            self.clause(&format!(" {}", lock.strength.clause()), 0);
             let name = self.name_of(lock.rel);
             self.push(" OF ");
             self.ident(&name);
