@@ -292,6 +292,27 @@ pub enum QueryKind {
     Merge(Box<Merge>),
 }
 
+impl QueryKind {
+    /// Output columns: name and type; of a write RETURNING's, none where there is none.
+    pub fn columns(&self) -> Vec<RelColumn> {
+        match self {
+            QueryKind::Select(query) => query.columns(),
+            QueryKind::Insert(insert) => named(&insert.returning),
+            QueryKind::Update(update) => named(&update.returning),
+            QueryKind::Delete(delete) => named(&delete.returning),
+            QueryKind::Merge(merge) => named(&merge.returning),
+        }
+    }
+}
+
+fn named(targets: &[Target]) -> Vec<RelColumn> {
+    let column = |t: &Target| RelColumn {
+        name: t.name.clone(),
+        ty: t.expr.ty(),
+    };
+    targets.iter().map(column).collect()
+}
+
 /// INSERT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
@@ -538,17 +559,10 @@ impl CteBody {
 impl Query {
     /// Output columns: name and type.
     pub fn columns(&self) -> Vec<RelColumn> {
-        let targets = match &self.body {
+        named(match &self.body {
             Body::Select(select) => &select.targets,
             Body::Values { columns, .. } | Body::SetOp { columns, .. } => columns,
-        };
-        targets
-            .iter()
-            .map(|t| RelColumn {
-                name: t.name.clone(),
-                ty: t.expr.ty(),
-            })
-            .collect()
+        })
     }
 }
 

@@ -25,7 +25,7 @@ use throng_types::{Error, Result};
 pub use file::{Sink, Source};
 pub use from::Load;
 pub use split::Splitter;
-pub use to::copy_to;
+pub use to::Records;
 
 /// The longest record we take: PostgreSQL's limit for a line, a gigabyte.
 pub const MAX_RECORD: usize = (1 << 30) - 1;

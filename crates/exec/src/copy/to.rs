@@ -1,6 +1,6 @@
 //! COPY … TO: rows become records.
 
-use throng_sql::command::{CopyFormat, CopyHeader, CopyOptions};
+use throng_sql::command::{ColumnSet, CopyFormat, CopyHeader, CopyOptions};
 use throng_sql::func::EvalContext;
 use throng_sql::io::{output_binary, output_text};
 use throng_sql::plan::OutputColumn;
@@ -11,79 +11,99 @@ use super::binary::{write_header, write_trailer};
 use super::text::{write_csv_field, write_field};
 use super::turn::Turn;
 use crate::client::{Client, Format};
-use crate::run::Row;
-use crate::run::build::Execution;
-use crate::session::next;
-use crate::write::Context;
+use crate::run::context::Env;
 
-/// Runs a query and writes its rows; their number.
-///
-/// # Errors
-/// What the query or the file fails with.
-pub async fn copy_to(
-    execution: &mut Execution,
-    options: &CopyOptions,
-    sink: &mut Sink,
-    cx: &Context<'_>,
-    client: &mut dyn Client,
-) -> Result<u64> {
-    let plan = execution.plan().clone();
-    let mut writer = Writer {
-        options,
-        columns: &plan.output,
-        value: Vec::new(),
-    };
-    if let Sink::Client = sink {
-        let format = match options.format {
-            CopyFormat::Binary => Format::Binary,
-            _ => Format::Text,
-        };
-        client.copy_out_start(format, plan.output.len());
-    }
-    let mut record = Vec::new();
-    match options.format {
-        // The first row's message begins with it.
-        CopyFormat::Binary => write_header(&mut record),
-        _ if options.header != CopyHeader::No => {
-            writer.names(&mut record);
-            sink.write(&record, client).await?;
-            record.clear();
-        }
-        _ => {}
-    }
-    let mut turn = Turn::new();
-    let mut row = Row::new();
-    let mut count = 0;
-    while next(execution, cx.env, cx.txn, &mut row).await? {
-        writer.row(&row, &cx.env.eval, &mut record)?;
-        sink.write(&record, client).await?;
-        turn.worked(record.len(), cx.env.cancel).await?;
-        record.clear();
-        count += 1;
-    }
-    if options.format == CopyFormat::Binary {
-        write_trailer(&mut record);
-        sink.write(&record, client).await?;
-    }
-    sink.finish(client).await?;
-    Ok(count)
-}
-
-struct Writer<'a> {
+/// Rows on their way out, one record after another.
+pub struct Records<'a> {
     options: &'a CopyOptions,
     columns: &'a [OutputColumn],
-    /// One value's text, for its memory.
+    sink: &'a mut Sink,
+    client: &'a mut dyn Client,
+    turn: Turn,
+    count: u64,
+    /// The next record, and one value's text: for their memory.
+    record: Vec<u8>,
     value: Vec<u8>,
 }
 
-impl Writer<'_> {
+impl<'a> Records<'a> {
+    /// Begins with what comes before the first row.
+    ///
+    /// # Errors
+    /// What the file or the client fails with, here and below.
+    pub async fn begin(
+        options: &'a CopyOptions,
+        columns: &'a [OutputColumn],
+        sink: &'a mut Sink,
+        client: &'a mut dyn Client,
+    ) -> Result<Records<'a>> {
+        if let Sink::Client = sink {
+            let format = match options.format {
+                CopyFormat::Binary => Format::Binary,
+                _ => Format::Text,
+            };
+            client.copy_out_start(format, columns.len());
+        }
+        let mut records = Records {
+            options,
+            columns,
+            sink,
+            client,
+            turn: Turn::new(),
+            count: 0,
+            record: Vec::new(),
+            value: Vec::new(),
+        };
+        match options.format {
+            // The first row's message begins with it.
+            CopyFormat::Binary => write_header(&mut records.record),
+            _ if options.header != CopyHeader::No => {
+                records.names();
+                records.leave().await?;
+            }
+            _ => {}
+        }
+        Ok(records)
+    }
+
+    /// One row more.
+    ///
+    /// # Errors
+    /// That a value has no binary form, too, and a cancel.
+    pub async fn row(&mut self, row: &[Datum], env: Env<'_>) -> Result<()> {
+        match self.options.format {
+            CopyFormat::Binary => self.binary_row(row, &env.eval)?,
+            _ => self.text_row(row, &env.eval),
+        }
+        self.turn.worked(self.record.len(), env.cancel).await?;
+        self.count += 1;
+        self.leave().await
+    }
+
+    /// Ends with what comes after the last row; how many there were.
+    pub async fn end(mut self) -> Result<u64> {
+        if self.options.format == CopyFormat::Binary {
+            write_trailer(&mut self.record);
+            self.leave().await?;
+        }
+        self.sink.finish(self.client).await?;
+        Ok(self.count)
+    }
+
+    async fn leave(&mut self) -> Result<()> {
+        self.sink.write(&self.record, self.client).await?;
+        self.record.clear();
+        Ok(())
+    }
+
     /// Appends the header line.
-    fn names(&mut self, out: &mut Vec<u8>) {
+    fn names(&mut self) {
         // FORCE_QUOTE is for values.
         let options = CopyOptions {
-            force_quote: throng_sql::command::ColumnSet::None,
+            force_quote: ColumnSet::None,
             ..self.options.clone()
         };
+        let out = &mut self.record;
         for (i, column) in self.columns.iter().enumerate() {
             if i > 0 {
                 out.push(options.delimiter);
@@ -99,11 +119,8 @@ impl Writer<'_> {
         out.push(b'\n');
     }
 
-    /// Appends a row.
-    fn row(&mut self, row: &[Datum], ctx: &EvalContext<'_>, out: &mut Vec<u8>) -> Result<()> {
-        if self.options.format == CopyFormat::Binary {
-            return self.binary_row(row, ctx, out);
-        }
+    fn text_row(&mut self, row: &[Datum], ctx: &EvalContext<'_>) {
+        let out = &mut self.record;
         let alone = self.columns.len() == 1;
         for (i, (value, column)) in row.iter().zip(self.columns).enumerate() {
             if i > 0 {
@@ -123,15 +140,10 @@ impl Writer<'_> {
             }
         }
         out.push(b'\n');
-        Ok(())
     }
 
-    fn binary_row(
-        &mut self,
-        row: &[Datum],
-        ctx: &EvalContext<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
+    fn binary_row(&mut self, row: &[Datum], ctx: &EvalContext<'_>) -> Result<()> {
+        let out = &mut self.record;
         out.extend_from_slice(&(self.columns.len() as i16).to_be_bytes());
         for (value, column) in row.iter().zip(self.columns) {
             if value.is_null() {

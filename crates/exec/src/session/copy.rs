@@ -6,15 +6,16 @@ use std::sync::Arc;
 use throng_sql::bind;
 use throng_sql::catalog::{Relation, TableDef};
 use throng_sql::command::{Copy, CopyOptions, CopySubject, CopyTarget};
+use throng_sql::plan::StatementTag;
 use throng_sql::query::BoundQuery;
 use throng_sql::settings::Id;
 use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Session;
+use super::query::{Returning, Rows};
 use crate::client::Client;
-use crate::copy::{Load, Sink, Source, copy_to};
-use crate::run::build::Execution;
+use crate::copy::{Load, Records, Sink, Source};
 use crate::write;
 use throng_txn::LockMode;
 
@@ -180,24 +181,31 @@ impl Session {
             CopyTarget::File(path) => Sink::create(&path).await?,
             _ => Sink::Client,
         };
+        let mut run = self.start(plan.clone(), vec![], Rows::Given)?;
         let catalog = self.catalog();
-        let work_mem = self.work_mem();
-        self.transaction()?.used.set(true);
         let host = self.host(&catalog);
-        let txn = &self.transaction()?.txn;
-        let snapshot = txn.snapshot();
-        if plan.changes().is_none() {
-            snapshot.only_read();
-        }
+        let snapshot = run.snapshot.clone();
         let env = self.env(&catalog, &host, &snapshot, &[]);
-        let mut execution = Execution::new(plan, work_mem);
-        let context = write::Context {
+        let txn = &self.transaction()?.txn;
+        let write = write::Context {
             env,
             txn,
-            work_mem,
+            work_mem: self.work_mem(),
             deferred: &self.deferred,
         };
-        let rows = copy_to(&mut execution, &options, &mut sink, &context, client).await?;
+        let records = Records::begin(&options, &plan.output, &mut sink, client).await?;
+        let mut out = Returning::Copied(records);
+        if plan.tag != StatementTag::Select {
+            write::run(&mut run.execution, &write, &mut out).await?;
+        } else {
+            if !run.execution.is_ready() {
+                write::run_first(&mut run.execution, &write).await?;
+            }
+            while run.next(env, txn).await? {
+                out.row(run.last(), env).await?;
+            }
+        }
+        let rows = out.end().await?;
         txn.next_command()?;
         Ok(rows)
     }

@@ -19,6 +19,7 @@ use super::Session;
 use super::cursor::{self, Places};
 use super::prepared::{Prepared, VALUES, is_data};
 use super::query::{Rows, Run, as_text, columns, tag};
+use super::routine::not_volatile;
 use crate::client::{Client, ClientFuture, Format, RowShape};
 use crate::notify::Notification;
 use crate::run::Row;
@@ -450,16 +451,19 @@ impl Session {
                 "DECLARE CURSOR can only be used in transaction blocks",
             ));
         }
-        self.open_cursor(name, query, options, sql, client).await
+        self.open_cursor(name, query, options, sql, None, client)
+            .await
     }
 
-    /// A cursor over a query, whose parameters are the command's values.
+    /// A cursor over a query, whose parameters are the command's values. Where a `caller` that changes nothing opens it, it sees what
+    /// that one does.
     pub(super) async fn open_cursor(
         &self,
         name: String,
         mut query: BoundQuery,
         options: CursorOptions,
         sql: &str,
+        caller: Option<&Snapshot>,
         client: &mut dyn Client,
     ) -> Result<()> {
         if self.portals.borrow().get(&name).is_some() {
@@ -488,7 +492,10 @@ impl Session {
             Some(_) => Rows::Followed,
             None => Rows::Given,
         };
-        let run = self.start(plan.clone(), values.clone(), rows)?;
+        if let (Some(_), Some(command)) = (caller, plan.changes()) {
+            return Err(not_volatile(command));
+        }
+        let run = self.start_seeing(plan.clone(), values.clone(), rows, caller)?;
         let kept = options.scroll == Some(true) || options.hold;
         let again = (backwards && !kept).then(|| {
             Box::new(Again {

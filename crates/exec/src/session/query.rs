@@ -28,6 +28,7 @@ use super::shape::Shape;
 use super::telling::Turns;
 use super::transaction::Block;
 use crate::client::{Client, Field, Format, RowShape};
+use crate::copy::Records;
 use crate::run::build::Execution;
 use crate::run::context::{Env, NodeCounters, too_much_kept};
 use crate::run::hashed::row_bytes;
@@ -293,6 +294,17 @@ impl Session {
         params: Vec<Datum>,
         rows: Rows,
     ) -> Result<Run> {
+        self.start_seeing(plan, params, rows, None)
+    }
+
+    /// The same of a statement within another, which sees what that one `sees`, if it is one that changes nothing.
+    pub(super) fn start_seeing(
+        &self,
+        plan: Arc<PlannedStatement>,
+        params: Vec<Datum>,
+        rows: Rows,
+        sees: Option<&Snapshot>,
+    ) -> Result<Run> {
         let changes = plan.changes();
         if let Some(command) = changes {
             self.may_change(&plan, command)?;
@@ -303,9 +315,13 @@ impl Session {
         let work_mem = self.work_mem();
         let transaction = self.transaction()?;
         transaction.used.set(true);
-        let snapshot = transaction.txn.snapshot();
+        let snapshot = match sees {
+            Some(snapshot) => snapshot.clone(),
+            None => transaction.txn.snapshot(),
+        };
         // What gives one row is over before it makes a difference to those who write.
-        if rows == Rows::Given && !plan.gives_one_row && changes.is_none() {
+        let only_reads = rows == Rows::Given && changes.is_none();
+        if only_reads && sees.is_none() && !plan.gives_one_row {
             snapshot.only_read();
         }
         let elsewhere = self.start_elsewhere(&plan, &params, &snapshot, work_mem);
@@ -386,14 +402,8 @@ impl Session {
                 work_mem,
                 deferred: &self.deferred,
             };
-            let mut keys = Vec::new();
-            {
-                let execution = &mut run.execution;
-                let writing = pin!(write::run_with(execution, &write, false, &mut keys));
-                self.telling(&client, writing).await?;
-            }
-            let finishing = pin!(write::finish(keys, &write));
-            self.telling(&client, finishing).await?;
+            let writing = pin!(write::run_first(&mut run.execution, &write));
+            self.telling(&client, writing).await?;
         }
         let mut given = 0;
         let gives_one = run.execution.plan().gives_one_row && run.snapshot.reads().is_none();
@@ -455,6 +465,14 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// The next row, which is the [last](Self::last) then; false where there is none.
+    pub async fn next(&mut self, env: Env<'_>, txn: &throng_txn::Txn) -> Result<bool> {
+        match &mut self.elsewhere {
+            Some(elsewhere) => elsewhere.next(env, &mut self.row).await,
+            None => next(&mut self.execution, env, txn, &mut self.row).await,
+        }
+    }
+
     /// Nobody will ask it for more. Gives back its parameters' room.
     pub fn retire(mut self) -> Vec<Datum> {
         self.execution.give_back(self.row);
@@ -507,6 +525,8 @@ pub enum Returning<'a> {
         client: &'a Turns<'a>,
         shape: Option<&'a RowShape>,
     },
+    /// Away, by COPY.
+    Copied(Records<'a>),
     /// To the rest of the statement.
     Kept(&'a mut KeptRows),
     /// To nobody; they are computed all the same.
@@ -548,12 +568,45 @@ impl KeptRows {
     }
 }
 
+/// Runs a statement within another: a write to its end, a query until it has given `most` rows; how many rows there were, and those that
+/// are kept. Where none is wanted a query runs to its end all the same, for what it may do.
+pub(super) async fn run_within(
+    execution: &mut Execution,
+    cx: &write::Context<'_>,
+    most: usize,
+) -> Result<(u64, Vec<Row>)> {
+    let mut kept = KeptRows::new(cx.work_mem);
+    if execution.plan().tag != StatementTag::Select {
+        let mut returning = match most {
+            0 => Returning::Unread,
+            _ => Returning::Kept(&mut kept),
+        };
+        let count = write::run(execution, cx, &mut returning).await?;
+        return Ok((count, kept.rows));
+    }
+    if !execution.is_ready() {
+        write::run_first(execution, cx).await?;
+    }
+    let mut row = Row::new();
+    let mut count = 0;
+    while most == 0 || kept.rows.len() < most {
+        if !next(execution, cx.env, cx.txn, &mut row).await? {
+            break;
+        }
+        count += 1;
+        if most > 0 {
+            kept.keep(&row)?;
+        }
+    }
+    Ok((count, kept.rows))
+}
+
 impl Returning<'_> {
     /// Whether anybody looks at the rows.
     pub fn is_wanted(&self) -> bool {
         match self {
             Returning::Client { shape, .. } => shape.is_some(),
-            Returning::Kept(_) | Returning::Unread => true,
+            Returning::Copied(_) | Returning::Kept(_) | Returning::Unread => true,
         }
     }
 
@@ -566,12 +619,21 @@ impl Returning<'_> {
                 }
                 client.drain().await?;
             }
+            Returning::Copied(records) => records.row(row, env).await?,
             Returning::Kept(kept) => {
                 kept.keep(row)?;
             }
             Returning::Unread => {}
         }
         Ok(())
+    }
+
+    /// Ends a COPY; how many rows it had.
+    pub async fn end(self) -> Result<u64> {
+        match self {
+            Returning::Copied(records) => records.end().await,
+            _ => Ok(0),
+        }
     }
 }
 

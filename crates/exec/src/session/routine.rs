@@ -15,7 +15,6 @@ use throng_sql::bind::{self, BindContext, BodyResult};
 use throng_sql::catalog::{Catalog, RoutineBody};
 use throng_sql::expr::{Expr, RoutineCall};
 use throng_sql::func::Volatility;
-use throng_sql::plan::StatementTag;
 use throng_sql::query::RelColumn;
 use throng_sql::settings::Scope;
 use throng_txn::Snapshot;
@@ -25,7 +24,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 use super::Session;
 use super::host::SessionHost;
 use super::plans::{Known, PlanKey};
-use super::query::{KeptRows, Returning, as_text, field, next};
+use super::query::{as_text, field, run_within};
 use crate::client::{Client, RowShape};
 use crate::run::Row;
 use crate::run::build::Execution;
@@ -255,33 +254,9 @@ impl Session {
             deferred: &self.deferred,
         };
         let mut execution = Execution::again(plan.clone(), work_mem);
-        let mut kept = KeptRows::new(work_mem);
-        if plan.tag != StatementTag::Select {
-            let mut returning = match wanted {
-                0 => Returning::Unread,
-                _ => Returning::Kept(&mut kept),
-            };
-            write::run(&mut execution, &write, &mut returning).await?;
-            kept.rows.truncate(wanted);
-        } else {
-            if !execution.is_ready() {
-                let mut keys = Vec::new();
-                write::run_with(&mut execution, &write, false, &mut keys).await?;
-                write::finish(keys, &write).await?;
-            }
-            let mut row = Row::new();
-            // What nobody reads runs to its end all the same, for what it may do.
-            while wanted == 0 || kept.rows.len() < wanted {
-                if !next(&mut execution, env, txn, &mut row).await? {
-                    break;
-                }
-                if wanted > 0 {
-                    kept.keep(&row)?;
-                }
-            }
-        }
+        let (_, mut rows) = run_within(&mut execution, &write, wanted).await?;
+        rows.truncate(wanted);
         execution.retire();
-        let mut rows = kept.rows;
         if !more {
             spread_records(&mut rows, &request.result)?;
         }

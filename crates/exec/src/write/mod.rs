@@ -156,6 +156,13 @@ pub async fn run(
     Ok(count)
 }
 
+/// Runs the writes of a query's WITH to their ends; its rows come next.
+pub async fn run_first(execution: &mut Execution, cx: &Context<'_>) -> Result<()> {
+    let mut keys = Vec::new();
+    run_with(execution, cx, false, &mut keys).await?;
+    finish(keys, cx).await
+}
+
 /// Runs the writes of a statement's WITH to their ends, those before the statement or those `late`. All of them see what the
 /// statement sees, and none what another does; what they return is kept for the statement. Foreign keys wait for the
 /// statement's end.

@@ -48,15 +48,12 @@ impl Binder<'_> {
     pub(super) fn copy(&mut self, ast: &ast::Copy) -> Result<Copy> {
         let (subject, table, columns) = match &ast.subject {
             ast::CopySubject::Query(query) => {
-                let query = self.query(query, None)?;
-                let bound = self.bound(QueryKind::Select(query))?;
-                (
-                    CopySubject::To {
-                        query: Box::new(bound),
-                    },
-                    None,
-                    vec![],
-                )
+                let query = Box::new(self.data(query)?);
+                if query.kind.columns().is_empty() && !matches!(query.kind, QueryKind::Select(_)) {
+                    let message = "COPY query must have a RETURNING clause";
+                    return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+                }
+                (CopySubject::To { query }, None, vec![])
             }
             ast::CopySubject::Table { name, columns } => self.copy_table(ast, name, columns)?,
         };
@@ -66,10 +63,9 @@ impl Binder<'_> {
                 .iter()
                 .map(|n| table.column(*n).name.clone())
                 .collect(),
-            (None, CopySubject::To { query }) => match &query.kind {
-                QueryKind::Select(query) => query.columns().into_iter().map(|c| c.name).collect(),
-                _ => vec![],
-            },
+            (None, CopySubject::To { query }) => {
+                query.kind.columns().into_iter().map(|c| c.name).collect()
+            }
             (None, _) => vec![],
         };
         let options = check(given, ast.from, table.as_deref(), &names)?;

@@ -474,21 +474,30 @@ impl<'a> Binder<'a> {
 
     /// A statement that reads or writes rows.
     fn data(&mut self, statement: &ast::Statement) -> Result<BoundQuery> {
-        let kind = match statement {
-            ast::Statement::Query(query) => QueryKind::Select(self.query(query, None)?),
+        let kind = self.query_kind(statement, None)?;
+        self.bound(kind)
+    }
+
+    /// A query or a write, by itself or within `outer`.
+    fn query_kind(
+        &mut self,
+        statement: &ast::Statement,
+        outer: Option<&scope::Scope<'_>>,
+    ) -> Result<QueryKind> {
+        Ok(match statement {
+            ast::Statement::Query(query) => QueryKind::Select(self.query(query, outer)?),
             ast::Statement::Insert(insert) => {
-                QueryKind::Insert(Box::new(self.insert(insert, None)?))
+                QueryKind::Insert(Box::new(self.insert(insert, outer)?))
             }
             ast::Statement::Update(update) => {
-                QueryKind::Update(Box::new(self.update(update, None)?))
+                QueryKind::Update(Box::new(self.update(update, outer)?))
             }
             ast::Statement::Delete(delete) => {
-                QueryKind::Delete(Box::new(self.delete(delete, None)?))
+                QueryKind::Delete(Box::new(self.delete(delete, outer)?))
             }
-            ast::Statement::Merge(merge) => QueryKind::Merge(Box::new(self.merge(merge, None)?)),
+            ast::Statement::Merge(merge) => QueryKind::Merge(Box::new(self.merge(merge, outer)?)),
             _ => return Err(Error::internal("not a data statement")),
-        };
-        self.bound(kind)
+        })
     }
 
     fn bound(&mut self, kind: QueryKind) -> Result<BoundQuery> {

@@ -1,7 +1,6 @@
 use throng_types::sqltype::format_type;
 
 use crate::command::BoundStatement;
-use crate::query::QueryKind;
 use crate::testing::{Workbench, line};
 
 const SCHEMA: &str = "
@@ -21,25 +20,13 @@ fn outcome(bench: &Workbench, sql: &str) -> String {
     let BoundStatement::Query(query) = bound.statement else {
         return "= ".into();
     };
-    let columns: Vec<String> = match &query.kind {
-        QueryKind::Select(query) => query
-            .columns()
-            .iter()
-            .map(|c| format!("{} {}", c.name, format_type(c.ty)))
-            .collect(),
-        QueryKind::Insert(i) => targets(&i.returning),
-        QueryKind::Update(u) => targets(&u.returning),
-        QueryKind::Delete(d) => targets(&d.returning),
-        QueryKind::Merge(m) => targets(&m.returning),
-    };
-    format!("= {}", columns.join(", "))
-}
-
-fn targets(targets: &[crate::query::Target]) -> Vec<String> {
-    targets
+    let columns: Vec<String> = query
+        .kind
+        .columns()
         .iter()
-        .map(|t| format!("{} {}", t.name, format_type(t.expr.ty())))
-        .collect()
+        .map(|c| format!("{} {}", c.name, format_type(c.ty)))
+        .collect();
+    format!("= {}", columns.join(", "))
 }
 
 /// Each statement's result columns or error are PostgreSQL 18's.

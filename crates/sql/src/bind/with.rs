@@ -8,7 +8,7 @@ use super::Binder;
 use super::scope::{CteName, CteReading, Scope};
 use crate::parse::ast;
 use crate::parse::walk::{self, Place};
-use crate::query::{Cte, CteBody, Query, QueryKind, RelColumn, Target};
+use crate::query::{Cte, CteBody, Query, RelColumn};
 
 /// The two operands of a recursive query.
 struct Recursion<'a> {
@@ -81,27 +81,11 @@ impl Binder<'_> {
                 let error = Error::new(state::FEATURE_NOT_SUPPORTED, message);
                 return Err(error.position(cte.pos + 1));
             }
-            ast::Statement::Insert(insert) => {
-                let insert = self.insert(insert, Some(&scope))?;
-                let columns = returned(&insert.returning);
-                (write(QueryKind::Insert(Box::new(insert))), columns)
+            write => {
+                let write = self.query_kind(write, Some(&scope))?;
+                let columns = write.columns();
+                (CteBody::Write(Box::new(write)), columns)
             }
-            ast::Statement::Update(update) => {
-                let update = self.update(update, Some(&scope))?;
-                let columns = returned(&update.returning);
-                (write(QueryKind::Update(Box::new(update))), columns)
-            }
-            ast::Statement::Delete(delete) => {
-                let delete = self.delete(delete, Some(&scope))?;
-                let columns = returned(&delete.returning);
-                (write(QueryKind::Delete(Box::new(delete))), columns)
-            }
-            ast::Statement::Merge(merge) => {
-                let merge = self.merge(merge, Some(&scope))?;
-                let columns = returned(&merge.returning);
-                (write(QueryKind::Merge(Box::new(merge))), columns)
-            }
-            _ => return Err(Error::internal("a WITH query of another kind")),
         };
         let columns = cte_columns(cte, columns)?;
         let index = self.add_cte(cte, body);
@@ -218,19 +202,6 @@ impl Binder<'_> {
         }
         self.cast_columns(term, &types, recursion.term.pos)
     }
-}
-
-fn write(kind: QueryKind) -> CteBody {
-    CteBody::Write(Box::new(kind))
-}
-
-/// The columns of RETURNING.
-fn returned(targets: &[Target]) -> Vec<RelColumn> {
-    let column = |t: &Target| RelColumn {
-        name: t.name.clone(),
-        ty: t.expr.ty(),
-    };
-    targets.iter().map(column).collect()
 }
 
 /// The columns under the names that are written after the WITH query's own.

@@ -13,13 +13,9 @@ impl Parser<'_> {
         self.keyword("copy")?;
         let binary_first = self.word("binary");
         let subject = if self.is_punct('(') {
-            let at = self.pos();
             self.advance();
-            if self.any_of(&["insert", "update", "delete"]) {
-                return Err(self.unsupported("COPY of a data-modifying statement", at));
-            }
             let refused = Self::refused_into("COPY (SELECT INTO) is not supported");
-            let query = self.query().map_err(refused)?;
+            let query = self.preparable().map_err(refused)?;
             self.expect(')')?;
             CopySubject::Query(Box::new(query))
         } else {

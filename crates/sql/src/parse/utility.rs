@@ -420,7 +420,7 @@ impl Parser<'_> {
         Ok((name, args))
     }
 
-    fn preparable(&mut self) -> Result<Statement> {
+    pub(super) fn preparable(&mut self) -> Result<Statement> {
         let query = self.is_punct('(')
             || self.any_of(&[
                 "select", "values", "table", "with", "insert", "update", "delete", "merge",

@@ -235,7 +235,10 @@ impl Session {
                 name,
                 query,
                 options,
-            } => self.open_cursor(name, *query, options, "", client).await,
+            } => {
+                self.open_cursor(name, *query, options, "", None, client)
+                    .await
+            }
             Command::Fetch {
                 name,
                 direction,

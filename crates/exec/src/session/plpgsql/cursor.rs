@@ -10,7 +10,7 @@ use throng_types::{Datum, Error, Result, SqlType};
 use super::super::Session;
 use super::Machine;
 use super::command::Gathered;
-use super::kept::about_text;
+use super::kept::{about_text, add_context};
 use crate::run::Row;
 
 impl Session {
@@ -145,10 +145,15 @@ impl Session {
         };
         let mut client = Gathered::new(self);
         let outer = self.command_values.replace(values);
-        let opened = Box::pin(self.open_cursor(name, *query, options, text, &mut client)).await;
+        let caller = m.caller.as_ref();
+        let opening = self.open_cursor(name, *query, options, text, caller, &mut client);
+        let opened = Box::pin(opening).await;
         *self.command_values.borrow_mut() = outer;
         m.stale();
-        opened
+        opened.map_err(|mut e| {
+            add_context(&mut e, format!("SQL statement \"{text}\""));
+            e
+        })
     }
 
     /// Rows of a cursor, and their columns.

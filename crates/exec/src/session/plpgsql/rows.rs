@@ -12,7 +12,7 @@ use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
-use super::super::query::{KeptRows, Returning};
+use super::super::query::{KeptRows, Returning, run_within};
 use super::super::routine::not_volatile;
 use super::super::{Session, SharedCatalog, next};
 use super::kept::{As, Kept, Meant, Planned, within_text};
@@ -148,9 +148,7 @@ impl Session {
                     source: RowSource::Stored(rows.rows.into_iter()),
                 });
             }
-            let mut keys = Vec::new();
-            write::run_with(&mut execution, &write, false, &mut keys).await?;
-            write::finish(keys, &write).await?;
+            write::run_first(&mut execution, &write).await?;
         }
         Ok(Query {
             _kept: None,
@@ -318,40 +316,15 @@ impl Session {
             deferred: &self.deferred,
         };
         let mut execution = Execution::again(plan.clone(), work_mem);
-        let mut kept = KeptRows::new(work_mem);
         let select = plan.tag == StatementTag::Select;
         let gives = select || !columns.is_empty();
-        let mut count = 0;
-        if !select {
-            let mut returning = match gives {
-                true => Returning::Kept(&mut kept),
-                false => Returning::Unread,
-            };
-            count = write::run(&mut execution, &write, &mut returning).await?;
-        } else {
-            if !execution.is_ready() {
-                let mut keys = Vec::new();
-                write::run_with(&mut execution, &write, false, &mut keys).await?;
-                write::finish(keys, &write).await?;
-            }
-            let mut row = Row::new();
-            // What nobody reads runs to its end all the same, for what it may do.
-            while most == 0 || kept.rows.len() < most {
-                if !next(&mut execution, env, txn, &mut row).await? {
-                    break;
-                }
-                count += 1;
-                if most > 0 {
-                    kept.keep(&row)?;
-                }
-            }
-        }
+        let (count, rows) = run_within(&mut execution, &write, most).await?;
         execution.retire();
         if m.caller.is_none() {
             txn.next_command()?;
         }
         Ok(Done {
-            rows: kept.rows,
+            rows,
             columns,
             count,
             gives,

@@ -1,6 +1,6 @@
 //! The syntax tree of COPY.
 
-use super::{Expr, Name, Pos, Query};
+use super::{Expr, Name, Pos, Statement};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copy {
@@ -17,7 +17,8 @@ pub enum CopySubject {
         name: Name,
         columns: Vec<(String, Pos)>,
     },
-    Query(Box<Query>),
+    /// A query, or a write with RETURNING.
+    Query(Box<Statement>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
