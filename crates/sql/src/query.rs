@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use throng_types::{Oid, SqlType};
+use throng_types::{Datum, Oid, SqlType};
 
 use crate::catalog::{TableDef, ViewDef, VirtualTable};
 use crate::expr::{Expr, RelId, RoutineCall, SortKey, Var};
 use crate::func::Function;
+use crate::func::system::SEQUENCE;
 pub use crate::parse::ast::MergeMatch;
 use crate::tablesample::Sample;
 use crate::window::Window;
@@ -610,6 +611,19 @@ impl Query {
                 left.for_each_rel(f);
                 right.for_each_rel(f);
             }
+        }
+    }
+}
+
+impl Rel {
+    /// The sequence that it reads as a table.
+    pub fn sequence(&self) -> Option<Oid> {
+        match &self.kind {
+            RelKind::Function { func, args, .. } if **func == SEQUENCE => match args.first() {
+                Some(Expr::Const(Datum::Oid(sequence), _)) => Some(Oid(*sequence)),
+                _ => None,
+            },
+            _ => None,
         }
     }
 }

@@ -20,6 +20,7 @@ use throng_types::{Array, Datum, Error, FileId, Oid, Record, Result, oid};
 
 use super::effects::Effect;
 use super::host::SessionHost;
+use super::sequences::Counter;
 use super::system::block_count;
 use crate::database::Database;
 use crate::run::Stop;
@@ -129,13 +130,13 @@ impl SessionHost<'_> {
                 .file_of(object(&args[0]))
                 .map(|file| format!("base/{file}"))
                 .into(),
-            "pg_sequence_last_value" => match self.catalog.sequence(object(&args[0])) {
-                Some(def) => super::sequences::peek(&self.session.engine.store, def.file)
-                    .map_err(Stop::from)?
-                    .into(),
-                None => Datum::Null,
-            },
+            "pg_sequence_last_value" => {
+                let counter = self.counter(object(&args[0]))?;
+                let given = counter.and_then(|c| c.called.then_some(c.value));
+                given.into()
+            }
             "pg_get_sequence_data" => self.sequence_data(object(&args[0]))?,
+            "sequence_row" => self.sequence_row(object(&args[0]))?,
             "pg_stat_get_live_tuples" => self
                 .counts(object(&args[0]))
                 .map(|c| c.live.max(0))
@@ -212,20 +213,42 @@ impl SessionHost<'_> {
         f(&self.session.handle.entry().status().info)
     }
 
+    /// Where a sequence's counter stands; None where there is no such sequence.
+    fn counter(&self, sequence: Oid) -> Result<Option<Counter>, EvalStop> {
+        let Some(def) = self.catalog.sequence(sequence) else {
+            return Ok(None);
+        };
+        let counter = super::sequences::state(&self.session.engine.store, def.file);
+        Ok(Some(counter.map_err(Stop::from)?))
+    }
+
     /// What `pg_dump` asks of a sequence: where its counter stands, and whether that value was given out.
     fn sequence_data(&self, sequence: Oid) -> EvalResult {
-        let (value, called) = match self.catalog.sequence(sequence) {
-            Some(def) => {
-                let (value, called) = super::sequences::state(&self.session.engine.store, def.file)
-                    .map_err(Stop::from)?;
-                (value.into(), called.into())
-            }
+        let (value, called) = match self.counter(sequence)? {
+            Some(counter) => (counter.value.into(), counter.called.into()),
             None => (Datum::Null, Datum::Null),
         };
         Ok(Datum::Record(Arc::new(Record {
             types: [oid::INT8, oid::BOOL].into(),
             names: Some(["last_value".into(), "is_called".into()].into()),
             values: vec![value, called],
+        })))
+    }
+
+    /// A sequence, read as the table of one row that PostgreSQL keeps it in.
+    fn sequence_row(&self, sequence: Oid) -> EvalResult {
+        let Some(counter) = self.counter(sequence)? else {
+            let message = format!("relation with OID {sequence} does not exist");
+            return Err(Error::new(state::UNDEFINED_TABLE, message).into());
+        };
+        Ok(Datum::Record(Arc::new(Record {
+            types: [oid::INT8, oid::INT8, oid::BOOL].into(),
+            names: None,
+            values: vec![
+                counter.value.into(),
+                counter.logged.into(),
+                counter.called.into(),
+            ],
         })))
     }
 

@@ -46,12 +46,12 @@ pub struct Counters {
 }
 
 #[derive(Clone, Copy)]
-struct Counter {
-    value: i64,
+pub struct Counter {
+    pub value: i64,
     /// Whether `value` was given out; if not, it comes next.
-    called: bool,
+    pub called: bool,
     /// Values after `value` that the page has passed already.
-    logged: i64,
+    pub logged: i64,
     /// The record that logged them: values are not safe before it is on disk.
     lsn: Lsn,
 }
@@ -157,18 +157,18 @@ pub fn save(store: &Store) -> Result<()> {
 
 /// The value a counter stands at: None before its first use.
 pub fn peek(store: &Store, file: FileId) -> Try<Option<i64>> {
-    state(store, file).map(|(value, called)| called.then_some(value))
+    state(store, file).map(|counter| counter.called.then_some(counter.value))
 }
 
-/// The value a counter stands at, and whether it was given out.
-pub fn state(store: &Store, file: FileId) -> Try<(i64, bool)> {
+/// Where a counter stands.
+pub fn state(store: &Store, file: FileId) -> Try<Counter> {
     let counter = store.sequences.of(file);
     let mut counter = counter.lock();
     let now = match *counter {
         Some(now) => now,
         None => *counter.insert(read(&store.pool, file)?),
     };
-    Ok((now.value, now.called))
+    Ok(now)
 }
 
 /// Takes the next `count` values, as far as the sequence goes: the first, the last, and the log position that makes

@@ -1,7 +1,7 @@
 //! What comes after a SELECT's list and FROM: DISTINCT, order, row locks.
 
 use throng_types::error::state;
-use throng_types::{Error, Result};
+use throng_types::{Error, Oid, Result};
 
 use super::scope::{Names, Scope};
 use super::select::{has_window, lock_name, ordinal};
@@ -168,6 +168,12 @@ impl Binder<'_> {
                 return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
             }
         }
+        let mut items = select.from.iter();
+        let sequence = items.find_map(|item| locked_sequence(item, &locked));
+        if let Some(def) = sequence.and_then(|oid| self.catalog().sequence(oid)) {
+            let message = format!("cannot lock rows in sequence \"{}\"", def.name);
+            return Err(Error::new(state::WRONG_OBJECT_TYPE, message));
+        }
         let mut locks: Vec<RowLock> = Vec::new();
         for clause in &ast.locks {
             let mut add = |rel: RelId| match locks.iter_mut().find(|l| l.rel == rel) {
@@ -226,6 +232,15 @@ impl Binder<'_> {
             }
         }
         Ok(locks)
+    }
+}
+
+fn locked_sequence(item: &FromItem, is_locked: &dyn Fn(&str) -> bool) -> Option<Oid> {
+    match item {
+        FromItem::Rel(rel) => rel.sequence().filter(|_| is_locked(&rel.alias)),
+        FromItem::Join { left, right, .. } => {
+            locked_sequence(left, is_locked).or_else(|| locked_sequence(right, is_locked))
+        }
     }
 }
 

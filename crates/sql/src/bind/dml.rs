@@ -71,7 +71,8 @@ impl Binder<'_> {
             }
             Relation::View(view) => wrong(format!("\"{}\" is not a table", view.name)),
             Relation::Sequence(sequence) => {
-                wrong(format!("cannot change sequence \"{}\"", sequence.name))
+                let message = format!("cannot change sequence \"{}\"", sequence.name);
+                Err(Error::new(state::WRONG_OBJECT_TYPE, message))
             }
             Relation::Index(index) => wrong(format!("cannot open relation \"{}\"", index.name)),
         }

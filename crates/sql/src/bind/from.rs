@@ -1,12 +1,13 @@
 //! FROM: tables, subqueries, functions and joins.
 
 use throng_types::error::state;
-use throng_types::{Datum, Error, Result, SqlType};
+use throng_types::{Datum, Error, Oid, Result, SqlType, oid};
 
 use super::scope::{CteName, CteReading, NO_NAMES, NamedColumn, NamedTable, Names, Scope};
 use super::{Binder, Clause, at};
 use crate::catalog::{Relation, RoutineKind};
 use crate::expr::{Expr, RelId, RoutineCall, Var};
+use crate::func::system::{SEQUENCE, SEQUENCE_COLUMNS};
 use crate::func::transition::TRANSITION;
 use crate::func::{Callee, TransitionTable};
 use crate::parse::ast::{self, Alias, JoinOn, Pos, TableRef};
@@ -193,10 +194,19 @@ impl Binder<'_> {
                     .collect();
                 (RelKind::Virtual(table), columns, None)
             }
-            Relation::Sequence(_) => {
-                return Err(Error::unsupported("reading a sequence as a table")
-                    .hint("Use the view pg_sequences.")
-                    .position(name.pos + 1));
+            Relation::Sequence(sequence) => {
+                let regclass = SqlType::plain(oid::REGCLASS);
+                let kind = RelKind::Function {
+                    func: &SEQUENCE,
+                    args: vec![Expr::Const(Datum::Oid(sequence.oid.0), regclass)],
+                    ordinality: false,
+                    lateral: false,
+                };
+                let column = |(name, ty): (&str, Oid)| RelColumn {
+                    name: name.to_owned(),
+                    ty: SqlType::plain(ty),
+                };
+                (kind, SEQUENCE_COLUMNS.map(column).into(), None)
             }
             Relation::View(view) => return self.view_item(&view, alias, schema),
             Relation::Index(index) => {

@@ -1,5 +1,7 @@
 //! FROM: tables, subqueries, functions and joins.
 
+use throng_types::Oid;
+
 use super::{JOIN, LIST, Named, STEP, Writer};
 use crate::expr::{Expr, RelId, Var, system};
 use crate::func::{CastContext, sqljson};
@@ -127,6 +129,12 @@ impl Writer<'_> {
                 }
                 self.push(")");
                 true
+            }
+            RelKind::Function { .. } if rel.sequence().is_some() => {
+                let sequence = rel.sequence().unwrap_or(Oid::NONE);
+                let relation = self.relation_name(sequence, &name);
+                self.push(&relation);
+                rel.aliased || self.current_name(sequence) != Some(name.clone())
             }
             RelKind::Function {
                 func,
@@ -259,7 +267,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    fn current_name(&self, oid: throng_types::Oid) -> Option<String> {
+    fn current_name(&self, oid: Oid) -> Option<String> {
         self.style
             .catalog
             .relation(oid)
@@ -287,7 +295,7 @@ impl Writer<'_> {
                 let view = catalog.view(view.oid).unwrap_or(view);
                 view.columns.iter().map(|c| c.name.clone()).collect()
             }
-            _ => return rel.columns.iter().map(|c| c.name.clone()).collect(),
+            _ => rel.columns.iter().map(|c| c.name.clone()).collect(),
         };
         // Aliases name the columns that there are, dropped ones passed over.
         let mut aliases = rel.column_aliases.iter();

@@ -505,11 +505,13 @@ impl Writer<'_> {
                 self.name_item(right, scope, entries);
             }
             FromItem::Rel(rel) => {
-                let current = match (&rel.kind, rel.aliased) {
-                    (RelKind::Table(table), false) => self.style.catalog.relation(table.oid),
-                    (RelKind::View { view, .. }, false) => self.style.catalog.relation(view.oid),
-                    _ => None,
+                let oid = match &rel.kind {
+                    RelKind::Table(table) => Some(table.oid),
+                    RelKind::View { view, .. } => Some(view.oid),
+                    _ => rel.sequence(),
                 };
+                let oid = oid.filter(|_| !rel.aliased);
+                let current = oid.and_then(|oid| self.style.catalog.relation(oid));
                 let wanted = current.map_or(rel.alias.clone(), |r| r.name().to_owned());
                 let name = self.free_name(&wanted, scope);
                 let columns = self.columns_of(rel);

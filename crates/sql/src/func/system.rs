@@ -19,6 +19,25 @@ fn class(value: &Datum) -> Oid {
     Oid(int(value) as u32)
 }
 
+/// What a sequence keeps, as a row of [`SEQUENCE_COLUMNS`]. It has no name that a statement could call; its number is above all that
+/// catalogs give out, and beside [`super::transition::TRANSITION`]'s.
+pub static SEQUENCE: Function = Function::new(
+    0xffff_ff04,
+    "sequence_row",
+    &[REGCLASS],
+    RECORD,
+    sequence_row,
+)
+.volatile();
+
+/// The columns of a sequence that is read as a table.
+pub const SEQUENCE_COLUMNS: [(&str, Oid); 3] =
+    [("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL)];
+
+fn sequence_row(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
+    ctx.host.system_function("sequence_row", args)
+}
+
 fn nextval(ctx: &EvalContext<'_>, args: &[Datum]) -> EvalResult {
     Ok(ctx.host.nextval(class(&args[0]))?.into())
 }
