@@ -177,11 +177,11 @@ impl Session {
     ) -> Result<u64> {
         let plan = Arc::new(self.plan(query)?);
         self.lock_tables(&plan.locks).await?;
+        let mut run = self.start(plan.clone(), vec![], Rows::Given)?;
         let mut sink = match target {
             CopyTarget::File(path) => Sink::create(&path).await?,
             _ => Sink::Client,
         };
-        let mut run = self.start(plan.clone(), vec![], Rows::Given)?;
         let catalog = self.catalog();
         let host = self.host(&catalog);
         let snapshot = run.snapshot.clone();

@@ -455,8 +455,8 @@ impl Session {
             .await
     }
 
-    /// A cursor over a query, whose parameters are the command's values. Where a `caller` that changes nothing opens it, it sees what
-    /// that one does.
+    /// A cursor over a query, whose parameters are the command's values. Where a function that changes nothing opens it, it sees what
+    /// its `caller` does.
     pub(super) async fn open_cursor(
         &self,
         name: String,
@@ -495,7 +495,9 @@ impl Session {
         if let (Some(_), Some(command)) = (caller, plan.changes()) {
             return Err(not_volatile(command));
         }
-        let run = self.start_seeing(plan.clone(), values.clone(), rows, caller)?;
+        // Who follows rows from the versions that it sees needs those after them, and the caller may not have kept them.
+        let sees = caller.filter(|_| rows == Rows::Given);
+        let run = self.start_seeing(plan.clone(), values.clone(), rows, sees)?;
         let kept = options.scroll == Some(true) || options.hold;
         let again = (backwards && !kept).then(|| {
             Box::new(Again {

@@ -297,7 +297,7 @@ impl Session {
         self.start_seeing(plan, params, rows, None)
     }
 
-    /// The same of a statement within another, which sees what that one `sees`, if it is one that changes nothing.
+    /// The same, of one within another statement, which `sees` what that one does.
     pub(super) fn start_seeing(
         &self,
         plan: Arc<PlannedStatement>,
@@ -577,9 +577,10 @@ pub(super) async fn run_within(
 ) -> Result<(u64, Vec<Row>)> {
     let mut kept = KeptRows::new(cx.work_mem);
     if execution.plan().tag != StatementTag::Select {
-        let mut returning = match most {
-            0 => Returning::Unread,
-            _ => Returning::Kept(&mut kept),
+        let is_read = most > 0 && !execution.plan().output.is_empty();
+        let mut returning = match is_read {
+            true => Returning::Kept(&mut kept),
+            false => Returning::Unread,
         };
         let count = write::run(execution, cx, &mut returning).await?;
         return Ok((count, kept.rows));
