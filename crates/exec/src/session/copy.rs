@@ -198,9 +198,7 @@ impl Session {
         if plan.tag != StatementTag::Select {
             write::run(&mut run.execution, &write, &mut out).await?;
         } else {
-            if !run.execution.is_ready() {
-                write::run_first(&mut run.execution, &write).await?;
-            }
+            write::run_first(&mut run.execution, &write).await?;
             while run.next(env, txn).await? {
                 out.row(run.last(), env).await?;
             }

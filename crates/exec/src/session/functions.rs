@@ -132,8 +132,7 @@ impl SessionHost<'_> {
                 .into(),
             "pg_sequence_last_value" => {
                 let counter = self.counter(object(&args[0]))?;
-                let given = counter.and_then(|c| c.called.then_some(c.value));
-                given.into()
+                counter.and_then(|counter| counter.last()).into()
             }
             "pg_get_sequence_data" => self.sequence_data(object(&args[0]))?,
             "sequence_row" => self.sequence_row(object(&args[0]))?,

@@ -585,9 +585,7 @@ pub(super) async fn run_within(
         let count = write::run(execution, cx, &mut returning).await?;
         return Ok((count, kept.rows));
     }
-    if !execution.is_ready() {
-        write::run_first(execution, cx).await?;
-    }
+    write::run_first(execution, cx).await?;
     let mut row = Row::new();
     let mut count = 0;
     while most == 0 || kept.rows.len() < most {

@@ -56,6 +56,13 @@ pub struct Counter {
     lsn: Lsn,
 }
 
+impl Counter {
+    /// The value that was given out last: None before its first use.
+    pub fn last(&self) -> Option<i64> {
+        self.called.then_some(self.value)
+    }
+}
+
 impl Counters {
     fn of(&self, file: FileId) -> Slot {
         self.by_file.lock().entry(file).or_default().clone()
@@ -153,11 +160,6 @@ pub fn save(store: &Store) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The value a counter stands at: None before its first use.
-pub fn peek(store: &Store, file: FileId) -> Try<Option<i64>> {
-    state(store, file).map(|counter| counter.called.then_some(counter.value))
 }
 
 /// Where a counter stands.

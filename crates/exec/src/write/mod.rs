@@ -156,8 +156,11 @@ pub async fn run(
     Ok(count)
 }
 
-/// Runs the writes of a query's WITH to their ends; its rows come next.
+/// Runs the writes of a query's WITH to their ends, if it has any; its rows come next.
 pub async fn run_first(execution: &mut Execution, cx: &Context<'_>) -> Result<()> {
+    if execution.is_ready() {
+        return Ok(());
+    }
     let mut keys = Vec::new();
     run_with(execution, cx, false, &mut keys).await?;
     finish(keys, cx).await

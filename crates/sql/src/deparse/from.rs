@@ -267,7 +267,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    fn current_name(&self, oid: Oid) -> Option<String> {
+    pub(super) fn current_name(&self, oid: Oid) -> Option<String> {
         self.style
             .catalog
             .relation(oid)

@@ -511,8 +511,8 @@ impl Writer<'_> {
                     _ => rel.sequence(),
                 };
                 let oid = oid.filter(|_| !rel.aliased);
-                let current = oid.and_then(|oid| self.style.catalog.relation(oid));
-                let wanted = current.map_or(rel.alias.clone(), |r| r.name().to_owned());
+                let current = oid.and_then(|oid| self.current_name(oid));
+                let wanted = current.unwrap_or_else(|| rel.alias.clone());
                 let name = self.free_name(&wanted, scope);
                 let columns = self.columns_of(rel);
                 let live = match &rel.kind {

@@ -10,7 +10,7 @@ use throng_types::{Datum, Error, Result, SqlType};
 use super::super::Session;
 use super::Machine;
 use super::command::Gathered;
-use super::kept::{about_text, add_context};
+use super::kept::{about_text, within_statement};
 use crate::run::Row;
 
 impl Session {
@@ -150,10 +150,7 @@ impl Session {
         let opened = Box::pin(opening).await;
         *self.command_values.borrow_mut() = outer;
         m.stale();
-        opened.map_err(|mut e| {
-            add_context(&mut e, format!("SQL statement \"{text}\""));
-            e
-        })
+        opened.map_err(|e| within_statement(e, text))
     }
 
     /// Rows of a cursor, and their columns.

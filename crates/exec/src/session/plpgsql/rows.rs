@@ -15,7 +15,7 @@ use throng_types::{Datum, Error, Result, SqlType};
 use super::super::query::{KeptRows, Returning, run_within};
 use super::super::routine::not_volatile;
 use super::super::{Session, SharedCatalog, next};
-use super::kept::{As, Kept, Meant, Planned, within_text};
+use super::kept::{As, Kept, Meant, Planned, within_statement, within_text};
 use super::record::shape_of;
 use super::{Machine, Now};
 use crate::run::Row;
@@ -552,11 +552,11 @@ fn about_dynamic(mut e: Error, text: &str) -> Error {
 }
 
 /// An error of a text made at run time; one that was told with its place is told with its text already.
-fn within_dynamic(mut e: Error, text: &str) -> Error {
-    if e.fields().internal_query.as_deref() != Some(text) || e.fields().context.is_some() {
-        super::kept::add_context(&mut e, format!("SQL statement \"{text}\""));
+fn within_dynamic(e: Error, text: &str) -> Error {
+    match e.fields().internal_query.as_deref() == Some(text) && e.fields().context.is_none() {
+        true => e,
+        false => within_statement(e, text),
     }
-    e
 }
 
 impl Done {
