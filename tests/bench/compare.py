@@ -9,8 +9,8 @@ one, so that whatever else the machine does falls on both. PostgreSQL does not r
 start it as NAME. Without --pgbin it is looked for in PGBIN.
 
 With --unix pgbench comes by a Unix-domain socket, as it does by default; otherwise by TCP. With --answerer BIN (made by
-`cargo build --release -p throng-lab --example answerer`), which takes part by a Unix-domain socket, the table tells what select-only
-reaches at a server that answers from a constant, and Throng's share of it.
+`cargo build --release -p throng-lab --example answerer`) the table tells what select-only reaches, the same way, at a server that
+answers from a constant, and Throng's share of it.
 """
 
 import argparse
@@ -137,17 +137,18 @@ def tps(host, port, script, mode, clients, seconds, **options):
     return float(re.search(r"^tps = ([0-9.]+)", out, re.M).group(1))
 
 
-def answers(binary, scale, mode, clients, seconds):
-    """The rate at which the constant answerer is asked."""
-    with tempfile.TemporaryDirectory() as sockets:
-        path, script = os.path.join(sockets, ".s.PGSQL.5432"), os.path.join(sockets, "read.sql")
+def answers(binary, host, scale, mode, clients, seconds):
+    """The rate at which the constant answerer is asked, at a port or a socket as the servers are."""
+    port = 15434
+    with tempfile.TemporaryDirectory() as files:
+        script = os.path.join(files, "read.sql")
         with open(script, "w", encoding="utf-8") as file:
             file.write(POINT_READ)
-        with subprocess.Popen([binary, path, str(clients)]) as answerer:
-            while not os.path.exists(path):
-                time.sleep(0.01)
+        address = os.path.join(host, f".s.PGSQL.{port}") if os.path.isabs(host) else f"{host}:{port}"
+        with subprocess.Popen([binary, address, str(clients)], stdout=subprocess.PIPE) as answerer:
+            answerer.stdout.readline()  # It listens.
             try:
-                return tps(sockets, 5432, ["-f", script, "-D", f"scale={scale}"], mode, clients, seconds)
+                return tps(host, port, ["-f", script, "-D", f"scale={scale}"], mode, clients, seconds)
             finally:
                 answerer.terminate()
 
@@ -204,7 +205,7 @@ def main():
                             for server, port in sorted(ports.items(), reverse=turn % 2 == 0):
                                 seen[server].append(tps(host, port, script, mode, clients, args.seconds, env=env))
                             if args.answerer and name == "select-only":
-                                most.append(answers(args.answerer, args.scale, mode, clients, args.seconds))
+                                most.append(answers(args.answerer, host, args.scale, mode, clients, args.seconds))
                         median = {server: statistics.median(of) for server, of in seen.items()}
                         cells = [name, mode, str(clients), spread(seen["throng"]), spread(seen["postgres"]), f"{median['throng'] / median['postgres']:.2f}"]
                         if most:

@@ -6,8 +6,8 @@
 //! ```
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
@@ -26,6 +26,8 @@ const READY: &[u8] = b"Z\0\0\0\x05I";
 const AUTHENTICATED: &[u8] = b"R\0\0\0\x08\0\0\0\0";
 const PARSED: &[u8] = b"1\0\0\0\x04";
 const BOUND: &[u8] = b"2\0\0\0\x04";
+const SSL_REQUEST: &[u8; 8] = b"\0\0\0\x08\x04\xd2\x16\x2f";
+const GSS_REQUEST: &[u8; 8] = b"\0\0\0\x08\x04\xd2\x16\x30";
 /// A crowd connects at once.
 const BACKLOG: i32 = 4096;
 
@@ -64,9 +66,7 @@ fn listen(like: &Address) -> Result<(Socket, Address)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     Ok(match like {
         Address::Tcp(_) => {
-            let listener = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-            listener.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
-            listener.listen(BACKLOG)?;
+            let listener = bound(&Address::Tcp((Ipv4Addr::LOCALHOST, 0).into()))?;
             let address = listener.local_addr()?.as_socket();
             let address =
                 address.ok_or_else(|| std::io::Error::from(ErrorKind::AddrNotAvailable))?;
@@ -76,23 +76,33 @@ fn listen(like: &Address) -> Result<(Socket, Address)> {
             // In the abstract namespace (unix(7)): no file is left behind.
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let name = format!("\0throng-answerer-{}-{number}", std::process::id());
-            let listener = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-            listener.bind(&SockAddr::unix(&name)?)?;
-            listener.listen(BACKLOG)?;
-            (listener, Address::Unix(PathBuf::from(name)))
+            let address = Address::Unix(PathBuf::from(name));
+            (bound(&address)?, address)
         }
     })
 }
 
-/// Answers the clients of another load, which come by the Unix socket `path`: first one alone, to look around as `pgbench`'s does, then
-/// `connections` at once. Ends when they have.
-pub fn answer_at(path: &Path, connections: usize, threads: usize) -> Result<()> {
-    let listener = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    listener.bind(&SockAddr::unix(path)?)?;
+/// Where clients of another load can come from now on.
+pub fn bound(address: &Address) -> std::io::Result<Socket> {
+    let (domain, address) = match address {
+        Address::Tcp(address) => (Domain::for_address(*address), SockAddr::from(*address)),
+        Address::Unix(path) => (Domain::UNIX, SockAddr::unix(path)?),
+    };
+    let listener = Socket::new(domain, Type::STREAM, None)?;
+    if domain != Domain::UNIX {
+        // Connections of the last load may still be known.
+        listener.set_reuse_address(true)?;
+    }
+    listener.bind(&address)?;
     listener.listen(BACKLOG)?;
-    serve(&listener, 1, 1)?;
-    serve(&listener, connections, threads.clamp(1, connections))?;
-    Ok(())
+    Ok(listener)
+}
+
+/// Answers the clients of another load: first one alone, to look around as `pgbench`'s does, then `connections` at once. Ends when
+/// they have.
+pub fn answer_others(listener: &Socket, connections: usize, threads: usize) -> std::io::Result<()> {
+    serve(listener, 1, 1)?;
+    serve(listener, connections, threads.clamp(1, connections))
 }
 
 fn serve(listener: &Socket, connections: usize, threads: usize) -> std::io::Result<()> {
@@ -131,13 +141,22 @@ fn answer_all(streams: &[Socket]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads the packet that a connection begins with, whatever it says, and lets its client in.
+/// Reads the packet that a connection begins with, whatever it says, and lets its client in. Encryption, for which some ask before
+/// that, it is denied.
 fn greet(stream: &mut Socket) -> std::io::Result<()> {
-    let mut length = [0; 4];
-    stream.read_exact(&mut length)?;
-    let rest = u64::from(u32::from_be_bytes(length)).saturating_sub(length.len() as u64);
-    std::io::copy(&mut stream.take(rest), &mut std::io::sink())?;
-    stream.write_all(&[AUTHENTICATED, READY].concat())
+    loop {
+        let mut head = [0; 8];
+        stream.read_exact(&mut head)?;
+        match &head {
+            SSL_REQUEST | GSS_REQUEST => stream.write_all(b"N")?,
+            [a, b, c, d, ..] => {
+                let rest = u64::from(u32::from_be_bytes([*a, *b, *c, *d]));
+                let rest = rest.saturating_sub(head.len() as u64);
+                std::io::copy(&mut stream.take(rest), &mut std::io::sink())?;
+                return stream.write_all(&[AUTHENTICATED, READY].concat());
+            }
+        }
+    }
 }
 
 /// One connection that was greeted, until its client leaves.
@@ -205,6 +224,7 @@ fn reply(tag: u8, answers: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::time::Duration;
 
     use super::*;

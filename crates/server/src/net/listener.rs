@@ -1,9 +1,14 @@
 //! Listening sockets, and the event loops that own the connections.
 //!
 //! ```text
-//! acceptor (main thread) ──deal to the loop with fewest──► loop 0, pinned to core 0: its connections, for life
-//!                                                     └──► loop 1, pinned to core 1: …
+//! acceptor (main thread) ──deals──► loop 0, pinned to core 0: its connections, for life
+//!                           └─────► loop 1, pinned to core 1: …
 //! ```
+//! A TCP connection is dealt to the core that its packets come to (Pesterev, Strauss, Zeldovich and Morris, "Improving Network
+//! Connection Locality on Multicore Systems", EuroSys 2012): of a client on this machine that is the core it runs on, of another's
+//! the one that the network card's queue interrupts. What the kernel knows of the connection stays in that core's caches, and
+//! no other core is woken for it. Where that core has more connections than others already, and by a Unix socket, which has no
+//! such core, it is dealt to the loop that has fewest.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 
+use socket2::SockRef;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
@@ -37,11 +43,52 @@ enum Arrival {
     Unix(std::os::unix::net::UnixStream, Option<u32>),
 }
 
+impl Arrival {
+    /// Which core its last packet came to.
+    fn core(&self) -> Option<usize> {
+        match self {
+            Arrival::Tcp(socket) => SockRef::from(socket).cpu_affinity().ok(),
+            Arrival::Unix(..) => None,
+        }
+    }
+}
+
 /// One event loop as the acceptor sees it.
 struct Loop {
+    core: usize,
     arrivals: mpsc::UnboundedSender<Arrival>,
     connections: Arc<AtomicUsize>,
     thread: JoinHandle<()>,
+}
+
+impl Loop {
+    fn load(&self) -> Load {
+        Load {
+            core: self.core,
+            open: self.connections.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// How many connections the loop of a core has.
+struct Load {
+    core: usize,
+    open: usize,
+}
+
+/// The loop for a connection whose packets come to `core`.
+///
+/// # Panics
+/// Where there is no loop.
+fn choose(loads: &[Load], core: Option<usize>) -> usize {
+    let by_open = (0..loads.len()).min_by_key(|&n| loads[n].open);
+    let fewest = by_open.expect("at least one loop");
+    // Enough that clients of several threads, which connect at their own pace, come to their cores, and so few that a pool that one
+    // thread fills does not fill one core.
+    let most = loads[fewest].open + loads[fewest].open / 8 + 2;
+    let near = loads.iter().position(|load| Some(load.core) == core);
+    near.filter(|&near| loads[near].open <= most)
+        .unwrap_or(fewest)
 }
 
 /// The loops of this server.
@@ -65,14 +112,11 @@ impl Loops {
     }
 
     fn deal(&self, arrival: Arrival) {
-        let fewest = self
-            .loops
-            .iter()
-            .min_by_key(|l| l.connections.load(Ordering::Relaxed))
-            .expect("at least one loop");
-        fewest.connections.fetch_add(1, Ordering::Relaxed);
+        let loads: Vec<_> = self.loops.iter().map(Loop::load).collect();
+        let chosen = &self.loops[choose(&loads, arrival.core())];
+        chosen.connections.fetch_add(1, Ordering::Relaxed);
         // A loop that has ended has been told to stop: the client sees its socket close.
-        let _ = fewest.arrivals.send(arrival);
+        let _ = chosen.arrivals.send(arrival);
     }
 
     /// Ends every session with 57P01, as loops do to which nobody can come any longer, and waits for the loops.
@@ -121,6 +165,7 @@ fn start_loop(
             runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open)));
         })?;
     Ok(Loop {
+        core,
         arrivals,
         connections,
         thread,
@@ -331,5 +376,46 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
             UnixListener::bind(path)
         }
         bound => bound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many connections each of the loops on `cores` has when some have come whose packets come to these.
+    fn dealt(cores: &[usize], arrivals: impl IntoIterator<Item = Option<usize>>) -> Vec<usize> {
+        let mut loads: Vec<_> = cores.iter().map(|&core| Load { core, open: 0 }).collect();
+        for core in arrivals {
+            let chosen = choose(&loads, core);
+            loads[chosen].open += 1;
+        }
+        loads.iter().map(|load| load.open).collect()
+    }
+
+    #[test]
+    fn a_connection_is_dealt_to_the_core_that_its_packets_come_to() {
+        let of_each = |n: usize| [1, 3, 2].into_iter().cycle().map(Some).take(n);
+        assert_eq!(dealt(&[3, 2, 1], of_each(300)), [100, 100, 100]);
+        let loads = [Load { core: 4, open: 10 }, Load { core: 5, open: 8 }];
+        assert_eq!(choose(&loads, Some(4)), 0);
+        assert_eq!(choose(&loads, Some(5)), 1);
+        assert_eq!(choose(&loads, None), 1);
+    }
+
+    #[test]
+    fn a_pool_that_one_core_fills_is_spread() {
+        for (connections, most) in [(2, 2), (16, 10), (100, 55), (1000, 532)] {
+            let counts = dealt(&[0, 1], std::iter::repeat_n(Some(1), connections));
+            assert_eq!(counts.iter().sum::<usize>(), connections);
+            assert!(counts[1] <= most, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_core_of_ours_the_loop_with_fewest_is_chosen() {
+        for core in [None, Some(7)] {
+            assert_eq!(dealt(&[0, 1, 2], [core; 30]), [10, 10, 10]);
+        }
     }
 }
