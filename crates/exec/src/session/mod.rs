@@ -29,6 +29,7 @@ mod host;
 mod keys;
 mod latest;
 mod notify;
+mod once;
 mod pages;
 mod plans;
 mod plpgsql;
@@ -582,6 +583,10 @@ impl Session {
             ));
         }
         self.portals.borrow().has_room()?;
+        if self.transaction.is_none() {
+            // What begins with this message began now.
+            self.statement_time = system::from_unix(throng_txn::now_micros());
+        }
         self.begin_if_idle();
         let key = self.plan_key();
         let known = match prepared.is_of(key) || known.plan.is_none() {

@@ -438,6 +438,24 @@ async fn extended(session: &mut Session, message: Frontend<'_>, peer: &mut Peer)
             let (mut few, mut many) = (([0; FEW], [0; FEW]), (Vec::new(), Vec::new()));
             let parameter_formats = bind.parameter_formats.read(&mut few.0, &mut many.0);
             let result_formats = bind.result_formats.read(&mut few.1, &mut many.1);
+            if bind.portal.is_empty()
+                && let Some(rest) = wire::rest_of_run(peer.pending())
+                && let Some(once) = session.bind_once(
+                    bind.statement,
+                    parameter_formats,
+                    bind.parameters.iter(),
+                    result_formats,
+                )?
+            {
+                wire::message(&mut peer.output, b'2', |_| {});
+                if rest.describes {
+                    describe(peer, once.shape());
+                }
+                session.run_once(once, peer).await?;
+                // Of an error the rest is still there, to be skipped.
+                peer.take(rest.length);
+                return Ok(());
+            }
             session.bind(
                 bind.portal,
                 bind.statement,

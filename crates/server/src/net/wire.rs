@@ -209,6 +209,28 @@ pub fn startup_length(buf: &[u8]) -> Parsed<Option<usize>> {
     Ok(Some(length))
 }
 
+/// What follows the Bind of an unnamed portal that runs at once: it may be described, is executed for all rows, and then comes Sync.
+#[derive(Debug, PartialEq)]
+pub struct RestOfRun {
+    pub describes: bool,
+    /// Bytes before Sync.
+    pub length: usize,
+}
+
+/// Whether that is what comes next in `buf`.
+pub fn rest_of_run(buf: &[u8]) -> Option<RestOfRun> {
+    const DESCRIBE: &[u8] = b"D\0\0\0\x06P\0";
+    const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
+    const SYNC: &[u8] = b"S\0\0\0\x04";
+    let after = buf.strip_prefix(DESCRIBE);
+    let describes = after.is_some();
+    let sync = after.unwrap_or(buf).strip_prefix(EXECUTE)?;
+    sync.starts_with(SYNC).then_some(RestOfRun {
+        describes,
+        length: buf.len() - sync.len(),
+    })
+}
+
 /// One whole startup packet, its length word included.
 pub fn startup(packet: &[u8]) -> Parsed<Startup<'_>> {
     let mut body = Cursor(packet);
@@ -543,5 +565,37 @@ mod tests {
             }
         );
         assert!(startup(&packet[..packet.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn a_run_at_once_is_known_by_its_rest() {
+        let described = framed(b'D', b"P\0");
+        let executed = framed(b'E', b"\0\0\0\0\0");
+        let sync = framed(b'S', b"");
+        let rest = [&executed[..], &sync].concat();
+        let all = [&described[..], &rest].concat();
+        let run = |describes, length| Some(RestOfRun { describes, length });
+        assert_eq!(rest_of_run(&rest), run(false, executed.len()));
+        assert_eq!(
+            rest_of_run(&all),
+            run(true, described.len() + executed.len())
+        );
+        assert_eq!(
+            rest_of_run(&[&rest[..], &all].concat()),
+            run(false, executed.len())
+        );
+        for cut in 0..all.len() {
+            assert_eq!(rest_of_run(&all[..cut]), None, "{cut}");
+        }
+        for other in [
+            framed(b'E', b"\0\0\0\0\x01"),
+            framed(b'E', b"p\0\0\0\0\0"),
+            framed(b'D', b"S\0"),
+            framed(b'D', b"Pp\0"),
+            framed(b'C', b"P\0"),
+        ] {
+            assert_eq!(rest_of_run(&[&other[..], &rest].concat()), None);
+        }
+        assert_eq!(rest_of_run(&[&executed[..], &all].concat()), None);
     }
 }

@@ -618,3 +618,210 @@ fn copied_lines_need_no_last_line_break() {
         assert_eq!(client.run("select sum(v) from t").value(), "10");
     });
 }
+
+/// The messages up to the next ReadyForQuery, as tag and body.
+fn messages(client: &mut Client) -> Vec<(char, Vec<u8>)> {
+    let mut seen = Vec::new();
+    loop {
+        match client.receive(PATIENCE).expect("a message") {
+            Received::Message(message) => seen.push((message.tag as char, message.body)),
+            _ => panic!("no answer after {seen:?}"),
+        }
+        if seen.last().is_some_and(|(tag, _)| *tag == 'Z') {
+            return seen;
+        }
+    }
+}
+
+/// A Bind of the unnamed portal, its parameters text.
+fn bind(statement: &str, parameters: &[Option<&str>], result_formats: &[i16]) -> Vec<u8> {
+    let mut body = vec![0];
+    body.extend_from_slice(statement.as_bytes());
+    body.extend_from_slice(&[0, 0, 0]);
+    body.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
+    for parameter in parameters {
+        match parameter {
+            None => body.extend_from_slice(&(-1_i32).to_be_bytes()),
+            Some(text) => {
+                body.extend_from_slice(&(text.len() as i32).to_be_bytes());
+                body.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+    body.extend_from_slice(&(result_formats.len() as u16).to_be_bytes());
+    for format in result_formats {
+        body.extend_from_slice(&format.to_be_bytes());
+    }
+    framed(b'B', &body)
+}
+
+/// Bind, Execute and Sync that come together are run as one step. It is answered as the messages are one by one, be it well or not.
+#[test]
+fn what_runs_at_once_is_answered_as_its_messages_are() {
+    with_server(|server| {
+        let mut client = server.connect();
+        client.run(
+            "create table kin (a int primary key);
+             create table t (a int primary key, b text, k int references kin deferrable initially deferred);
+             create function says(x int) returns int language plpgsql as
+                 $$begin raise notice 'says %', x; return x; end$$",
+        );
+        for (name, sql) in [
+            ("all", "select * from t order by a"),
+            ("one", "select b, a from t where a = $1"),
+            ("add", "insert into t values ($1, $2, $3)"),
+            (
+                "back",
+                "update t set b = b || 'x' where a > $1 returning a, b",
+            ),
+            ("div", "select 10 / $1"),
+            ("says", "select says($1)"),
+            ("show", "show work_mem"),
+            ("set", "set work_mem = '8MB'"),
+            ("begin", "begin"),
+            ("rollback", "rollback"),
+            ("empty", ""),
+        ] {
+            let parse = framed(b'P', format!("{name}\0{sql}\0\0\0").as_bytes());
+            client.send(&parse).expect("sent");
+            client.send(&framed(b'S', b"")).expect("sent");
+            assert_eq!(messages(&mut client)[0].0, '1', "{name}");
+        }
+        let describe = framed(b'D', b"P\0");
+        let execute = framed(b'E', b"\0\0\0\0\0");
+        let flush = framed(b'H', b"");
+        let sync = framed(b'S', b"");
+        type Case<'a> = (&'a str, &'a [Option<&'a str>], &'a [i16], &'a str);
+        let cases: &[Case<'_>] = &[
+            ("all", &[], &[], "2TDDCZ"),
+            ("all", &[], &[1], "2TDDCZ"),
+            ("one", &[Some("2")], &[0, 1], "2TDCZ"),
+            ("one", &[Some("7")], &[], "2TCZ"),
+            ("one", &[None], &[], "2TCZ"),
+            // Of Bind itself, then of Execute, then of the commit.
+            ("one", &[Some("x")], &[], "EZ"),
+            ("one", &[], &[], "EZ"),
+            ("one", &[Some("1")], &[0, 0, 0], "EZ"),
+            ("nosuch", &[], &[], "EZ"),
+            ("div", &[Some("0")], &[], "2TEZ"),
+            ("add", &[Some("1"), None, None], &[], "2nEZ"),
+            ("add", &[Some("3"), Some("c"), Some("9")], &[], "2nCEZ"),
+            ("add", &[Some("3"), Some("c"), Some("5")], &[], "2nCZ"),
+            ("back", &[Some("1")], &[], "2TDCZ"),
+            ("says", &[Some("4")], &[], "2TNDCZ"),
+            ("show", &[], &[], "2TDCZ"),
+            ("set", &[], &[], "2nCZ"),
+            ("empty", &[], &[], "2nIZ"),
+            ("begin", &[], &[], "2nCZ"),
+            ("rollback", &[], &[], "2nNCZ"),
+        ];
+        let before = [
+            "",
+            "begin",
+            "begin; select 1/0",
+            "set plan_cache_mode = force_custom_plan",
+            "set default_transaction_isolation = 'serializable'",
+            "set default_transaction_read_only = on",
+        ];
+        for before in before {
+            for &(name, parameters, formats, tags) in cases {
+                for describes in [true, false] {
+                    let bind = bind(name, parameters, formats);
+                    let described = if describes { &describe[..] } else { &[] };
+                    let mut answers = Vec::new();
+                    // Of the messages one by one, with an end that is none, and together.
+                    for between in [&flush[..], &framed(b'C', b"Pnosuch\0"), &[]] {
+                        let reset = "rollback; reset all; delete from t; delete from kin; insert into kin values (5);
+                             insert into t values (1, 'a', 5), (2, 'b', 5)";
+                        for sql in reset.split(';').chain(before.split("; ")) {
+                            client.query(sql).expect("an answer");
+                        }
+                        let batch = [&bind[..], between, described, between, &execute, between];
+                        client
+                            .send(&[&batch.concat()[..], &sync].concat())
+                            .expect("sent");
+                        let mut answer = messages(&mut client);
+                        // What the Close in between was answered with.
+                        answer.retain(|(tag, _)| *tag != '3');
+                        // Nobody can come back to the portal, but in a block.
+                        client.send(&[&describe[..], &sync].concat()).expect("sent");
+                        answer.extend(messages(&mut client));
+                        let left = client.query("select a, b, k from t order by a");
+                        answers.push((answer, left.expect("an answer").parts));
+                    }
+                    let what = format!("{before}: {name} {parameters:?} {formats:?}");
+                    assert_eq!(answers[0], answers[2], "{what}");
+                    assert_eq!(answers[1], answers[2], "{what}");
+                    let told: String = answers[2].0.iter().map(|(tag, _)| *tag).collect();
+                    if before.is_empty() && describes {
+                        assert!(told.starts_with(tags), "{what}: {told}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// Several in one write, and a statement whose result has other columns by then.
+#[test]
+fn what_runs_at_once_comes_in_any_number() {
+    with_server(|server| {
+        let mut client = server.connect();
+        client.run("create table t (a int); insert into t values (1)");
+        let parse = framed(b'P', b"s\0select * from t\0\0\0");
+        let sync = framed(b'S', b"");
+        client.send(&[&parse[..], &sync].concat()).expect("sent");
+        assert_eq!(messages(&mut client).len(), 2);
+        let run = [
+            &bind("s", &[], &[])[..],
+            &framed(b'D', b"P\0"),
+            &framed(b'E', b"\0\0\0\0\0"),
+            &sync,
+        ];
+        let run = run.concat();
+        client.send(&run.repeat(100)).expect("sent");
+        for _ in 0..100 {
+            assert_eq!(client.finish().expect("an answer").value(), "1");
+        }
+        client.run("alter table t alter a type text");
+        client.send(&run.repeat(2)).expect("sent");
+        for _ in 0..2 {
+            assert_eq!(client.finish().expect("an answer").code(), "0A000");
+        }
+        // One that shares its transaction with others.
+        let other = framed(b'P', b"\0insert into t values ('2')\0\0\0");
+        let batch = [
+            &other[..],
+            &bind("", &[], &[]),
+            &framed(b'E', b"\0\0\0\0\0"),
+            &framed(b'P', b"\0select count(*) / 0 from t\0\0\0"),
+            &bind("", &[], &[]),
+            &framed(b'E', b"\0\0\0\0\0"),
+            &sync,
+        ];
+        client.send(&batch.concat()).expect("sent");
+        assert_eq!(client.finish().expect("an answer").code(), "22012");
+        assert_eq!(client.run("select count(*) from t").value(), "1");
+    });
+}
+
+/// A transaction begins with the message that begins it, not with the statement before.
+#[test]
+fn a_bound_statements_time_is_its_own() {
+    with_server(|server| {
+        let mut client = server.connect();
+        let sql = "select extract(epoch from clock_timestamp() - now()) < 0.5";
+        let parse = framed(b'P', format!("s\0{sql}\0\0\0").as_bytes());
+        let sync = framed(b'S', b"");
+        client.send(&[&parse[..], &sync].concat()).expect("sent");
+        messages(&mut client);
+        let bind = bind("s", &[], &[]);
+        let execute = framed(b'E', b"\0\0\0\0\0");
+        for between in [&framed(b'H', b"")[..], &[]] {
+            std::thread::sleep(Duration::from_millis(600));
+            let batch = [&bind[..], between, &execute, &sync].concat();
+            client.send(&batch).expect("sent");
+            assert_eq!(client.finish().expect("an answer").value(), "t");
+        }
+    });
+}

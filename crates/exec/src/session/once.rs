@@ -1,0 +1,89 @@
+//! A statement of the extended protocol that runs at once: its Bind came with an Execute for all rows and with Sync, as most drivers
+//! send them. Outside a block a portal ends with Sync, so nobody could come back to this one, and none is made.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use throng_sql::plan::PlannedStatement;
+use throng_types::{Datum, Result};
+
+use super::Session;
+use super::plans::Known;
+use super::prepared::{Prepared, VALUES};
+use crate::client::{Client, RowShape};
+
+/// A data statement with its parameters, about to run.
+pub struct Once {
+    prepared: Rc<Prepared>,
+    known: Rc<Known>,
+    /// The definitions it was understood by.
+    version: u64,
+    values: Vec<Datum>,
+    shape: Option<Arc<RowShape>>,
+}
+
+impl Once {
+    /// Its columns, if it gives rows.
+    pub fn shape(&self) -> Option<&RowShape> {
+        self.shape.as_deref()
+    }
+}
+
+impl Session {
+    /// As [`bind`](Self::bind) of the unnamed portal to a statement, for [`run_once`](Self::run_once). None where there is to be a
+    /// portal: of commands, and of what shares its transaction with other statements.
+    pub fn bind_once<'p>(
+        &mut self,
+        statement: &str,
+        parameter_formats: &[i16],
+        parameters: impl ExactSizeIterator<Item = Option<&'p [u8]>>,
+        result_formats: &[i16],
+    ) -> Result<Option<Once>> {
+        if self.is_in_block() {
+            return Ok(None);
+        }
+        let prepared = self.find_prepared(statement)?;
+        let known = prepared.known();
+        if known.plan.is_none() {
+            return Ok(None);
+        }
+        self.portals.get_mut().drop_unnamed();
+        self.statement_began(&known.sql);
+        self.begin_if_idle();
+        let version = self.database.version();
+        let known = self.current(&prepared, self.plan_key())?;
+        let values = self.read_parameters(&known, statement, parameter_formats, parameters)?;
+        let shape = known.shape(result_formats)?;
+        Ok(Some(Once {
+            prepared,
+            known,
+            version,
+            values,
+            shape,
+        }))
+    }
+
+    /// Runs it to its end and tells its rows and its tag. Its transaction ends with [`sync`](Self::sync).
+    pub async fn run_once(&mut self, once: Once, client: &mut dyn Client) -> Result<()> {
+        let plan = self.plan_of_once(&once).await?;
+        let Once { values, shape, .. } = once;
+        let run = self.started(plan, values).await?;
+        let values = self.run_whole(run, shape.as_deref(), client).await?;
+        VALUES.with(|rooms| rooms.give_back(values));
+        self.executed().await
+    }
+
+    /// Its plan, its tables locked.
+    async fn plan_of_once(&mut self, once: &Once) -> Result<Arc<PlannedStatement>> {
+        if let Some(plan) = &once.known.plan
+            && !self.asked().custom_plans
+        {
+            self.lock_tables(&plan.locks).await?;
+            // While a lock was waited for, what it protects may have become another.
+            if self.database.version() == once.version {
+                return Ok(plan.clone());
+            }
+        }
+        self.plan_with(&once.prepared, &once.values).await
+    }
+}
