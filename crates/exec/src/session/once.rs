@@ -10,6 +10,7 @@ use throng_types::{Datum, Result};
 use super::Session;
 use super::plans::Known;
 use super::prepared::{Prepared, VALUES};
+use super::query::Rows;
 use crate::client::{Client, RowShape};
 
 /// A data statement with its parameters, about to run.
@@ -67,9 +68,11 @@ impl Session {
     pub async fn run_once(&mut self, once: Once, client: &mut dyn Client) -> Result<()> {
         let plan = self.plan_of_once(&once).await?;
         let Once { values, shape, .. } = once;
-        let run = self.started(plan, values).await?;
-        let values = self.run_whole(run, shape.as_deref(), client).await?;
-        VALUES.with(|rooms| rooms.give_back(values));
+        let mut run = self.start(plan, values, Rows::Given)?;
+        self.find_position(run.execution.plan(), &run.snapshot)
+            .await?;
+        self.run_whole(&mut run, shape.as_deref(), client).await?;
+        VALUES.with(|rooms| rooms.give_back(run.retire()));
         self.executed().await
     }
 

@@ -303,8 +303,8 @@ impl Session {
 
     async fn start_portal(&mut self, portal: &mut Portal, prepared: &Prepared) -> Result<()> {
         let plan = self.plan_with(prepared, &portal.values).await?;
-        let run = self
-            .started(plan, std::mem::take(&mut portal.values))
+        let run = self.start(plan, std::mem::take(&mut portal.values), Rows::Given)?;
+        self.find_position(run.execution.plan(), &run.snapshot)
             .await?;
         portal.state = State::Running(Pooled::new(|| run));
         Ok(())

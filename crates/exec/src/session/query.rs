@@ -187,35 +187,26 @@ impl Session {
         shape: Option<&RowShape>,
         client: &mut dyn Client,
     ) -> Result<Vec<Datum>> {
-        let run = self.started(planned, values).await?;
+        let mut run = self.start(planned, values, Rows::Given)?;
+        self.find_position(run.execution.plan(), &run.snapshot)
+            .await?;
         if let Some(shape) = shape {
             client.row_description(shape);
         }
-        self.run_whole(run, shape, client).await
+        self.run_whole(&mut run, shape, client).await?;
+        Ok(run.retire())
     }
 
-    /// A plan whose tables are locked, about to run.
-    pub(super) async fn started(
-        &self,
-        planned: Arc<PlannedStatement>,
-        values: Vec<Datum>,
-    ) -> Result<Run> {
-        let run = self.start(planned, values, Rows::Given)?;
-        self.find_position(run.execution.plan(), &run.snapshot)
-            .await?;
-        Ok(run)
-    }
-
-    /// Runs it to its end, and tells its rows and its tag. Gives back the values' room.
+    /// Runs to the end, and tells rows and tag.
     pub(super) async fn run_whole(
         &self,
-        mut run: Run,
+        run: &mut Run,
         shape: Option<&RowShape>,
         client: &mut dyn Client,
-    ) -> Result<Vec<Datum>> {
-        let ran = self.run_to(&mut run, shape, u64::MAX, client).await?;
+    ) -> Result<()> {
+        let ran = self.run_to(run, shape, u64::MAX, client).await?;
         client.command_complete(&tag(run.execution.plan().tag, ran.rows));
-        Ok(run.retire())
+        Ok(())
     }
 
     /// Runs a text whose shape was run before without parsing it; false if it has none.
