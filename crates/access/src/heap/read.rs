@@ -180,6 +180,17 @@ impl Heap {
         vis: &(impl Visibility + ?Sized),
         out: &mut Vec<u8>,
     ) -> Try<Option<Tid>> {
+        self.fetch_first(root, vis, PAGE_SIZE, out)
+    }
+
+    /// As [`Heap::fetch`], for who needs no more of the row than its first `most` bytes: cold memory is not read for nothing.
+    pub fn fetch_first(
+        &self,
+        root: Tid,
+        vis: &(impl Visibility + ?Sized),
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Try<Option<Tid>> {
         let near = page::slot_offset(root.slot.max(1));
         self.pool
             .read_near(self.page_id(root.block), near, |page: &PageRef<'_>| {
@@ -188,7 +199,7 @@ impl Heap {
                 let seen = Chain::new(page, root).find(|version| vis.visible(&version.header))?;
                 page.append_to(
                     seen.at + TUPLE_HEADER,
-                    seen.len.saturating_sub(TUPLE_HEADER),
+                    seen.len.saturating_sub(TUPLE_HEADER).min(most),
                     out,
                 );
                 Some(Tid::new(root.block, seen.slot))

@@ -26,17 +26,18 @@ pub fn scan_page(
     Ok(())
 }
 
-/// The row that an index entry leads to, as the snapshot shows it.
+/// The row that an index entry leads to, as the snapshot shows it: its first `most` bytes.
 #[inline]
 pub fn fetch(
     heap: &Heap,
     root: Tid,
     snapshot: &Snapshot,
+    most: usize,
     bytes: &mut Vec<u8>,
 ) -> Step<Option<Tid>> {
     match snapshot.reads() {
-        None => Ok(heap.fetch(root, snapshot, bytes)?),
-        Some(reads) => fetch_followed(heap, root, &reads, bytes),
+        None => Ok(heap.fetch_first(root, snapshot, most, bytes)?),
+        Some(reads) => fetch_followed(heap, root, &reads, most, bytes),
     }
 }
 
@@ -45,11 +46,12 @@ fn fetch_followed(
     heap: &Heap,
     root: Tid,
     reads: &Reads<'_>,
+    most: usize,
     bytes: &mut Vec<u8>,
 ) -> Step<Option<Tid>> {
     loop {
         let watch = reads.watch();
-        let found = heap.fetch(root, &watch, bytes)?;
+        let found = heap.fetch_first(root, &watch, most, bytes)?;
         // Once it is locked it is looked at again: who wrote it before that is seen now.
         let is_news = found
             .filter(|_| !watch.saw_own())

@@ -29,6 +29,8 @@ struct Decoder {
     /// System columns.
     system: Vec<(i16, usize)>,
     filter: &'static Option<Expr>,
+    /// So many of a row's first bytes are enough for all of them.
+    reach: usize,
     values: Row,
     /// The version that `values` is being made of, and whether the filter shows it: large values may have to be waited for.
     making: Option<(Tid, bool)>,
@@ -59,8 +61,12 @@ impl Decoder {
         }
         filtered.sort_unstable();
         others.sort_unstable();
+        let wanted = [filtered.last(), others.last()].into_iter().flatten();
+        let first = wanted.map(|(column, _)| column + 1).max().unwrap_or(0);
+        let reach = table.layout.reach(first).unwrap_or(PAGE_SIZE);
         Decoder {
             table,
+            reach,
             filtered,
             others,
             system,
@@ -574,7 +580,8 @@ impl Operator for IndexScanOp {
         loop {
             while let Some(root) = self.tids.get(self.at) {
                 let heap = &self.decoder.table.heap;
-                let found = follow::fetch(heap, *root, cx.env.snapshot, &mut self.bytes)?;
+                let most = self.decoder.reach;
+                let found = follow::fetch(heap, *root, cx.env.snapshot, most, &mut self.bytes)?;
                 let shown = match found {
                     Some(tid) => {
                         *cx.found = Some(Found {

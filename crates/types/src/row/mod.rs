@@ -186,6 +186,17 @@ impl RowLayout {
         &self.columns
     }
 
+    /// So many of a row's first bytes are enough to decode its first columns, whichever of them are NULL. None where values of
+    /// varying length are among them.
+    pub fn reach(&self, columns: usize) -> Option<usize> {
+        let bitmap = self.columns.len().div_ceil(8);
+        let values = match columns.checked_sub(1) {
+            None => 2,
+            Some(last) => self.fixed_offsets[last]? as usize + usize::from(self.widths[last]?),
+        };
+        Some(values + bitmap)
+    }
+
     /// Appends all of a row's values to `out`, as many as the layout has columns; NULL where the row has fewer.
     pub fn decode(&self, row: &[u8], out: &mut Vec<Datum>) -> Result<()> {
         self.decode_first(row, self.columns.len(), out)

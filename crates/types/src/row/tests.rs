@@ -138,6 +138,19 @@ proptest! {
         wider.decode(&row, &mut read).unwrap();
         prop_assert_eq!(read.pop(), Some(Datum::Null));
         prop_assert_eq!(&read, &values);
+        // The first ones by the bytes that are enough for them.
+        for layout in [&layout, &wider] {
+            for first in 0..=phys.len() {
+                let varying = phys[..first].iter().any(|p| p.width().is_none());
+                let reach = layout.reach(first);
+                prop_assert_eq!(reach.is_none(), varying);
+                let head = &row[..reach.unwrap_or(row.len()).min(row.len())];
+                let wanted: Vec<(usize, usize)> = (0..first).map(|c| (c, c)).collect();
+                let mut read = vec![Datum::Bool(true); first];
+                layout.decode_into(head, &wanted, &mut read).unwrap();
+                prop_assert_eq!(&read, &values[..first]);
+            }
+        }
     }
 
     #[test]
