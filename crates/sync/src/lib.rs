@@ -15,6 +15,7 @@ pub mod atomic;
 mod bit;
 pub mod cell;
 mod courtesy;
+mod deal;
 mod futex;
 mod index;
 pub mod lab;
@@ -36,6 +37,7 @@ mod waker;
 
 pub use ahead::{fetch_ahead, fetch_span_ahead};
 pub use courtesy::{Computing, come_last, yield_core};
+pub use deal::{Load, deal};
 pub use index::{MAX_THREADS, PerThread, thread_index, threads_high_water};
 pub use latch::{Latch, Version};
 pub use nodes::Nodes;

@@ -4,6 +4,7 @@
 //! ```text
 //! accept thread ──► as many connections as the load has ──► threads, a reactor each ──► the same answers again
 //! ```
+//! Its threads are bound to cores, and it deals connections to them as a server of ours does.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Ipv4Addr;
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use socket2::{Domain, SockAddr, Socket, Type};
+use throng_sync::topology::allowed_cores;
+use throng_sync::{Load, deal, pin_current_thread};
 
 use crate::load::reactor::{Reactor, Task};
 use crate::load::url::{Address, Target};
@@ -106,8 +109,10 @@ pub fn answer_others(listener: &Socket, connections: usize, threads: usize) -> s
 }
 
 fn serve(listener: &Socket, connections: usize, threads: usize) -> std::io::Result<()> {
-    let mut shares: Vec<Vec<Socket>> = (0..threads).map(|_| Vec::new()).collect();
-    for number in 0..connections {
+    let cores = allowed_cores()?;
+    let cores = cores.into_iter().cycle().take(threads);
+    let mut shares: Vec<(usize, Vec<Socket>)> = cores.map(|core| (core, Vec::new())).collect();
+    for _ in 0..connections {
         let (mut stream, from) = listener.accept()?;
         // A load may open its connections one after the other, each when the one before has been greeted.
         greet(&mut stream)?;
@@ -115,12 +120,23 @@ fn serve(listener: &Socket, connections: usize, threads: usize) -> std::io::Resu
         if !from.is_unix() {
             stream.set_tcp_nodelay(true)?;
         }
-        shares[number % threads].push(stream);
+        let load = |(core, streams): &(usize, Vec<Socket>)| Load {
+            core: *core,
+            open: streams.len(),
+        };
+        let loads: Vec<_> = shares.iter().map(load).collect();
+        let core = stream.cpu_affinity().ok().filter(|_| !from.is_unix());
+        shares[deal(&loads, core)].1.push(stream);
     }
     std::thread::scope(|scope| {
         let spawned: Vec<_> = shares
             .iter()
-            .map(|streams| scope.spawn(move || answer_all(streams)))
+            .map(|(core, streams)| {
+                scope.spawn(move || {
+                    pin_current_thread(*core)?;
+                    answer_all(streams)
+                })
+            })
             .collect();
         spawned
             .into_iter()

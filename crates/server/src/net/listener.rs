@@ -4,11 +4,8 @@
 //! acceptor (main thread) ──deals──► loop 0, pinned to core 0: its connections, for life
 //!                           └─────► loop 1, pinned to core 1: …
 //! ```
-//! A TCP connection is dealt to the core that its packets come to (Pesterev, Strauss, Zeldovich and Morris, "Improving Network
-//! Connection Locality on Multicore Systems", EuroSys 2012): of a client on this machine that is the core it runs on, of another's
-//! the one that the network card's queue interrupts. What the kernel knows of the connection stays in that core's caches, and
-//! no other core is woken for it. Where that core has more connections than others already, and by a Unix socket, which has no
-//! such core, it is dealt to the loop that has fewest.
+//! A TCP connection is dealt to the core that its packets come to ([`throng_sync::deal`]); one by a Unix socket, which has no such core,
+//! to the loop that has fewest.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,6 +21,7 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use throng_exec::{Engine, Placement};
+use throng_sync::Load;
 
 use super::connection::{self, Host};
 use super::outbox::Outbox;
@@ -70,27 +68,6 @@ impl Loop {
     }
 }
 
-/// How many connections the loop of a core has.
-struct Load {
-    core: usize,
-    open: usize,
-}
-
-/// The loop for a connection whose packets come to `core`.
-///
-/// # Panics
-/// Where there is no loop.
-fn choose(loads: &[Load], core: Option<usize>) -> usize {
-    let by_open = (0..loads.len()).min_by_key(|&n| loads[n].open);
-    let fewest = by_open.expect("at least one loop");
-    // Enough that clients of several threads, which connect at their own pace, come to their cores, and so few that a pool that one
-    // thread fills does not fill one core.
-    let most = loads[fewest].open + loads[fewest].open / 8 + 2;
-    let near = loads.iter().position(|load| Some(load.core) == core);
-    near.filter(|&near| loads[near].open <= most)
-        .unwrap_or(fewest)
-}
-
 /// The loops of this server.
 pub struct Loops {
     loops: Vec<Loop>,
@@ -113,7 +90,7 @@ impl Loops {
 
     fn deal(&self, arrival: Arrival) {
         let loads: Vec<_> = self.loops.iter().map(Loop::load).collect();
-        let chosen = &self.loops[choose(&loads, arrival.core())];
+        let chosen = &self.loops[throng_sync::deal(&loads, arrival.core())];
         chosen.connections.fetch_add(1, Ordering::Relaxed);
         // A loop that has ended has been told to stop: the client sees its socket close.
         let _ = chosen.arrivals.send(arrival);
@@ -376,46 +353,5 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
             UnixListener::bind(path)
         }
         bound => bound,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// How many connections each of the loops on `cores` has when some have come whose packets come to these.
-    fn dealt(cores: &[usize], arrivals: impl IntoIterator<Item = Option<usize>>) -> Vec<usize> {
-        let mut loads: Vec<_> = cores.iter().map(|&core| Load { core, open: 0 }).collect();
-        for core in arrivals {
-            let chosen = choose(&loads, core);
-            loads[chosen].open += 1;
-        }
-        loads.iter().map(|load| load.open).collect()
-    }
-
-    #[test]
-    fn a_connection_is_dealt_to_the_core_that_its_packets_come_to() {
-        let of_each = |n: usize| [1, 3, 2].into_iter().cycle().map(Some).take(n);
-        assert_eq!(dealt(&[3, 2, 1], of_each(300)), [100, 100, 100]);
-        let loads = [Load { core: 4, open: 10 }, Load { core: 5, open: 8 }];
-        assert_eq!(choose(&loads, Some(4)), 0);
-        assert_eq!(choose(&loads, Some(5)), 1);
-        assert_eq!(choose(&loads, None), 1);
-    }
-
-    #[test]
-    fn a_pool_that_one_core_fills_is_spread() {
-        for (connections, most) in [(2, 2), (16, 10), (100, 55), (1000, 532)] {
-            let counts = dealt(&[0, 1], std::iter::repeat_n(Some(1), connections));
-            assert_eq!(counts.iter().sum::<usize>(), connections);
-            assert!(counts[1] <= most, "{counts:?}");
-        }
-    }
-
-    #[test]
-    fn without_a_core_of_ours_the_loop_with_fewest_is_chosen() {
-        for core in [None, Some(7)] {
-            assert_eq!(dealt(&[0, 1, 2], [core; 30]), [10, 10, 10]);
-        }
     }
 }
