@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, PATIENCE, Row};
+use crate::client::{Address, Client, PATIENCE, Row};
 use crate::server::{Home, Server};
 
 const GLANCE: Duration = Duration::from_millis(5);
@@ -140,11 +140,15 @@ fn a_long_row_lock() {
 fn a_hot_latch() {
     let home = Home::new();
     let server = home.serve(&["--cores", "0,1", "--set", "lab_latch_hold_us=3000"]);
-    let mut monitor = server.connect();
+    // Those that come by a Unix socket are dealt to the cores in turn.
+    let socket = format!(".s.PGSQL.{}", server.port());
+    let socket = Address::Unix(home.sockets().join(socket));
+    let connect = || Client::connect(&socket).expect("connected");
+    let mut monitor = connect();
     monitor.run("create table counters (id int primary key, n int)");
     monitor.run("insert into counters values (1, 0), (2, 0)");
     // Two sessions on two cores change rows of one page, each its own.
-    let (mut one, mut other) = (server.connect(), server.connect());
+    let (mut one, mut other) = (connect(), connect());
     monitor.run("select throng_reset_waits()");
     let updates = |id| format!("update counters set n = n + 1 where id = {id};").repeat(40);
     one.start(&updates(1)).expect("sent");
