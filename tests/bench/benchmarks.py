@@ -229,7 +229,8 @@ def page(options):
     machine = any_piece["found"]["machine"]
     versions = {t["version"] for p in pieces.values() for t in p["found"]["targets"] if not t["is_answerer"]}
     days = sorted({p["day"] for p in pieces.values()})
-    print("# Benchmarks\n")
+    by_tcp = all(p.get("way", "TCP") == "TCP" for p in pieces.values())
+    print("# Benchmarks by TCP\n" if by_tcp else "# Benchmarks\n")
     print("Made by `tests/bench/benchmarks.py` from what `throng bench --json` measured; no number here is typed by hand. "
           "`docs/bench.md` tells what the figures are.\n")
     print(f"- Machine: {machine['cores']} cores, {machine['processor']} ({machine['architecture']}), "
@@ -238,7 +239,7 @@ def page(options):
     for version in sorted(versions):
         print(f"- {version}")
     if not any("MariaDB" in servers(p) for p in pieces.values()):
-        print("- MariaDB was not measured this time: it was not found.")
+        print("- MariaDB was not measured this time.")
     missing = [PIECES[name]["title"] for name in PIECES if name not in pieces]
     if missing:
         print(f"- Not measured this time: {'; '.join(missing)}.")
