@@ -144,7 +144,9 @@ def answers(binary, host, scale, mode, clients, seconds):
         script = os.path.join(files, "read.sql")
         with open(script, "w", encoding="utf-8") as file:
             file.write(POINT_READ)
-        address = os.path.join(host, f".s.PGSQL.{port}") if os.path.isabs(host) else f"{host}:{port}"
+        by_socket = os.path.isabs(host)
+        host = files if by_socket else host
+        address = os.path.join(host, f".s.PGSQL.{port}") if by_socket else f"{host}:{port}"
         with subprocess.Popen([binary, address, str(clients)], stdout=subprocess.PIPE) as answerer:
             answerer.stdout.readline()  # It listens.
             try:
