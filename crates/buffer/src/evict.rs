@@ -54,7 +54,7 @@ impl PoolCore {
     pub(crate) fn frames_for_session(&self, wanted: usize, into: &mut Vec<FreeFrame>) {
         let stock = &self.frames.stock;
         stock.take_many(stock.nodes().here(), wanted, into);
-        if into.is_empty() {
+        if into.is_empty() && !stock.is_waited_for() {
             into.extend(self.take_clean());
         }
     }
@@ -133,10 +133,12 @@ impl PoolCore {
         while !self.is_stopping() {
             batch.flush_after(&self.flush_after.page_writer);
             self.write_behind(&mut batch);
+            let refilled = self.frames.stock.missing() == 0 || self.refill_stock(&mut batch);
+            self.frames.stock.wake_left_behind();
             if self.frames.stock.missing() == 0 {
                 let _idle = waiting(WaitEvent::PageWriterIdle, Object::NONE);
                 self.frames.stock.writer().park();
-            } else if !self.refill_stock(&mut batch) {
+            } else if !refilled {
                 // Nothing to be had just now: pages are in use, or the disk refuses them.
                 self.frames
                     .stock
@@ -144,6 +146,16 @@ impl PoolCore {
                     .park_timeout(batch.pause_after(PAUSE, PAUSE_AFTER_ERROR));
             }
         }
+    }
+
+    /// Writes what was collected and puts into the stock what is clean then, and still unused. Whether there was any.
+    pub(crate) fn take_written(&self, batch: &mut WriteBatch) -> bool {
+        let written = self.finish_writes(batch).into_iter();
+        let unused = written.filter(|number| !self.frames.at(*number).referenced());
+        let free: Vec<FreeFrame> = unused.filter_map(|number| self.claim(number)).collect();
+        let any = !free.is_empty();
+        self.frames.stock.put_all(free);
+        any
     }
 
     /// Brings the stock up to its full size. False when a whole search found nothing, or a write failed.
@@ -167,15 +179,8 @@ impl PoolCore {
                     self.prepare_write(number, Latching::Try, batch);
                 }
             }
-            // 2. Those are written, in file order, after the log; 3. what is clean then, and still unused, is taken.
-            for number in self.finish_writes(batch) {
-                if !self.frames.at(number).referenced()
-                    && let Some(free) = self.claim(number)
-                {
-                    self.frames.stock.put(free);
-                    found = true;
-                }
-            }
+            // 2. Those are written, in file order, after the log; what is clean then, and still unused, is taken.
+            found |= self.take_written(batch);
             if batch.has_failed() {
                 return false;
             }

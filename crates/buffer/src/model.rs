@@ -387,6 +387,39 @@ fn loom_sessions_that_miss_the_same_page_share_one_read() {
     });
 }
 
+/// Two sessions need the only frame, which comes back meanwhile; each gives it on when it has had it.
+#[test]
+fn loom_whoever_waits_for_a_frame_gets_it() {
+    loom::model(|| {
+        let frames = Arc::new(Frames::new(1, Nodes::one()).expect("memory for one frame"));
+        let session = {
+            let frames = frames.clone();
+            move || {
+                let unpark = Arc::new(Unpark(Parker::new()));
+                let waker = Waker::from(unpark.clone());
+                let mut context = Context::from_waker(&waker);
+                let stock = &frames.stock;
+                let free = loop {
+                    let seen = stock.epoch();
+                    if let Some(free) = stock.take(0) {
+                        break free;
+                    }
+                    while stock.poll_refilled(seen, &mut context).is_pending() {
+                        unpark.0.park();
+                    }
+                };
+                stock.put(free);
+            }
+        };
+        let free = frames.stock.take(0).expect("the only one");
+        let other = thread::spawn(session.clone());
+        frames.stock.put(free);
+        session();
+        other.join().unwrap();
+        assert!(!frames.stock.is_waited_for());
+    });
+}
+
 /// A file of up to two blocks under two threads that each need one, and its two frames.
 struct GrowingFile {
     frames: Frames,

@@ -210,13 +210,7 @@ impl PoolCore {
                     self.prepare_write(number, Latching::Try, batch);
                 }
             }
-            for number in self.finish_writes(batch) {
-                if !self.frames.at(number).referenced()
-                    && let Some(free) = self.claim(number)
-                {
-                    self.frames.stock.put(free);
-                }
-            }
+            self.take_written(batch);
         }
     }
 }
