@@ -90,17 +90,25 @@ pub(crate) fn store_zeros(words: &PageWords, offset: usize, len: usize) {
         offset <= PAGE_SIZE && len <= PAGE_SIZE - offset,
         "an edit lies within its page"
     );
-    let (mut at, end) = (offset, offset + len);
-    while at < end {
-        let (index, start) = (at / 8, at % 8);
-        let stop = (end - index * 8).min(8);
-        let kept = if stop - start == 8 {
-            0
-        } else {
-            load(words, index) & !byte_mask(start, stop)
-        };
-        store(words, index, kept);
-        at = index * 8 + stop;
+    const ZEROS: [u8; 8] = [0; 8];
+    let end = offset + len;
+    let (head, tail) = (offset % 8, end % 8);
+    // The whole words are those from `first` up to `last`.
+    let (first, last) = (offset.div_ceil(8), end / 8);
+    if last < first {
+        if len > 0 {
+            merge(words, last, head, &ZEROS[..len]);
+        }
+        return;
+    }
+    if head != 0 {
+        merge(words, offset / 8, head, &ZEROS[head..]);
+    }
+    for word in &words[first..last] {
+        word.store(0, Relaxed);
+    }
+    if tail != 0 {
+        merge(words, last, 0, &ZEROS[..tail]);
     }
 }
 

@@ -297,7 +297,11 @@ struct Item {
 
 impl Keys {
     pub fn of(node: &Node<'_, Bytes>) -> Keys {
-        let mut keys = Keys::default();
+        let mut keys = Keys {
+            bytes: Vec::with_capacity(PAGE_SIZE),
+            items: Vec::with_capacity(node.count() + 1),
+            ..Keys::default()
+        };
         for i in 0..node.count() {
             let start = keys.bytes.len();
             node.key_append(i, &mut keys.bytes);

@@ -198,6 +198,15 @@ pub fn prefix_rest(len: usize) -> usize {
     len.saturating_sub(PREFIX_HEAD)
 }
 
+/// Appends the first bytes of something `len` long, of which `head` has as many as there are room for. Appended whole and cut
+/// off: a copy of a length that is known takes no call.
+#[inline]
+fn append_head<const N: usize>(out: &mut Vec<u8>, head: [u8; N], len: usize) {
+    let end = out.len() + len.min(N);
+    out.extend_from_slice(&head);
+    out.truncate(end);
+}
+
 pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
@@ -554,12 +563,16 @@ impl<'a, P: KeyBytes> Node<'a, P> {
             return;
         }
         let slot = self.slot(i);
-        let head = self.page.u64(OFF_PREFIX_HEAD).to_be_bytes();
-        out.extend_from_slice(&head[..PREFIX_HEAD.min(self.prefix_len())]);
+        let prefix = self.page.u64(OFF_PREFIX_HEAD).to_be_bytes();
+        append_head(out, prefix, self.prefix_len());
         let (off, len) = self.prefix_rest();
-        self.page.append_to(off, len, out);
-        out.extend_from_slice(&slot.head.to_be_bytes()[..HEAD.min(slot.len.into())]);
-        self.page.append_to(self.tail_off(slot), slot.tail(), out);
+        if len > 0 {
+            self.page.append_to(off, len, out);
+        }
+        append_head(out, slot.head.to_be_bytes(), slot.len.into());
+        if slot.tail() > 0 {
+            self.page.append_to(self.tail_off(slot), slot.tail(), out);
+        }
     }
     pub fn key_into(&self, i: usize, out: &mut Vec<u8>) {
         out.clear();

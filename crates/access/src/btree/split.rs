@@ -435,19 +435,23 @@ fn choose(
     let total: usize = (0..keys.len()).map(|i| keys.weight(i)).sum();
     let aim = total * if append { APPEND_FILL } else { 50 } / 100;
     let mut left = 0;
-    let mut cuts: Vec<(bool, usize, usize, usize)> = (1..keys.len())
-        .map(|at| {
-            left += keys.weight(at - 1);
-            let away = left.abs_diff(aim);
-            let far = away > total / 16;
-            (far, if far { 0 } else { separator_len(at) }, away, at)
-        })
-        .collect();
+    let (mut near, mut far) = (Vec::new(), Vec::new());
+    for at in 1..keys.len() {
+        left += keys.weight(at - 1);
+        let away = left.abs_diff(aim);
+        if away > total / 16 {
+            far.push((0, away, at));
+        } else {
+            near.push((separator_len(at), away, at));
+        }
+    }
     // The best nearly always fits: the others are not put in order for it.
-    while let Some(best) = (0..cuts.len()).min_by_key(|i| cuts[*i]) {
-        let (.., at) = cuts.swap_remove(best);
-        if fits(at) {
-            return Some(at);
+    for mut cuts in [near, far] {
+        while let Some(best) = (0..cuts.len()).min_by_key(|i| cuts[*i]) {
+            let (.., at) = cuts.swap_remove(best);
+            if fits(at) {
+                return Some(at);
+            }
         }
     }
     None

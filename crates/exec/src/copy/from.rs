@@ -11,7 +11,7 @@ use throng_sql::command::{CopyFormat, CopyHeader, CopyOptions, CopyVerbosity};
 use throng_sql::expr::Expr;
 use throng_sql::func::Volatility;
 use throng_sql::io::binary::check_text;
-use throng_sql::io::{input_binary, input_text};
+use throng_sql::io::{input_binary, input_text_into};
 use throng_sql::plan::CheckExpr;
 use throng_sql::query::CheckOf;
 use throng_sql::route::Routing;
@@ -408,8 +408,8 @@ impl Loading<'_> {
                 }
                 FieldKind::Value => {
                     let value = fields.text(i, text);
-                    match value.and_then(|text| input_text(ctx, text, column.ty)) {
-                        Ok(value) => *place = value,
+                    match value.and_then(|text| input_text_into(ctx, text, column.ty, place)) {
+                        Ok(()) => {}
                         Err(e)
                             if plan.options.ignore_errors
                                 && e.code().as_str().starts_with("22") =>

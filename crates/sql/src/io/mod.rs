@@ -138,12 +138,28 @@ pub fn object_kind(ty: Oid) -> Option<ObjectKind> {
 
 /// Reads a value of a type, its modifier applied as an assignment would (`varchar(5)` refuses six characters).
 pub fn input_text(ctx: &EvalContext<'_>, text: &str, ty: SqlType) -> Result<Datum> {
-    let datum = input_plain(ctx, text, ty.oid, ty.typmod)?;
     if ty.typmod < 0 {
-        Ok(datum)
-    } else {
-        crate::func::typmod::apply(datum, ty, false)
+        // As it comes: a copy of what was just written in pieces has to wait for them.
+        return input_plain(ctx, text, ty.oid, ty.typmod);
     }
+    let datum = input_plain(ctx, text, ty.oid, ty.typmod)?;
+    crate::func::typmod::apply(datum, ty, false)
+}
+
+/// As [`input_text`], into the place of the row before: a load's values are written once, where they are to be.
+pub fn input_text_into(
+    ctx: &EvalContext<'_>,
+    text: &str,
+    ty: SqlType,
+    place: &mut Datum,
+) -> Result<()> {
+    *place = match ty.oid {
+        oid::INT4 => Datum::Int4(scalar::parse_int(text, ty.oid)?),
+        oid::INT8 => Datum::Int8(scalar::parse_int(text, ty.oid)?),
+        oid::TEXT => Datum::Text(Text::new(text)),
+        _ => input_text(ctx, text, ty)?,
+    };
+    Ok(())
 }
 
 fn input_plain(ctx: &EvalContext<'_>, text: &str, ty: Oid, typmod: i32) -> Result<Datum> {

@@ -15,6 +15,7 @@ pub fn is_space(c: char) -> bool {
 }
 
 /// Decimal, `0x`, `0o` or `0b`, single underscores between digits, spaces around.
+#[inline]
 pub fn parse_int<T: TryFrom<i64>>(text: &str, ty: Oid) -> Result<T> {
     // The everyday form first.
     let bytes = text.as_bytes();
@@ -35,6 +36,7 @@ pub fn parse_int<T: TryFrom<i64>>(text: &str, ty: Oid) -> Result<T> {
     T::try_from(value).map_err(|_| out_of_range(ty, text))
 }
 
+#[cold]
 fn parse_int_slow(text: &str, ty: Oid) -> Result<i64> {
     let body = text.trim_matches(is_space);
     let (negative, body) = match body.as_bytes().first() {
