@@ -116,7 +116,28 @@ impl Batch {
         self.lines.len() >= MOST_ROWS || self.size >= MOST_BYTES
     }
 
-    /// Adds a row that came from `line`; values too large for it are stored now.
+    /// Adds a row that came from `line`. False, and nothing added, where that takes waiting: for values too large for a row, or
+    /// those of an index's expressions.
+    pub fn add_now(&mut self, row: &[Datum], line: u64, target: &Target) -> Result<bool> {
+        if target.terms.iter().any(Option::is_some) {
+            return Ok(false);
+        }
+        let start = self.bytes.len();
+        encode_row(&target.table.layout, row, &mut self.bytes)?;
+        let size = self.bytes.len() - start;
+        if size > large::LONGEST_ROW {
+            self.bytes.truncate(start);
+            return Ok(false);
+        }
+        let at = self.lines.len();
+        for (keys, index) in self.keys.iter_mut().zip(&target.indexes) {
+            keys.add(index, at, row, &[]);
+        }
+        self.close(row, line, size);
+        Ok(true)
+    }
+
+    /// As [`add_now`](Self::add_now), waiting where it must: values too large for the row are stored now.
     pub async fn add(
         &mut self,
         row: &[Datum],
@@ -127,7 +148,6 @@ impl Batch {
         let start = self.bytes.len();
         encode_row(&target.table.layout, row, &mut self.bytes)?;
         let size = self.bytes.len() - start;
-        self.size += size;
         if size > large::LONGEST_ROW {
             self.bytes.truncate(start);
             cx.env.store.pool.wal().check_space()?;
@@ -141,16 +161,23 @@ impl Batch {
                 keys.add(&target.indexes[number], at, row, &computed);
             }
         }
+        self.close(row, line, size);
+        Ok(())
+    }
+
+    /// Ends the row whose bytes and keys are there by now.
+    fn close(&mut self, row: &[Datum], line: u64, size: usize) {
         if !self.known.is_empty() {
+            let at = self.lines.len();
             if at == self.rows.len() {
                 self.rows.push(Row::new());
             }
             self.rows[at].clear();
             self.rows[at].extend_from_slice(row);
         }
+        self.size += size;
         self.ends.push(self.bytes.len());
         self.lines.push(line);
-        Ok(())
     }
 
     /// Stores what was gathered and empties the batch; the number of rows.

@@ -94,6 +94,16 @@ struct Formulas {
     checks: Vec<(CheckOf, String, Compute)>,
 }
 
+impl Formulas {
+    /// Whether rows are as the file has them. Defaults are of columns that it does not have, or marks.
+    fn are_none(&self) -> bool {
+        self.filter.is_none()
+            && self.domains.is_empty()
+            && self.generated.is_empty()
+            && self.checks.is_empty()
+    }
+}
+
 /// A table that rows are stored in.
 struct Outlet {
     target: Target,
@@ -130,6 +140,8 @@ struct Loading<'a> {
     places: Vec<Option<usize>>,
     router: Option<Router>,
     formulas: Formulas,
+    /// No row but those with large values has more done to it than being added to the batch.
+    is_plain: bool,
     turn: Turn,
     /// The row in hand, and columns in it whose default is to be computed because the file says DEFAULT.
     row: Row,
@@ -187,7 +199,12 @@ impl Load {
             true => Triggers::of(&plan.table, cx)?,
             false => None,
         };
+        let is_plain = plan.computed.is_empty()
+            && formulas.are_none()
+            && !named.keeps_rows()
+            && outlets.iter().any(|o| o.target.triggers.is_none());
         let mut loading = Loading {
+            is_plain,
             outlets,
             instead,
             places: plan
@@ -538,10 +555,12 @@ impl Loading<'_> {
     async fn accept(&mut self, line: u64, text: Option<&[u8]>) -> Result<()> {
         let plan = self.plan;
         let at = text.map_or(At::Line, At::Text);
-        self.check_domains(line).await?;
-        let added = self.complete(line).await;
-        if !added.map_err(|e| plan.placed(e, line, at))? {
-            return Ok(());
+        let placed = |e| plan.placed(e, line, at);
+        if !self.add_plain(line).map_err(placed)? {
+            self.check_domains(line).await?;
+            if !self.complete(line).await.map_err(placed)? {
+                return Ok(());
+            }
         }
         if plan.one_by_one {
             self.store(at).await
@@ -550,6 +569,17 @@ impl Loading<'_> {
         } else {
             Ok(())
         }
+    }
+
+    /// The everyday row: nothing is computed for it, and nobody but the batch wants it. False, and nothing done, for another.
+    fn add_plain(&mut self, line: u64) -> Result<bool> {
+        let plan = self.plan;
+        if !self.is_plain || !self.marked.is_empty() {
+            return Ok(false);
+        }
+        check_not_null(&plan.table, &self.row, self.cx.env)?;
+        let Outlet { target, batch, .. } = &mut self.outlets[0];
+        batch.add_now(&self.row, line, target)
     }
 
     /// Whether the values that the file gives are such as their columns' domains allow.

@@ -24,10 +24,12 @@ pub fn parse_int<T: TryFrom<i64>>(text: &str, ty: Oid) -> Result<T> {
             b'-' => (true, &bytes[1..]),
             _ => (false, bytes),
         };
-        if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
-            let magnitude = digits
-                .iter()
-                .fold(0i64, |v, d| v * 10 + i64::from(d - b'0'));
+        // Eighteen digits at most: no overflow.
+        let magnitude = digits.iter().try_fold(0i64, |value, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            (digit < 10).then(|| value * 10 + i64::from(digit))
+        });
+        if let Some(magnitude) = magnitude.filter(|_| !digits.is_empty()) {
             let value = if negative { -magnitude } else { magnitude };
             return T::try_from(value).map_err(|_| out_of_range(ty, text));
         }
