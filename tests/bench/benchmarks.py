@@ -230,7 +230,7 @@ def page(options):
     versions = {t["version"] for p in pieces.values() for t in p["found"]["targets"] if not t["is_answerer"]}
     days = sorted({p["day"] for p in pieces.values()})
     by_tcp = all(p.get("way", "TCP") == "TCP" for p in pieces.values())
-    print("# Benchmarks by TCP\n" if by_tcp else "# Benchmarks\n")
+    print(f"# Benchmarks{' by TCP' if by_tcp else ''} on {machine['cores']} cores\n")
     print("Made by `tests/bench/benchmarks.py` from what `throng bench --json` measured; no number here is typed by hand. "
           "`docs/bench.md` tells what the figures are.\n")
     print(f"- Machine: {machine['cores']} cores, {machine['processor']} ({machine['architecture']}), "

@@ -131,7 +131,7 @@ def pgbench(host, port, *arguments, **options):
 def tps(host, port, script, mode, clients, seconds, **options):
     # What others have left unwritten would be written at this turn's expense.
     os.sync()
-    out = pgbench(host, port, *script, "-n", "-M", mode, "-c", str(clients), "-j", "2", "-T", str(seconds), **options)
+    out = pgbench(host, port, *script, "-n", "-M", mode, "-c", str(clients), "-j", str(min(clients, os.cpu_count())), "-T", str(seconds), **options)
     if not re.search(r"number of failed transactions: 0 ", out):
         raise SystemExit(f"failed transactions on port {port}:\n{out}")
     return float(re.search(r"^tps = ([0-9.]+)", out, re.M).group(1))
