@@ -1,12 +1,17 @@
 //! The pool with its threads, on a real log and a disk in memory, under schedules drawn by lot.
 //!
 //! Threads read, change, evict and miss pages of a pool that has not room for them, vanish while they wait, and write
-//! checkpoints. No change is lost, no read is torn, no page shows another's bytes, and nobody sleeps for ever.
+//! checkpoints. No change is lost, no read is torn, no page shows another's bytes, and nobody sleeps for ever. Threads that
+//! make a file longer than the pool, some of which vanish in the line for a frame, all get one.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Wake, Waker};
 
-use throng_buffer::{Interrupt, Mtr, PageRef, PoolConfig, Try, retry_blocking};
+use throng_buffer::{Interrupt, Mtr, PageRef, PoolConfig, Try, Wait, retry_blocking};
+use throng_sync::Parker;
 use throng_sync::schedules::{below, check, one_in};
 use throng_sync::thread;
 use throng_types::page::PAGE_SIZE;
@@ -179,5 +184,86 @@ fn no_change_is_lost_and_no_read_is_torn_under_any_schedule() {
             thread.join().unwrap();
         }
         scene.settle();
+    });
+}
+
+/// Sleeps until it is called: `std::thread::park` may end early, and would hide that nobody calls.
+struct Sleeper(Parker);
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn sleep_until_ready(wait: Wait) {
+    let sleeper = Arc::new(Sleeper(Parker::new()));
+    let waker = Waker::from(sleeper.clone());
+    let mut wait = pin!(wait);
+    while wait
+        .as_mut()
+        .poll(&mut Context::from_waker(&waker))
+        .is_pending()
+    {
+        sleeper.0.park();
+    }
+}
+
+/// Who is not there any more when he is called.
+struct Gone;
+
+impl Wake for Gone {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// Makes the file a page longer and changes that: it takes the page writer to make room for the next.
+fn grow(world: &World) {
+    let pool = &world.pool;
+    let blocks = loop {
+        match pool.extend(FileId(FILE), 1) {
+            Ok(blocks) => break blocks,
+            Err(Interrupt::Wait(wait)) => sleep_until_ready(wait),
+            Err(Interrupt::Error(error)) => panic!("{error}"),
+        }
+    };
+    let mut mtr = Mtr::new(pool, Xid(3));
+    mtr.add(retry_blocking(|| pool.exclusive(page_of(FILE, blocks.start))).unwrap());
+    mtr.write(0, PLACES[0], &pattern(blocks.start, 1).to_le_bytes());
+    mtr.commit();
+}
+
+/// Stands in line for a frame, unless there is one, and goes away.
+fn stand_in_line_and_go(world: &World) {
+    if let Err(Interrupt::Wait(wait)) = world.pool.extend(FileId(FILE), 1) {
+        let waker = Waker::from(Arc::new(Gone));
+        let _ = pin!(wait).poll(&mut Context::from_waker(&waker));
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_frame_gets_one_under_any_of_these_schedules() {
+    check(4_000, || {
+        throng_observe::track(false);
+        let world = World::new(PoolConfig::MIN_FRAMES);
+        world.files.create(FileId(FILE)).unwrap();
+        let world = Arc::new(world);
+        let threads: Vec<_> = (0..THREADS)
+            .map(|_| {
+                let world = world.clone();
+                thread::spawn(move || {
+                    for _ in 0..PoolConfig::MIN_FRAMES {
+                        match one_in(4) {
+                            true => stand_in_line_and_go(&world),
+                            false => grow(&world),
+                        }
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(world.reports.lock().unwrap().is_empty());
     });
 }

@@ -183,6 +183,10 @@ pub fn meaning(what: &str) -> Option<&'static str> {
             "ready to run, but its core runs another session",
         ),
         (
+            "IPC BufferAlloc",
+            "memory for a new page: another is being written to the disk to make room",
+        ),
+        (
             "IPC BufferIO",
             "a page that another session is reading from disk",
         ),
