@@ -2,8 +2,8 @@
 //!
 //! The page writer refills the stock when it runs low; whoever finds it empty, and no clean page to evict, waits for that, in
 //! line. New frames wake the first of the line, and whoever takes some and leaves others the next: a page that comes free does
-//! not wake everyone. While somebody waits, a session that comes does not look for a clean page itself: the page writer, who
-//! turns the same clock, has found none.
+//! not wake everyone. While somebody waits, a session that makes a file longer does not look for a clean page itself: the page
+//! writer, who turns the same clock, has found none.
 //!
 //! One in the line may have gone away, and take the call for it along. So the page writer, before it sleeps, wakes all if there
 //! are frames: who waits has called it.
@@ -67,7 +67,7 @@ pub(crate) struct Stock {
     part_size: usize,
     /// With fewer in a part the page writer is called.
     low: usize,
-    /// Rises with every refill of an empty stock that somebody waits for.
+    /// Rises whenever frames are put back.
     epoch: AtomicU64,
     waiters: Spinlock<VecDeque<Waker>>,
     /// How many there are: a copy for those who only want to know.
