@@ -6,7 +6,8 @@
 //!                  └────────────────────────────────────────────────────────────────────────┘ the rest is offered
 //! ```
 //! A shard belongs to the threads whose index falls on it, one each while there are as many shards as cores; so
-//! inserters on different cores fill different pages and count in different cache lines.
+//! inserters on different cores fill different pages and count in different cache lines. Only while the file has no more blocks
+//! than there are shards do they share a target before it grows: a table of few rows stays on few pages, whoever brings them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -137,7 +138,7 @@ impl RelState {
         self.reserve.load(Relaxed).into()
     }
 
-    fn shard_index(&self) -> usize {
+    pub(crate) fn shard_index(&self) -> usize {
         thread_index() & (self.shards.len() - 1)
     }
     fn shard(&self) -> &Shard {
@@ -157,6 +158,24 @@ impl RelState {
         let wanted = (bytes + self.reserve()).min(MAX_TUPLE);
         let claimed = self.free.claim(core, wanted);
         Ok(claimed.map(|block| self.adopt(block)))
+    }
+
+    /// The newest block that other shards insert into, which becomes this thread's target too, while the file is small.
+    pub(crate) fn share_target(&self, pool: &Pool) -> Result<Option<BlockNo>> {
+        let targets = self.shards.iter().map(|shard| shard.target.load(Relaxed));
+        let Some(newest) = targets.filter(|&target| target != NONE).max() else {
+            return Ok(None);
+        };
+        if pool.blocks(self.file)? as usize > self.shards.len() {
+            return Ok(None);
+        }
+        let mine = &self.shard().target;
+        Ok(Some(
+            match mine.compare_exchange(NONE, newest, Relaxed, Relaxed) {
+                Ok(_) => newest,
+                Err(other) => other,
+            },
+        ))
     }
 
     /// A block that nobody inserts into and that is thought to be empty, without growing the file.
@@ -189,24 +208,26 @@ impl RelState {
         }
     }
 
-    /// The block did not do: report the room it has, and let the next call look elsewhere.
+    /// The block did not do: report the room it has, and let the next call look elsewhere. It is nobody's target then, or who
+    /// shared it would be sent to it again; whom it does for finds it by the map.
     pub(crate) fn leave(&self, block: BlockNo, room: usize) {
-        let _ = self
-            .shard()
-            .target
-            .compare_exchange(block, NONE, Relaxed, Relaxed);
+        for shard in self.shards_at(block) {
+            let _ = shard.target.compare_exchange(block, NONE, Relaxed, Relaxed);
+        }
         self.free.set(block, room);
     }
 
     /// Reports a page's room, unless it is somebody's target (who will report it on leaving).
     pub(crate) fn report(&self, block: BlockNo, room: usize) {
-        if !self
-            .shards
-            .iter()
-            .any(|shard| shard.target.load(Relaxed) == block)
-        {
+        if self.shards_at(block).next().is_none() {
             self.free.set(block, room);
         }
+    }
+
+    /// Those that have this target.
+    fn shards_at(&self, block: BlockNo) -> impl Iterator<Item = &Shard> {
+        let shards = self.shards.iter().map(|shard| &**shard);
+        shards.filter(move |shard| shard.target.load(Relaxed) == block)
     }
 
     /// Grows the file. The first new page becomes this thread's target, the rest is offered.

@@ -146,7 +146,11 @@ impl Heap {
         admit_write(&self.pool)?;
         let reserve = self.rel.reserve();
         loop {
-            let Some(block) = self.rel.target(&self.pool, size)? else {
+            let mut found = self.rel.target(&self.pool, size)?;
+            if found.is_none() {
+                found = self.rel.share_target(&self.pool)?;
+            }
+            let Some(block) = found else {
                 self.rel.extend(&self.pool, size)?;
                 continue;
             };

@@ -7,6 +7,7 @@ mod faults;
 mod large;
 mod model;
 mod pages;
+mod targets;
 mod threads;
 
 use std::collections::HashMap;
