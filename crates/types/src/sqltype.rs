@@ -334,7 +334,7 @@ pub mod made {
     const CLOSE: char = '\u{2}';
 
     /// A text with names in the place of marks; None where there are no marks in it.
-    pub fn spelled(text: &str, name: impl Fn(Oid) -> Option<String>) -> Option<String> {
+    pub fn spelled(text: &str, mut name: impl FnMut(Oid) -> Option<String>) -> Option<String> {
         let mut rest = text;
         let mut out = String::new();
         while let Some((before, after)) = rest.split_once(OPEN) {

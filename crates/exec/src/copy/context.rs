@@ -13,10 +13,10 @@ pub enum At<'a> {
     Line,
     /// The line, with its text.
     Text(&'a [u8]),
-    /// A column whose value has no text.
+    /// A column of a binary file: its value has no text.
     Column(&'a str),
-    /// A column and its value's text.
-    Value(&'a str, &'a [u8]),
+    /// A column and its value's text, if it is not null.
+    Value(&'a str, Option<&'a [u8]>),
 }
 
 /// Text for a message, cut where it is long.
@@ -31,6 +31,14 @@ pub fn shown(text: &[u8]) -> Cow<'_, str> {
     Cow::Owned(format!("{}...", String::from_utf8_lossy(&text[..end])))
 }
 
+/// A value for a message.
+pub fn quoted(value: Option<&[u8]>) -> String {
+    match value {
+        Some(text) => format!("\"{}\"", shown(text)),
+        None => String::from("null input"),
+    }
+}
+
 /// The error with its place in the input.
 #[cold]
 pub fn placed(error: Error, table: &str, line: u64, at: At<'_>) -> Error {
@@ -39,7 +47,7 @@ pub fn placed(error: Error, table: &str, line: u64, at: At<'_>) -> Error {
         At::Line => {}
         At::Text(text) => context.push_str(&format!(": \"{}\"", shown(text))),
         At::Column(name) => context.push_str(&format!(", column {name}")),
-        At::Value(name, text) => context.push_str(&format!(", column {name}: \"{}\"", shown(text))),
+        At::Value(name, value) => context.push_str(&format!(", column {name}: {}", quoted(value))),
     }
     let inner = error.fields().context.clone();
     match inner {
@@ -63,8 +71,12 @@ mod tests {
         assert_eq!(context(At::Text(b"1\tx")), "COPY t, line 3: \"1\tx\"");
         assert_eq!(context(At::Column("b")), "COPY t, line 3, column b");
         assert_eq!(
-            context(At::Value("b", b"abc")),
+            context(At::Value("b", Some(b"abc"))),
             "COPY t, line 3, column b: \"abc\""
+        );
+        assert_eq!(
+            context(At::Value("b", None)),
+            "COPY t, line 3, column b: null input"
         );
     }
 

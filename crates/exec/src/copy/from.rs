@@ -20,7 +20,7 @@ use throng_types::{Datum, Error, Result, SqlType};
 
 use super::batch::Batch;
 use super::binary::{BinaryReader, FieldRanges};
-use super::context::{At, placed, shown};
+use super::context::{At, placed, quoted};
 use super::turn::Turn;
 use super::{FieldKind, Fields, Source, Splitter, bad_format, parse_record};
 use crate::client::{Client, Format};
@@ -372,10 +372,14 @@ impl Loading<'_> {
                     checked.map_err(|e| plan.placed(e, line, At::Text(text.as_bytes())))?;
                     continue;
                 }
-                match self.read_line(text, line, &mut fields)? {
+                let mut read = self.read_line(text, line, &mut fields)?;
+                if !self.formulas.domains.is_empty() && matches!(read, Read::Row) {
+                    read = self.check_domains(text, line, &fields).await?;
+                }
+                match read {
                     Read::Row => self.accept(line, Some(text.as_bytes())).await?,
                     Read::Bad(column) => {
-                        let value = fields.bytes(column, text.as_bytes());
+                        let value = fields.value(column, text.as_bytes());
                         self.skip(column, line, value, client)?;
                     }
                 }
@@ -434,7 +438,7 @@ impl Loading<'_> {
                             return Ok(Read::Bad(i));
                         }
                         Err(e) => {
-                            let value = fields.bytes(i, text.as_bytes());
+                            let value = fields.value(i, text.as_bytes());
                             return Err(plan.placed(e, line, At::Value(&column.name, value)));
                         }
                     }
@@ -442,6 +446,34 @@ impl Loading<'_> {
             }
         }
         Ok(Read::Row)
+    }
+
+    /// Whether the values of the line are such as their columns' domains allow.
+    async fn check_domains(&mut self, text: &str, line: u64, fields: &Fields) -> Result<Read> {
+        let plan = self.plan;
+        let Some((column, error)) = self.refused_by_domain().await else {
+            return Ok(Read::Row);
+        };
+        let refused = [state::CHECK_VIOLATION, state::NOT_NULL_VIOLATION].contains(&error.code());
+        if plan.options.ignore_errors && refused {
+            return Ok(Read::Bad(column));
+        }
+        let value = fields.value(column, text.as_bytes());
+        Err(plan.placed(error, line, At::Value(&plan.columns[column].name, value)))
+    }
+
+    /// The first value of the row in hand that its column's domain does not allow: by the column's number in the file, and why.
+    async fn refused_by_domain(&mut self) -> Option<(usize, Error)> {
+        for (at, checked) in &mut self.formulas.domains {
+            if self.marked.contains(at) {
+                continue;
+            }
+            if let Err(error) = value(checked, &self.row, self.cx.env).await {
+                let column = self.plan.columns.iter().position(|c| c.at == *at);
+                return Some((column.expect("the file has the column"), error));
+            }
+        }
+        None
     }
 
     /// Sets the columns that the file does not have; the others are to be set next.
@@ -461,7 +493,7 @@ impl Loading<'_> {
         &mut self,
         column: usize,
         line: u64,
-        value: &[u8],
+        value: Option<&[u8]>,
         client: &mut dyn Client,
     ) -> Result<()> {
         let plan = self.plan;
@@ -469,8 +501,8 @@ impl Loading<'_> {
         let name = &plan.columns[column].name;
         if plan.notices && plan.options.verbosity == CopyVerbosity::Verbose {
             let message = format!(
-                "skipping row due to data type incompatibility at line {line} for column \"{name}\": \"{}\"",
-                shown(value)
+                "skipping row due to data type incompatibility at line {line} for column \"{name}\": {}",
+                quoted(value)
             );
             client.notice(&notice(message).context(format!("COPY {}", plan.table.name)));
         }
@@ -510,6 +542,9 @@ impl Loading<'_> {
                     break;
                 }
                 let size = self.read_binary(&reader, &fields)?;
+                if let Some((column, error)) = self.refused_by_domain().await {
+                    return Err(plan.placed(error, row, At::Column(&plan.columns[column].name)));
+                }
                 self.accept(row, None).await?;
                 let turned = self.turn.worked(size, self.cx.env.cancel).await;
                 turned.map_err(|e| plan.placed(e, row, At::Line))?;
@@ -557,7 +592,6 @@ impl Loading<'_> {
         let at = text.map_or(At::Line, At::Text);
         let placed = |e| plan.placed(e, line, at);
         if !self.add_plain(line).map_err(placed)? {
-            self.check_domains(line).await?;
             if !self.complete(line).await.map_err(placed)? {
                 return Ok(());
             }
@@ -580,23 +614,6 @@ impl Loading<'_> {
         check_not_null(&plan.table, &self.row, self.cx.env)?;
         let Outlet { target, batch, .. } = &mut self.outlets[0];
         batch.add_now(&self.row, line, target)
-    }
-
-    /// Whether the values that the file gives are such as their columns' domains allow.
-    async fn check_domains(&mut self, line: u64) -> Result<()> {
-        for (at, checked) in &mut self.formulas.domains {
-            if self.marked.contains(at) {
-                continue;
-            }
-            let name = &self.plan.table.columns[*at].name;
-            let of = match self.row[*at].is_null() {
-                true => format!("{name}: null input"),
-                false => name.clone(),
-            };
-            let checked = value(checked, &self.row, self.cx.env).await;
-            checked.map_err(|e| self.plan.placed(e, line, At::Column(&of)))?;
-        }
-        Ok(())
     }
 
     /// Defaults, condition and constraints of the row in hand, which is then added to the batch; false if it is kept out.

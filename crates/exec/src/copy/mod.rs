@@ -86,6 +86,11 @@ impl Fields {
         }
     }
 
+    /// As [`bytes`](Self::bytes); none if the field is null.
+    pub fn value<'a>(&'a self, i: usize, record: &'a [u8]) -> Option<&'a [u8]> {
+        (self.kind(i) != FieldKind::Null).then(|| self.bytes(i, record))
+    }
+
     /// As [`bytes`](Self::bytes), of a record that is text.
     pub fn text<'a>(&'a self, i: usize, record: &'a str) -> Result<&'a str> {
         let field = self.fields[i];

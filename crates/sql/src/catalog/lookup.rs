@@ -365,13 +365,19 @@ impl Catalog {
             .collect();
         format!("{}({})", self.routine_display(path, def), types.join(","))
     }
-    /// Puts types' names where a message has their marks.
+    /// Puts types' names where a message has their marks. An error about a type tells its schema too.
     pub fn spell_types(&self, path: &[Oid], error: &mut Error) {
         let fields = error.fields_mut();
         if let Some(text) = &mut fields.data_type {
-            let name = |ty| Some(self.made_type(ty)?.name.clone());
+            let mut schema = None;
+            let name = |ty| {
+                let def = self.made_type(ty)?;
+                schema = self.schema(def.schema);
+                Some(def.name.clone())
+            };
             if let Some(spelled) = made::spelled(text, name) {
                 *text = spelled;
+                fields.schema = schema.map(|schema| schema.name.clone());
             }
         }
         let texts = [
