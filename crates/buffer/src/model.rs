@@ -3,12 +3,12 @@
 //! Page bytes are plain memory to loom, so a page's content is stood for by two of loom's atomics a frame, written and read
 //! as the page's words are: relaxed.
 
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
 
 use loom::thread;
 use throng_sync::atomic::{AtomicU64, Ordering};
-use throng_sync::{Nodes, Parker};
+use throng_sync::{Nodes, block_on};
 use throng_types::{FileId, PageId};
 
 use crate::frame::{Entrance, FrameNo, Frames, FreeFrame};
@@ -323,14 +323,6 @@ fn loom_a_checkpoint_never_takes_an_unwritten_page_for_written() {
     }
 }
 
-struct Unpark(Parker);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
 #[test]
 fn loom_sessions_that_miss_the_same_page_share_one_read() {
     loom::model(|| {
@@ -356,15 +348,8 @@ fn loom_sessions_that_miss_the_same_page_share_one_read() {
                     }
                     Begun::Joined(request) => request,
                 };
-                let unpark = Arc::new(Unpark(Parker::new()));
-                let waker = Waker::from(unpark.clone());
                 let mut slot = None;
-                while let Poll::Pending = request
-                    .poll(&mut slot, &mut Context::from_waker(&waker))
-                    .map(|r| r.unwrap())
-                {
-                    unpark.0.park();
-                }
+                block_on(poll_fn(|context| request.poll(&mut slot, context))).unwrap();
                 assert_eq!(
                     world.frames.find(page(1)),
                     Some(0),
@@ -395,18 +380,13 @@ fn loom_whoever_waits_for_a_frame_gets_it() {
         let session = {
             let frames = frames.clone();
             move || {
-                let unpark = Arc::new(Unpark(Parker::new()));
-                let waker = Waker::from(unpark.clone());
-                let mut context = Context::from_waker(&waker);
                 let stock = &frames.stock;
                 let free = loop {
                     let seen = stock.epoch();
                     if let Some(free) = stock.take(0) {
                         break free;
                     }
-                    while stock.poll_refilled(seen, &mut context).is_pending() {
-                        unpark.0.park();
-                    }
+                    block_on(poll_fn(|context| stock.poll_refilled(seen, context)));
                 };
                 stock.put(free);
             }

@@ -15,12 +15,12 @@
 //! A [`Wait`] that is dropped early costs nothing and loses nothing: the read goes on and its page is then like any other.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 
 use throng_observe::{Holder, Object, WaitEvent, Waiting, holder_named, waiting};
-use throng_sync::thread;
+use throng_sync::block_on;
 use throng_types::{Error, FileId, Result};
 
 use crate::frame::Frames;
@@ -153,15 +153,7 @@ impl Wait {
 
     /// As [`Wait::block`], keeping the page it brought pinned until `self` is dropped.
     pub fn block_on(&mut self) -> Result<()> {
-        let waker = thread_waker();
-        let mut context = Context::from_waker(&waker);
-        let mut this = pin!(self);
-        loop {
-            match this.as_mut().poll(&mut context) {
-                Poll::Ready(result) => return result,
-                Poll::Pending => thread::park(),
-            }
-        }
+        block_on(self)
     }
 }
 
@@ -285,22 +277,4 @@ pub fn retry_blocking<T>(mut attempt: impl FnMut() -> Try<T>) -> Result<T> {
             Err(Interrupt::Wait(wait)) => patience.block(wait)?,
         }
     }
-}
-
-struct ThreadWaker(thread::Thread);
-
-impl Wake for ThreadWaker {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-fn thread_waker() -> Waker {
-    throng_sync::thread_local! {
-        static WAKER: Waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
-    }
-    WAKER.with(Waker::clone)
 }

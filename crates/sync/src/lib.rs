@@ -42,7 +42,7 @@ pub use index::{MAX_THREADS, PerThread, thread_index, threads_high_water};
 pub use latch::{Latch, Version};
 pub use nodes::Nodes;
 pub use pad::CachePadded;
-pub use park::Parker;
+pub use park::{Parker, block_on};
 pub use pooled::Pooled;
 pub use rooms::Rooms;
 pub use spin::{SpinGuard, SpinWait, Spinlock, set_contention_hook};

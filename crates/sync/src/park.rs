@@ -2,6 +2,10 @@
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::futex::{Side, WaitQueue};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// A token that one thread waits for and any thread can leave.
@@ -101,6 +105,31 @@ impl Parker {
             return true;
         }
         false
+    }
+}
+
+impl Wake for Parker {
+    fn wake(self: Arc<Self>) {
+        self.unpark();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.unpark();
+    }
+}
+
+/// Runs a future to its end on the calling thread, which sleeps whenever it has to wait. For threads that serve nobody else.
+///
+/// Unlike `std::thread::park`, a sleep ends only when the future's waker is called: a model finds a call that is lost.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let parker = Arc::new(Parker::new());
+    let waker = Waker::from(parker.clone());
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => parker.park(),
+        }
     }
 }
 

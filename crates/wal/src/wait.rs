@@ -6,10 +6,10 @@ use crate::wal::Shared;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use throng_observe::{Object, WaitEvent, Waiting, holder_named, waiting};
+use throng_sync::block_on;
 use throng_sync::lock::Mutex;
-use throng_sync::thread::{self, Thread};
 use throng_types::{Error, Lsn, Result};
 
 /// Ready when everything below an LSN is flushed. See [`Wal::flush`](crate::Wal::flush).
@@ -230,25 +230,5 @@ impl Future for RoomWait {
             self.wait = Some(wait);
         }
         Poll::Pending
-    }
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// Runs a future to its end on the calling thread.
-fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut cx = Context::from_waker(&waker);
-    loop {
-        match Pin::new(&mut future).poll(&mut cx) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
     }
 }

@@ -194,26 +194,14 @@ fn retry_awaits_what_is_missing() {
     let world = World::new(16);
     world.make_file(1, 3, |block| block as u8);
     push_out(&world);
-    let mut sum = Box::pin(retry(|| {
+    let sum = retry(|| {
         let mut sum = 0;
         for block in 0..3 {
             sum += u32::from(world.pool.shared(page_of(1, block))?[24]);
         }
         Ok(sum)
-    }));
-    struct Unpark(std::thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let sum = loop {
-        match sum.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(sum) => break sum,
-            Poll::Pending => std::thread::park(),
-        }
-    };
+    });
+    let sum = throng_sync::block_on(sum);
     assert_eq!(sum.unwrap(), 3);
 }
 

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Wake, Waker};
 
-use throng_buffer::{Interrupt, Mtr, PageRef, PoolConfig, Try, Wait, retry_blocking};
-use throng_sync::Parker;
+use throng_buffer::{Interrupt, Mtr, PageRef, PoolConfig, Try, retry_blocking};
 use throng_sync::schedules::{below, check, one_in};
 use throng_sync::thread;
 use throng_types::page::PAGE_SIZE;
@@ -187,28 +186,6 @@ fn no_change_is_lost_and_no_read_is_torn_under_any_schedule() {
     });
 }
 
-/// Sleeps until it is called: `std::thread::park` may end early, and would hide that nobody calls.
-struct Sleeper(Parker);
-
-impl Wake for Sleeper {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-fn sleep_until_ready(wait: Wait) {
-    let sleeper = Arc::new(Sleeper(Parker::new()));
-    let waker = Waker::from(sleeper.clone());
-    let mut wait = pin!(wait);
-    while wait
-        .as_mut()
-        .poll(&mut Context::from_waker(&waker))
-        .is_pending()
-    {
-        sleeper.0.park();
-    }
-}
-
 /// Who is not there any more when he is called.
 struct Gone;
 
@@ -219,13 +196,7 @@ impl Wake for Gone {
 /// Makes the file a page longer and changes that: it takes the page writer to make room for the next.
 fn grow(world: &World) {
     let pool = &world.pool;
-    let blocks = loop {
-        match pool.extend(FileId(FILE), 1) {
-            Ok(blocks) => break blocks,
-            Err(Interrupt::Wait(wait)) => sleep_until_ready(wait),
-            Err(Interrupt::Error(error)) => panic!("{error}"),
-        }
-    };
+    let blocks = retry_blocking(|| pool.extend(FileId(FILE), 1)).unwrap();
     let mut mtr = Mtr::new(pool, Xid(3));
     mtr.add(retry_blocking(|| pool.exclusive(page_of(FILE, blocks.start))).unwrap());
     mtr.write(0, PLACES[0], &pattern(blocks.start, 1).to_le_bytes());
