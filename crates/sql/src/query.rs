@@ -616,6 +616,23 @@ impl Query {
 }
 
 impl Rel {
+    /// A query that was given no name, with its columns.
+    pub fn unnamed_subquery(id: RelId, query: Query, columns: Vec<RelColumn>) -> Rel {
+        Rel {
+            id,
+            alias: "unnamed_subquery".into(),
+            aliased: false,
+            column_aliases: vec![],
+            kind: RelKind::Subquery {
+                query: Box::new(query),
+                lateral: false,
+            },
+            only: false,
+            sample: None,
+            columns,
+        }
+    }
+
     /// The sequence that it reads as a table.
     pub fn sequence(&self) -> Option<Oid> {
         match &self.kind {

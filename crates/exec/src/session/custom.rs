@@ -51,9 +51,7 @@ impl Session {
             };
             plan::set_parameters(&mut query, values);
             let plan = Arc::new(self.plan(*query)?);
-            self.lock_tables(&plan.locks).await?;
-            // While a lock was waited for, what it protects may have become another.
-            if self.database.version() == version {
+            if self.lock_planned(&plan, version).await? {
                 return Ok(plan);
             }
         }

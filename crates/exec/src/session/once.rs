@@ -81,9 +81,7 @@ impl Session {
         if let Some(plan) = &once.known.plan
             && !self.asked().custom_plans
         {
-            self.lock_tables(&plan.locks).await?;
-            // While a lock was waited for, what it protects may have become another.
-            if self.database.version() == once.version {
+            if self.lock_planned(plan, once.version).await? {
                 return Ok(plan.clone());
             }
         }

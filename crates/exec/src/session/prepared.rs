@@ -275,9 +275,7 @@ impl Session {
             let Some(plan) = known.plan.clone() else {
                 return Err(Error::internal("a command has no plan"));
             };
-            self.lock_tables(&plan.locks).await?;
-            // While a lock was waited for, what it protects may have become another.
-            if self.database.version() == version {
+            if self.lock_planned(&plan, version).await? {
                 return Ok(plan);
             }
         }

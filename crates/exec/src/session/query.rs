@@ -166,9 +166,7 @@ impl Session {
                 return Err(Error::internal("a data statement that is none"));
             };
             let planned = Arc::new(self.plan(*query)?);
-            self.lock_tables(&planned.locks).await?;
-            // While a lock was waited for, what it protects may have become another.
-            if self.database.version() == version {
+            if self.lock_planned(&planned, version).await? {
                 break planned;
             }
         };
@@ -241,9 +239,7 @@ impl Session {
             let Some(plan) = known.plan.clone() else {
                 return Ok(false);
             };
-            self.lock_tables(&plan.locks).await?;
-            // While a lock was waited for, what it protects may have become another.
-            if self.database.version() == version {
+            if self.lock_planned(&plan, version).await? {
                 break (known, plan);
             }
         };
@@ -296,6 +292,13 @@ impl Session {
             txn.take_safe_snapshot().await?;
         }
         self.lock_families(txn, locks).await
+    }
+
+    /// Takes the locks that a plan of the definitions of `version` needs. False if the definitions are others by then: while a lock
+    /// was waited for, what it protects may have become another.
+    pub(super) async fn lock_planned(&self, plan: &PlannedStatement, version: u64) -> Result<bool> {
+        self.lock_tables(&plan.locks).await?;
+        Ok(self.database.version() == version)
     }
 
     /// A statement about to run: it sees what is committed now.

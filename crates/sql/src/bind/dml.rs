@@ -754,19 +754,7 @@ impl Binder<'_> {
             expr: var,
             name: columns[i].name.clone(),
         };
-        let rel = Rel {
-            id,
-            alias: "unnamed_subquery".into(),
-            aliased: false,
-            column_aliases: vec![],
-            kind: RelKind::Subquery {
-                query: Box::new(query),
-                lateral: false,
-            },
-            only: false,
-            sample: None,
-            columns,
-        };
+        let rel = Rel::unnamed_subquery(id, query, columns);
         let query = self.select_query(vec![FromItem::Rel(Box::new(rel))], vec![target]);
         Expr::Subquery(Box::new(Subquery {
             query,

@@ -82,19 +82,7 @@ impl Binder<'_> {
         let id = self.new_rel();
         let columns = query.columns();
         let targets = output_targets(id, &columns);
-        let rel = crate::query::Rel {
-            id,
-            alias: "unnamed_subquery".into(),
-            aliased: false,
-            column_aliases: vec![],
-            kind: RelKind::Subquery {
-                query: Box::new(query),
-                lateral: false,
-            },
-            only: false,
-            sample: None,
-            columns,
-        };
+        let rel = crate::query::Rel::unnamed_subquery(id, query, columns);
         let select = Select {
             from: vec![FromItem::Rel(Box::new(rel))],
             filter: None,
@@ -412,19 +400,7 @@ impl Binder<'_> {
             let expr = std::mem::replace(&mut target.expr, Expr::bool(true));
             target.expr = self.coerce_for(expr, *ty, context, pos)?;
         }
-        let rel = crate::query::Rel {
-            id,
-            alias: "unnamed_subquery".into(),
-            aliased: false,
-            column_aliases: vec![],
-            kind: RelKind::Subquery {
-                query: Box::new(query),
-                lateral: false,
-            },
-            only: false,
-            sample: None,
-            columns,
-        };
+        let rel = crate::query::Rel::unnamed_subquery(id, query, columns);
         let select = Select::plain(vec![FromItem::Rel(Box::new(rel))], targets);
         let output = self.new_rel();
         Ok(Query {

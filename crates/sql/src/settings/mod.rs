@@ -106,28 +106,16 @@ impl ServerSettings {
         &self.values[id as usize].0
     }
     pub fn int(&self, id: Id) -> i64 {
-        match self.get(id) {
-            Value::Int(n) => *n,
-            other => unreachable!("{} is no integer: {other:?}", id.definition().name),
-        }
+        self.get(id).int()
     }
     pub fn real(&self, id: Id) -> f64 {
-        match self.get(id) {
-            Value::Real(n) => *n,
-            other => unreachable!("{} is no number: {other:?}", id.definition().name),
-        }
+        self.get(id).real()
     }
     pub fn bool(&self, id: Id) -> bool {
-        match self.get(id) {
-            Value::Bool(b) => *b,
-            other => unreachable!("{} is no boolean: {other:?}", id.definition().name),
-        }
+        self.get(id).bool()
     }
     pub fn text(&self, id: Id) -> &str {
-        match self.get(id) {
-            Value::Text(text) => text,
-            other => unreachable!("{} is no text: {other:?}", id.definition().name),
-        }
+        self.get(id).text()
     }
 }
 
@@ -202,28 +190,16 @@ impl SessionSettings {
         &self.values[id as usize].0
     }
     pub fn int(&self, id: Id) -> i64 {
-        match self.get(id) {
-            Value::Int(n) => *n,
-            other => unreachable!("{} is no integer: {other:?}", id.definition().name),
-        }
+        self.get(id).int()
     }
     pub fn real(&self, id: Id) -> f64 {
-        match self.get(id) {
-            Value::Real(n) => *n,
-            other => unreachable!("{} is no number: {other:?}", id.definition().name),
-        }
+        self.get(id).real()
     }
     pub fn bool(&self, id: Id) -> bool {
-        match self.get(id) {
-            Value::Bool(b) => *b,
-            other => unreachable!("{} is no boolean: {other:?}", id.definition().name),
-        }
+        self.get(id).bool()
     }
     pub fn text(&self, id: Id) -> &str {
-        match self.get(id) {
-            Value::Text(s) => s,
-            other => unreachable!("{} is no text: {other:?}", id.definition().name),
-        }
+        self.get(id).text()
     }
 
     fn put(&mut self, id: Id, new: (Value, Source)) -> (Value, Source) {

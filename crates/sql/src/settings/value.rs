@@ -93,6 +93,34 @@ pub enum Value {
     Text(String),
 }
 
+/// As who knows the setting's kind reads it.
+impl Value {
+    pub(super) fn int(&self) -> i64 {
+        match self {
+            Value::Int(n) => *n,
+            other => unreachable!("{other:?} is no integer"),
+        }
+    }
+    pub(super) fn real(&self) -> f64 {
+        match self {
+            Value::Real(n) => *n,
+            other => unreachable!("{other:?} is no number"),
+        }
+    }
+    pub(super) fn bool(&self) -> bool {
+        match self {
+            Value::Bool(b) => *b,
+            other => unreachable!("{other:?} is no boolean"),
+        }
+    }
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Value::Text(text) => text,
+            other => unreachable!("{other:?} is no text"),
+        }
+    }
+}
+
 fn invalid(name: &str, text: &str) -> Error {
     Error::new(
         state::INVALID_PARAMETER_VALUE,
