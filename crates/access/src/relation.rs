@@ -7,7 +7,8 @@
 //! ```
 //! A shard belongs to the threads whose index falls on it, one each while there are as many shards as cores; so
 //! inserters on different cores fill different pages and count in different cache lines. Only while the file has no more blocks
-//! than there are shards do they share a target before it grows: a table of few rows stays on few pages, whoever brings them.
+//! than there are shards, an insert that would make it grow goes to another shard's target, if nobody is at it: the rows of a small
+//! table stay together, whoever brings them, until its inserters meet.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -160,22 +161,13 @@ impl RelState {
         Ok(claimed.map(|block| self.adopt(block)))
     }
 
-    /// The newest block that other shards insert into, which becomes this thread's target too, while the file is small.
-    pub(crate) fn share_target(&self, pool: &Pool) -> Result<Option<BlockNo>> {
-        let targets = self.shards.iter().map(|shard| shard.target.load(Relaxed));
-        let Some(newest) = targets.filter(|&target| target != NONE).max() else {
-            return Ok(None);
-        };
+    /// Of a small file the newest block that any shard inserts into.
+    pub(crate) fn newest_target(&self, pool: &Pool) -> Result<Option<BlockNo>> {
         if pool.blocks(self.file)? as usize > self.shards.len() {
             return Ok(None);
         }
-        let mine = &self.shard().target;
-        Ok(Some(
-            match mine.compare_exchange(NONE, newest, Relaxed, Relaxed) {
-                Ok(_) => newest,
-                Err(other) => other,
-            },
-        ))
+        let targets = self.shards.iter().map(|shard| shard.target.load(Relaxed));
+        Ok(targets.filter(|&target| target != NONE).max())
     }
 
     /// A block that nobody inserts into and that is thought to be empty, without growing the file.
@@ -208,26 +200,24 @@ impl RelState {
         }
     }
 
-    /// The block did not do: report the room it has, and let the next call look elsewhere. It is nobody's target then, or who
-    /// shared it would be sent to it again; whom it does for finds it by the map.
+    /// The block did not do: report the room it has, and let the next call look elsewhere.
     pub(crate) fn leave(&self, block: BlockNo, room: usize) {
-        for shard in self.shards_at(block) {
-            let _ = shard.target.compare_exchange(block, NONE, Relaxed, Relaxed);
-        }
+        let _ = self
+            .shard()
+            .target
+            .compare_exchange(block, NONE, Relaxed, Relaxed);
         self.free.set(block, room);
     }
 
     /// Reports a page's room, unless it is somebody's target (who will report it on leaving).
     pub(crate) fn report(&self, block: BlockNo, room: usize) {
-        if self.shards_at(block).next().is_none() {
+        if !self
+            .shards
+            .iter()
+            .any(|shard| shard.target.load(Relaxed) == block)
+        {
             self.free.set(block, room);
         }
-    }
-
-    /// Those that have this target.
-    fn shards_at(&self, block: BlockNo) -> impl Iterator<Item = &Shard> {
-        let shards = self.shards.iter().map(|shard| &**shard);
-        shards.filter(move |shard| shard.target.load(Relaxed) == block)
     }
 
     /// Grows the file. The first new page becomes this thread's target, the rest is offered.

@@ -146,11 +146,10 @@ impl Heap {
         admit_write(&self.pool)?;
         let reserve = self.rel.reserve();
         loop {
-            let mut found = self.rel.target(&self.pool, size)?;
-            if found.is_none() {
-                found = self.rel.share_target(&self.pool)?;
-            }
-            let Some(block) = found else {
+            let Some(block) = self.rel.target(&self.pool, size)? else {
+                if let Some(shared) = self.shared_page(ctx, size)? {
+                    return Ok(shared);
+                }
                 self.rel.extend(&self.pool, size)?;
                 continue;
             };
@@ -161,5 +160,21 @@ impl Heap {
             }
             self.rel.leave(block, page::room(&*guard));
         }
+    }
+
+    /// The page of a small file that others insert into, if it has room and nobody is at it.
+    pub(super) fn shared_page(
+        &self,
+        ctx: &dyn TxContext,
+        size: usize,
+    ) -> Try<Option<(ExclusiveGuard<'_>, Room)>> {
+        let Some(block) = self.rel.newest_target(&self.pool)? else {
+            return Ok(None);
+        };
+        let Some(guard) = self.pool.try_exclusive(self.page_id(block))? else {
+            return Ok(None);
+        };
+        let (guard, room) = self.make_room(guard, ctx, size, self.rel.reserve());
+        Ok(room.map(|room| (guard, room)))
     }
 }

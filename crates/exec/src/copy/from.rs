@@ -591,10 +591,9 @@ impl Loading<'_> {
         let plan = self.plan;
         let at = text.map_or(At::Line, At::Text);
         let placed = |e| plan.placed(e, line, at);
-        if !self.add_plain(line).map_err(placed)? {
-            if !self.complete(line).await.map_err(placed)? {
-                return Ok(());
-            }
+        let added = self.add_plain(line).map_err(placed)?;
+        if !added && !self.complete(line).await.map_err(placed)? {
+            return Ok(());
         }
         if plan.one_by_one {
             self.store(at).await

@@ -80,10 +80,9 @@ impl Session {
     async fn plan_of_once(&mut self, once: &Once) -> Result<Arc<PlannedStatement>> {
         if let Some(plan) = &once.known.plan
             && !self.asked().custom_plans
+            && self.lock_planned(plan, once.version).await?
         {
-            if self.lock_planned(plan, once.version).await? {
-                return Ok(plan.clone());
-            }
+            return Ok(plan.clone());
         }
         self.plan_with(&once.prepared, &once.values).await
     }

@@ -65,3 +65,25 @@ fn threads_part_when_there_are_pages_enough() {
         assert_eq!(shard, first, "{tid:?}");
     }
 }
+
+#[test]
+fn nobody_waits_for_a_page_to_share() {
+    let (world, txns) = (World::new(64), Txns::new());
+    insert_in_turn(&world, &txns, 1, &[vec![1; 20]]);
+    let ctx = txns.begin();
+    let shared = || {
+        let attempt = || {
+            Ok(world
+                .heap
+                .shared_page(&ctx, 20)?
+                .map(|(page, _)| page.page_id().block()))
+        };
+        retry_blocking(attempt).expect("the page is in memory")
+    };
+    assert_eq!(shared(), Some(0));
+    let reader = retry_blocking(|| world.pool.shared(PageId::new(FILE, 0)));
+    assert_eq!(shared(), None);
+    drop(reader);
+    assert_eq!(shared(), Some(0));
+    ctx.abort();
+}
