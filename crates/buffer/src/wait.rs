@@ -147,12 +147,7 @@ impl Wait {
     ///
     /// # Errors
     /// What the awaited thing failed with, such as XX001 for a page that is damaged.
-    pub fn block(mut self) -> Result<()> {
-        self.block_on()
-    }
-
-    /// As [`Wait::block`], keeping the page it brought pinned until `self` is dropped.
-    pub fn block_on(&mut self) -> Result<()> {
+    pub fn block(self) -> Result<()> {
         block_on(self)
     }
 }
@@ -222,7 +217,7 @@ impl Patience {
     /// # Errors
     /// What the wait failed with.
     pub fn block(&mut self, wait: Wait) -> Result<()> {
-        self.hold(wait).block_on()
+        block_on(self.hold(wait))
     }
 
     fn hold(&mut self, wait: Wait) -> &mut Wait {

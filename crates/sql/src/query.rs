@@ -616,11 +616,16 @@ impl Query {
 }
 
 impl Rel {
-    /// A query that was given no name, with its columns.
+    /// A query in FROM that was given no name, with its columns.
     pub fn unnamed_subquery(id: RelId, query: Query, columns: Vec<RelColumn>) -> Rel {
+        Rel::subquery(id, "unnamed_subquery", query, columns)
+    }
+
+    /// A query in FROM, which goes by a name that was not written after it.
+    pub fn subquery(id: RelId, alias: &str, query: Query, columns: Vec<RelColumn>) -> Rel {
         Rel {
             id,
-            alias: "unnamed_subquery".into(),
+            alias: alias.to_owned(),
             aliased: false,
             column_aliases: vec![],
             kind: RelKind::Subquery {

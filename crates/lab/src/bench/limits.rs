@@ -17,6 +17,7 @@ const BUSY: f64 = 0.85;
 const NOTABLE: f64 = 0.3;
 /// The share of their cores' time that the client's threads use when they have none left.
 const CLIENT_FULL: f64 = 0.9;
+
 /// The client's share of what the cores do, with what the kernel does for it, from which on the server hardly matters.
 const CLIENTS_OWN: f64 = 0.8;
 

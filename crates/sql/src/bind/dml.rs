@@ -14,8 +14,8 @@ use crate::catalog::{ColumnDef, ConstraintKind, Identity, Relation, TableDef};
 use crate::expr::{Expr, RelId, Subquery, SubqueryKind, Var};
 use crate::parse::ast::{self, Node, Overriding, Pos};
 use crate::query::{
-    Body, Check, CheckOf, ConflictAction, Delete, FromItem, Insert, OnConflict, Query, Rel,
-    RelKind, Select, Target, Update,
+    Body, Check, CheckOf, ConflictAction, Delete, FromItem, Insert, OnConflict, Query, Rel, Select,
+    Target, Update,
 };
 
 /// Names of a table's row under an entry.
@@ -419,19 +419,7 @@ impl Binder<'_> {
                 }),
             }
         }
-        let rel = Rel {
-            id,
-            alias: "*SELECT*".into(),
-            aliased: false,
-            column_aliases: vec![],
-            kind: RelKind::Subquery {
-                query: Box::new(query),
-                lateral: false,
-            },
-            only: false,
-            sample: None,
-            columns: offered,
-        };
+        let rel = Rel::subquery(id, "*SELECT*", query, offered);
         Ok(self.select_query(vec![FromItem::Rel(Box::new(rel))], targets))
     }
 

@@ -204,17 +204,8 @@ impl Binder<'_> {
             ty: c.ty,
         });
         let rows = FromItem::Rel(Box::new(Rel {
-            id: rel,
-            alias: name.to_owned(),
             aliased: alias.is_some(),
-            column_aliases: vec![],
-            kind: RelKind::Subquery {
-                query: Box::new(query),
-                lateral: false,
-            },
-            only: false,
-            sample: None,
-            columns: columns.collect(),
+            ..Rel::subquery(rel, name, query, columns.collect())
         }));
         let columns = table.live_columns();
         Ok(WriteTarget {

@@ -632,17 +632,8 @@ fn name_outputs(binder: &mut Binder<'_>, query: &mut Query, columns: &[ViewColum
                 target.name.clone_from(&column.name);
             }
             let rel = Rel {
-                id,
-                alias: "*VALUES*".into(),
                 aliased: true,
-                column_aliases: vec![],
-                kind: RelKind::Subquery {
-                    query: Box::new(inner),
-                    lateral: false,
-                },
-                only: false,
-                sample: None,
-                columns: rel_columns,
+                ..Rel::subquery(id, "*VALUES*", inner, rel_columns)
             };
             let from = vec![FromItem::Rel(Box::new(rel))];
             query.body = Body::Select(Box::new(Select::plain(from, targets)));

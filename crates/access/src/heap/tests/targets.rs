@@ -43,8 +43,7 @@ fn a_few_rows_of_many_threads_share_one_page() {
 }
 
 #[test]
-fn a_row_for_which_the_shared_page_is_too_full_takes_another_and_smaller_ones_still_fill_the_first()
-{
+fn a_row_for_which_the_shared_page_is_too_full_takes_another() {
     let (world, txns) = (World::new(64), Txns::new());
     let rows: Vec<Vec<u8>> = [6000, 5000, 100, 100, 100].map(|len| vec![1; len]).to_vec();
     let (tids, _) = insert_in_turn(&world, &txns, 5, &rows);
