@@ -1,13 +1,12 @@
 //! What a data directory is brought to when a server starts on it: definitions of an earlier form are made those of today,
 //! and databases that it should have are made.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use throng_sql::catalog::acl::right;
 use throng_sql::catalog::builtin::{self, class};
 use throng_sql::catalog::{
-    AclItem, Catalog, CatalogEdit, CommentDef, MembershipDef, PrivilegesDef, RoleDef,
+    AclItem, CatalogEdit, CommentDef, MembershipDef, PrivilegesDef, RoleDef,
 };
 use throng_sql::command::{CreateDatabase, DatabaseChanges, Ddl};
 use throng_types::{Oid, Result};
@@ -33,6 +32,12 @@ fn session(engine: &Arc<Engine>) -> Result<Session> {
     Ok(session)
 }
 
+fn keep(session: &Session, edit: CatalogEdit) -> Result<()> {
+    let before = session.definitions().version();
+    let (edited, changes) = edit.finish();
+    session.keep_definitions(Arc::new(edited), changes, before)
+}
+
 /// Brings definitions to their form of today. To be called before there are sessions.
 ///
 /// # Errors
@@ -51,7 +56,7 @@ async fn adopt_memberships(engine: &Arc<Engine>) -> Result<()> {
         return Ok(());
     }
     let mut session = session(engine)?;
-    let mut edit = CatalogEdit::new(&catalog);
+    let mut edit = CatalogEdit::new(&session.definitions());
     for role in roles.iter().filter(kept) {
         for of in role.member_of.iter().copied() {
             if catalog.role(of).is_none() {
@@ -72,7 +77,7 @@ async fn adopt_memberships(engine: &Arc<Engine>) -> Result<()> {
             ..(***role).clone()
         });
     }
-    session.keep(edit)?;
+    keep(&session, edit)?;
     session.commit().await?;
     session.close().await;
     Ok(())
@@ -120,7 +125,7 @@ async fn make_templates(engine: &Arc<Engine>) -> Result<()> {
     for (oid, ..) in templates {
         edit.put(only_to_connect(engine.sys.new_oid(), oid));
     }
-    session.keep(edit)?;
+    keep(&session, edit)?;
     session.commit().await?;
     session.close().await;
     Ok(())
@@ -142,16 +147,5 @@ fn only_to_connect(oid: Oid, database: Oid) -> PrivilegesDef {
             granted(Oid::NONE, right::CONNECT),
             granted(builtin::SUPERUSER, right::DATABASE),
         ],
-    }
-}
-
-impl Session {
-    /// Makes an edited catalog this transaction's.
-    fn keep(&mut self, edit: CatalogEdit) -> Result<()> {
-        let (edited, changes): (Catalog, _) = edit.finish();
-        let transaction = self.transaction_mut()?;
-        transaction.changes.borrow_mut().extend(changes);
-        *transaction.catalog.borrow_mut() = Some(Rc::new(Arc::new(edited)));
-        Ok(())
     }
 }

@@ -156,14 +156,11 @@ impl Session {
     }
 
     fn keep_statistics(&self, stats: StatsDef) -> Result<()> {
-        let catalog = self.catalog();
+        let catalog = self.definitions();
         let mut edit = CatalogEdit::new(&catalog);
         edit.put(Object::Stats(Arc::new(stats)));
         let (edited, changes) = edit.finish();
-        let transaction = self.transaction()?;
-        transaction.changes.borrow_mut().extend(changes);
-        *transaction.catalog.borrow_mut() = Some(Rc::new(Arc::new(edited)));
-        transaction.txn.next_command()
+        self.keep_definitions(Arc::new(edited), changes, catalog.version())
     }
 
     fn target_of(&self, column: &throng_sql::catalog::ColumnDef) -> usize {

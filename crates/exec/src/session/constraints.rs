@@ -1,9 +1,7 @@
 //! Constraints whose checks wait: SET CONSTRAINTS, and what is due when a transaction ends or a table is changed.
 
 use throng_sql::catalog::Catalog;
-use throng_sql::command::{Ddl, TargetKind};
-use throng_types::error::state;
-use throng_types::{Error, Oid, Result};
+use throng_types::{Oid, Result};
 
 use super::Session;
 use crate::write;
@@ -43,40 +41,6 @@ impl Session {
         let is_due = |oid: Oid| constraints.is_none_or(|list| list.contains(&oid));
         let depth = self.savepoint_depth();
         self.deferred.check(is_due, depth, &cx).await
-    }
-
-    /// 55006: the definition is of a table with rows still to be checked.
-    pub(super) fn must_have_nothing_due(&self, ddl: &Ddl, catalog: &Catalog) -> Result<()> {
-        if self.deferred.is_empty() {
-            return Ok(());
-        }
-        let dropped = |kind: TargetKind, oid: Oid| match kind {
-            TargetKind::Table | TargetKind::MaterializedView => Some(("DROP TABLE", oid)),
-            TargetKind::Index => Some(("DROP INDEX", catalog.index(oid)?.table)),
-            _ => None,
-        };
-        let tables: Vec<(&str, Oid)> = match ddl {
-            Ddl::AlterTable { table, .. } => vec![("ALTER TABLE", *table)],
-            Ddl::Repack { table, order } => {
-                let what = order.map_or("VACUUM", |_| "CLUSTER");
-                vec![(what, *table)]
-            }
-            Ddl::Truncate { tables, .. } => tables.iter().map(|t| ("TRUNCATE", *t)).collect(),
-            Ddl::Drop { targets, .. } => {
-                let targets = targets.iter();
-                targets.filter_map(|t| dropped(t.kind, t.oid)).collect()
-            }
-            _ => Vec::new(),
-        };
-        for (what, table) in tables {
-            if self.deferred.concerns(table) {
-                let name = catalog.table(table).map_or("", |t| t.name.as_str());
-                let message =
-                    format!("cannot {what} \"{name}\" because it has pending trigger events");
-                return Err(Error::new(state::OBJECT_IN_USE, message));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@ use throng_types::error::state;
 use throng_types::{Error, Oid, Result};
 
 use super::Session;
+use super::in_use::Held;
 use super::query::{Returning, Rows};
 use crate::client::Client;
 use crate::copy::{Load, Records, Sink, Source};
@@ -150,6 +151,9 @@ impl Session {
             }
             _ => Source::Client,
         };
+        let leaves = load.routing.iter().flat_map(|r| &r.leaves);
+        let leaves = leaves.map(|leaf| leaf.table.oid);
+        let loaded = std::iter::once(load.table.oid).chain(leaves).collect();
         let catalog = self.catalog();
         let work_mem = self.work_mem();
         self.transaction()?.used.set(true);
@@ -163,6 +167,7 @@ impl Session {
             work_mem,
             deferred: &self.deferred,
         };
+        let _using = self.in_use.hold(Held::Tables(loaded));
         let rows = load.run(&mut source, &context, client).await?;
         txn.next_command()?;
         Ok(rows)

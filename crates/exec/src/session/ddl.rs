@@ -7,7 +7,6 @@
 //! 5. Keep the copy as this transaction's catalog; commit writes the changed objects and publishes them.
 
 use std::hash::BuildHasher;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -418,7 +417,7 @@ impl Session {
     pub(super) async fn define(&self, ddl: &Ddl) -> Result<(Option<u64>, Vec<Error>)> {
         loop {
             let catalog = self.definitions();
-            let seen = self.database.version();
+            let seen = self.published_version.get();
             self.transaction()?.used.set(true);
             let txn = &self.transaction()?.txn;
             for (relation, mode) in tables_of(ddl, &catalog) {
@@ -431,7 +430,7 @@ impl Session {
                 }
                 txn.lock(LockTag::Relation(relation), mode, policy).await?;
             }
-            self.must_have_nothing_due(ddl, &catalog)?;
+            self.must_be_free(ddl, &catalog)?;
             for (ty, mode) in types_of(ddl) {
                 txn.lock(type_lock(ty), mode, WaitPolicy::Block).await?;
             }
@@ -446,6 +445,7 @@ impl Session {
                     .await?;
             }
             let (edited, changes) = edit.finish();
+            self.must_be_free_too(ddl, &outcome, &changes, &catalog)?;
             for change in &changes {
                 let Change::Put { oid, .. } = change else {
                     continue;
@@ -471,6 +471,7 @@ impl Session {
             }
             let edited = Arc::new(edited);
             let mut filled = None;
+            let _using = self.hold_for(ddl, &outcome.touched);
             for work in outcome.work {
                 let writes = matches!(
                     work,
@@ -489,10 +490,7 @@ impl Session {
                 }
             }
             self.temporary.note(&edited);
-            let transaction = self.transaction()?;
-            transaction.changes.borrow_mut().extend(changes);
-            *transaction.catalog.borrow_mut() = Some(Rc::new(edited));
-            transaction.txn.next_command()?;
+            self.keep_definitions(edited, changes, catalog.version())?;
             return Ok((filled, outcome.notices));
         }
     }

@@ -26,6 +26,7 @@ mod explain;
 mod families;
 mod functions;
 mod host;
+mod in_use;
 mod keys;
 mod latest;
 mod notify;
@@ -161,6 +162,8 @@ pub struct Session {
     portals: RefCell<Portals>,
     /// Constraints still to be checked.
     deferred: write::deferred::Deferred,
+    /// What statements under way have open.
+    in_use: Rc<in_use::InUse>,
     /// What LISTEN and NOTIFY will do at commit.
     outbox: RefCell<notify::Outbox>,
     /// None: it has never listened.
@@ -323,6 +326,7 @@ impl Session {
             families: families::Families::default(),
             position: RefCell::default(),
             deferred: write::deferred::Deferred::default(),
+            in_use: Rc::default(),
             sequences: RefCell::default(),
             effects: Effects::default(),
             routine_depth: Cell::default(),
@@ -454,8 +458,8 @@ impl Session {
 
     /// An error as the client is told it: with the names of types that users made, which the statement's catalog knows.
     pub fn spelled(&self, mut error: Error) -> Error {
-        let own = |t: &Transaction| t.catalog.borrow().clone();
-        let own = self.transaction.as_ref().and_then(own);
+        let own = self.transaction.as_ref();
+        let own = own.and_then(Transaction::own_catalog);
         let catalog = own.unwrap_or_else(|| self.published.borrow().clone());
         catalog.spell_types(&self.search_path(&catalog), &mut error);
         error

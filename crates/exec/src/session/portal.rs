@@ -17,6 +17,7 @@ use throng_types::{Datum, Error, Result};
 
 use super::Session;
 use super::cursor::{self, Places};
+use super::in_use::{Held, Using};
 use super::prepared::{Prepared, VALUES, is_data};
 use super::query::{Rows, Run, as_text, columns, tag};
 use super::routine::not_volatile;
@@ -47,6 +48,8 @@ pub(crate) struct Portal {
     last: Row,
     /// When it was declared.
     pub made_at: i64,
+    /// What a cursor has open though it has all its rows.
+    using: Option<Using>,
 }
 
 struct Again {
@@ -90,6 +93,7 @@ impl Portal {
     /// An error ended it.
     pub fn fail(&mut self) {
         self.state = State::Failed;
+        self.using = None;
     }
 
     /// 55000 of one that an error ended.
@@ -186,6 +190,13 @@ impl Portals {
         all.for_each(|portal| portal.level = portal.level.min(at));
     }
 
+    /// The transaction is about to commit: what ends with it is closed, and held cursors read no table any more.
+    pub fn committing(&mut self) {
+        self.retain(|portal| portal.kind.hold);
+        let held = self.unnamed.iter_mut().chain(self.named.values_mut());
+        held.for_each(|portal| portal.using = None);
+    }
+
     /// The transaction committed: held cursors stay, and outlive every later rollback.
     pub fn committed(&mut self) {
         self.retain(|portal| portal.kind.hold);
@@ -252,6 +263,7 @@ impl Session {
             places: None,
             last: Row::new(),
             made_at: self.statement_time,
+            using: None,
         }))
     }
 
@@ -372,7 +384,9 @@ impl Session {
                     return Ok(Advance::Suspended);
                 }
                 if let State::Running(run) = std::mem::replace(&mut portal.state, State::Done) {
-                    VALUES.with(|rooms| rooms.give_back(run.into_inner().retire()));
+                    let (values, using) = run.into_inner().end();
+                    VALUES.with(|rooms| rooms.give_back(values));
+                    portal.using = portal.kind.is_cursor.then_some(using);
                 }
                 Ok(Advance::Complete(tag(statement, ran.rows)))
             }
@@ -428,11 +442,14 @@ impl Session {
             .run_to(run, portal.shape.as_deref(), u64::MAX, &mut collect)
             .await?;
         let done = (statement != StatementTag::Select).then(|| tag(statement, ran.rows));
-        portal.state = State::Stored(Stored {
+        let stored = State::Stored(Stored {
             rows: collect.rows,
             at: 0,
             tag: done,
         });
+        if let State::Running(run) = std::mem::replace(&mut portal.state, stored) {
+            portal.using = Some(run.into_inner().end().1);
+        }
         Ok(())
     }
 
@@ -531,6 +548,7 @@ impl Session {
             places,
             last: Row::new(),
             made_at: self.statement_time,
+            using: None,
         });
         if kept {
             self.store_rows(&mut portal, client).await?;
@@ -629,7 +647,8 @@ impl Session {
         let ended = matches!(portal.state, State::Done);
         let given = usize::try_from(portal.given).unwrap_or(usize::MAX - 1);
         let work_mem = self.work_mem();
-        let run = Run::again(again.plan, again.params, again.snapshot, work_mem);
+        let using = self.in_use.hold(Held::Plan(again.plan.clone()));
+        let run = Run::again(again.plan, again.params, again.snapshot, work_mem, using);
         portal.state = State::Running(Pooled::new(|| run));
         self.store_rows(portal, client).await?;
         if let State::Stored(stored) = &mut portal.state {

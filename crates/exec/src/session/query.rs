@@ -22,6 +22,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
 use super::host::SessionHost;
+use super::in_use::{Held, Using};
 use super::plans::{self, Knowledge, Known, PlanKey};
 use super::prepared::is_data;
 use super::shape::Shape;
@@ -338,6 +339,7 @@ impl Session {
         if only_reads && sees.is_none() && !plan.gives_one_row {
             snapshot.only_read();
         }
+        let using = self.in_use.hold(Held::Plan(plan.clone()));
         let elsewhere = self.start_elsewhere(&plan, &params, &snapshot, work_mem);
         let pool = self.pool(&plan, &snapshot, work_mem);
         let mut execution = Execution::again(plan, work_mem);
@@ -351,6 +353,7 @@ impl Session {
             params,
             snapshot,
             row,
+            using,
         })
     }
 
@@ -476,6 +479,7 @@ pub(super) struct Run {
     pub params: Vec<Datum>,
     pub snapshot: Snapshot,
     row: Row,
+    using: Using,
 }
 
 impl Run {
@@ -488,10 +492,15 @@ impl Run {
     }
 
     /// Nobody will ask it for more. Gives back its parameters' room.
-    pub fn retire(mut self) -> Vec<Datum> {
+    pub fn retire(self) -> Vec<Datum> {
+        self.end().0
+    }
+
+    /// It gave its last row; what it has open stays so for whoever it belongs to.
+    pub fn end(mut self) -> (Vec<Datum>, Using) {
         self.execution.give_back(self.row);
         self.execution.retire();
-        self.params
+        (self.params, self.using)
     }
 
     /// The row that was given last.
@@ -505,6 +514,7 @@ impl Run {
         params: Vec<Datum>,
         snapshot: Snapshot,
         work_mem: usize,
+        using: Using,
     ) -> Run {
         Run {
             execution: Execution::again(plan, work_mem),
@@ -512,6 +522,7 @@ impl Run {
             params,
             snapshot,
             row: Row::new(),
+            using,
         }
     }
 }

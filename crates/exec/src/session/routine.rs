@@ -23,6 +23,7 @@ use throng_types::{Datum, Error, Oid, Result, SqlType};
 
 use super::Session;
 use super::host::SessionHost;
+use super::in_use::Held;
 use super::plans::{Known, PlanKey};
 use super::query::{as_text, field, run_within};
 use crate::client::{Client, RowShape};
@@ -253,6 +254,7 @@ impl Session {
             work_mem,
             deferred: &self.deferred,
         };
+        let _using = self.in_use.hold(Held::Plan(plan.clone()));
         let mut execution = Execution::again(plan.clone(), work_mem);
         let (_, mut rows) = run_within(&mut execution, &write, wanted).await?;
         rows.truncate(wanted);

@@ -47,8 +47,8 @@ pub(super) struct Joined {
 /// A transaction under way.
 pub(super) struct Transaction {
     pub txn: Txn,
-    /// The catalog with this transaction's own changes, once it has made some.
-    pub catalog: RefCell<Option<SharedCatalog>>,
+    /// The definitions with this transaction's own changes, once it has made some.
+    own: RefCell<Option<Own>>,
     pub changes: RefCell<Vec<Change>>,
     pub savepoints: RefCell<Vec<Savepoint>>,
     pub read_only: Cell<bool>,
@@ -61,18 +61,31 @@ pub(super) struct Transaction {
     pub used: Cell<bool>,
 }
 
+/// Definitions as a transaction has changed them.
+#[derive(Clone)]
+struct Own {
+    catalog: SharedCatalog,
+    /// The version of the published catalog that they are changes of.
+    over: u64,
+}
+
 pub(super) struct Savepoint {
     pub name: String,
     pub settings_mark: usize,
     roles_mark: usize,
     outbox_mark: notify::Mark,
     deferred_mark: deferred::Mark,
-    catalog: Option<SharedCatalog>,
+    own: Option<Own>,
     changes: usize,
     read_only: bool,
 }
 
 impl Transaction {
+    /// The catalog with this transaction's own changes, as it was made last.
+    pub fn own_catalog(&self) -> Option<SharedCatalog> {
+        Some(self.own.borrow().as_ref()?.catalog.clone())
+    }
+
     /// A savepoint ends: what may be written is what it was before it.
     fn back_to(&self, read_only: bool) {
         self.read_only.set(read_only);
@@ -130,7 +143,7 @@ impl Session {
         txn.set_read_only(read_only);
         self.transaction = Some(Transaction {
             txn,
-            catalog: RefCell::default(),
+            own: RefCell::default(),
             changes: RefCell::default(),
             savepoints: RefCell::default(),
             read_only: Cell::new(read_only),
@@ -234,6 +247,7 @@ impl Session {
         if self.transaction.is_some() {
             let mut ready = self.check_deferred(None).await;
             if ready.is_ok() {
+                self.portals.borrow_mut().committing();
                 ready = self.temporary_on_commit().await;
             }
             if let Err(e) = ready {
@@ -441,7 +455,7 @@ impl Session {
         let deferred_mark = self.deferred.mark();
         let transaction = self.transaction()?;
         transaction.txn.savepoint();
-        let catalog = transaction.catalog.borrow().clone();
+        let own = transaction.own.borrow().clone();
         let changes = transaction.changes.borrow().len();
         transaction.savepoints.borrow_mut().push(Savepoint {
             name,
@@ -449,7 +463,7 @@ impl Session {
             roles_mark,
             outbox_mark,
             deferred_mark,
-            catalog,
+            own,
             changes,
             read_only: transaction.read_only.get(),
         });
@@ -526,7 +540,7 @@ impl Session {
             return;
         };
         transaction.back_to(savepoint.read_only);
-        *transaction.catalog.borrow_mut() = savepoint.catalog.clone();
+        *transaction.own.borrow_mut() = savepoint.own.clone();
         transaction.changes.borrow_mut().truncate(savepoint.changes);
         let (roles_mark, outbox_mark) = (savepoint.roles_mark, savepoint.outbox_mark);
         self.deferred.rollback_to(&savepoint.deferred_mark, at + 1);
@@ -553,14 +567,13 @@ impl Session {
 
     /// Whether the transaction has changed definitions.
     pub(super) fn has_own_definitions(&self) -> bool {
-        let own = |t: &Transaction| t.catalog.borrow().is_some();
+        let own = |t: &Transaction| t.own.borrow().is_some();
         self.transaction.as_ref().is_some_and(own)
     }
 
     /// What is published, with this transaction's own changes.
     pub(super) fn definitions(&self) -> SharedCatalog {
-        let stale = self.published_version.get() != self.database.version();
-        if stale {
+        if self.published_version.get() != self.database.version() {
             let published = shared::catalog(self.database.catalog());
             self.temporary.catalog_published(&published);
             self.published_version.set(published.version());
@@ -571,25 +584,54 @@ impl Session {
         let Some(transaction) = &self.transaction else {
             return published;
         };
-        let mut catalog = transaction.catalog.borrow_mut();
-        match &*catalog {
+        let mut own = transaction.own.borrow_mut();
+        match &*own {
             None => published,
-            Some(own) if !stale => own.clone(),
+            Some(own) if own.over == published.version() => own.catalog.clone(),
             Some(_) => {
                 // Others published meanwhile: the own changes go on top of theirs.
                 let changes = transaction.changes.borrow();
                 let rebased = crate::database::with_changes(&published, changes.iter())
                     .expect("a definition that was made can be read");
-                let rebased = Rc::new(Arc::new(rebased));
-                *catalog = Some(rebased.clone());
-                rebased
+                let catalog = Rc::new(Arc::new(rebased));
+                *own = Some(Own {
+                    catalog: catalog.clone(),
+                    over: published.version(),
+                });
+                catalog
             }
         }
     }
 
+    /// Makes an edited catalog this transaction's. It was made of its [definitions](Self::definitions) of version `before`; where
+    /// those are others by now, as a function that ran for the edit has changed some or another session has, only the changes
+    /// count.
+    pub(super) fn keep_definitions(
+        &self,
+        edited: Arc<Catalog>,
+        changes: Vec<Change>,
+        before: u64,
+    ) -> Result<()> {
+        let now = self.definitions();
+        let edited = match now.version() == before {
+            true => edited,
+            false => Arc::new(crate::database::with_changes(&now, &changes)?),
+        };
+        let transaction = self.transaction()?;
+        transaction.changes.borrow_mut().extend(changes);
+        *transaction.own.borrow_mut() = Some(Own {
+            catalog: Rc::new(edited),
+            over: self.published_version.get(),
+        });
+        transaction.txn.next_command()
+    }
+
     /// Whether the table's file was made since the last savepoint (or the transaction's beginning), by CREATE or TRUNCATE.
     pub(super) fn is_file_of_this_level(&self, table: &TableDef) -> bool {
-        let of_savepoint = |t: &Transaction| t.savepoints.borrow().last()?.catalog.clone();
+        let of_savepoint = |t: &Transaction| {
+            let savepoints = t.savepoints.borrow();
+            Some(savepoints.last()?.own.as_ref()?.catalog.clone())
+        };
         let before = self.transaction.as_ref().and_then(of_savepoint);
         let before = before.unwrap_or_else(|| self.published.borrow().clone());
         before

@@ -41,6 +41,12 @@ impl TriggerCalls {
         self.0.borrow().iter().flatten().count() as i32
     }
 
+    /// Whether one of them runs for a trigger of the relation.
+    pub fn is_about(&self, relation: Oid) -> bool {
+        let calls = self.0.borrow();
+        calls.iter().flatten().any(|call| call.relation == relation)
+    }
+
     /// A transition table of the trigger that the innermost function runs for.
     pub fn table(&self, name: &str) -> Option<TransitionTable> {
         let calls = self.0.borrow();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use throng_types::Oid;
 
-use super::{Catalog, Object, ObjectKind};
+use super::{Catalog, Object, ObjectKind, new_version};
 
 /// One object row to write. `Put` replaces the row with the same oid, if there is one.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +81,7 @@ impl CatalogEdit {
         self.touched.entry(oid).or_insert(touched);
     }
 
-    /// The new catalog, one version on, and the changes in order of oid.
+    /// The new catalog, with a version of its own if it differs, and the changes in order of oid.
     pub fn finish(mut self) -> (Catalog, Vec<Change>) {
         let mut changes = Vec::new();
         for (oid, touched) in self.touched {
@@ -100,7 +100,7 @@ impl CatalogEdit {
             }
         }
         if !changes.is_empty() {
-            self.catalog.version += 1;
+            self.catalog.version = new_version();
         }
         (self.catalog, changes)
     }

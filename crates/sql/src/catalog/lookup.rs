@@ -448,6 +448,7 @@ impl Catalog {
     /// The same definitions with these tables' children taken to be others, as far as those exist.
     pub fn with_families(self: &Arc<Catalog>, families: &[FamilyOf]) -> Catalog {
         let mut catalog = (**self).clone();
+        catalog.version = new_version();
         for (table, children) in families {
             let there = children.iter().filter(|oid| self.table(**oid).is_some());
             catalog.links_mut(*table).children = there.copied().collect();

@@ -1,7 +1,8 @@
 //! The catalog: every object there is, as one immutable value.
 //!
-//! A [`Catalog`] is a snapshot with a version. Cloning it clones a few `Arc`s; an edit copies only
-//! the maps it touches. A transaction that changes definitions works on its own copy
+//! A [`Catalog`] is a snapshot with a version. No two catalogs of a process that differ ever have the same version, be it that
+//! of a change that was rolled back: what was made for a version holds for that catalog alone. Cloning a catalog clones a few
+//! `Arc`s; an edit copies only the maps it touches. A transaction that changes definitions works on its own copy
 //! ([`CatalogEdit`]), which yields the list of object rows to store; commit publishes it.
 //! Definitions of built-in things (`pg_catalog`'s relations, types, functions) are not objects:
 //! they are constants, see [`system`].
@@ -17,6 +18,7 @@ pub mod system;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
 use throng_types::Oid;
@@ -136,6 +138,13 @@ const THRONG_SHORT: &str = "throng";
 
 type Map<K, V> = Arc<HashMap<K, V, FixedState>>;
 
+/// A version that no catalog of this process has had, from 1 on.
+fn new_version() -> u64 {
+    static GIVEN_OUT: AtomicU64 = AtomicU64::new(0);
+    // Only that it is another number matters; whoever reads a catalog got it by other synchronisation.
+    GIVEN_OUT.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 /// An immutable snapshot of all definitions of one database, and of what all databases share.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
@@ -222,7 +231,7 @@ impl Catalog {
     pub fn load(database: Oid, objects: impl IntoIterator<Item = Object>) -> Catalog {
         let mut catalog = Catalog {
             database,
-            version: u64::from(database.0) << 32,
+            version: new_version(),
             ..Catalog::default()
         };
         catalog.add_system_schemas();
@@ -242,7 +251,7 @@ impl Catalog {
         catalog
     }
 
-    /// Grows with every published change. Catalogs of two databases never have the same: the upper half is the database's.
+    /// Its number among all catalogs of the process; not an order.
     pub fn version(&self) -> u64 {
         self.version
     }

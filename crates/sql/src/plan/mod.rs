@@ -37,6 +37,7 @@ mod term;
 #[cfg(test)]
 mod tests;
 mod tid;
+mod uses;
 mod window;
 mod with;
 mod write;

@@ -12,6 +12,7 @@ use throng_txn::Snapshot;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
+use super::super::in_use::{Held, Using};
 use super::super::query::{KeptRows, Returning, run_within};
 use super::super::routine::not_volatile;
 use super::super::{Session, SharedCatalog, next};
@@ -42,6 +43,8 @@ struct Running {
     catalog: SharedCatalog,
     snapshot: Snapshot,
     params: Vec<Datum>,
+    /// What it has open.
+    _using: Using,
 }
 
 impl Query {
@@ -126,6 +129,7 @@ impl Session {
         let snapshot = self.statement_snapshot(m, &plan)?;
         self.find_position(&plan, &snapshot).await?;
         let work_mem = self.work_mem();
+        let using = self.in_use.hold(Held::Plan(plan.clone()));
         let mut execution = Execution::new(plan.clone(), work_mem);
         if plan.tag != StatementTag::Select || !execution.is_ready() {
             let txn = &self.transaction()?.txn;
@@ -159,6 +163,7 @@ impl Session {
                 catalog: now.catalog,
                 snapshot,
                 params,
+                _using: using,
             })),
         })
     }
@@ -315,6 +320,7 @@ impl Session {
             work_mem,
             deferred: &self.deferred,
         };
+        let _using = self.in_use.hold(Held::Plan(plan.clone()));
         let mut execution = Execution::again(plan.clone(), work_mem);
         let select = plan.tag == StatementTag::Select;
         let gives = select || !columns.is_empty();
