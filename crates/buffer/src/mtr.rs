@@ -195,8 +195,8 @@ impl<'p> Mtr<'p> {
         self.write(index, OFF_SPECIAL, &upper);
     }
 
-    /// Has the page logged whole instead of by its edits: for one that is rewritten for the most part. What lies between
-    /// its `lower` and `upper` then is not kept by redo.
+    /// Has the page logged whole instead of by its edits: for one that is rewritten for the most part. What its kind calls
+    /// free ([`throng_types::page::hole`]) is not kept by redo.
     pub fn log_image(&mut self, index: usize) {
         self.begin_edit(index);
         let held = &mut self.scratch_mut().pages[index];

@@ -9,11 +9,14 @@
 //!  tag 3  zero        off, len u16
 //!  tag 4  image       off = start of the hole, hole length u16, the page's bytes without the hole
 //! ```
+//! An image leaves out what the page's kind says is free ([`page::hole`]), and nothing else. One that leaves out more, as
+//! images of sequences once did, is no whole page: what it lacks stays as it was.
+//!
 //! Ops are applied in order. An [`Ops`] has been checked when it is made: every op lies within a page,
 //! so [`apply`] cannot fail.
 
 use crate::bytes::Cursor;
-use throng_types::page::{HEADER, OFF_LOWER, OFF_UPPER, PAGE_SIZE};
+use throng_types::page::{self, OFF_KIND, PAGE_SIZE};
 
 const TAG_SHIFT: u32 = 13;
 const OFF_MASK: u16 = (1 << TAG_SHIFT) - 1;
@@ -45,7 +48,7 @@ pub enum PageOp<'a> {
         off: u16,
         len: u16,
     },
-    /// The whole page; the hole reads as zeros.
+    /// The whole page; of the hole, what the page's kind says is free reads as zeros.
     Image {
         hole: u16,
         hole_len: u16,
@@ -68,7 +71,14 @@ impl<'a> Ops<'a> {
     }
     /// True when the page's former content does not matter: redo need not read it, and a torn page is healed.
     pub fn replaces_page(&self) -> bool {
-        matches!(self.clone().next(), Some(PageOp::Image { .. }))
+        match self.clone().next() {
+            Some(PageOp::Image {
+                hole,
+                hole_len,
+                bytes,
+            }) => image_is_whole(hole.into(), hole_len.into(), bytes),
+            _ => false,
+        }
     }
 }
 
@@ -140,10 +150,14 @@ pub fn apply(page: &mut [u8; PAGE_SIZE], ops: Ops<'_>) {
                 hole_len,
                 bytes,
             } => {
-                let (hole, hole_len) = (usize::from(hole), usize::from(hole_len));
+                let (hole, end) = (usize::from(hole), usize::from(hole) + usize::from(hole_len));
                 page[..hole].copy_from_slice(&bytes[..hole]);
-                page[hole..hole + hole_len].fill(0);
-                page[hole + hole_len..].copy_from_slice(&bytes[hole..]);
+                page[end..].copy_from_slice(&bytes[hole..]);
+                let free = page::hole(page);
+                let (from, to) = (free.start.max(hole), free.end.min(end));
+                if from < to {
+                    page[from..to].fill(0);
+                }
             }
         }
     }
@@ -216,12 +230,30 @@ impl OpsWriter {
         self.u16(len);
     }
     pub fn image(&mut self, page: &[u8; PAGE_SIZE]) {
-        let (hole, hole_len) = hole_of(page);
+        let hole = page::hole(page);
         self.clear();
-        self.head(IMAGE, hole);
-        self.u16(hole_len);
-        self.bytes.extend_from_slice(&page[..hole]);
-        self.bytes.extend_from_slice(&page[hole + hole_len..]);
+        self.head(IMAGE, hole.start);
+        self.u16(hole.len());
+        self.bytes.extend_from_slice(&page[..hole.start]);
+        self.bytes.extend_from_slice(&page[hole.end..]);
+        debug_assert!(
+            self.redoes(page),
+            "an image has lost bytes of a page of kind {}",
+            page[OFF_KIND]
+        );
+    }
+
+    /// Whether what was recorded, an image, makes the page of anything but for bytes that hold nothing.
+    fn redoes(&self, page: &[u8; PAGE_SIZE]) -> bool {
+        let mut redone = [0xA5; PAGE_SIZE];
+        let Some(ops) = Ops::parse(&self.bytes) else {
+            return false;
+        };
+        apply(&mut redone, ops);
+        let hole = page::hole(page);
+        ops.replaces_page()
+            && redone[..hole.start] == page[..hole.start]
+            && redone[hole.end..] == page[hole.end..]
     }
 
     fn join(&mut self, off: usize, bytes: &[u8]) -> bool {
@@ -264,21 +296,20 @@ fn check(off: usize, len: usize) {
     );
 }
 
-/// The free space between `lower` and `upper`; none on pages that do not keep those two.
-fn hole_of(page: &[u8; PAGE_SIZE]) -> (usize, usize) {
-    let u16_at = |off: usize| usize::from(u16::from_le_bytes([page[off], page[off + 1]]));
-    let (lower, upper) = (u16_at(OFF_LOWER), u16_at(OFF_UPPER));
-    if lower >= HEADER && lower < upper && upper <= PAGE_SIZE {
-        (lower, upper - lower)
-    } else {
-        (0, 0)
-    }
+/// Whether an image with this hole leaves out nothing but what its page's kind says is free.
+fn image_is_whole(hole: usize, hole_len: usize, bytes: &[u8]) -> bool {
+    let mut page = [0; PAGE_SIZE];
+    page[..hole].copy_from_slice(&bytes[..hole]);
+    page[hole + hole_len..].copy_from_slice(&bytes[hole..]);
+    let free = page::hole(&page);
+    hole_len == 0 || free.start <= hole && hole + hole_len <= free.end
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use throng_types::page::{HEADER, KIND_HEAP, KIND_SEQUENCE, OFF_LOWER, OFF_UPPER};
 
     #[derive(Clone, Debug)]
     enum Edit {
@@ -308,8 +339,8 @@ mod tests {
             }
             Edit::Image => {
                 // What lies in the hole is nobody's: an image does not keep it.
-                let (hole, len) = hole_of(page);
-                page[hole..hole + len].fill(0);
+                let hole = page::hole(page);
+                page[hole].fill(0);
                 ops.image(page);
             }
         }
@@ -384,9 +415,7 @@ mod tests {
 
     #[test]
     fn an_image_leaves_out_the_hole_and_what_came_before_it() {
-        let mut page = [9u8; PAGE_SIZE];
-        page[OFF_LOWER..OFF_LOWER + 2].copy_from_slice(&100u16.to_le_bytes());
-        page[OFF_UPPER..OFF_UPPER + 2].copy_from_slice(&8000u16.to_le_bytes());
+        let mut page = page_with_gap(KIND_HEAP, 100, 8000);
         let mut ops = OpsWriter::default();
         ops.write(0, &[1; 1000]);
         ops.image(&page);
@@ -397,6 +426,47 @@ mod tests {
         apply(&mut redone, parsed);
         page[100..8000].fill(0);
         assert!(page == redone);
+    }
+
+    fn page_with_gap(kind: u8, lower: u16, upper: u16) -> [u8; PAGE_SIZE] {
+        let mut page = [9u8; PAGE_SIZE];
+        page[OFF_KIND] = kind;
+        page[OFF_LOWER..OFF_LOWER + 2].copy_from_slice(&lower.to_le_bytes());
+        page[OFF_UPPER..OFF_UPPER + 2].copy_from_slice(&upper.to_le_bytes());
+        page
+    }
+
+    /// A kind whose content lies between `lower` and `upper`, and kinds that nobody has described.
+    #[test]
+    fn an_image_keeps_what_its_kind_does_not_call_free() {
+        let end = page::SEQUENCE_END;
+        for kind in [KIND_SEQUENCE, 0, 5, 9, 200] {
+            let page = page_with_gap(kind, HEADER as u16, PAGE_SIZE as u16);
+            let mut ops = OpsWriter::default();
+            ops.image(&page);
+            let mut redone = [0xee; PAGE_SIZE];
+            apply(&mut redone, Ops::parse(ops.bytes()).unwrap());
+            assert_eq!(redone[..end], page[..end], "kind {kind}");
+            if kind != KIND_SEQUENCE {
+                assert!(page == redone, "kind {kind}");
+            }
+        }
+    }
+
+    /// Logs have such images: a sequence's without its value.
+    #[test]
+    fn what_an_image_lacks_stays_as_it_was() {
+        let page = page_with_gap(KIND_SEQUENCE, HEADER as u16, PAGE_SIZE as u16);
+        let mut log = OpsWriter::default();
+        log.head(IMAGE, HEADER);
+        log.u16(PAGE_SIZE - HEADER);
+        log.bytes.extend_from_slice(&page[..HEADER]);
+        let ops = Ops::parse(log.bytes()).unwrap();
+        assert!(!ops.replaces_page(), "redo must read the page");
+        let mut redone = [7; PAGE_SIZE];
+        apply(&mut redone, ops);
+        assert_eq!(redone[..HEADER], page[..HEADER]);
+        assert_eq!(redone[HEADER..page::SEQUENCE_END], [7; 9]);
     }
 
     #[test]

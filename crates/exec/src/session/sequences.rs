@@ -22,7 +22,7 @@ use throng_sql::catalog::acl::right;
 use throng_sql::func::EvalStop;
 use throng_txn::{LockMode, LockScope, LockTag, Txn, WaitPolicy};
 use throng_types::error::state;
-use throng_types::page::{HEADER, KIND_SEQUENCE};
+use throng_types::page::{HEADER, KIND_SEQUENCE, SEQUENCE_END};
 use throng_types::{Error, FileId, Lsn, Oid, PageId, Result, Xid};
 
 use super::Session;
@@ -35,6 +35,10 @@ const AHEAD: i64 = 32;
 
 const OFF_VALUE: usize = HEADER;
 const OFF_CALLED: usize = HEADER + 8;
+const _: () = assert!(
+    OFF_CALLED + 1 == SEQUENCE_END,
+    "an image of the page keeps what is before"
+);
 
 /// A counter, once it has been read.
 type Slot = Arc<Mutex<Option<Counter>>>;
