@@ -2,15 +2,17 @@
 //!
 //! After a crash pages may be behind the log, so the log is applied first, as the next start would do; after an orderly
 //! stop that changes nothing. Then each file is read from its first page to its last.
+//!
+//! With `--redo`, before anything is applied, pages are also compared with what the log makes of them.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde::Serialize;
 use throng_access::XidStatus;
-use throng_access::check::{FileKind, check_file};
+use throng_access::check::{Fault, FileKind, check_file, compare};
 use throng_buffer::PoolConfig;
-use throng_disk::{CheckedDisk, Disk, RealDisk, RelFiles};
+use throng_disk::{CheckedDisk, Disk, RealDisk, RelFiles, descriptors};
 use throng_txn::{OpenConfig, TxnConfig, TxnSystem};
 use throng_types::error::state;
 use throng_types::{Error, FileId, Result, Xid};
@@ -28,6 +30,9 @@ struct Report {
     pages: u64,
     /// The log was applied first: the directory had not been closed in order.
     recovered: bool,
+    /// Pages compared with what the log makes of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<u64>,
     faults: Vec<Finding>,
 }
 
@@ -38,16 +43,39 @@ struct Finding {
     what: String,
 }
 
+impl Finding {
+    fn new(file: FileId, fault: Fault) -> Finding {
+        Finding {
+            file: file.0,
+            block: fault.block,
+            what: fault.what,
+        }
+    }
+}
+
 /// # Errors
 /// Where there is no data directory, where another server uses it, and where its log cannot be applied.
 pub fn run(args: &config::Check) -> Result<ExitCode> {
-    if !args.data.join("base").is_dir() {
+    // Where one of the two is gone the other says what is missing.
+    if !args.data.join("base").is_dir() && !args.data.join("control").is_file() {
         return Err(Error::new(
             state::UNDEFINED_FILE,
             format!("{} is no data directory", args.data.display()),
         ));
     }
+    // A limit that stays is no fault of the data's.
+    let _ = descriptors::raise();
     let disk: Arc<dyn Disk> = Arc::new(CheckedDisk::new(RealDisk::new(&args.data)?));
+    let mut compared = None;
+    let mut faults = Vec::new();
+    if args.redo
+        && let Some(log) = throng_txn::whole_log(&disk)?
+    {
+        let found = compare(&RelFiles::new(disk.clone())?, log)?;
+        compared = Some(found.pages);
+        let finding = |(file, fault)| Finding::new(file, fault);
+        faults.extend(found.faults.into_iter().map(finding));
+    }
     let (sys, recovery) = TxnSystem::open(OpenConfig {
         disk: disk.clone(),
         pool: PoolConfig::new(POOL),
@@ -62,7 +90,8 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
         files: 0,
         pages: 0,
         recovered: recovery.crashed,
-        faults: Vec::new(),
+        compared,
+        faults,
     };
     let mut list: Vec<FileId> = files.list()?;
     list.sort_unstable();
@@ -70,11 +99,7 @@ pub fn run(args: &config::Check) -> Result<ExitCode> {
         report.files += 1;
         report.pages += u64::from(files.blocks(file).unwrap_or(0));
         for fault in check_file(&files, file, FileKind::Unknown, &rolled_back) {
-            report.faults.push(Finding {
-                file: file.0,
-                block: fault.block,
-                what: fault.what,
-            });
+            report.faults.push(Finding::new(file, fault));
         }
     }
     print(&report, args.json)?;
@@ -96,7 +121,10 @@ fn print(report: &Report, json: bool) -> Result<()> {
             None => println!("base/{}: {}", fault.file, fault.what),
         }
     }
-    let counts = format!("{} files, {} pages", report.files, report.pages);
+    let mut counts = format!("{} files, {} pages", report.files, report.pages);
+    if let Some(pages) = report.compared {
+        counts += &format!(", {pages} compared with the log");
+    }
     match report.faults.len() {
         0 => println!("ok: {counts}"),
         n => println!("{n} faults in {counts}"),

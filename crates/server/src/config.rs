@@ -56,6 +56,9 @@ pub struct Check {
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
+    /// First compare the pages as they are with what the log makes of them, as far as it reaches back: redo equals do.
+    #[arg(long)]
+    pub redo: bool,
 }
 
 /// Everything `serve` was told, in one place.

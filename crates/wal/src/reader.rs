@@ -48,6 +48,30 @@ impl Reader {
         }
     }
 
+    /// Reads everything that the segments before `until` still have, and what follows: from the first record of the
+    /// oldest segment that leads there without a gap. `until` where there is no older one.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn oldest(disk: Arc<dyn Disk>, segment_size: u64, until: Lsn) -> Result<Reader> {
+        let mut first = until.0 / segment_size;
+        while first > 0 && disk.exists(&segment::path(first - 1, segment_size))? {
+            first -= 1;
+        }
+        for number in first..until.0 / segment_size {
+            if let Some(start) = first_record(&disk, number, segment_size)? {
+                return Ok(Reader::new(disk, segment_size, start));
+            }
+        }
+        // Within the segment of `until` records begin at its start, or in the midst of it.
+        let start = first_record(&disk, until.0 / segment_size, segment_size)?;
+        Ok(Reader::new(
+            disk,
+            segment_size,
+            start.map_or(until, |start| start.min(until)),
+        ))
+    }
+
     /// The end of the last record returned; when [`next`](Self::next) has answered `None`, the log's end.
     pub fn end(&self) -> Lsn {
         Lsn(self.at)
@@ -138,4 +162,26 @@ impl Reader {
         self.bytes.truncate(had + *read.as_ref().unwrap_or(&0));
         read
     }
+}
+
+/// Where the first whole record of a segment begins.
+fn first_record(disk: &Arc<dyn Disk>, number: u64, size: u64) -> Result<Option<Lsn>> {
+    let path = segment::path(number, size);
+    if !disk.exists(&path)? {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; size as usize];
+    let read = disk.open(&path, false)?.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    let start = number * size;
+    for (offset, header) in bytes.windows(RECORD_HEADER).enumerate() {
+        let at = Lsn(start + offset as u64);
+        let header = header.try_into().expect("a window of a header");
+        if Header::read(header, at).is_some()
+            && Reader::new(disk.clone(), size, at).next()?.is_some()
+        {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
 }

@@ -1,9 +1,12 @@
 //! Verifying relation files offline: what `throng check` runs.
 //!
-//! Looks at everything that one page, or one file, can say of itself: checksums, headers, slots, chains, values stored out
+//! `redo` compares pages with what the log makes of them. The rest looks at everything that one page, or one file, can say of itself: checksums, headers, slots, chains, values stored out
 //! of line, and the order within indexes. It reads through [`RelFiles`] and changes nothing, so no server may have the files open.
 
 mod heap;
+mod redo;
+
+pub use redo::{Compared, comparable, compare, first_difference};
 
 #[cfg(test)]
 pub(crate) use heap::check_page as check_heap_page;

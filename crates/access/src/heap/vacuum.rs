@@ -14,7 +14,7 @@ use throng_buffer::{ExclusiveGuard, Mtr, Pool, Ring, Try};
 use throng_types::page::{
     HEADER, KIND_HEAP, KIND_NEW, KIND_OVERFLOW, OFF_FLAGS, OFF_KIND, OFF_LOWER, PAGE_SIZE,
 };
-use throng_types::{BlockNo, FileId, Tid, Xid};
+use throng_types::{BlockNo, Error, FileId, Tid, Xid};
 
 use super::page::{self, FREE_SLOTS, MAX_TUPLE, PageBytes, SLOT, Slot, slot_offset};
 use super::prune::Plan;
@@ -155,6 +155,9 @@ fn truncate(pool: &Pool, rel: &RelState, file: FileId, keep: BlockNo) -> Try<()>
     rel.truncated(keep);
     // 2. The record is on disk before the file is shorter: redo of older records may bring the pages back, and must end by
     //    cutting them off again.
+    pool.files()
+        .will_truncate(file, keep)
+        .map_err(Error::from)?;
     let mut record = throng_wal::RecordBuilder::new();
     record.file_truncate(file, keep);
     let end = pool.wal().insert(&mut record);

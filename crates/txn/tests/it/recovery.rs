@@ -10,7 +10,7 @@ use throng_types::FileId;
 use throng_types::error::Severity;
 use tokio::task::spawn_local;
 
-use super::support::{Table, open, run, session};
+use super::support::{Table, assert_redo_equals_do, open, run, session};
 
 fn contents(sys: &std::sync::Arc<TxnSystem>) -> BTreeMap<u32, i64> {
     let session = session(sys);
@@ -42,6 +42,7 @@ fn a_clean_stop_needs_no_redo() {
         drop(session);
         sys.shutdown().expect("stopped");
     });
+    assert!(assert_redo_equals_do(&disk) > 0);
     for seed in 0..5 {
         let (sys, report) = open(&disk.crash_image(seed));
         assert!(
@@ -93,6 +94,7 @@ fn what_was_acknowledged_is_there_and_the_rest_is_whole_or_absent() {
             drop(txn);
             image
         });
+        assert_redo_equals_do(&image);
         let mut again = image;
         for start in 0..3 {
             let (sys, report) = open(&again);

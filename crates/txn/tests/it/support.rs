@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use throng_access::check::compare;
 use throng_access::{Heap, RelationStore, RowLockMode, TupleBatch};
 use throng_buffer::{AccessStrategy, PoolConfig, Ring, retry, retry_blocking};
-use throng_disk::{Disk, SimDisk};
+use throng_disk::{Disk, RelFiles, SimDisk};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, update_row};
 use throng_txn::{
     Isolation, OpenConfig, RecoveryReport, Session, SessionInfo, Snapshot, SnapshotForm, Txn,
-    TxnConfig, TxnSystem,
+    TxnConfig, TxnSystem, whole_log,
 };
 use throng_types::{FileId, Result, Tid};
 use throng_wal::WalConfig;
@@ -60,6 +61,16 @@ fn open_with(disk: &SimDisk, txn: TxnConfig) -> Result<(Arc<TxnSystem>, Recovery
         wal,
         txn,
     })
+}
+
+/// Every page on the disk that the log tells of is what the log makes of it. Returns how many there were.
+pub fn assert_redo_equals_do(disk: &SimDisk) -> u64 {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    let log = whole_log(&disk).expect("the log reads").expect("a log");
+    let files = RelFiles::new(disk).expect("a directory");
+    let compared = compare(&files, log).expect("the log reads");
+    assert_eq!(compared.faults, []);
+    compared.pages
 }
 
 pub fn session(sys: &TxnSystem) -> Session {

@@ -1,5 +1,7 @@
 //! What a crash leaves: the tree that redo makes of the log.
 
+use throng_types::PageId;
+use throng_types::page::PAGE_SIZE;
 use throng_wal::Reader;
 
 use super::*;
@@ -25,7 +27,27 @@ fn replay(world: &World, mut look: impl FnMut(usize, &BTree)) -> (SimDisk, BTree
         records += 1;
         look(records, &tree);
     }
+    assert_same_pages(world, &pool);
     (disk, tree)
+}
+
+/// Redo has made what was done, page by page.
+fn assert_same_pages(world: &World, redone: &Pool) {
+    let page = |pool: &Pool, block| {
+        retry_blocking(|| Ok(Box::new(*pool.shared(PageId::new(FILE, block))?))).unwrap()
+    };
+    let blocks = world.pool.blocks(FILE).unwrap();
+    let theirs = redone.blocks(FILE).unwrap();
+    for block in 0..blocks {
+        let mine = page(&world.pool, block);
+        // A page that was added and never used is not in the log.
+        let redone = match block < theirs {
+            true => page(redone, block),
+            false => Box::new([0; PAGE_SIZE]),
+        };
+        let differs = crate::check::first_difference(&mine, &redone);
+        assert_eq!(differs, None, "page {block} differs after redo");
+    }
 }
 
 /// Work that splits, merges, frees and reuses pages.
