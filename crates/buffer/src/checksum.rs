@@ -3,7 +3,7 @@
 //! The id is part of it, so that a page that was written to the wrong place is found out.
 
 use throng_types::page::{OFF_CHECKSUM, PAGE_SIZE};
-use throng_types::{Error, PageId};
+use throng_types::{Error, Lsn, PageId};
 
 /// What the checksum field of `page`, stored at `id`, should hold.
 pub fn page_checksum(id: PageId, page: &[u8; PAGE_SIZE]) -> u32 {
@@ -32,6 +32,18 @@ pub(crate) fn damaged(id: PageId) -> Error {
         id.block(),
         id.file()
     ))
+    .hint("Restore the file, or the data directory, from a backup.")
+}
+
+/// A page whose last change the log does not have: what it says may never have been acknowledged, or the log has lost its end.
+#[cold]
+pub(crate) fn beyond_log(id: PageId, lsn: Lsn, end: Lsn) -> Error {
+    Error::corrupted(format!(
+        "block {} of relation base/{} was changed at {lsn}, but the log ends at {end}",
+        id.block(),
+        id.file()
+    ))
+    .hint("Part of the log is missing, or the file is not of this data directory.")
 }
 
 fn stored(page: &[u8; PAGE_SIZE]) -> u32 {

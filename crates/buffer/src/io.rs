@@ -10,6 +10,7 @@ use throng_types::page::PAGE_SIZE;
 
 use crate::checksum;
 use crate::frame::{Entrance, FrameNo, FreeFrame};
+use crate::guard::page_lsn;
 use crate::pool::{PoolCore, Totals, disk_error};
 use crate::request::ReadRequest;
 use crate::words;
@@ -74,6 +75,10 @@ impl PoolCore {
         if !checksum::page_is_intact(page, buffer) {
             return Err(checksum::damaged(page));
         }
+        let (lsn, end) = (page_lsn(buffer), self.wal.inserted());
+        if lsn > end {
+            return Err(checksum::beyond_log(page, lsn, end));
+        }
         stop_point!("buffer.page_read", page.raw());
         // 3. Published with a pin for those who wait, so that it is still there when they come.
         Ok(self.let_in(request, self.free_frame(request.home())?, buffer))
@@ -87,6 +92,7 @@ impl PoolCore {
         let mut buffer = [0; PAGE_SIZE];
         if !self.files.read_page_at_once(page, &mut buffer)
             || !checksum::page_is_intact(page, &buffer)
+            || page_lsn(&buffer) > self.wal.inserted()
         {
             return false;
         }

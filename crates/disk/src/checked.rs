@@ -13,19 +13,23 @@ use std::sync::{Arc, OnceLock};
 use throng_sync::atomic::{AtomicBool, Ordering};
 
 /// A disk that fails for good once it has failed.
-#[derive(Debug)]
 pub struct CheckedDisk<D> {
     inner: D,
     health: Arc<Health>,
 }
 
 /// Shared by a disk and its files.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Health {
     /// Set after `cause`; looked at before every write.
     failed: AtomicBool,
     cause: OnceLock<(io::ErrorKind, String)>,
+    /// Told of the first failure.
+    tell: Option<Tell>,
 }
+
+/// Called with the text of a failure, by the thread that met it.
+pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
 
 impl Health {
     #[inline]
@@ -51,8 +55,11 @@ impl Health {
 
     #[cold]
     fn fail(&self, error: io::Error) -> io::Error {
-        let _ = self.cause.set((error.kind(), error.to_string()));
+        let first = self.cause.set((error.kind(), error.to_string())).is_ok();
         self.failed.store(true, Ordering::Release);
+        if first && let Some(tell) = &self.tell {
+            tell(&error.to_string());
+        }
         error
     }
 
@@ -68,6 +75,18 @@ impl<D: Disk> CheckedDisk<D> {
         CheckedDisk {
             inner,
             health: Arc::default(),
+        }
+    }
+
+    /// As [`new`](CheckedDisk::new); `tell` is called when the disk fails, once.
+    pub fn telling(inner: D, tell: Tell) -> CheckedDisk<D> {
+        let health = Health {
+            tell: Some(tell),
+            ..Health::default()
+        };
+        CheckedDisk {
+            inner,
+            health: Arc::new(health),
         }
     }
 
@@ -91,6 +110,9 @@ impl<D: Disk> Disk for CheckedDisk<D> {
     }
     fn exists(&self, path: &str) -> io::Result<bool> {
         self.inner.exists(path)
+    }
+    fn len_of(&self, path: &str) -> io::Result<Option<u64>> {
+        self.inner.len_of(path)
     }
     fn remove(&self, path: &str) -> io::Result<()> {
         self.health.check()?;

@@ -16,7 +16,9 @@
 //! file, after [`Disk::sync_dir`] of its directory. Nothing else.
 
 mod checked;
+pub mod descriptors;
 mod error;
+mod failing;
 mod reading;
 mod real;
 mod relfile;
@@ -24,8 +26,9 @@ mod relfiles;
 mod sim;
 mod slow;
 
-pub use checked::CheckedDisk;
+pub use checked::{CheckedDisk, Tell};
 pub use error::{Action, file_error};
+pub use failing::{FailingDisk, TRIGGER};
 pub use reading::Reading;
 pub use real::RealDisk;
 pub use relfile::RelFile;
@@ -70,6 +73,13 @@ pub trait Disk: Send + Sync {
     /// exist.
     fn open(&self, path: &str, create: bool) -> io::Result<Arc<dyn File>>;
     fn exists(&self, path: &str) -> io::Result<bool>;
+    /// Bytes in a file, without opening it where that can be told; None where there is none.
+    fn len_of(&self, path: &str) -> io::Result<Option<u64>> {
+        match self.exists(path)? {
+            true => self.open(path, false)?.len().map(Some),
+            false => Ok(None),
+        }
+    }
     /// Removes a file. One that is not there is no error.
     fn remove(&self, path: &str) -> io::Result<()>;
     /// Gives a file another name, in place of any file of that name.
@@ -88,6 +98,9 @@ impl<D: Disk + ?Sized> Disk for Arc<D> {
     }
     fn exists(&self, path: &str) -> io::Result<bool> {
         (**self).exists(path)
+    }
+    fn len_of(&self, path: &str) -> io::Result<Option<u64>> {
+        (**self).len_of(path)
     }
     fn remove(&self, path: &str) -> io::Result<()> {
         (**self).remove(path)

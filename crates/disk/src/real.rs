@@ -142,6 +142,14 @@ impl Disk for RealDisk {
             .map_err(|e| file_error(Action::Stat, path, e))
     }
 
+    fn len_of(&self, path: &str) -> io::Result<Option<u64>> {
+        match fs::metadata(self.full(path)) {
+            Ok(metadata) => Ok(Some(metadata.len())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(file_error(Action::Stat, path, e)),
+        }
+    }
+
     fn remove(&self, path: &str) -> io::Result<()> {
         match fs::remove_file(self.full(path)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {

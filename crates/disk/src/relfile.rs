@@ -31,6 +31,8 @@ pub struct RelFile {
     /// Blocks in the file, as everybody counts them. Changes only under `growing`.
     blocks: AtomicU32,
     growing: Mutex<Made>,
+    /// The file is about to be cut to so many blocks; else no limit.
+    to_stay: AtomicU32,
     handle: RwLock<Handle>,
     /// Used since the handle cache last looked.
     used: AtomicBool,
@@ -75,6 +77,7 @@ impl RelFile {
             path,
             blocks: AtomicU32::new(blocks),
             growing: Mutex::new(Made(blocks)),
+            to_stay: AtomicU32::new(u32::MAX),
             handle: RwLock::new(Handle::Open(handle)),
             used: AtomicBool::new(true),
             dirty: AtomicBool::new(false),
@@ -96,6 +99,16 @@ impl RelFile {
     pub fn blocks(&self) -> u32 {
         // Acquire: the blocks up to the number read have been made.
         self.blocks.load(Ordering::Acquire)
+    }
+
+    /// Blocks that no truncation under way takes away.
+    pub(crate) fn blocks_to_stay(&self) -> u32 {
+        let to_stay = self.to_stay.load(Ordering::Acquire);
+        self.blocks().min(to_stay)
+    }
+
+    pub(crate) fn will_truncate(&self, blocks: u32) {
+        self.to_stay.store(blocks, Ordering::Release);
     }
 
     /// The open handle, opened again if need be; whether it was (the cache then counts it).
@@ -334,10 +347,10 @@ impl RelFile {
     pub(crate) fn truncate(&self, file: &dyn File, blocks: u32) -> io::Result<()> {
         let made = self.grow_lock();
         if blocks < self.blocks() {
-            self.cut(file, made, blocks)
-        } else {
-            Ok(())
+            self.cut(file, made, blocks)?;
         }
+        self.to_stay.store(u32::MAX, Ordering::Release);
+        Ok(())
     }
 
     /// Whether it has blocks made ahead.

@@ -7,8 +7,8 @@
 //! each then looks at the length again. Callers see to it that nobody uses pages beyond a truncation or of a
 //! removed file.
 
-use crate::Disk;
 use crate::relfile::RelFile;
+use crate::{Disk, descriptors};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use throng_sync::lock::{Mutex, RwLock};
 use throng_types::page::PAGE_SIZE;
 use throng_types::{BlockNo, FileId, PageId};
 
-/// How many handles stay open. Half of the usual limit of 1024 a process: the other half is for connections.
-const MAX_OPEN: usize = 512;
+/// How often a handle is closed to make room for one that the system refuses to open.
+const MAX_RETRIES: usize = 8;
 const BASE: &str = "base";
 /// Lookups of different files should rarely meet on one lock's cache line.
 const SHARDS: usize = 64;
@@ -30,6 +30,9 @@ pub struct RelFiles {
     /// Files whose handle is open, in the order of the clock; a removed one lingers until the hand comes.
     open: Mutex<VecDeque<Arc<RelFile>>>,
     max_open: usize,
+    /// How long files are, as [`RelFiles::census`] last told or [`RelFiles::expect`] was told: of those that nobody has
+    /// touched since the start, what is known.
+    lengths: Mutex<HashMap<FileId, u32>>,
     /// Files were made or removed since `base` was last synced.
     names_changed: AtomicBool,
 }
@@ -48,7 +51,7 @@ pub struct RelFilesStats {
 impl RelFiles {
     /// Makes `base` if it is missing, durably.
     pub fn new(disk: Arc<dyn Disk>) -> io::Result<RelFiles> {
-        RelFiles::with_max_open(disk, MAX_OPEN)
+        RelFiles::with_max_open(disk, descriptors::shares().files)
     }
 
     /// As [`new`](RelFiles::new), with another bound on open handles (at least one).
@@ -60,6 +63,7 @@ impl RelFiles {
             shards: std::array::from_fn(|_| RwLock::default()),
             open: Mutex::default(),
             max_open: max_open.max(1),
+            lengths: Mutex::default(),
             names_changed: AtomicBool::new(false),
         })
     }
@@ -77,6 +81,8 @@ impl RelFiles {
         if self.shard(id).read().contains_key(&id) {
             return Ok(());
         }
+        // Before it is seen and after it is made: whoever syncs the names of what he has seen syncs this one.
+        self.names_changed.store(true, Ordering::Release);
         self.load(id, true)?;
         self.names_changed.store(true, Ordering::Release);
         Ok(())
@@ -97,6 +103,7 @@ impl RelFiles {
         if let Some(file) = shard.remove(&id) {
             file.mark_removed();
         }
+        self.lengths.lock().remove(&id);
         self.disk.remove(&crate::relfile::path_of(id))?;
         self.names_changed.store(true, Ordering::Release);
         Ok(())
@@ -112,6 +119,33 @@ impl RelFiles {
             .collect();
         ids.sort_unstable();
         Ok(ids)
+    }
+
+    /// Tells of files that nobody has touched yet: how many blocks each has at least.
+    pub fn expect(&self, files: &[(FileId, u32)]) {
+        self.lengths.lock().extend(files.iter().copied());
+    }
+
+    /// Every file there is, with the blocks that it has at least: what a later start must find if nothing that is logged after
+    /// the call makes a file shorter, and all that was written before the call has been synced.
+    pub fn census(&self) -> Vec<(FileId, u32)> {
+        let touched = self.files_where(|_| true);
+        let mut lengths = self.lengths.lock();
+        for file in touched {
+            // One that is removed from here on is taken out after.
+            if !file.is_removed() {
+                lengths.insert(file.id(), file.blocks_to_stay());
+            }
+        }
+        let mut all: Vec<_> = lengths.iter().map(|(&id, &blocks)| (id, blocks)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The file is about to be cut to `blocks`: to be said before that is logged.
+    pub fn will_truncate(&self, id: FileId, blocks: u32) -> io::Result<()> {
+        self.file(id)?.will_truncate(blocks);
+        Ok(())
     }
 
     /// How many blocks the file has.
@@ -247,7 +281,8 @@ impl RelFiles {
             if let Some(file) = shard.get(&id) {
                 return Ok(file.clone());
             }
-            let file = Arc::new(RelFile::open(&*self.disk, id, create)?);
+            let file = self.making_room(|| RelFile::open(&*self.disk, id, create))?;
+            let file = Arc::new(file);
             shard.insert(id, file.clone());
             file
         };
@@ -256,11 +291,39 @@ impl RelFiles {
     }
 
     fn handle(&self, file: &Arc<RelFile>) -> io::Result<Arc<dyn crate::File>> {
-        let (handle, reopened) = file.handle(&*self.disk)?;
+        let (handle, reopened) = self.making_room(|| file.handle(&*self.disk))?;
         if reopened {
             self.opened(file);
         }
         Ok(handle)
+    }
+
+    /// Opens something; where the system has no descriptor left, after closing handles of our own.
+    fn making_room<T>(&self, open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        let mut opened = open();
+        for _ in 0..MAX_RETRIES {
+            match &opened {
+                Err(e) if descriptors::is_exhausted(e) && self.close_one()? => opened = open(),
+                _ => break,
+            }
+        }
+        opened
+    }
+
+    /// False when none is open.
+    #[cold]
+    fn close_one(&self) -> io::Result<bool> {
+        let victim = next_victim(&mut self.open.lock(), None);
+        match victim {
+            None => Ok(false),
+            Some(victim) => match victim.close() {
+                Ok(()) => Ok(true),
+                Err(e) => {
+                    self.open.lock().push_back(victim);
+                    Err(e)
+                }
+            },
+        }
     }
 
     /// Counts a handle that was opened, and closes another if there are too many.
@@ -271,7 +334,7 @@ impl RelFiles {
             open.push_back(file.clone());
             let excess = open.len().saturating_sub(self.max_open);
             (0..excess)
-                .filter_map(|_| next_victim(&mut open, file))
+                .filter_map(|_| next_victim(&mut open, Some(file)))
                 .collect::<Vec<_>>()
         };
         // Outside the lock: closing may sync.
@@ -285,11 +348,16 @@ impl RelFiles {
 }
 
 /// Turns the clock's hand to the first file not used since its last turn, other than `newest`.
-fn next_victim(open: &mut VecDeque<Arc<RelFile>>, newest: &Arc<RelFile>) -> Option<Arc<RelFile>> {
+fn next_victim(
+    open: &mut VecDeque<Arc<RelFile>>,
+    newest: Option<&Arc<RelFile>>,
+) -> Option<Arc<RelFile>> {
     // Twice around finds one: the first turn clears the marks.
     for _ in 0..2 * open.len() {
         let candidate = open.pop_front()?;
-        if Arc::ptr_eq(&candidate, newest) || (!candidate.is_removed() && candidate.take_used()) {
+        if newest.is_some_and(|newest| Arc::ptr_eq(&candidate, newest))
+            || (!candidate.is_removed() && candidate.take_used())
+        {
             open.push_back(candidate);
         } else {
             return Some(candidate);

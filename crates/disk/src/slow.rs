@@ -29,6 +29,9 @@ impl<D: Disk> Disk for SlowDisk<D> {
     fn exists(&self, path: &str) -> io::Result<bool> {
         self.inner.exists(path)
     }
+    fn len_of(&self, path: &str) -> io::Result<Option<u64>> {
+        self.inner.len_of(path)
+    }
     fn remove(&self, path: &str) -> io::Result<()> {
         self.inner.remove(path)
     }

@@ -22,7 +22,7 @@ use throng_sync::lock::Mutex;
 use throng_types::{Error, Lsn, Result};
 use throng_wal::{CheckpointRecord, RecordBuilder};
 
-use crate::control::Control;
+use crate::control::{Control, Kept};
 use crate::core::Core;
 use crate::xact::XactFiles;
 
@@ -136,6 +136,8 @@ impl Checkpointer {
         if clean {
             core.pool.files().trim()?;
         }
+        // Before the sync, which makes these lengths durable.
+        let files = core.pool.files().census();
         let written = Instant::now();
         core.pool.files().sync_all_dirty()?;
         core.pool.files().sync_names()?;
@@ -148,10 +150,15 @@ impl Checkpointer {
         // 4. How transactions stand: those that committed since are among them, so their records go to disk first.
         let status = state.xact.collect(&core.status, core.ids.next_xid());
         let mut record = RecordBuilder::new();
-        record.checkpoint(CheckpointRecord { redo, next });
+        let identifier = state.control.identifier;
+        record.checkpoint(CheckpointRecord {
+            redo,
+            next,
+            identifier,
+        });
         let end = core.wal.insert(&mut record);
         core.wal.flush_blocking(end.max(core.wal.inserted()))?;
-        state.xact.write(&*self.disk, status)?;
+        let xact_files = state.xact.write(&*self.disk, status, identifier, end)?;
 
         // 5. The control file. From here on recovery begins at the new redo point.
         let control = Control {
@@ -160,7 +167,13 @@ impl Checkpointer {
             next,
             made,
             doomed,
-            ..state.control.clone()
+            kept: Kept {
+                checkpoint: end,
+                xact_files,
+                files,
+            },
+            identifier,
+            wal_segment_size: state.control.wal_segment_size,
         };
         control.write(&*self.disk)?;
         state.control = control;

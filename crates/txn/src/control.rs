@@ -2,8 +2,12 @@
 //!
 //! ```text
 //!   0        8         12        16                                                            end-4
-//!   | magic  | version | clean   | identifier, redo, ids, segment size, made files, doomed files | crc32c |
+//!   | magic  | version | clean   | identifier, redo, ids, segment size, made files, doomed files,
+//!                                  end of the checkpoint's record, number of status files, relation files and lengths | crc32c |
 //! ```
+//!
+//! What is named here must be there at the next start: the log from `redo` up to the checkpoint's record, the status files, and
+//! the relation files with their lengths. Format 1 names neither of these; a start writes format 2.
 //!
 //! Little endian. Written whole under another name, synced, and renamed, so that there is always one whole file.
 
@@ -14,7 +18,9 @@ use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
 use throng_wal::NextIds;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"THRONG\r\n");
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The format before, which is read.
+const VERSION_BEFORE: u32 = 1;
 const NAME: &str = "control";
 const TEMPORARY: &str = "control.new";
 
@@ -34,6 +40,18 @@ pub(crate) struct Control {
     pub(crate) made: Vec<(Xid, FileId)>,
     /// Files whose end had been committed, but which were still there.
     pub(crate) doomed: Vec<FileId>,
+    pub(crate) kept: Kept,
+}
+
+/// What the next start must find.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Where the record of the checkpoint ends that began at `redo`; [`Lsn::ZERO`] before the first one, and in format 1.
+    pub(crate) checkpoint: Lsn,
+    /// Files of transactions' status.
+    pub(crate) xact_files: u64,
+    /// Relation files with the blocks that each has at least.
+    pub(crate) files: Vec<(FileId, u32)>,
 }
 
 impl Control {
@@ -74,27 +92,34 @@ impl Control {
         for file in &self.doomed {
             b.extend(file.0.to_le_bytes());
         }
+        b.extend(self.kept.checkpoint.0.to_le_bytes());
+        b.extend(self.kept.xact_files.to_le_bytes());
+        b.extend((self.kept.files.len() as u32).to_le_bytes());
+        for (file, blocks) in &self.kept.files {
+            b.extend(file.0.to_le_bytes());
+            b.extend(blocks.to_le_bytes());
+        }
         seal(&mut b);
         b
     }
 
     fn decode(bytes: &[u8]) -> Result<Control> {
-        let damaged = || Error::corrupted("the control file is damaged");
+        let damaged = || missing("the file control is damaged");
         let body = unseal(bytes).ok_or_else(damaged)?;
         let mut at = Fields { rest: body };
         if at.u64() != Some(MAGIC) {
-            return Err(Error::corrupted("the control file is not Throng's"));
+            return Err(missing("the file control is not Throng's"));
         }
         let version = at.u32().ok_or_else(damaged)?;
-        if version != VERSION {
+        if version != VERSION && version != VERSION_BEFORE {
             return Err(Error::corrupted(format!(
                 "the data directory has format {version}, this server reads format {VERSION}"
             )));
         }
-        Control::fields(&mut at).ok_or_else(damaged)
+        Control::fields(&mut at, version).ok_or_else(damaged)
     }
 
-    fn fields(at: &mut Fields<'_>) -> Option<Control> {
+    fn fields(at: &mut Fields<'_>, version: u32) -> Option<Control> {
         let clean = at.u32()? != 0;
         let (identifier, redo, xid, wal_segment_size) =
             (at.u64()?, Lsn(at.u64()?), Xid(at.u64()?), at.u64()?);
@@ -109,6 +134,10 @@ impl Control {
         let doomed = (0..at.u32()?)
             .map(|_| Some(FileId(at.u32()?)))
             .collect::<Option<_>>()?;
+        let kept = match version {
+            VERSION_BEFORE => Kept::default(),
+            _ => Kept::fields(at)?,
+        };
         at.rest.is_empty().then_some(Control {
             identifier,
             clean,
@@ -117,8 +146,28 @@ impl Control {
             wal_segment_size,
             made,
             doomed,
+            kept,
         })
     }
+}
+
+impl Kept {
+    fn fields(at: &mut Fields<'_>) -> Option<Kept> {
+        Some(Kept {
+            checkpoint: Lsn(at.u64()?),
+            xact_files: at.u64()?,
+            files: (0..at.u32()?)
+                .map(|_| Some((FileId(at.u32()?), at.u32()?)))
+                .collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// Something of a data directory is not there, or not what it was: how that is told.
+#[cold]
+pub(crate) fn missing(message: impl Into<String>) -> Error {
+    Error::corrupted(message.into())
+        .hint("Put the file back, or restore the data directory from a backup.")
 }
 
 /// Reads little-endian numbers off the front.
@@ -199,11 +248,14 @@ pub(crate) fn replace_file(
 }
 
 #[cfg(test)]
+pub(crate) use tests::sample;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use throng_disk::SimDisk;
 
-    fn sample() -> Control {
+    pub(crate) fn sample() -> Control {
         Control {
             identifier: 7,
             clean: false,
@@ -216,7 +268,26 @@ mod tests {
             wal_segment_size: 16 << 20,
             made: vec![(Xid(9), FileId(4))],
             doomed: vec![FileId(2), FileId(3)],
+            kept: Kept {
+                checkpoint: Lsn((1 << 24) + 40),
+                xact_files: 1,
+                files: vec![(FileId(1), 7)],
+            },
         }
+    }
+
+    #[test]
+    fn the_format_before_is_read() {
+        let control = Control {
+            kept: Kept::default(),
+            ..sample()
+        };
+        let mut bytes = control.encode();
+        // Without the checksum and what format 1 does not have.
+        bytes.truncate(bytes.len() - 4 - 20);
+        bytes[8..12].copy_from_slice(&VERSION_BEFORE.to_le_bytes());
+        seal(&mut bytes);
+        assert_eq!(Control::decode(&bytes).expect("readable"), control);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod core;
 mod growvec;
 mod ids;
 mod lock;
+mod pieces;
 mod recover;
 mod rowlock;
 pub mod rows;
@@ -34,7 +35,7 @@ pub use crate::core::TxnConfig;
 pub use lock::held::LockScope;
 pub use lock::report::LockReporter;
 pub use lock::{LockInfo, LockMode, LockTag, WaitPolicy};
-pub use recover::RecoveryReport;
+pub use recover::{RecoveryReport, whole_log};
 pub use running::SnapshotForm;
 pub use serial::{ReadLock, ReadTarget, Reads, Watch};
 pub use session::{

@@ -12,10 +12,11 @@ use throng_buffer::{Pool, PoolConfig};
 use throng_disk::{Disk, RelFiles};
 use throng_observe::{Object, WaitEvent, blocking};
 use throng_types::{Error, FileId, Lsn, Oid, Result, Xid};
-use throng_wal::{NextIds, Reader, Record, Wal, WalConfig};
+use throng_wal::{CheckpointRecord, NextIds, Reader, Record, Wal, WalConfig};
 
-use crate::control::Control;
+use crate::control::{Control, Kept, missing};
 use crate::core::{Core, TxnConfig};
+use crate::pieces;
 use crate::status::StatusBuilder;
 use crate::xact::XactFiles;
 
@@ -62,6 +63,7 @@ pub(crate) fn run(
     };
     let wal = WalConfig {
         segment_size: control.wal_segment_size,
+        identifier: control.identifier,
         ..wal
     };
     let mut report = RecoveryReport {
@@ -75,11 +77,17 @@ pub(crate) fn run(
     let mut found = Found::new(&control);
     let mut xact = XactFiles::default();
     if !first_start {
-        xact = XactFiles::load(&**disk, &mut found.status)?;
+        pieces::verify_log(&**disk, &control, &wal)?;
+        xact = XactFiles::load(&**disk, &control, &mut found.status)?;
         found.read_log(disk, control.redo, &wal, &mut report)?;
+        pieces::verify_end(disk, &control, &wal, found.checkpoint, report.end)?;
+        let is_remade = |file| found.is_remade(file);
+        pieces::verify_files(&**disk, &control, is_remade, &found.truncated)?;
     } else {
         report.end = Wal::FIRST;
     }
+    // A directory that has no checkpoint in the log yet gets one: from then on it is known what must be there.
+    let unknown = control.kept.checkpoint == Lsn::ZERO;
     let redone = found.has_pages || report.commits > 0;
 
     // 3. The log goes on where it ended. Until a checkpoint every first change of a page is logged whole, for pages may be
@@ -87,6 +95,10 @@ pub(crate) fn run(
     let segment_size = wal.segment_size;
     let wal = Wal::open(disk.clone(), wal, report.end)?;
     let files = Arc::new(RelFiles::new(disk.clone())?);
+    files.expect(&match unknown {
+        true => pieces::files_there(&**disk)?,
+        false => control.kept.files.clone(),
+    });
     let redo_point = if control.clean && !redone {
         control.redo
     } else {
@@ -129,16 +141,16 @@ pub(crate) fn run(
         control,
         xact,
         report,
-        redone,
+        redone: redone || unknown,
     })
 }
 
 /// Makes a new data directory.
 fn first_control(disk: &dyn Disk, wal_segment_size: u64) -> Result<Control> {
-    for dir in ["base", "xact"] {
+    for dir in ["base", "xact", "wal"] {
         if disk.list("")?.iter().any(|name| name == dir) && !disk.list(dir)?.is_empty() {
-            return Err(Error::corrupted(format!(
-                "the data directory holds files in {dir}, but no control file"
+            return Err(missing(format!(
+                "the file control is missing, though the data directory holds files in {dir}"
             )));
         }
     }
@@ -158,9 +170,23 @@ fn first_control(disk: &dyn Disk, wal_segment_size: u64) -> Result<Control> {
         wal_segment_size,
         made: Vec::new(),
         doomed: Vec::new(),
+        kept: Kept::default(),
     };
     control.write(disk)?;
     Ok(control)
+}
+
+/// All of the log that a data directory still has, for whoever compares it with the pages. None where it never had one.
+///
+/// # Errors
+/// XX001 when the control file is damaged; 58030 from the disk.
+pub fn whole_log(disk: &Arc<dyn Disk>) -> Result<Option<Reader>> {
+    match Control::read(&**disk)? {
+        Some(control) => {
+            Reader::oldest(disk.clone(), control.wal_segment_size, control.redo).map(Some)
+        }
+        None => Ok(None),
+    }
 }
 
 /// What the log and the last checkpoint say together.
@@ -170,7 +196,14 @@ struct Found {
     /// Files by the transaction that made them.
     files_made: HashMap<FileId, Xid>,
     files_gone: HashSet<FileId>,
+    /// Files that were made after the redo point: redo makes them again.
+    remade: HashSet<FileId>,
+    /// Files that were cut after the redo point, and to how many blocks at least.
+    truncated: HashMap<FileId, u32>,
     has_pages: bool,
+    /// The last checkpoint's own record, and where it ends.
+    checkpoint: Option<(CheckpointRecord, Lsn)>,
+    redo: Lsn,
 }
 
 impl Found {
@@ -184,7 +217,11 @@ impl Found {
                 .map(|&(xid, file)| (file, xid))
                 .collect(),
             files_gone: control.doomed.iter().copied().collect(),
+            remade: HashSet::new(),
+            truncated: HashMap::new(),
             has_pages: false,
+            checkpoint: None,
+            redo: control.redo,
         }
     }
 
@@ -198,13 +235,13 @@ impl Found {
         let mut reader = Reader::new(disk.clone(), wal.segment_size, from);
         while let Some(entry) = reader.next()? {
             report.records += 1;
-            self.note(&entry.record, report);
+            self.note(&entry.record, entry.end, report);
         }
         report.end = reader.end();
         Ok(())
     }
 
-    fn note(&mut self, record: &Record<'_>, report: &mut RecoveryReport) {
+    fn note(&mut self, record: &Record<'_>, end: Lsn, report: &mut RecoveryReport) {
         match record {
             Record::Pages { xid, .. } => {
                 self.has_pages = true;
@@ -214,6 +251,7 @@ impl Found {
                 xid,
                 subxids,
                 dropped,
+                ..
             } => {
                 report.commits += 1;
                 for &xid in subxids.iter().chain([xid]) {
@@ -228,14 +266,24 @@ impl Found {
             Record::FileCreate { xid, file } => {
                 self.used(*xid);
                 self.files_made.insert(*file, *xid);
+                self.remade.insert(*file);
                 self.next.file = self.next.file.max(FileId(file.0 + 1));
             }
             Record::FileDrop { file } => {
                 self.files_gone.insert(*file);
             }
             Record::NextIds(next) => self.raise(*next),
-            Record::Checkpoint(checkpoint) => self.raise(checkpoint.next),
-            Record::FileTruncate { .. } => self.has_pages = true,
+            Record::Checkpoint(checkpoint) => {
+                if checkpoint.redo == self.redo {
+                    self.checkpoint = Some((*checkpoint, end));
+                }
+                self.raise(checkpoint.next);
+            }
+            Record::FileTruncate { file, blocks } => {
+                self.has_pages = true;
+                let least = self.truncated.entry(*file).or_insert(*blocks);
+                *least = (*least).min(*blocks);
+            }
         }
     }
 
@@ -247,6 +295,14 @@ impl Found {
         self.next.xid = self.next.xid.max(next.xid);
         self.next.oid = self.next.oid.max(next.oid);
         self.next.file = self.next.file.max(next.file);
+    }
+
+    /// Whether the file need not be there: redo makes it, or it goes.
+    fn is_remade(&self, file: FileId) -> bool {
+        let orphan = |xid: &Xid| !self.status.committed(*xid);
+        self.remade.contains(&file)
+            || self.files_gone.contains(&file)
+            || self.files_made.get(&file).is_some_and(orphan)
     }
 
     /// Files whose makers did not commit, and those that a commit has ended.

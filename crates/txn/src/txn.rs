@@ -666,7 +666,7 @@ impl Txn {
             })
             .collect();
         let mut record = RecordBuilder::new();
-        record.commit(xid, &progress.subs, &dropped);
+        record.commit(xid, &progress.subs, &dropped, core.wal.flushed());
         // Held until the status says so: a checkpoint whose redo begins after the record counts it as committed, and
         // knows the files that go with it.
         let _ticket = core.pool.horizon().enter();

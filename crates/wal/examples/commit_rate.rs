@@ -97,7 +97,7 @@ async fn committer(wal: Arc<Wal>, number: u64, stop: Arc<AtomicBool>, totals: Ar
             record.write(page, 4000, &[2; 100]);
             wal.insert(&mut record);
         }
-        record.commit(Xid(xid), &[], &[]);
+        record.commit(Xid(xid), &[], &[], wal.flushed());
         let end = wal.insert(&mut record);
         let start = Instant::now();
         wal.flush(end).await.expect("the log works");

@@ -32,6 +32,10 @@ const KIND_FILE_DROP: u8 = 5;
 const KIND_FILE_TRUNCATE: u8 = 6;
 const KIND_NEXT_IDS: u8 = 7;
 const KIND_CHECKPOINT: u8 = 8;
+/// As [`KIND_COMMIT`], and behind what was durable.
+const KIND_DATED_COMMIT: u8 = 9;
+/// As [`KIND_CHECKPOINT`], and of which data directory.
+const KIND_NAMED_CHECKPOINT: u8 = 10;
 
 /// One record, decoded and checked; page ops stay in the reader's buffer.
 #[derive(Clone, Debug)]
@@ -47,6 +51,9 @@ pub enum Record<'a> {
         subxids: Vec<Xid>,
         /// Files that no longer exist once the commit is durable.
         dropped: Vec<FileId>,
+        /// The log was durable up to here when this was inserted: whoever reads this record must have been able to read
+        /// that. [`Lsn::ZERO`] in logs of old.
+        durable: Lsn,
     },
     Abort {
         xid: Xid,
@@ -84,6 +91,8 @@ pub struct NextIds {
 pub struct CheckpointRecord {
     pub redo: Lsn,
     pub next: NextIds,
+    /// Of the data directory; 0 in logs of old.
+    pub identifier: u64,
 }
 
 /// The pages of a [`Record::Pages`], in the order they were added. Iterates over [`Edit`]s.
@@ -152,12 +161,17 @@ impl<'a> Record<'a> {
             });
         }
         let record = match kind {
-            KIND_COMMIT => {
+            KIND_COMMIT | KIND_DATED_COMMIT => {
+                let durable = match kind {
+                    KIND_DATED_COMMIT => Lsn(c.varint()?),
+                    _ => Lsn::ZERO,
+                };
                 let (xid, subxids, dropped) = decode_end(&mut c)?;
                 Record::Commit {
                     xid,
                     subxids,
                     dropped,
+                    durable,
                 }
             }
             KIND_ABORT => {
@@ -180,9 +194,13 @@ impl<'a> Record<'a> {
                 blocks: c.varint_u32()?,
             },
             KIND_NEXT_IDS => Record::NextIds(decode_next_ids(&mut c)?),
-            KIND_CHECKPOINT => Record::Checkpoint(CheckpointRecord {
+            KIND_CHECKPOINT | KIND_NAMED_CHECKPOINT => Record::Checkpoint(CheckpointRecord {
                 redo: Lsn(c.varint()?),
                 next: decode_next_ids(&mut c)?,
+                identifier: match kind {
+                    KIND_NAMED_CHECKPOINT => c.varint()?,
+                    _ => 0,
+                },
             }),
             _ => return None,
         };
@@ -282,8 +300,8 @@ impl RecordBuilder {
     pub fn zero(&mut self, page: usize, off: usize, len: usize) {
         self.ops(page).zero(off, len);
     }
-    /// The whole page as it is now, in place of everything recorded for it so far. Bytes between the
-    /// page's `lower` and `upper` (where it keeps them) are not kept: redo makes them zero.
+    /// The whole page as it is now, in place of everything recorded for it so far. Bytes that hold nothing, as
+    /// the page's kind says ([`throng_types::page::hole`]), are not kept: redo makes them zero.
     pub fn image(&mut self, page: usize, bytes: &[u8; PAGE_SIZE]) {
         self.ops(page).image(bytes);
         count(Counter::WalPageImage, 1);
@@ -295,11 +313,15 @@ impl RecordBuilder {
             .any(|(_, ops)| !ops.bytes().is_empty())
     }
 
-    pub fn commit(&mut self, xid: Xid, subxids: &[Xid], dropped: &[FileId]) {
-        self.end_of_transaction(KIND_COMMIT, xid, subxids, dropped);
+    /// `durable`: how far the log is known to be flushed.
+    pub fn commit(&mut self, xid: Xid, subxids: &[Xid], dropped: &[FileId], durable: Lsn) {
+        self.start(KIND_DATED_COMMIT);
+        self.varint(durable.0);
+        self.end_of_transaction(xid, subxids, dropped);
     }
     pub fn abort(&mut self, xid: Xid, subxids: &[Xid], dropped: &[FileId]) {
-        self.end_of_transaction(KIND_ABORT, xid, subxids, dropped);
+        self.start(KIND_ABORT);
+        self.end_of_transaction(xid, subxids, dropped);
     }
     pub fn file_create(&mut self, xid: Xid, file: FileId) {
         self.start(KIND_FILE_CREATE);
@@ -320,9 +342,10 @@ impl RecordBuilder {
         self.put_next_ids(next);
     }
     pub fn checkpoint(&mut self, checkpoint: CheckpointRecord) {
-        self.start(KIND_CHECKPOINT);
+        self.start(KIND_NAMED_CHECKPOINT);
         self.varint(checkpoint.redo.0);
         self.put_next_ids(checkpoint.next);
+        self.varint(checkpoint.identifier);
     }
 
     /// The finished record, whose LSN is not known yet: length and checksum are in place.
@@ -377,8 +400,7 @@ impl RecordBuilder {
         self.varint(next.oid.0.into());
         self.varint(next.file.0.into());
     }
-    fn end_of_transaction(&mut self, kind: u8, xid: Xid, subxids: &[Xid], dropped: &[FileId]) {
-        self.start(kind);
+    fn end_of_transaction(&mut self, xid: Xid, subxids: &[Xid], dropped: &[FileId]) {
         self.varint(xid.0);
         self.varint(subxids.len() as u64);
         let mut last = xid.0;
@@ -434,18 +456,19 @@ mod tests {
             [Xid(101), Xid(90), Xid(u64::MAX)],
             [FileId(7), FileId(u32::MAX)],
         );
-        b.commit(Xid(100), &subs, &files);
+        b.commit(Xid(100), &subs, &files, Lsn(77));
         let Record::Commit {
             xid,
             subxids,
             dropped,
+            durable,
         } = decode(&mut b)
         else {
             panic!()
         };
         assert_eq!(
-            (xid, &subxids[..], &dropped[..]),
-            (Xid(100), &subs[..], &files[..])
+            (xid, &subxids[..], &dropped[..], durable),
+            (Xid(100), &subs[..], &files[..], Lsn(77))
         );
         b.abort(Xid(5), &[], &[]);
         assert!(
@@ -482,9 +505,30 @@ mod tests {
         let checkpoint = CheckpointRecord {
             redo: Lsn(1 << 50),
             next,
+            identifier: u64::MAX,
         };
         b.checkpoint(checkpoint);
         assert!(matches!(decode(&mut b), Record::Checkpoint(c) if c == checkpoint));
+    }
+
+    /// Logs of old have commits that do not say what was durable, and checkpoints that do not say of which directory.
+    #[test]
+    fn records_of_old_are_read() {
+        let commit = [KIND_COMMIT, 100, 0, 1, 7];
+        assert!(matches!(
+            Record::decode(&commit),
+            Some(Record::Commit { xid: Xid(100), durable: Lsn::ZERO, dropped, .. })
+                if dropped == [FileId(7)]
+        ));
+        let checkpoint = [KIND_CHECKPOINT, 5, 1, 2, 3];
+        assert!(matches!(
+            Record::decode(&checkpoint),
+            Some(Record::Checkpoint(CheckpointRecord {
+                redo: Lsn(5),
+                identifier: 0,
+                ..
+            }))
+        ));
     }
 
     #[test]

@@ -23,6 +23,9 @@ use throng_sync::lock::{Condvar, Mutex, MutexGuard};
 use throng_types::error::{Severity, state};
 use throng_types::{Error, Lsn, Result};
 
+use crate::made::{Made, missing};
+use crate::wal::WalConfig;
+
 /// The directory of all segments.
 pub(crate) const DIR: &str = "wal";
 /// A segment that is not whole yet.
@@ -41,28 +44,37 @@ pub(crate) fn path(number: u64, size: u64) -> String {
     format!("{DIR}/{:016X}", number * size)
 }
 
-/// Numbers of the segments in the directory. An error when they are of another size.
-fn list(disk: &dyn Disk, size: u64) -> Result<Vec<u64>> {
+/// Numbers of the segments in the directory. An error when their names are of another size.
+pub(crate) fn numbers(disk: &dyn Disk, size: u64) -> Result<Vec<u64>> {
     let starts = disk.list(DIR)?.into_iter().filter(|name| name.len() == 16);
     let starts: Vec<u64> = starts
         .filter_map(|name| u64::from_str_radix(&name, 16).ok())
         .collect();
-    let numbers: Vec<u64> = starts.iter().map(|start| start / size).collect();
-    let aligned = starts.iter().all(|start| start.is_multiple_of(size));
-    let right_length = match numbers.first() {
-        Some(&number) if aligned => disk.open(&path(number, size), false)?.len()? == size,
-        _ => true,
-    };
-    if aligned && right_length {
-        Ok(numbers)
-    } else {
-        Err(wrong_size(size))
+    match starts.iter().all(|start| start.is_multiple_of(size)) {
+        true => Ok(starts.iter().map(|start| start / size).collect()),
+        false => Err(wrong_size(size)),
     }
+}
+
+/// As [`numbers`]. An error also when the first one's length is another.
+fn list(disk: &dyn Disk, size: u64) -> Result<Vec<u64>> {
+    let numbers = numbers(disk, size)?;
+    if let Some(path) = numbers.first().map(|&first| path(first, size)) {
+        let len = disk.len_of(&path)?;
+        if len != Some(size) {
+            let len = len.unwrap_or(0);
+            return Err(missing(format!(
+                "the log's file {path} has {len} bytes instead of {size}"
+            )));
+        }
+    }
+    Ok(numbers)
 }
 
 pub(crate) struct Segments {
     disk: Arc<dyn Disk>,
     size: u64,
+    made: Made,
     state: Mutex<State>,
     changed: Condvar,
     /// Whether `short` is set, for a look without the lock.
@@ -89,19 +101,13 @@ struct State {
 
 impl Segments {
     /// Makes the directory ready to append at `start`, the log's end: clears what lies beyond it.
-    pub fn open(disk: Arc<dyn Disk>, size: u64, start: Lsn) -> Result<Segments> {
+    pub fn open(disk: Arc<dyn Disk>, config: &WalConfig, start: Lsn) -> Result<Segments> {
+        let size = config.segment_size;
         disk.create_dir(DIR)?;
         disk.sync_dir("")?;
         disk.remove(NEW)?;
+        let there = list(&*disk, size)?;
         let current = start.0 / size;
-        let mut old = BTreeSet::new();
-        for number in list(&*disk, size)? {
-            if number > current {
-                disk.remove(&path(number, size))?;
-            } else if number < current {
-                old.insert(number);
-            }
-        }
         let here = path(current, size);
         let file = if disk.exists(&here)? {
             let file = disk.open(&here, false)?;
@@ -110,6 +116,18 @@ impl Segments {
         } else {
             make(&*disk, &here, size)?
         };
+        let made = Made::open(&*disk, config.identifier)?;
+        disk.sync_dir(DIR)?;
+        // Those beyond are not missed from here on.
+        made.enter(current)?;
+        let mut old = BTreeSet::new();
+        for number in there {
+            if number > current {
+                disk.remove(&path(number, size))?;
+            } else if number < current {
+                old.insert(number);
+            }
+        }
         disk.sync_dir(DIR)?;
         let state = State {
             ready: BTreeMap::from([(current, file)]),
@@ -124,6 +142,7 @@ impl Segments {
         Ok(Segments {
             disk,
             size,
+            made,
             state: Mutex::new(state),
             changed: Condvar::new(),
             is_short: AtomicBool::new(false),
@@ -247,6 +266,7 @@ impl Segments {
             None => make(&*self.disk, &path_of(number), self.size)?,
         };
         self.disk.sync_dir(DIR)?;
+        self.made.enter(number)?;
         Ok(file)
     }
 }

@@ -7,6 +7,7 @@ use crate::record::{LSN_AT, RecordBuilder};
 use crate::segment::Segments;
 use crate::wait::{FlushWait, RoomWait, RoomWaiters};
 use crate::waiters::FlushWaiters;
+use crate::{made, tail};
 use std::sync::{Arc, OnceLock};
 use throng_disk::Disk;
 use throng_observe::{Counter, Structure, background, count, sampled};
@@ -22,6 +23,8 @@ use throng_types::{Error, Lsn, Result};
 pub struct WalConfig {
     /// Bytes a segment file holds: a multiple of 4096. The same for a data directory's whole life.
     pub segment_size: u64,
+    /// Of the data directory: a log of another one is refused.
+    pub identifier: u64,
     /// Bytes of the ring that records wait in; rounded up to a power of two.
     pub buffer: usize,
     /// `lab_wal_insert`: how a record gets its place.
@@ -40,6 +43,7 @@ impl Default for WalConfig {
     fn default() -> WalConfig {
         WalConfig {
             segment_size: 16 << 20,
+            identifier: 0,
             buffer: 16 << 20,
             insert: InsertForm::default(),
             insert_lanes: 8,
@@ -116,7 +120,7 @@ impl Wal {
             config.segment_size.is_multiple_of(4096) && config.segment_size > 0,
             "segments are made of whole blocks"
         );
-        let segments = Arc::new(Segments::open(disk, config.segment_size, start)?);
+        let segments = Arc::new(Segments::open(disk, &config, start)?);
         let ring = config.buffer.max(4096).next_power_of_two();
         let shared = Arc::new(Shared {
             buffer: LogBuffer::new(ring, start.0, config.insert, config.insert_lanes),
@@ -143,6 +147,24 @@ impl Wal {
         *wal.maker.lock() = Some(spawn("wal-segments", move || made_by.run_maker())?);
         *wal.flusher.lock() = Some(spawn(FLUSHER, move || flusher::run(&shared, &segments))?);
         Ok(Arc::new(wal))
+    }
+
+    /// Looks whether all segments from the one of `redo` on are there and whole, before anything is read of them. `complete`: of
+    /// a directory in which each segment was entered as it was made, which those of old are not.
+    ///
+    /// # Errors
+    /// XX001 naming what is missing.
+    pub fn verify(disk: &dyn Disk, config: &WalConfig, redo: Lsn, complete: bool) -> Result<()> {
+        made::verify(disk, config, redo, complete)
+    }
+
+    /// Looks whether the log may end at `end`, where a [`Reader`](crate::Reader) has found its end: behind it there may be what a
+    /// crash has torn, but no proof that more was durable.
+    ///
+    /// # Errors
+    /// XX001 naming the file and the place.
+    pub fn verify_end(disk: &Arc<dyn Disk>, config: &WalConfig, end: Lsn) -> Result<()> {
+        tail::verify(disk, config.segment_size, end)
     }
 
     pub fn config(&self) -> &WalConfig {

@@ -49,7 +49,7 @@ fn subxids(xid: u64) -> Vec<Xid> {
 }
 
 fn build(record: &mut RecordBuilder, xid: u64) {
-    record.commit(Xid(xid), &subxids(xid), &[]);
+    record.commit(Xid(xid), &subxids(xid), &[], Lsn::ZERO);
 }
 
 fn insert(wal: &Wal, xid: u64) -> Lsn {
@@ -70,6 +70,7 @@ fn read_all(disk: &SimDisk, from: Lsn) -> (Vec<u64>, Lsn) {
             xid,
             subxids: subs,
             dropped,
+            ..
         } = entry.record
         else {
             panic!("only commits were inserted, not {:?}", entry.record)

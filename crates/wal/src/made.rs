@@ -1,0 +1,112 @@
+//! `DIR/wal/made`: up to which one segments have been made, so that one that is missing is missed.
+//!
+//! ```text
+//!   | magic u64 | identifier of the data directory u64 | number of the last segment made u64 | crc32c |
+//! ```
+//!
+//! A segment is entered after its name is durable and before it is used, and taken out before it is removed. So each from
+//! the redo point's up to the one entered here is there; what is missing of them was taken away.
+
+use std::io;
+use std::sync::Arc;
+
+use throng_disk::{Disk, File};
+use throng_types::{Error, Lsn, Result};
+
+use crate::segment::{DIR, numbers, path};
+use crate::wal::WalConfig;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"THRGMADE");
+const NAME: &str = "wal/made";
+/// Written in place: less than a sector, which a disk writes whole or not at all.
+const LEN: usize = 28;
+
+pub(crate) struct Made {
+    file: Arc<dyn File>,
+    identifier: u64,
+}
+
+impl Made {
+    /// Makes the file if there is none; its name is durable after a sync of the directory.
+    pub fn open(disk: &dyn Disk, identifier: u64) -> io::Result<Made> {
+        let file = disk.open(NAME, true)?;
+        Ok(Made { file, identifier })
+    }
+
+    /// Segments up to `last` are there for good. Durable.
+    pub fn enter(&self, last: u64) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(LEN);
+        for number in [MAGIC, self.identifier, last] {
+            bytes.extend(number.to_le_bytes());
+        }
+        let sum = crc_fast::crc32_iscsi(&bytes);
+        bytes.extend(sum.to_le_bytes());
+        self.file.write_at(&bytes, 0)?;
+        self.file.sync()
+    }
+}
+
+/// The identifier and the last segment.
+fn read(disk: &dyn Disk) -> Result<Option<(u64, u64)>> {
+    if !disk.exists(NAME)? {
+        return Ok(None);
+    }
+    let mut bytes = [0; LEN];
+    let n = disk.open(NAME, false)?.read_at(&mut bytes, 0)?;
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+    let sum = crc_fast::crc32_iscsi(&bytes[..LEN - 4]);
+    if n < LEN || number(0) != MAGIC || sum.to_le_bytes() != bytes[LEN - 4..] {
+        return Err(missing(format!("the file {NAME} is damaged")));
+    }
+    Ok(Some((number(8), number(16))))
+}
+
+/// Something of a data directory is not there, or not what it was: how that is told.
+#[cold]
+pub(crate) fn missing(message: String) -> Error {
+    Error::corrupted(message)
+        .hint("Put the file back, or restore the data directory from a backup.")
+}
+
+/// Looks whether all segments from the one of `redo` on are there and whole. `complete`: the directory is one of which
+/// each segment has been entered.
+///
+/// # Errors
+/// XX001 naming what is missing.
+pub(crate) fn verify(disk: &dyn Disk, config: &WalConfig, redo: Lsn, complete: bool) -> Result<()> {
+    if !disk.exists(DIR)? {
+        return Err(missing(format!("the directory {DIR} is missing")));
+    }
+    let size = config.segment_size;
+    let there = numbers(disk, size)?;
+    let entered = read(disk)?;
+    match entered {
+        None if complete => return Err(missing(format!("the file {NAME} is missing"))),
+        Some((identifier, _)) if identifier != config.identifier => {
+            return Err(missing(format!(
+                "the log is of data directory {identifier}, the control file of data directory {}",
+                config.identifier
+            )));
+        }
+        _ => {}
+    }
+    let first = redo.0 / size;
+    let last = there
+        .iter()
+        .copied()
+        .chain(entered.map(|(_, last)| last))
+        .max();
+    for number in first..=last.unwrap_or(first).max(first) {
+        let path = path(number, size);
+        match disk.len_of(&path)? {
+            None => return Err(missing(format!("the log's file {path} is missing"))),
+            Some(len) if len != size => {
+                return Err(missing(format!(
+                    "the log's file {path} has {len} bytes instead of {size}"
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
