@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use throng_access::RelationStore;
 use throng_buffer::{ExtendLock, Extension, PoolConfig, Victims};
-use throng_disk::{CheckedDisk, Disk, Reading, RealDisk, SlowDisk};
+use throng_disk::{CheckedDisk, Disk, FailingDisk, Reading, RealDisk, SlowDisk, Tell};
 use throng_observe::WaitEvent;
 use throng_sql::catalog::{Catalog, DatabaseDef, builtin};
 use throng_sql::settings::{Id, ServerSettings, Source};
@@ -42,6 +42,8 @@ pub struct EngineConfig {
     /// Server-wide values of settings, later ones winning.
     pub settings: Vec<(String, String)>,
     pub passwords: Passwords,
+    /// Called when a write or a sync has failed: from then on nothing more can be written, and a restart is due.
+    pub storage_failed: Tell,
 }
 
 /// What is kept of passwords.
@@ -166,12 +168,15 @@ fn choose_forms(settings: &ServerSettings) -> Result<()> {
     Ok(())
 }
 
-/// The data directory's disk, read as `lab_read` says, made slower by `lab_slow_disk_us`.
-fn open_disk(data: &Path, reading: Reading, pause: Duration) -> Result<Arc<dyn Disk>> {
+/// The data directory's disk, read as `lab_read` says, made slower by `lab_slow_disk_us` or fragile by `lab_disk_fault`.
+fn open_disk(data: &Path, settings: &ServerSettings, failed: Tell) -> Result<Arc<dyn Disk>> {
+    let reading: Reading = chosen(settings, Id::LabRead);
+    let pause = Duration::from_micros(settings.int(Id::LabSlowDisk) as u64);
     let real = RealDisk::with_reading(data, reading)?;
-    Ok(match pause {
-        Duration::ZERO => Arc::new(CheckedDisk::new(real)),
-        pause => Arc::new(CheckedDisk::new(SlowDisk::new(real, pause))),
+    Ok(match (pause, settings.bool(Id::LabDiskFault)) {
+        (_, true) => Arc::new(CheckedDisk::telling(FailingDisk::new(real), failed)),
+        (Duration::ZERO, false) => Arc::new(CheckedDisk::telling(real, failed)),
+        (pause, false) => Arc::new(CheckedDisk::telling(SlowDisk::new(real, pause), failed)),
     })
 }
 
@@ -185,8 +190,7 @@ impl Engine {
         throng_observe::track(settings.bool(Id::TrackWaits));
         choose_forms(&settings)?;
         std::fs::create_dir_all(&config.data)?;
-        let slower = Duration::from_micros(settings.int(Id::LabSlowDisk) as u64);
-        let disk = open_disk(&config.data, chosen(&settings, Id::LabRead), slower)?;
+        let disk = open_disk(&config.data, &settings, config.storage_failed)?;
         let placement = Placement::new(&settings, &config.cores)?;
         let (sys, report) = TxnSystem::open(OpenConfig {
             disk,

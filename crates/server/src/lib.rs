@@ -4,4 +4,5 @@ pub mod auth;
 pub mod check;
 pub mod config;
 pub mod net;
+pub mod restart;
 pub mod serve;

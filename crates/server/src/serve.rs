@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use throng_analytics::{AnalyticsPool, LEAST_MEMORY, PoolConfig};
+use throng_disk::descriptors;
 use throng_exec::{Engine, EngineConfig, Passwords, Placement};
 use throng_observe::heap;
 use throng_types::error::state;
@@ -17,12 +19,33 @@ use crate::auth::scram::Verifier;
 use crate::config::{self, Config};
 use crate::net::listener::{Listeners, Loops};
 use crate::net::tls::Tls;
+use crate::restart::Restart;
 
 /// What long values may take together at least: PostgreSQL's longest one.
 const LEAST_FOR_VALUES: usize = 1 << 30;
 
-/// Serves until SIGTERM or SIGINT.
+/// Sessions have so long to hear that storage has failed.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Serves until SIGTERM or SIGINT; starts anew where storage fails.
 pub fn run(config: Config) -> Result<()> {
+    if let Err(e) = descriptors::raise() {
+        tracing::warn!(error = %e, "the limit of open files stays as it is");
+    }
+    let restart = Restart::new();
+    let served = run_once(&config, &restart);
+    match served {
+        Ok(Ended::Stopped) => Ok(()),
+        Ok(Ended::StorageFailed) => restart.start_anew(),
+        Err(e) if restart.is_due_after(&e) => {
+            tracing::error!(error = %e, "could not recover");
+            restart.start_anew()
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn run_once(config: &Config, restart: &Restart) -> Result<Ended> {
     let placement = Placement::of(&config.settings, &config.cores)?;
     placement.confine();
     let engine = Engine::open(EngineConfig {
@@ -36,14 +59,26 @@ pub fn run(config: Config) -> Result<()> {
             },
             opens: |secret, password| Some(Verifier::parse(secret)?.is_of(password)),
         },
+        storage_failed: restart.tell(),
     })?;
     // What is there by now is the server's own, for good.
     heap::set_limit(heap::held() + config.pool_bytes.max(LEAST_FOR_VALUES));
-    let served = start_analytics(&config, &placement, &engine)
-        .and_then(|()| listen(&config, &placement, &engine));
+    let served = start_analytics(config, &placement, &engine)
+        .and_then(|()| listen(config, &placement, &engine, restart));
+    if let Ok(Ended::StorageFailed) = served {
+        // Nothing can be written, and what still runs goes with this image of the process.
+        std::mem::forget(engine);
+        return served;
+    }
     // Whatever ended the serving, what was acknowledged is on disk already; closing makes the next start quick.
     let closed = engine.close();
-    served.and(closed)
+    served.and_then(|ended| closed.map(|()| ended))
+}
+
+/// Why serving ended.
+enum Ended {
+    Stopped,
+    StorageFailed,
 }
 
 /// Gives the engine its pool for big queries: a worker a core, of lower priority than the event loops there.
@@ -61,7 +96,12 @@ fn start_analytics(config: &Config, placement: &Placement, engine: &Engine) -> R
     Ok(())
 }
 
-fn listen(config: &Config, placement: &Placement, engine: &Arc<Engine>) -> Result<()> {
+fn listen(
+    config: &Config,
+    placement: &Placement,
+    engine: &Arc<Engine>,
+    restart: &Restart,
+) -> Result<Ended> {
     if !config.listen.ip().is_loopback() && !engine.any_password() {
         return Err(Error::new(
             state::CONFIG_FILE_ERROR,
@@ -96,14 +136,19 @@ fn listen(config: &Config, placement: &Placement, engine: &Arc<Engine>) -> Resul
             address.port()
         );
         let why = tokio::select! {
-            _ = listeners.accept(&loops) => "listeners closed",
-            why = signals.until_stop(engine, config) => why,
+            _ = listeners.accept(&loops) => Some("listeners closed"),
+            why = signals.until_stop(engine, config) => Some(why),
+            () = restart.due() => None,
+        };
+        drop(listeners);
+        let Some(why) = why else {
+            loops.stop_within(FAREWELL);
+            return Ok(Ended::StorageFailed);
         };
         tracing::info!("{why}: shutting down");
-        drop(listeners);
         // Nothing else runs on this thread any more: it may wait for the loops.
         loops.stop();
-        Ok(())
+        Ok(Ended::Stopped)
     })
 }
 

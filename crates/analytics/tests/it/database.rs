@@ -29,6 +29,7 @@ impl Database {
                 of_password: |password, _| password.to_owned(),
                 opens: |_, _| None,
             },
+            storage_failed: Box::new(|_| {}),
         })
         .expect("an engine");
         let pool = AnalyticsPool::start(PoolConfig {

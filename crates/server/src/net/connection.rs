@@ -46,16 +46,30 @@ pub struct Host {
     pub stop: Rc<Stop>,
 }
 
+/// A client that comes while every socket is taken has so long to hear so.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Whether the server has a socket for a client, or takes its connection only to say that it has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    Free,
+    Full,
+}
+
 /// Serves one client; returns when it has gone.
-pub async fn serve(host: Rc<Host>, stream: Stream) {
+pub async fn serve(host: Rc<Host>, stream: Stream, room: Room) {
+    let timeout = match room {
+        Room::Free => AUTHENTICATION_TIMEOUT,
+        Room::Full => REFUSAL_TIMEOUT,
+    };
     let origin = stream.origin();
     let peer = Peer::new(stream);
     // What a session needs once lies elsewhere: its own memory is for as long as it is there.
-    let starting = Pooled::pin(|| start(&host, peer, &origin));
+    let starting = Pooled::pin(|| start(&host, peer, &origin, room));
     let (mut peer, mut session) = {
         let started = tokio::select! {
             biased;
-            started = tokio::time::timeout(AUTHENTICATION_TIMEOUT, starting) => started,
+            started = tokio::time::timeout(timeout, starting) => started,
             // It has no session yet that could be told why it ends.
             () = host.stop.clone().said() => return,
         };
@@ -76,10 +90,7 @@ pub async fn serve(host: Rc<Host>, stream: Stream) {
     let ended = tokio::select! {
         biased;
         ended = accounted(waits, converse(&mut peer, &mut session)) => ended,
-        () = host.stop.clone().said() => Err(Error::new(
-            state::ADMIN_SHUTDOWN,
-            "terminating connection due to administrator command",
-        )),
+        () = host.stop.clone().said() => Err(host.stop.error()),
     };
     if let Err(e) = ended {
         if e.code() != state::CONNECTION_FAILURE {
@@ -93,7 +104,12 @@ pub async fn serve(host: Rc<Host>, stream: Stream) {
 }
 
 /// From the first packet to the first ReadyForQuery. `None` if the packet asked for something else than a session.
-async fn start(host: &Host, mut peer: Peer, origin: &Origin) -> Result<Option<(Peer, Session)>> {
+async fn start(
+    host: &Host,
+    mut peer: Peer,
+    origin: &Origin,
+    room: Room,
+) -> Result<Option<(Peer, Session)>> {
     loop {
         let Some(range) = next_startup(&mut peer).await? else {
             return Ok(None);
@@ -118,6 +134,11 @@ async fn start(host: &Host, mut peer: Peer, origin: &Origin) -> Result<Option<(P
                 minor,
                 parameters,
             }) => {
+                if room == Room::Full {
+                    let message = "sorry, too many clients already";
+                    let full = Error::new(state::TOO_MANY_CONNECTIONS, message);
+                    return refuse(&mut peer, full).await;
+                }
                 let request = Request::new(major, minor, &parameters);
                 return match session(host, &mut peer, origin, request).await {
                     Ok(session) => Ok(Some((peer, session))),
@@ -517,7 +538,7 @@ mod tests {
         fn size<A, B, F: Future>(_: impl Fn(A, B) -> F) -> usize {
             size_of::<F>()
         }
-        let connection = size(serve);
+        let connection = size(|host, stream| serve(host, stream, Room::Free));
         let session = size_of::<Session>();
         assert!(
             connection < session + 2048,

@@ -14,20 +14,22 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
+use throng_disk::descriptors;
 use throng_exec::{Engine, Placement};
 use throng_sync::Load;
 
-use super::connection::{self, Host};
+use super::connection::{self, Host, Room};
 use super::outbox::Outbox;
 use super::plain::PlainSocket;
 use super::ring::Ring;
-use super::stop::Stop;
+use super::stop::{Cause, Stop};
 use super::stream::{Origin, Stream};
 use super::tls::Tls;
 
@@ -54,7 +56,7 @@ impl Arrival {
 /// One event loop as the acceptor sees it.
 struct Loop {
     core: usize,
-    arrivals: mpsc::UnboundedSender<Arrival>,
+    arrivals: mpsc::UnboundedSender<(Arrival, Room)>,
     connections: Arc<AtomicUsize>,
     thread: JoinHandle<()>,
 }
@@ -71,7 +73,15 @@ impl Loop {
 /// The loops of this server.
 pub struct Loops {
     loops: Vec<Loop>,
+    /// Connections that there may be together.
+    sockets: usize,
+    cause: Arc<Cause>,
 }
+
+/// So many more are taken at a time only to be told that there is no room.
+const REFUSALS: usize = 32;
+/// How often it is looked whether one of them has gone.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Loops {
     /// Starts one loop for each core, its thread bound there if threads are bound.
@@ -80,24 +90,65 @@ impl Loops {
         placement: &Placement,
         tls: Option<Tls>,
     ) -> io::Result<Loops> {
+        let cause = Arc::<Cause>::default();
         let loops = placement
             .cores()
             .iter()
-            .map(|&core| start_loop(core, placement, engine.clone(), tls.clone()))
+            .map(|&core| start_loop(core, placement, engine.clone(), tls.clone(), &cause))
             .collect::<io::Result<_>>()?;
-        Ok(Loops { loops })
+        Ok(Loops {
+            loops,
+            sockets: descriptors::shares().sockets,
+            cause,
+        })
+    }
+
+    /// Connections there are.
+    fn open(&self) -> usize {
+        let open = |l: &Loop| l.connections.load(Ordering::Relaxed);
+        self.loops.iter().map(open).sum()
+    }
+
+    /// Waits while there are so many that not even one more can be told so: the descriptors that are left are others'.
+    async fn ready(&self) {
+        while self.open() >= self.sockets + REFUSALS {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     fn deal(&self, arrival: Arrival) {
+        let room = match self.open() < self.sockets {
+            true => Room::Free,
+            false => Room::Full,
+        };
         let loads: Vec<_> = self.loops.iter().map(Loop::load).collect();
         let chosen = &self.loops[throng_sync::deal(&loads, arrival.core())];
         chosen.connections.fetch_add(1, Ordering::Relaxed);
         // A loop that has ended has been told to stop: the client sees its socket close.
-        let _ = chosen.arrivals.send(arrival);
+        let _ = chosen.arrivals.send((arrival, room));
     }
 
     /// Ends every session with 57P01, as loops do to which nobody can come any longer, and waits for the loops.
     pub fn stop(self) {
+        self.join();
+    }
+
+    /// Ends every session with 57P02, for storage has failed, and waits for the loops as long as `most`.
+    pub fn stop_within(self, most: Duration) {
+        self.cause.storage_failed();
+        let (ended, end) = std::sync::mpsc::channel();
+        let joining = std::thread::Builder::new().name("farewell".into());
+        let joined = joining.spawn(move || {
+            self.join();
+            // Nobody listens any more if it took too long.
+            let _ = ended.send(());
+        });
+        if joined.is_ok() && end.recv_timeout(most).is_err() {
+            tracing::warn!("some sessions did not end in time");
+        }
+    }
+
+    fn join(self) {
         let threads: Vec<_> = self.loops.into_iter().map(|l| l.thread).collect();
         for thread in threads {
             if thread.join().is_err() {
@@ -112,7 +163,9 @@ fn start_loop(
     placement: &Placement,
     engine: Arc<Engine>,
     tls: Option<Tls>,
+    cause: &Arc<Cause>,
 ) -> io::Result<Loop> {
+    let cause = cause.clone();
     let (arrivals, receiver) = mpsc::unbounded_channel();
     let connections = Arc::new(AtomicUsize::new(0));
     let open = connections.clone();
@@ -137,7 +190,7 @@ fn start_loop(
             let host = Rc::new(Host {
                 engine,
                 tls,
-                stop: Rc::new(Stop::default()),
+                stop: Rc::new(Stop::new(cause)),
             });
             runtime.block_on(LocalSet::new().run_until(run_loop(host, receiver, open)));
         })?;
@@ -160,7 +213,7 @@ fn give_way() {
 
 async fn run_loop(
     host: Rc<Host>,
-    mut arrivals: mpsc::UnboundedReceiver<Arrival>,
+    mut arrivals: mpsc::UnboundedReceiver<(Arrival, Room)>,
     open: Arc<AtomicUsize>,
 ) {
     let outbox = Rc::new(Outbox::new(ring()));
@@ -170,13 +223,13 @@ async fn run_loop(
     loop {
         tokio::select! {
             arrival = arrivals.recv() => {
-                let Some(arrival) = arrival else { break };
+                let Some((arrival, room)) = arrival else { break };
                 match join(arrival, &outbox) {
                     Ok(stream) => {
                         let (host, open) = (host.clone(), open.clone());
                         sessions.spawn_local(async move {
                             let _leave = Leave(open);
-                            connection::serve(host, stream).await;
+                            connection::serve(host, stream, room).await;
                         });
                     }
                     Err(e) => {
@@ -281,13 +334,15 @@ impl Listeners {
     pub async fn accept(&self, loops: &Loops) {
         let tcp = async {
             loop {
+                loops.ready().await;
                 let accepted = self.tcp.accept().await.and_then(|(s, _)| s.into_std());
                 deal(loops, accepted.map(Arrival::Tcp)).await;
             }
         };
         let unix = async {
             let mut accepting = tokio::task::JoinSet::new();
-            let (arrived, mut arrivals) = mpsc::unbounded_channel();
+            // One at a time: what nobody has room for stays with the kernel.
+            let (arrived, mut arrivals) = mpsc::channel(1);
             for listener in &self.unix {
                 let listener = clone_unix(listener);
                 let arrived = arrived.clone();
@@ -298,13 +353,14 @@ impl Listeners {
                             let peer = s.peer_cred().ok().map(|cred| cred.uid());
                             Ok(Arrival::Unix(s.into_std()?, peer))
                         });
-                        if arrived.send(accepted).is_err() {
+                        if arrived.send(accepted).await.is_err() {
                             return;
                         }
                     }
                 });
             }
             while let Some(arrival) = arrivals.recv().await {
+                loops.ready().await;
                 deal(loops, arrival).await;
             }
         };
@@ -327,7 +383,7 @@ async fn deal(loops: &Loops, arrival: io::Result<Arrival>) {
         Err(e) => {
             // Most often no file descriptor is left: let sessions end before asking again.
             tracing::warn!(error = %e, "could not accept a connection");
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 }

@@ -7,8 +7,40 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use throng_types::Error;
+use throng_types::error::state;
+
+/// Why the server stops: shared by its loops.
+#[derive(Default)]
+pub struct Cause {
+    storage_failed: AtomicBool,
+}
+
+impl Cause {
+    /// To be said before the loops are told to stop.
+    pub fn storage_failed(&self) {
+        self.storage_failed.store(true, Ordering::Release);
+    }
+
+    /// What sessions end with.
+    fn error(&self) -> Error {
+        if !self.storage_failed.load(Ordering::Acquire) {
+            let message = "terminating connection due to administrator command";
+            return Error::new(state::ADMIN_SHUTDOWN, message);
+        }
+        let message = "terminating connection because of crash of another server process";
+        Error::new(state::CRASH_SHUTDOWN, message)
+            .detail("A write to storage has failed; the server starts anew and recovers from its log.")
+            .hint("In a moment you should be able to reconnect to the database and repeat your command.")
+    }
+}
+
 #[derive(Default)]
 pub struct Stop {
+    cause: Arc<Cause>,
     is_said: Cell<bool>,
     sessions: RefCell<HashMap<u64, Waker>>,
     /// Sessions so far.
@@ -16,6 +48,18 @@ pub struct Stop {
 }
 
 impl Stop {
+    pub fn new(cause: Arc<Cause>) -> Stop {
+        Stop {
+            cause,
+            ..Stop::default()
+        }
+    }
+
+    /// What sessions end with, once it is said.
+    pub fn error(&self) -> Error {
+        self.cause.error()
+    }
+
     pub fn say(&self) {
         self.is_said.set(true);
         for (_, session) in self.sessions.take() {

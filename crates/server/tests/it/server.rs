@@ -60,14 +60,31 @@ impl Home {
             .unwrap_or_else(|| panic!("no ready line; log:\n{}", self.log_text()))
     }
 
-    fn try_serve(&self, args: &[&str]) -> Option<Server> {
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.log())
-            .expect("a log file");
+    /// None where no ready line comes: [`log_text`](Home::log_text) says why.
+    pub fn try_serve(&self, args: &[&str]) -> Option<Server> {
+        self.spawn(throng(), args, self.open_log())
+    }
+
+    fn open_log(&self) -> File {
+        let mut options = File::options();
+        options.create(true).append(true);
+        options.open(self.log()).expect("a log file")
+    }
+
+    /// As [`serve`](Home::serve), in a process that may have so many files open.
+    pub fn serve_with_files(&self, limit: usize, args: &[&str]) -> Server {
+        let mut command = Command::new("sh");
+        command
+            .arg("-c")
+            .arg(format!("ulimit -n {limit}; exec \"$0\" \"$@\""))
+            .arg(env!("CARGO_BIN_EXE_throng"));
+        self.spawn(command, args, self.open_log())
+            .unwrap_or_else(|| panic!("no ready line; log:\n{}", self.log_text()))
+    }
+
+    fn spawn(&self, mut command: Command, args: &[&str], log: File) -> Option<Server> {
         let started = Instant::now();
-        let mut child = throng()
+        let mut child = command
             .args(["serve", "--data"])
             .arg(self.data())
             .arg("--set")
@@ -120,13 +137,19 @@ impl Home {
             .expect("the server runs")
     }
 
-    /// Verifies the data directory offline.
-    pub fn check(&self) {
-        let checked = throng()
+    /// `throng check` of the data directory.
+    pub fn run_check(&self, args: &[&str]) -> Output {
+        throng()
             .args(["check", "--data"])
             .arg(self.data())
+            .args(args)
             .output()
-            .expect("check runs");
+            .expect("check runs")
+    }
+
+    /// Verifies the data directory offline, and that redo makes the pages that the server made.
+    pub fn check(&self) {
+        let checked = self.run_check(&["--redo"]);
         assert!(
             checked.status.success(),
             "throng check: {}\n{}{}",
@@ -136,7 +159,7 @@ impl Home {
         );
     }
 
-    fn log_text(&self) -> String {
+    pub fn log_text(&self) -> String {
         std::fs::read_to_string(self.log()).unwrap_or_default()
     }
 

@@ -138,6 +138,7 @@ registry! {
     IntervalStyle "IntervalStyle" Kind::Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]), "postgres", User, report; "Client Connection Defaults / Locale and Formatting", "Sets the display format for interval values."
     IsSuperuser "is_superuser" BOOL, "off", Internal, report; "Preset Options", "Shows whether the current user is a superuser. (told)"
     Jit "jit" Kind::Enum(&["off"]), "off", User; "Query Tuning / Other Planner Options", "Allows JIT compilation. (told)"
+    LabDiskFault "lab_disk_fault" BOOL, "off", Postmaster; "Developer Options", "Makes a write or sync fail when there is a file disk-fault in the data directory, which is removed by that."
     LabExtendBulk "lab_extend_bulk" int(1, 512, Unit::Pages), "64", Postmaster; "Developer Options", "Sets how much one extension of a table or index adds at most."
     LabExtendLock "lab_extend_lock" Kind::Enum(&["wide", "narrow"]), "narrow", Postmaster; "Developer Options", "Sets how much of extending a table or index is done under its extension lock: all, or what others must not see half done."
     LabExtendVictims "lab_extend_victims" Kind::Enum(&["auto", "inside", "outside"]), "auto", Postmaster; "Developer Options", "Sets where frames for new pages are found: under the extension lock, by whoever extends, or before it, cleaned ahead; auto is inside where lab_extend_lock is wide."
