@@ -1,7 +1,11 @@
 //! Kill -9 under load, again and again: what was acknowledged is there, what was not is there whole or not at all.
 //!
+//! Money that goes round, tables that come and go; sequences, upserts, definitions and large values in [`kinds`].
+//!
 //! `THRONG_CRASHES` says how many times (3). When to kill is counted in acknowledged commits, not in time, so a
 //! slow machine crashes in as many different places as a fast one.
+
+mod kinds;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,6 +21,8 @@ use crate::server::{Home, Server};
 const ACCOUNTS: i64 = 200;
 const OPENING_BALANCE: i64 = 1_000;
 const WRITERS: usize = 8;
+/// One that makes tables, one that makes documents, two with sequences, three that count.
+const OTHERS: usize = 7;
 /// Few pages, so that dirty ones are written out and read back during the load.
 const SMALL_POOL: &[&str] = &["--memory", "4MB", "--set", "checkpoint_timeout=30s"];
 
@@ -25,6 +31,7 @@ const SMALL_POOL: &[&str] = &["--memory", "4MB", "--set", "checkpoint_timeout=30
 struct Acknowledged {
     transfers: Mutex<BTreeSet<i64>>,
     tables: Mutex<BTreeSet<i64>>,
+    kinds: kinds::Told,
     count: AtomicUsize,
 }
 
@@ -36,6 +43,7 @@ fn crashes() -> usize {
 }
 
 fn set_up(client: &mut Client) {
+    kinds::set_up(client);
     client
         .run("create table account (id bigint primary key, balance bigint not null, filler text)");
     client.run(
@@ -133,13 +141,16 @@ fn load_and_kill(server: Server, ids: &AtomicUsize, told: &Acknowledged, commits
     let goal = told.count.load(Ordering::Relaxed) + commits;
     let ended = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for writer in 0..=WRITERS {
+        for writer in 0..WRITERS + OTHERS {
             let (address, ended) = (&address, &ended);
             scope.spawn(move || {
                 // An error of the connection is the end that is expected; a wrong answer panics.
                 let _ended = Ended(ended);
                 let _ = match writer {
                     0 => tables(address, ids, told),
+                    1 => kinds::documents(address, &told.kinds, ids),
+                    2..4 => kinds::sequences(address, &told.kinds),
+                    4..7 => kinds::upserts(address, &told.kinds),
                     _ => transfers(address, ids, told),
                 };
             });
@@ -176,6 +187,7 @@ fn ids_of(client: &mut Client, sql: &str) -> BTreeSet<i64> {
 
 /// The whole bank, after a restart.
 fn inspect(client: &mut Client, told: &Acknowledged) {
+    kinds::inspect(client, &told.kinds);
     let sum = client.run("select sum(balance) from account");
     assert_eq!(
         sum.value(),
