@@ -175,3 +175,66 @@ fn it_works_on_a_real_disk() {
     }
     assert_eq!((xids, reader.end()), (expected, start));
 }
+
+/// A log of commits that were flushed one by one, where each begins, and where the last ends.
+fn flushed_one_by_one(disk: &SimDisk) -> Vec<Lsn> {
+    let wal = open(disk, Wal::FIRST);
+    let mut ends = vec![Wal::FIRST];
+    for xid in 1..=20 {
+        let mut record = RecordBuilder::new();
+        record.commit(Xid(xid), &subxids(xid), &[], wal.flushed());
+        let end = wal.insert(&mut record);
+        wal.flush_blocking(end).unwrap();
+        ends.push(end);
+    }
+    wal.shutdown().unwrap();
+    ends
+}
+
+#[test]
+fn a_damaged_log_is_told_from_a_torn_one() {
+    let disk = SimDisk::new();
+    let places = flushed_one_by_one(&disk);
+    for (n, &at) in places[..20].iter().enumerate() {
+        let image = disk.crash_image(n as u64);
+        let path = format!("wal/{:016X}", at.0 / SEGMENT * SEGMENT);
+        let (file, offset) = (image.open(&path, false).unwrap(), at.0 % SEGMENT + 16);
+        let mut byte = [0];
+        file.read_at(&mut byte, offset).unwrap();
+        file.write_at(&[byte[0] ^ 1], offset).unwrap();
+        let (xids, end) = read_all(&image, Wal::FIRST);
+        assert_eq!((xids.len(), end), (n, at));
+        let image: Arc<dyn Disk> = Arc::new(image);
+        let verified = Wal::verify_end(&image, &config(), end);
+        // Of the last one nobody says that it was there.
+        match n < 19 {
+            true => assert!(verified.unwrap_err().message().contains(&path), "{n}"),
+            false => verified.unwrap(),
+        }
+    }
+    let whole: Arc<dyn Disk> = Arc::new(disk);
+    Wal::verify_end(&whole, &config(), places[20]).unwrap();
+}
+
+#[test]
+fn a_segment_that_is_gone_is_missed() {
+    let disk = SimDisk::new();
+    flushed_one_by_one(&disk);
+    let verify = |disk: &SimDisk| Wal::verify(disk, &config(), Wal::FIRST, true);
+    verify(&disk).unwrap();
+    for name in disk.list("wal").unwrap() {
+        let path = format!("wal/{name}");
+        let gone = disk.crash_image(1);
+        gone.remove(&path).unwrap();
+        assert!(verify(&gone).unwrap_err().message().contains(&path), "{path}");
+        let cut = disk.crash_image(1);
+        cut.open(&path, false).unwrap().set_len(10).unwrap();
+        assert!(verify(&cut).unwrap_err().message().contains(&path), "{path}");
+    }
+    let other = WalConfig {
+        identifier: 9,
+        ..config()
+    };
+    let refusal = Wal::verify(&disk, &other, Wal::FIRST, true).unwrap_err();
+    assert!(refusal.message().contains("data directory"));
+}
