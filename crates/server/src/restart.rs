@@ -37,7 +37,7 @@ pub struct Restart {
 }
 
 impl Restart {
-    pub fn new() -> Restart {
+    pub fn of_this_process() -> Restart {
         let before = std::env::var(VARIABLE).ok().and_then(|n| n.parse().ok());
         Restart {
             failed: Arc::default(),
@@ -65,23 +65,31 @@ impl Restart {
         self.before > 0 && error.code() == state::IO_ERROR
     }
 
+    /// How often it was done in a row.
+    fn in_a_row(&self) -> u32 {
+        match self.began.elapsed() > WELL_AFTER {
+            true => 0,
+            false => self.before,
+        }
+    }
+
+    /// How long to wait before it is done again.
+    pub fn pause(&self) -> Duration {
+        PAUSE * 2u32.pow(self.in_a_row().min(MOST))
+    }
+
     /// Starts anew in this process. Returns only where that cannot be, or was done too often.
     ///
     /// # Errors
     /// 58030.
     pub fn start_anew(&self) -> Result<()> {
-        let before = match self.began.elapsed() > WELL_AFTER {
-            true => 0,
-            false => self.before,
-        };
+        let before = self.in_a_row();
         if before >= MOST {
             let message = format!("storage has failed {} times in a row", before + 1);
             return Err(Error::new(state::IO_ERROR, message)
                 .hint("Look after the device; what was acknowledged is in the log."));
         }
-        let pause = PAUSE * 2u32.pow(before);
-        tracing::warn!(?pause, "starting anew, to recover from the log");
-        std::thread::sleep(pause);
+        tracing::warn!("starting anew, to recover from the log");
         let mut arguments = std::env::args_os();
         let mut command = Command::new("/proc/self/exe");
         if let Some(name) = arguments.next() {

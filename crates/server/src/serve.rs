@@ -32,13 +32,14 @@ pub fn run(config: Config) -> Result<()> {
     if let Err(e) = descriptors::raise() {
         tracing::warn!(error = %e, "the limit of open files stays as it is");
     }
-    let restart = Restart::new();
+    let restart = Restart::of_this_process();
     let served = run_once(&config, &restart);
     match served {
-        Ok(Ended::Stopped) => Ok(()),
+        Ok(Ended::Stopped | Ended::StoppedAfterFailure) => Ok(()),
         Ok(Ended::StorageFailed) => restart.start_anew(),
         Err(e) if restart.is_due_after(&e) => {
             tracing::error!(error = %e, "could not recover");
+            std::thread::sleep(restart.pause());
             restart.start_anew()
         }
         Err(e) => Err(e),
@@ -65,7 +66,7 @@ fn run_once(config: &Config, restart: &Restart) -> Result<Ended> {
     heap::set_limit(heap::held() + config.pool_bytes.max(LEAST_FOR_VALUES));
     let served = start_analytics(config, &placement, &engine)
         .and_then(|()| listen(config, &placement, &engine, restart));
-    if let Ok(Ended::StorageFailed) = served {
+    if let Ok(Ended::StorageFailed | Ended::StoppedAfterFailure) = served {
         // Nothing can be written, and what still runs goes with this image of the process.
         std::mem::forget(engine);
         return served;
@@ -79,6 +80,8 @@ fn run_once(config: &Config, restart: &Restart) -> Result<Ended> {
 enum Ended {
     Stopped,
     StorageFailed,
+    /// A signal came while the server was about to start anew.
+    StoppedAfterFailure,
 }
 
 /// Gives the engine its pool for big queries: a worker a core, of lower priority than the event loops there.
@@ -127,7 +130,7 @@ fn listen(
         let loops = Loops::start(engine, placement, tls)?;
         let address = listeners.address()?;
         // Whoever reads the ready line may stop us the moment after.
-        let signals = Signals::catch()?;
+        let mut signals = Signals::catch()?;
         println!(
             "throng {} is ready on {address} with {} cores: psql -h {} -p {} -U postgres",
             env!("CARGO_PKG_VERSION"),
@@ -143,7 +146,11 @@ fn listen(
         drop(listeners);
         let Some(why) = why else {
             loops.stop_within(FAREWELL);
-            return Ok(Ended::StorageFailed);
+            let stop = signals.until_stop(engine, config);
+            return Ok(match tokio::time::timeout(restart.pause(), stop).await {
+                Ok(_) => Ended::StoppedAfterFailure,
+                Err(_) => Ended::StorageFailed,
+            });
         };
         tracing::info!("{why}: shutting down");
         // Nothing else runs on this thread any more: it may wait for the loops.
@@ -170,7 +177,7 @@ impl Signals {
     }
 
     /// Waits for SIGTERM or SIGINT; rereads the configuration file at each SIGHUP.
-    async fn until_stop(mut self, engine: &Engine, config: &Config) -> &'static str {
+    async fn until_stop(&mut self, engine: &Engine, config: &Config) -> &'static str {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return "SIGTERM",

@@ -226,10 +226,16 @@ fn a_segment_that_is_gone_is_missed() {
         let path = format!("wal/{name}");
         let gone = disk.crash_image(1);
         gone.remove(&path).unwrap();
-        assert!(verify(&gone).unwrap_err().message().contains(&path), "{path}");
+        assert!(
+            verify(&gone).unwrap_err().message().contains(&path),
+            "{path}"
+        );
         let cut = disk.crash_image(1);
         cut.open(&path, false).unwrap().set_len(10).unwrap();
-        assert!(verify(&cut).unwrap_err().message().contains(&path), "{path}");
+        assert!(
+            verify(&cut).unwrap_err().message().contains(&path),
+            "{path}"
+        );
     }
     let other = WalConfig {
         identifier: 9,
