@@ -56,6 +56,13 @@ fn fields(def: &TypeDef) -> impl Iterator<Item = &ColumnDef> {
     def.fields.iter().flatten().filter(|f| !f.dropped)
 }
 
+/// An item of a row that is assigned to columns.
+pub(super) enum RowItem<'e> {
+    Written(&'e ast::Expr),
+    /// One that a `*` stands for.
+    Spread(Expr, Pos),
+}
+
 impl Binder<'_> {
     /// A column of a composite type, as one of the relation that the type has.
     pub(super) fn composite_column(&mut self, name: &ast::Name, column: &str) -> Result<Target> {
@@ -333,6 +340,34 @@ impl Binder<'_> {
             return Err(Error::new(state::WRONG_OBJECT_TYPE, message).position(arg.pos + 1));
         }
         Ok(fields)
+    }
+
+    /// The `i`th of `count` items of a row, `t.*` and `(value).*` spread out; none where there are not as many.
+    pub(super) fn item_of_row<'e>(
+        &mut self,
+        fields: &'e [ast::Expr],
+        i: usize,
+        count: usize,
+        scope: &Scope<'_>,
+    ) -> Result<Option<RowItem<'e>>> {
+        let (mut found, mut at) = (None, 0);
+        for field in fields {
+            if let Node::Star(_) | Node::FieldStar(_) = field.node {
+                let mut items = self.row_items(std::slice::from_ref(field), scope)?;
+                let width = items.len();
+                if (at..at + width).contains(&i) {
+                    let (expr, pos) = items.swap_remove(i - at);
+                    found = Some(RowItem::Spread(expr, pos));
+                }
+                at += width;
+                continue;
+            }
+            if at == i {
+                found = Some(RowItem::Written(field));
+            }
+            at += 1;
+        }
+        Ok(found.filter(|_| at == count))
     }
 
     fn new_field(&mut self, ast: &ast::ColumnDef) -> Result<ColumnDef> {

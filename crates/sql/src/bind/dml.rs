@@ -5,6 +5,7 @@ use std::sync::Arc;
 use throng_types::error::state;
 use throng_types::{Datum, Error, Result, SqlType};
 
+use super::composite::RowItem;
 use super::generated::wrong_value;
 use super::scope::{NamedColumn, NamedTable, Names, Scope, of_entry, renamed};
 use super::updatable::{Verb, WriteTarget};
@@ -691,10 +692,16 @@ impl Binder<'_> {
         };
         let part = match &value.node {
             Node::Row { fields, .. } if assignment.multiple => {
-                if fields.len() != count {
+                let Some(item) = self.item_of_row(fields, i, count, scope)? else {
                     return mismatch();
+                };
+                match item {
+                    RowItem::Written(part) => part,
+                    RowItem::Spread(expr, pos) => {
+                        must_be_default(column)?;
+                        return self.assign_to(expr, column, pos);
+                    }
                 }
-                &fields[i]
             }
             Node::Subquery(query) if assignment.multiple => {
                 let query = self.subquery(query, scope)?;
