@@ -34,12 +34,9 @@ impl Machine {
             let Some(slot) = slot.map(usize::from) else {
                 continue;
             };
-            if !call.for_each_row {
-                continue;
-            }
             self.types[slot] = ty.map_or(SqlType::RECORD, SqlType::plain);
             self.shapes[slot] = Some(shape.clone());
-            // OLD of an INSERT and NEW of a DELETE are rows too, of which nothing is there.
+            // OLD of an INSERT, NEW of a DELETE and both of a statement are rows too, of which nothing is there.
             self.values[slot] = row.as_ref().map_or(Datum::Null, |row| row_value(call, row));
         }
         let Some(first) = special.trigger.map(usize::from) else {
