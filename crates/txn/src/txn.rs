@@ -256,6 +256,11 @@ impl Txn {
         Ok(())
     }
 
+    /// Whether others ran inside the command, whose changes it does not see.
+    pub fn has_run_others(&self) -> bool {
+        self.last_cid.load(Ordering::Relaxed) != self.cid.load(Ordering::Relaxed)
+    }
+
     /// A command goes on inside which others ran: what it writes is stamped as what it wrote before. Later commands see what
     /// both did.
     pub fn resume_command(&self, cid: Cid) {

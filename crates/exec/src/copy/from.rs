@@ -26,6 +26,7 @@ use super::{FieldKind, Fields, Source, Splitter, bad_format, parse_record};
 use crate::client::{Client, Format};
 use crate::run::Row;
 use crate::run::context::Env;
+use crate::write::cascade;
 use crate::write::foreign::ForeignKeys;
 use crate::write::partition::{Router, must_take};
 use crate::write::row::{check_not_null, violation};
@@ -767,9 +768,8 @@ impl Loading<'_> {
 
     async fn finish(mut self, client: &mut dyn Client) -> Result<u64> {
         self.store(At::Line).await?;
-        for outlet in std::mem::take(&mut self.outlets) {
-            outlet.keys.finish(self.cx).await?;
-        }
+        let outlets = std::mem::take(&mut self.outlets).into_iter();
+        cascade::finish(outlets.map(|outlet| outlet.keys), self.cx).await?;
         self.cx.deferred.end_statement(self.cx).await?;
         self.named.end(&[], self.cx).await?;
         self.cx.deferred.triggers.end(self.cx).await?;

@@ -1,39 +1,250 @@
-//! INSERT … ON CONFLICT.
+//! INSERT … ON CONFLICT: insert, or lock the row in the way, or look again.
 //!
 //! ```text
-//! look in the arbiter indexes ── a live row has the key ──► Conflict
-//!        │ nobody has                     (somebody is about to: wait for him, look again)
-//!        ▼
-//! insert under a savepoint ── meanwhile somebody has ──► roll back to it, look again
-//!        │
-//!        ▼ Inserted
+//!   ┌─► look in the arbiter indexes ── a live row has the key ──► DO NOTHING: KeptOut
+//!   │          │ nobody has                                       DO UPDATE: lock it ── it has changed, or is gone ──┐
+//!   │          │   (somebody is about to: wait for him, look)          │                                           │
+//!   │          ▼                                                        ▼ WHERE holds, no trigger is against it      │
+//!   │   insert under a savepoint                                    update it ──► Updated          else: KeptOut     │
+//!   │          │        └─ meanwhile somebody has the key: roll back ──┐                                           │
+//!   │          ▼                                                      │                                           │
+//!   │       Inserted                                                  │                                           │
+//!   └──────────────────────────────────────────────────────────────────┴───────────────────────────────────────────┘
 //! ```
+//! There is no other way out: a row is inserted, a row in the way is decided about while it is locked, or the search goes on.
+
+use std::borrow::Cow;
 
 use throng_access::RowLockMode;
 use throng_access::btree::Conflict;
 use throng_access::{TxContext, Visibility};
 use throng_buffer::retry;
-use throng_sql::plan::ConflictNode;
+use throng_sql::catalog::{ColumnDef, fires};
+use throng_sql::plan::{ConflictNode, InsertNode, Node};
+use throng_sql::route::{Leaf, Routing};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, lock_row_here, too_late, wait_for_unique};
 use throng_types::error::state;
-use throng_types::{Datum, Error, Result, Tid};
+use throng_types::{Datum, Error, Oid, Result, Tid};
 
+use super::arrival::{push_new, set_by};
+use super::partition::{Place, complete_leaf, leaf_of, leaf_or_error, place_of, read_row};
 use super::row::{conflict_with, enter_unless, is_unique_for};
-use super::{Context, Target, store_row};
-use crate::large;
+use super::trigger::{self, Named, Updated};
+use super::{Context, Target, check_views, complete_row, evaluate, store_row, store_update};
 use crate::run::Row;
+use crate::run::build::Execution;
+use crate::run::eval::{eval, holds};
 use crate::table::Index;
 
-pub enum Outcome {
+/// What became of a proposed row.
+pub(super) enum Settled {
     Inserted(Tid),
-    /// This row has the key.
-    Conflict(Tid),
+    /// The row in the way was updated: the new one, as it is returned.
+    Updated(Row),
+    /// DO NOTHING, or the WHERE of DO UPDATE or a trigger is against it.
+    KeptOut,
 }
 
-fn arbiters(target: &Target, node: &ConflictNode) -> Result<Vec<usize>> {
-    let is_arbiter = |index: &Index| {
-        index.def.unique && (node.arbiters.is_empty() || node.arbiters.contains(&index.def.oid))
-    };
+/// A row that is complete, on its way into a table where others may have its key.
+pub(super) struct Upsert<'a> {
+    pub node: &'a InsertNode,
+    pub on_conflict: &'a ConflictNode,
+    pub named: &'a Named,
+    /// The columns that DO UPDATE sets, where triggers ask for them.
+    pub set: &'a [u16],
+    /// Of a table with partitions the leaf that the row belongs to.
+    pub leaf: Option<usize>,
+    /// The row as the table has it that the statement names, and as its own has it.
+    pub proposed: &'a [Datum],
+    pub own: &'a [Datum],
+}
+
+impl Upsert<'_> {
+    /// Inserts the row or updates the one in the way, however often that one changes or goes meanwhile.
+    pub async fn settle(
+        &self,
+        execution: &mut Execution,
+        place: &mut Place,
+        cx: &Context<'_>,
+    ) -> Result<Settled> {
+        let arbiters = arbiters(&place.target, &place.arbiters)?;
+        loop {
+            match find(&place.target, &arbiters, self.own, cx).await? {
+                Some(_) if self.on_conflict.update.is_none() => return Ok(Settled::KeptOut),
+                Some(existing) => {
+                    let settled = self.update(execution, place, existing, cx).await?;
+                    if let Some(settled) = settled {
+                        return Ok(settled);
+                    }
+                }
+                None => {
+                    let inserted = insert(&place.target, &arbiters, self.own, cx).await?;
+                    if let Some(tid) = inserted {
+                        return Ok(Settled::Inserted(tid));
+                    }
+                }
+            }
+            cx.env.cancel.check()?;
+        }
+    }
+
+    fn leaf(&self) -> Option<(&Routing, usize, &Leaf)> {
+        let routing = self.node.routing.as_deref()?;
+        let at = self.leaf?;
+        Some((routing, at, routing.leaves.get(at)?))
+    }
+
+    /// DO UPDATE: locks the row that is in the way, whatever our snapshot says of it, and updates it. None if it is not there any
+    /// more, so that the key is to be looked for again.
+    async fn update(
+        &self,
+        execution: &mut Execution,
+        place: &mut Place,
+        existing: Tid,
+        cx: &Context<'_>,
+    ) -> Result<Option<Settled>> {
+        let (node, leaf) = (self.node, self.leaf());
+        let target = place.target.clone();
+        let attnum = |top: u16| match leaf {
+            None => Some(top),
+            Some((.., leaf)) => leaf.attnum_of_top(usize::from(top) - 1),
+        };
+        let set = set_by(node).filter_map(attnum);
+        let Some((found, old)) = lock(&target, existing, set, cx).await? else {
+            return Ok(None);
+        };
+        let width = node.table.columns.len();
+        let old_top = match leaf {
+            None => Cow::Borrowed(&old[..]),
+            Some((.., leaf)) => Cow::Owned(leaf.row_of_top(&old, width)),
+        };
+        let mut both = old_top.to_vec();
+        both.push(Datum::Tid(found.tid));
+        if leaf.is_some() {
+            both.push(Datum::Oid(target.def().oid.0));
+        }
+        both.extend_from_slice(self.proposed);
+        let Some(mut new) = set_over(execution, cx, &old_top, &both).await? else {
+            return Ok(Some(Settled::KeptOut));
+        };
+        let columns: Option<Vec<u16>> = match (&target.triggers, leaf) {
+            (Some(_), Some(_)) => Some(
+                (1..=width as u16)
+                    .map(|top| attnum(top).unwrap_or(0))
+                    .collect(),
+            ),
+            _ => None,
+        };
+        let updated = Updated {
+            set: self.set,
+            columns: columns.as_deref(),
+        };
+        let triggers = target.locks_first(fires::UPDATE);
+        let mut own = None;
+        match leaf {
+            None => {
+                if let Some(triggers) = triggers
+                    && !triggers.before_update(&old, &mut new, updated, cx).await?
+                {
+                    return Ok(Some(Settled::KeptOut));
+                }
+                let computed = target.def().columns.iter().any(ColumnDef::is_stored);
+                complete_row(execution, cx, target.def(), computed, &mut new).await?;
+            }
+            Some((routing, at, leaf)) => {
+                if let Some(triggers) = triggers {
+                    let mut own = leaf.row(&new);
+                    if !triggers.before_update(&old, &mut own, updated, cx).await? {
+                        return Ok(Some(Settled::KeptOut));
+                    }
+                    new = leaf.row_of_top(&own, width);
+                }
+                stays(execution, (routing, at), &new, cx).await?;
+                let own = own.insert(leaf.row(&new));
+                let of_plan = |plan| leaf_of(plan, at);
+                complete_leaf(execution, cx, &leaf.table, own, of_plan).await?;
+                leaf.give_computed(own, &mut new);
+            }
+        }
+        let stored = own.as_deref().unwrap_or(&new);
+        let mut turn = RowTurn::default();
+        match store_update(&target, found, &old, stored, &mut turn, cx).await? {
+            RowOutcome::Done(tid) => {
+                check_views(execution, cx, &node.table, &new).await?;
+                let versions = ((&old[..], found.tid), (stored, tid));
+                place.keys.updated(versions.0, versions.1, cx).await?;
+                target
+                    .after_update(versions.0, versions.1, updated, cx)
+                    .await?;
+                self.named
+                    .changed(fires::UPDATE, Some(&old_top), Some(&new))?;
+                let replaced = Some((&old_top[..], found.tid));
+                push_new(&mut new, (tid, target.def().oid), replaced, node, cx);
+                Ok(Some(Settled::Updated(new)))
+            }
+            RowOutcome::SelfModified => {
+                trigger::changed_by_function(&target, found, false, cx).await?;
+                Err(second_time())
+            }
+            RowOutcome::Updated(_)
+            | RowOutcome::LookAnew
+            | RowOutcome::Deleted
+            | RowOutcome::Busy => Ok(None),
+        }
+    }
+}
+
+/// 0A000 for a row that DO UPDATE would take to another leaf.
+async fn stays(
+    execution: &mut Execution,
+    (routing, at): (&Routing, usize),
+    new: &[Datum],
+    cx: &Context<'_>,
+) -> Result<()> {
+    let found = place_of(execution, cx, new).await?;
+    if leaf_or_error(found, &routing.table, &routing.divisions, new, cx.env)? == at {
+        return Ok(());
+    }
+    Err(Error::new(
+        state::FEATURE_NOT_SUPPORTED,
+        "invalid ON UPDATE specification",
+    )
+    .detail("The result tuple would appear in a different partition than the original tuple."))
+}
+
+/// What DO UPDATE makes of the row in the way, `old`; none where its WHERE does not hold. `both`: that row, its system columns,
+/// then the proposed one.
+async fn set_over(
+    execution: &mut Execution,
+    cx: &Context<'_>,
+    old: &[Datum],
+    both: &[Datum],
+) -> Result<Option<Row>> {
+    evaluate(execution, cx, |plan, cx| {
+        let Node::Insert(node) = &plan.node else {
+            return Ok(None);
+        };
+        let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
+            return Ok(None);
+        };
+        if let Some(filter) = &update.filter
+            && !holds(filter, both, cx)?
+        {
+            return Ok(None);
+        }
+        let mut new = old.to_vec();
+        for (attnum, expr) in &update.set {
+            new[usize::from(*attnum) - 1] = eval(expr, both, cx)?;
+        }
+        Ok(Some(new))
+    })
+    .await
+}
+
+/// The places of the indexes that decide about a conflict; `named`: those, none: all unique ones.
+fn arbiters(target: &Target, named: &[Oid]) -> Result<Vec<usize>> {
+    let is_arbiter =
+        |index: &Index| index.def.unique && (named.is_empty() || named.contains(&index.def.oid));
     let mut found = Vec::new();
     let indexes = target.indexes.iter().zip(&target.deferrable);
     for (number, (index, deferrable)) in indexes.enumerate() {
@@ -49,35 +260,20 @@ fn arbiters(target: &Target, node: &ConflictNode) -> Result<Vec<usize>> {
     Ok(found)
 }
 
-/// Inserts the row unless one with the same key is there.
-pub async fn insert(
+/// Inserts the row under a savepoint; none, and nothing done, if another got its key in first.
+async fn insert(
     target: &Target,
-    node: &ConflictNode,
+    arbiters: &[usize],
     row: &[Datum],
     cx: &Context<'_>,
-) -> Result<Outcome> {
-    let arbiters = arbiters(target, node)?;
-    loop {
-        if let Some(existing) = find(target, &arbiters, row, cx).await? {
-            return Ok(Outcome::Conflict(existing));
-        }
-        let level = cx.txn.savepoint();
-        match insert_unless(target, &arbiters, row, cx).await {
-            Ok(Some(tid)) => {
-                cx.txn.release(level);
-                return Ok(Outcome::Inserted(tid));
-            }
-            Ok(None) => {
-                cx.txn.rollback_to(level);
-                cx.txn.release(level);
-            }
-            Err(e) => {
-                cx.txn.release(level);
-                return Err(e);
-            }
-        }
-        cx.env.cancel.check()?;
+) -> Result<Option<Tid>> {
+    let level = cx.txn.savepoint();
+    let inserted = insert_unless(target, arbiters, row, cx).await;
+    if let Ok(None) = inserted {
+        cx.txn.rollback_to(level);
     }
+    cx.txn.release(level);
+    inserted
 }
 
 /// A live row that has the key in one of the indexes; waits for those that may come to have it.
@@ -154,7 +350,7 @@ async fn insert_unless(
 }
 
 /// 21000: the command meets a row that it has made or changed itself.
-pub fn second_time() -> Error {
+fn second_time() -> Error {
     Error::new(
         state::CARDINALITY_VIOLATION,
         "ON CONFLICT DO UPDATE command cannot affect row a second time",
@@ -164,9 +360,9 @@ pub fn second_time() -> Error {
     )
 }
 
-/// Locks the row in the way and reads it; `None` if it is gone or has changed, so that the key is to be looked for again. `columns`: those that DO UPDATE sets, a key's
-/// among them as if it came to be another.
-pub async fn lock(
+/// Locks the row in the way and reads it; `None` if it is gone or has changed, so that the key is to be looked for again.
+/// `columns`: those that DO UPDATE sets, a key's among them as if it came to be another.
+async fn lock(
     target: &Target,
     existing: Tid,
     mut columns: impl Iterator<Item = u16>,
@@ -194,17 +390,6 @@ pub async fn lock(
             return Ok(None);
         }
     }
-    if retry(|| heap.read_version(at.tid, &mut bytes))
-        .await?
-        .is_none()
-    {
-        return Ok(None);
-    }
-    let mut row = Row::new();
-    target
-        .table
-        .decode(&bytes, target.def().columns.len(), &mut row)?;
-    let mut fetch = large::Fetch::default();
-    retry(|| target.table.fetch_external(&mut row, &mut fetch)).await?;
-    Ok(Some((at, row)))
+    let row = read_row(target, at.tid).await?;
+    Ok(row.map(|row| (at, row)))
 }

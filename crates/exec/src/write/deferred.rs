@@ -329,7 +329,7 @@ async fn check(pending: &Pending, cx: &Context<'_>) -> Result<()> {
 }
 
 /// The row whose version at `tid` this transaction made, as it is now; None if the transaction has deleted it.
-async fn newest(table: &Table, tid: Tid, cx: &Context<'_>) -> Result<Option<Row>> {
+pub(super) async fn newest(table: &Table, tid: Tid, cx: &Context<'_>) -> Result<Option<Row>> {
     let mut bytes = Vec::new();
     let mut at = tid;
     loop {

@@ -17,11 +17,13 @@ use throng_sql::catalog::{
 };
 use throng_sql::expr::Expr;
 use throng_sql::func::compare::comparator;
+use throng_sql::query::CheckOf;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn, too_late};
 use throng_txn::{LockMode, Snapshot};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result};
 
+use super::cascade::{Departed, Work};
 use super::foreign::{ForeignKeys, find_by_key, foreign, key_of, named, places};
 use super::trigger::{Named, Updated, lock_for};
 use super::{Compute, Context, Target, store_update};
@@ -30,62 +32,51 @@ use crate::run::Row;
 use crate::run::context::Env;
 use crate::table::{Index, Table};
 
-/// What a referenced row's departure does to the rows that point at it. `constraint`: as one that points at `table`.
-pub(super) fn act<'a>(
-    table: &'a Arc<TableDef>,
-    constraint: &'a Arc<ConstraintDef>,
-    old: &'a [Datum],
-    new: Option<&'a [Datum]>,
-    cx: &'a Context<'_>,
-) -> std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
-    // Boxed: a cascade leads back here.
-    Box::pin(async move {
-        let fk = foreign(constraint)?;
-        if key_of(old, &fk.ref_columns).iter().any(Datum::is_null) {
-            return Ok(());
-        }
-        let departed = Departed {
-            table,
-            constraint,
-            old,
-            new,
+/// What a referenced row's departure does to the rows that point at it. What comes of that is added to the queue.
+pub(super) async fn act(departed: &Departed, work: &mut Work, cx: &Context<'_>) -> Result<()> {
+    let constraint = &departed.constraint;
+    let fk = foreign(constraint)?;
+    if key_of(&departed.old, &fk.ref_columns)
+        .iter()
+        .any(Datum::is_null)
+    {
+        return Ok(());
+    }
+    let lock = |oid: Oid| cx.txn.lock_relation(oid, LockMode::RowExclusive);
+    lock(constraint.table).await?;
+    let gone = || Error::internal("a foreign key of a table that is gone");
+    let referencing = cx.env.catalog.table(constraint.table).ok_or_else(gone)?;
+    if !referencing.is_partitioned() {
+        return departed.act_on(referencing, fk, work, cx).await;
+    }
+    // Others may have made it another partition while the lock was waited for.
+    let now = cx.env.routines.map(|session| session.definitions());
+    let catalog = now.as_deref().unwrap_or(cx.env.catalog);
+    let cx = Context {
+        env: Env { catalog, ..cx.env },
+        ..*cx
+    };
+    // What is being detached has the key as a part of its table's until it has gone.
+    let going = catalog
+        .detaching()
+        .iter()
+        .flat_map(|p| catalog.descendants(*p));
+    let below = catalog.descendants(constraint.table).into_iter();
+    for oid in below.chain(going) {
+        let Some(leaf) = catalog.table(oid).filter(|t| !t.is_partitioned()) else {
+            continue;
         };
-        let lock = |oid: Oid| cx.txn.lock_relation(oid, LockMode::RowExclusive);
-        lock(constraint.table).await?;
-        let gone = || Error::internal("a foreign key of a table that is gone");
-        let referencing = cx.env.catalog.table(constraint.table).ok_or_else(gone)?;
-        if !referencing.is_partitioned() {
-            return departed.act_on(referencing, fk, cx).await;
-        }
-        // Others may have made it another partition while the lock was waited for.
-        let now = cx.env.routines.map(|session| session.definitions());
-        let catalog = now.as_deref().unwrap_or(cx.env.catalog);
-        let cx = Context {
-            env: Env { catalog, ..cx.env },
-            ..*cx
+        let Some(own) = part_of_key(leaf, constraint.oid, catalog) else {
+            continue;
         };
-        // What is being detached has the key as a part of its table's until it has gone.
-        let going = catalog
-            .detaching()
-            .iter()
-            .flat_map(|p| catalog.descendants(*p));
-        let below = catalog.descendants(constraint.table).into_iter();
-        for oid in below.chain(going) {
-            let Some(leaf) = catalog.table(oid).filter(|t| !t.is_partitioned()) else {
-                continue;
-            };
-            let Some(own) = part_of_key(leaf, constraint.oid, catalog) else {
-                continue;
-            };
-            lock(leaf.oid).await?;
-            let fk = ForeignKey {
-                columns: foreign(own)?.columns.clone(),
-                ..fk.clone()
-            };
-            departed.act_on(leaf, &fk, &cx).await?;
-        }
-        Ok(())
-    })
+        lock(leaf.oid).await?;
+        let fk = ForeignKey {
+            columns: foreign(own)?.columns.clone(),
+            ..fk.clone()
+        };
+        departed.act_on(leaf, &fk, work, &cx).await?;
+    }
+    Ok(())
 }
 
 /// A leaf's part of a foreign key of a partitioned table above it.
@@ -103,51 +94,42 @@ fn part_of_key<'c>(
     })
 }
 
-/// A row that goes or has another key.
-struct Departed<'a> {
-    table: &'a Arc<TableDef>,
-    constraint: &'a Arc<ConstraintDef>,
-    old: &'a [Datum],
-    new: Option<&'a [Datum]>,
-}
-
-impl Departed<'_> {
+impl Departed {
     /// The action on the rows of one table that has rows; `fk`: the key as that table has it.
     async fn act_on(
         &self,
         referencing: &Arc<TableDef>,
         fk: &ForeignKey,
+        work: &mut Work,
         cx: &Context<'_>,
     ) -> Result<()> {
-        let key = key_of(self.old, &fk.ref_columns);
+        let key = key_of(&self.old, &fk.ref_columns);
         let action = match self.new {
             Some(_) => fk.on_update,
             None => fk.on_delete,
         };
         let target = Target::of(referencing, cx)?;
-        let mut rows = Matching::new(&target, fk, &key);
-        let mut keys = ForeignKeys::new(referencing, cx)?;
-        let mut computed = Computed::of(referencing, cx)?;
         let event = match action {
-            FkAction::NoAction | FkAction::Restrict => None,
-            FkAction::Cascade if self.new.is_none() => Some(fires::DELETE),
-            _ => Some(fires::UPDATE),
+            FkAction::NoAction | FkAction::Restrict => {
+                return self.must_be_free(&target, fk, action, cx).await;
+            }
+            FkAction::Cascade if self.new.is_none() => fires::DELETE,
+            _ => fires::UPDATE,
         };
-        let events = event.as_slice();
+        let mut rows = Matching::new(&target, fk, &key);
+        // What it makes its rows point at may be what an action that is still queued brings.
+        let mut keys = ForeignKeys::new(referencing, cx)?.beside_others(false);
+        let mut asked = Asked::of(referencing, cx)?;
+        let events = &[event];
         let named = Named::begin(target.triggers.as_ref(), events, &fk.columns, cx).await?;
         let updated = Updated {
             set: &fk.columns,
             columns: None,
         };
         while let Some((at, row)) = rows.next(cx).await? {
-            match action {
-                // The key may have come back in another row: then nobody is left pointing at nothing.
-                FkAction::NoAction if replaced(self.table, fk, &key, cx).await? => return Ok(()),
-                FkAction::NoAction | FkAction::Restrict => {
-                    return Err(self.still_referenced(fk, action, cx));
-                }
-                FkAction::Cascade if self.new.is_none() => {
-                    must_be_seen(&target, at, cx).await?;
+            must_be_seen(&target, at, cx).await?;
+            match event {
+                fires::DELETE => {
                     let turn = &mut RowTurn::default();
                     if let Some(triggers) = target.locks_first(fires::DELETE) {
                         match lock_for(&target, at, true, turn, cx).await? {
@@ -167,16 +149,16 @@ impl Departed<'_> {
                             keys.deleted(&row, at.tid, cx).await?;
                             target.after_delete(&row, at.tid, cx).await?;
                             named.changed(fires::DELETE, Some(&row), None)?;
+                            work.changed = true;
                         }
                         RowOutcome::Updated(_) => rows.again(),
                         _ => {}
                     }
                 }
-                FkAction::Cascade | FkAction::SetNull | FkAction::SetDefault => {
-                    must_be_seen(&target, at, cx).await?;
+                _ => {
                     let mut changed = row.clone();
                     for (place, attnum) in places(&fk.columns).into_iter().zip(&fk.ref_columns) {
-                        changed[place] = match (action, self.new) {
+                        changed[place] = match (action, &self.new) {
                             (FkAction::Cascade, Some(new)) => new[usize::from(*attnum) - 1].clone(),
                             (FkAction::SetDefault, _) => default_of(referencing, place, cx).await?,
                             _ => Datum::Null,
@@ -199,8 +181,7 @@ impl Departed<'_> {
                             continue;
                         }
                     }
-                    computed.complete(&mut changed, cx).await?;
-                    super::row::check_not_null(referencing, &changed, cx.env)?;
+                    asked.complete(&mut changed, cx).await?;
                     stays_in_partition(referencing, &changed, cx).await?;
                     match store_update(&target, at, &row, &changed, turn, cx).await? {
                         RowOutcome::Done(tid) => {
@@ -210,6 +191,7 @@ impl Departed<'_> {
                                 .after_update(versions.0, versions.1, updated, cx)
                                 .await?;
                             named.changed(fires::UPDATE, Some(&row), Some(&changed))?;
+                            work.changed = true;
                         }
                         RowOutcome::Updated(_) => rows.again(),
                         _ => {}
@@ -218,11 +200,38 @@ impl Departed<'_> {
             }
         }
         named.end(&fk.columns, cx).await?;
-        keys.finish(cx).await
+        keys.leave_to(work);
+        // And functions of triggers may have changed what they liked.
+        work.changed |= target.triggers.is_some();
+        if action != FkAction::SetDefault {
+            return Ok(());
+        }
+        // The default may be the very key that goes: such a row has not changed what it points at.
+        cx.txn.next_command()?;
+        self.must_be_free(&target, fk, FkAction::NoAction, cx).await
+    }
+
+    /// 23503 or 23001 if a row points at what has gone.
+    async fn must_be_free(
+        &self,
+        target: &Target,
+        fk: &ForeignKey,
+        action: FkAction,
+        cx: &Context<'_>,
+    ) -> Result<()> {
+        let key = key_of(&self.old, &fk.ref_columns);
+        if Matching::new(target, fk, &key).next(cx).await?.is_none() {
+            return Ok(());
+        }
+        // The key may have come back in another row: then nobody is left pointing at nothing.
+        match action == FkAction::NoAction && replaced(&self.table, fk, &key, cx).await? {
+            true => Ok(()),
+            false => Err(self.still_referenced(fk, action, cx)),
+        }
     }
 
     fn still_referenced(&self, fk: &ForeignKey, action: FkAction, cx: &Context<'_>) -> Error {
-        let (name, referencing) = named(self.constraint, self.table.oid, cx.env.catalog);
+        let (name, referencing) = named(&self.constraint, self.table.oid, cx.env.catalog);
         let by = referencing.map_or("", |t| t.name.as_str());
         let (code, violates, verb) = match action {
             FkAction::Restrict => (
@@ -236,7 +245,7 @@ impl Departed<'_> {
             "update or delete on table \"{}\" {violates} key constraint \"{name}\" on table \"{by}\"",
             self.table.name
         );
-        let key = super::row::shown_key(self.table, &places(&fk.ref_columns), self.old, cx.env);
+        let key = super::row::shown_key(&self.table, &places(&fk.ref_columns), &self.old, cx.env);
         let key = key.map_or_else(String::new, |key| format!(" {key}"));
         let error = Error::new(code, message)
             .detail(format!("Key{key} {verb} referenced from table \"{by}\"."))
@@ -323,40 +332,59 @@ async fn default_of(def: &TableDef, at: usize, cx: &Context<'_>) -> Result<Datum
     super::constant(expr, cx.env).await
 }
 
-/// The columns that a row's others make.
-struct Computed {
-    /// Places in the row.
+/// What a table asks of a row that an action makes: columns that others make, and what must hold.
+struct Asked<'t> {
+    def: &'t Arc<TableDef>,
+    /// Places in the row, and their values.
     places: Vec<usize>,
     values: Compute,
+    checks: Vec<(CheckOf, String)>,
+    conditions: Compute,
 }
 
-impl Computed {
-    fn of(def: &Arc<TableDef>, cx: &Context<'_>) -> Result<Computed> {
+impl<'t> Asked<'t> {
+    fn of(def: &'t Arc<TableDef>, cx: &Context<'_>) -> Result<Asked<'t>> {
+        let (catalog, eval) = (cx.env.catalog, cx.env.eval);
         let is_made = |c: &ColumnDef| c.generated.is_some() || c.domain.is_some();
-        if !def.columns.iter().any(is_made) {
-            return Ok(Computed {
-                places: vec![],
-                values: Compute::new(vec![]),
-            });
-        }
-        let search_path = cx.env.catalog.search_path(&[], "", None);
-        let stored = bind::completion(&bind_context(&search_path, cx), def)?;
-        let (columns, values): (Vec<u16>, Vec<Expr>) = stored.into_iter().unzip();
-        Ok(Computed {
+        let (columns, values): (Vec<u16>, Vec<Expr>) = match def.columns.iter().any(is_made) {
+            false => (vec![], vec![]),
+            true => {
+                let search_path = catalog.search_path(&[], "", None);
+                let made = bind::completion(&bind_context(&search_path, cx), def)?;
+                made.into_iter().unzip()
+            }
+        };
+        let checks = bind::stored_checks(def, catalog, eval)?.into_iter();
+        let (checks, conditions) = checks.map(|c| ((c.of, c.name), c.expr)).unzip();
+        Ok(Asked {
+            def,
             places: places(&columns),
             values: Compute::new(values),
+            checks,
+            conditions: Compute::new(conditions),
         })
     }
 
+    /// # Errors
+    /// 23502, 23514.
     async fn complete(&mut self, row: &mut [Datum], cx: &Context<'_>) -> Result<()> {
-        if self.places.is_empty() {
+        if !self.places.is_empty() {
+            let values = self.values.row(row, cx.env).await?;
+            for (place, value) in self.places.iter().zip(values) {
+                row[*place] = value;
+            }
+        }
+        super::row::check_not_null(self.def, row, cx.env)?;
+        if self.checks.is_empty() {
             return Ok(());
         }
-        let values = self.values.row(row, cx.env).await?;
-        for (place, value) in self.places.iter().zip(values) {
-            row[*place] = value;
+        let held = self.conditions.row(row, cx.env).await?;
+        // A check that is NULL is satisfied.
+        let broken = held.iter().position(|held| *held == Datum::Bool(false));
+        match broken.and_then(|at| self.checks.get(at)) {
+            None => Ok(()),
+            Some((of, name)) => Err(super::row::violation(self.def, *of, name, row, cx.env)),
         }
-        Ok(())
     }
 }
 

@@ -24,12 +24,13 @@ use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Tid};
 
 use super::Context;
+use super::cascade::{Departed, Pointing, Work};
 use super::deferred::Due;
-use super::departed::act;
 use crate::run::Row;
 use crate::table::{Index, Table};
 
-/// Checks waiting for the statement's end before some are made early, so that a bulk load's list stays short.
+/// Checks waiting for the statement's end before some are made early, so that a bulk load's list stays short. What those leave is
+/// looked at again when there are twice as many: rows that point at rows of the same statement stay to its end.
 const MOST_PENDING: usize = 10_000;
 
 /// The foreign keys around one table, for one statement.
@@ -42,9 +43,11 @@ pub struct ForeignKeys {
     /// The statement writes to no other table.
     alone: bool,
     /// Rows whose outgoing keys are to be checked.
-    to_check: Vec<(usize, Row)>,
-    /// Referenced rows that went or changed: the constraint, the old row, and the new one if there is one.
-    departed: Vec<(usize, Row, Option<Row>)>,
+    to_check: Vec<Pointing>,
+    /// How many of them there are before some are checked early.
+    most_pending: usize,
+    /// Referenced rows that went or changed.
+    departed: Vec<Departed>,
 }
 
 pub(super) fn places(columns: &[u16]) -> Vec<usize> {
@@ -72,9 +75,13 @@ impl ForeignKeys {
         let catalog = cx.env.catalog;
         let is_foreign =
             |c: &&Arc<ConstraintDef>| c.foreign_key().is_some() && c.deferral.is_enforced();
+        let is_on = |c: &Arc<ConstraintDef>| !table.keys_off.contains(&c.oid);
         let outgoing = catalog.constraints_of(table.oid).iter().filter(is_foreign);
-        let mut outgoing: Vec<_> = outgoing.cloned().collect();
+        let mut outgoing: Vec<_> = outgoing.filter(|c| is_on(c)).cloned().collect();
+        // The first that is violated is told, and the oldest is the first.
+        outgoing.sort_by_key(|c| c.oid);
         let mut incoming = incoming(table, catalog);
+        incoming.retain(is_on);
         let has_keys = !outgoing.is_empty() || !incoming.is_empty();
         if has_keys && super::trigger::replays(&cx.env) {
             // Its origin has looked at what is replayed here.
@@ -87,6 +94,7 @@ impl ForeignKeys {
             incoming,
             alone: true,
             to_check: Vec::new(),
+            most_pending: MOST_PENDING,
             departed: Vec::new(),
         })
     }
@@ -114,22 +122,40 @@ impl ForeignKeys {
             cx.deferred.add(&self.outgoing[at], tid, Due::Points);
             return Ok(());
         }
-        // What another table holds cannot be brought by this statement: no need to wait for its end.
-        if self.alone && fk.ref_table != self.table.oid {
+        // What another table holds cannot be brought by this statement, unless by a function that it has called: no need to wait
+        // for its end.
+        let others = !self.alone || cx.txn.has_run_others();
+        if !others && fk.ref_table != self.table.oid {
             return check(&self.table, &self.outgoing[at], row, cx).await;
         }
-        self.to_check.push((at, row.to_vec()));
-        if self.to_check.len() > MOST_PENDING {
-            let pending = std::mem::take(&mut self.to_check);
-            for (at, row) in pending {
-                if check(&self.table, &self.outgoing[at], &row, cx)
-                    .await
-                    .is_err()
-                {
-                    self.to_check.push((at, row));
-                }
+        self.to_check.push(Pointing {
+            table: self.table.clone(),
+            constraint: self.outgoing[at].clone(),
+            row: row.to_vec(),
+            tid,
+        });
+        if self.to_check.len() > self.most_pending {
+            self.check_early(cx).await?;
+        }
+        Ok(())
+    }
+
+    /// Checks what can be checked by now.
+    async fn check_early(&mut self, cx: &Context<'_>) -> Result<()> {
+        for pointing in std::mem::take(&mut self.to_check) {
+            let Pointing {
+                table,
+                constraint,
+                row,
+                ..
+            } = &pointing;
+            match check(table, constraint, row, cx).await {
+                Ok(()) => {}
+                Err(e) if e.code() == state::FOREIGN_KEY_VIOLATION => self.to_check.push(pointing),
+                Err(e) => return Err(e),
             }
         }
+        self.most_pending = MOST_PENDING.max(2 * self.to_check.len());
         Ok(())
     }
 
@@ -185,7 +211,7 @@ impl ForeignKeys {
         }
         match waits_for_nobody(constraint, Due::Updated, cx)? {
             true => cx.deferred.add(constraint, old_tid, Due::Updated),
-            false => self.departed.push((at, old.to_vec(), Some(new.to_vec()))),
+            false => self.departs_now(at, old, Some(new)),
         }
         Ok(())
     }
@@ -206,26 +232,24 @@ impl ForeignKeys {
         let constraint = &self.incoming[at];
         match waits_for_nobody(constraint, Due::Deleted, cx)? {
             true => cx.deferred.add(constraint, tid, Due::Deleted),
-            false => self.departed.push((at, old.to_vec(), None)),
+            false => self.departs_now(at, old, None),
         }
         Ok(())
     }
 
-    /// The statement has changed its rows: actions, then the checks that were put off.
-    pub async fn finish(mut self, cx: &Context<'_>) -> Result<()> {
-        if self.departed.is_empty() && self.to_check.is_empty() {
-            return Ok(());
-        }
-        // What this statement did is to be seen by the looks that follow.
-        cx.txn.next_command()?;
-        for (at, old, new) in std::mem::take(&mut self.departed) {
-            act(&self.table, &self.incoming[at], &old, new.as_deref(), cx).await?;
-        }
-        cx.txn.next_command()?;
-        for (at, row) in self.to_check {
-            check(&self.table, &self.outgoing[at], &row, cx).await?;
-        }
-        Ok(())
+    fn departs_now(&mut self, at: usize, old: &[Datum], new: Option<&[Datum]>) {
+        self.departed.push(Departed {
+            table: self.table.clone(),
+            constraint: self.incoming[at].clone(),
+            old: old.to_vec(),
+            new: new.map(<[Datum]>::to_vec),
+        });
+    }
+
+    /// What is to be done at the statement's end is left to the queue.
+    pub(super) fn leave_to(self, work: &mut Work) {
+        work.departed.extend(self.departed);
+        work.pointing.extend(self.to_check);
     }
 }
 
@@ -249,10 +273,16 @@ pub async fn check_departed(
 ) -> Result<()> {
     // As a key that points at this table, which may be a partition of what the constraint names.
     let incoming = incoming(table, cx.env.catalog);
-    match incoming.iter().find(|c| c.oid == constraint.oid) {
-        Some(own) => act(table, own, old, is_update.then_some(old), cx).await,
-        None => Ok(()),
-    }
+    let Some(own) = incoming.into_iter().find(|c| c.oid == constraint.oid) else {
+        return Ok(());
+    };
+    let departed = Departed {
+        table: table.clone(),
+        constraint: own,
+        old: old.to_vec(),
+        new: is_update.then(|| old.to_vec()),
+    };
+    Work::of(departed, cx).await
 }
 
 /// The values by which a row points at another.

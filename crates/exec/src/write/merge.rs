@@ -23,11 +23,9 @@ use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
 use throng_types::{Datum, Error, Oid, Result, Text, Tid};
 
+use super::arrival::{Arrivals, own_row};
 use super::foreign::ForeignKeys;
-use super::partition::{
-    Change, Goal, Place, Places, complete_leaf, leaf_of, leaf_or_error, member_of, must_fit,
-    must_take, place_of, put, read_row, top_row,
-};
+use super::partition::{Change, Goal, Place, Places, member_of, must_fit, put, read_row, top_row};
 use super::sought::taken_out;
 use super::trigger::{Named, Triggers, Updated, changed_by_function, lock_for};
 use super::{
@@ -492,48 +490,31 @@ impl Merging<'_, '_> {
                 table: node.table.oid,
             }));
         }
-        let mut of = 0;
-        let own = match node.routing.as_deref() {
-            Some(routing) => {
-                let found = place_of(execution, cx, &new).await?;
-                of = leaf_or_error(found, &routing.table, &routing.divisions, &new, cx.env)?;
-                let leaf = &routing.leaves[of];
-                let mut own = leaf.row(&new);
-                let target = self.place(of)?.target.clone();
-                if let Some(triggers) = target.locks_first(fires::INSERT) {
-                    if !triggers.before_insert(&mut own, cx).await? {
-                        return Ok(None);
-                    }
-                    must_take(&leaf.table, &own, cx.env.catalog, cx).await?;
-                    new = leaf.row_of_top(&own, new.len());
-                }
-                let of_plan = |plan| leaf_of(plan, of);
-                complete_leaf(execution, cx, &leaf.table, &mut own, of_plan).await?;
-                leaf.give_computed(&own, &mut new);
-                own
-            }
-            None => {
-                let target = self.place(of)?.target.clone();
-                if let Some(triggers) = target.locks_first(fires::INSERT)
-                    && !triggers.before_insert(&mut new, cx).await?
-                {
-                    return Ok(None);
-                }
-                let computed = !node.generated.is_empty();
-                complete_row(execution, cx, &node.table, computed, &mut new).await?;
-                new.clone()
-            }
+        let arrivals = Arrivals {
+            table: &node.table,
+            routing: node.routing.as_deref(),
+            computed: !node.generated.is_empty(),
+            named: self.named,
         };
-        let target = self.place(of)?.target.clone();
-        let tid = insert_row(&target, &own, cx).await?;
-        check_views(execution, cx, &node.table, &new).await?;
-        self.place(of)?.keys.inserted(&own, tid, cx).await?;
-        target.after_insert(&own, tid, cx).await?;
-        self.named.changed(fires::INSERT, None, Some(&new))?;
+        let mut routed = arrivals.routed(execution, &new, cx).await?;
+        let of = routed.as_ref().map_or(0, |(of, _)| *of);
+        let place = self.place(of)?;
+        if !arrivals
+            .complete(execution, &place.target, &mut routed, &mut new, cx)
+            .await?
+        {
+            return Ok(None);
+        }
+        let own = own_row(&routed, &new);
+        let tid = insert_row(&place.target, own, cx).await?;
+        arrivals
+            .stored(execution, place, (own, &new), tid, cx)
+            .await?;
+        let table = place.target.def().oid;
         Ok(Some(Written {
             row: new,
             tid,
-            table: target.def().oid,
+            table,
         }))
     }
 

@@ -8,7 +8,9 @@
 //! A row that others hold is waited for without holding the core; what was changed meanwhile is checked again against the
 //! statement's conditions, as PostgreSQL does.
 
-pub mod conflict;
+mod arrival;
+pub mod cascade;
+mod conflict;
 pub mod deferred;
 mod departed;
 pub mod foreign;
@@ -24,9 +26,9 @@ use std::sync::Arc;
 
 use throng_access::{RowLockMode, TxContext};
 use throng_buffer::{Patience, retry};
-use throng_sql::catalog::{ColumnDef, ConstraintDef, TableDef};
+use throng_sql::catalog::{ConstraintDef, TableDef};
 use throng_sql::expr::{Expr, RelId};
-use throng_sql::plan::{CheckExpr, DeleteNode, InsertNode, Node, Plan, UpdateNode};
+use throng_sql::plan::{CheckExpr, DeleteNode, Node, Plan, UpdateNode};
 use throng_sql::query::CheckOf;
 use throng_txn::Txn;
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
@@ -35,7 +37,7 @@ use throng_types::{Datum, Error, Result, Tid};
 use crate::large;
 use crate::run::build::Execution;
 use crate::run::context::{Cx, Env};
-use crate::run::eval::{eval, holds};
+use crate::run::eval::eval;
 use crate::run::{Row, Step, Stop};
 use crate::session::{KeptRows, Returning, lock, next, not_of_an_expression, wait};
 use crate::table::{COMPUTED, Index, Table};
@@ -192,9 +194,7 @@ pub async fn run_with(
 
 /// What foreign keys, keys that need not be unique row by row, and AFTER triggers ask for at a statement's end.
 pub async fn finish(keys: Vec<ForeignKeys>, cx: &Context<'_>) -> Result<()> {
-    for keys in keys {
-        keys.finish(cx).await?;
-    }
+    cascade::finish(keys, cx).await?;
     cx.deferred.end_statement(cx).await?;
     cx.deferred.triggers.end(cx).await
 }
@@ -219,10 +219,7 @@ async fn run_one(
             let count = trigger::instead::delete(execution, node, cx, returning).await?;
             (count, Vec::new())
         }
-        Node::Insert(node) => match &node.routing {
-            Some(routing) => partition::insert(execution, node, routing, cx, returning).await?,
-            None => one(insert(execution, node, cx, returning).await?),
-        },
+        Node::Insert(node) => arrival::insert(execution, node, cx, returning).await?,
         Node::Update(node) => match &node.family {
             Some(family) => partition::update(execution, node, family, cx, returning).await?,
             None => one(update(execution, node, cx, returning).await?),
@@ -384,101 +381,6 @@ async fn failed_check(
     .await
 }
 
-async fn insert(
-    execution: &mut Execution,
-    node: &InsertNode,
-    cx: &Context<'_>,
-    returning: &mut Returning<'_>,
-) -> Result<(u64, ForeignKeys)> {
-    let target = Target::of(&node.table, cx)?;
-    let mut keys = ForeignKeys::new(&node.table, cx)?.beside_others(execution.writes_once());
-    let computed = !node.generated.is_empty();
-    let (events, set) = (insert_events(node), updated_by(node, &target));
-    let named = Named::begin(target.triggers.as_ref(), events, &set, cx).await?;
-    let mut row = Row::new();
-    let mut count = 0;
-    while next(execution, cx.env, cx.txn, &mut row).await? {
-        if let Some(triggers) = &target.triggers
-            && !triggers.before_insert(&mut row, cx).await?
-        {
-            continue;
-        }
-        complete_row(execution, cx, target.def(), computed, &mut row).await?;
-        let stored = match &node.on_conflict {
-            None => Some(insert_row(&target, &row, cx).await?),
-            Some(conflict) => {
-                match conflict::insert(&target, conflict, &row, cx).await? {
-                    conflict::Outcome::Inserted(tid) => Some(tid),
-                    conflict::Outcome::Conflict(existing) => {
-                        if conflict.update.is_some() {
-                            let updated = update_conflicting(
-                                execution,
-                                node,
-                                &target,
-                                existing,
-                                &row,
-                                (&mut keys, &named),
-                                cx,
-                            )
-                            .await?;
-                            match updated {
-                                Conflicting::Done(new_row) => {
-                                    count += 1;
-                                    give(execution, cx, &new_row, returning).await?;
-                                }
-                                Conflicting::Skipped => {}
-                                // The row went away while we looked: the insert is tried anew.
-                                Conflicting::Gone => {
-                                    let again =
-                                        conflict::insert(&target, conflict, &row, cx).await?;
-                                    if let conflict::Outcome::Inserted(tid) = again {
-                                        check_views(execution, cx, target.def(), &row).await?;
-                                        keys.inserted(&row, tid, cx).await?;
-                                        target.after_insert(&row, tid, cx).await?;
-                                        named.changed(fires::INSERT, None, Some(&row))?;
-                                        push_new(&mut row, tid, None, node, cx);
-                                        give(execution, cx, &row, returning).await?;
-                                        count += 1;
-                                    }
-                                }
-                            }
-                        }
-                        None
-                    }
-                }
-            }
-        };
-        if let Some(tid) = stored {
-            check_views(execution, cx, target.def(), &row).await?;
-            keys.inserted(&row, tid, cx).await?;
-            target.after_insert(&row, tid, cx).await?;
-            named.changed(fires::INSERT, None, Some(&row))?;
-            count += 1;
-            push_new(&mut row, tid, None, node, cx);
-            give(execution, cx, &row, returning).await?;
-        }
-    }
-    named.end(&set, cx).await?;
-    Ok((count, keys))
-}
-
-/// What an INSERT is to triggers: with DO UPDATE an UPDATE, too.
-fn insert_events(node: &InsertNode) -> &'static [i16] {
-    let update = node.on_conflict.as_ref().and_then(|c| c.update.as_ref());
-    match update {
-        None => &[fires::INSERT],
-        Some(_) => &[fires::INSERT, fires::UPDATE],
-    }
-}
-
-/// The columns that an INSERT's DO UPDATE sets, where triggers ask for them.
-fn updated_by(node: &InsertNode, target: &Target) -> Vec<u16> {
-    match target.triggers {
-        Some(_) => set_by(node).collect(),
-        None => Vec::new(),
-    }
-}
-
 /// Appends what a new row's system columns are, in the order of [`throng_sql::plan::NEW_SYSTEM`]. `locked`: this
 /// transaction had locked the row before it replaced it, which its `xmax` tells.
 fn push_system(row: &mut Row, tid: Tid, locked: bool, cx: &Context<'_>) {
@@ -489,128 +391,6 @@ fn push_system(row: &mut Row, tid: Tid, locked: bool, cx: &Context<'_>) {
     row.push(Datum::Oid(if locked { xid } else { 0 }));
     row.push(Datum::Oid(cid));
     row.push(Datum::Oid(cid));
-}
-
-/// The row that an INSERT returns: the new one, and where that is asked for the one it has replaced.
-fn push_new(
-    row: &mut Row,
-    tid: Tid,
-    replaced: Option<(&[Datum], Tid)>,
-    node: &InsertNode,
-    cx: &Context<'_>,
-) {
-    push_system(row, tid, replaced.is_some(), cx);
-    if !node.returns_old {
-        return;
-    }
-    match replaced {
-        Some((old, tid)) => {
-            row.extend_from_slice(old);
-            row.push(Datum::Tid(tid));
-        }
-        None => row.extend(std::iter::repeat_n(
-            Datum::Null,
-            node.table.columns.len() + 1,
-        )),
-    }
-}
-
-/// What became of a row in the way.
-enum Conflicting {
-    /// The new row, as it is returned.
-    Done(Row),
-    /// The WHERE of DO UPDATE kept it out.
-    Skipped,
-    Gone,
-}
-
-/// The columns that DO UPDATE sets, of the table that the statement names.
-fn set_by(node: &InsertNode) -> impl Iterator<Item = u16> {
-    let update = node.on_conflict.as_ref().and_then(|c| c.update.as_ref());
-    let set = update.map_or(&[][..], |update| &update.set);
-    set.iter().map(|(attnum, _)| *attnum)
-}
-
-/// ON CONFLICT DO UPDATE: locks the row that is in the way, whatever our snapshot says of it, and updates it.
-async fn update_conflicting(
-    execution: &mut Execution,
-    node: &InsertNode,
-    target: &Target,
-    existing: Tid,
-    proposed: &[Datum],
-    (keys, named): (&mut ForeignKeys, &Named),
-    cx: &Context<'_>,
-) -> Result<Conflicting> {
-    let Some((at, old)) = conflict::lock(target, existing, set_by(node), cx).await? else {
-        return Ok(Conflicting::Gone);
-    };
-    let mut both = old.clone();
-    both.push(Datum::Tid(at.tid));
-    both.extend_from_slice(proposed);
-    let new = conflicting_set(execution, cx, &old, &both).await?;
-    let Some(mut new) = new else {
-        return Ok(Conflicting::Skipped);
-    };
-    let set = updated_by(node, target);
-    let updated = Updated {
-        set: &set,
-        columns: None,
-    };
-    if let Some(triggers) = target.locks_first(fires::UPDATE)
-        && !triggers.before_update(&old, &mut new, updated, cx).await?
-    {
-        return Ok(Conflicting::Skipped);
-    }
-    let computed = target.def().columns.iter().any(ColumnDef::is_stored);
-    complete_row(execution, cx, target.def(), computed, &mut new).await?;
-    let mut turn = RowTurn::default();
-    match store_update(target, at, &old, &new, &mut turn, cx).await? {
-        RowOutcome::Done(tid) => {
-            check_views(execution, cx, target.def(), &new).await?;
-            keys.updated((&old, at.tid), (&new, tid), cx).await?;
-            let versions = ((&old[..], at.tid), (&new[..], tid));
-            target
-                .after_update(versions.0, versions.1, updated, cx)
-                .await?;
-            named.changed(fires::UPDATE, Some(&old), Some(&new))?;
-            push_new(&mut new, tid, Some((&old[..], at.tid)), node, cx);
-            Ok(Conflicting::Done(new))
-        }
-        RowOutcome::SelfModified => {
-            trigger::changed_by_function(target, at, false, cx).await?;
-            Err(conflict::second_time())
-        }
-        _ => Ok(Conflicting::Gone),
-    }
-}
-
-/// What DO UPDATE makes of the row in the way, `old`; none where its WHERE does not hold. `both`: that row, its system columns,
-/// then the proposed one.
-async fn conflicting_set(
-    execution: &mut Execution,
-    cx: &Context<'_>,
-    old: &[Datum],
-    both: &[Datum],
-) -> Result<Option<Row>> {
-    evaluate(execution, cx, |plan, cx| {
-        let Node::Insert(node) = &plan.node else {
-            return Ok(None);
-        };
-        let Some(update) = node.on_conflict.as_ref().and_then(|c| c.update.as_ref()) else {
-            return Ok(None);
-        };
-        if let Some(filter) = &update.filter
-            && !holds(filter, both, cx)?
-        {
-            return Ok(None);
-        }
-        let mut new = old.to_vec();
-        for (attnum, expr) in &update.set {
-            new[usize::from(*attnum) - 1] = eval(expr, both, cx)?;
-        }
-        Ok(Some(new))
-    })
-    .await
 }
 
 /// Stores a new row and its index entries.

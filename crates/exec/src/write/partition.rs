@@ -13,7 +13,7 @@ use throng_sql::expr::Expr;
 use throng_sql::func::EvalContext;
 use throng_sql::io::output_text;
 use throng_sql::parse::quote_ident;
-use throng_sql::plan::{ConflictNode, DeleteNode, Family, InsertNode, Node, Plan, UpdateNode};
+use throng_sql::plan::{DeleteNode, Family, Node, Plan, UpdateNode};
 use throng_sql::route::{Division, Leaf, Level, Next, Routing};
 use throng_txn::rows::{RowOutcome, RowRef, RowTurn};
 use throng_types::error::state;
@@ -22,9 +22,8 @@ use throng_types::{Datum, Error, Oid, Result, SqlType, Tid};
 use super::foreign::ForeignKeys;
 use super::trigger::{self, Named, Updated};
 use super::{
-    Compute, Conflicting, Context, Target, check_views, conflict, conflicting_set, evaluate,
-    failed_check, give, insert_events, insert_row, newest_of, push_system, row, row_ref,
-    self_modified, set_by, store_update,
+    Compute, Context, Target, check_views, evaluate, failed_check, give, insert_row, newest_of,
+    push_system, row, row_ref, self_modified, store_update,
 };
 use crate::large;
 use crate::run::build::Execution;
@@ -263,7 +262,7 @@ pub async fn must_fit(
 
 /// 23514 for a row that was routed to a leaf by partitions as they were when their table was locked, where another one takes it by
 /// now.
-async fn still_takes(
+pub(super) async fn still_takes(
     leaf: &std::sync::Arc<TableDef>,
     row: &[Datum],
     cx: &Context<'_>,
@@ -307,7 +306,23 @@ pub(super) struct Place {
     pub target: Rc<Target>,
     pub keys: ForeignKeys,
     /// Which of its indexes decide about a conflict.
-    arbiters: Vec<Oid>,
+    pub arbiters: Vec<Oid>,
+}
+
+impl Place {
+    /// `arbiters`: the indexes of the table that the statement names which decide about a conflict.
+    pub fn of(
+        table: &std::sync::Arc<TableDef>,
+        arbiters: &[Oid],
+        alone: bool,
+        cx: &Context<'_>,
+    ) -> Result<Place> {
+        Ok(Place {
+            target: Rc::new(Target::of(table, cx)?),
+            keys: ForeignKeys::new(table, cx)?.beside_others(alone),
+            arbiters: own_arbiters(table, arbiters, cx)?,
+        })
+    }
 }
 
 /// Those in use, by their place among the leaves or members.
@@ -328,11 +343,7 @@ impl Places {
         }
         let place = &mut self.0[at];
         if place.is_none() {
-            *place = Some(Place {
-                target: Rc::new(Target::of(table, cx)?),
-                keys: ForeignKeys::new(table, cx)?.beside_others(alone),
-                arbiters: own_arbiters(table, arbiters, cx)?,
-            });
+            *place = Some(Place::of(table, arbiters, alone, cx)?);
         }
         place
             .as_mut()
@@ -398,196 +409,6 @@ pub(super) async fn complete_leaf(
 /// A leaf that rows are routed to.
 pub(super) fn leaf_of(plan: &'static Plan, at: usize) -> Option<&'static Leaf> {
     routing_of(plan).and_then(|routing| routing.leaves.get(at))
-}
-
-pub(super) async fn insert(
-    execution: &mut Execution,
-    node: &InsertNode,
-    routing: &Routing,
-    cx: &Context<'_>,
-    returning: &mut Returning<'_>,
-) -> Result<(u64, Vec<ForeignKeys>)> {
-    let alone = execution.writes_once();
-    let arbiters = node.on_conflict.as_ref().map_or(&[][..], |c| &c.arbiters);
-    let mut places = Places::default();
-    let set: Vec<u16> = set_by(node).collect();
-    let named = Named::begin_over(&node.table, insert_events(node), &set, cx).await?;
-    let mut row = Row::new();
-    let mut count = 0;
-    while next(execution, cx.env, cx.txn, &mut row).await? {
-        let found = place_of(execution, cx, &row).await?;
-        let at = leaf_or_error(found, &routing.table, &routing.divisions, &row, cx.env)?;
-        let leaf = &routing.leaves[at];
-        let mut own = leaf.row(&row);
-        still_takes(&leaf.table, &own, cx).await?;
-        let place = places.get(at, &leaf.table, arbiters, alone, cx)?;
-        if let Some(triggers) = place.target.locks_first(fires::INSERT) {
-            if !triggers.before_insert(&mut own, cx).await? {
-                continue;
-            }
-            must_take(&leaf.table, &own, cx.env.catalog, cx).await?;
-            row = leaf.row_of_top(&own, row.len());
-        }
-        let of_plan = |plan| leaf_of(plan, at);
-        complete_leaf(execution, cx, &leaf.table, &mut own, of_plan).await?;
-        leaf.give_computed(&own, &mut row);
-        let mut stored = None;
-        match &node.on_conflict {
-            None => stored = Some(insert_row(&place.target, &own, cx).await?),
-            Some(conflict) => {
-                let of_leaf = ConflictNode {
-                    arbiters: place.arbiters.clone(),
-                    update: None,
-                };
-                // A row in the way that goes while we look makes room.
-                loop {
-                    match conflict::insert(&place.target, &of_leaf, &own, cx).await? {
-                        conflict::Outcome::Inserted(tid) => stored = Some(tid),
-                        conflict::Outcome::Conflict(_) if conflict.update.is_none() => {}
-                        conflict::Outcome::Conflict(existing) => {
-                            let proposed = (&row[..], &named);
-                            let updated = update_conflicting(
-                                execution, node, place, at, existing, proposed, cx,
-                            )
-                            .await?;
-                            match updated {
-                                Conflicting::Done(new) => {
-                                    count += 1;
-                                    give(execution, cx, &new, returning).await?;
-                                }
-                                Conflicting::Skipped => {}
-                                Conflicting::Gone => continue,
-                            }
-                        }
-                    }
-                    break;
-                }
-            }
-        }
-        if let Some(tid) = stored {
-            check_views(execution, cx, &routing.table, &row).await?;
-            place.keys.inserted(&own, tid, cx).await?;
-            place.target.after_insert(&own, tid, cx).await?;
-            named.changed(fires::INSERT, None, Some(&row))?;
-            count += 1;
-            push_new(&mut row, tid, leaf.table.oid, None, node, cx);
-            give(execution, cx, &row, returning).await?;
-        }
-    }
-    named.end(&set, cx).await?;
-    Ok((count, places.keys()))
-}
-
-/// The row that an INSERT returns: the new one with its table, and where that is asked for the one it has replaced.
-fn push_new(
-    row: &mut Row,
-    tid: Tid,
-    table: Oid,
-    replaced: Option<(&[Datum], Tid)>,
-    node: &InsertNode,
-    cx: &Context<'_>,
-) {
-    push_system(row, tid, replaced.is_some(), cx);
-    row.push(Datum::Oid(table.0));
-    if !node.returns_old {
-        return;
-    }
-    match replaced {
-        Some((old, tid)) => {
-            row.extend_from_slice(old);
-            row.push(Datum::Tid(tid));
-        }
-        None => row.extend(std::iter::repeat_n(
-            Datum::Null,
-            node.table.columns.len() + 1,
-        )),
-    }
-}
-
-/// ON CONFLICT DO UPDATE of a row in a leaf, in which it must stay.
-async fn update_conflicting(
-    execution: &mut Execution,
-    node: &InsertNode,
-    place: &mut Place,
-    at: usize,
-    existing: Tid,
-    (proposed, named): (&[Datum], &Named),
-    cx: &Context<'_>,
-) -> Result<Conflicting> {
-    let Some(routing) = node.routing.as_deref() else {
-        return Ok(Conflicting::Skipped);
-    };
-    let leaf = &routing.leaves[at];
-    let set = set_by(node).filter_map(|n| leaf.attnum_of_top(usize::from(n) - 1));
-    let Some((found, old)) = conflict::lock(&place.target, existing, set, cx).await? else {
-        return Ok(Conflicting::Gone);
-    };
-    let width = routing.table.columns.len();
-    let old_top = leaf.row_of_top(&old, width);
-    let mut both = old_top.clone();
-    both.push(Datum::Tid(found.tid));
-    both.push(Datum::Oid(leaf.table.oid.0));
-    both.extend_from_slice(proposed);
-    let new = conflicting_set(execution, cx, &old_top, &both).await?;
-    let Some(mut new) = new else {
-        return Ok(Conflicting::Skipped);
-    };
-    let (set, columns): (Vec<u16>, Vec<u16>) = match place.target.triggers {
-        Some(_) => {
-            let of_leaf = |top| leaf.attnum_of_top(top).unwrap_or(0);
-            (set_by(node).collect(), (0..width).map(of_leaf).collect())
-        }
-        None => (Vec::new(), Vec::new()),
-    };
-    let updated = Updated {
-        set: &set,
-        columns: Some(&columns),
-    };
-    if let Some(triggers) = place.target.locks_first(fires::UPDATE) {
-        let mut own = leaf.row(&new);
-        if !triggers.before_update(&old, &mut own, updated, cx).await? {
-            return Ok(Conflicting::Skipped);
-        }
-        new = leaf.row_of_top(&own, width);
-    }
-    let found_at = place_of(execution, cx, &new).await?;
-    if leaf_or_error(found_at, &routing.table, &routing.divisions, &new, cx.env)? != at {
-        return Err(Error::new(
-            state::FEATURE_NOT_SUPPORTED,
-            "invalid ON UPDATE specification",
-        )
-        .detail(
-            "The result tuple would appear in a different partition than the original tuple.",
-        ));
-    }
-    let mut own = leaf.row(&new);
-    let of_plan = |plan| leaf_of(plan, at);
-    complete_leaf(execution, cx, &leaf.table, &mut own, of_plan).await?;
-    leaf.give_computed(&own, &mut new);
-    let mut turn = RowTurn::default();
-    match store_update(&place.target, found, &old, &own, &mut turn, cx).await? {
-        RowOutcome::Done(tid) => {
-            check_views(execution, cx, &routing.table, &new).await?;
-            place
-                .keys
-                .updated((&old, found.tid), (&own, tid), cx)
-                .await?;
-            let versions = ((&old[..], found.tid), (&own[..], tid));
-            let target = place.target.clone();
-            target
-                .after_update(versions.0, versions.1, updated, cx)
-                .await?;
-            named.changed(fires::UPDATE, Some(&old_top), Some(&new))?;
-            let replaced = Some((&old_top[..], found.tid));
-            push_new(&mut new, tid, leaf.table.oid, replaced, node, cx);
-            Ok(Conflicting::Done(new))
-        }
-        RowOutcome::SelfModified => {
-            trigger::changed_by_function(&place.target, found, false, cx).await?;
-            Err(conflict::second_time())
-        }
-        _ => Ok(Conflicting::Gone),
-    }
 }
 
 /// Which member a row of the input is of; none where an outer join has no row here.

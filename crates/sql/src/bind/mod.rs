@@ -141,7 +141,7 @@ pub fn row_expr(
 }
 
 /// A table's CHECK constraints over its row, by `Slot(attnum - 1)`.
-pub(crate) fn stored_checks(
+pub fn stored_checks(
     table: &std::sync::Arc<TableDef>,
     catalog: &Catalog,
     eval: EvalContext<'_>,

@@ -70,6 +70,7 @@ impl Binder<'_> {
             bound: None,
             detaching: None,
             materialized: None,
+            keys_off: vec![],
         };
         let mut draft = Draft {
             table,

@@ -12,6 +12,7 @@ use super::scope::{Names, Scope};
 use super::view::{STORED_PATH, objects_of, stored_context, stored_format};
 use super::{BindContext, Binder, Clause};
 use crate::catalog::acl::right;
+use crate::catalog::system::trigger::of_keys;
 use crate::catalog::{
     Catalog, ColumnDef, Deferral, Relation, TableDef, TriggerCondition, TriggerConstraint,
     TriggerDef, fires,
@@ -631,13 +632,11 @@ impl Binder<'_> {
             }
             ast::Triggers::All => {
                 let catalog = self.catalog();
-                let keys = catalog.constraints_of(table.oid).iter();
-                let has_keys = keys.into_iter().any(|c| c.foreign_key().is_some())
-                    || !catalog.referencing(table.oid).is_empty();
-                if has_keys {
-                    return Err(Error::unsupported(
-                        "switching foreign keys off or on by TRIGGER ALL",
-                    ));
+                if let Some(name) = of_keys(catalog, table)
+                    && !catalog.is_superuser(self.user)
+                {
+                    let message = format!("permission denied: \"{name}\" is a system trigger");
+                    return Err(Error::new(state::INSUFFICIENT_PRIVILEGE, message));
                 }
                 None
             }
@@ -646,6 +645,7 @@ impl Binder<'_> {
         Ok(EnableTriggers {
             name,
             enabled: change.enabled,
+            keys: matches!(change.which, ast::Triggers::All),
             only: false,
         })
     }

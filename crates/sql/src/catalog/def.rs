@@ -179,6 +179,9 @@ pub struct TableDef {
     /// It is a materialized view: its rows are those of this query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub materialized: Option<Materialized>,
+    /// Foreign keys whose triggers on this table are off: its rows may point at nothing, or go while others point at them.
+    #[serde(default, with = "id", skip_serializing_if = "Vec::is_empty")]
+    pub keys_off: Vec<Oid>,
 }
 
 /// The query of a materialized view, as a view's definition has it.
@@ -839,6 +842,7 @@ impl TableDef {
             bound: None,
             detaching: None,
             materialized: None,
+            keys_off: vec![],
         }
     }
     pub fn is_materialized(&self) -> bool {

@@ -8,6 +8,8 @@ pub struct EnableTriggers {
     /// None: all of them.
     pub name: Option<String>,
     pub enabled: Enabled,
+    /// Foreign keys, too.
+    pub keys: bool,
     /// Not in the table's partitions.
     pub only: bool,
 }

@@ -11,7 +11,8 @@ use crate::run::Row;
 use crate::run::build::Execution;
 use crate::run::eval::eval;
 use crate::session::{Returning, next};
-use crate::write::{Context, evaluate, give, push_new, push_system};
+use crate::write::arrival::push_new;
+use crate::write::{Context, evaluate, give, push_system};
 
 /// The rows that the triggers took.
 pub async fn insert(
@@ -29,7 +30,7 @@ pub async fn insert(
         let taken = instead(&triggers, fires::INSERT, None, new, cx).await?;
         if let Some(Some(mut new)) = taken {
             count += 1;
-            push_new(&mut new, Tid::NONE, None, node, cx);
+            push_new(&mut new, (Tid::NONE, node.table.oid), None, node, cx);
             give(execution, cx, &new, returning).await?;
         }
     }

@@ -96,6 +96,7 @@ impl Run<'_> {
             bound: create.bound.clone(),
             detaching: None,
             materialized: create.materialized.clone(),
+            keys_off: vec![],
         };
         // The table first, so that its sequences' names avoid it.
         self.put_table(table.clone());

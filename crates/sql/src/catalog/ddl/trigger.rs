@@ -9,7 +9,7 @@ use super::Run;
 use super::names::rename_in_text;
 use crate::bind;
 use crate::catalog::partition::columns_in_child;
-use crate::catalog::{Catalog, TableDef, TriggerCondition, TriggerDef};
+use crate::catalog::{Catalog, Enabled, TableDef, TriggerCondition, TriggerDef};
 use crate::command::EnableTriggers;
 use crate::parse::quote_ident;
 
@@ -182,6 +182,18 @@ impl Run<'_> {
 
     /// ALTER TABLE … ENABLE or DISABLE TRIGGER.
     pub(super) fn enable_triggers(&mut self, table: Oid, change: &EnableTriggers) {
+        if change.keys {
+            let mut tables = vec![table];
+            if !change.only {
+                tables.extend(self.catalog().descendants(table));
+            }
+            for oid in tables {
+                if let Some(def) = self.catalog().table(oid).cloned() {
+                    self.touch(oid);
+                    self.enable_keys(&def, change);
+                }
+            }
+        }
         for trigger in self.catalog().triggers_of(table).to_vec() {
             if change
                 .name
@@ -190,6 +202,29 @@ impl Run<'_> {
             {
                 self.enable_trigger(&trigger, change);
             }
+        }
+    }
+
+    /// Switches a table's part of its foreign keys off or on.
+    fn enable_keys(&mut self, def: &TableDef, change: &EnableTriggers) {
+        let catalog = self.catalog();
+        let mut keys_off = Vec::new();
+        if change.enabled == Enabled::Disabled {
+            let own = catalog.constraints_of(def.oid).iter();
+            let above = catalog.ancestors(def);
+            let incoming = std::iter::once(def.oid)
+                .chain(above)
+                .flat_map(|oid| catalog.referencing(oid));
+            let keys = own.chain(incoming).filter(|c| c.foreign_key().is_some());
+            keys_off.extend(keys.map(|c| c.oid));
+            keys_off.sort();
+            keys_off.dedup();
+        }
+        if keys_off != def.keys_off {
+            self.put_table(TableDef {
+                keys_off,
+                ..def.clone()
+            });
         }
     }
 

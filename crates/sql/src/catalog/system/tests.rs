@@ -144,6 +144,7 @@ fn table(oid: Oid, name: &str, columns: Vec<ColumnDef>) -> TableDef {
         bound: None,
         detaching: None,
         materialized: None,
+        keys_off: vec![],
     }
 }
 

@@ -182,7 +182,7 @@ pub(super) fn pg_trigger(catalog: &Catalog, _: &dyn SystemState) -> Rows {
     let mut rows: Rows = catalog.triggers().iter().map(row).collect();
     for table in catalog.tables() {
         for constraint in catalog.constraints_of(table.oid) {
-            rows.extend(of_foreign_key(constraint));
+            rows.extend(of_foreign_key(catalog, constraint));
         }
     }
     rows
@@ -206,8 +206,24 @@ fn internal_oid(constraint: Oid, which: u32) -> Oid {
     Oid(FIRST | (constraint.0 << 2) & !FIRST | which)
 }
 
+/// The name of the first trigger that foreign keys are on a table in PostgreSQL; none where it has none.
+pub(crate) fn of_keys(catalog: &Catalog, table: &TableDef) -> Option<String> {
+    let of = |kind: char, which, constraint: &ConstraintDef| {
+        let oid = internal_oid(constraint.oid, which);
+        format!("RI_ConstraintTrigger_{kind}_{}", oid.0)
+    };
+    if let Some(incoming) = catalog.referencing(table.oid).first() {
+        return Some(of('a', 0, incoming));
+    }
+    let own = catalog.constraints_of(table.oid).iter();
+    let own = own
+        .filter(|c| c.foreign_key().is_some())
+        .min_by_key(|c| c.oid);
+    own.map(|own| of('c', 2, own))
+}
+
 /// A foreign key as the triggers that it is in PostgreSQL, which clients look for.
-fn of_foreign_key(constraint: &ConstraintDef) -> Rows {
+fn of_foreign_key(catalog: &Catalog, constraint: &ConstraintDef) -> Rows {
     const CHECKS: [u32; 2] = [1644, 1645];
     let Some(key) = constraint.foreign_key() else {
         return Rows::new();
@@ -248,6 +264,8 @@ fn of_foreign_key(constraint: &ConstraintDef) -> Rows {
         .map(|(which, kind, table, from, function, event, waits)| {
             let oid = internal_oid(constraint.oid, which);
             let parent = parent.map_or(Oid::NONE, |parent| internal_oid(parent, which));
+            let of = catalog.table(table);
+            let is_off = of.is_some_and(|t| t.keys_off.contains(&constraint.oid));
             row![
                 oid,
                 table,
@@ -255,7 +273,7 @@ fn of_foreign_key(constraint: &ConstraintDef) -> Rows {
                 format!("RI_ConstraintTrigger_{kind}_{}", oid.0),
                 Oid(function),
                 fires::ROW | event,
-                Datum::Char(b'O'),
+                Datum::Char(if is_off { b'D' } else { b'O' }),
                 true,
                 from,
                 key.ref_index,
